@@ -1,4 +1,4 @@
-//! A real API server answers as the fake one does, on which all other tests run.
+//! A real API server answers as the fake one does, on which all other tests run, and the laws hold on it.
 
 use std::thread;
 
@@ -11,6 +11,8 @@ use elect_testkit::servers::kubernetes::{ApiServer, Ask};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
+
+use super::laws;
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/elect/leases";
 
@@ -73,4 +75,9 @@ fn answers_while_etcd_stands_still_are_those_of_the_fake() {
         eventually("an answer", || (server.call("GET", LEASES, None).0 == 200).then_some(()));
     };
     cases::while_etcd_stands_still(NAMESPACE, &ask, &|| send(Signal::SIGSTOP), &go_on);
+}
+
+#[test]
+fn the_laws_hold() {
+    laws::keep_all();
 }

@@ -11,45 +11,51 @@ use serde_json::Value;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-const NAMESPACE: &str = "elect";
-/// In which all Leases of a namespace are.
-const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/elect/leases";
+/// A server takes less time for all that is done by hand, unless it is stopped.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(crate) struct LeaseBench {
     server: Arc<ApiServer>,
+    namespace: String,
     order: &'static str,
 }
 
 impl LeaseBench {
-    pub(crate) fn new(order: &'static str) -> Self {
-        Self { server: Arc::new(ApiServer::start()), order }
+    /// In a namespace that is there.
+    pub(crate) fn new(server: Arc<ApiServer>, namespace: &str, order: &'static str) -> Self {
+        Self { server, namespace: namespace.to_owned(), order }
     }
 
     /// Does something with each Lease by hand. A server that is stopped notices nothing until it goes on.
     async fn with_leases(&self, what: impl Fn(&ApiServer, Value) + Send + 'static) {
         let server = Arc::clone(&self.server);
+        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace);
         let all = spawn_blocking(move || {
-            let (_, list) = server.call("GET", LEASES, None);
+            let (_, list) = server.call("GET", &path, None);
             for lease in list["items"].as_array().into_iter().flatten() {
                 what(&server, lease.clone());
             }
         });
-        let _ = timeout(Duration::from_millis(500), all).await;
+        let _ = timeout(PATIENCE, all).await;
     }
+}
+
+fn path(lease: &Value) -> String {
+    let metadata = |field: &str| lease["metadata"][field].as_str().expect("a text").to_owned();
+    let (namespace, name) = (metadata("namespace"), metadata("name"));
+    format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}")
 }
 
 /// As `kubectl delete lease` does it.
 fn delete(server: &ApiServer, lease: &Value) {
-    let name = lease["metadata"]["name"].as_str().expect("a name");
-    server.call("DELETE", &format!("{LEASES}/{name}"), None);
+    server.call("DELETE", &path(lease), None);
 }
 
 /// As client-go gives a Lease up.
 fn release(server: &ApiServer, mut lease: Value) {
-    let name = lease["metadata"]["name"].as_str().expect("a name").to_owned();
     lease["spec"]["holderIdentity"] = "".into();
     lease["spec"]["leaseDurationSeconds"] = 1.into();
-    server.call("PUT", &format!("{LEASES}/{name}"), Some(&lease));
+    server.call("PUT", &path(&lease), Some(&lease));
 }
 
 fn annotation(lease: &Value, key: &str) -> Value {
@@ -60,7 +66,7 @@ fn annotation(lease: &Value, key: &str) -> Value {
 #[async_trait]
 impl Bench for LeaseBench {
     async fn connect(&self) -> Box<dyn Store> {
-        let url = format!("{}&order={}", self.server.url(NAMESPACE), self.order);
+        let url = format!("{}&order={}", self.server.url(&self.namespace), self.order);
         elect_kubernetes::connect(&url).expect("a good URL")
     }
 

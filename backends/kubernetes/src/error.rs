@@ -30,6 +30,11 @@ impl Verb {
         }
     }
 
+    /// A bit of its own.
+    pub(crate) const fn mark(self) -> u8 {
+        1 << self as u8
+    }
+
     /// Whether something may come of it although no answer does.
     const fn writes(self) -> bool {
         matches!(self, Self::Create | Self::Update | Self::Delete)
@@ -46,7 +51,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) server: &'a str,
     /// Whose credentials we have.
     pub(crate) source: &'a str,
-    /// Whether it has ever answered as it should: then refused credentials may be those that are about to be renewed.
+    /// Whether it has ever answered that as it should: then a refusal may be over soon, as credentials are about to be
+    /// renewed, or the API server is just starting.
     pub(crate) has_answered: bool,
 }
 
@@ -61,11 +67,12 @@ impl Attempt<'_> {
             Failure::Unreachable(why) => Error::new(ErrorKind::Unreachable, tried).because(why),
             Failure::Denied(why) => Error::new(self.credentials(), tried).because(why),
             Failure::Unknown(why) => Error::new(self.unknown(), tried).because(why),
-            Failure::Refused { status, message, reason, retry_after } => {
+            Failure::Refused { status, message, reason, kind, retry_after } => {
                 let said = Said { status, reason: &reason, message: &message };
-                let kind = self.kind(status);
-                let error = Error::new(kind, tried).because(said.to_string());
-                match (self.way_out(status), retry_after) {
+                let is_namespace = status == 404 && kind == "namespaces";
+                let conclusion = if is_namespace { ErrorKind::Unfit } else { self.kind(status) };
+                let error = Error::new(conclusion, tried).because(said.to_string());
+                match (self.way_out(status, is_namespace, &message), retry_after) {
                     (Some(way_out), _) => error.and(way_out),
                     (None, Some(after)) => {
                         error.and(format!("it asks for {} s of patience", after.as_secs()))
@@ -78,13 +85,12 @@ impl Attempt<'_> {
 
     fn kind(&self, status: u16) -> ErrorKind {
         match status {
-            401 => self.credentials(),
-            403 => ErrorKind::Denied,
-            // Nothing is done for a request that comes when too many are under way.
-            429 => ErrorKind::Unreachable,
-            // It may have been done: the API server had no answer of its own store in time.
-            408 | 500..=599 => self.unknown(),
-            _ => ErrorKind::Unfit,
+            401 | 403 => self.credentials(),
+            // Nothing is done for a request that comes when too many are under way, nor for a list that goes on too late.
+            410 | 429 => ErrorKind::Unreachable,
+            400 | 413 | 422 => ErrorKind::Unfit,
+            // It may have been done: the API server had no answer of its own store in time, or it is none that answers.
+            _ => self.unknown(),
         }
     }
 
@@ -96,15 +102,16 @@ impl Attempt<'_> {
         if self.verb.writes() { ErrorKind::Ambiguous } else { ErrorKind::Unreachable }
     }
 
-    fn way_out(&self, status: u16) -> Option<String> {
+    fn way_out(&self, status: u16, is_namespace: bool, message: &str) -> Option<String> {
         let (verb, namespace) = (self.verb.name(), self.namespace);
         match status {
             401 => Some(format!("it does not take the credentials of {}", self.source)),
-            403 => Some(format!(
+            // Quotas, and rules for what is created, say no in the same way.
+            403 if message.contains(&format!("cannot {verb} resource")) => Some(format!(
                 "the Role in {namespace} lacks the verb {verb} on leases in coordination.k8s.io: see elect \
                  help kubernetes-store"
             )),
-            404 if self.verb == Verb::Create => Some(format!(
+            _ if is_namespace => Some(format!(
                 "there is no namespace {namespace}: kubectl create namespace {namespace}"
             )),
             _ => None,

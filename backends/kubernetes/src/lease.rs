@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 const RECORD: &str = "elect/record";
 /// Where a waiter is kept.
 const WAITER: &str = "elect/waiter";
-/// Where fences and values are kept.
-const DATA: &str = "elect/data";
+/// Where fences and values are kept; a label, too, by which lists leave them out.
+pub(crate) const DATA: &str = "elect/data";
 /// The label by which record and waiters are listed.
 pub(crate) const ELECTION: &str = "elect/election";
 /// The most that Kubernetes takes of all annotations of an object, in bytes.
@@ -30,6 +30,10 @@ const LONGEST: usize = 256 << 10;
 const UNTOLD: Duration = Duration::from_secs(60);
 /// client-go counts whole seconds, and takes two renewals in one second for one.
 const SECOND: Duration = Duration::from_secs(1);
+/// No clock is so far ahead of ours: somebody wrote that time by hand.
+const FAR_AHEAD: Duration = Duration::from_secs(24 * 60 * 60);
+/// Kubernetes counts no further.
+const MOST_TRANSITIONS: u64 = i32::MAX as u64;
 
 /// A record as it is kept in the annotation.
 #[derive(Default, Serialize, Deserialize)]
@@ -118,9 +122,11 @@ pub(crate) fn record(lease: &Value) -> Result<Record, Error> {
         };
     } else {
         record.last = record.holder.take().map(|holder| holder.nonce).or(record.last);
-        record.token = record.token.saturating_add(passed);
+        let passed = if is.holder.is_empty() { passed } else { passed.max(1) };
+        // Others may write any number there; ours are never greater than the version.
+        let most = record.token.max(version(lease)?);
+        record.token = record.token.saturating_add(passed).min(most);
         if !is.holder.is_empty() {
-            record.token = record.token.saturating_add(u64::from(passed == 0));
             record.entered = true;
             record.holder = Some(foreign(lease, &is.holder));
         }
@@ -183,9 +189,8 @@ pub(crate) fn written(
         }
         Document::Data(data) => (DATA, text(data)),
     };
-    if !matches!(document, Document::Data(_)) {
-        *within(&mut lease, &["metadata", "labels", ELECTION]) = label.into();
-    }
+    let key_of_label = if matches!(document, Document::Data(_)) { DATA } else { ELECTION };
+    *within(&mut lease, &["metadata", "labels", key_of_label]) = label.into();
     *within(&mut lease, &["metadata", "annotations", key]) = text.into();
     let annotations = lease["metadata"]["annotations"].as_object().into_iter().flatten();
     let length: usize =
@@ -232,7 +237,7 @@ fn hold(lease: &mut Value, before: Option<&Record>, record: &Record, now: System
 
 fn renew(lease: &mut Value, holder: &str, ttl: Duration, now: SystemTime) {
     let last = time(spec(lease, "renewTime")).and_then(|last| last.checked_add(SECOND));
-    let now = last.map_or(now, |least| now.max(least));
+    let now = last.filter(|least| *least < now + FAR_AHEAD).map_or(now, |least| now.max(least));
     let seconds = ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0);
     let now = humantime::format_rfc3339_micros(now).to_string();
     *within(lease, &["spec", "holderIdentity"]) = holder.into();
@@ -242,11 +247,11 @@ fn renew(lease: &mut Value, holder: &str, ttl: Duration, now: SystemTime) {
 
 fn acquire(lease: &mut Value, transitions: u64) {
     *within(lease, &["spec", "acquireTime"]) = spec(lease, "renewTime").clone();
-    *within(lease, &["spec", "leaseTransitions"]) = transitions.into();
+    *within(lease, &["spec", "leaseTransitions"]) = transitions.min(MOST_TRANSITIONS).into();
 }
 
 /// What is at this path, made where it is not there; whatever is in the way, which no API server has there, goes.
-fn within<'a>(value: &'a mut Value, path: &[&str]) -> &'a mut Value {
+pub(crate) fn within<'a>(value: &'a mut Value, path: &[&str]) -> &'a mut Value {
     path.iter().fold(value, |value, key| {
         if !value.is_object() {
             *value = json!({});
@@ -391,6 +396,28 @@ mod tests {
             // The clock stands, or was set back.
             lease = write(Some(&lease), &record, 7 - beat);
             assert_eq!(shown(&lease).3, 6 + beat);
+        }
+    }
+
+    /// What others write by hand neither stops a holder nor makes a token that later ones are smaller than.
+    #[test]
+    fn numbers_and_times_written_by_hand_do_no_harm() {
+        let mut record = Record { holder: Some(holder("a", 5, 1)), ..Record::default() };
+        let mut lease = write(None, &record, 7);
+        lease["spec"]["renewTime"] = "9999-12-31T23:59:59.000000Z".into();
+        record.holder = Some(holder("a", 5, 2));
+        assert_eq!(shown(&write(Some(&lease), &record, 9)).3, 9);
+        let mut theirs = taken(&lease, "go", 20);
+        theirs["spec"]["leaseTransitions"] = MOST_TRANSITIONS.into();
+        let found = read(&theirs);
+        assert_eq!(found.token, 120, "no more than its version");
+        let ours = Record { holder: Some(holder("a", 6, 1)), ..found };
+        assert_eq!(shown(&write(Some(&theirs), &ours, 21)).4, MOST_TRANSITIONS);
+        for odd in [json!("x"), json!([]), json!(7)] {
+            let mut lease = lease.clone();
+            lease["metadata"]["labels"] = odd.clone();
+            lease["spec"] = odd;
+            assert_eq!(write(Some(&lease), &record, 30)["spec"]["holderIdentity"], "a");
         }
     }
 

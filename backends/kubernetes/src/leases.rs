@@ -1,13 +1,14 @@
 //! The Leases of a namespace as [`Documents`].
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Clock, ElectionName, Error, Examination, Judge, Lease, Order, Profile, stamp,
+    Cadence, Clock, ElectionName, Error, ErrorKind, Examination, Judge, Lease, Order, Profile,
+    Survey, stamp,
 };
 use elect_record::{
     Document, Documents, IsNews, Listed, Listing, Name, Purpose, Record, Removed, Stored, Swapped,
@@ -27,9 +28,11 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// client-go counts whole seconds, and we renew six times in a lease.
 const LEAST_TTL: Duration = Duration::from_secs(6);
 /// How many Leases a list has at most before it is continued.
-const PAGE: usize = 500;
+const PAGE: usize = 100;
+/// How many Leases a list has at most: those who wait in one election, and as many elections.
+const MOST: usize = 2 * Survey::MOST;
 /// So many Leases are remembered as they were seen last.
-const REMEMBERED: usize = 64;
+const REMEMBERED: usize = 256;
 
 /// The Leases of a namespace.
 pub(crate) struct Leases {
@@ -48,7 +51,8 @@ pub(crate) struct Api {
     /// Whose credentials we have.
     source: String,
     pub(crate) namespace: String,
-    has_answered: AtomicBool,
+    /// What it has ever answered as it should: [`Verb::mark`].
+    answered: AtomicU8,
 }
 
 impl Leases {
@@ -62,13 +66,7 @@ impl Leases {
         profile.cautions = access.cautions();
         let (server, source) = (access.server(), access.source());
         let client = Client::new(access)?;
-        let api = Arc::new(Api {
-            client,
-            server,
-            source,
-            namespace,
-            has_answered: AtomicBool::new(false),
-        });
+        let api = Arc::new(Api { client, server, source, namespace, answered: AtomicU8::new(0) });
         let (watches, events) = (Watches::new(Arc::clone(&api)), Events::new(Arc::clone(&api)));
         Ok(Self { api, profile, seen: Mutex::default(), watches, events })
     }
@@ -131,13 +129,15 @@ impl Api {
         let path = self.path(if verb == Verb::Create { "" } else { name }, query);
         match self.client.call(method, &path, body, LIMIT).await {
             Ok(answer) => {
-                self.has_answered.store(true, Ordering::Relaxed);
+                self.answered(verb);
                 Ok(Ok(answer))
             }
-            Err(Failure::Refused { status: status @ (404 | 409), reason, .. })
-                if !(status == 404 && verb == Verb::Create) && reason != "NamespaceTerminating" =>
+            // Others may answer so as well, such as a proxy without an API server behind it.
+            Err(Failure::Refused { status: status @ (404 | 409), reason, kind, .. })
+                if kind == "leases"
+                    && ["NotFound", "Conflict", "AlreadyExists"].contains(&reason.as_str()) =>
             {
-                self.has_answered.store(true, Ordering::Relaxed);
+                self.answered(verb);
                 Ok(Err(status))
             }
             Err(failure) => Err(self.attempt(verb, name).error(failure)),
@@ -151,14 +151,19 @@ impl Api {
             namespace: &self.namespace,
             server: &self.server,
             source: &self.source,
-            has_answered: self.has_answered.load(Ordering::Relaxed),
+            has_answered: self.answered.load(Ordering::Relaxed) & verb.mark() != 0,
         }
+    }
+
+    fn answered(&self, verb: Verb) {
+        self.answered.fetch_or(verb.mark(), Ordering::Relaxed);
     }
 
     fn odd(&self, verb: Verb, what: &str, status: u16) -> Error {
         let refused = Failure::Refused {
             status,
             reason: String::new(),
+            kind: String::new(),
             message: String::new(),
             retry_after: None,
         };
@@ -173,8 +178,12 @@ impl Api {
                 format!("limit={PAGE}{}{query}{from}", if query.is_empty() { "" } else { "&" });
             let answer = self.ask(Verb::List, Method::GET, "", &page, None).await?;
             let mut answer = answer.map_err(|status| self.odd(Verb::List, "", status))?;
-            if let Value::Array(more) = answer["items"].take() {
+            if let Some(Value::Array(more)) = answer.get_mut("items").map(Value::take) {
                 items.extend(more);
+            }
+            if items.len() > MOST {
+                let what = format!("there are more than {MOST} Leases in {}", self.namespace);
+                return Err(Error::new(ErrorKind::Unfit, what));
             }
             match answer["metadata"]["continue"].as_str() {
                 Some(next) if !next.is_empty() => from = format!("&continue={}", escaped(next)),
@@ -232,7 +241,9 @@ impl Documents for Leases {
         };
         match self.api.ask(verb, method, &called, "", Some(&body)).await? {
             Ok(written) => {
-                let version = self.see(&written)?;
+                // It is written, whatever that was.
+                let unclear = |error: Error| error.with_kind(ErrorKind::Ambiguous);
+                let version = self.see(&written).map_err(unclear)?;
                 if name == Name::Record {
                     self.events.tell(before.as_ref(), &written, now).await;
                 }
@@ -291,7 +302,9 @@ impl Documents for Leases {
     }
 
     async fn records(&self) -> Result<Vec<(ElectionName, Record)>, Error> {
-        let (_, found) = self.api.list("").await?;
+        // That of fences and values may be long.
+        let query = format!("labelSelector=%21{}", escaped(lease::DATA));
+        let (_, found) = self.api.list(&query).await?;
         let records = found.iter().filter_map(|found| {
             let election = name::election(lease::name(found))?;
             Some((election, lease::record(found).ok()?))

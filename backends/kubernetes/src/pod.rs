@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use crate::address::Address;
 use crate::client::{Access, Client, Failure};
 use crate::error::Said;
-use crate::lease::ELECTION;
+use crate::lease::{ELECTION, within};
 use crate::name;
 
 /// The label's key.
@@ -197,11 +197,7 @@ impl PodLabel {
         let path = format!("/api/v1/namespaces/{}/pods{rest}", self.place.namespace);
         match self.client.call(method, &path, body, LIMIT).await {
             Ok(answer) => Ok(Some(answer)),
-            Err(Failure::Refused { status: 404 | 409, reason, .. })
-                if reason != "NamespaceTerminating" =>
-            {
-                Ok(None)
-            }
+            Err(Failure::Refused { status: 404 | 409, kind, .. }) if kind == "pods" => Ok(None),
             Err(failure) => Err(self.error(verb, failure)),
         }
     }
@@ -265,9 +261,9 @@ impl PodLabel {
             Some(_) if leads => Ok(None),
             _ => {
                 let mut pod = pod.clone();
-                let labels = &mut pod["metadata"]["labels"];
-                labels[LEADER] = TRUE.into();
-                labels[ELECTION] = self.election.as_str().into();
+                *within(&mut pod, &["metadata", "labels", LEADER]) = TRUE.into();
+                *within(&mut pod, &["metadata", "labels", ELECTION]) =
+                    self.election.as_str().into();
                 Ok(Some(pod))
             }
         }

@@ -85,9 +85,11 @@ impl Watches {
     pub(crate) async fn wait(&self, name: &str, mut version: u64, is_news: IsNews<'_>) {
         loop {
             let mut seen = self.subscribe(name, version);
+            // Who found none has seen what there was before: the watch is late, or the answer was wrong.
+            let known = if version == 0 { seen.borrow().version } else { version };
             loop {
                 let newest = seen.borrow_and_update().clone();
-                if newest.version > version && (version > 0 || newest.lease.is_some()) {
+                if newest.version > version.max(known) && (version > 0 || newest.lease.is_some()) {
                     if is_news(name, newest.lease.as_ref()) {
                         return;
                     }
@@ -203,7 +205,7 @@ impl Follower {
             format!("watch=1&allowWatchBookmarks=true&timeoutSeconds={span}&{selector}{since}");
         let mut watch = self.api.client.watch(&self.api.path("", &query), LIMIT).await?;
         while let Some(mut event) = watch.next(SILENCE).await? {
-            let lease = event["object"].take();
+            let lease = event.get_mut("object").map(Value::take).unwrap_or_default();
             let kind = event["type"].as_str().unwrap_or_default();
             if kind == "ERROR" {
                 let is_old = lease["code"].as_u64() == Some(410);

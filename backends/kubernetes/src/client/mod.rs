@@ -45,7 +45,7 @@ use tls::chain_of;
 pub(crate) use kubeconfig::Kubeconfig;
 
 /// The longest answer, and the longest line of a watch, in bytes.
-const LONGEST: usize = 4 << 20;
+const LONGEST: usize = 16 << 20;
 
 /// What talks to an API server.
 pub(crate) struct Client {
@@ -58,7 +58,14 @@ pub(crate) struct Client {
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The server said no: the reason and the message of its `Status`, or no reason and the text that it sent.
-    Refused { status: u16, reason: String, message: String, retry_after: Option<Duration> },
+    /// `kind` is the sort of thing that it is about, such as `leases`.
+    Refused {
+        status: u16,
+        reason: String,
+        kind: String,
+        message: String,
+        retry_after: Option<Duration>,
+    },
     /// Nothing was sent, so nothing was done.
     Unreachable(String),
     /// It was sent, and there was no whole answer: it may have been done.
@@ -282,6 +289,7 @@ fn refused(status: StatusCode, body: &[u8], retry_after: Option<u64>) -> Failure
     Failure::Refused {
         status: status.as_u16(),
         reason: clean(text("reason").unwrap_or_default(), WORDS),
+        kind: said["details"]["kind"].as_str().unwrap_or_default().to_owned(),
         message: clean(message, WORDS),
         retry_after: retry_after.or(seconds).map(Duration::from_secs),
     }

@@ -236,8 +236,8 @@ impl RecordSeat {
             self.held = record.holder.as_ref().map(|holder| (mark(holder), holder.ttl()));
         }
         let is_vacant = self.held.is_none_or(|(mark, ttl)| {
-            // A machine that stood still may not know for how long.
-            self.holder.is_over(now, mark, ttl, ttl / 3)
+            // A machine that stood still may not know for how long; and we look six times in a lease of ours.
+            self.holder.is_over(now, mark, ttl, (ttl / 3).max(self.ttl / 5))
         });
         let since = self.vacant_since.filter(|(token, _)| *token == record.token);
         self.vacant_since = is_vacant.then(|| since.unwrap_or((record.token, now)));
@@ -256,7 +256,9 @@ impl RecordSeat {
         if known.version == 0 {
             // A swap that makes it, and comes late, would bring a dead one back. Where it was removed by hand values may be
             // there all the same.
-            known.record.has_epochs = self.election.data().await?.0 > 0;
+            let (at, data) = self.election.data().await?;
+            known.record.has_epochs = at > 0;
+            known.record.token = known.record.token.max(data.epoch);
             let made = self.election.swap(&known, &known.record, Purpose::Enter).await?;
             let Swapped::Yes(version) = made else { return Ok(self.wait(now, &known, position)) };
             known.version = version;
@@ -302,7 +304,9 @@ impl RecordSeat {
     /// Makes sure that the record is not ours, nor gets so by a write that is still under way.
     async fn vacate(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
         let (known, tried) = match &self.state {
-            State::Out | State::Gone => return Ok(()),
+            State::Out => return Ok(()),
+            // Somebody may have changed it by hand, or the answer was wrong: then it is ours still.
+            State::Gone => (None, None),
             State::Leading { known, .. } => (Some(Known::clone(known)), None),
             State::Trying { version, .. } => (None, Some(*version)),
         };

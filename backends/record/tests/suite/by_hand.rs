@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use elect_api::{Candidate, Cell, Removal, Standing, Store};
-use elect_record::{Document, Name};
+use elect_record::{Data, Document, Name};
 use elect_testkit::{election, poll_n_eagerly, run};
 
 use crate::documents::{Fake, at, leads};
@@ -82,6 +82,8 @@ fn a_ttl_written_by_hand_makes_no_second_leader() {
         });
         // It has seen that, and says that it leads for 12 s from second 2 on.
         if !leads(&mut a, 2).await {
+            a.resign(None).await.expect("as it was made");
+            assert_eq!(fake.leader(), None, "nobody waits for what has given up");
             return;
         }
         for second in 2..=5 {
@@ -171,5 +173,19 @@ fn who_saw_a_holder_waits_for_it_where_the_record_is_gone() {
             }
         }
         panic!("nobody leads any more");
+    });
+}
+
+/// Values outlast a record that somebody removed, and so does what keeps an earlier leader from writing them.
+#[test]
+fn a_token_is_greater_than_that_of_values_whose_record_is_gone() {
+    run("values", async {
+        let fake = Fake::default();
+        let data = Data { epoch: 1 << 40, ..Data::default() };
+        fake.with(|inner| _ = inner.swap(Name::Data, 0, &Document::Data(data)));
+        let mut seat = fake.seat("a").await;
+        let standing = seat.refresh(at(1)).await.expect("as it was made");
+        let Standing::Leading { token, .. } = standing else { panic!("it does not lead") };
+        assert!(token.get() > 1 << 40, "{token}");
     });
 }

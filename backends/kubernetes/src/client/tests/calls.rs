@@ -41,13 +41,15 @@ async fn a_refusal_has_the_words_of_the_server() {
     })
     .await;
     let client = server.client();
-    let Err(Failure::Refused { status, reason, message, retry_after }) = get(&client).await else {
+    let Err(Failure::Refused { status, reason, message, retry_after, .. }) = get(&client).await
+    else {
         panic!("refused")
     };
     assert_eq!((status, reason.as_str(), message.as_str()), (409, "Conflict", "it was changed"));
     assert_eq!(retry_after, Some(Duration::from_secs(3)));
     let other = server.client();
-    let Err(Failure::Refused { status, reason, message, retry_after }) = get(&client).await else {
+    let Err(Failure::Refused { status, reason, message, retry_after, .. }) = get(&client).await
+    else {
         panic!("refused")
     };
     // The connection was kept.
@@ -56,7 +58,8 @@ async fn a_refusal_has_the_words_of_the_server() {
         (409, "Conflict", Some(Duration::from_secs(3)))
     );
     drop(message);
-    let Err(Failure::Refused { status, reason, message, retry_after }) = get(&other).await else {
+    let Err(Failure::Refused { status, reason, message, retry_after, .. }) = get(&other).await
+    else {
         panic!("refused")
     };
     assert_eq!((status, reason.as_str(), message.as_str()), (429, "", "slow \\u{1b}down"));

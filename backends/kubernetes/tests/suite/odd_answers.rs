@@ -1,0 +1,101 @@
+//! Servers that are no API server, or none that is well: what they say is never taken for the state of an election.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use elect_api::{Candidate, ErrorKind, Store};
+use elect_testkit::{election, oracle};
+use tempfile::TempDir;
+
+/// A store on a server that answers each request with this status and this text.
+fn store(status: &'static str, text: &'static str) -> (Box<dyn Store>, TempDir) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            thread::spawn(move || answer(&stream, status, text));
+        }
+    });
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("config");
+    let text = format!(
+        "current-context: a\nclusters: [{{name: c, cluster: {{server: 'http://{address}'}}}}]\n\
+         contexts: [{{name: a, context: {{cluster: c}}}}]\n"
+    );
+    std::fs::write(&path, text).expect("a file");
+    let url = format!("kubernetes:///elect?kubeconfig={}", path.display());
+    (elect_kubernetes::connect(&url).expect("a good URL"), folder)
+}
+
+fn answer(stream: &TcpStream, status: &str, text: &str) {
+    let mut lines = BufReader::new(stream);
+    loop {
+        let (mut length, mut line) = (0, String::new());
+        while line != "\r\n" {
+            line.clear();
+            if lines.read_line(&mut line).unwrap_or(0) == 0 {
+                return;
+            }
+            if let Some(said) = line.to_lowercase().strip_prefix("content-length:") {
+                length = said.trim().parse().unwrap_or(0);
+            }
+        }
+        let mut body = vec![0; length];
+        if lines.read_exact(&mut body).is_err() {
+            return;
+        }
+        let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n", text.len());
+        let mut stream = stream;
+        if stream.write_all(format!("{head}{text}").as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+const NOT_FOUND: &str = r#"{"kind":"Status","status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}"#;
+const FORBIDDEN: &str = r#"{"kind":"Status","status":"Failure","message":"leases.coordination.k8s.io \"a\" is forbidden: exceeded quota","reason":"Forbidden","details":{"kind":"leases"},"code":403}"#;
+
+#[tokio::test]
+async fn an_election_is_not_empty_because_somebody_says_404() {
+    for (status, text) in [
+        ("404 Not Found", "404 page not found"),
+        ("404 Not Found", NOT_FOUND),
+        ("301 Moved Permanently", ""),
+        ("410 Gone", "{}"),
+        ("502 Bad Gateway", "<html>"),
+    ] {
+        let (store, _folder) = store(status, text);
+        let error = store.survey(&election()).await.expect_err(status);
+        assert_eq!(error.kind(), ErrorKind::Unreachable, "{status}: {error}");
+        let candidate = Candidate::foreign("a");
+        let ttl = Duration::from_secs(6);
+        let seat = store.open(&election(), &candidate, ttl).await;
+        let error = seat.expect("no request").refresh(oracle::now()).await.err().expect(status);
+        assert!(!error.is_permanent(), "{status}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_role_is_blamed_for_what_it_lacks_only() {
+    let (store, _folder) = store("403 Forbidden", FORBIDDEN);
+    let error = store.survey(&election()).await.expect_err("403");
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert!(!error.to_string().contains("Role"), "{error}");
+}
+
+#[tokio::test]
+async fn answers_of_another_shape_end_nobody() {
+    for text in ["[]", "\"ok\"", "7", "{}", "{\"items\":7}", "not JSON"] {
+        let (store, _folder) = store("200 OK", text);
+        let _ = store.survey(&election()).await;
+        let _ = store.list(elect_api::Scope::Kept).await;
+        let seat = store.open(&election(), &Candidate::foreign("a"), Duration::from_secs(6)).await;
+        let _ = seat.expect("no request").refresh(oracle::now()).await;
+        let wake = store.changed(&election()).await;
+        if let Ok(wake) = wake {
+            let _ = tokio::time::timeout(Duration::from_millis(50), wake).await;
+        }
+    }
+}

@@ -48,14 +48,26 @@ fn path(lease: &Value) -> String {
 
 /// As `kubectl delete lease` does it.
 fn delete(server: &ApiServer, lease: &Value) {
-    server.call("DELETE", &path(lease), None);
+    let (status, answer) = server.call("DELETE", &path(lease), None);
+    assert!([200, 404].contains(&status), "{answer}");
 }
 
-/// As client-go gives a Lease up.
+/// As client-go gives a Lease up, unless another has it by then.
 fn release(server: &ApiServer, mut lease: Value) {
-    lease["spec"]["holderIdentity"] = "".into();
-    lease["spec"]["leaseDurationSeconds"] = 1.into();
-    server.call("PUT", &path(&lease), Some(&lease));
+    let (path, holder) = (path(&lease), lease["spec"]["holderIdentity"].take());
+    loop {
+        lease["spec"]["holderIdentity"] = "".into();
+        lease["spec"]["leaseDurationSeconds"] = 1.into();
+        let (status, answer) = server.call("PUT", &path, Some(&lease));
+        assert!([200, 409].contains(&status), "{answer}");
+        if status == 200 {
+            return;
+        }
+        lease = server.call("GET", &path, None).1;
+        if lease["spec"]["holderIdentity"] != holder {
+            return;
+        }
+    }
 }
 
 fn annotation(lease: &Value, key: &str) -> Value {

@@ -1,6 +1,7 @@
 //! Kubernetes on a real API server, and beside Go programs of client-go.
 
 mod answers;
+mod crowd;
 mod laws;
 mod scene;
 mod stops;

@@ -1,0 +1,138 @@
+//! A thousand that wait in one election: what they ask of an API server, and how long a hand-over takes.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use elect::{Boottime, Campaign, Leadership};
+use elect_testkit::oracle::now;
+use elect_testkit::servers::ApiServer;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+const TTL: Duration = Duration::from_secs(15);
+/// So many come at once.
+const GROUP: usize = 50;
+const HAND_OVERS: usize = 9;
+/// The requests of the crowd are counted for so many leases, so that those that read rarely have done it.
+const LEASES: u32 = 6;
+const COUNT: &str = "ELECT_DEEP_CROWD";
+
+struct Crowd {
+    server: ApiServer,
+    runtime: Runtime,
+    waiting: JoinSet<()>,
+    tell: UnboundedSender<(Boottime, Leadership)>,
+    won: UnboundedReceiver<(Boottime, Leadership)>,
+    leader: Option<Leadership>,
+}
+
+impl Crowd {
+    /// One that leads.
+    fn new() -> Self {
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let (tell, won) = unbounded_channel();
+        let (server, waiting) = (ApiServer::start(), JoinSet::new());
+        let mut crowd = Self { server, runtime, waiting, tell, won, leader: None };
+        crowd.add();
+        crowd.next();
+        crowd
+    }
+
+    fn add(&mut self) {
+        let campaign = Campaign::new(&self.server.url("elect"), "crowd").expect("a campaign");
+        let (campaign, tell) = (campaign.ttl(TTL), self.tell.clone());
+        let task = async move {
+            if let Ok(leadership) = campaign.lead().await {
+                let _ = tell.send((now(), leadership));
+            }
+        };
+        self.waiting.spawn_on(task, self.runtime.handle());
+    }
+
+    fn next(&mut self) -> Boottime {
+        let (at, leader) = self.runtime.block_on(self.won.recv()).expect("we have a sender, too");
+        self.leader = Some(leader);
+        self.runtime.block_on(self.waiting.join_next());
+        at
+    }
+
+    /// Returns once so many wait, each with its Lease.
+    fn fill(&mut self, waiting: usize) {
+        while self.waiting.len() < waiting {
+            let missing = waiting - self.waiting.len();
+            (0..missing.min(GROUP)).for_each(|_| self.add());
+            let all = self.waiting.len();
+            while self.leases() < all {
+                self.rest(Duration::from_millis(50));
+            }
+        }
+    }
+
+    /// Nothing happens in this process but in the calls of these functions.
+    fn rest(&self, time: Duration) {
+        self.runtime.block_on(async { sleep(time).await });
+    }
+
+    fn leases(&self) -> usize {
+        let path = "/apis/coordination.k8s.io/v1/namespaces/elect/leases";
+        let (_, list) = self.server.call("GET", path, None);
+        let all = list["items"].as_array().map_or(0, Vec::len);
+        // The record is one, too.
+        all.saturating_sub(1)
+    }
+
+    fn hand_over(&mut self) -> Duration {
+        let leader = self.leader.take().expect("somebody leads");
+        let from = now();
+        self.runtime.block_on(leader.resign()).expect("a resign");
+        self.next().since(from)
+    }
+
+    /// The middle one of several hand-overs, with so many that wait.
+    fn hand_overs(&mut self, waiting: usize) -> Duration {
+        let mut spans: Vec<Duration> = (0..HAND_OVERS)
+            .map(|_| {
+                self.fill(waiting);
+                self.rest(Duration::from_secs(1));
+                self.hand_over()
+            })
+            .collect();
+        spans.sort();
+        spans[spans.len() / 2]
+    }
+}
+
+#[test]
+fn a_thousand_wait_as_lightly_as_two() {
+    let count = std::env::var(COUNT).ok().and_then(|count| count.parse().ok()).unwrap_or(1000);
+    let mut crowd = Crowd::new();
+    let few = crowd.hand_overs(2);
+    crowd.fill(count);
+    let mut shares = VecDeque::new();
+    // The first looks of all are over after a lease.
+    crowd.rest(TTL * 2);
+    for _ in 0..LEASES {
+        let (before, from) = (crowd.server.counts(), now());
+        crowd.rest(TTL);
+        let (after, seconds) = (crowd.server.counts(), now().since(from).as_secs_f64());
+        let rate = |count: fn(&elect_testkit::servers::kubernetes::Counts) -> u64| {
+            f64::from(u32::try_from(count(&after) - count(&before)).expect("not so many")) / seconds
+        };
+        let lists = rate(|counts| counts.of("list", "leases"));
+        shares.push_back((rate(|counts| counts.writes()), rate(|counts| counts.reads()), lists));
+    }
+    let many = crowd.hand_overs(count);
+    for (writes, reads, lists) in &shares {
+        println!("{count} wait: {writes:.1} writes, {reads:.1} reads ({lists:.1} lists) a second");
+    }
+    let ratio = many.as_secs_f64() / few.as_secs_f64();
+    println!("a hand-over takes {many:.2?}, with two that wait {few:.2?}: {ratio:.2}");
+    let total = |part: fn(&(f64, f64, f64)) -> f64| {
+        shares.iter().map(part).sum::<f64>() / f64::from(LEASES)
+    };
+    let scale = f64::from(u32::try_from(count).expect("not so many")) / 1000.0;
+    assert!(total(|share| share.0) <= 75.0 * scale.max(0.1), "writes");
+    assert!(total(|share| share.1) <= 100.0 * scale.max(0.1), "reads");
+}

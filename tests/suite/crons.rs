@@ -69,6 +69,19 @@ fn a_dead_leader_is_seen_off() {
     }
 }
 
+/// It looks who leads where priorities count: a leader that died is there, and outdoes nobody.
+#[test]
+fn a_run_that_does_not_wait_follows_a_leader_that_died_where_priorities_count() {
+    let server = SimServer::start(&Options::new(Kind::Record));
+    run_at(&server.url(), "once").args(["--priority", "50", "true"]).run().exits(0);
+    leave_a_dead_leader(&server);
+    let began = boottime();
+    run_at(&server.url(), "cron").args(["-n", "true"]).run().exits(0);
+    let took = boottime().since(began);
+    println!("after {took:.1?}");
+    assert!(took >= TTL && took < TTL * 2, "{took:?}");
+}
+
 /// Of three that come at once after a leader that died one does the job, and the others leave.
 #[test]
 fn of_crons_on_three_hosts_one_runs() {

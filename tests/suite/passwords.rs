@@ -7,9 +7,9 @@ use elect_testkit::program::{Elect, eventually};
 use nix::sys::signal::Signal;
 use tempfile::TempDir;
 
-use crate::see::{Arena, Ground, on_each_with_passwords};
+use crate::see::{Arena, Ground, on_etcd_and_zookeeper};
 
-on_each_with_passwords! {
+on_etcd_and_zookeeper! {
     a_password_that_others_may_read_is_told_once
     so_it_is_by_members_of_shards_and_sidecars
     doctor_finds_it

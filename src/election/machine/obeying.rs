@@ -73,6 +73,10 @@ impl Machine {
         match self.ruling(now) {
             // It may be another by now.
             Ruling::Block(_) | Ruling::Rejoin(_) | Ruling::Outdone if is_woken => {}
+            // Whoever is before us may be dead, as far as the store has said.
+            Ruling::Outdone if self.contact.may_be_next() => {
+                self.request = CallState::due(renewal);
+            }
             ruling @ Ruling::Block(_) => {
                 self.request = CallState::due(renewal);
                 self.obey(now, ruling);

@@ -116,7 +116,7 @@ impl Contact {
 
     /// Whether it is not known yet whether anybody lives who is before us. That is settled after the length of a lease, if
     /// the store goes on answering.
-    const fn may_be_next(&self) -> bool {
+    pub(super) const fn may_be_next(&self) -> bool {
         matches!(self.place, LastPlace::Unsettled) && self.trouble.is_none()
     }
 

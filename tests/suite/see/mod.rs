@@ -27,7 +27,7 @@ macro_rules! on_each_store {
 /// One test for each store that has servers.
 macro_rules! on_each_cluster {
     ($kind:ident: $($case:ident)*) => {
-        $crate::see::on_each_with_passwords! { $kind: $($case)* }
+        $crate::see::on_etcd_and_zookeeper! { $kind: $($case)* }
         mod kubernetes {
             $(#[test] fn $case() { super::$case(&super::Arena::$kind(super::Ground::Kubernetes)); })*
         }
@@ -37,8 +37,8 @@ macro_rules! on_each_cluster {
     };
 }
 
-/// One test for each store that has passwords.
-macro_rules! on_each_with_passwords {
+/// One test for each of these: what only they have, and what takes a minute of a processor on a third.
+macro_rules! on_etcd_and_zookeeper {
     ($kind:ident: $($case:ident)*) => {
         mod etcd {
             $(#[test] fn $case() { super::$case(&super::Arena::$kind(super::Ground::Etcd)); })*
@@ -48,9 +48,9 @@ macro_rules! on_each_with_passwords {
         }
     };
     ($($case:ident)*) => {
-        on_each_with_passwords! { on: $($case)* }
+        on_etcd_and_zookeeper! { on: $($case)* }
     };
 }
 
 pub(crate) use arena::{Arena, Ground, crash};
-pub(crate) use {on_each_cluster, on_each_store, on_each_with_passwords};
+pub(crate) use {on_each_cluster, on_each_store, on_etcd_and_zookeeper};

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::arena::{Arena, Ground, crash, label_of};
 use super::observer::Observer;
-use super::{on_each_cluster, on_each_store};
+use super::on_etcd_and_zookeeper;
 
 const CHANGES: usize = 500;
 /// How many take part at a time.
@@ -27,7 +27,14 @@ const UNKEPT: &str = "`elect history` will not show this leadership";
 
 const UNTOLD: &str = "ended without a report: killed, crashed, or cut off from the store";
 
-on_each_store! {
+mod file {
+    #[test]
+    fn five_hundred_changes_are_told_as_they_were() {
+        super::five_hundred_changes_are_told_as_they_were(&super::Arena::on(super::Ground::File));
+    }
+}
+
+on_etcd_and_zookeeper! {
     alone: five_hundred_changes_are_told_as_they_were
 }
 

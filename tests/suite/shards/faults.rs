@@ -7,14 +7,15 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::{Arena, Ground, Troop, on_each_cluster, on_each_store};
+use crate::see::on_etcd_and_zookeeper;
 
 on_each_store! {
     slow: others_take_over_from_whoever_is_killed
 }
 
 mod frozen {
-    use super::{Arena, Ground, on_each_cluster};
-    on_each_cluster! {
+    use super::{Arena, Ground, on_etcd_and_zookeeper};
+    on_etcd_and_zookeeper! {
         others_take_over_from_whoever_is_frozen
     }
     use super::others_take_over_from_whoever_is_frozen;

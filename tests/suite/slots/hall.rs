@@ -113,9 +113,15 @@ fn quoted(word: OsString) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// One test for each store.
+/// One test for each store, or for all but the one on which it takes a minute of a processor.
 macro_rules! on_each_store {
     ($($case:ident)*) => {
+        on_each_store! { but kubernetes: $($case)* }
+        mod kubernetes {
+            $(#[test] fn $case() { super::$case(Some(crate::real::Brand::Kubernetes)); })*
+        }
+    };
+    (but kubernetes: $($case:ident)*) => {
         mod file {
             $(#[test] fn $case() { super::$case(None); })*
         }
@@ -124,9 +130,6 @@ macro_rules! on_each_store {
         }
         mod zookeeper {
             $(#[test] fn $case() { super::$case(Some(crate::real::Brand::ZooKeeper)); })*
-        }
-        mod kubernetes {
-            $(#[test] fn $case() { super::$case(Some(crate::real::Brand::Kubernetes)); })*
         }
     };
 }

@@ -10,7 +10,7 @@ use crate::real::Brand;
 use crate::stage::send_if_alive;
 
 on_each_store! {
-    eight_for_three_slots_under_kills_never_share_one
+    but kubernetes: eight_for_three_slots_under_kills_never_share_one
 }
 
 const CONTENDERS: usize = 8;

@@ -113,7 +113,7 @@ fn quoted(word: OsString) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// One test for each store, or for all but the one on which it takes a minute of a processor.
+/// One test for each store, or for all but the one on which it takes too long.
 macro_rules! on_each_store {
     ($($case:ident)*) => {
         on_each_store! { but kubernetes: $($case)* }

@@ -13,7 +13,14 @@ on_each_store! {
     a_free_slot_is_taken_at_once_by_whoever_is_next
     a_slot_of_a_wrapper_that_was_killed_is_taken_at_once
     whoever_is_next_and_is_killed_leaves_nothing_behind
-    who_does_not_wait_takes_a_slot_that_is_free_and_no_other
+}
+
+mod hasty {
+    use super::{on_each_store, who_does_not_wait_takes_a_slot_that_is_free_and_no_other};
+    // On Kubernetes a sixth of a lease shows whether somebody leads: here that is a quarter of an hour.
+    on_each_store! {
+        but kubernetes: who_does_not_wait_takes_a_slot_that_is_free_and_no_other
+    }
 }
 
 const TTL: &str = "90m";

@@ -300,7 +300,7 @@ fn an_observer_alone_keeps_nobody_away_who_does_not_wait(arena: &Arena) {
             unmet.says("this candidate never leads: of priority 0");
         }
     }
-    crowd.join("one", 50, LONG);
+    crowd.join("one", 50, MODEST);
     arena.wait_for_leader("one");
     run().run().exits(75).says("another candidate leads");
 }

@@ -118,3 +118,28 @@ fn read(reader: &mut BufReader<&TcpStream>) -> io::Result<Option<Value>> {
     reader.read_exact(&mut body)?;
     serde_json::from_slice(&body).map(Some).map_err(io::Error::other)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On one connection, as an API server asks.
+    fn review(stream: &TcpStream, token: &str) -> Value {
+        let body =
+            json!({"apiVersion": "authentication.k8s.io/v1", "spec": {"token": token}}).to_string();
+        let head = "POST / HTTP/1.1\r\nHost: door\r\nContent-Length: ";
+        write!(&mut &*stream, "{head}{}\r\n\r\n{body}", body.len()).expect("it is sent");
+        read(&mut BufReader::new(stream)).expect("an answer").expect("a review")
+    }
+
+    #[test]
+    fn users_come_and_go() {
+        let keeper = Doorkeeper::start(&Place::here());
+        let stream = TcpStream::connect(keeper.address).expect("a connection");
+        let known = |token: &str| review(&stream, token)["status"]["user"]["username"].clone();
+        keeper.admit("ann", "secret");
+        assert_eq!((known("secret"), known("other")), (json!("ann"), Value::Null));
+        keeper.dismiss("secret");
+        assert_eq!(known("secret"), Value::Null);
+    }
+}

@@ -9,18 +9,18 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
-use elect_api::{Boottime, Cell, Error, Standing, Wake};
+use elect_api::{Boottime, Cell, Error, Standing, Wake, first_of};
 
 use super::waiting::NEAR;
 use super::{RecordSeat, State};
 use crate::Waiter;
 use crate::documents::{Document, Name, Purpose};
-use crate::election::{Election, Watching};
+use crate::election::{Election, Known, Watching};
 use crate::line::Position;
 
 /// After how many leases it makes a list in any case: its place is out of date by then, and its watch may be lost.
 const LIST_EVERY: u32 = 20;
-/// How many may be before one that lists when nobody seems to lead.
+/// How many may be before one that lists when nobody seems to lead, and that is woken when something is asked.
 const WATCHFUL: usize = 32;
 
 /// What it knows.
@@ -38,6 +38,21 @@ pub(super) struct Far {
     /// Whether it is the record's turn to be read.
     reads_record: bool,
     watch: Watch,
+    /// Tells what is asked; of a crowd nobody watches that.
+    asking: Option<Watch>,
+}
+
+impl Far {
+    fn has_told(&self) -> bool {
+        self.watch.has_told() || self.asking.as_ref().is_some_and(Watch::has_told)
+    }
+
+    fn wake(&self) -> Wake {
+        match &self.asking {
+            Some(asking) => first_of(vec![self.watch.wake(), asking.wake()]),
+            None => self.watch.wake(),
+        }
+    }
 }
 
 impl RecordSeat {
@@ -45,6 +60,7 @@ impl RecordSeat {
     pub(super) fn stand_back(
         &mut self,
         now: Boottime,
+        known: &Known,
         position: &Position,
         (ahead, alive): (usize, bool),
     ) -> Option<Standing> {
@@ -58,10 +74,13 @@ impl RecordSeat {
         self.is_alarmed = false;
         // Of a crowd that came at once each has another moment.
         let due = *self.due.get_or_insert_with(|| now + self.ttl.mul_f64(fastrand::f64()));
-        let watch = Watch::of(&self.election, before, version);
-        let wake = watch.wake();
+        let watch = Watch::of_waiter(&self.election, before, version);
+        let asking = (ahead <= WATCHFUL)
+            .then(|| Watch::of_orders(&self.election, known.version, self.control.version));
         let (listed, asked, reads_record) = (now, now, false);
-        self.far = Some(Far { ahead, alive, before, listed, asked, due, reads_record, watch });
+        let far = Far { ahead, alive, before, listed, asked, due, reads_record, watch, asking };
+        let wake = far.wake();
+        self.far = Some(far);
         Some(Standing::Waiting { ahead, alive, wake })
     }
 
@@ -71,7 +90,7 @@ impl RecordSeat {
         let Some(far) = &mut self.far else { return Ok(None) };
         let is_asked_in_turn = now.since(far.asked) >= ttl / 12;
         let is_new = now.since(far.listed) < ttl.saturating_mul(LIST_EVERY);
-        if !is_asked_in_turn || !is_new || far.watch.has_told() {
+        if !is_asked_in_turn || !is_new || far.has_told() {
             return Ok(None);
         }
         if far.due <= now && !self.look_around(now).await? {
@@ -79,7 +98,7 @@ impl RecordSeat {
         }
         let Some(far) = &mut self.far else { return Ok(None) };
         far.asked = now;
-        let (ahead, alive, wake) = (far.ahead, far.alive, far.watch.wake());
+        let (ahead, alive, wake) = (far.ahead, far.alive, far.wake());
         Ok(Some(Standing::Waiting { ahead, alive, wake }))
     }
 
@@ -116,7 +135,7 @@ impl RecordSeat {
             if let Some(far) = &mut self.far
                 && far.watch.is_lost()
             {
-                far.watch = Watch::of(&self.election, before, version);
+                far.watch = Watch::of_waiter(&self.election, before, version);
             }
         }
         let due = now + self.ttl;
@@ -134,13 +153,13 @@ fn has_near_behind(waiter: &Waiter) -> bool {
     waiter.ahead.is_some_and(|ahead| ahead.saturating_add(1) < near)
 }
 
-/// A watch of the one before us, which goes on from one wake to the next.
+/// A watch of a document, which goes on from one wake to the next.
 struct Watch(Arc<Mutex<Sight>>);
 
 enum Sight {
     /// Nothing was told.
     Open(Watching),
-    /// It is gone, or so far to the front that we are near.
+    /// There is news: it is gone, or so far to the front that we are near; or something else is asked.
     Told,
     /// Nothing is told any more.
     Lost,
@@ -148,12 +167,22 @@ enum Sight {
 
 impl Watch {
     /// Of the waiter with this nonce, from this version on.
-    fn of(election: &Election, nonce: u64, version: u64) -> Self {
+    fn of_waiter(election: &Election, nonce: u64, version: u64) -> Self {
         let is_news = |found: Option<&Document>| match found {
             Some(Document::Waiter(waiter)) => has_near_behind(waiter),
             _ => true,
         };
         let told = election.watch(Name::Waiter(nonce), version, is_news);
+        Self(Arc::new(Mutex::new(Sight::Open(told))))
+    }
+
+    /// Of what is asked of the election, from this version of its record and of that on.
+    fn of_orders(election: &Election, version: u64, control: u64) -> Self {
+        let is_news = move |found: Option<&Document>| {
+            let Some(Document::Record(record)) = found else { return false };
+            record.cell(Cell::Control).version != control
+        };
+        let told = election.watch(Name::Record, version, is_news);
         Self(Arc::new(Mutex::new(Sight::Open(told))))
     }
 

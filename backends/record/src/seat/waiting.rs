@@ -129,7 +129,7 @@ impl RecordSeat {
         let holder = known.record.holder.as_ref();
         let ahead = position.ahead + usize::from(holder.is_some());
         let alive = position.lives || holder.is_some() && self.holder.lives();
-        if let Some(standing) = self.stand_back(now, position, (ahead, alive)) {
+        if let Some(standing) = self.stand_back(now, known, position, (ahead, alive)) {
             return standing;
         }
         let (nonce, control) = (holder.map(|holder| holder.nonce), self.control.version);

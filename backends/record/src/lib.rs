@@ -46,7 +46,7 @@
 //!
 //! What follows from that:
 //!
-//! - Orders reach those far behind within two leases. Who leads, or is next, hears of them at once.
+//! - Orders reach those with more than 32 before them within two leases. All others hear of them at once.
 //! - How many they say are before them is exact up to three, and else out of date by up to twenty leases, and too great.
 //! - Where the store falls silent they notice that within a lease.
 //! - If a leader dies with all who are next, as those of one machine do, one of the next thirty-two leads after at most nine

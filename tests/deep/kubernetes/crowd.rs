@@ -6,6 +6,7 @@ use std::time::Duration;
 use elect::{Boottime, Campaign, Leadership};
 use elect_testkit::oracle::now;
 use elect_testkit::servers::ApiServer;
+use elect_testkit::servers::kubernetes::Counts;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
@@ -117,11 +118,11 @@ fn a_thousand_wait_as_lightly_as_two() {
         let (before, from) = (crowd.server.counts(), now());
         crowd.rest(TTL);
         let (after, seconds) = (crowd.server.counts(), now().since(from).as_secs_f64());
-        let rate = |count: fn(&elect_testkit::servers::kubernetes::Counts) -> u64| {
+        let rate = |count: fn(&Counts) -> u64| {
             f64::from(u32::try_from(count(&after) - count(&before)).expect("not so many")) / seconds
         };
         let lists = rate(|counts| counts.of("list", "leases"));
-        shares.push_back((rate(|counts| counts.writes()), rate(|counts| counts.reads()), lists));
+        shares.push_back((rate(Counts::writes), rate(Counts::reads), lists));
     }
     let many = crowd.hand_overs(count);
     for (writes, reads, lists) in &shares {

@@ -217,7 +217,7 @@ impl ConfigError {
                 "remove one of them: the flag, its variable, or its key in the configuration file",
             ),
             Self::Orderless { what, .. } if what.starts_with("--") => Some(
-                "remove the flag or its variable; its key belongs in the profiles of stores that queue",
+                "remove order=race from the store's URL, or the flag, its variable or its key in the configuration file",
             ),
             Self::Podless(_) => Some(
                 "use -b kubernetes:///NAMESPACE, or let hooks label the pod: see `elect help kubernetes-service`",

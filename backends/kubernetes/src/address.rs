@@ -34,8 +34,8 @@ impl Address {
         let (host, rest) = rest.split_at(end);
         if !host.is_empty() {
             return Err(unfit(format!(
-                "the URL names a server, which the kubeconfig does for {scheme}: write three slashes, \
-                 {scheme}:///NAMESPACE or {scheme}:///NAMESPACE?context=CONTEXT"
+                "write three slashes, {scheme}:///NAMESPACE or {scheme}:///NAMESPACE?context=CONTEXT: the \
+                 kubeconfig names the server"
             )));
         }
         // Options and escapes are as in any other URL; those have a host.

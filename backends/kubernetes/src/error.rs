@@ -108,8 +108,8 @@ impl Attempt<'_> {
             401 => Some(format!("it does not take the credentials of {}", self.source)),
             // Quotas, and rules for what is created, say no in the same way.
             403 if message.contains(&format!("cannot {verb} resource")) => Some(format!(
-                "the Role in {namespace} lacks the verb {verb} on leases in coordination.k8s.io: see elect \
-                 help kubernetes-store"
+                "our Role in {namespace} lacks the verb {verb} on leases in coordination.k8s.io, or no RoleBinding \
+                 names us (in a pod: serviceAccountName): see elect help kubernetes-store"
             )),
             _ if is_namespace => Some(format!(
                 "there is no namespace {namespace}: kubectl create namespace {namespace}"

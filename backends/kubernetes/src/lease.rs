@@ -64,7 +64,10 @@ impl Tenure {
 /// # Errors
 /// [`ErrorKind::Unfit`] if it is no number.
 pub(crate) fn version(object: &Value) -> Result<u64, Error> {
-    let said = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+    let Some(said) = object["metadata"]["resourceVersion"].as_str() else {
+        let what = "the answer is none of an API server: it has no resourceVersion";
+        return Err(Error::new(ErrorKind::Unfit, what));
+    };
     said.parse().ok().filter(|version| *version > 0).ok_or_else(|| {
         let what = format!(
             "the API server has a resourceVersion that is no number, {said:?}: tokens could not be told apart"

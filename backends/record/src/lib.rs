@@ -31,7 +31,8 @@
 //!
 //! The waiter with the least rank, the version with which it was made. A waiter that is not heard of for its TTL does
 //! not count, and is removed by whoever is behind it, or by the leader. Before that it holds up nobody for long: a waiter
-//! with `k` before it takes a vacant record `k` sixths of its own lease after it saw that it was vacant.
+//! with `k` before it takes a vacant record `k` sixths of its own lease after it saw that it was vacant, and that so many
+//! were before it.
 //!
 //! Whoever died looks alive to one who sees it for the first time. So a waiter says that it is *not settled* whether
 //! anybody lives who is before it, until it has seen one of them renew itself, or all their TTLs have passed.

@@ -53,6 +53,8 @@ pub(crate) struct RecordSeat {
     swept: Boottime,
     /// The token of the last leader, and the look that first found nobody leading since.
     vacant_since: Option<(u64, Boottime)>,
+    /// How many waiters are before us, and the look that first found so many.
+    place: Option<(usize, Boottime)>,
     control: Versioned,
 }
 
@@ -93,6 +95,7 @@ impl RecordSeat {
             is_alarmed: false,
             swept: Boottime::from_boot(Duration::ZERO),
             vacant_since: None,
+            place: None,
             control: Versioned::default(),
         }
     }
@@ -199,8 +202,11 @@ impl RecordSeat {
             return Ok(Standing::Waiting { ahead, alive: false, wake: awake() });
         }
         self.remove_dead(&position).await?;
+        // Who comes to be next has its turn from then on.
+        let place = self.place.filter(|(ahead, _)| *ahead == position.ahead);
+        let (_, placed) = *self.place.insert(place.unwrap_or((position.ahead, now)));
         match self.vacant_since {
-            Some((_, since)) if now.since(since) >= self.turn(position.ahead) => {
+            Some((_, since)) if now.since(since.max(placed)) >= self.turn(position.ahead) => {
                 self.take(now, known, &position).await
             }
             _ => Ok(self.wait(now, &known, &position)),

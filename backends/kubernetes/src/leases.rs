@@ -27,8 +27,10 @@ use crate::{SCHEME, examine, lease, name};
 const LIMIT: Duration = Duration::from_secs(10);
 /// client-go counts whole seconds, and we renew six times in a lease.
 const LEAST_TTL: Duration = Duration::from_secs(6);
-/// How many Leases a list has at most before it is continued.
-const PAGE: usize = 100;
+/// How many waiters a list has before it is continued: they are short, and who is next waits for it.
+const WAITERS: usize = 1000;
+/// How many records it has: they may be long.
+const RECORDS: usize = 100;
 /// How many Leases a list has at most: those who wait in one election, and as many elections.
 const MOST: usize = 2 * Survey::MOST;
 /// So many Leases are remembered as they were seen last.
@@ -171,12 +173,11 @@ impl Api {
     }
 
     /// All Leases that a query means, and the version of all.
-    pub(crate) async fn list(&self, query: &str) -> Result<(u64, Vec<Value>), Error> {
+    pub(crate) async fn list(&self, query: &str, page: usize) -> Result<(u64, Vec<Value>), Error> {
         let (mut items, mut from) = (Vec::new(), String::new());
         loop {
-            let page =
-                format!("limit={PAGE}{}{query}{from}", if query.is_empty() { "" } else { "&" });
-            let answer = self.ask(Verb::List, Method::GET, "", &page, None).await?;
+            let part = format!("limit={page}&{query}{from}");
+            let answer = self.ask(Verb::List, Method::GET, "", &part, None).await?;
             let mut answer = answer.map_err(|status| self.odd(Verb::List, "", status))?;
             if let Some(Value::Array(more)) = answer.get_mut("items").map(Value::take) {
                 items.extend(more);
@@ -277,7 +278,7 @@ impl Documents for Leases {
     async fn list(&self, election: &ElectionName, _purpose: Purpose) -> Result<Listing, Error> {
         let base = name::of(election, Name::Record)?;
         let query = Selector::Label(name::label(election)).query();
-        let (revision, found) = self.api.list(&query).await?;
+        let (revision, found) = self.api.list(&query, WAITERS).await?;
         let mut listing = Listing { revision, ..Listing::default() };
         let mut record = None;
         for lease in found {
@@ -304,7 +305,7 @@ impl Documents for Leases {
     async fn records(&self) -> Result<Vec<(ElectionName, Record)>, Error> {
         // That of fences and values may be long.
         let query = format!("labelSelector=%21{}", escaped(lease::DATA));
-        let (_, found) = self.api.list(&query).await?;
+        let (_, found) = self.api.list(&query, RECORDS).await?;
         let records = found.iter().filter_map(|found| {
             let election = name::election(lease::name(found))?;
             Some((election, lease::record(found).ok()?))

@@ -33,14 +33,12 @@ const WAITERS: usize = 1000;
 const RECORDS: usize = 100;
 /// How many Leases a list has at most: those who wait in one election, and as many elections.
 const MOST: usize = 2 * Survey::MOST;
-/// So many Leases are remembered as they were seen last.
-const REMEMBERED: usize = 256;
 
 /// The Leases of a namespace.
 pub(crate) struct Leases {
     api: Arc<Api>,
     profile: Profile,
-    /// Each as it was read or written last: to write one is to send all of it.
+    /// Those that we may write, each as it was read or written last: to write one is to send all of it.
     seen: Mutex<HashMap<String, Value>>,
     watches: Watches,
     events: Events,
@@ -78,15 +76,15 @@ impl Leases {
         let version = lease::version(found)?;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let name = lease::name(found);
-        let is_older = |other: &Value| lease::version(other).is_ok_and(|other| other > version);
-        if seen.get(name).is_some_and(is_older) {
-            return Ok(version);
+        let is_newer = |other: &Value| lease::version(other).is_ok_and(|other| other > version);
+        if !seen.get(name).is_some_and(is_newer) {
+            seen.insert(name.to_owned(), found.clone());
         }
-        if seen.len() >= REMEMBERED {
-            seen.clear();
-        }
-        seen.insert(name.to_owned(), found.clone());
         Ok(version)
+    }
+
+    fn forget(&self, name: &str) {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
     }
 
     async fn get(&self, name: &str) -> Result<Option<Value>, Error> {
@@ -209,10 +207,13 @@ impl Documents for Leases {
         &self,
         election: &ElectionName,
         name: Name,
-        _purpose: Purpose,
+        purpose: Purpose,
     ) -> Result<Option<Stored>, Error> {
         let Some(found) = self.get(&name::of(election, name)?).await? else { return Ok(None) };
-        self.see(&found)?;
+        // Waiters of others are read, and never written.
+        if purpose != Purpose::Survey && !matches!(name, Name::Waiter(_)) {
+            self.see(&found)?;
+        }
         lease::document(name, &found).map(Some)
     }
 
@@ -240,18 +241,17 @@ impl Documents for Leases {
             // It names version and uid: what is gone is not made again.
             Some(_) => (Verb::Update, Method::PUT),
         };
-        match self.api.ask(verb, method, &called, "", Some(&body)).await? {
-            Ok(written) => {
-                // It is written, whatever that was.
-                let unclear = |error: Error| error.with_kind(ErrorKind::Ambiguous);
-                let version = self.see(&written).map_err(unclear)?;
-                if name == Name::Record {
-                    self.events.tell(before.as_ref(), &written, now).await;
-                }
-                Ok(Swapped::Yes(version))
-            }
-            Err(_) => Ok(Swapped::No),
+        let Ok(written) = self.api.ask(verb, method, &called, "", Some(&body)).await? else {
+            self.forget(&called);
+            return Ok(Swapped::No);
+        };
+        // It is written, whatever that was.
+        let unclear = |error: Error| error.with_kind(ErrorKind::Ambiguous);
+        let version = self.see(&written).map_err(unclear)?;
+        if name == Name::Record {
+            self.events.tell(before.as_ref(), &written, now).await;
         }
+        Ok(Swapped::Yes(version))
     }
 
     async fn remove(
@@ -271,11 +271,11 @@ impl Documents for Leases {
         if asked.await? == Err(409) {
             return Ok(Removed::No);
         }
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).remove(&called);
+        self.forget(&called);
         Ok(Removed::Yes)
     }
 
-    async fn list(&self, election: &ElectionName, _purpose: Purpose) -> Result<Listing, Error> {
+    async fn list(&self, election: &ElectionName, purpose: Purpose) -> Result<Listing, Error> {
         let base = name::of(election, Name::Record)?;
         let query = Selector::Label(name::label(election)).query();
         let (revision, found) = self.api.list(&query, WAITERS).await?;
@@ -296,7 +296,9 @@ impl Documents for Leases {
             None => self.get(&base).await?,
         };
         if let Some(found) = record {
-            self.see(&found)?;
+            if purpose != Purpose::Survey {
+                self.see(&found)?;
+            }
             listing.record = Some((lease::version(&found)?, lease::record(&found)?));
         }
         Ok(listing)

@@ -20,7 +20,7 @@ use crate::leases::Api;
 
 /// How long the API server tells before it has us ask again.
 const SPAN: Duration = Duration::from_secs(300);
-/// How long it may say nothing: it sends a bookmark each minute.
+/// How long it may say nothing. Some API servers send a bookmark each minute, and others none.
 const SILENCE: Duration = Duration::from_secs(100);
 /// For a connection, and the first answer.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -86,14 +86,14 @@ impl Watches {
         loop {
             let mut seen = self.subscribe(name, version);
             // Who found none has seen what there was before: the watch is late, or the answer was wrong.
-            let known = if version == 0 { seen.borrow().version } else { version };
+            let mut known = if version == 0 { seen.borrow().version } else { version };
             loop {
                 let newest = seen.borrow_and_update().clone();
-                if newest.version > version.max(known) && (version > 0 || newest.lease.is_some()) {
+                if newest.version > known && (version > 0 || newest.lease.is_some()) {
                     if is_news(name, newest.lease.as_ref()) {
                         return;
                     }
-                    version = newest.version;
+                    (version, known) = (newest.version, newest.version);
                 }
                 // It ends when nobody seems to wait for it.
                 if seen.changed().await.is_err() {

@@ -4,3 +4,4 @@ mod bench;
 mod conformance;
 mod odd_answers;
 mod pod;
+mod requests;

@@ -1,0 +1,37 @@
+//! What is asked of an API server, and how often.
+
+use std::time::Duration;
+
+use elect_api::{Candidate, Standing};
+use elect_testkit::oracle;
+use elect_testkit::servers::ApiServer;
+
+/// As many as the shards that one process may lead.
+const SEATS: usize = 300;
+
+#[tokio::test]
+async fn a_renewal_is_one_request_however_many_a_process_leads() {
+    let server = ApiServer::start();
+    let store = elect_kubernetes::connect(&server.url("elect")).expect("a good URL");
+    let candidate = Candidate { host: "h".into(), ..Candidate::foreign("a") };
+    let mut seats = Vec::new();
+    for number in 0..SEATS {
+        let name = format!("shard-{number}").parse().expect("a name");
+        let seat = store.open(&name, &candidate, Duration::from_secs(60)).await;
+        let mut seat = seat.expect("no request");
+        let standing = seat.refresh(oracle::now()).await.expect("an answer");
+        assert!(matches!(standing, Standing::Leading { .. }));
+        seats.push(seat);
+    }
+    // With its first renewal, and once in a lease from then on, a leader looks who of those who wait is dead.
+    let mut before = elect_testkit::servers::kubernetes::Counts::default();
+    for _ in 0..2 {
+        before = server.counts();
+        for seat in &mut seats {
+            seat.refresh(oracle::now()).await.expect("an answer");
+        }
+    }
+    let after = server.counts();
+    let asked = |verb| after.of(verb, "leases") - before.of(verb, "leases");
+    assert_eq!([asked("get"), asked("list"), asked("update")], [0, 0, SEATS as u64]);
+}

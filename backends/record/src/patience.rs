@@ -10,8 +10,8 @@ use crate::guards::{Guard, is_off};
 /// under way meanwhile began before it: so the time counts from the look *after* the one that showed it.
 #[derive(Clone, Debug)]
 pub(crate) struct Patience<M> {
-    /// What it said at the newest look.
-    mark: Option<M>,
+    /// What it said at the newest look, and the look that showed that first.
+    mark: Option<(M, Boottime)>,
     /// The newest look that found it so; `None` until the second.
     last: Option<Boottime>,
     unchanged: Duration,
@@ -35,12 +35,15 @@ impl<M: PartialEq> Patience<M> {
         ttl: Duration,
         longest_gap: Duration,
     ) -> bool {
-        if self.mark.as_ref() != Some(&mark) {
+        let shown =
+            self.mark.as_ref().and_then(|(known, shown)| (*known == mark).then_some(*shown));
+        if shown.is_none() {
             let has_changed = self.has_changed || self.mark.is_some();
-            *self = Self { mark: Some(mark), has_changed, ..Self::default() };
-            if !is_off(Guard::SecondLook) {
-                return false;
-            }
+            *self = Self { mark: Some((mark, now)), has_changed, ..Self::default() };
+        }
+        // What is read twice in one call is one look: both may have begun before the renewal that they show.
+        if shown.is_none_or(|shown| now <= shown) && !is_off(Guard::SecondLook) {
+            return false;
         }
         let gap = self.last.map_or(Duration::ZERO, |last| now.since(last));
         self.last = Some(now);
@@ -82,6 +85,17 @@ mod tests {
             assert!(!patience.is_over(at(second), 1, TTL, GAP), "{second}");
         }
         assert!(patience.is_over(at(13), 1, TTL, GAP));
+    }
+
+    #[test]
+    fn two_reads_of_one_look_are_one_look() {
+        let mut patience = Patience::default();
+        for second in [0, 0, 1, 1, 5, 5, 9] {
+            assert!(!patience.is_over(at(second), 1, TTL, GAP), "{second}");
+        }
+        for second in [13, 13] {
+            assert!(patience.is_over(at(second), 1, TTL, GAP), "{second}");
+        }
     }
 
     #[test]

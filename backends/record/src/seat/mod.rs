@@ -1,4 +1,5 @@
 mod far;
+mod next;
 mod waiting;
 
 use std::time::Duration;
@@ -47,6 +48,8 @@ pub(crate) struct RecordSeat {
     far: Option<Far>,
     /// When such a one is to renew its waiter.
     due: Option<Boottime>,
+    /// When we listed last, if nobody was before us then.
+    next: Option<Boottime>,
     /// Whether the one before us was found dead, and the one before that one may be as well.
     is_alarmed: bool,
     /// When we looked last, as leaders, who of those who wait is dead.
@@ -92,6 +95,7 @@ impl RecordSeat {
             line: Line::default(),
             far: None,
             due: None,
+            next: None,
             is_alarmed: false,
             swept: Boottime::from_boot(Duration::ZERO),
             vacant_since: None,
@@ -106,7 +110,7 @@ impl RecordSeat {
         self.state = State::Out;
         self.waiter = None;
         self.has_entered = false;
-        (self.far, self.due) = (None, None);
+        (self.far, self.due, self.next) = (None, None, None);
     }
 
     async fn look(&mut self) -> Result<(Known, Vec<Listed>), Error> {
@@ -181,7 +185,10 @@ impl RecordSeat {
         if let Some(standing) = self.stand_by(now).await? {
             return Ok(standing);
         }
-        self.far = None;
+        if let Some(standing) = self.stand_next(now).await? {
+            return Ok(standing);
+        }
+        (self.far, self.next) = (None, None);
         let (known, waiters) = self.look().await?;
         if known.record.is_held_by_candidate(self.nonce, &self.candidate.id) {
             // A write of ours whose reply was lost.
@@ -202,6 +209,7 @@ impl RecordSeat {
             return Ok(Standing::Waiting { ahead, alive: false, wake: awake() });
         }
         self.remove_dead(&position).await?;
+        self.next = (position.ahead == 0 && position.is_listed).then_some(now);
         // Who comes to be next has its turn from then on.
         let place = self.place.filter(|(ahead, _)| *ahead == position.ahead);
         let (_, placed) = *self.place.insert(place.unwrap_or((position.ahead, now)));

@@ -119,6 +119,13 @@ impl RecordSeat {
         Ok(self.write_waiter(now, *version, waiter).await?.is_some())
     }
 
+    /// Whether our waiter is there as we wrote it.
+    pub(super) async fn has_its_waiter(&self) -> Result<bool, Error> {
+        let Some(ours) = &self.waiter else { return Ok(false) };
+        let found = self.election.waiter(self.nonce, Purpose::Look).await?;
+        Ok(found.is_some_and(|(version, _)| version == ours.version))
+    }
+
     /// For how long somebody with so many before it lets them take what is vacant.
     pub(super) fn turn(&self, ahead: usize) -> Duration {
         let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);

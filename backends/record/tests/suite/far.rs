@@ -1,6 +1,6 @@
 //! Those who have many before them, and what they notice without a list.
 
-use elect_api::{Cell, If, Seat, Standing, Store};
+use elect_api::{Cell, If, Seat, Standing, Store, Ticket};
 use elect_record::Name;
 use elect_testkit::{election, run};
 
@@ -49,6 +49,23 @@ impl Line {
         }
     }
 
+    /// How many lists its next look makes.
+    async fn lists_at(&mut self, number: usize) -> u32 {
+        let before = self.lists();
+        self.look_of(number).await;
+        self.lists() - before
+    }
+
+    /// Removes its waiter, as if by hand; its ticket.
+    fn remove_waiter_of(&self, number: usize) -> Ticket {
+        let ticket = self.seats[number].as_ref().and_then(|seat| seat.ticket()).expect("a ticket");
+        let nonce =
+            ticket.as_str().rsplit('-').next().and_then(|it| u64::from_str_radix(it, 16).ok());
+        let name = Name::Waiter(nonce.expect("a nonce"));
+        self.fake.with(|inner| inner.remove(name));
+        ticket
+    }
+
     fn leader(&self) -> Option<String> {
         self.fake.leader()
     }
@@ -78,8 +95,40 @@ fn nobody_lists_while_nothing_happens_but_the_first_three() {
         let mut line = Line::of(12).await;
         let before = line.lists();
         line.look(LOOKS).await;
-        // Three at each look, and the leader once.
-        assert_eq!(line.lists() - before, 3 * 6 + 1);
+        // Two at each look, and once the next one and the leader.
+        assert_eq!(line.lists() - before, 2 * 6 + 2);
+    });
+}
+
+/// A list takes the longer the more wait.
+#[test]
+fn who_is_next_takes_over_without_a_list() {
+    run("the next one", async {
+        let mut line = Line::of(8).await;
+        // It makes its list of this lease.
+        while line.lists_at(1).await == 0 {
+            line.second += EVERY;
+        }
+        let mut gone = line.seats[0].take().expect("it leads");
+        gone.resign(None).await.expect("a resign");
+        assert_eq!(line.lists_at(1).await, 0);
+        assert_eq!(line.leader().as_deref(), Some("c1"));
+    });
+}
+
+/// It was taken for dead, and has lost its place.
+#[test]
+fn whose_waiter_is_gone_does_not_take_over() {
+    run("the next one", async {
+        let mut line = Line::of(8).await;
+        line.remove_waiter_of(1);
+        let mut gone = line.seats[0].take().expect("it leads");
+        gone.resign(None).await.expect("a resign");
+        assert!(line.look_of(1).await.is_some(), "it leads");
+        line.look(1).await;
+        assert_eq!(line.leader().as_deref(), Some("c2"));
+        line.look(LOOKS).await;
+        assert_eq!(line.look_of(1).await, Some(6), "it has no place behind all others");
     });
 }
 
@@ -114,11 +163,7 @@ fn who_asks_out_of_turn_is_told_how_it_is_now() {
 fn whose_waiter_is_removed_enters_anew() {
     run("removed", async {
         let mut line = Line::of(8).await;
-        let ticket = line.seats[5].as_ref().and_then(|seat| seat.ticket()).expect("a ticket");
-        let nonce =
-            ticket.as_str().rsplit('-').next().and_then(|it| u64::from_str_radix(it, 16).ok());
-        let name = Name::Waiter(nonce.expect("a nonce"));
-        line.fake.with(|inner| inner.remove(name));
+        let ticket = line.remove_waiter_of(5);
         line.look(LOOKS + 2).await;
         assert_eq!(line.look_of(5).await, Some(7), "it has no place behind all others");
         assert_ne!(line.seats[5].as_ref().and_then(|seat| seat.ticket()), Some(ticket));

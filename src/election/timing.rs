@@ -138,10 +138,12 @@ impl Timing {
         }
         let drift = self.clock_drift();
         match self.judge() {
-            // This machine's clock may be slower than the store's, whatever the right one says.
-            None | Some(Judge::Store) => window.div_f64(1.0 + drift),
             // Ours may be slow, and that of who waits be fast.
-            Some(Judge::Candidates) => window.mul_f64((1.0 - drift) / (1.0 + drift)),
+            Some(Judge::Candidates) if !is_off!(TwoClocks) => {
+                window.mul_f64((1.0 - drift) / (1.0 + drift))
+            }
+            // This machine's clock may be slower than the store's, whatever the right one says.
+            _ => window.div_f64(1.0 + drift),
         }
     }
 

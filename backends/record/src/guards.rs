@@ -11,6 +11,8 @@ pub enum Guard {
     LateWrite,
     /// Writing a new leader's token where values are, before it leads.
     Epoch,
+    /// Waiting for a holder that was seen, though its record is gone.
+    Removed,
     /// Giving up no entry but the one that a ticket is for.
     TicketOwn,
     /// Taking a lost reply for "perhaps", not for "no".

@@ -40,6 +40,8 @@ parts! {
     WriteProof = "write-proof",
     /// Counting on as much less of a lease as clocks may differ.
     Drift = "drift",
+    /// Counting on less where candidates judge: a lease ends by one clock, and is over by another.
+    TwoClocks = "two-clocks",
     /// Being done some time before the lease can end, by the slower clock.
     Margin = "margin",
     /// Reading a clock that goes on during a suspend.
@@ -88,6 +90,8 @@ parts! {
     TicketOwn = "ticket-own",
     /// Counting the time for which a record is unchanged from the second look on.
     SecondLook = "second-look",
+    /// Waiting for the holder of a record that was seen, though the record is gone.
+    Removed = "removed",
     /// Writing over, in a record, what may be under way when it is given up.
     LateWrite = "late-write",
     /// Writing a new leader's token where a record's values are, before it leads.

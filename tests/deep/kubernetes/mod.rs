@@ -3,6 +3,7 @@
 mod answers;
 mod crowd;
 mod laws;
+mod manifests;
 mod scene;
 mod stops;
 mod turns;

@@ -7,12 +7,26 @@ use elect::election::timing::{Timing, Wishes};
 use elect_api::{Boottime, Candidate, ElectionName, Seat, Standing};
 use elect_testkit::sim::{Clock, Kind, ManualClock, Options, Sim};
 
+use super::stage::Breach;
+
 const TTL: Duration = Duration::from_secs(60);
 const STEP: Duration = Duration::from_millis(10);
 
 /// What a clock of this rate, in thousandths, shows at an instant.
 fn shown(true_time: Duration, rate: u32) -> Boottime {
     Boottime::from_boot(true_time * rate / 1000)
+}
+
+/// What is wrong with a drift and with clocks within it, if anything is.
+pub(crate) fn play(seed: u64) -> Option<Breach> {
+    let mut chance = fastrand::Rng::with_seed(seed);
+    let half = chance.u32(10..=150);
+    let mut rate = || 1000 - half + chance.u32(0..=2 * half);
+    let (holders, waiters) = (rate(), rate());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let slack = runtime.block_on(slack(f64::from(2 * half) / 1000.0, holders, waiters));
+    let how = format!("{slack:.2} s, clocks {holders} and {waiters}, of {half} more or less");
+    (slack < 0.0).then(|| Breach::new("a lease is taken before it is over", how))
 }
 
 /// By how much the holder is done before the other one leads, as the true time has it, in seconds.

@@ -5,7 +5,7 @@ use elect_testkit::switches::{Part, without};
 
 use super::plan::{Plan, Scene};
 use super::stage::Breach;
-use super::{orders, records};
+use super::{drift, orders, records};
 use crate::real::GUARDS;
 
 /// Where a guard is missed.
@@ -16,6 +16,7 @@ enum Where {
     Counting,
     Orders,
     Records,
+    Drift,
 }
 
 const FAULTS: Where = Where::Game(Scene::Faults);
@@ -55,6 +56,11 @@ pub(crate) const ROWS: &[Row] = &[
         "in etcd whose reads may be stale leadership is proven by a write",
     ),
     row(Part::Drift, FAULTS, "of a lease only W / (1 + drift) is counted on"),
+    row(
+        Part::TwoClocks,
+        Where::Drift,
+        "where candidates judge, the clock of each may be off by half of the drift",
+    ),
     row(Part::Margin, FAULTS, "everything is dead K before that is over"),
     row(Part::Suspend, FAULTS, "the clock goes on during a suspend"),
     row(Part::DeadMan, FAULTS, "the kernel's timer kills a guardian that is stopped"),
@@ -91,6 +97,11 @@ pub(crate) const ROWS: &[Row] = &[
         Where::Records,
         "a record counts as unchanged from the second look on, not from the first",
     ),
+    row(
+        Part::Removed,
+        Where::Records,
+        "who saw the holder of a record waits for it, though the record is gone",
+    ),
     row(Part::LateWrite, Where::Records, "what may be under way as it is given up is written over"),
     row(
         Part::Epoch,
@@ -123,6 +134,7 @@ impl Row {
             }
             Where::Orders => orders::play(seed),
             Where::Records => records::play(seed),
+            Where::Drift => drift::play(seed),
         }
     }
 
@@ -182,6 +194,7 @@ each! {
     term: Term,
     write_proof: WriteProof,
     drift: Drift,
+    two_clocks: TwoClocks,
     margin: Margin,
     suspend: Suspend,
     dead_man: DeadMan,
@@ -202,6 +215,7 @@ each! {
     ticket_own: TicketOwn,
     ambiguity: Ambiguity,
     second_look: SecondLook,
+    removed: Removed,
     late_write: LateWrite,
     epoch: Epoch,
     one_wake: OneWake,

@@ -25,6 +25,10 @@ struct Game {
     /// Who leads at first, until it is dead.
     holder: Option<Box<dyn Seat>>,
     token: Token,
+    /// Whether the rival has seen it.
+    is_seen: bool,
+    /// Whether somebody removes all that there is of the election.
+    is_wiped: bool,
     /// When it sent the renewal that was acknowledged last.
     renewed: Boottime,
 }
@@ -45,8 +49,19 @@ impl Game {
         let (store, renewed) = (sim.connect(), clock.now());
         let (election, key) = ("game".parse().expect("a name"), "key".parse().expect("a key"));
         let token = Token::new(0);
-        let mut game =
-            Self { chance, clock, sim, election, store, key, holder: None, token, renewed };
+        let mut game = Self {
+            chance,
+            clock,
+            sim,
+            election,
+            store,
+            key,
+            holder: None,
+            token,
+            is_seen: false,
+            is_wiped: seed % 5 == 2,
+            renewed,
+        };
         let mut holder = game.seat("a").await;
         let Ok(Standing::Leading { token, .. }) = holder.refresh(renewed).await else {
             panic!("a lone candidate does not lead")
@@ -89,6 +104,10 @@ impl Game {
     async fn play(mut self) -> Option<Breach> {
         let mut rival = self.seat("b").await;
         for _ in 0..STEPS {
+            // By hand; nobody waits for a holder that it has not seen.
+            if self.is_wiped && self.is_seen && self.chance.u8(0..8) == 0 {
+                self.sim.controls().wipe(&self.election);
+            }
             match self.chance.u8(0..8) {
                 0..3 => self.pass(1500),
                 3..5 => self.renew().await,
@@ -129,6 +148,7 @@ impl Game {
     /// One look of the rival, which may take long; whether it leads.
     async fn look(&mut self, rival: &mut Box<dyn Seat>) -> bool {
         let now = self.clock.now();
+        self.is_seen = true;
         if self.chance.bool() {
             return matches!(rival.refresh(now).await, Ok(Standing::Leading { .. }));
         }

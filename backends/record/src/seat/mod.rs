@@ -38,11 +38,11 @@ pub(crate) struct RecordSeat {
     arrived: Option<u64>,
     /// The rank of the entry before, whose outcome was unknown: the next one keeps it.
     rank: Option<u64>,
-    /// Since when the lease that another has is unchanged: its token, nonce and beat.
-    holder: Patience<(u64, u64, u64)>,
+    /// Since when the lease that another has is unchanged, and whether the record was there.
+    holder: Patience<(Mark, bool)>,
     /// That of whoever held the record when we saw it last, and its TTL: it may lead on for so long where somebody has
     /// removed the record by hand.
-    held: Option<((u64, u64, u64), Duration)>,
+    held: Option<(Mark, Duration)>,
     line: Line,
     /// What we go by between two lists, as one of those who have many before them.
     far: Option<Far>,
@@ -60,6 +60,9 @@ pub(crate) struct RecordSeat {
     place: Option<(usize, Boottime)>,
     control: Versioned,
 }
+
+/// The token, nonce and beat of a holder.
+type Mark = (u64, u64, u64);
 
 enum State {
     /// Another has the record, or nobody.
@@ -245,14 +248,20 @@ impl RecordSeat {
     }
 
     fn is_vacant(&mut self, now: Boottime, Known { version, record }: &Known) -> bool {
-        if *version > 0 {
+        let is_there = *version > 0;
+        if is_there {
             let mark = |holder: &Holder| (record.token, holder.nonce, holder.beat);
             self.held = record.holder.as_ref().map(|holder| (mark(holder), holder.ttl()));
         }
-        let is_vacant = self.held.is_none_or(|(mark, ttl)| {
-            // A machine that stood still may not know for how long; and we look six times in a lease of ours.
-            self.holder.is_over(now, mark, ttl, (ttl / 3).max(self.ttl / 5))
+        let held = self.held.filter(|_| is_there || !is_off(Guard::Removed));
+        let is_vacant = held.is_none_or(|(mark, ttl)| {
+            // A machine that stood still may not know for how long; and we look six times in a lease of ours. Before the
+            // record was removed the lease may have been renewed once more.
+            self.holder.is_over(now, (mark, is_there), ttl, (ttl / 3).max(self.ttl / 5))
         });
+        if !is_there {
+            self.holder.doubt();
+        }
         let since = self.vacant_since.filter(|(token, _)| *token == record.token);
         self.vacant_since = is_vacant.then(|| since.unwrap_or((record.token, now)));
         is_vacant

@@ -28,6 +28,7 @@ impl SimDocuments {
                 Guard::SecondLook => Part::SecondLook,
                 Guard::LateWrite => Part::LateWrite,
                 Guard::Epoch => Part::Epoch,
+                Guard::Removed => Part::Removed,
                 Guard::TicketOwn => Part::TicketOwn,
                 Guard::Ambiguity => Part::Ambiguity,
                 Guard::OneWake => Part::OneWake,

@@ -39,11 +39,14 @@
 //!
 //! # A crowd
 //!
-//! The first three waiters list all documents and renew their own at each look. Those behind them do neither: once in a
-//! lease each renews its own document, which counts for four, and reads one other. That is by turns the document of the one
-//! right before it, which it also watches, and the record. Each writes into its document how many it saw before it, so
-//! that the one behind learns when it is one of the first three. It lists when the one before it is gone or dead, and
-//! once in twenty leases. A thousand who wait cost 70 writes and as many reads a second with a TTL of 15 s.
+//! The first three waiters renew their documents at each look. The second and the third list all documents then. The
+//! first reads the record, and lists once in a lease, so that a hand-over waits for no list.
+//!
+//! Those behind them do neither: once in a lease each renews its own document, which counts for four, and reads one
+//! other. That is by turns the document of the one right before it, which it also watches, and the record. Each writes
+//! into its document how many it saw before it, so that the one behind learns when it is one of the first three. It lists
+//! when the one before it is gone or dead, and once in twenty leases. A thousand who wait cost 70 writes and as many
+//! reads a second with a TTL of 15 s.
 //!
 //! What follows from that:
 //!

@@ -9,7 +9,7 @@ use std::time::Duration;
 use elect_api::{Candidate, Division, ElectionName, Lease, Order, Profile};
 
 use super::naming::{self, host_name};
-use super::{ConfigError, candidate_id, pod_label, stores};
+use super::{ConfigError, candidate_id, stores};
 use crate::cli::{CampaignArgs, HealthArgs, HookArgs, LogArgs, SidecarArgs};
 use crate::election::timing::{Timing, Wishes};
 
@@ -63,7 +63,7 @@ impl CampaignPlan {
         };
         stores::check(&flags.backend)?;
         if flags.pod_label {
-            pod_label::check(&flags.backend)?;
+            stores::knows_pods(&flags.backend)?;
         }
         Ok(Self { flags, election, division, label, host, command })
     }

@@ -11,7 +11,6 @@ mod kv;
 mod looking;
 mod naming;
 mod plan;
-mod pod_label;
 mod steering;
 mod stores;
 pub mod variables;
@@ -32,8 +31,7 @@ pub use looking::{Done, DonePlan, HistoryPlan, ObservePlan, StatusPlan, Target, 
 pub use naming::{candidate_id, host_name, is_known_as};
 pub(crate) use naming::{label, label_of, label_of_host};
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, Wait};
-pub use pod_label::{PodLabel, pod_label};
 pub use steering::{AskPlan, Force, ForgetPlan, PauseEnd, PausePlan, PriorityPlan, ResignPlan};
-pub use stores::{connect, schemes};
+pub use stores::{PodLabel, connect, pod_label, schemes};
 pub use variables::misspelt_variables;
 pub(crate) use variables::nearest_names;

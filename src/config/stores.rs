@@ -1,9 +1,14 @@
-use elect_api::Store;
+//! What this build has of each store, by the scheme of its URLs.
 
-use super::{BackendUrl, ConfigError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::{Error, Store};
+
+use super::{BackendUrl, CampaignPlan, ConfigError};
 
 /// Opens a store by its URL.
-type Connect = fn(&str) -> Result<Box<dyn Store>, elect_api::Error>;
+type Connect = fn(&str) -> Result<Box<dyn Store>, Error>;
 
 /// Every store of this build by the scheme of its URLs. What people are told of a scheme is in `cli::backend_url`.
 const STORES: &[(&str, Connect)] = &[
@@ -25,6 +30,8 @@ const STORES: &[(&str, Connect)] = &[
     ("sim", elect_testkit::sim::connect),
 ];
 
+/// The schemes of stores that know pods.
+const WITH_PODS: [&str; 2] = ["kubernetes", "k8s"];
 /// What stands for the list of schemes where it is empty.
 pub(super) const NOTHING: &str = "no store at all";
 
@@ -36,7 +43,7 @@ pub fn schemes() -> Vec<&'static str> {
 /// Opens the store that a URL names.
 ///
 /// # Errors
-/// [`ConfigError`] if the URL names none; else the store's own [`elect_api::Error`].
+/// [`ConfigError`] if the URL names none; else the store's own [`Error`].
 pub fn connect(url: &BackendUrl) -> anyhow::Result<Box<dyn Store>> {
     let connect = find(url)?;
     crate::guard::bind_helpers();
@@ -55,6 +62,90 @@ fn find(url: &BackendUrl) -> Result<Connect, ConfigError> {
         url: url.to_string(),
         known: if STORES.is_empty() { NOTHING.to_owned() } else { schemes().join(", ") },
     })
+}
+
+/// A label that marks the leader among those who take part. Each change is a bounded attempt, and nothing is tried again.
+#[async_trait]
+pub trait PodLabel: Send + Sync {
+    /// What is labelled, for people.
+    fn pod(&self) -> String;
+
+    /// The longest that a change takes.
+    fn limit(&self) -> Duration;
+
+    /// Sets it on ours.
+    ///
+    /// # Errors
+    /// The store's own. It may be set after [`Ambiguous`](elect_api::ErrorKind::Ambiguous).
+    async fn set(&self) -> Result<(), Error>;
+
+    /// Removes it from ours. One that is not there counts as removed.
+    ///
+    /// # Errors
+    /// The store's own.
+    async fn remove(&self) -> Result<(), Error>;
+
+    /// Removes it from those that others have left with it.
+    ///
+    /// # Errors
+    /// The store's own; [`Denied`](elect_api::ErrorKind::Denied) if we may not.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    async fn remove_from_others(&self) -> Result<(), Error>;
+}
+
+#[cfg(feature = "kubernetes")]
+#[async_trait]
+impl PodLabel for elect_kubernetes::PodLabel {
+    fn pod(&self) -> String {
+        self.pod()
+    }
+
+    fn limit(&self) -> Duration {
+        Self::LIMIT
+    }
+
+    async fn set(&self) -> Result<(), Error> {
+        self.set().await
+    }
+
+    async fn remove(&self) -> Result<(), Error> {
+        self.remove().await
+    }
+
+    async fn remove_from_others(&self) -> Result<(), Error> {
+        self.remove_from_others().await
+    }
+}
+
+/// The label that a plan asks for, if it does. Nothing is sent yet.
+///
+/// # Errors
+/// When it is not known which pod this is, or the store cannot be used.
+#[cfg(feature = "kubernetes")]
+pub fn pod_label(plan: &CampaignPlan) -> Result<Option<Box<dyn PodLabel>>, Error> {
+    if !plan.flags.pod_label {
+        return Ok(None);
+    }
+    let url = plan.flags.backend.with_secrets();
+    let label = elect_kubernetes::PodLabel::of(url, &plan.election, &plan.host)?;
+    Ok(Some(Box::new(label)))
+}
+
+/// None: no plan of this build asks for one.
+#[cfg(not(feature = "kubernetes"))]
+pub const fn pod_label(_: &CampaignPlan) -> Result<Option<Box<dyn PodLabel>>, Error> {
+    Ok(None)
+}
+
+/// Checks that the store at a URL knows pods.
+///
+/// # Errors
+/// [`ConfigError::Podless`].
+pub(super) fn knows_pods(url: &BackendUrl) -> Result<(), ConfigError> {
+    let is_known = url.scheme().is_some_and(|scheme| WITH_PODS.contains(&scheme));
+    if is_known { Ok(()) } else { Err(ConfigError::Podless(url.to_string())) }
 }
 
 #[cfg(all(test, feature = "file"))]

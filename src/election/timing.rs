@@ -5,7 +5,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Cadence, Judge, Lease, Validity};
 
 use crate::guard::Deadlines;
-use crate::guard::switches::is_off;
+use crate::guard::is_off;
 
 /// What the user may choose.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -13,8 +13,6 @@ use nix::time::{ClockId, clock_gettime};
 use tokio::io::unix::AsyncFd;
 
 use super::descriptors;
-#[cfg(feature = "sim")]
-use super::switches;
 
 /// The present instant on `CLOCK_BOOTTIME`.
 ///
@@ -29,7 +27,7 @@ pub fn now() -> Boottime {
 /// to make of it. From 0.9 to 1.1, and some parts in a thousand. 1 where that is not to be known.
 pub fn rate() -> f64 {
     #[cfg(feature = "sim")]
-    if let Some((tick, frequency)) = switches::slew() {
+    if let Some((tick, frequency)) = test_slew() {
         return rate_of(tick, frequency);
     }
     // SAFETY: all zero is a valid timex, which asks for no change; the kernel fills it in.
@@ -39,6 +37,15 @@ pub fn rate() -> f64 {
     };
     // A service may be forbidden to look.
     if state < 0 { 1.0 } else { rate_of(told.tick, told.freq) }
+}
+
+/// What stands in for the slew of this machine's clock: a tick and a frequency, as `adjtimex(2)` has them,
+/// in the file that `ELECT_TEST_SLEW` names, if it is there.
+#[cfg(feature = "sim")]
+fn test_slew() -> Option<(i64, i64)> {
+    let text = std::fs::read_to_string(std::env::var_os("ELECT_TEST_SLEW")?).ok()?;
+    let mut numbers = text.split_whitespace().map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 /// `tick`: microseconds for each hundredth of a second; `frequency`: millionths, times 65536.

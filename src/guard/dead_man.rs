@@ -30,7 +30,7 @@ use nix::sys::time::TimeSpec;
 use nix::unistd::pipe2;
 
 use super::descriptors::{F_SETSIG, out_of_the_way, read_now};
-use super::switches::is_off;
+use super::is_off;
 
 /// A timer of this process on `CLOCK_BOOTTIME` that sends it KILL.
 ///

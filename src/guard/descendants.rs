@@ -21,9 +21,9 @@ use nix::sys::stat::Mode;
 use super::children::{each_number, is_dead};
 use super::courier::Courier;
 use super::descriptors::{another, out_of_the_way};
+use super::is_off;
 use super::proc::{Stat, each_entry, folder_of, open_at, path_of};
 use super::signals::signal_child;
-use super::switches::is_off;
 
 /// How many processes may wait for their children to be listed. What finds no room is killed all the same, and its
 /// children are found by a later pass.

@@ -14,7 +14,7 @@
 
 use elect_api::Boottime;
 
-use super::switches::is_off;
+use super::is_off;
 
 /// What is done with processes that the command leaves running when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -36,7 +36,7 @@ use nix::libc;
 use nix::sys::stat::{FileStat, Mode, fchmod, fstat};
 use nix::unistd::{Gid, UnlinkatFlags, fchown, geteuid, unlinkat};
 
-use super::lease_view::{Until, View};
+use super::lease::{Until, View};
 use super::locks;
 use super::wire::nanos;
 

@@ -38,7 +38,6 @@ mod birth;
 mod bound;
 mod children;
 mod clock;
-mod containment;
 mod courier;
 mod dead_man;
 mod descendants;
@@ -52,7 +51,6 @@ mod image;
 pub mod ladder;
 pub mod lease;
 mod lease_file;
-mod lease_view;
 pub(crate) mod locks;
 mod outbox;
 mod priority;
@@ -60,7 +58,6 @@ mod proc;
 mod redeemer;
 mod self_check;
 mod signals;
-pub(crate) mod switches;
 mod takeover;
 mod terminal;
 mod wire;
@@ -72,17 +69,35 @@ pub use birth::Role;
 pub use bound::{adopt_orphans, bind_helpers, has_children, kill_descendants};
 pub use children::{Ended, reap, signal_name, told_to_end};
 pub use clock::{Alarm, now, rate};
-pub use containment::Containment;
-pub use enclosure::{Enclosure, Unavailable};
+pub use enclosure::{Containment, Enclosure, Unavailable};
 pub use exec_handoff::{ExecHandoff, HANDOFF};
 pub use handle::{Forked, Guardian, Pulse, Settings, Starts};
 pub use image::become_command;
 pub use ladder::{Deadlines, Leftover, Order};
+pub use lease::{Until, View};
 pub use lease_file::LeaseFile;
-pub use lease_view::{Until, View};
 pub use redeemer::Redeem;
 pub use signals::{Incoming, Inherited, Whom, end_by, leave_no_core, stop};
 pub use terminal::Terminal;
 pub use wire::Report;
 #[cfg(feature = "fuzzing")]
 pub use wire::fuzz as fuzz_wire;
+
+/// Whether this `elect_testkit::switches::Part` is turned off: in builds with the feature `sim` each guard that keeps the
+/// promise can be, so that tests can show that they would notice.
+#[cfg(feature = "sim")]
+macro_rules! is_off {
+    ($part:ident) => {
+        elect_testkit::switches::is_off(elect_testkit::switches::Part::$part)
+    };
+}
+
+/// Nothing can be turned off in this build.
+#[cfg(not(feature = "sim"))]
+macro_rules! is_off {
+    ($part:ident) => {
+        false
+    };
+}
+
+pub(crate) use is_off;

@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 use nix::unistd::geteuid;
 
-use super::switches::is_off;
+use super::is_off;
 
 /// The kernel's `struct sched_attr`, as its first version has it.
 #[repr(C)]

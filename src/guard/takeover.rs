@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use elect_api::Boottime;
 
-use super::switches::is_off;
+use super::is_off;
 
 /// How long a guardian may take to kill everything that it was told to kill.
 const PATIENCE: Duration = Duration::from_millis(50);

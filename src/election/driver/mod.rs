@@ -13,7 +13,7 @@ use elect_api::{Boottime, Error, Note, Standing, Survey, Ticket, Token, Validity
 use tokio::sync::Mutex;
 
 use crate::guard::Order;
-use crate::guard::switches::is_off;
+use crate::guard::is_off;
 
 pub use duty::{Duty, OnDuty};
 pub use ports::{Candidacy, Clock, Inbox, Observer, Once, Tree, no_inbox};

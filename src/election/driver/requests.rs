@@ -18,7 +18,7 @@ use crate::election::orders::Orders;
 use crate::election::ranking::Field;
 use crate::election::runs::Run;
 use crate::election::{Call, Ending, Reply};
-use crate::guard::switches::is_off;
+use crate::guard::is_off;
 
 /// A call that is under way.
 pub(super) type PendingCall<'a> = Pin<Box<dyn Future<Output = Result<Raw, Error>> + Send + 'a>>;

@@ -8,7 +8,7 @@ use super::leader_state::{LeaderState, Runs, Stage};
 use super::{Answer, Command, Event, Machine, News, Phase, StoppedBy, Verdict};
 use crate::election::call::Leadership;
 use crate::guard::Order;
-use crate::guard::switches::is_off;
+use crate::guard::is_off;
 
 impl Machine {
     pub(super) fn begin_to_lead(&mut self, token: Token, validity: Validity) {

@@ -23,7 +23,7 @@ use self::recording::HistoryProgress;
 use super::orders::Orders;
 use super::timing::Timing;
 use super::{Answer, Attempted, Call, EndRecord, Reply};
-use crate::guard::switches::is_off;
+use crate::guard::is_off;
 pub use messages::{
     Block, Command, Counting, Event, Heeds, News, Restarts, Rules, Settles, StoppedBy, Verdict,
     Wait,

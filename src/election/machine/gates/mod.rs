@@ -15,7 +15,7 @@ use self::ranking::RankingGate;
 use super::{Attempted, Block, Call, Counting, News, Reply, Rules, Settles, Verdict};
 use crate::election::division::Agreement;
 use crate::election::orders::Orders;
-use crate::guard::switches::is_off;
+use crate::guard::is_off;
 
 /// Where a candidate stands that does not lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use elect_api::{Boottime, Candidate, Token};
 use super::{Block, Gate, Notice, Place, Ruling, View};
 use crate::election::machine::{Call, News, Reply, Wait};
 use crate::election::ranking::{Contest, Field, Rank};
-use crate::guard::switches::is_off;
+use crate::guard::is_off;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct RankingGate {

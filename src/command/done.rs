@@ -277,7 +277,7 @@ impl Turn<'_> {
             self.seat = Some(self.store.open(self.election, &candidate, ttl).await?);
         }
         let Some(seat) = &mut self.seat else { return Ok(Step::Wait(None)) };
-        match seat.refresh(guard::now()).await? {
+        match seat.refresh(guard::now()).await?.standing {
             Standing::Leading { .. } if write(&mut **seat, what).await? => Ok(Step::Done),
             Standing::Leading { .. } => Ok(Step::Wait(None)),
             Standing::Waiting { wake, .. } => {

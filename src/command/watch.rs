@@ -120,7 +120,7 @@ mod tests {
         let mut scene = Scene::new(profile, START);
         let entry = |id| Entry::new(Candidate::foreign(id), None, 0);
         let (token, renewed) = (Token::new(7), None);
-        let leader = Leader { entry: entry("one"), token, since: None, remaining, renewed };
+        let leader = Leader { remaining, renewed, ..Leader::new(entry("one"), token) };
         let survey = Survey { leader: Some(leader), waiting: vec![entry("two")] };
         let seen = Seen {
             election: "job".parse().unwrap(),

@@ -243,10 +243,14 @@ mod tests {
         }
 
         /// Has a seat in that election, with an entry.
-        async fn enter(&self, election: &ElectionName, candidate: &Candidate) -> Box<dyn Seat> {
+        async fn enter(
+            &self,
+            election: &ElectionName,
+            candidate: &Candidate,
+        ) -> (Box<dyn Seat>, Versioned) {
             let mut seat = self.store().open(election, candidate, TTL).await.expect("a seat");
-            seat.refresh(self.clock.now()).await.expect("a standing");
-            seat
+            let refreshed = seat.refresh(self.clock.now()).await.expect("a standing");
+            (seat, refreshed.control)
         }
 
         /// As an engine takes part: whether it comes to start something. It never gives that up.
@@ -266,9 +270,9 @@ mod tests {
                 return false;
             }
             yield_now().await;
-            let mut door = self.enter(&election(), &candidate).await;
+            let (mut door, mut control) = self.enter(&election(), &candidate).await;
             loop {
-                let orders = Orders::read(door.control().bytes.as_deref()).expect("orders of ours");
+                let orders = Orders::read(control.bytes.as_deref()).expect("orders of ours");
                 if orders.is_divided(candidate.division) {
                     break;
                 }
@@ -278,7 +282,7 @@ mod tests {
                     return false;
                 }
                 yield_now().await;
-                door.refresh(self.clock.now()).await.expect("a standing");
+                control = door.refresh(self.clock.now()).await.expect("a standing").control;
             }
             if !candidate.division.is_whole() {
                 let part = Division::part(&election(), candidate.division.parts() - 1);
@@ -349,7 +353,7 @@ mod tests {
             assert_eq!(ground.settle(&first).await, Agreement::Ours);
             assert!(ground.kept().await.is_divided(Division::Slots(3)));
             let part = Division::part(&election(), 2).expect("a name");
-            let mut seat = ground.enter(&part, &first).await;
+            let (mut seat, _) = ground.enter(&part, &first).await;
             assert_eq!(ground.settle(&candidate("b", Division::Slots(3))).await, Agreement::Ours);
             for (other, words) in [(Division::Slots(5), "5 slots"), (Division::Whole, "neither")] {
                 let Agreement::Disputed(why) = ground.settle(&candidate("b", other)).await else {

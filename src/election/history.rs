@@ -330,8 +330,7 @@ mod tests {
     #[test]
     fn a_place_kept_through_a_pause_is_no_leadership() {
         let entry = elect_api::Entry::new(elect_api::Candidate::foreign("web7"), None, 0);
-        let (token, remaining, renewed) = (Token::new(7), None, None);
-        let mut leader = Leader { entry, token, since: None, remaining, renewed };
+        let mut leader = Leader::new(entry, Token::new(7));
         let history = with(&History::default(), &record(7));
         assert_eq!(history.since(&leader), stamp::read(7000), "the store does not tell");
         for (won, shown) in [(5999, 7000), (6000, 6000), (6990, 6990), (7010, 7010)] {

@@ -112,7 +112,7 @@ mod tests {
 
     fn field(head: Entry, waiting: Vec<Entry>) -> Field {
         let token = Token::new(head.arrival);
-        let leader = Leader { entry: head, token, since: None, remaining: None, renewed: None };
+        let leader = Leader::new(head, token);
         Field { survey: Survey { leader: Some(leader), waiting }, last: None }
     }
 

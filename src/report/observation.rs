@@ -176,13 +176,7 @@ mod tests {
     /// The first leads with this token, if it is not 0.
     fn survey(token: u64, ids: &[&str]) -> Survey {
         let mut entries = ids.iter().map(|id| entry(id));
-        let leader = (token != 0).then(|| Leader {
-            entry: entries.next().unwrap(),
-            token: Token::new(token),
-            since: None,
-            remaining: None,
-            renewed: None,
-        });
+        let leader = (token != 0).then(|| Leader::new(entries.next().unwrap(), Token::new(token)));
         Survey { leader, waiting: entries.collect() }
     }
 

@@ -265,11 +265,8 @@ mod tests {
     fn the_line_says_who_leads_and_where_we_are() {
         let survey = Survey {
             leader: Some(Leader {
-                entry: entry("a\u{1b}"),
-                token: Token::new(1),
                 since: Some(UNIX_EPOCH),
-                remaining: None,
-                renewed: None,
+                ..Leader::new(entry("a\u{1b}"), Token::new(1))
             }),
             waiting: vec![entry("b"), entry("me")],
         };

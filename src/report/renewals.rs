@@ -197,7 +197,7 @@ mod tests {
 
     fn leader(token: u64, renewed: Option<Renewed>) -> Leader {
         let entry = Entry::new(Candidate::foreign("one"), None, 0);
-        Leader { entry, token: Token::new(token), since: None, remaining: None, renewed }
+        Leader { renewed, ..Leader::new(entry, Token::new(token)) }
     }
 
     /// A leader that renews its lease every sixth of it, more or less, and an onlooker.

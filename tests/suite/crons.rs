@@ -20,7 +20,7 @@ fn leave_a_dead_leader(server: &SimServer) {
     elect_testkit::run("a leader that dies", async {
         let candidate = Candidate { host: "h".into(), ..Candidate::foreign("dead") };
         let mut seat = server.connect().open(&job(), &candidate, TTL).await.expect("a seat");
-        let standing = seat.refresh(boottime()).await.expect("a standing");
+        let standing = seat.refresh(boottime()).await.expect("a standing").standing;
         assert!(matches!(standing, Standing::Leading { .. }));
     });
 }

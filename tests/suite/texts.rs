@@ -27,7 +27,7 @@ fn hostile(what: &str) -> String {
 async fn lead(store: &dyn Store, candidate: &Candidate) -> Box<dyn Seat> {
     let ttl = Duration::from_secs(600);
     let mut seat = store.open(&job(), candidate, ttl).await.expect("a seat");
-    let standing = seat.refresh(now()).await.expect("a standing");
+    let standing = seat.refresh(now()).await.expect("a standing").standing;
     assert!(matches!(standing, Standing::Leading { .. }), "it does not lead");
     seat
 }

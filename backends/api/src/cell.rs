@@ -17,7 +17,7 @@ pub enum Cell<'a> {
     /// Who has led, and how that ended. A leader's seat writes it.
     History,
     /// What people ask of the election. Anybody who may write to the store writes it, by its version, whether the
-    /// election has candidates or not; every candidate gets it with its refreshes ([`crate::Seat::control`]).
+    /// election has candidates or not; every candidate gets it with its refreshes ([`crate::Refreshed`]).
     Control,
     /// The greatest token that came for a resource. Anybody writes it, by its version ([`fence`]).
     Fence(&'a Key),

@@ -43,7 +43,7 @@
 //! 13. **A removal is exact.** [`Removal::Leader`] ends the one entry that has the token, whoever has it, and never
 //!     another, however late it comes: whoever had it finds itself out with its next refresh, and the next one can
 //!     lead at once. A store that cannot end an entry in spite of its holder says so, and ends nothing.
-//!     [`Store::ending`] never tells too short a time.
+//!     What a survey shows of how the leader's entry ends ([`Ending`]) is never too short a time.
 //! 14. **A fence lets nobody back.** [`fence()`] records a token in [`Cell::Fence`] in place of exactly the one that it
 //!     has read, if that is not greater: of all who pass, none has a smaller token than one who passed before. What
 //!     is recorded outlasts all candidates, until the election is forgotten, and neither a list of elections nor
@@ -62,7 +62,6 @@ mod candidate;
 mod cell;
 mod division;
 mod election_name;
-mod ending;
 mod error;
 mod examination;
 pub mod helpers;
@@ -84,16 +83,15 @@ pub use candidate::Candidate;
 pub use cell::{Cell, Durability, Fenced, If, Keys, Note, Versioned, Written, fence, token_in};
 pub use division::Division;
 pub use election_name::{ElectionName, ElectionNameError};
-pub use ending::Ending;
 pub use error::{Error, ErrorKind};
 pub use examination::{
     Answer, Called, Clock, Endpoint, Examination, Finding, Grants, Severity, Supply, Unit, middle,
 };
 pub use key::{Key, KeyError};
 pub use profile::{Cadence, Judge, Lease, Order, Profile};
-pub use seat::{Holds, Seat, Standing, Validity, Wake, awake, first_of, never};
+pub use seat::{Holds, Refreshed, Seat, Standing, Validity, Wake, awake, first_of, never};
 pub use store::{Removal, Scope, Store};
-pub use survey::{Entry, Leader, Renewed, Survey};
+pub use survey::{Ending, Entry, Leader, Renewed, Survey};
 pub use ticket::{Ticket, TicketError};
 pub use token::Token;
 pub use trips::{count_trip, trips};

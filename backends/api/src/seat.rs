@@ -27,14 +27,7 @@ pub trait Seat: Send {
     ///
     /// # Ordering
     /// Leadership that this reports was established at the store after `now`.
-    async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error>;
-
-    /// What people ask of the election ([`Cell::Control`]), as it stood when the last [`Seat::refresh`] that said how
-    /// we lead or wait found out, so after its `now`: no request is made for it. A waiter with 3 or more before it may
-    /// go by what it knew before, as its store says ([law 11](crate)). Before the first one it
-    /// is that of an election of which nothing was ever asked. A cell that is damaged, or that we may not
-    /// read, changes nothing.
-    fn control(&self) -> &Versioned;
+    async fn refresh(&mut self, now: Boottime) -> Result<Refreshed, Error>;
 
     /// Gives the place up, leading or waiting. When it has returned, the next candidate can lead at
     /// once, provided that every copy of [`Seat::holds`] is closed too (law 7). Without a place there is
@@ -118,6 +111,17 @@ impl Holds<'_> {
 }
 
 /// What one [`Seat::refresh`] found out.
+pub struct Refreshed {
+    /// How we stand.
+    pub standing: Standing,
+    /// What people ask of the election ([`Cell::Control`]). Where we lead or wait it is as it stood after the `now` of
+    /// the call, and no request is made for it; a waiter with 3 or more before it may be told what was known before, as
+    /// its store says ([law 11](crate)). It is the default where nothing was ever asked. A cell that is damaged, or that
+    /// we may not read, changes nothing.
+    pub control: Versioned,
+}
+
+/// How a candidate stands.
 pub enum Standing {
     /// We lead.
     Leading {
@@ -147,6 +151,27 @@ pub enum Standing {
     /// Our entry is gone, and another may lead already. The text says what was seen. Said of a leader
     /// only, and again until it resigns; a waiter whose entry is gone enters anew.
     Gone(String),
+}
+
+impl Standing {
+    /// Whether our entry is gone.
+    pub const fn is_over(&self) -> bool {
+        matches!(self, Self::Evicted(_) | Self::Gone(_))
+    }
+
+    /// The same, with what people ask.
+    pub fn with(self, control: &Versioned) -> Refreshed {
+        Refreshed { standing: self, control: control.clone() }
+    }
+
+    /// The same, whose wake ends also with this one.
+    #[must_use]
+    pub fn or_woken_by(mut self, other: Wake) -> Self {
+        if let Self::Leading { wake, .. } | Self::Waiting { wake, .. } = &mut self {
+            *wake = first_of(vec![std::mem::replace(wake, never()), other]);
+        }
+        self
+    }
 }
 
 /// A hint that the standing may have changed (law 4): it may come late, for nothing, or never.

@@ -3,8 +3,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::{
-    Candidate, Cell, Clock, ElectionName, Ending, Error, ErrorKind, Examination, If, Keys, Lease,
-    Profile, Seat, Survey, Ticket, Token, Versioned, Wake, Written, never,
+    Candidate, Cell, Clock, ElectionName, Error, ErrorKind, Examination, If, Keys, Profile, Seat,
+    Survey, Ticket, Token, Versioned, Wake, Written, never,
 };
 
 /// A place that keeps elections; one connection to it, as one process has.
@@ -52,30 +52,6 @@ pub trait Store: Send + Sync {
     /// As [`Store::open`]; damaged entries are left out, not reported. More than [`Survey::MOST`] may be refused: a store
     /// that others can write to refuses them.
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error>;
-
-    /// How the entry of the leader that has this token ends, if its holder does nothing for it any more (law
-    /// 13). `None` if it is gone. Whatever is still there later than that was renewed meanwhile, or the store
-    /// itself has prolonged it; unless it is [`Ending::Judged`], which is over with the same mark.
-    ///
-    /// The default goes by what the survey shows.
-    ///
-    /// # Errors
-    /// As [`Store::open`], and `Unfit` if the store does not tell.
-    ///
-    /// # Cancellation
-    /// May be dropped at any time.
-    async fn ending(&self, election: &ElectionName, token: Token) -> Result<Option<Ending>, Error> {
-        let leader = self.survey(election).await?.leader.filter(|leader| leader.token == token);
-        let Some(leader) = leader else { return Ok(None) };
-        match (self.profile().lease, leader.remaining) {
-            (Lease::Unlimited, _) => Ok(Some(Ending::WithItsProcess)),
-            (Lease::Timed(_), Some(remaining)) => Ok(Some(Ending::Within(remaining))),
-            (Lease::Timed(_), None) => {
-                let what = format!("this store does not tell when entries of {election} end");
-                Err(Error::new(ErrorKind::Unfit, what))
-            }
-        }
-    }
 
     /// Removes an entry, or all that there is of an election: [`Removal`] says which, and by which law. Does nothing if
     /// it is gone, or never was.

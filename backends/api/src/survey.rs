@@ -72,6 +72,37 @@ pub struct Leader {
     /// How long ago its lease was renewed; `None` where the store does not show renewals to others, or
     /// leases do not end by time.
     pub renewed: Option<Renewed>,
+    /// How its entry ends; `None` if the store does not tell.
+    pub ending: Option<Ending>,
+}
+
+impl Leader {
+    /// A leader of whom no more is known.
+    pub const fn new(entry: Entry, token: Token) -> Self {
+        Self { entry, token, since: None, remaining: None, renewed: None, ending: None }
+    }
+}
+
+/// How an entry ends whose holder does nothing for it any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// By time: so long after the answer the store has removed it, or lets others pass it by.
+    Within(Duration),
+    /// By time, as whoever looks judges (law 8): it is over if it has the same mark so long after the answer that showed it.
+    /// It is there on until another takes it.
+    Judged {
+        /// For how long.
+        within: Duration,
+        /// Another one after each renewal.
+        mark: u64,
+    },
+    /// By time, of which the store shows nobody more: at the latest when the longest lease that it grants
+    /// ([`Grants::greatest`](crate::Grants::greatest)) and a quarter of that are over after the answer.
+    Granted,
+    /// With the last process of this machine that holds it, however long that lives.
+    WithItsProcess,
+    /// Not at all: it is there until somebody removes it.
+    Never,
 }
 
 /// How long ago a lease was renewed last, or granted if it was not renewed since: at the moment of the store's

@@ -1,36 +1,12 @@
 //! The entry of a leader, for whoever wants it away. It is known by the revision that made its key, which is its
 //! token, so that never another's is meant. Its lease is left alone: other keys of its holder may have it too.
 
-use std::time::Duration;
-
-use elect_api::{Ending, Token};
+use elect_api::Token;
 use etcd_client::{Client, Compare, CompareOp, GetOptions, KeyValue, Txn, TxnOp};
 
-use crate::error::{Doing, Failure, is_lease_unknown};
+use crate::error::{Doing, Failure};
 use crate::layout::Keyspace;
 use crate::reply::whole;
-
-/// etcd tells what is left of a lease in whole seconds, rounded down, and looks twice a second for those that
-/// are over.
-const ROUNDING: Duration = Duration::from_secs(2);
-
-pub(crate) async fn ending(
-    client: &Client,
-    keyspace: &Keyspace,
-    token: Token,
-) -> Result<Option<Ending>, Failure> {
-    let Some(kv) = find(client, keyspace, token).await? else { return Ok(None) };
-    if kv.lease() == 0 {
-        return Ok(Some(Ending::Never));
-    }
-    let left = match client.lease_client().time_to_live(kv.lease(), None).await {
-        // Below 0 for one that is unknown by now.
-        Ok(reply) => Duration::from_secs(u64::try_from(reply.ttl()).unwrap_or_default()),
-        Err(cause) if is_lease_unknown(&cause) => Duration::ZERO,
-        Err(cause) => return Err(Failure { doing: Doing::Look, cause }),
-    };
-    Ok(Some(Ending::Within(left + ROUNDING)))
-}
 
 pub(crate) async fn remove(
     client: &Client,

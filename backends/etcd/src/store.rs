@@ -3,9 +3,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, Cell, Clock, ElectionName, Ending, Error, ErrorKind, Examination, Finding,
-    If, Judge, Keys, Lease, Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned,
-    Wake, Written,
+    Cadence, Candidate, Cell, Clock, ElectionName, Error, ErrorKind, Examination, Finding, If,
+    Judge, Keys, Lease, Order, Profile, Removal, Scope, Seat, Store, Survey, Versioned, Wake,
+    Written,
 };
 
 use crate::address::Address;
@@ -72,13 +72,6 @@ impl Store for EtcdStore {
         let keyspace = Keyspace::new(&self.prefix, election);
         let attempt = self.link.casual_attempt(keyspace.prefix()).await?;
         let outcome = survey::survey(&attempt.client(), &keyspace).await;
-        conclude(attempt, outcome).await
-    }
-
-    async fn ending(&self, election: &ElectionName, token: Token) -> Result<Option<Ending>, Error> {
-        let keyspace = Keyspace::new(&self.prefix, election);
-        let attempt = self.link.casual_attempt(keyspace.prefix()).await?;
-        let outcome = removal::ending(&attempt.client(), &keyspace, token).await;
         conclude(attempt, outcome).await
     }
 

@@ -1,14 +1,18 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
-use elect_api::{Cell, ElectionName, Entry, Keys, Leader, Renewed, Scope, Survey, Token};
+use elect_api::{Cell, ElectionName, Ending, Entry, Keys, Leader, Renewed, Scope, Survey, Token};
 use etcd_client::{Client, Compare, CompareOp, DeleteOptions, GetOptions, KeyValue, Txn, TxnOp};
 
-use crate::error::{Doing, Failure};
+use crate::error::{Doing, Failure, is_lease_unknown};
 use crate::layout::{self, Keyspace};
 use crate::listing::{Part, list};
 use crate::reply::{gets, whole};
 use crate::value::{self, Value};
+
+/// etcd tells what is left of a lease in whole seconds, rounded down, and looks twice a second for those that
+/// are over.
+const ROUNDING: Duration = Duration::from_secs(2);
 
 /// Looks at one election.
 pub(crate) async fn survey(client: &Client, keyspace: &Keyspace) -> Result<Survey, Failure> {
@@ -19,13 +23,15 @@ pub(crate) async fn survey(client: &Client, keyspace: &Keyspace) -> Result<Surve
     let leader = match shown.next() {
         None => None,
         Some(first) => {
-            let lease = lease(client.clone(), first.lease).await;
+            let told = told(client.clone(), first.lease).await;
+            let [remaining, granted] = told.unwrap_or_default();
+            let ending = told.map(|[left, _]| Ending::Within(left.unwrap_or_default() + ROUNDING));
             Some(Leader {
-                entry: first.entry,
-                token: Token::new(first.revision),
                 since: first.since,
-                remaining: lease.map(|(remaining, _)| remaining),
-                renewed: lease.and_then(|(remaining, granted)| renewed(remaining, granted)),
+                remaining,
+                renewed: remaining.zip(granted).and_then(|(left, granted)| renewed(left, granted)),
+                ending: if first.lease == 0 { Some(Ending::Never) } else { ending },
+                ..Leader::new(first.entry, Token::new(first.revision))
             })
         }
     };
@@ -136,14 +142,17 @@ impl Shown {
     }
 }
 
-/// How long a lease runs on, and for how long it was granted, if etcd tells us.
-async fn lease(client: Client, lease: i64) -> Option<(Duration, Duration)> {
+/// How long a lease runs on, and for how long it was granted; neither for one that is over. `None` if etcd does not tell.
+async fn told(client: Client, lease: i64) -> Option<[Option<Duration>; 2]> {
     if lease == 0 {
         return None;
     }
-    let reply = client.lease_client().time_to_live(lease, None).await.ok()?;
     let seconds = |seconds| u64::try_from(seconds).ok().map(Duration::from_secs);
-    Some((seconds(reply.ttl())?, seconds(reply.granted_ttl())?))
+    match client.lease_client().time_to_live(lease, None).await {
+        // Below 0 for one that is unknown by now.
+        Ok(reply) => Some([reply.ttl(), reply.granted_ttl()].map(seconds)),
+        Err(cause) => is_lease_unknown(&cause).then_some([None, None]),
+    }
 }
 
 /// When a lease with so much left was renewed. etcd tells what is left in whole seconds, rounded down, and 0 also

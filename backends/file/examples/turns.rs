@@ -28,7 +28,8 @@ fn main() {
         let election = "turns".parse().expect("a good name");
         for _ in 0..turns {
             let mut seat = store.open(&election, &candidate, Duration::ZERO).await.expect("a seat");
-            while let Standing::Waiting { wake, .. } = seat.refresh(NOW).await.expect("a standing")
+            while let Standing::Waiting { wake, .. } =
+                seat.refresh(NOW).await.expect("a standing").standing
             {
                 wake.await;
             }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use elect_api::{Candidate, Entry, Leader, Token, stamp};
+use elect_api::{Candidate, Ending, Entry, Leader, Token, stamp};
 use serde::{Deserialize, Serialize};
 
 use crate::reading::read_up_to;
@@ -84,7 +84,8 @@ pub(crate) fn parse(bytes: &[u8], number: u64) -> Option<Reading> {
     Some(match lines.next().and_then(|line| serde_json::from_slice(line).ok()) {
         Some(Won { token, since }) => {
             let since = stamp::read(since);
-            Reading::Won(Leader { entry, token, since, remaining: None, renewed: None })
+            let ending = Some(Ending::WithItsProcess);
+            Reading::Won(Leader { since, ending, ..Leader::new(entry, token) })
         }
         None => Reading::Waiting(entry),
     })

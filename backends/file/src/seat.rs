@@ -4,8 +4,8 @@ use std::os::fd::AsFd;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Holds, Note, Seat,
-    Standing, Token, Validity, Versioned, Written, first_of, never,
+    Boottime, Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Holds, Note, Refreshed,
+    Seat, Standing, Token, Validity, Written, never,
 };
 
 use crate::atomic_file::LookOut;
@@ -213,30 +213,17 @@ impl Leading {
 
 #[async_trait]
 impl Seat for FileSeat {
-    async fn refresh(&mut self, _now: Boottime) -> Result<Standing, Error> {
+    async fn refresh(&mut self, _now: Boottime) -> Result<Refreshed, Error> {
         let standing = self.step().await?;
         let dir = match &self.state {
             State::Waiting(waiting) => &waiting.place.dir,
             State::Leading(leading) => &leading.place.dir,
-            State::Out => return Ok(standing),
+            State::Out => return Ok(standing.with(self.followed.control())),
         };
-        Ok(match standing {
-            Standing::Leading { token, validity, wake } => {
-                self.followed.look(dir)?;
-                let wake = first_of(vec![wake, self.followed.wake()]);
-                Standing::Leading { token, validity, wake }
-            }
-            Standing::Waiting { ahead, alive, wake } => {
-                self.followed.look(dir)?;
-                let wake = first_of(vec![wake, self.followed.wake()]);
-                Standing::Waiting { ahead, alive, wake }
-            }
-            over => over,
-        })
-    }
-
-    fn control(&self) -> &Versioned {
-        self.followed.control()
+        if !standing.is_over() {
+            self.followed.look(dir)?;
+        }
+        Ok(standing.or_woken_by(self.followed.wake()).with(self.followed.control()))
     }
 
     async fn read(&mut self, _now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {

@@ -117,12 +117,6 @@ impl Store for RecordStore {
         Ok(Survey { leader: record.holder.map(|holder| leader(holder, token)), waiting })
     }
 
-    async fn ending(&self, election: &ElectionName, token: Token) -> Result<Option<Ending>, Error> {
-        let known = self.election(election).record(Purpose::Survey).await?;
-        let holder = known.record.holder.filter(|_| known.record.token == token.get());
-        Ok(holder.map(|holder| Ending::Judged { within: holder.ttl(), mark: holder.beat }))
-    }
-
     async fn remove(&self, name: &ElectionName, what: Removal<'_>) -> Result<(), Error> {
         let election = self.election(name);
         match what {
@@ -280,15 +274,11 @@ fn waiters<'a>(record: &'a Record, all: &'a [Listed]) -> impl Iterator<Item = &'
 }
 
 fn leader(holder: Holder, token: Token) -> Leader {
+    let ending = Ending::Judged { within: holder.ttl(), mark: holder.beat };
     let Holder { candidate, joined, since, arrival, .. } = holder;
-    Leader {
-        entry: Entry::new(candidate, stamp::read(joined), arrival),
-        token,
-        since: stamp::read(since),
-        // The store knows no time.
-        remaining: None,
-        renewed: None,
-    }
+    let entry = Entry::new(candidate, stamp::read(joined), arrival);
+    // The store knows no time: nothing else is shown.
+    Leader { since: stamp::read(since), ending: Some(ending), ..Leader::new(entry, token) }
 }
 
 /// Gives up, in the place of a candidate that crashed, whatever has this nonce, or is about to get it: what was sent

@@ -26,7 +26,7 @@ impl Ground {
     }
 
     async fn refresh(&self, seat: &mut Box<dyn Seat>) -> Standing {
-        seat.refresh(self.clock.now()).await.expect("a standing")
+        seat.refresh(self.clock.now()).await.expect("a standing").standing
     }
 
     async fn leads(&self, seat: &mut Box<dyn Seat>) -> bool {
@@ -132,11 +132,12 @@ fn a_win_whose_reply_was_lost_is_found_behind_other_writes() {
             let store = ground.sim.connect();
             let asks = If::Version(0);
             store.write(&election(), Cell::Control, b"x", asks).await.expect("an answer");
-            let Standing::Leading { token, .. } = ground.refresh(&mut seat).await else {
+            let found = seat.refresh(ground.clock.now()).await.expect("a standing");
+            let Standing::Leading { token, .. } = found.standing else {
                 panic!("{kind:?}: it does not know that it leads")
             };
             assert_eq!(ground.sim.controls().history()[1].token, token.get());
-            assert_eq!(seat.control().bytes.as_deref(), Some(&b"x"[..]));
+            assert_eq!(found.control.bytes.as_deref(), Some(&b"x"[..]));
         }
     });
 }

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use elect_api::{
-    Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Note, Order, Seat, Standing,
-    Store, Survey, Ticket, Token, Wake, Written,
+    Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Note, Order, Refreshed, Seat,
+    Standing, Store, Survey, Ticket, Token, Versioned, Wake, Written,
 };
 
 use crate::{Shared, poll_n};
@@ -13,6 +13,7 @@ pub struct Contender {
     candidate: Candidate,
     store: Box<dyn Store>,
     seat: Box<dyn Seat>,
+    control: Versioned,
     order: Order,
 }
 
@@ -123,7 +124,8 @@ impl Contender {
         let store = bench.connect().await;
         let seat = store.open(election, &candidate, bench.ttl()).await.expect("a seat");
         let order = store.profile().order;
-        Self { bench: Arc::clone(bench), candidate, store, seat, order }
+        let control = Versioned::default();
+        Self { bench: Arc::clone(bench), candidate, store, seat, control, order }
     }
 
     /// Candidates for [`election`], who all entered in this order; the first one leads.
@@ -151,9 +153,16 @@ impl Contender {
         self.seat.as_mut()
     }
 
+    /// What people ask, as its last refresh had it.
+    pub const fn control(&self) -> &Versioned {
+        &self.control
+    }
+
     /// One refresh, whatever comes of it.
     pub async fn try_refresh(&mut self) -> Result<Standing, Error> {
-        self.seat.refresh(self.bench.now()).await
+        let Refreshed { standing, control } = self.seat.refresh(self.bench.now()).await?;
+        self.control = control;
+        Ok(standing)
     }
 
     /// One refresh that succeeds.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, Cell, Clock, ElectionName, Ending, Error, Examination, If, Judge, Keys,
-    Lease, Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
+    Cadence, Candidate, Cell, Clock, ElectionName, Error, Examination, If, Judge, Keys, Lease,
+    Order, Profile, Removal, Scope, Seat, Store, Survey, Versioned, Wake, Written,
 };
 
 use crate::directory::Directory;
@@ -77,13 +77,6 @@ impl Store for ZkStore {
             self.is_new.store(true, Ordering::Relaxed);
         }
         Ok(survey)
-    }
-
-    async fn ending(&self, election: &ElectionName, token: Token) -> Result<Option<Ending>, Error> {
-        let client = self.look().await?;
-        let directory = self.directory(election);
-        let ending = removal::ending(&client, &self.settings, &directory, token).await;
-        ending.map_err(|error| self.settings.explain(error))
     }
 
     async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error> {

@@ -1,6 +1,8 @@
 use std::str::FromStr;
 
-use elect_api::{Cell, ElectionName, Entry, Error, ErrorKind, Keys, Leader, Scope, Survey, Token};
+use elect_api::{
+    Cell, ElectionName, Ending, Entry, Error, ErrorKind, Keys, Leader, Scope, Survey, Token,
+};
 use zookeeper_client::{Error as Zk, Stat};
 
 use crate::client::Client;
@@ -13,6 +15,8 @@ use crate::settings::Settings;
 const LONGEST: usize = 1 << 14;
 /// How many bytes are taken of all of them: some 30,000 candidates have as many.
 const MOST_BYTES: usize = 8 << 20;
+/// What the node of a container has as its owner.
+const CONTAINER: i64 = i64::MIN;
 /// Of so many the answers are on their way at a time.
 const AT_ONCE: usize = 256;
 
@@ -71,11 +75,13 @@ async fn entries(
 fn in_order(found: Vec<(Entry, Stat)>) -> Survey {
     let mut found = found.into_iter();
     let leader = found.next().map(|(entry, stat)| Leader {
-        entry,
-        token: Token::new(stat.czxid.cast_unsigned()),
-        since: None,
-        remaining: None,
-        renewed: None,
+        // Nobody is told how long another's session lasts without a word. The servers end sessions in turns of a tick, of
+        // which the longest has twenty where nobody set it otherwise.
+        ending: Some(match stat.ephemeral_owner {
+            0 | CONTAINER => Ending::Never,
+            _ => Ending::Granted,
+        }),
+        ..Leader::new(entry, Token::new(stat.czxid.cast_unsigned()))
     });
     Survey { leader, waiting: found.map(|(entry, _)| entry).collect() }
 }

@@ -231,7 +231,7 @@ async fn lead(seat: &mut dyn Seat, patience: Patience) -> Result<(), Error> {
         Error::new(ErrorKind::Unreachable, "nobody else is in the election, and we do not lead it")
     };
     patience
-        .insist(async || match seat.refresh(guard::now()).await? {
+        .insist(async || match seat.refresh(guard::now()).await?.standing {
             Standing::Leading { .. } => Ok(()),
             Standing::Waiting { .. } => Err(waits()),
             Standing::Gone(why) | Standing::Evicted(why) => {

@@ -324,11 +324,8 @@ mod tests {
             Ok(Survey {
                 waiting: vec![entry.clone(); waiting],
                 leader: Some(Leader {
-                    entry,
-                    token: Token::new(1),
                     since: Some(UNIX_EPOCH),
-                    remaining: None,
-                    renewed: None,
+                    ..Leader::new(entry, Token::new(1))
                 }),
             })
         }

@@ -281,7 +281,7 @@ mod tests {
     fn leader(remaining: Option<u64>) -> Leader {
         let entry = Entry::new(Candidate::foreign("one"), None, 0);
         let remaining = remaining.map(Duration::from_secs);
-        Leader { entry, token: Token::new(1), since: None, remaining, renewed: None }
+        Leader { remaining, ..Leader::new(entry, Token::new(1)) }
     }
 
     #[test]

@@ -110,7 +110,7 @@ async fn store(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
 async fn granted(scratch: &Scratch<'_>, ttl: Duration) -> Result<Option<Duration>, Error> {
     let election = scratch.election()?;
     let mut seat = scratch.store.open(&election, &Candidate::foreign("asker"), ttl).await?;
-    let standing = seat.refresh(guard::now()).await?;
+    let standing = seat.refresh(guard::now()).await?.standing;
     seat.resign(None).await?;
     Ok(match standing {
         Standing::Leading { validity: Validity::Window { window, .. }, .. } => Some(window),

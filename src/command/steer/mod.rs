@@ -7,12 +7,13 @@ mod priority;
 mod resign;
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use elect_api::{
-    Boottime, Cell, Division, ElectionName, Ending, Error, ErrorKind, If, Leader, Removal, Store,
-    Survey, Token, Versioned, Written, stamp,
+    Boottime, Cell, Clock, Division, ElectionName, Ending, Error, ErrorKind, If, Leader, Removal,
+    Store, Survey, Token, Versioned, Written, stamp,
 };
 use tokio::time::sleep;
 
@@ -151,9 +152,11 @@ impl<'a> ControlClient<'a> {
     /// # Errors
     /// The store does not answer, or refuses us.
     pub(super) async fn holder(&self) -> anyhow::Result<Option<Token>> {
-        let ask = async || self.store.survey(self.election).await;
-        let survey = self.insist(ask).await?;
-        Ok(survey.leader.map(|leader| leader.token))
+        Ok(self.leader().await?.map(|leader| leader.token))
+    }
+
+    async fn leader(&self) -> anyhow::Result<Option<Leader>> {
+        Ok(self.insist(async || self.store.survey(self.election).await).await?.leader)
     }
 
     /// How the leader's entry with this token ends, if its holder does nothing for it any more; `None` if it
@@ -162,8 +165,25 @@ impl<'a> ControlClient<'a> {
     /// # Errors
     /// The store does not answer, or refuses us, or does not tell.
     pub(super) async fn ending(&self, token: Token) -> anyhow::Result<Option<Ending>> {
-        let ask = async || self.store.ending(self.election, token).await;
-        self.insist(ask).await
+        let Some(leader) = self.leader().await?.filter(|leader| leader.token == token) else {
+            return Ok(None);
+        };
+        let untold = || {
+            let id = &leader.entry.candidate.id;
+            format!("{} does not tell how long the lease of {id} runs on: try again", self.location)
+        };
+        leader.ending.map(Some).with_context(untold)
+    }
+
+    /// The longest lease that the store grants.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses us, or does not tell.
+    pub(super) async fn longest_lease(&self) -> anyhow::Result<Duration> {
+        let clock: Clock = Arc::new(guard::now);
+        let ask = async || self.store.examine(Arc::clone(&clock)).await;
+        let longest = self.insist(ask).await?.grants.greatest;
+        longest.with_context(|| format!("{} does not tell how long its leases are", self.location))
     }
 
     /// Removes the leader's entry with this token.

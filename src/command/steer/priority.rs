@@ -235,10 +235,7 @@ mod tests {
         let entry = |id: &str, priority| {
             Entry::new(Candidate { priority, ..Candidate::foreign(id) }, None, 1)
         };
-        let (since, remaining, renewed) = (None, None, None);
-        let entry_of_leader = entry("leader", leads);
-        let token = Token::new(7);
-        let leader = Leader { entry: entry_of_leader, token, since, remaining, renewed };
+        let leader = Leader::new(entry("leader", leads), Token::new(7));
         Survey { leader: Some(leader), waiting: vec![entry("us", waits)] }
     }
 

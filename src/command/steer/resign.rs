@@ -154,7 +154,7 @@ pub(super) async fn see_off(
             humantime::format_duration(PATIENCE)
         ));
     }
-    let end = guard::now() + patience(ending, candidate);
+    let end = guard::now() + patience(client, ending, candidate).await?;
     let seen = client.wait_until_by(end, |survey| !is_led_by(survey, token)).await?;
     if seen.is_some() || client.is_late() {
         return Ok(());
@@ -173,12 +173,14 @@ pub(super) async fn see_off(
                 "removing the entry of {id}: it has no lease, and would never end"
             ));
         }
-        (Some(Ending::Within(_) | Ending::Judged { .. }), Force::IfDead) => bail!(
-            "{id} has not handed over, and lives: its lease was renewed meanwhile. Give its command time, or end it {}; \
+        (Some(Ending::Within(_) | Ending::Granted | Ending::Judged { .. }), Force::IfDead) => {
+            bail!(
+                "{id} has not handed over, and lives: its lease was renewed meanwhile. Give its command time, or end it {}; \
              --even-if-alive removes its entry all the same, and two may lead then",
-            place(candidate),
-        ),
-        (Some(Ending::Within(_) | Ending::Judged { .. }), Force::EvenIfAlive) => {
+                place(candidate),
+            )
+        }
+        (Some(Ending::Within(_) | Ending::Granted | Ending::Judged { .. }), Force::EvenIfAlive) => {
             client.log().warn(format_args!(
                 "removing the entry of {id}, which lives: the promise is off; {}",
                 if candidate.is_foreign() {
@@ -222,14 +224,19 @@ fn last_of(survey: &Survey, leader: &Leader) -> String {
 }
 
 /// For how long the holder of an entry is waited for.
-fn patience(ending: Ending, candidate: &Candidate) -> Duration {
-    match ending {
+async fn patience(
+    client: &ControlClient<'_>,
+    ending: Ending,
+    candidate: &Candidate,
+) -> anyhow::Result<Duration> {
+    Ok(match ending {
         Ending::Within(span) => span.mul_f64(DRIFT) + MARGIN,
+        Ending::Granted => (client.longest_lease().await? * 5 / 4).mul_f64(DRIFT) + MARGIN,
         Ending::Judged { within, .. } => within.mul_f64(DRIFTS) + MARGIN,
         // There is nobody to answer.
         Ending::Never if candidate.is_foreign() => Duration::ZERO,
         Ending::Never | Ending::WithItsProcess => PATIENCE,
-    }
+    })
 }
 
 fn place(candidate: &Candidate) -> String {

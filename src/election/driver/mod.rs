@@ -9,7 +9,10 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use elect_api::{Boottime, Error, Note, Standing, Survey, Ticket, Token, Validity, Wake, Written};
+use elect_api::{
+    Boottime, Error, Note, Refreshed, Standing, Survey, Ticket, Token, Validity, Versioned, Wake,
+    Written,
+};
 use tokio::sync::Mutex;
 
 use crate::guard::Order;
@@ -285,11 +288,11 @@ impl Driver<'_> {
                 Ok(Reply::EndedWell(self.history_read(&note)))
             }
             Ok(Raw::Note(note)) => self.recalled(note).map(Reply::Done),
-            Ok(Raw::Standing(standing)) => return self.refreshed(standing),
+            Ok(Raw::Refreshed(refreshed)) => return self.refreshed(refreshed),
         })
     }
 
-    fn refreshed(&mut self, standing: Standing) -> Event {
+    fn refreshed(&mut self, Refreshed { standing, control }: Refreshed) -> Event {
         self.wake = None;
         if is_off!(TicketFirst) {
             self.hand_over_ticket();
@@ -308,7 +311,7 @@ impl Driver<'_> {
             Standing::Gone(why) => Answer::Gone(why),
         };
         let answer = Event::Replied(Ok(Reply::Standing(answer)));
-        let Some(orders) = self.new_orders() else { return answer };
+        let Some(orders) = self.new_orders(&control) else { return answer };
         // Who leads may be seen otherwise now.
         if waits && self.has_looked && self.observer.wants_surveys() {
             self.look(self.clock.now());
@@ -328,11 +331,7 @@ impl Driver<'_> {
     }
 
     /// What people ask of the election, if that is not what it was.
-    fn new_orders(&mut self) -> Option<Orders> {
-        let seat = self.seat.as_ref()?;
-        // No request is under way: the answer to it is here.
-        let seat = seat.try_lock().ok()?;
-        let kept = seat.control();
+    fn new_orders(&mut self, kept: &Versioned) -> Option<Orders> {
         if !self.orders.is_new(kept.version) {
             return None;
         }
@@ -340,7 +339,6 @@ impl Driver<'_> {
             self.observer.news(News::OrdersUnread(error));
             Orders::default()
         });
-        drop(seat);
         self.orders.take_in(self.clock.now(), read);
         Some(self.orders.orders().clone())
     }

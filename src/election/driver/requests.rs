@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use elect_api::{
-    Boottime, Cell, Durability, Error, If, Note, Seat, Standing, Token, Versioned, stamp,
+    Boottime, Cell, Durability, Error, If, Note, Refreshed, Seat, Standing, Token, Versioned, stamp,
 };
 use tokio::sync::Mutex;
 
@@ -29,7 +29,7 @@ pub(super) type SharedSeat = Arc<Mutex<Box<dyn Seat>>>;
 /// What came of it: with what the machine has no use for.
 pub(super) enum Raw {
     Seat(Box<dyn Seat>),
-    Standing(Standing),
+    Refreshed(Refreshed),
     Note(Note),
     Plain(Reply),
 }
@@ -111,7 +111,7 @@ impl<'a> Driver<'a> {
 pub(super) const fn ending(answer: &Result<Raw, Error>) -> Ending {
     match answer {
         Err(error) => Ending::Failed(error.kind()),
-        Ok(Raw::Standing(Standing::Leading { .. })) => Ending::Proven,
+        Ok(Raw::Refreshed(Refreshed { standing: Standing::Leading { .. }, .. })) => Ending::Proven,
         Ok(_) => Ending::Answered,
     }
 }
@@ -153,7 +153,7 @@ fn compare<'a>(candidacy: &Candidacy<'a>) -> PendingCall<'a> {
 }
 
 fn refresh<'a>(seat: SharedSeat, now: Boottime) -> PendingCall<'a> {
-    Box::pin(async move { seat.lock().await.refresh(now).await.map(Raw::Standing) })
+    Box::pin(async move { seat.lock().await.refresh(now).await.map(Raw::Refreshed) })
 }
 
 fn read(seat: SharedSeat, now: Boottime, cell: Cell<'_>) -> PendingCall<'_> {

@@ -223,7 +223,7 @@ mod tests {
             let candidate = Candidate { host: host.into(), ..Candidate::foreign("one") };
             let entry = Entry::new(candidate, None, 0);
             let token = Token::new(7);
-            let leader = Leader { entry, token, since: None, remaining: None, renewed: None };
+            let leader = Leader::new(entry, token);
             Survey { leader: Some(leader), waiting: Vec::new() }
         };
         let leads = |orders: &Orders, host| orders.obeyed(survey(host)).leader.is_some();

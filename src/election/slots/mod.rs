@@ -31,8 +31,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Candidate, Cell, Clock, Division, ElectionName, Ending, Error, ErrorKind, Examination, If,
-    Keys, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
+    Candidate, Cell, Clock, Division, ElectionName, Error, ErrorKind, Examination, If, Keys,
+    Profile, Removal, Scope, Seat, Store, Survey, Versioned, Wake, Written,
 };
 use futures_util::future::try_join_all;
 use tokio::sync::Notify;
@@ -161,10 +161,6 @@ impl Store for Slots {
         let leads = |id: &str| leaders.iter().any(|leader| leader.entry.candidate.id == id);
         let waiting = door.entries().filter(|entry| !leads(&entry.candidate.id)).cloned().collect();
         Ok(Survey { leader: leaders.pop(), waiting })
-    }
-
-    async fn ending(&self, election: &ElectionName, token: Token) -> Result<Option<Ending>, Error> {
-        self.store.ending(election, token).await
     }
 
     async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error> {

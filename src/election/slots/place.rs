@@ -6,8 +6,8 @@ use std::sync::{self, Arc, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use elect_api::{
-    Boottime, Cell, Division, ElectionName, Error, ErrorKind, Removal, Seat, Standing, Store,
-    Ticket, Wake, awake, stamp,
+    Boottime, Cell, Division, ElectionName, Error, ErrorKind, Refreshed, Removal, Seat, Standing,
+    Store, Ticket, Versioned, Wake, awake, stamp,
 };
 use futures_util::future::join_all;
 use tokio::sync::Mutex;
@@ -18,6 +18,8 @@ pub(super) struct Standpoint {
     /// The number of the slot; `None` at the door.
     pub(super) part: Option<u16>,
     pub(super) seat: Box<dyn Seat>,
+    /// What is asked there, as the last answer had it.
+    pub(super) control: Versioned,
     /// There may be an entry.
     pub(super) is_in: bool,
     /// It was seen to lead, and was not given up since.
@@ -25,14 +27,15 @@ pub(super) struct Standpoint {
 }
 
 impl Standpoint {
-    pub(super) const fn new(part: Option<u16>, seat: Box<dyn Seat>) -> Self {
-        Self { part, seat, is_in: false, leads: false }
+    pub(super) fn new(part: Option<u16>, seat: Box<dyn Seat>) -> Self {
+        Self { part, seat, control: Versioned::default(), is_in: false, leads: false }
     }
 
     /// As the seat has it. It is known here that it leads as soon as the seat knows.
     pub(super) async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
         self.is_in = true;
-        let standing = self.seat.refresh(now).await?;
+        let Refreshed { standing, control } = self.seat.refresh(now).await?;
+        self.control = control;
         self.leads = matches!(standing, Standing::Leading { .. });
         Ok(standing)
     }
@@ -67,7 +70,7 @@ impl Standpoint {
 
     /// What is asked of the slot. What cannot be read asks nothing; whoever leads says so.
     fn asked(&self) -> Orders {
-        let asked = Orders::read(self.seat.control().bytes.as_deref()).unwrap_or_default();
+        let asked = Orders::read(self.control.bytes.as_deref()).unwrap_or_default();
         asked.as_of(stamp::display())
     }
 

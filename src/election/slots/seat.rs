@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Holds, Note, Seat,
-    Standing, Store, Ticket, Versioned, Wake, Written, awake, first_of,
+    Boottime, Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Holds, Note, Refreshed,
+    Seat, Standing, Store, Ticket, Versioned, Wake, Written, awake, first_of,
 };
 use futures_util::future::{BoxFuture, join_all};
 
@@ -117,7 +117,7 @@ impl SlotsSeat {
             return Ok(Standing::Waiting { ahead: 0, alive: true, wake: awake() });
         };
         let standing = door.refresh(now).await?;
-        self.asked = door.seat.control().clone();
+        self.asked = door.control.clone();
         match standing {
             Standing::Leading { wake, .. } => self.enter(now, wake).await,
             other => self.is_no_head(other).await,
@@ -156,7 +156,7 @@ impl SlotsSeat {
         let mut outcomes = join_all(door.into_iter().chain(parts)).await;
         let at_the_door = if has_door { outcomes.remove(0) } else { Ok(lost()) };
         if let (Some(door), Ok(_)) = (&self.door, &at_the_door) {
-            self.asked = door.seat.control().clone();
+            self.asked = door.control.clone();
         }
         let mut others = Others::default();
         if let Some(leading) = self.sort_out(0, outcomes, &mut others)? {
@@ -279,7 +279,7 @@ impl SlotsSeat {
 
     /// What is asked of us, as known by now.
     fn heed(&mut self) {
-        let of_slot = self.leading.as_ref().map(|leading| leading.seat.control());
+        let of_slot = self.leading.as_ref().map(|leading| &leading.control);
         let bytes = orders::in_slot(&self.asked, of_slot);
         if bytes != self.control.bytes {
             self.control = Versioned { bytes, version: self.control.version + 1 };
@@ -318,16 +318,12 @@ fn lost() -> Standing {
 
 #[async_trait]
 impl Seat for SlotsSeat {
-    async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
+    async fn refresh(&mut self, now: Boottime) -> Result<Refreshed, Error> {
         // A wake is a hint: where nobody polls it, what is given up goes on beside the calls.
         let leaving = self.leaving.wake();
         let standing = beside(leaving, self.step(now)).await;
         self.heed();
-        standing
-    }
-
-    fn control(&self) -> &Versioned {
-        &self.control
+        Ok(standing?.with(&self.control))
     }
 
     async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {

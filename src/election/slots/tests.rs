@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use elect_api::{Boottime, Standing, Validity, never};
+use elect_api::{Boottime, Standing, Token, Validity, never};
 use elect_testkit::sim::{Effect, Kind, ManualClock, Op, Options, Rule, Sim};
 use elect_testkit::{election, poll_n, poll_n_eagerly, run};
 
@@ -23,6 +23,7 @@ struct Contender {
     seat: Box<dyn Seat>,
     slot: Slot,
     standing: Standing,
+    control: Versioned,
 }
 
 impl Ground {
@@ -42,7 +43,8 @@ impl Ground {
         let candidate = Candidate { host: "h".to_owned(), ..Candidate::foreign(id) };
         let seat = store.open(&election(), &candidate, TTL).await.expect("a seat");
         let standing = Standing::Waiting { ahead: 0, alive: true, wake: never() };
-        Contender { id: id.to_owned(), seat, slot: store.slot(), standing }
+        let (id, slot, control) = (id.to_owned(), store.slot(), Versioned::default());
+        Contender { id, seat, slot, standing, control }
     }
 
     async fn come(&self, id: &str) -> Contender {
@@ -54,8 +56,7 @@ impl Ground {
     /// As the engine does: again at once, as long as it is worth it.
     async fn settle(&self, contender: &mut Contender) {
         for _ in 0..20 {
-            let standing = contender.seat.refresh(self.now()).await.expect("a standing");
-            contender.standing = standing;
+            contender.refresh(self.now()).await;
             if !contender.is_woken().await {
                 return;
             }
@@ -87,6 +88,11 @@ impl Ground {
 }
 
 impl Contender {
+    async fn refresh(&mut self, now: Boottime) {
+        let refreshed = self.seat.refresh(now).await.expect("a standing");
+        (self.standing, self.control) = (refreshed.standing, refreshed.control);
+    }
+
     /// Lets everything go on that does so beside a wake; whether that has come.
     async fn is_woken(&mut self) -> bool {
         match &mut self.standing {
@@ -124,7 +130,7 @@ fn paused() -> Asked {
 }
 
 fn is_paused(contender: &Contender) -> bool {
-    let text = contender.seat.control().bytes.clone();
+    let text = contender.control.bytes.clone();
     Asked::read(text.as_deref()).expect("orders of ours").pausing().is_some()
 }
 
@@ -155,7 +161,7 @@ fn who_drops_its_wakes_leaves_the_door_with_its_next_refreshes() {
         let ground = Ground::new(2);
         let mut a = ground.open("a", false).await;
         for _ in 0..8 {
-            drop(a.seat.refresh(ground.now()).await.expect("an answer"));
+            a.refresh(ground.now()).await;
         }
         assert_eq!(ground.entries().await, [vec!["a"], vec![], vec![]]);
     });
@@ -205,10 +211,10 @@ fn who_is_in_haste_gets_a_slot_that_is_free_and_waits_for_none_that_is_not() {
         // It has won, and does nothing more: the door is still its own.
         let mut a = ground.open("a", false).await;
         while a.leads(ground.now()).is_none() {
-            a.standing = a.seat.refresh(ground.now()).await.expect("a standing");
+            a.refresh(ground.now()).await;
         }
         let mut b = ground.open("b", true).await;
-        b.standing = b.seat.refresh(ground.now()).await.expect("a standing");
+        b.refresh(ground.now()).await;
         assert_eq!(b.waits_behind(), Some(0));
         a.is_woken().await;
         ground.settle(&mut b).await;
@@ -236,7 +242,7 @@ fn one_ticket_gives_up_all_that_there_is_of_a_candidate() {
                 else {
                     break false;
                 };
-                leader.standing = standing.expect("a standing");
+                leader.standing = standing.expect("a standing").standing;
                 if leader.leads(ground.now()).is_some() {
                     break true;
                 }
@@ -292,7 +298,7 @@ fn nobody_has_a_rank_in_a_slot() {
         ground.ask(&election(), &asked).await;
         ground.ask(&Ground::part(0), &asked).await;
         let a = ground.come("a").await;
-        let known = Asked::read(a.seat.control().bytes.as_deref()).expect("orders of ours");
+        let known = Asked::read(a.control.bytes.as_deref()).expect("orders of ours");
         assert!(known.ends(Token::new(7)) && !known.are_ranked());
     });
 }
@@ -315,8 +321,8 @@ async fn play(seed: u64) {
             0..=11 => {
                 let polls = if chance.bool() { PATIENCE } else { chance.usize(1..30) };
                 let refresh = contender.seat.refresh(ground.now());
-                if let Some(Ok(standing)) = poll_n_eagerly(polls, refresh).await {
-                    contender.standing = standing;
+                if let Some(Ok(refreshed)) = poll_n_eagerly(polls, refresh).await {
+                    contender.standing = refreshed.standing;
                 }
                 if matches!(contender.standing, Standing::Gone(_) | Standing::Evicted(_)) {
                     let _ = poll_n_eagerly(PATIENCE, contender.seat.resign(None)).await;
@@ -352,7 +358,7 @@ async fn play(seed: u64) {
         for contender in &mut contenders {
             for _ in 0..20 {
                 match contender.seat.refresh(ground.now()).await {
-                    Ok(standing) => contender.standing = standing,
+                    Ok(refreshed) => contender.standing = refreshed.standing,
                     Err(_) => continue,
                 }
                 if matches!(contender.standing, Standing::Gone(_) | Standing::Evicted(_)) {

@@ -111,13 +111,7 @@ mod tests {
     }
 
     fn survey(leader: Option<&str>, waiting: &[&str]) -> Survey {
-        let leader = leader.map(|id| Leader {
-            entry: entry(id),
-            token: Token::new(7),
-            since: None,
-            remaining: None,
-            renewed: None,
-        });
+        let leader = leader.map(|id| Leader::new(entry(id), Token::new(7)));
         Survey { leader, waiting: waiting.iter().map(|id| entry(id)).collect() }
     }
 

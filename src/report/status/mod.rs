@@ -329,11 +329,8 @@ mod tests {
     fn report() -> StatusReport {
         let led = Survey {
             leader: Some(Leader {
-                entry: entry("a", 0),
-                token: Token::new(7),
                 since: Some(at(8)),
-                remaining: None,
-                renewed: None,
+                ..Leader::new(entry("a", 0), Token::new(7))
             }),
             waiting: vec![entry("b\u{1b}[2J", 140)],
         };
@@ -428,8 +425,7 @@ mod tests {
     #[test]
     fn a_program_other_than_elect_shows_what_is_known_of_it() {
         let entry = Entry::new(Candidate::foreign("7c"), None, 0);
-        let leader =
-            Leader { entry, token: Token::new(7), since: None, remaining: None, renewed: None };
+        let leader = Leader::new(entry, Token::new(7));
         let survey = Survey { leader: Some(leader), waiting: vec![] };
         let status = ElectionStatus::new(&"job".parse().unwrap(), &timed(), &survey);
         let json = serde_json::to_value(&status).unwrap();
@@ -447,11 +443,8 @@ mod tests {
     fn a_leader_with_a_limit_and_a_clock_ahead() {
         let mut survey = Survey {
             leader: Some(Leader {
-                entry: entry("a", 0),
-                token: Token::new(7),
                 since: Some(at(900)),
-                remaining: None,
-                renewed: None,
+                ..Leader::new(entry("a", 0), Token::new(7))
             }),
             waiting: vec![],
         };

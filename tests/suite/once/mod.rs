@@ -77,7 +77,7 @@ impl Scene {
         let ttl = Duration::from_secs(10);
         let mut seat =
             store.open(&name, &Candidate::foreign("planter"), ttl).await.expect("a seat");
-        let standing = seat.refresh(now()).await.expect("a standing");
+        let standing = seat.refresh(now()).await.expect("a standing").standing;
         assert!(matches!(standing, Standing::Leading { .. }), "it does not lead");
         let written = seat.write(now(), cell, note, Durability::Usual).await.expect("an answer");
         assert_eq!(written.why_not(), None);

@@ -69,7 +69,7 @@ async fn seat(url: &BackendUrl, election: &ElectionName, id: &str) -> Candidacy 
 }
 
 async fn refresh(candidacy: &mut Candidacy) -> Standing {
-    candidacy.1.refresh(now()).await.expect("a standing")
+    candidacy.1.refresh(now()).await.expect("a standing").standing
 }
 
 /// It leads with its next refresh, and with a greater token than all before.

@@ -42,7 +42,7 @@ impl<'a> Hall<'a> {
     async fn enter(&mut self, election: ElectionName, id: &str) -> Standing {
         let candidate = Candidate { division: self.division, ..Candidate::foreign(id) };
         let mut seat = self.store.open(&election, &candidate, TTL).await.expect("a seat");
-        let standing = seat.refresh(now()).await.expect("a standing");
+        let standing = seat.refresh(now()).await.expect("a standing").standing;
         self.seats.push(seat);
         standing
     }

@@ -41,7 +41,7 @@ fn whoever_takes_part_in_no_shards_is_given_none(arena: &Arena) {
         let election = "job".parse().expect("a good name");
         let ttl = Duration::from_secs(15);
         let mut seat = store.open(&election, &stray, ttl).await.expect("a seat");
-        let standing = seat.refresh(now()).await.expect("a standing");
+        let standing = seat.refresh(now()).await.expect("a standing").standing;
         assert!(matches!(standing, Standing::Waiting { .. }), "it leads");
         troop.join("b");
         troop.wait_for_even(&["a", "b"]);

@@ -4,7 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use elect_api::{Boottime, Candidate, Cell, ElectionName, If, Key, Seat, Standing, Store, Token};
+use elect_api::{
+    Boottime, Candidate, Cell, ElectionName, Error, If, Key, Refreshed, Seat, Standing, Store,
+    Token,
+};
 use elect_testkit::sim::{Clock, Effect, Kind, ManualClock, Op, Options, Rule, Sim};
 use elect_testkit::{poll_n, poll_n_eagerly};
 
@@ -39,6 +42,10 @@ pub(crate) fn play(seed: u64) -> Option<Breach> {
     runtime.block_on(async { Game::begin(seed).await.play().await })
 }
 
+fn leads(found: &Result<Refreshed, Error>) -> bool {
+    matches!(found, Ok(Refreshed { standing: Standing::Leading { .. }, .. }))
+}
+
 impl Game {
     async fn begin(seed: u64) -> Self {
         fastrand::seed(seed);
@@ -63,7 +70,8 @@ impl Game {
             renewed,
         };
         let mut holder = game.seat("a").await;
-        let Ok(Standing::Leading { token, .. }) = holder.refresh(renewed).await else {
+        let found = holder.refresh(renewed).await.expect("an answer");
+        let Standing::Leading { token, .. } = found.standing else {
             panic!("a lone candidate does not lead")
         };
         (game.holder, game.token) = (Some(holder), token);
@@ -92,9 +100,10 @@ impl Game {
 
     async fn renew(&mut self) {
         let (now, Some(holder)) = (self.clock.now(), &mut self.holder) else { return };
-        match holder.refresh(now).await {
-            Ok(Standing::Leading { .. }) => self.renewed = now,
-            _ => self.holder = None,
+        if leads(&holder.refresh(now).await) {
+            self.renewed = now;
+        } else {
+            self.holder = None;
         }
         if self.chance.u8(0..10) == 0 {
             self.holder = None;
@@ -150,7 +159,7 @@ impl Game {
         let now = self.clock.now();
         self.is_seen = true;
         if self.chance.bool() {
-            return matches!(rival.refresh(now).await, Ok(Standing::Leading { .. }));
+            return leads(&rival.refresh(now).await);
         }
         let controls = self.sim.controls();
         let held = controls.add(Rule::new(Effect::Hold).op(Op::Look).client("b"));
@@ -161,8 +170,8 @@ impl Game {
             self.renew().await;
             controls.lift(held);
         };
-        let (standing, ()) = tokio::join!(rival.refresh(now), meanwhile);
-        matches!(standing, Ok(Standing::Leading { .. }))
+        let (found, ()) = tokio::join!(rival.refresh(now), meanwhile);
+        leads(&found)
     }
 
     /// The rival gives up while what it has sent to win is under way; then that arrives.

@@ -47,7 +47,7 @@ pub(super) async fn shirk(game: Arc<Game>) {
     };
     let (mut count, mut seat) = (0, open(0).await);
     while !game.is_over() {
-        match seat.refresh(game.clock.now()).await.expect(WELL) {
+        match seat.refresh(game.clock.now()).await.expect(WELL).standing {
             Standing::Waiting { wake, .. } => {
                 let _ = tokio::time::timeout(game.plan.ttl / 6, wake).await;
                 continue;

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use elect::election::orders as election;
 use elect_api::{
     Boottime, Cadence, Candidate, Cell, Durability, ElectionName, Error, If, Judge, Keys, Lease,
-    Note, Profile, Removal, Scope, Seat, Standing, Store, Survey, Ticket, Validity, Versioned,
-    Wake, Written,
+    Note, Profile, Refreshed, Removal, Scope, Seat, Standing, Store, Survey, Ticket, Validity,
+    Versioned, Wake, Written,
 };
 use elect_testkit::switches::{Part, is_off};
 use elect_zookeeper::{Anchors, Calls};
@@ -127,22 +127,23 @@ impl SeenSeat {
 
 #[async_trait]
 impl Seat for SeenSeat {
-    async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
+    async fn refresh(&mut self, now: Boottime) -> Result<Refreshed, Error> {
         self.witness.refreshes();
         let ticket = self.inner.ticket();
         if let Some(session) = &mut self.session {
             session.begin(now, ticket);
         }
-        let mut standing = self.inner.refresh(now).await?;
-        if self.returns && matches!(standing, Standing::Gone(_)) {
+        let mut refreshed = self.inner.refresh(now).await?;
+        if self.returns && matches!(refreshed.standing, Standing::Gone(_)) {
             self.inner.resign(None).await?;
-            standing = self.inner.refresh(now).await?;
+            refreshed = self.inner.refresh(now).await?;
         }
+        let Refreshed { standing, control } = refreshed;
         if !matches!(standing, Standing::Gone(_)) {
-            let text = self.inner.control().bytes.as_deref();
+            let text = control.bytes.as_deref();
             self.witness.is_placed(&election::Orders::read(text).expect("what was written here"));
         }
-        Ok(match standing {
+        let standing = match standing {
             Standing::Leading { token, validity: Validity::Window { window, .. }, wake } => {
                 let proven = self.acknowledged(now, true);
                 self.witness.leads(token, proven, window);
@@ -157,11 +158,8 @@ impl Seat for SeenSeat {
                 self.acknowledged(now, false);
                 other
             }
-        })
-    }
-
-    fn control(&self) -> &Versioned {
-        self.inner.control()
+        };
+        Ok(Refreshed { standing, control })
     }
 
     async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, Cell, Durability, Error, Note, Seat, Standing, Ticket, Versioned, Written,
-    awake,
+    Boottime, Candidate, Cell, Durability, Error, Note, Refreshed, Seat, Standing, Ticket,
+    Versioned, Written, awake,
 };
 use etcd_client::{GetOptions, LeaseGrantOptions, TxnResponse};
 
@@ -384,9 +384,9 @@ impl EtcdSeat {
 
 #[async_trait]
 impl Seat for EtcdSeat {
-    async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
+    async fn refresh(&mut self, now: Boottime) -> Result<Refreshed, Error> {
         if let Stage::Lost(why) = &self.stage {
-            return Ok(Standing::Gone(why.clone()));
+            return Ok(Standing::Gone(why.clone()).with(&self.control));
         }
         let attempt = self.link.attempt(self.keyspace.prefix()).await?;
         let was_unheard = std::mem::replace(&mut self.is_unheard, true);
@@ -404,7 +404,7 @@ impl Seat for EtcdSeat {
                 if let Some(watch) = &self.read {
                     watch.wake_if_deaf();
                 }
-                Ok(standing)
+                Ok(standing.with(&self.control))
             }
             Err(Setback::Failed(failure)) => Err(attempt.fail(&failure).await),
             Err(Setback::Odd(error)) => {
@@ -413,10 +413,6 @@ impl Seat for EtcdSeat {
             }
             Err(Setback::Foreign(error)) => Err(attempt.refuse(error)),
         }
-    }
-
-    fn control(&self) -> &Versioned {
-        &self.control
     }
 
     async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {

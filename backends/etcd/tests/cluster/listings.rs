@@ -4,8 +4,8 @@ use std::fs;
 
 use elect_api::{Cell, ElectionName, Entry, Scope, Store, Survey};
 use elect_testkit::program::peak_memory;
-use elect_testkit::run;
 use elect_testkit::servers::Etcd;
+use elect_testkit::{oracle, run};
 use etcd_client::{Client, DeleteOptions, Txn, TxnOp};
 
 use crate::support::Runner;
@@ -135,9 +135,8 @@ fn of_a_cell_that_is_too_long_to_be_ours_no_more_is_kept_than_shows_that() {
         let mut client = client(&etcd).await;
         client.put("elect/.notes/job/orders", vec![b'x'; 1_400_000], None).await.expect("a key");
         let mut leader = Runner::new(&etcd.url(), "leader").await;
-        leader.lead().await;
-        let kept = leader.seat.control().bytes.as_ref().expect("something").len();
-        assert_eq!(kept, Cell::LONGEST + 1);
+        let led = leader.seat.refresh(oracle::now()).await.expect("an answer");
+        assert_eq!(led.control.bytes.expect("something").len(), Cell::LONGEST + 1);
         let read = leader.store.read(&election(), Cell::Control).await.expect("an answer");
         assert_eq!(read.bytes.expect("something").len(), Cell::LONGEST + 1);
     });

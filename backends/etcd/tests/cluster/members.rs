@@ -120,7 +120,7 @@ fn a_stopped_leader_of_etcd_that_goes_on_keeps_no_lease_alive() {
         while let Some(claim) = set.join_next().await {
             let (standing, election, runner) = claim.expect("no panic");
             if let Ok(Standing::Leading { validity: Validity::Window { anchor, window }, .. }) =
-                standing
+                standing.map(|refreshed| refreshed.standing)
             {
                 claims.push((election, anchor + window, runner));
             }

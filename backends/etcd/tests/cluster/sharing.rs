@@ -42,7 +42,8 @@ async fn alone() -> (Etcd, Box<dyn Seat>) {
 }
 
 async fn refresh(seat: &mut dyn Seat) -> Standing {
-    seat.refresh(oracle::now()).await.unwrap_or_else(|error| panic!("{error}: {error:?}"))
+    let refreshed = seat.refresh(oracle::now()).await;
+    refreshed.unwrap_or_else(|error| panic!("{error}: {error:?}")).standing
 }
 
 async fn lead(seat: &mut dyn Seat) -> Token {
@@ -108,7 +109,7 @@ fn each_seat_finds_out_by_itself_that_the_lease_has_ended() {
             seat.resign(None).await.expect("a resign");
             // That the lease is no more may only be found out now.
             let token = loop {
-                match seat.refresh(oracle::now()).await {
+                match seat.refresh(oracle::now()).await.map(|refreshed| refreshed.standing) {
                     Ok(Standing::Leading { token, .. }) => break token,
                     Ok(other) => panic!("it {}", in_words(&other)),
                     Err(error) => assert!(!error.is_permanent(), "{error}"),

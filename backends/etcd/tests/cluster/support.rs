@@ -35,12 +35,12 @@ impl Runner {
 
     /// One refresh, cut when it takes too long; `None` then.
     pub(crate) async fn attempt(&mut self) -> Option<Result<Standing, Error>> {
-        tokio::time::timeout(ATTEMPT, self.seat.refresh(oracle::now())).await.ok()
+        tokio::time::timeout(ATTEMPT, self.refresh()).await.ok()
     }
 
     /// One refresh that is answered.
     pub(crate) async fn refresh(&mut self) -> Result<Standing, Error> {
-        self.seat.refresh(oracle::now()).await
+        Ok(self.seat.refresh(oracle::now()).await?.standing)
     }
 
     /// One refresh, by which it leads.

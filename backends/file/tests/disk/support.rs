@@ -40,7 +40,7 @@ pub(crate) const NOW: Boottime = Boottime::from_boot(Duration::ZERO);
 
 /// Leads with one refresh.
 pub(crate) async fn lead(seat: &mut dyn Seat) -> Result<Token, Error> {
-    match seat.refresh(NOW).await? {
+    match seat.refresh(NOW).await?.standing {
         Standing::Leading { token, .. } => Ok(token),
         _ => panic!("does not lead at once"),
     }

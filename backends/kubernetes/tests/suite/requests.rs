@@ -19,7 +19,7 @@ async fn a_renewal_is_one_request_however_many_a_process_leads() {
         let name = format!("shard-{number}").parse().expect("a name");
         let seat = store.open(&name, &candidate, Duration::from_secs(60)).await;
         let mut seat = seat.expect("no request");
-        let standing = seat.refresh(oracle::now()).await.expect("an answer");
+        let standing = seat.refresh(oracle::now()).await.expect("an answer").standing;
         assert!(matches!(standing, Standing::Leading { .. }));
         seats.push(seat);
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, Cell, Durability, Error, ErrorKind, Note, Seat, Standing, Ticket, Token,
-    Validity, Versioned, Wake, Written, awake, never, stamp,
+    Boottime, Candidate, Cell, Durability, Error, ErrorKind, Note, Refreshed, Seat, Standing,
+    Ticket, Token, Validity, Versioned, Wake, Written, awake, never, stamp,
 };
 
 use self::far::Far;
@@ -363,16 +363,13 @@ impl RecordSeat {
 
 #[async_trait]
 impl Seat for RecordSeat {
-    async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
-        match self.state {
-            State::Gone => Ok(self.gone()),
-            State::Leading { .. } => self.renew(now).await,
-            State::Out | State::Trying { .. } => self.contend(now).await,
-        }
-    }
-
-    fn control(&self) -> &Versioned {
-        &self.control
+    async fn refresh(&mut self, now: Boottime) -> Result<Refreshed, Error> {
+        let standing = match self.state {
+            State::Gone => self.gone(),
+            State::Leading { .. } => self.renew(now).await?,
+            State::Out | State::Trying { .. } => self.contend(now).await?,
+        };
+        Ok(standing.with(&self.control))
     }
 
     async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {

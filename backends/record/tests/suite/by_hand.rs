@@ -20,7 +20,8 @@ fn a_damaged_record_is_no_busy_loop() {
         let mut seat = fake.seat("a").await;
         let mut awake = 0;
         for _ in 0..100 {
-            let Ok(Standing::Waiting { wake, .. }) = seat.refresh(at(1)).await else { break };
+            let standing = seat.refresh(at(1)).await.map(|refreshed| refreshed.standing);
+            let Ok(Standing::Waiting { wake, .. }) = standing else { break };
             awake += usize::from(poll_n_eagerly(1, wake).await.is_some());
         }
         assert!(awake < 5, "{awake} wakes that had come already, at one instant");
@@ -33,7 +34,7 @@ fn no_token_is_less_than_one_that_was_written_by_hand() {
         let fake = Fake::default();
         fake.with(|inner| inner.write(|record| record.token = u64::MAX));
         let mut seat = fake.seat("a").await;
-        let standing = seat.refresh(at(1)).await;
+        let standing = seat.refresh(at(1)).await.map(|refreshed| refreshed.standing);
         if let Ok(Standing::Leading { token, .. }) = standing {
             panic!("leads with {token}");
         }
@@ -184,7 +185,7 @@ fn a_token_is_greater_than_that_of_values_whose_record_is_gone() {
         let data = Data { epoch: 1 << 40, ..Data::default() };
         fake.with(|inner| _ = inner.swap(Name::Data, 0, &Document::Data(data)));
         let mut seat = fake.seat("a").await;
-        let standing = seat.refresh(at(1)).await.expect("as it was made");
+        let standing = seat.refresh(at(1)).await.expect("as it was made").standing;
         let Standing::Leading { token, .. } = standing else { panic!("it does not lead") };
         assert!(token.get() > 1 << 40, "{token}");
     });

@@ -105,7 +105,7 @@ async fn take_part(
     let mut number = None;
     loop {
         let now = clock.now();
-        let standing = seat.refresh(now).await.expect("a store that answers");
+        let standing = seat.refresh(now).await.expect("a store that answers").standing;
         let wake = match standing {
             Standing::Leading { wake, .. } => {
                 let mut led = led.lock().expect("nobody has failed");

@@ -334,5 +334,6 @@ pub(crate) fn at(seconds: u64) -> Boottime {
 }
 
 pub(crate) async fn leads(seat: &mut Box<dyn Seat>, second: u64) -> bool {
-    matches!(seat.refresh(at(second)).await.expect("a standing"), Standing::Leading { .. })
+    let refreshed = seat.refresh(at(second)).await.expect("a standing");
+    matches!(refreshed.standing, Standing::Leading { .. })
 }

@@ -41,7 +41,8 @@ fn a_late_value_does_not_come_to_light() {
         let store = fake.store();
         let key: Key = "k".parse().expect("as it was made");
         let mut a = fake.seat("a").await;
-        let Standing::Leading { token, .. } = a.refresh(at(1)).await.expect("as it was made")
+        let Standing::Leading { token, .. } =
+            a.refresh(at(1)).await.expect("as it was made").standing
         else {
             panic!()
         };
@@ -73,7 +74,8 @@ fn a_late_value_does_not_outlast_that_its_election_is_forgotten() {
         let store = fake.store();
         let key: Key = "k".parse().expect("as it was made");
         let mut a = fake.seat("a").await;
-        let Standing::Leading { token, .. } = a.refresh(at(1)).await.expect("as it was made")
+        let Standing::Leading { token, .. } =
+            a.refresh(at(1)).await.expect("as it was made").standing
         else {
             panic!("a does not lead")
         };
@@ -156,7 +158,8 @@ fn a_deleted_record_lets_no_late_value_in() {
         let key: Key = "k".parse().expect("as it was made");
         let (name, cell) = (election(), Cell::Value(&key));
         let mut a = fake.seat("a").await;
-        let Standing::Leading { token, .. } = a.refresh(at(1)).await.expect("as it was made")
+        let Standing::Leading { token, .. } =
+            a.refresh(at(1)).await.expect("as it was made").standing
         else {
             panic!()
         };

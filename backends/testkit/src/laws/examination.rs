@@ -16,7 +16,7 @@ fn clock(bench: &Shared) -> Clock {
     Arc::new(move || bench.now())
 }
 
-async fn examine(bench: &Shared, store: &dyn Store) -> Examination {
+pub(super) async fn examine(bench: &Shared, store: &dyn Store) -> Examination {
     let examination = tokio::time::timeout(LONGEST, store.examine(clock(bench))).await;
     examination.expect("an examination in time").expect("an examination")
 }

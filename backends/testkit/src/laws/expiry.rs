@@ -101,7 +101,7 @@ pub async fn a_proof_counts_from_before_its_request(bench: Shared) {
     let mut last = None;
     for _ in 0..4 {
         let now = bench.now();
-        match leader.seat().refresh(now).await.expect("a standing") {
+        match leader.seat().refresh(now).await.expect("a standing").standing {
             Standing::Leading { validity: Validity::Window { anchor, window }, .. } => {
                 assert!(anchor <= now, "{anchor:?} is later than the call, {now:?}");
                 assert!(last.is_none_or(|last| anchor >= last), "proofs go back");
@@ -132,7 +132,7 @@ pub async fn a_slow_store_does_not_lengthen_a_lease(bench: Shared) {
     };
     let (standing, ()) = tokio::join!(leader.seat().refresh(now), slow);
     if let Standing::Leading { validity: Validity::Window { anchor, .. }, .. } =
-        standing.expect("a standing")
+        standing.expect("a standing").standing
     {
         assert!(anchor <= now, "{anchor:?} is later than the send at {now:?}");
     }

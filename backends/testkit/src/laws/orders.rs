@@ -159,7 +159,7 @@ pub async fn a_refresh_brings_the_orders_of_before_it(bench: Shared) {
     let store = store.as_ref();
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     for contender in &mut line {
-        assert_eq!(*contender.seat().control(), Versioned::default());
+        assert_eq!(*contender.control(), Versioned::default());
     }
     for text in ["one", "two", "three"] {
         let version = ask(store, text).await;
@@ -167,18 +167,18 @@ pub async fn a_refresh_brings_the_orders_of_before_it(bench: Shared) {
         line[1].wait_behind(1).await;
         line[2].wait_behind(2).await;
         for contender in &mut line {
-            assert_eq!(*contender.seat().control(), saying(text, version));
+            assert_eq!(*contender.control(), saying(text, version));
         }
         // The next one has them from its first refresh on.
         let mut late = Contender::new(&bench, "late").await;
         late.wait_behind(3).await;
-        assert_eq!(*late.seat().control(), saying(text, version));
+        assert_eq!(*late.control(), saying(text, version));
         late.resign().await;
     }
     let version = ask(store, "four").await;
     line[0].resign().await;
     line[1].wait_until_leading().await;
-    assert_eq!(*line[1].seat().control(), saying("four", version));
+    assert_eq!(*line[1].control(), saying("four", version));
 }
 
 /// The leader's wake ends, and that of each who waits, by the first orders and by others.
@@ -282,7 +282,7 @@ pub async fn orders_may_be_long(bench: Shared) {
     line[0].lead().await;
     line[1].wait_behind(1).await;
     for contender in &mut line {
-        assert!(*contender.seat().control() == long, "they are others");
+        assert!(*contender.control() == long, "they are others");
     }
     let longer = [&text[..], b"x"].concat();
     let error = write(store.as_ref(), &election(), &longer, version).await.expect_err("too long");
@@ -346,6 +346,6 @@ pub async fn forgotten_orders_are_gone(bench: Shared) {
             .expect("nobody is in it");
     }
     contender.lead().await;
-    assert_eq!(*contender.seat().control(), Versioned::default());
+    assert_eq!(*contender.control(), Versioned::default());
     contender.resign().await;
 }

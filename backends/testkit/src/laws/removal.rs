@@ -2,14 +2,17 @@
 
 use elect_api::{Ending, ErrorKind, Removal, Standing, Store, Token};
 
+use super::examination::examine;
 use crate::contender::in_words;
 use crate::{Contender, Shared, election, expect_led_by, expect_nobody, line_up, poll_n};
 
 /// More await points than a call of any store has.
 const CUTS: usize = 12;
 
+/// How the leader's entry ends, if it has this token.
 async fn ending(store: &dyn Store, token: Token) -> Option<Ending> {
-    store.ending(&election(), token).await.expect("an ending")
+    let leader = store.survey(&election()).await.expect("a survey").leader;
+    leader.filter(|leader| leader.token == token).map(|leader| leader.ending.expect("an ending"))
 }
 
 /// Somebody removes the leader's entry with this token, if that can be done.
@@ -100,6 +103,10 @@ pub async fn an_entry_is_over_when_the_store_has_said(bench: Shared) {
     let token = line[0].lead().await;
     let span = match ending(&*store, token).await.expect("an entry") {
         Ending::Within(span) => span,
+        Ending::Granted => {
+            let longest = examine(&bench, &*store).await.grants.greatest.expect("a longest lease");
+            longest + longest / 4
+        }
         Ending::Judged { within, mark } => {
             let here = ending(&*store, token).await;
             assert_eq!(here, Some(Ending::Judged { within, mark }), "nobody has renewed it");

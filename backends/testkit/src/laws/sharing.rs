@@ -97,7 +97,7 @@ impl Household {
 
 async fn refresh(bench: &Shared, seat: &mut dyn Seat) -> Result<Standing, Error> {
     let now = bench.now();
-    let standing = seat.refresh(now).await?;
+    let standing = seat.refresh(now).await?.standing;
     if let Standing::Leading { validity: Validity::Window { anchor, .. }, .. } = standing {
         assert!(
             anchor <= now,

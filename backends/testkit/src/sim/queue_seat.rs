@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Cell, Durability, Error, ErrorKind, Note, Seat, Standing, Ticket, Token, Validity,
-    Versioned, Written, awake,
+    Boottime, Cell, Durability, Error, ErrorKind, Note, Refreshed, Seat, Standing, Ticket, Token,
+    Validity, Versioned, Written, awake,
 };
 
 use super::cells;
@@ -116,11 +116,8 @@ impl QueueSeat {
             }
         }
     }
-}
 
-#[async_trait]
-impl Seat for QueueSeat {
-    async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
+    async fn step(&mut self, now: Boottime) -> Result<Standing, Error> {
         let mut by_write = matches!(self.state, State::Leading);
         for _ in 0..ROUNDS {
             let (op, ask) = match self.state {
@@ -154,9 +151,13 @@ impl Seat for QueueSeat {
         }
         Err(Error::new(ErrorKind::Unreachable, "the store changes its leader: trying again helps"))
     }
+}
 
-    fn control(&self) -> &Versioned {
-        &self.control
+#[async_trait]
+impl Seat for QueueSeat {
+    async fn refresh(&mut self, now: Boottime) -> Result<Refreshed, Error> {
+        let standing = self.step(now).await?;
+        Ok(standing.with(&self.control))
     }
 
     async fn read(&mut self, _now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {

@@ -3,8 +3,9 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, Cell, ElectionName, Entry, Error, ErrorKind, If, Judge, Keys, Leader,
-    Lease, Profile, Removal, Renewed, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
+    Cadence, Candidate, Cell, ElectionName, Ending, Entry, Error, ErrorKind, If, Judge, Keys,
+    Leader, Lease, Profile, Removal, Renewed, Scope, Seat, Store, Survey, Token, Versioned, Wake,
+    Written,
 };
 use elect_record::RecordStore;
 
@@ -148,10 +149,10 @@ impl From<Line> for Survey {
         let renewed = line.renewed.map(|ago| Renewed { at_least: ago, at_most: ago });
         let leader = line.leader.map(|(arrival, token, remaining)| Leader {
             since: Some(arrival.joined + led_after),
-            entry: entry(arrival),
-            token: Token::new(token),
             remaining: Some(remaining),
             renewed,
+            ending: Some(Ending::Within(remaining)),
+            ..Leader::new(entry(arrival), Token::new(token))
         });
         Self { leader, waiting: line.waiting.into_iter().map(entry).collect() }
     }

@@ -47,7 +47,7 @@ impl Ground {
     }
 
     async fn refresh(&self, seat: &mut Box<dyn Seat>) -> Standing {
-        seat.refresh(self.clock.now()).await.expect("a standing")
+        seat.refresh(self.clock.now()).await.expect("a standing").standing
     }
 
     /// A refresh that nothing answers is dropped.
@@ -142,7 +142,7 @@ fn a_leader_of_the_store_that_stood_still_keeps_no_lease_alive() {
                 let mut renewal = seat.refresh(now);
                 assert!(poll_n_eagerly(20, renewal.as_mut()).await.is_none(), "it was answered");
                 ground.controls().lift(still);
-                token_of(&renewal.await.expect("a standing"));
+                token_of(&renewal.await.expect("a standing").standing);
                 let end = ground.controls().leader(&election()).expect("a leader").lease_end;
                 assert_eq!(end, if part.is_none() { now + TTL } else { chosen + TTL });
             });
@@ -243,7 +243,7 @@ fn patience_is_counted_from_after_the_first_look() {
             ground.controls().lift(rule);
         };
         let (standing, ()) = tokio::join!(contender.refresh(began), slow);
-        assert!(matches!(standing, Ok(Standing::Waiting { .. })));
+        assert!(matches!(standing.expect("an answer").standing, Standing::Waiting { .. }));
         // 12 s after the look began, 2 s after the renewal; and then 12 s, less one, after the second look.
         ground.pass(2);
         for _ in 0..12 {
@@ -291,17 +291,16 @@ fn it_runs_on_paused_time() {
         sim.controls().add(late);
         first.refresh(began).await.expect("a late answer");
         assert!(clock.now().since(began) >= Duration::from_secs(3600));
-        token_of(&second.refresh(clock.now()).await.expect("a standing"));
+        token_of(&second.refresh(clock.now()).await.expect("a standing").standing);
         drop(second);
         clock.until(clock.now() + Duration::from_secs(1)).await;
         let mut third = open("c").await.expect("a seat");
-        let Ok(Standing::Waiting { wake, .. }) = third.refresh(clock.now()).await else {
-            panic!("was to wait")
-        };
+        let found = third.refresh(clock.now()).await.expect("a standing");
+        let Standing::Waiting { wake, .. } = found.standing else { panic!("was to wait") };
         let waits = clock.now();
         wake.await;
         assert!(clock.now().since(waits) <= TTL + Duration::from_millis(2));
-        token_of(&third.refresh(clock.now()).await.expect("a standing"));
+        token_of(&third.refresh(clock.now()).await.expect("a standing").standing);
     });
 }
 
@@ -309,7 +308,7 @@ async fn lead(server: &SimServer, id: &str, ttl: Duration) -> (Box<dyn Seat>, Bo
     let store = server.connect();
     let mut seat = store.open(&election(), &candidate(id), ttl).await.expect("a seat");
     let before = boottime();
-    token_of(&seat.refresh(before).await.expect("a standing"));
+    token_of(&seat.refresh(before).await.expect("a standing").standing);
     (seat, before)
 }
 
@@ -326,7 +325,7 @@ fn a_stopped_server_answers_when_it_goes_on() {
         );
         server.signal(Signal::SIGCONT);
         // It arrived before its lease ended, but was read after that.
-        let standing = seat.refresh(boottime()).await.expect("a standing");
+        let standing = seat.refresh(boottime()).await.expect("a standing").standing;
         assert!(matches!(standing, Standing::Gone(_)), "{}", in_words(&standing));
         let over = server.controls().history()[0].over.expect("it is over");
         assert_eq!(over.1, Cause::Expired);
@@ -366,7 +365,7 @@ fn a_server_obeys_rules_from_outside_and_dies_with_its_owner() {
         let renewed = server.controls().leader(&election()).expect("a leader").lease_end;
         assert!(renewed > lease_end, "a renewal whose reply was lost was not carried out");
         server.controls().lift(rule);
-        token_of(&seat.refresh(boottime()).await.expect("a standing"));
+        token_of(&seat.refresh(boottime()).await.expect("a standing").standing);
         drop(server);
         assert!(!crate::program::is_alive(pid));
         let Err(error) = seat.refresh(boottime()).await else { panic!("a dead server answers") };

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Note, Seat, Standing,
-    Ticket, Token, Validity, Versioned, Written, awake, first_of, never,
+    Boottime, Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Note, Refreshed, Seat,
+    Standing, Ticket, Token, Validity, Written, awake, never,
 };
 
 use self::proof::{Proof, prove};
@@ -339,22 +339,9 @@ async fn look_out(client: &Client, path: &str, place: &OwnNode) -> Option<Watch>
 
 #[async_trait]
 impl Seat for ZkSeat {
-    async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
+    async fn refresh(&mut self, now: Boottime) -> Result<Refreshed, Error> {
         let standing = self.step(now).await.map_err(|error| self.directory.explain(error))?;
-        let wake_of = |wake| first_of(vec![wake, self.followed.wake()]);
-        Ok(match standing {
-            Standing::Leading { token, validity, wake } => {
-                Standing::Leading { token, validity, wake: wake_of(wake) }
-            }
-            Standing::Waiting { ahead, alive, wake } => {
-                Standing::Waiting { ahead, alive, wake: wake_of(wake) }
-            }
-            over => over,
-        })
-    }
-
-    fn control(&self) -> &Versioned {
-        self.followed.control()
+        Ok(standing.or_woken_by(self.followed.wake()).with(self.followed.control()))
     }
 
     async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {

@@ -63,7 +63,7 @@ fn an_address_that_comes_to_mean_another_ensemble_is_left_alone() {
         let mut leader = seat(&url(&ways[0]), "leader", TTL).await;
         let token = lead(leader.as_mut()).await.token;
         let mut waiter = seat(&url(&ways[1]), "waiter", TTL).await;
-        let standing = waiter.refresh(now()).await.expect("an answer");
+        let standing = waiter.refresh(now()).await.expect("an answer").standing;
         assert!(matches!(standing, Standing::Waiting { ahead: 1, .. }));
         ways[1].redirect(b.address(0));
         let words = never_leads(waiter.as_mut(), leader.as_mut()).await;
@@ -102,7 +102,7 @@ fn a_waiter_never_leads_in_another_ensemble_of_the_list() {
         for _ in 0..6 {
             // Whichever of the two is asked first.
             let mut waiter = seat(&list, "waiter", TTL).await;
-            let standing = waiter.refresh(now()).await.expect("an answer");
+            let standing = waiter.refresh(now()).await.expect("an answer").standing;
             assert!(matches!(standing, Standing::Waiting { ahead: 1, .. }));
             waiter.resign(None).await.expect("a resign");
         }

@@ -10,7 +10,7 @@ use crate::support::{lead, plant, seat};
 const UUID: &str = "d1a1bb6d-3c3c-4a4a-9f9f-0123456789ab";
 
 async fn wait_behind(seat: &mut dyn Seat, expected: usize) -> elect_api::Wake {
-    match seat.refresh(now()).await.expect("a standing") {
+    match seat.refresh(now()).await.expect("a standing").standing {
         Standing::Waiting { ahead, wake, .. } if ahead == expected => wake,
         Standing::Waiting { ahead, .. } => panic!("it waits behind {ahead}"),
         _ => panic!("it does not wait"),

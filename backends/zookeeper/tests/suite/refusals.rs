@@ -264,9 +264,8 @@ fn of_a_cell_that_is_too_long_to_be_ours_no_more_is_kept_than_shows_that() {
         }
         onlooker.create(&path, &vec![b'x'; 900_000], &options).await.expect("a node");
         let mut leader = seat(&servers.url(), "leader", TTL).await;
-        lead(leader.as_mut()).await;
-        let kept = leader.control().bytes.as_ref().expect("something").len();
-        assert_eq!(kept, Cell::LONGEST + 1);
+        let led = leader.refresh(now()).await.expect("an answer");
+        assert_eq!(led.control.bytes.expect("something").len(), Cell::LONGEST + 1);
         let read = store(&servers.url()).read(&election(), Cell::Control).await;
         assert_eq!(read.expect("an answer").bytes.expect("something").len(), Cell::LONGEST + 1);
     });

@@ -100,7 +100,7 @@ fn a_seat_that_comes_late_is_no_further_behind_than_those_before_it() {
         let mut waiter = open(elect_testkit::election()).await;
         let long = now() + S;
         while now() < long {
-            let standing = waiter.refresh(now()).await.expect("a standing");
+            let standing = waiter.refresh(now()).await.expect("a standing").standing;
             assert!(matches!(standing, Standing::Waiting { ahead: 1, .. }));
             tokio::time::sleep(S / 16).await;
         }

@@ -42,13 +42,14 @@ impl Claim {
 
 /// One refresh by which it leads.
 pub(crate) async fn lead(seat: &mut dyn Seat) -> Claim {
-    let standing = seat.refresh(now()).await.expect("a standing");
+    let standing = seat.refresh(now()).await.expect("a standing").standing;
     Claim::of(&standing).expect("it leads")
 }
 
 /// One refresh as the engine makes it: dropped when it takes longer than the interval.
 pub(crate) async fn attempt(seat: &mut dyn Seat, ttl: Duration) -> Option<Result<Standing, Error>> {
-    timeout(ttl / 16, seat.refresh(now())).await.ok()
+    let refreshed = timeout(ttl / 16, seat.refresh(now())).await.ok()?;
+    Some(refreshed.map(|refreshed| refreshed.standing))
 }
 
 /// Refreshes as the engine does until it leads, within a minute.

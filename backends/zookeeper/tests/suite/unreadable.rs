@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, exit};
 use std::{env, fs};
 
-use elect_api::{Cell, Durability, Seat, Standing};
+use elect_api::{Cell, Durability, Refreshed, Seat, Standing};
 use elect_testkit::fault::{Frames, Garbling, Mode, Spoil};
 use elect_testkit::run;
 
@@ -80,7 +80,10 @@ fn a_waiter_keeps_its_place_and_is_woken() {
         let mut stage = leader().await;
         let url = format!("zk://{}", stage.proxy.address());
         let mut waiter = seat(&url, "b", TTL).await;
-        while !matches!(waiter.refresh(now()).await, Ok(Standing::Waiting { ahead: 1, .. })) {}
+        while !matches!(
+            waiter.refresh(now()).await,
+            Ok(Refreshed { standing: Standing::Waiting { ahead: 1, .. }, .. })
+        ) {}
         stage.stumble(Some(&mut waiter)).await;
         let wake = loop {
             match attempt(waiter.as_mut(), TTL).await {

@@ -125,7 +125,7 @@ fn stall_win_kill(tick: Duration, s: Duration, stall: f64) {
         let mut seat = seat(&url_of(&servers, 0), "a", s).await;
         let patience = now() + s;
         while now() < patience {
-            match seat.refresh(now()).await.expect("a standing") {
+            match seat.refresh(now()).await.expect("a standing").standing {
                 Standing::Waiting { ahead: 1, .. } => tokio::time::sleep(s / 16).await,
                 _ => panic!("it does not wait behind one"),
             }

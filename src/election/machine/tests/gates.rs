@@ -20,7 +20,7 @@ fn replied(reply: Reply) -> Event {
 fn alone() -> Event {
     let candidate = Candidate { priority: 80, host: "web".into(), ..Candidate::foreign("us") };
     let (entry, token) = (Entry::new(candidate, None, 1), Token::new(7));
-    let leader = Leader { entry, token, since: None, remaining: None, renewed: None };
+    let leader = Leader::new(entry, token);
     let survey = Survey { leader: Some(leader), waiting: vec![] };
     replied(Reply::Field(Box::new(Field { survey, last: None })))
 }

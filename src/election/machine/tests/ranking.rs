@@ -41,7 +41,7 @@ fn foreign(id: &str) -> Entry {
 fn sees(last: Option<u64>, us: u32, waiting: Vec<Entry>) -> Event {
     let token = Token::new(7);
     let entry = entry("us", us, 5);
-    let leader = Leader { entry, token, since: None, remaining: None, renewed: None };
+    let leader = Leader::new(entry, token);
     let survey = Survey { leader: Some(leader), waiting };
     Event::Replied(Ok(Reply::Field(Box::new(Field { survey, last: last.map(Token::new) }))))
 }
@@ -53,7 +53,7 @@ fn sees_one(id: &str, priority: u32, arrival: u64) -> Event {
 /// Somebody else is the head.
 fn sees_led_by(id: &str, priority: u32) -> Event {
     let (entry, token) = (entry(id, priority, 6), Token::new(7));
-    let leader = Leader { entry, token, since: None, remaining: None, renewed: None };
+    let leader = Leader::new(entry, token);
     let survey = Survey { leader: Some(leader), waiting: vec![self::entry("us", 100, 8)] };
     Event::Replied(Ok(Reply::Field(Box::new(Field { survey, last: None }))))
 }

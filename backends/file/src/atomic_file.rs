@@ -7,13 +7,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use elect_api::{Error, ErrorKind, Wake};
-use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
-use tokio::sync::watch;
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent};
 
 use crate::election_dir::ElectionDir;
 use crate::error::{errno_of, failed, wrong};
 use crate::trust::FileId;
-use crate::watch::spawn;
+use crate::watch::Sleeper;
 
 /// Puts a text in the place of what the file of this name says, for good. One at a time may do so.
 pub(crate) fn replace(dir: &ElectionDir, name: &str, text: &[u8]) -> Result<(), Error> {
@@ -66,13 +65,10 @@ pub(crate) fn read(file: &File, longest: usize, path: &Path) -> Result<Vec<u8>, 
     Ok(text)
 }
 
-/// A thread that sleeps until an atomic file is replaced, or its directory goes.
-///
-/// It is detached, and ends with the process or with the change that it waits for. To close what it has from
-/// the kernel can take tens of milliseconds: nobody waits for that but the end of the process.
+/// What sleeps until an atomic file is replaced, or its directory goes.
 pub(crate) struct LookOut {
     name: String,
-    running: watch::Receiver<()>,
+    sleeper: Sleeper,
 }
 
 impl LookOut {
@@ -87,30 +83,25 @@ impl LookOut {
         if inotify.add_watch(directory, wanted).is_err() {
             return Ok(None);
         }
-        let (ends, running) = watch::channel(());
         let file = name.clone();
-        spawn("elect-note", move || {
-            while inotify.read_events().is_ok_and(|events| {
-                events.iter().all(|event| {
-                    event.name.as_ref().is_some_and(|name| name.as_bytes() != file.as_bytes())
-                })
-            }) {}
-            drop(ends);
+        let is_other = move |event: &InotifyEvent| {
+            event.name.as_ref().is_some_and(|name| name.as_bytes() != file.as_bytes())
+        };
+        let sleeper = Sleeper::start("elect-note", move || {
+            while inotify.read_events().is_ok_and(|events| events.iter().all(&is_other)) {}
+            // To close it can take tens of milliseconds: nobody waits for that but the end of the process.
+            inotify
         })?;
-        Ok(Some(Self { name, running }))
+        Ok(Some(Self { name, sleeper }))
     }
 
     /// Whether it still sleeps, for this name.
     pub(crate) fn is_on(&self, name: &str) -> bool {
-        self.name == name && self.running.has_changed().is_ok()
+        self.name == name && self.sleeper.sleeps()
     }
 
     /// Ends when it does.
     pub(crate) fn wake(&self) -> Wake {
-        let mut running = self.running.clone();
-        Box::pin(async move {
-            // Nothing is ever sent: the end of the thread is the message.
-            let _ = running.changed().await;
-        })
+        self.sleeper.wake()
     }
 }

@@ -13,14 +13,13 @@ use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
 use nix::unistd::pipe2;
-use tokio::sync::watch;
 
 use crate::cells::is_watched;
 use crate::election_dir::{ElectionDir, LOCK, QUEUE};
 use crate::lock;
 use crate::queue::is_entry;
 use crate::root::Root;
-use crate::watch::spawn;
+use crate::watch::Sleeper;
 
 /// The kernel tells of the closing of a file just before it takes its locks away: how often, and how far
 /// apart in milliseconds, we look whether it has.
@@ -31,17 +30,14 @@ const PAUSE: u16 = 5;
 /// does not let us have one there: they are few, and no promise hangs on one.
 pub(crate) fn changed(root: &Root, election: &ElectionName) -> Wake {
     let Some((mut look_out, unwanted)) = LookOut::start(root, election) else { return never() };
-    let (ends, mut running) = watch::channel(());
-    let started = spawn("elect-look", move || {
+    let sleeper = Sleeper::start("elect-look", move || {
         look_out.wait();
-        drop(ends);
+        look_out
     });
-    if started.is_err() {
-        return never();
-    }
+    let Ok(sleeper) = sleeper else { return never() };
     Box::pin(async move {
-        // Nothing is ever sent: the end of the thread is the message, and that of this pipe tells it to end.
-        let _ = running.changed().await;
+        sleeper.wake().await;
+        // That of this pipe tells it to end.
         drop(unwanted);
     })
 }

@@ -10,40 +10,67 @@ use crate::trust::FileId;
 /// Enough for a thread that makes one system call, and little where hundreds wait.
 const STACK: usize = 64 * 1024;
 
-/// A thread that sleeps until nobody holds a file any more.
+/// A thread that sleeps until something happens.
 ///
-/// The thread is detached: a sleep on a lock can only be ended by the lock, or with the process.
+/// It is detached, and ends with that or with the process: a sleep on a lock can only be ended by the lock.
+pub(crate) struct Sleeper(watch::Receiver<()>);
+
+impl Sleeper {
+    /// Starts it. What `sleep` has is closed before anybody is woken, and what it returns after that.
+    pub(crate) fn start<T>(
+        name: &str,
+        sleep: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<Self, Error> {
+        let (ends, running) = watch::channel(());
+        spawn(name, move || {
+            let left = sleep();
+            drop(ends);
+            drop(left);
+        })?;
+        Ok(Self(running))
+    }
+
+    /// Whether it still sleeps.
+    pub(crate) fn sleeps(&self) -> bool {
+        self.0.has_changed().is_ok()
+    }
+
+    /// Ends when it ends.
+    pub(crate) fn wake(&self) -> Wake {
+        let mut running = self.0.clone();
+        Box::pin(async move {
+            // Nothing is ever sent: the end of the thread is the message.
+            let _ = running.changed().await;
+        })
+    }
+}
+
+/// One that sleeps until nobody holds a file any more.
 pub(crate) struct Watch {
     id: FileId,
-    running: watch::Receiver<()>,
+    sleeper: Sleeper,
 }
 
 impl Watch {
     /// Starts to watch the file, through a description of its own.
     pub(crate) fn start(file: File, id: FileId, held: Held) -> Result<Self, Error> {
-        let (ends, running) = watch::channel(());
-        spawn("elect-wait", move || {
-            // If it cannot sleep it has to wake: a wake for nothing does no harm.
+        let sleeper = Sleeper::start("elect-wait", move || {
+            // If it cannot sleep it has to wake: a wake for nothing does no harm. Its lock must be gone before anybody
+            // tries to write.
             let _ = lock::wait_free(&file, held);
-            // Its lock must be gone before anybody tries to write.
             drop(file);
-            drop(ends);
         })?;
-        Ok(Self { id, running })
+        Ok(Self { id, sleeper })
     }
 
     /// Whether this watch is still sleeping on that file.
     pub(crate) fn is_on(&self, id: FileId) -> bool {
-        self.id == id && self.running.has_changed().is_ok()
+        self.id == id && self.sleeper.sleeps()
     }
 
     /// Ends when the watch ends.
     pub(crate) fn wake(&self) -> Wake {
-        let mut running = self.running.clone();
-        Box::pin(async move {
-            // Nothing is ever sent: the end of the thread is the message.
-            let _ = running.changed().await;
-        })
+        self.sleeper.wake()
     }
 }
 

@@ -331,15 +331,25 @@ impl Attempt {
         trust.is_given.load(Ordering::Relaxed)
     }
 
+    /// It is over: what came of it.
+    pub(crate) async fn conclude<T>(
+        mut self,
+        outcome: Result<T, impl Into<Setback>>,
+    ) -> Result<T, Error> {
+        let answered = match outcome.map_err(Into::into) {
+            Err(Setback::Failed(failure)) => return Err(self.fail(&failure).await),
+            Err(Setback::Foreign(error)) => return Err(self.turn.conclude(error, Then::MoveOn)),
+            Err(Setback::Odd(error)) => Err(error),
+            Ok(answer) => Ok(answer),
+        };
+        self.succeed();
+        answered
+    }
+
     /// It was answered.
     pub(crate) fn succeed(mut self) {
         self.turn.link.lock().served = true;
         self.turn.end(Then::Stay);
-    }
-
-    /// It was answered by what is not our store.
-    pub(crate) fn refuse(mut self, error: Error) -> Error {
-        self.turn.conclude(error, Then::MoveOn)
     }
 
     /// It was not answered, or with an error: what that means.

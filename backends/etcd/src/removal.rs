@@ -1,40 +1,76 @@
-//! The entry of a leader, for whoever wants it away. It is known by the revision that made its key, which is its
-//! token, so that never another's is meant. Its lease is left alone: other keys of its holder may have it too.
+//! What is removed of an election: the entry of a leader, for whoever wants it away, and all that is kept.
 
-use elect_api::Token;
-use etcd_client::{Client, Compare, CompareOp, GetOptions, KeyValue, Txn, TxnOp};
+use elect_api::{Cell, Token};
+use etcd_client::{Client, Compare, CompareOp, DeleteOptions, GetOptions, Txn, TxnOp};
 
 use crate::error::{Doing, Failure};
 use crate::layout::Keyspace;
-use crate::reply::whole;
+use crate::reply::{gets, whole};
 
+/// Removes the candidate's key that this revision made, so that never another's is meant. Its lease is left alone: other
+/// keys of its holder may have it too.
 pub(crate) async fn remove(
     client: &Client,
     keyspace: &Keyspace,
     token: Token,
 ) -> Result<(), Failure> {
-    let Some(kv) = find(client, keyspace, token).await? else { return Ok(()) };
-    let is_it = Compare::create_revision(kv.key(), CompareOp::Equal, kv.create_revision());
+    // No key has a greater one, and one that is 0 would let all of them through.
+    let Some(revision) = i64::try_from(token.get()).ok().filter(|revision| *revision > 0) else {
+        return Ok(());
+    };
+    let options = GetOptions::new()
+        .with_prefix()
+        .with_keys_only()
+        .with_min_create_revision(revision)
+        .with_max_create_revision(revision);
+    let found = client.kv_client().get(keyspace.prefix(), Some(options)).await;
+    let mut found = found.map_err(|cause| Failure { doing: Doing::Look, cause })?.take_kvs();
+    found.retain(|kv| keyspace.number_of(kv.key()).is_some());
+    let Some(kv) = found.first() else { return Ok(()) };
+    let is_it = Compare::create_revision(kv.key(), CompareOp::Equal, revision);
     let txn = Txn::new().when([is_it]).and_then([TxnOp::delete(kv.key(), None)]);
     let reply = client.kv_client().txn(txn).await.and_then(whole);
     reply.map(drop).map_err(|cause| Failure { doing: Doing::Remove, cause })
 }
 
-/// The candidate's key that this revision made.
-async fn find(
+/// What kept an election from being forgotten.
+pub(crate) enum Kept {
+    /// Somebody is in it.
+    Occupied,
+    /// It has this fence, and those may not go.
+    Fenced(String),
+}
+
+/// Removes the cells of an election if nobody is in it, and, unless its fences may go, if it has none; says what is in the
+/// way otherwise. Entries do not outlive their candidates.
+pub(crate) async fn forget(
     client: &Client,
     keyspace: &Keyspace,
-    token: Token,
-) -> Result<Option<KeyValue>, Failure> {
-    // No key has a greater one, and one that is 0 would let all of them through.
-    let Some(revision) = i64::try_from(token.get()).ok().filter(|revision| *revision > 0) else {
+    may_lose_fences: bool,
+) -> Result<Option<Kept>, Failure> {
+    let all_below = |keys| TxnOp::delete(keys, Some(DeleteOptions::new().with_prefix()));
+    let none_below = |keys: &str| Compare::create_revision(keys, CompareOp::Equal, 0).with_prefix();
+    let first = GetOptions::new().with_prefix().with_keys_only().with_limit(1);
+    let fences = keyspace.fences();
+    // In one step: a candidate that joins at this moment keeps all, and so does a fence.
+    let mut conditions = vec![none_below(keyspace.prefix())];
+    conditions.extend((!may_lose_fences).then(|| none_below(&fences)));
+    let removal = [all_below(keyspace.notes()), all_below(keyspace.data())];
+    let looks =
+        [keyspace.prefix(), fences.as_str()].map(|keys| TxnOp::get(keys, Some(first.clone())));
+    let txn = Txn::new().when(conditions).and_then(removal).or_else(looks);
+    let answer = client.kv_client().txn(txn).await.and_then(whole);
+    let answer = answer.map_err(|cause| Failure { doing: Doing::writing(Cell::Once), cause })?;
+    if answer.succeeded() {
         return Ok(None);
-    };
-    let options = GetOptions::new()
-        .with_prefix()
-        .with_min_create_revision(revision)
-        .with_max_create_revision(revision);
-    let reply = client.kv_client().get(keyspace.prefix(), Some(options)).await;
-    let mut reply = reply.map_err(|cause| Failure { doing: Doing::Look, cause })?;
-    Ok(reply.take_kvs().into_iter().find(|kv| keyspace.number_of(kv.key()).is_some()))
+    }
+    let mut seen = gets(&answer).into_iter().map(|mut seen| seen.take_kvs().pop());
+    let (entry, fence) = (seen.next().flatten(), seen.next().flatten());
+    Ok(Some(match (entry, fence) {
+        (None, Some(fence)) => {
+            let resource = fence.key().strip_prefix(fences.as_bytes()).unwrap_or_default();
+            Kept::Fenced(String::from_utf8_lossy(resource).into_owned())
+        }
+        _ => Kept::Occupied,
+    }))
 }

@@ -9,12 +9,11 @@ use elect_api::{
 };
 
 use crate::address::Address;
-use crate::error::Setback;
 use crate::layout::{Keyspace, Mark};
 use crate::lease::Leases;
-use crate::link::{Attempt, Link};
+use crate::link::Link;
+use crate::removal::Kept;
 use crate::seat::EtcdSeat;
-use crate::survey::Kept;
 use crate::withdrawal::withdraw;
 use crate::{cells, changes, examine, removal, survey};
 
@@ -72,7 +71,7 @@ impl Store for EtcdStore {
         let keyspace = Keyspace::new(&self.prefix, election);
         let attempt = self.link.casual_attempt(keyspace.prefix()).await?;
         let outcome = survey::survey(&attempt.client(), &keyspace).await;
-        conclude(attempt, outcome).await
+        attempt.conclude(outcome).await
     }
 
     async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error> {
@@ -82,17 +81,17 @@ impl Store for EtcdStore {
                 let mark = Mark::redeemed(ticket)?;
                 let attempt = self.link.attempt(keyspace.prefix()).await?;
                 let outcome = withdraw(&attempt.client(), &keyspace, mark, true).await;
-                conclude(attempt, outcome).await
+                attempt.conclude(outcome).await
             }
             Removal::Leader(token) => {
                 let attempt = self.link.attempt(keyspace.prefix()).await?;
                 let outcome = removal::remove(&attempt.client(), &keyspace, token).await;
-                conclude(attempt, outcome).await
+                attempt.conclude(outcome).await
             }
             Removal::Everything { fences } => {
                 let attempt = self.link.attempt(keyspace.notes()).await?;
-                let outcome = survey::forget(&attempt.client(), &keyspace, fences).await;
-                match conclude(attempt, outcome).await? {
+                let outcome = removal::forget(&attempt.client(), &keyspace, fences).await;
+                match attempt.conclude(outcome).await? {
                     None => Ok(()),
                     Some(Kept::Fenced(resource)) => Err(Removal::refuse_fence(election, &resource)),
                     Some(Kept::Occupied) => {
@@ -108,14 +107,14 @@ impl Store for EtcdStore {
         let keyspace = Keyspace::new(&self.prefix, election);
         let attempt = self.link.casual_attempt(keyspace.prefix()).await?;
         let outcome = changes::changed(attempt.client(), keyspace).await;
-        conclude(attempt, outcome).await
+        attempt.conclude(outcome).await
     }
 
     async fn read(&self, election: &ElectionName, cell: Cell<'_>) -> Result<Versioned, Error> {
         let keyspace = Keyspace::new(&self.prefix, election);
         let attempt = self.link.casual_attempt(keyspace.above(cell)).await?;
         let outcome = cells::read(&attempt.client(), &keyspace, cell).await;
-        conclude(attempt, outcome.map(|found| found.cell)).await
+        attempt.conclude(outcome.map(|found| found.cell)).await
     }
 
     async fn write(
@@ -129,39 +128,23 @@ impl Store for EtcdStore {
         let keyspace = Keyspace::new(&self.prefix, election);
         let attempt = self.link.attempt(keyspace.above(cell)).await?;
         let outcome = cells::write(&attempt.client(), &keyspace, cell, bytes, condition).await;
-        conclude(attempt, outcome).await
+        attempt.conclude(outcome).await
     }
 
     async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
         let attempt = self.link.casual_attempt(&self.prefix).await?;
         let outcome = survey::elections(&attempt.client(), &self.prefix, scope).await;
-        conclude(attempt, outcome).await
+        attempt.conclude(outcome).await
     }
 
     async fn keys(&self, election: &ElectionName) -> Result<Keys, Error> {
         let keyspace = Keyspace::new(&self.prefix, election);
         let attempt = self.link.casual_attempt(keyspace.data()).await?;
         let outcome = survey::keys(&attempt.client(), &keyspace).await;
-        conclude(attempt, outcome).await
+        attempt.conclude(outcome).await
     }
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
         Ok(examine::examine(&self.link, clock).await)
-    }
-}
-
-/// The end of an attempt: what came of it.
-async fn conclude<T>(attempt: Attempt, outcome: Result<T, impl Into<Setback>>) -> Result<T, Error> {
-    match outcome.map_err(Into::into) {
-        Ok(answer) => {
-            attempt.succeed();
-            Ok(answer)
-        }
-        Err(Setback::Failed(failure)) => Err(attempt.fail(&failure).await),
-        Err(Setback::Odd(error)) => {
-            attempt.succeed();
-            Err(error)
-        }
-        Err(Setback::Foreign(error)) => Err(attempt.refuse(error)),
     }
 }

@@ -1,13 +1,12 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
-use elect_api::{Cell, ElectionName, Ending, Entry, Keys, Leader, Renewed, Scope, Survey, Token};
-use etcd_client::{Client, Compare, CompareOp, DeleteOptions, GetOptions, KeyValue, Txn, TxnOp};
+use elect_api::{ElectionName, Ending, Entry, Keys, Leader, Renewed, Scope, Survey, Token};
+use etcd_client::{Client, KeyValue};
 
-use crate::error::{Doing, Failure, is_lease_unknown};
+use crate::error::{Failure, is_lease_unknown};
 use crate::layout::{self, Keyspace};
 use crate::listing::{Part, list};
-use crate::reply::{gets, whole};
 use crate::value::{self, Value};
 
 /// etcd tells what is left of a lease in whole seconds, rounded down, and looks twice a second for those that
@@ -36,48 +35,6 @@ pub(crate) async fn survey(client: &Client, keyspace: &Keyspace) -> Result<Surve
         }
     };
     Ok(Survey { leader, waiting: shown.map(|shown| shown.entry).collect() })
-}
-
-/// What kept an election from being forgotten.
-pub(crate) enum Kept {
-    /// Somebody is in it.
-    Occupied,
-    /// It has this fence, and those may not go.
-    Fenced(String),
-}
-
-/// Removes the cells of an election if nobody is in it, and, unless its fences may go, if it has none; says what is in the
-/// way otherwise. Entries do not outlive their candidates.
-pub(crate) async fn forget(
-    client: &Client,
-    keyspace: &Keyspace,
-    may_lose_fences: bool,
-) -> Result<Option<Kept>, Failure> {
-    let all_below = |keys| TxnOp::delete(keys, Some(DeleteOptions::new().with_prefix()));
-    let none_below = |keys: &str| Compare::create_revision(keys, CompareOp::Equal, 0).with_prefix();
-    let first = GetOptions::new().with_prefix().with_keys_only().with_limit(1);
-    let fences = keyspace.fences();
-    // In one step: a candidate that joins at this moment keeps all, and so does a fence.
-    let mut conditions = vec![none_below(keyspace.prefix())];
-    conditions.extend((!may_lose_fences).then(|| none_below(&fences)));
-    let removal = [all_below(keyspace.notes()), all_below(keyspace.data())];
-    let looks =
-        [keyspace.prefix(), fences.as_str()].map(|keys| TxnOp::get(keys, Some(first.clone())));
-    let txn = Txn::new().when(conditions).and_then(removal).or_else(looks);
-    let answer = client.kv_client().txn(txn).await.and_then(whole);
-    let answer = answer.map_err(|cause| Failure { doing: Doing::writing(Cell::Once), cause })?;
-    if answer.succeeded() {
-        return Ok(None);
-    }
-    let mut seen = gets(&answer).into_iter().map(|mut seen| seen.take_kvs().pop());
-    let (entry, fence) = (seen.next().flatten(), seen.next().flatten());
-    Ok(Some(match (entry, fence) {
-        (None, Some(fence)) => {
-            let resource = fence.key().strip_prefix(fences.as_bytes()).unwrap_or_default();
-            Kept::Fenced(String::from_utf8_lossy(resource).into_owned())
-        }
-        _ => Kept::Occupied,
-    }))
 }
 
 /// The names of all elections, in order.

@@ -1,10 +1,10 @@
 //! A seat reads and writes the cells of leaders.
 
-use elect_api::{Cell, Error, ErrorKind, Note, Written, never};
+use elect_api::{Cell, Error, Note, Written, never};
 
 use super::{EtcdSeat, Stage};
 use crate::cells::{self, Found};
-use crate::error::{Doing, Failure, Setback};
+use crate::error::{Doing, Failure, Setback, odd};
 use crate::link::Attempt;
 use crate::queue::{self, Ask, By};
 use crate::reply::{self, whole};
@@ -16,13 +16,8 @@ const TRIES: usize = 8;
 impl EtcdSeat {
     pub(super) async fn read_up(&mut self, cell: Cell<'_>) -> Result<Note, Error> {
         let attempt = self.link.attempt(self.keyspace.above(cell)).await?;
-        match self.look(&attempt, cell).await {
-            Ok(note) => {
-                attempt.succeed();
-                Ok(note)
-            }
-            Err(failure) => Err(attempt.fail(&failure).await),
-        }
+        let note = self.look(&attempt, cell).await;
+        attempt.conclude(note).await
     }
 
     pub(super) async fn write_down(
@@ -38,45 +33,42 @@ impl EtcdSeat {
             }
         };
         let attempt = self.link.attempt(self.keyspace.above(cell)).await?;
+        let written = self.write_at(&attempt, revision, cell, bytes).await;
+        attempt.conclude(written).await
+    }
+
+    /// Writes a cell if our entry is there, which came at `revision`.
+    ///
+    /// What an earlier call has sent, and was dropped since, may be carried out before this or not at all: each takes
+    /// the place of what was there when it was sent.
+    async fn write_at(
+        &mut self,
+        attempt: &Attempt,
+        revision: i64,
+        cell: Cell<'_>,
+        bytes: &[u8],
+    ) -> Result<Written, Setback> {
         let key = self.keyspace.cell(cell);
-        // What an earlier call has sent, and was dropped since, may be carried out before this or not at all:
-        // each takes the place of what was there when it was sent.
         for _ in 0..TRIES {
             let known = self.seen.get(&key).copied().unwrap_or(0);
             let ask = Ask::Cell { key: key.clone(), seen: known, text: bytes.to_vec() };
-            let txn = queue::prove(
-                &self.keyspace,
-                self.mark(),
-                revision,
-                ask,
-                (attempt.badge(), By::Read),
-            );
-            let reply = match attempt.client().txn(txn).await.and_then(whole) {
-                Ok(reply) => reply,
-                Err(cause) => {
-                    let doing = Doing::writing(cell);
-                    return Err(attempt.fail(&Failure { doing, cause }).await);
-                }
-            };
+            let how = (attempt.badge(), By::Read);
+            let txn = queue::prove(&self.keyspace, self.mark(), revision, ask, how);
+            let reply = attempt.client().txn(txn).await.and_then(whole);
+            let reply = reply.map_err(|cause| Failure { doing: Doing::writing(cell), cause })?;
             if reply.succeeded() {
-                attempt.succeed();
                 let written = reply::revision_of(&reply);
                 self.seen.insert(key, written);
                 return Ok(Written::Yes(written.unsigned_abs()));
             }
-            if let Err(Setback::Foreign(error)) = attempt.admit_missing(&reply) {
-                return Err(attempt.refuse(error));
-            }
+            attempt.admit_missing(&reply)?;
             let seen = reply::cell_seen(&reply);
             if seen == known {
-                attempt.succeed();
                 return Ok(Written::Gone(self.lose()));
             }
             self.seen.insert(key.clone(), seen);
         }
-        attempt.succeed();
-        let what = format!("{cell} changes as we write it: trying again helps");
-        Err(Error::new(ErrorKind::Unreachable, what))
+        Err(odd(&format!("{cell} changes as we write it: trying again helps")))
     }
 
     /// What the store has under the key of a cell.

@@ -37,15 +37,10 @@ impl EtcdSeat {
                 Box::pin(withdraw(&client, &self.keyspace, self.mark(), self.may_come)).await
             }
         };
-        match given_up {
-            Ok(()) => {
-                attempt.succeed();
-                self.stale = None;
-                Box::pin(self.let_go(left, client)).await;
-                Ok(())
-            }
-            Err(failure) => Err(attempt.fail(&failure).await),
-        }
+        attempt.conclude(given_up).await?;
+        self.stale = None;
+        Box::pin(self.let_go(left, client)).await;
+        Ok(())
     }
 
     /// Our entry is gone. Where all others have left at the same time, nobody needs the lease any more: it is

@@ -397,28 +397,18 @@ impl Seat for EtcdSeat {
         };
         // One that is dropped was not answered either.
         self.is_unheard = matches!(&step, Err(Setback::Failed(_)));
-        match step {
-            Ok(standing) => {
-                attempt.succeed();
-                // Other cells are not looked at here.
-                if let Some(watch) = &self.read {
-                    watch.wake_if_deaf();
-                }
-                Ok(standing.with(&self.control))
-            }
-            Err(Setback::Failed(failure)) => Err(attempt.fail(&failure).await),
-            Err(Setback::Odd(error)) => {
-                attempt.succeed();
-                Err(error)
-            }
-            Err(Setback::Foreign(error)) => Err(attempt.refuse(error)),
+        let standing = attempt.conclude(step).await?;
+        // Other cells are not looked at here.
+        if let Some(watch) = &self.read {
+            watch.wake_if_deaf();
         }
+        Ok(standing.with(&self.control))
     }
 
     async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
         match last {
             Some((cell, bytes)) => Box::pin(self.leave_with(cell, bytes)).await,
-            None => self.leave().await,
+            None => Box::pin(self.leave()).await,
         }
     }
 

@@ -6,26 +6,26 @@ use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStringExt as _;
 
 use anyhow::Context;
-use elect_api::{Cell, Fenced, If, Store};
+use elect_api::{Cell, Error, Fenced, If, Store};
 
 use super::attempts::insist;
 use super::runtime::block_on;
 use crate::config::variables::TOKEN;
-use crate::config::{self, BackendUrl, FencePlan, GetPlan, PutPlan};
+use crate::config::{self, BackendUrl, FencePlan, GetPlan, PutPlan, Target};
 use crate::guard::become_command;
 use crate::report::{self, LOST, Log, NOT_ACQUIRED, Outcome};
 
 /// How often a store is asked before it counts as out of reach.
 const ATTEMPTS: u32 = 5;
 
-/// Does something with the store at a URL, to which its location is told.
-fn with_store<T>(
+/// Asks the store at a URL, again while that may help.
+fn asked<T>(
     backend: &BackendUrl,
-    work: impl AsyncFnOnce(&dyn Store, &str) -> anyhow::Result<T>,
+    mut ask: impl AsyncFnMut(&dyn Store) -> Result<T, Error>,
 ) -> anyhow::Result<T> {
     let store = config::connect(backend)?;
     let location = store.profile().location;
-    block_on(work(store.as_ref(), &location))
+    block_on(insist(&location, ATTEMPTS, async || ask(store.as_ref()).await))
 }
 
 /// Records the token, and becomes the command. Returns only if it does not: [`LOST`] if the token is stale.
@@ -33,13 +33,9 @@ fn with_store<T>(
 /// # Errors
 /// The store refuses, does not answer, or records no tokens.
 pub(super) fn fence(plan: &FencePlan, log: &Log) -> anyhow::Result<u8> {
-    let FencePlan { backend, election, resource, token, command } = plan;
-    let fenced = with_store(backend, async |store, location| {
-        insist(location, ATTEMPTS, async || {
-            elect_api::fence(store, election, resource, *token).await
-        })
-        .await
-    });
+    let FencePlan { target: Target { backend, election }, resource, token, command } = plan;
+    let fence = async |store: &dyn Store| elect_api::fence(store, election, resource, *token).await;
+    let fenced = asked(backend, fence);
     let tried =
         || format!("cannot record the token {token} for {resource}; the command was not run");
     match fenced.with_context(tried)? {
@@ -72,10 +68,9 @@ const NOTHING: u8 = 1;
 /// # Errors
 /// The store refuses, does not answer, or keeps no values; stdout cannot be written.
 pub(super) fn get(plan: &GetPlan) -> anyhow::Result<u8> {
-    let GetPlan { backend, election, key } = plan;
-    let value = with_store(backend, async |store, location| {
-        insist(location, ATTEMPTS, async || store.read(election, Cell::Value(key)).await).await
-    });
+    let GetPlan { target: Target { backend, election }, key } = plan;
+    let read = async |store: &dyn Store| store.read(election, Cell::Value(key)).await;
+    let value = asked(backend, read);
     let Some(value) = value.with_context(|| format!("cannot read {key}"))?.bytes else {
         return Ok(NOTHING);
     };
@@ -89,7 +84,7 @@ pub(super) fn get(plan: &GetPlan) -> anyhow::Result<u8> {
 /// # Errors
 /// The value cannot be read, or is too long; the store refuses, does not answer, or keeps no values.
 pub(super) fn put(plan: &PutPlan, log: &Log) -> anyhow::Result<u8> {
-    let PutPlan { backend, election, token, key, value } = plan;
+    let PutPlan { target: Target { backend, election }, token, key, value } = plan;
     let value = match value {
         Some(value) => value.clone().into_vec(),
         None => read().context("cannot read the value from standard input")?,
@@ -97,12 +92,9 @@ pub(super) fn put(plan: &PutPlan, log: &Log) -> anyhow::Result<u8> {
     let cell = Cell::Value(key);
     cell.check_length(&value)?;
     let mut attempts = 0;
-    let written = with_store(backend, async |store, location| {
-        let put = async || {
-            attempts += 1;
-            store.write(election, cell, &value, If::Leads(*token)).await
-        };
-        insist(location, ATTEMPTS, put).await
+    let written = asked(backend, async |store: &dyn Store| {
+        attempts += 1;
+        store.write(election, cell, &value, If::Leads(*token)).await
     });
     let written = written.with_context(|| format!("cannot write {key}"))?;
     match written.why_not() {

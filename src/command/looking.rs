@@ -48,8 +48,8 @@ pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::R
         log.warn(format_args!("there are no elections at {location}; `elect run` creates one"));
     }
     for (election, leader) in report.elections.iter().flat_map(ElectionStatus::stopped) {
-        let (id, host) = (&leader.id, leader.host.as_deref().unwrap_or_default());
-        let pid = leader.pid.map(|pid| pid.to_string()).unwrap_or_default();
+        let (id, host) = (&leader.who.id, leader.who.host.as_deref().unwrap_or_default());
+        let pid = leader.who.pid.map(|pid| pid.to_string()).unwrap_or_default();
         log.warn(format_args!(
             "{id} leads {election}, and its process is stopped: `kill -CONT {pid}` on {host} lets it go on"
         ));

@@ -7,16 +7,14 @@ use elect_api::{ElectionName, Key, Token};
 
 use super::campaign::parse_election;
 use super::variables::{LEADER_BACKEND, LEADER_ELECTION};
-use super::{BackendUrl, ConfigError, stores};
+use super::{BackendUrl, ConfigError, Target, stores};
 use crate::cli::{FenceArgs, GetArgs, KeptArgs, Origin, Origins, PutArgs};
 
 /// What `elect fence` is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FencePlan {
-    /// The store that keeps the election.
-    pub backend: BackendUrl,
-    /// The election that the token is of.
-    pub election: ElectionName,
+    /// The election, and the store that keeps it.
+    pub target: Target,
     /// What the command is about to change.
     pub resource: Key,
     /// The token to come with.
@@ -31,20 +29,18 @@ impl FencePlan {
     /// # Errors
     /// What is wrong with them, with a hint.
     pub fn new(args: FenceArgs, origins: &Origins) -> Result<Self, ConfigError> {
-        let (backend, election) = place(args.kept, origins)?;
-        let token = token(args.token, &election, origins)?;
+        let target = place(args.kept, origins)?;
+        let token = token(args.token, &target.election, origins)?;
         let resource = parse_key("resource", &args.resource.unwrap_or_default())?;
-        Ok(Self { backend, election, resource, token, command: args.command })
+        Ok(Self { target, resource, token, command: args.command })
     }
 }
 
 /// What `elect put` is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutPlan {
-    /// The store that keeps the election.
-    pub backend: BackendUrl,
-    /// The election that the token is of.
-    pub election: ElectionName,
+    /// The election, and the store that keeps it.
+    pub target: Target,
     /// The token of whoever is to lead.
     pub token: Token,
     /// What the value is to be found under.
@@ -59,20 +55,18 @@ impl PutPlan {
     /// # Errors
     /// What is wrong with them, with a hint.
     pub fn new(args: PutArgs, origins: &Origins) -> Result<Self, ConfigError> {
-        let (backend, election) = place(args.kept, origins)?;
-        let token = token(args.token, &election, origins)?;
+        let target = place(args.kept, origins)?;
+        let token = token(args.token, &target.election, origins)?;
         let key = parse_key("key", &args.key.unwrap_or_default())?;
-        Ok(Self { backend, election, token, key, value: args.value.filter(|value| value != "-") })
+        Ok(Self { target, token, key, value: args.value.filter(|value| value != "-") })
     }
 }
 
 /// What `elect get` is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GetPlan {
-    /// The store that keeps the election.
-    pub backend: BackendUrl,
-    /// The election.
-    pub election: ElectionName,
+    /// The election, and the store that keeps it.
+    pub target: Target,
     /// What the value is to be found under.
     pub key: Key,
 }
@@ -83,15 +77,15 @@ impl GetPlan {
     /// # Errors
     /// What is wrong with them, with a hint.
     pub fn new(args: GetArgs, origins: &Origins) -> Result<Self, ConfigError> {
-        let (backend, election) = place(args.kept, origins)?;
+        let target = place(args.kept, origins)?;
         let key = parse_key("key", &args.key.unwrap_or_default())?;
-        Ok(Self { backend, election, key })
+        Ok(Self { target, key })
     }
 }
 
 /// The store and the election. In a command that `elect run` started they are those which this leads: a token that
 /// is compared in another store bars nobody's way. Only who names a store at this very call means another.
-fn place(args: KeptArgs, origins: &Origins) -> Result<(BackendUrl, ElectionName), ConfigError> {
+fn place(args: KeptArgs, origins: &Origins) -> Result<Target, ConfigError> {
     let election = args.election.or_else(|| variable(LEADER_ELECTION));
     let election = parse_election(&election.ok_or(ConfigError::Outside)?)?;
     let backend = match variable(LEADER_BACKEND).map(|url| url.parse::<BackendUrl>()) {
@@ -105,7 +99,7 @@ fn place(args: KeptArgs, origins: &Origins) -> Result<(BackendUrl, ElectionName)
         _ => args.backend,
     };
     stores::check(&backend)?;
-    Ok((backend, election))
+    Ok(Target { backend, election })
 }
 
 /// The token that was given; what `elect run` told its command is one of the election that this leads.

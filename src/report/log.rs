@@ -76,19 +76,7 @@ impl Log {
     /// The same log where nobody has named the store: what is said of an election that is not there says so, too.
     #[must_use]
     pub fn of_default_store(&self) -> Self {
-        let Shared { threshold, format, clock, is_terminal, .. } = *self.0;
-        let election = self.0.election.clone();
-        let line = Mutex::default();
-        let is_of_default_store = true;
-        Self(Arc::new(Shared {
-            threshold,
-            format,
-            election,
-            is_of_default_store,
-            is_terminal,
-            clock,
-            line,
-        }))
+        self.altered(self.0.election.clone(), self.0.is_terminal, true)
     }
 
     /// Whether nobody has named the store.
@@ -109,17 +97,18 @@ impl Log {
     }
 
     fn named(&self, election: &ElectionName, is_terminal: bool) -> Self {
-        let Shared { threshold, format, clock, is_of_default_store, .. } = *self.0;
         let election = Some(election.as_str().to_owned());
-        Self(Arc::new(Shared {
-            threshold,
-            format,
-            election,
-            is_of_default_store,
-            is_terminal,
-            clock,
-            line: Mutex::default(),
-        }))
+        self.altered(election, is_terminal, self.0.is_of_default_store)
+    }
+
+    fn altered(
+        &self,
+        election: Option<String>,
+        is_terminal: bool,
+        is_of_default_store: bool,
+    ) -> Self {
+        let line = Mutex::default();
+        Self(Arc::new(Shared { election, is_of_default_store, is_terminal, line, ..*self.0 }))
     }
 
     /// Says that elect cannot go on.

@@ -42,8 +42,8 @@ pub use screen::{
 pub use selftest::{CheckReport, CheckResult, SelftestReport, milliseconds};
 pub use service_manager::ServiceManager;
 pub use status::{
-    DivisionStatus, ElectionStatus, LeaderStatus, MemberStatus, PartKind, PauseStatus,
-    StatusReport, WaitingStatus,
+    CandidateStatus, DivisionStatus, ElectionStatus, LeaderStatus, MemberStatus, PartKind,
+    PauseStatus, StatusReport, WaitingStatus,
 };
 pub use table::Table;
 pub use table::{age, rfc3339, wall_clock};

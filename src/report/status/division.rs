@@ -44,7 +44,7 @@ impl DivisionStatus {
     ) -> Option<(Self, Vec<WaitingStatus>)> {
         let holds = |id: &str| {
             let leaders = parts.iter().filter_map(|part| part.leader.as_ref());
-            leaders.filter(|leader| leader.id == id).count()
+            leaders.filter(|leader| leader.who.id == id).count()
         };
         let entries = whole.entries();
         let (kind, waiting, members): (_, Vec<WaitingStatus>, _) = match division {
@@ -64,7 +64,7 @@ impl DivisionStatus {
         };
         // Whoever is next waits in each slot.
         for part in &mut parts {
-            part.waiting.retain(|one| waiting.iter().all(|other| other.id != one.id));
+            part.waiting.retain(|one| waiting.iter().all(|other| other.who.id != one.who.id));
         }
         Some((Self { kind, parts, members }, waiting))
     }

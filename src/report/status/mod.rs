@@ -3,7 +3,7 @@ mod table;
 
 use std::time::{Duration, SystemTime};
 
-use elect_api::{Division, ElectionName, Entry, Leader, Lease, Profile, Survey};
+use elect_api::{Candidate, Division, ElectionName, Entry, Leader, Lease, Profile, Survey};
 use serde::Serialize;
 
 pub use self::division::{DivisionStatus, MemberStatus, PartKind};
@@ -62,21 +62,29 @@ pub struct PauseStatus {
     pub reason: Option<String>,
 }
 
-/// The leader of an election.
+/// Who a candidate is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LeaderStatus {
+pub struct CandidateStatus {
     /// Unique to its run: a label and a nonce.
     pub id: String,
     /// The name of its machine; like the next four `null` if it is no `elect run`.
     pub host: Option<String>,
     /// The process id of its `elect run` on that machine.
     pub pid: Option<u32>,
-    /// The program that it runs, without arguments.
+    /// The program that it runs, or wants to run, without arguments.
     pub command: Option<String>,
-    /// What holds the descendants of its command.
+    /// What holds the descendants of its command, or will hold them.
     pub containment: Option<String>,
-    /// Its priority by now.
+    /// Its priority by now: of those who wait the greatest leads first, and 0 never.
     pub priority: Option<u32>,
+}
+
+/// The leader of an election.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeaderStatus {
+    /// Who it is.
+    #[serde(flatten)]
+    pub who: CandidateStatus,
     /// Its fencing token.
     pub token: u64,
     /// Since when it leads, by its machine's clock; RFC 3339 in UTC. `null` if the store does not tell.
@@ -104,18 +112,9 @@ pub struct LeaderStatus {
 pub struct WaitingStatus {
     /// Its place: 1 is the next to lead.
     pub place: usize,
-    /// Unique to its run: a label and a nonce.
-    pub id: String,
-    /// The name of its machine; like the next four `null` if it is no `elect run`.
-    pub host: Option<String>,
-    /// The process id of its `elect run` on that machine.
-    pub pid: Option<u32>,
-    /// The program that it wants to run, without arguments.
-    pub command: Option<String>,
-    /// What will hold the descendants of its command.
-    pub containment: Option<String>,
-    /// Its priority by now: of those who wait the greatest leads first, and 0 never.
-    pub priority: Option<u32>,
+    /// Who it is.
+    #[serde(flatten)]
+    pub who: CandidateStatus,
     /// When it arrived, by its machine's clock or the store's; RFC 3339 in UTC. `null` if the store does
     /// not tell.
     pub joined: Option<String>,
@@ -211,7 +210,7 @@ impl ElectionStatus {
             Some((None, _)) | None => age < fresh,
         };
         if !is_known {
-            self.past = Some(Past { leader: self.leader.take().map(|leader| leader.id) });
+            self.past = Some(Past { leader: self.leader.take().map(|leader| leader.who.id) });
             self.waiting.clear();
         }
         if let Some(division) = &mut self.division {
@@ -223,9 +222,8 @@ impl ElectionStatus {
     }
 }
 
-impl LeaderStatus {
-    fn new(leader: &Leader, lease: Lease) -> Self {
-        let candidate = &leader.entry.candidate;
+impl CandidateStatus {
+    fn new(candidate: &Candidate) -> Self {
         Self {
             id: candidate.id.clone(),
             host: known(&candidate.host),
@@ -233,6 +231,14 @@ impl LeaderStatus {
             command: known(&candidate.command),
             containment: known(&candidate.containment),
             priority: (!candidate.is_foreign()).then_some(candidate.priority),
+        }
+    }
+}
+
+impl LeaderStatus {
+    fn new(leader: &Leader, lease: Lease) -> Self {
+        Self {
+            who: CandidateStatus::new(&leader.entry.candidate),
             token: leader.token.get(),
             since: leader.since.map(rfc3339),
             joined: leader.entry.joined.map(rfc3339),
@@ -249,15 +255,9 @@ impl LeaderStatus {
 
 impl WaitingStatus {
     fn new(entry: &Entry, place: usize) -> Self {
-        let candidate = &entry.candidate;
         Self {
             place,
-            id: candidate.id.clone(),
-            host: known(&candidate.host),
-            pid: (candidate.pid != 0).then_some(candidate.pid),
-            command: known(&candidate.command),
-            containment: known(&candidate.containment),
-            priority: (!candidate.is_foreign()).then_some(candidate.priority),
+            who: CandidateStatus::new(&entry.candidate),
             joined: entry.joined.map(rfc3339),
             stopped: entry.is_stopped,
         }

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 use elect_api::Candidate;
 
 use super::{
-    ElectionStatus, LeaderStatus, MemberStatus, PartKind, Past, PauseStatus, StatusReport,
-    WaitingStatus,
+    CandidateStatus, ElectionStatus, LeaderStatus, MemberStatus, PartKind, Past, PauseStatus,
+    StatusReport, WaitingStatus,
 };
 use crate::report::{Table, age};
 
@@ -35,15 +35,23 @@ const SPARE: [&str; 9] =
 /// What it does without only where else nothing of the last column could be read.
 const DEAR: [&str; 2] = ["SINCE", "SUSPICION"];
 const ROLE: usize = 1;
+const PLACE: usize = 2;
+const ID: usize = 3;
+const HOST: usize = 4;
+const PID: usize = 5;
+const COMMAND: usize = 6;
+const SINCE: usize = 7;
+const TOKEN: usize = 8;
+const LEFT: usize = 9;
 /// The one of them that, unless a candidate stands still or is dead, only those can fill who go on looking.
 const SUSPICION: usize = 10;
+const CONTAINMENT: usize = 11;
 /// The one that says nothing where all have the usual one.
 const PRIORITY: usize = 12;
 /// The one that only those have over whom shards are spread.
 const HOLDS: usize = 13;
 /// The one that says something of the election, and not of a candidate.
 const NOTE: usize = 14;
-const SINCE: usize = 7;
 
 /// What is said of one that stands still in the place of a suspicion: there is nothing left to suspect.
 const STOPPED: &str = "stopped";
@@ -157,8 +165,8 @@ impl ElectionStatus {
         let division = self.division.iter();
         let members = division.clone().flat_map(|division| &division.members);
         let waiting = self.waiting.iter().chain(members.map(|member| &member.who));
-        let leader = self.leader.iter().map(|leader| leader.priority);
-        let mut priorities = leader.chain(waiting.map(|waiting| waiting.priority)).flatten();
+        let leader = self.leader.iter().map(|leader| leader.who.priority);
+        let mut priorities = leader.chain(waiting.map(|waiting| waiting.who.priority)).flatten();
         let mut parts = division.flat_map(|division| &division.parts);
         priorities.any(|priority| priority != Candidate::USUAL_PRIORITY)
             || parts.any(Self::is_ranked)
@@ -190,6 +198,21 @@ impl PauseStatus {
     }
 }
 
+impl CandidateStatus {
+    /// What it says of itself, and nothing else.
+    fn cells(&self, election: &str, role: &str) -> Cells {
+        let mut cells = Cells::default();
+        (cells[0], cells[ROLE], cells[ID]) =
+            (election.to_owned(), role.to_owned(), self.id.clone());
+        let number = |number: Option<u32>| number.map(|it| it.to_string()).unwrap_or_default();
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        (cells[HOST], cells[PID], cells[COMMAND]) =
+            (text(&self.host), number(self.pid), text(&self.command));
+        (cells[CONTAINMENT], cells[PRIORITY]) = (text(&self.containment), number(self.priority));
+        cells
+    }
+}
+
 impl LeaderStatus {
     /// What is known of its processes: there is nothing left to suspect.
     fn certainty(&self) -> Option<String> {
@@ -206,51 +229,30 @@ impl LeaderStatus {
     }
 
     fn cells(&self, election: &str, now: SystemTime) -> Cells {
-        [
-            election.to_owned(),
-            "leader".to_owned(),
-            String::new(),
-            self.id.clone(),
-            self.host.clone().unwrap_or_default(),
-            self.pid.map(|pid| pid.to_string()).unwrap_or_default(),
-            self.command.clone().unwrap_or_default(),
-            age_of(self.since.as_deref(), now),
-            self.token.to_string(),
-            match (self.remaining_ms, self.is_unlimited) {
-                (Some(left), _) => seconds(left),
-                (None, true) => "unlimited".to_owned(),
-                (None, false) => String::new(),
-            },
-            self.certainty().unwrap_or_else(|| {
-                self.suspicion.map(|suspicion| suspicion.to_string()).unwrap_or_default()
-            }),
-            self.containment.clone().unwrap_or_default(),
-            self.priority.map(|priority| priority.to_string()).unwrap_or_default(),
-            String::new(),
-            String::new(),
-        ]
+        let mut cells = self.who.cells(election, "leader");
+        cells[SINCE] = age_of(self.since.as_deref(), now);
+        cells[TOKEN] = self.token.to_string();
+        cells[LEFT] = match (self.remaining_ms, self.is_unlimited) {
+            (Some(left), _) => seconds(left),
+            (None, true) => "unlimited".to_owned(),
+            (None, false) => String::new(),
+        };
+        cells[SUSPICION] = self.certainty().unwrap_or_else(|| {
+            self.suspicion.map(|suspicion| suspicion.to_string()).unwrap_or_default()
+        });
+        cells
     }
 }
 
 impl WaitingStatus {
     fn cells(&self, election: &str, now: SystemTime) -> Cells {
-        [
-            election.to_owned(),
-            "waiting".to_owned(),
-            self.place.to_string(),
-            self.id.clone(),
-            self.host.clone().unwrap_or_default(),
-            self.pid.map(|pid| pid.to_string()).unwrap_or_default(),
-            self.command.clone().unwrap_or_default(),
-            age_of(self.joined.as_deref(), now),
-            String::new(),
-            String::new(),
-            if self.stopped { STOPPED.to_owned() } else { String::new() },
-            self.containment.clone().unwrap_or_default(),
-            self.priority.map(|priority| priority.to_string()).unwrap_or_default(),
-            String::new(),
-            String::new(),
-        ]
+        let mut cells = self.who.cells(election, "waiting");
+        cells[PLACE] = self.place.to_string();
+        cells[SINCE] = age_of(self.joined.as_deref(), now);
+        if self.stopped {
+            STOPPED.clone_into(&mut cells[SUSPICION]);
+        }
+        cells
     }
 }
 

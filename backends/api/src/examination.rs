@@ -17,6 +17,9 @@ pub struct Examination {
     pub endpoints: Vec<Endpoint>,
     /// The lengths of lease that it grants.
     pub grants: Grants,
+    /// How long an entry may be there on whose holder does nothing for it any more, where a survey does not show that
+    /// ([`Ending::Granted`](crate::Ending::Granted)).
+    pub longest_ending: Option<Duration>,
     /// What it has in limited supply, as far as it tells.
     pub supplies: Vec<Supply>,
     /// What is, or may go, wrong with it. That an endpoint does not answer is not among them.

@@ -83,7 +83,10 @@ impl Leader {
     }
 }
 
-/// How an entry ends whose holder does nothing for it any more.
+/// How an entry ends whose holder does nothing for it any more (law 13).
+///
+/// Whatever is still there later was renewed meanwhile, or the store itself has prolonged it; unless it is
+/// [`Ending::Judged`], which is over with the same mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// By time: so long after the answer the store has removed it, or lets others pass it by.
@@ -96,8 +99,8 @@ pub enum Ending {
         /// Another one after each renewal.
         mark: u64,
     },
-    /// By time, of which the store shows nobody more: at the latest when the longest lease that it grants
-    /// ([`Grants::greatest`](crate::Grants::greatest)) and a quarter of that are over after the answer.
+    /// By time, of which a survey shows no more: an [`Examination`](crate::Examination::longest_ending) tells how long
+    /// after the answer the store has removed it at the latest.
     Granted,
     /// With the last process of this machine that holds it, however long that lives.
     WithItsProcess,

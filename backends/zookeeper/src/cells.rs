@@ -129,9 +129,10 @@ async fn write_for(
 ) -> Result<Written, Error> {
     let settings = directory.settings();
     for _ in 0..TRIES {
-        let Some(entry) = leading(client, directory, token).await? else {
+        let Some(node) = directory.led_by(client, token).await? else {
             return Ok(Written::Gone(format!("no entry with token {token} leads")));
         };
+        let entry = directory.path_of(&node);
         // As new as the look at the entries, which has made the server catch up.
         let stat = client.check_stat(path).await;
         let stat = stat.map_err(|error| fault(Action::Read, path, error))?;
@@ -156,20 +157,6 @@ async fn write_for(
         }
     }
     Err(changes(path))
-}
-
-/// The path of the first entry, if the transaction `token` made it.
-async fn leading(
-    client: &Client,
-    directory: &Directory,
-    token: Token,
-) -> Result<Option<String>, Error> {
-    let Some(queue) = directory.queue(client).await? else { return Ok(None) };
-    directory.check(&queue)?;
-    let Some(first) = queue.names().next() else { return Ok(None) };
-    let stat = directory.look(client, first).await?;
-    let is_ours = stat.is_some_and(|stat| stat.czxid.cast_unsigned() == token.get());
-    Ok(is_ours.then(|| directory.path_of(first)))
 }
 
 fn changes(path: &str) -> Error {

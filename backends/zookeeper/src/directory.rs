@@ -2,7 +2,7 @@ use std::fmt;
 
 use std::sync::Arc;
 
-use elect_api::{ElectionName, Error, ErrorKind};
+use elect_api::{ElectionName, Error, ErrorKind, Token};
 use zookeeper_client::{CreateMode, Error as Zk, Stat};
 
 use crate::client::Client;
@@ -125,6 +125,22 @@ impl Directory {
         let (synced, stat) = tokio::join!(biased; sync, look);
         synced.map_err(|error| fault(Action::Read, &self.path, error))?;
         stat
+    }
+
+    /// The node of the leader, if it has this token: of the first entry, if that transaction made it. A name is given once
+    /// only, as long as the election is not removed and made anew.
+    pub(crate) async fn led_by(
+        &self,
+        client: &Client,
+        token: Token,
+    ) -> Result<Option<String>, Error> {
+        let Some(queue) = self.queue(client).await? else { return Ok(None) };
+        // Whose order is not ours has another leader.
+        self.check(&queue)?;
+        let Some(first) = queue.names().next() else { return Ok(None) };
+        let stat = self.look(client, first).await?;
+        let is_it = stat.is_some_and(|stat| stat.czxid.cast_unsigned() == token.get());
+        Ok(is_it.then(|| first.to_owned()))
     }
 
     /// Removes nodes that may be gone already. One request for each.

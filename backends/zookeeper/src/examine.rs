@@ -66,6 +66,9 @@ pub(crate) async fn examine(settings: &Arc<Settings>, clock: Clock) -> Examinati
             least: grants().filter_map(|grants| grants.least).max(),
             greatest: grants().filter_map(|grants| grants.greatest).min(),
         },
+        // Nobody is told how long another's session lasts without a word, and none lasts longer than the longest. Sessions
+        // end in turns of a tick, of which that has twenty where nobody set it otherwise.
+        longest_ending: grants().filter_map(|grants| grants.greatest).max().map(|it| it * 5 / 4),
         supplies: Vec::new(),
         findings,
         endpoints: visits

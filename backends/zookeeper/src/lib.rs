@@ -153,7 +153,6 @@ mod look;
 mod probe;
 mod queue;
 mod registry;
-mod removal;
 mod seat;
 mod security;
 mod sequence;

@@ -15,7 +15,7 @@ use crate::look::Look;
 use crate::seat::ZkSeat;
 use crate::sessions::Sessions;
 use crate::settings::{Settings, expect_no_candidate};
-use crate::{cells, changes, examine, removal, survey};
+use crate::{cells, changes, examine, survey};
 
 /// Renewals go out every S/16. A proof anchors at a request that was acknowledged before the next
 /// renewal, and confirmed by one at least S/4 after that: 1/16 + 4/16.
@@ -87,7 +87,11 @@ impl Store for ZkStore {
                 directory.remove_all(&*self.look().await?, &[guid]).await
             }
             Removal::Leader(token) => {
-                removal::remove(&*self.look().await?, &directory, token).await
+                let client = self.look().await?;
+                match directory.led_by(&client, token).await {
+                    Ok(Some(node)) => directory.remove(&client, &[node]).await,
+                    other => other.map(drop),
+                }
             }
             Removal::Everything { fences } => {
                 let client = self.look().await?;

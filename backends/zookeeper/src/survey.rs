@@ -75,8 +75,6 @@ async fn entries(
 fn in_order(found: Vec<(Entry, Stat)>) -> Survey {
     let mut found = found.into_iter();
     let leader = found.next().map(|(entry, stat)| Leader {
-        // Nobody is told how long another's session lasts without a word. The servers end sessions in turns of a tick, of
-        // which the longest has twenty where nobody set it otherwise.
         ending: Some(match stat.ephemeral_owner {
             0 | CONTAINER => Ending::Never,
             _ => Ending::Granted,

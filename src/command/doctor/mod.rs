@@ -93,7 +93,7 @@ fn report(
     trial: &Trial<'_>,
 ) -> DoctorReport {
     let profile = store.profile();
-    let Examination { endpoints, grants, mut supplies, mut findings } = examination;
+    let Examination { endpoints, grants, mut supplies, mut findings, .. } = examination;
     findings.extend(store.profile().cautions);
     findings.extend(out_of_order(&endpoints));
     findings.extend(divided(&endpoints));

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use elect_api::{
-    Boottime, Cell, Clock, Division, ElectionName, Ending, Error, ErrorKind, If, Leader, Removal,
-    Store, Survey, Token, Versioned, Written, stamp,
+    Boottime, Cell, Division, ElectionName, Ending, Error, ErrorKind, If, Leader, Removal, Store,
+    Survey, Token, Versioned, Written, stamp,
 };
 use tokio::time::sleep;
 
@@ -175,15 +175,16 @@ impl<'a> ControlClient<'a> {
         leader.ending.map(Some).with_context(untold)
     }
 
-    /// The longest lease that the store grants.
+    /// For how long an entry may be there on, where the store shows no more than that it ends by time.
     ///
     /// # Errors
-    /// The store does not answer, or refuses us, or does not tell.
-    pub(super) async fn longest_lease(&self) -> anyhow::Result<Duration> {
-        let clock: Clock = Arc::new(guard::now);
-        let ask = async || self.store.examine(Arc::clone(&clock)).await;
-        let longest = self.insist(ask).await?.grants.greatest;
-        longest.with_context(|| format!("{} does not tell how long its leases are", self.location))
+    /// The store refuses us, or does not tell.
+    pub(super) async fn longest_ending(&self) -> anyhow::Result<Duration> {
+        // Bounded by itself, and longer than one attempt.
+        let examining = self.store.examine(Arc::new(guard::now));
+        let longest = aloud(&self.log, &self.location, examining).await?.longest_ending;
+        longest
+            .with_context(|| format!("{} does not tell how long leases last there", self.location))
     }
 
     /// Removes the leader's entry with this token.

@@ -231,7 +231,7 @@ async fn patience(
 ) -> anyhow::Result<Duration> {
     Ok(match ending {
         Ending::Within(span) => span.mul_f64(DRIFT) + MARGIN,
-        Ending::Granted => (client.longest_lease().await? * 5 / 4).mul_f64(DRIFT) + MARGIN,
+        Ending::Granted => client.longest_ending().await?.mul_f64(DRIFT) + MARGIN,
         Ending::Judged { within, .. } => within.mul_f64(DRIFTS) + MARGIN,
         // There is nobody to answer.
         Ending::Never if candidate.is_foreign() => Duration::ZERO,

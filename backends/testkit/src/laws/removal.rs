@@ -103,10 +103,7 @@ pub async fn an_entry_is_over_when_the_store_has_said(bench: Shared) {
     let token = line[0].lead().await;
     let span = match ending(&*store, token).await.expect("an entry") {
         Ending::Within(span) => span,
-        Ending::Granted => {
-            let longest = examine(&bench, &*store).await.grants.greatest.expect("a longest lease");
-            longest + longest / 4
-        }
+        Ending::Granted => examine(&bench, &*store).await.longest_ending.expect("a span"),
         Ending::Judged { within, mark } => {
             let here = ending(&*store, token).await;
             assert_eq!(here, Some(Ending::Judged { within, mark }), "nobody has renewed it");

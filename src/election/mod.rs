@@ -45,3 +45,11 @@ pub mod spread;
 pub mod timing;
 
 pub use call::{Answer, Attempted, Call, Called, EndRecord, Ending, Reply};
+
+/// The output of the future in `slot`; never, if there is none.
+async fn ready<F: Future + Unpin>(slot: &mut Option<F>) -> F::Output {
+    match slot {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}

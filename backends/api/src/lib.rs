@@ -56,6 +56,16 @@
 //! 16. **The seats of one store share a session**, and nothing else: see [`Store`]. Each leads with a token of its
 //!     own; a resign and a ticket free one place, at once, and leave nothing of it that is still under way;
 //!     whoever asks no more loses its place in time though the others go on; and a crash frees all of them.
+//!
+//! # Methods that are two, and could be one
+//!
+//! - [`Seat::write`] knows its own entry and the version of what it has read, and so takes one request. [`Store::write`]
+//!   would have to look for both first. Where an election is one document, a write beside the seat would also have the
+//!   seat's next renewal fail at first, as that expects the version that it knows.
+//! - [`Seat::read`] remembers that version, and its wake is that of one cell. [`Store::changed`] would wake all who wait
+//!   each time a candidate comes or goes.
+//! - [`Store::keys`] lists what one election keeps, and [`Store::list`] elections. In one method each caller would have to
+//!   take apart an answer of which it knows the kind.
 
 mod boottime;
 mod candidate;

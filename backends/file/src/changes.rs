@@ -37,7 +37,7 @@ pub(crate) fn changed(root: &Root, election: &ElectionName) -> Wake {
     let Ok(sleeper) = sleeper else { return never() };
     Box::pin(async move {
         sleeper.wake().await;
-        // That of this pipe tells it to end.
+        // The end of this pipe tells the thread to end.
         drop(unwanted);
     })
 }

@@ -1,11 +1,12 @@
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use elect_api::Wake;
 use zookeeper_client::Error as Zk;
 
 use crate::client::Client;
+use crate::task::lock;
 use crate::watch::Watch;
 
 /// A session of whoever looks: the end of one waits for nobody who looks by it.
@@ -41,8 +42,8 @@ impl Look {
         Ok(wake)
     }
 
-    fn watches(&self) -> std::sync::MutexGuard<'_, HashMap<String, Watch>> {
-        self.lookers.watches.lock().unwrap_or_else(PoisonError::into_inner)
+    fn watches(&self) -> MutexGuard<'_, HashMap<String, Watch>> {
+        lock(&self.lookers.watches)
     }
 }
 

@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use elect_api::Boottime;
@@ -7,7 +7,7 @@ use elect_api::Boottime;
 use crate::client::Client;
 use crate::directory::Directory;
 use crate::guid::Guid;
-use crate::task::Task;
+use crate::task::{Task, lock};
 
 /// Between two attempts to remove what a seat has left.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -62,8 +62,4 @@ async fn remove(client: Client, sharers: Vec<Sharer>) {
             tokio::time::sleep(PAUSE).await;
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -19,6 +19,7 @@ use zookeeper_client::{Error as Zk, SessionState, StateWatcher};
 use crate::client::Client;
 use crate::probe;
 use crate::settings::Settings;
+use crate::task::lock;
 
 /// What the library does for one session.
 type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -29,7 +30,7 @@ struct Catch(Mutex<Vec<Serving>>);
 
 impl Spawn for Catch {
     fn spawn(&self, task: Spawned) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Box::into_pin(task.future));
+        lock(&self.0).push(Box::into_pin(task.future));
     }
 }
 

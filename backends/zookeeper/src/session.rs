@@ -1,6 +1,6 @@
 use std::mem;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::error::ends_session;
 use crate::look::{Look, Lookers};
 use crate::registry::Registry;
 use crate::settings::Settings;
-use crate::task::Task;
+use crate::task::{Task, lock};
 
 /// The session that the entries of a store's seats live in.
 ///
@@ -187,10 +187,6 @@ impl Session {
             close(client).await;
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Goes on with a session, for as long as it lasts without.

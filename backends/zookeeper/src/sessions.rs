@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use elect_api::{Boottime, Error};
@@ -9,6 +9,7 @@ use crate::dialer::Dialer;
 use crate::look::Look;
 use crate::session::Session;
 use crate::settings::Settings;
+use crate::task::lock;
 
 /// For a session that only looks and redeems. It has no entry, so that nobody waits for its end.
 const LOOKING: Duration = Duration::from_secs(10);
@@ -101,8 +102,4 @@ impl SharedSession {
     pub(crate) fn hang_up(&self) {
         self.dialer.hang_up();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,7 +10,7 @@
 
 use std::cell::OnceCell;
 use std::panic::{self, PanicHookInfo};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 
 use tokio::runtime::{Builder, Handle};
@@ -24,6 +24,11 @@ const LIVES: usize = 32;
 thread_local! {
     /// The stage that this thread is.
     static HERE: OnceCell<Arc<Stage>> = const { OnceCell::new() };
+}
+
+/// What is behind a mutex, also after a panic with it: the library has some, and none of ours leaves anything half done.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A thread of the library, and whether it goes on.
@@ -49,7 +54,7 @@ impl Stage {
     /// started.
     fn present() -> Option<Arc<Self>> {
         static STAGES: Mutex<(usize, Option<Arc<Stage>>)> = Mutex::new((0, None));
-        let mut stages = STAGES.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stages = lock(&STAGES);
         let (lives, present) = &mut *stages;
         if *lives < LIVES && present.as_ref().is_none_or(|stage| stage.end().is_some()) {
             *present = Self::start(*lives + 1 == LIVES);

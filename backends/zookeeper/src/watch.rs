@@ -1,6 +1,6 @@
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use elect_api::Wake;
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use zookeeper_client::OneshotWatcher;
 
 use crate::client::Client;
-use crate::task::Task;
+use crate::task::{Task, lock};
 
 /// A watch that the server keeps on the node before ours. Dropped, it is taken back there too.
 pub(crate) struct Watch {
@@ -32,10 +32,6 @@ impl Ear {
         self.has_heard = self.has_heard || self.word.as_mut().poll(&mut context).is_ready();
         self.has_heard
     }
-}
-
-fn lock(ear: &Mutex<Ear>) -> MutexGuard<'_, Ear> {
-    ear.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Watch {

@@ -27,7 +27,7 @@ use super::history::{History, Record};
 use super::machine::{Command, Event, Machine, News, Verdict};
 use super::once::Done;
 use super::orders::{InForce, Orders};
-use super::{Answer, Call, Called, Ending, Reply};
+use super::{Answer, Call, Called, Ending, Reply, ready};
 
 type Look<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Survey, Error>> + Send + 'a>>;
 type Watch<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Wake, Error>> + Send + 'a>>;
@@ -381,13 +381,5 @@ impl Driver<'_> {
         }
         self.pending.push_back(Event::Woken);
         Some(orders)
-    }
-}
-
-/// The output of the future in `slot`; never, if there is none.
-async fn ready<F: Future + Unpin>(slot: &mut Option<F>) -> F::Output {
-    match slot {
-        Some(future) => future.await,
-        None => std::future::pending().await,
     }
 }

@@ -38,6 +38,7 @@ use futures_util::future::try_join_all;
 use tokio::sync::Notify;
 
 use self::place::Aside;
+use super::ready;
 
 pub use place::redeem;
 
@@ -266,16 +267,8 @@ async fn follow(store: Arc<dyn Store>, election: ElectionName, shared: Arc<Share
             return;
         }
         tokio::select! {
-            () = hint(&mut change) => change = None,
+            () = ready(&mut change) => change = None,
             () = shared.again.notified() => {}
         }
-    }
-}
-
-/// The end of a wake; never, if there is none.
-async fn hint(wake: &mut Option<Wake>) {
-    match wake {
-        Some(wake) => wake.await,
-        None => std::future::pending().await,
     }
 }

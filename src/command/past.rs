@@ -22,6 +22,8 @@ pub(super) struct Past {
     pub(super) orders: Orders,
     /// Under what it keeps fences and values.
     pub(super) keys: Keys,
+    /// Why that cannot be known: what is there was not written by an elect.
+    pub(super) damage: Option<String>,
     /// What leaders have left, in words.
     left: Vec<String>,
 }
@@ -50,8 +52,15 @@ impl Past {
                 left.extend(in_words(cell, bytes.as_deref()));
             }
         }
-        let keys = insist(&location, attempts, async || store.keys(election).await).await?;
-        Ok(Self { orders, keys, left })
+        let keys = async || match store.keys(election).await {
+            Ok(keys) => Ok((keys, None)),
+            Err(error) if error.kind() == ErrorKind::Unfit => {
+                Ok((Keys::default(), Some(error.to_string())))
+            }
+            Err(error) => Err(error),
+        };
+        let (keys, damage) = insist(&location, attempts, keys).await?;
+        Ok(Self { orders, keys, damage, left })
     }
 
     /// Whether nothing is kept that anybody could miss.
@@ -69,6 +78,9 @@ impl Past {
         };
         lines.extend(listed("fence", &self.keys.fences));
         lines.extend(listed("value", &self.keys.values));
+        lines.extend(
+            self.damage.iter().map(|_| "fences and values, which cannot be read".to_owned()),
+        );
         let pause = self.orders.pausing().map(|pause| pause.in_words("paused"));
         lines.extend(pause);
         let division = self.orders.division();

@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use elect_api::{Candidate, Error, ErrorKind};
-use elect_record::{Document, Holder, Name, Record, Stored, Waiter};
+use elect_record::{Data, Document, Holder, Name, Record, Stored, Waiter};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -89,12 +89,13 @@ pub(crate) fn holder(lease: &Value) -> &str {
 /// The document that a Lease is, which has this name in its election.
 ///
 /// # Errors
-/// [`ErrorKind::Unfit`] if it is damaged, or Kubernetes itself decides who holds it.
+/// [`ErrorKind::Unfit`] if it is damaged, or Kubernetes itself decides who holds it. Fences and values say themselves that
+/// they are damaged.
 pub(crate) fn document(name: Name, lease: &Value) -> Result<Stored, Error> {
     let document = match name {
         Name::Record => Document::Record(record(lease)?),
         Name::Waiter(_) => Document::Waiter(whole(lease, WAITER)?),
-        Name::Data => Document::Data(whole(lease, DATA)?),
+        Name::Data => Document::Data(data(lease)),
     };
     Ok(Stored { version: version(lease)?, document })
 }
@@ -280,8 +281,18 @@ fn whole<T: DeserializeOwned>(lease: &Value, key: &str) -> Result<T, Error> {
     kept(lease, key)?.ok_or_else(|| damaged(lease, key, &"it is missing"))
 }
 
+/// The fences and values that a Lease keeps.
+fn data(lease: &Value) -> Data {
+    let damaged = |error: Error| Data { damage: Some(error.to_string()), ..Data::default() };
+    whole(lease, DATA).unwrap_or_else(damaged)
+}
+
 fn damaged(lease: &Value, key: &str, why: &dyn std::fmt::Display) -> Error {
-    let what = format!("the annotation {key} of the Lease {} is damaged: {why}", name(lease));
+    let namespace = lease["metadata"]["namespace"].as_str().unwrap_or("default");
+    let what = format!(
+        "the annotation {key} of the Lease {} in the namespace {namespace} is damaged: {why}",
+        name(lease)
+    );
     Error::new(ErrorKind::Unfit, what)
 }
 
@@ -484,10 +495,20 @@ mod tests {
         let said = refused(&|lease| lease["spec"]["strategy"] = "OldestEmulationVersion".into());
         assert!(said.contains("coordinated leader election"), "{said}");
         let said = refused(&|lease| lease["metadata"]["annotations"][RECORD] = "{".into());
-        assert!(said.contains("elect/record of the Lease jobs is damaged"), "{said}");
+        assert!(
+            said.contains("elect/record of the Lease jobs in the namespace default is damaged"),
+            "{said}"
+        );
         let said = refused(&|lease| lease["metadata"]["resourceVersion"] = "x7".into());
         assert!(said.contains("no number, \"x7\""), "{said}");
-        assert!(waiter(&lease).is_none() && document(Name::Data, &lease).is_err());
+        assert!(waiter(&lease).is_none());
+        // That there are none is for others to say.
+        let data = document(Name::Data, &lease).map(|stored| stored.document);
+        let Ok(Document::Data(Data { damage: Some(said), .. })) = data else { panic!("{data:?}") };
+        assert!(
+            said.contains("elect/data of the Lease jobs") && said.ends_with("it is missing"),
+            "{said}"
+        );
         let text = format!(r#"{{"version":3,"bytes":"{}"}}"#, "x".repeat(LONGEST));
         let long = Record { once: serde_json::from_str(&text).ok(), ..Record::default() };
         let error = written(Some(&lease), "jobs", "jobs", &Document::Record(long), at(1));

@@ -23,7 +23,7 @@ pub(crate) async fn write_fence(
     let known = announce(election).await?;
     let (replaced, token) = (known.version, known.record.token);
     let written = election
-        .update_data(TRIES, |version, data| {
+        .update_data(TRIES, false, |version, data| {
             if version == 0 {
                 data.epoch = token;
             }
@@ -57,7 +57,7 @@ pub(crate) async fn write_value(
         return Ok(gone());
     }
     election
-        .update_data(TRIES, |version, data| {
+        .update_data(TRIES, false, |version, data| {
             if data.epoch > token.get() {
                 return Step::Leave(gone());
             }
@@ -73,7 +73,7 @@ pub(crate) async fn write_value(
 /// Has a new leader's token stand there. What an earlier one sends comes to nothing from then on.
 pub(crate) async fn begin_epoch(election: &Election, token: u64) -> Result<(), Error> {
     election
-        .update_data(MANY_TRIES, |_, data| {
+        .update_data(MANY_TRIES, false, |_, data| {
             if data.epoch >= token {
                 return Step::Leave(());
             }
@@ -91,10 +91,11 @@ pub(crate) async fn forget(
     may_lose_fences: bool,
 ) -> Result<Option<Key>, Error> {
     election
-        .update_data(TRIES, |_, data| {
+        .update_data(TRIES, may_lose_fences, |_, data| {
             let fence = data.first_fence().filter(|_| !may_lose_fences);
             // A first value may be under way as long as nobody led since.
-            if fence.is_some() || (data.texts.is_empty() && data.epoch > token) {
+            let is_blank = data.texts.is_empty() && data.damage.is_none();
+            if fence.is_some() || (is_blank && data.epoch > token) {
                 return Step::Leave(fence);
             }
             *data = Data { epoch: data.epoch.max(token.saturating_add(1)), ..Data::default() };

@@ -133,7 +133,28 @@ impl Election {
     }
 
     /// Fences and values, with their version: 0 where there are none.
+    ///
+    /// # Errors
+    /// As [`Documents::read`], and `Unfit` if they cannot be read.
     pub(crate) async fn data(&self) -> Result<(u64, Data), Error> {
+        let (version, data) = self.data_or_damage().await?;
+        self.expect_whole(&data)?;
+        Ok((version, data))
+    }
+
+    /// That fences and values can be read. They are never taken for none: a stale token would pass.
+    pub(crate) fn expect_whole(&self, data: &Data) -> Result<(), Error> {
+        let Some(damage) = &data.damage else { return Ok(()) };
+        let name = &self.name;
+        let way_out = format!(
+            "the fences and values of {name} are kept there: restore it from a backup, or stop all candidates and lose \
+             them with elect forget --yes --fences {name}"
+        );
+        Err(Error::new(ErrorKind::Unfit, damage.as_str()).and(way_out))
+    }
+
+    /// The same, with [`Data::damage`].
+    pub(crate) async fn data_or_damage(&self) -> Result<(u64, Data), Error> {
         match self.documents.read(&self.name, Name::Data, Purpose::Data).await? {
             None => Ok((0, Data::default())),
             Some(Stored { version, document: Document::Data(data) }) => Ok((version, data)),
@@ -141,14 +162,19 @@ impl Election {
         }
     }
 
-    /// Changes fences and values as [`Election::update`] does the record.
+    /// Changes fences and values as [`Election::update`] does the record; those that cannot be read, only if they may be
+    /// lost.
     pub(crate) async fn update_data<T>(
         &self,
         tries: usize,
+        may_be_lost: bool,
         mut change: impl FnMut(u64, &mut Data) -> Step<T> + Send,
     ) -> Result<T, Error> {
         for _ in 0..tries {
-            let (version, mut data) = self.data().await?;
+            let (version, mut data) = self.data_or_damage().await?;
+            if !may_be_lost {
+                self.expect_whole(&data)?;
+            }
             let said = match change(version, &mut data) {
                 Step::Leave(said) => return Ok(said),
                 Step::Write(said) => said,

@@ -95,6 +95,10 @@ pub struct Data {
     pub epoch: u64,
     /// Each fence and each value by its name: `fence:KEY`, `value:KEY`.
     pub texts: BTreeMap<String, Text>,
+    /// That what is there cannot be read, in words that name it: somebody has written it by hand. Nothing is known of its
+    /// fences and values then, and nothing but an order to lose them writes over it.
+    #[serde(skip)]
+    pub damage: Option<String>,
 }
 
 impl Record {

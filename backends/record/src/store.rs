@@ -41,7 +41,10 @@ impl RecordStore {
         let listing = election.look(Purpose::Leave).await?;
         let record = listing.record.unwrap_or_default().1;
         let waiting = waiters(&record, &listing.waiters).count();
-        let (version, data) = election.data().await?;
+        let (version, data) = election.data_or_damage().await?;
+        if !may_lose_fences {
+            election.expect_whole(&data)?;
+        }
         let fence = data.first_fence().filter(|_| !may_lose_fences && waiting == 0);
         if let Some(fence) = fence {
             return Err(Removal::refuse_fence(name, fence.as_str()));

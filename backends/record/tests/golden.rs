@@ -57,7 +57,7 @@ fn documents_keep_their_bytes() {
     };
     let texts = [("fence:disk", text(3, b"7")), ("value:cursor", text(4, b"\0"))];
     let texts: BTreeMap<_, _> = texts.map(|(name, text)| (name.to_owned(), text)).into();
-    let data = Data { epoch: 7, texts };
+    let data = Data { epoch: 7, texts, damage: None };
     assert_eq!(serde_json::to_string(&record).expect("text"), RECORD);
     assert_eq!(serde_json::to_string(&waiter).expect("text"), WAITER);
     assert_eq!(serde_json::to_string(&data).expect("text"), DATA);

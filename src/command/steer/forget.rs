@@ -48,15 +48,14 @@ async fn forget_in(store: &dyn Store, plan: &ForgetPlan, log: &Log) -> anyhow::R
         lines.push(format!("{election}: nothing is kept but its name"));
     }
     report::print(&(lines.join("\n") + "\n")).context("cannot write to stdout")?;
-    let fence = all.iter().find_map(|(name, past)| Some((name, past.keys.fences.first()?)));
-    let fence = fence.filter(|_| !plan.fences);
+    let refusal = all.iter().find_map(|(name, past)| why_fenced(name, past));
+    let refusal = refusal.filter(|_| !plan.fences);
     if !plan.yes {
-        let flags = if fence.is_some() { "--yes --fences" } else { "--yes" };
+        let flags = if refusal.is_some() { "--yes --fences" } else { "--yes" };
         log.warn(format_args!("nothing is removed: {flags} removes all of this"));
         return Ok(NOT_REMOVED);
     }
-    if let Some((name, fence)) = fence {
-        let refusal = Removal::refuse_fence(name, fence.as_str());
+    if let Some(refusal) = refusal {
         bail!("{refusal}; --fences removes the fences as well");
     }
     // The whole last: as long as it is there, its parts are known.
@@ -68,6 +67,13 @@ async fn forget_in(store: &dyn Store, plan: &ForgetPlan, log: &Log) -> anyhow::R
     }
     report::print(&format!("{election} is forgotten\n")).context("cannot write to stdout")?;
     Ok(0)
+}
+
+/// Why an election is not to be forgotten just so: it has a fence, or may have one.
+fn why_fenced(name: &ElectionName, past: &Past) -> Option<String> {
+    let fence = past.keys.fences.first();
+    let fence = fence.map(|fence| Removal::refuse_fence(name, fence.as_str()).to_string());
+    fence.or_else(|| past.damage.clone())
 }
 
 /// The election, and the parts that it is divided into.

@@ -1,5 +1,8 @@
 //! `elect forget`: an election that nobody needs any more.
 
+use elect_testkit::program::Elect;
+use elect_testkit::servers::ApiServer;
+
 use crate::see::{Arena, Ground, on_each_cluster, on_each_store};
 
 on_each_store! {
@@ -72,6 +75,33 @@ fn with_the_whole_go_its_parts(arena: &Arena) {
     forget(&["job", "--yes"]).exits(0);
     assert!(!names(arena).contains("job"));
     run().exits(0);
+}
+
+/// On Kubernetes they are in an object that people can edit. What cannot be read may have had a fence.
+#[test]
+fn damaged_fences_need_that_word_as_well() {
+    let server = ApiServer::start();
+    let url = server.url("elect");
+    let elect = |words: &[&str]| {
+        let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(&words[..1]);
+        elect.args(["-b", &url]).args(&words[1..]).run()
+    };
+    let fence = || elect(&["fence", "-e", "job", "--token", "7", "bucket", "true"]);
+    fence().exits(0);
+    let path = "/apis/coordination.k8s.io/v1/namespaces/elect/leases/job.data";
+    let broken = serde_json::json!({"metadata": {"annotations": {"elect/data": "{"}}});
+    assert_eq!(server.call("PATCH", path, Some(&broken)).0, 200);
+    let damage =
+        "the annotation elect/data of the Lease job.data in the namespace elect is damaged";
+    for ended in [fence(), elect(&["run", "-e", "job", "true"]), elect(&["forget", "job", "--yes"])]
+    {
+        ended.exits(125).says(damage).says("elect forget --yes --fences job");
+    }
+    let shown = elect(&["forget", "job"]).exits(1).says("--yes --fences removes all of this");
+    shown.prints("job: fences and values, which cannot be read\n");
+    elect(&["forget", "job", "--yes", "--fences"]).exits(0);
+    fence().exits(0);
+    elect(&["run", "-e", "job", "true"]).exits(0);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod bench;
 mod conformance;
+mod damaged;
 mod odd_answers;
 mod pod;
 mod requests;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use elect_api::{Candidate, Cell, Removal, Standing, Store};
+use elect_api::{Candidate, Cell, ErrorKind, If, Key, Removal, Standing, Store, Written};
 use elect_record::{Data, Document, Name};
 use elect_testkit::{election, poll_n_eagerly, run};
 
@@ -188,5 +188,44 @@ fn a_token_is_greater_than_that_of_values_whose_record_is_gone() {
         let standing = seat.refresh(at(1)).await.expect("as it was made").standing;
         let Standing::Leading { token, .. } = standing else { panic!("it does not lead") };
         assert!(token.get() > 1 << 40, "{token}");
+    });
+}
+
+/// Somebody has written over fences and values: nothing takes them for none, but for an order to lose them.
+#[test]
+fn damaged_fences_are_never_taken_for_none() {
+    run("damaged fences", async {
+        let fake = Fake::default();
+        let (store, name) = (fake.store(), election());
+        let key: Key = "disk".parse().expect("as it was made");
+        let fence = Cell::Fence(&key);
+        let set = async || store.write(&name, fence, b"7", If::Version(0)).await;
+        let forget = async |fences| store.remove(&name, Removal::Everything { fences }).await;
+        assert!(matches!(set().await, Ok(Written::Yes(_))));
+        let damage = Some("the annotation of x is damaged".to_owned());
+        let damaged = Document::Data(Data { damage, ..Data::default() });
+        fake.with(|inner| {
+            let version = inner.docs[&Name::Data].version;
+            inner.swap(Name::Data, version, &damaged)
+        });
+        let mut candidate = fake.seat("a").await;
+        for refused in [
+            set().await.map(drop),
+            store.read(&name, fence).await.map(drop),
+            store.keys(&name).await.map(drop),
+            forget(false).await,
+            candidate.refresh(at(1)).await.map(drop),
+        ] {
+            let refused = refused.expect_err("it is damaged");
+            assert_eq!(refused.kind(), ErrorKind::Unfit, "{refused}");
+            let said = refused.to_string();
+            let tells = said.starts_with("the annotation of x is damaged");
+            assert!(tells && said.contains("elect forget --yes --fences"), "{said}");
+        }
+        assert_eq!(fake.with(|inner| inner.docs[&Name::Data].document.clone()), damaged);
+        candidate.resign(None).await.expect("as it was made");
+        forget(true).await.expect("nobody is in it");
+        assert!(matches!(set().await, Ok(Written::Yes(_))));
+        assert!(leads(&mut candidate, 2).await);
     });
 }

@@ -107,7 +107,7 @@ fn a_fence_that_is_set_as_its_election_is_forgotten_is_listed() {
                 // announce(), then the fence: it passes.
                 inner.write(|record| (record.has_data, record.has_epochs) = (true, true));
                 let texts = [("fence:disk".to_owned(), text)].into();
-                inner.swap(Name::Data, 0, &Document::Data(Data { epoch: 1, texts }));
+                inner.swap(Name::Data, 0, &Document::Data(Data { epoch: 1, texts, damage: None }));
             };
             inner.before = Some((Name::Record, Purpose::Leave, Box::new(act)));
         });

@@ -201,6 +201,18 @@ impl ConfigError {
             Self::NoScheme(text) if text.starts_with(['/', '.', '~']) => {
                 Some("for a directory write file:///DIR, with its whole path")
             }
+            Self::NoScheme(text) if ["kubernetes", "k8s"].contains(&text.as_str()) => Some(
+                "a colon is missing: write kubernetes: for the namespace of your context or pod, or kubernetes:///NAMESPACE",
+            ),
+            Self::NoScheme(text) if text == "file" => {
+                Some("a colon is missing: write file: for the usual directory, or file:///DIR")
+            }
+            Self::NoScheme(text) if ["etcd", "etcd+tls"].contains(&text.as_str()) => {
+                Some("a host is missing: write etcd://HOST or etcd+tls://HOST")
+            }
+            Self::NoScheme(text) if ["zk", "zk+tls", "zookeeper"].contains(&text.as_str()) => {
+                Some("a host is missing: write zk://HOST,HOST or zk+tls://HOST,HOST")
+            }
             Self::UnknownScheme { url, .. } if url.starts_with("https:") => {
                 Some("write etcd+tls://HOST for etcd, zk+tls://HOST for ZooKeeper")
             }

@@ -210,6 +210,12 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
+/// What an error came of in the end.
+pub fn root(error: &(dyn Error + 'static)) -> String {
+    let all = std::iter::successors(Some(error), |&error| error.source());
+    all.last().map(ToString::to_string).unwrap_or_default()
+}
+
 fn shorten(mut message: String) -> String {
     if message.len() > MESSAGE_MAX {
         let cut = (0..=MESSAGE_MAX).rev().find(|&at| message.is_char_boundary(at));

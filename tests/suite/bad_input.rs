@@ -36,6 +36,11 @@ fn urls_that_name_no_store() {
     for (url, said) in [
         ("", "is not the URL of a store"),
         ("nonsense", "is not the URL of a store"),
+        ("k8s", "a colon is missing: write kubernetes: for the namespace of your context"),
+        ("kubernetes", "or kubernetes:///NAMESPACE"),
+        ("file", "a colon is missing: write file:"),
+        ("etcd", "a host is missing: write etcd://HOST"),
+        ("zk+tls", "a host is missing: write zk://HOST,HOST"),
         ("/var/lib/elect", "file:///"),
         ("abacus://here", "knows file"),
         ("https://here:2379", "etcd+tls://HOST"),

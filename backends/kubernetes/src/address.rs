@@ -64,6 +64,24 @@ impl Address {
         })
     }
 
+    /// The same with a whole path in the place of one that begins with `~/`: no shell expands that in a URL.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`] if nobody knows where that is.
+    pub(crate) fn at_home(mut self, home: Option<String>) -> Result<Self, Error> {
+        let below = self.kubeconfig.as_ref().and_then(|path| path.strip_prefix("~").ok());
+        if let Some(below) = below {
+            let home = home.filter(|home| !home.is_empty()).ok_or_else(|| {
+                unfit(
+                    "the option kubeconfig begins with ~/, and HOME is not set: write the whole path"
+                        .to_owned(),
+                )
+            })?;
+            self.kubeconfig = Some(PathBuf::from(home).join(below));
+        }
+        Ok(self)
+    }
+
     /// The same for people, with the namespace that is meant.
     pub(crate) fn location(&self, namespace: &str) -> String {
         let order = (self.order == Order::Race).then(|| "order=race".to_owned());
@@ -118,6 +136,22 @@ mod tests {
             order: Order::Race,
         };
         assert_eq!(all, Ok(expected));
+    }
+
+    #[test]
+    fn a_tilde_is_the_home_folder() {
+        let at = |text: &str, home: Option<&str>| {
+            let address = parse(text).expect("a good URL").at_home(home.map(str::to_owned));
+            address.map(|address| address.location("n")).map_err(|error| error.to_string())
+        };
+        let url = "kubernetes:///?kubeconfig=~/.kube/prod";
+        let expected = "kubernetes:///n?kubeconfig=/home/me/.kube/prod";
+        assert_eq!(at(url, Some("/home/me")), Ok(expected.to_owned()));
+        let said = at(url, None).expect_err("there is no home");
+        assert!(said.contains("HOME is not set"), "{said}");
+        // A file may be called so.
+        let odd = "kubernetes:///n?kubeconfig=/a/~b";
+        assert_eq!(at(odd, None), Ok(odd.to_owned()));
     }
 
     #[test]

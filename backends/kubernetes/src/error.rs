@@ -67,6 +67,9 @@ impl Attempt<'_> {
             Failure::Unreachable(why) => Error::new(ErrorKind::Unreachable, tried).because(why),
             Failure::Denied(why) => Error::new(self.credentials(), tried).because(why),
             Failure::Unknown(why) => Error::new(self.unknown(), tried).because(why),
+            Failure::Strange { status, what } => Error::new(self.kind(status), tried)
+                .because(strange(status, what))
+                .and(strange_way_out(status, self.source)),
             Failure::Refused { status, message, reason, kind, retry_after } => {
                 let said = Said { status, reason: &reason, message: &message };
                 let is_namespace = status == 404 && kind == "namespaces";
@@ -111,11 +114,27 @@ impl Attempt<'_> {
                 "our Role in {namespace} lacks the verb {verb} on leases in coordination.k8s.io, or no RoleBinding \
                  names us (in a pod: serviceAccountName): see elect help kubernetes-store"
             )),
+            400 if message.contains("HTTP request to an HTTPS server") => {
+                Some(format!("write https:// in the server of {}", self.source))
+            }
             _ if is_namespace => Some(format!(
                 "there is no namespace {namespace}: kubectl create namespace {namespace}"
             )),
             _ => None,
         }
+    }
+}
+
+/// That what answered is no API server.
+pub(crate) fn strange(status: u16, what: &str) -> String {
+    format!("what answers there is no Kubernetes API server: it sent {what} ({status})")
+}
+
+/// What to do about that.
+fn strange_way_out(status: u16, source: &str) -> String {
+    match status {
+        502..=504 => "a proxy or a load balancer may have no API server at hand".to_owned(),
+        _ => format!("look where the server of {source} leads"),
     }
 }
 

@@ -1,5 +1,6 @@
 //! How the API server is, and what we may do there.
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use elect_api::{
@@ -9,7 +10,7 @@ use hyper::Method;
 use serde_json::{Value, json};
 
 use crate::client::Failure;
-use crate::error::Verb;
+use crate::error::{Said, Verb, strange};
 use crate::leases::Api;
 
 /// For one answer.
@@ -47,6 +48,7 @@ pub(crate) async fn examine(
 }
 
 async fn visit(api: &Api, clock: &Clock) -> Result<Answer, Error> {
+    api.client.log_in(LIMIT).await.map_err(|failure| unheard(api, failure))?;
     let (mut spans, mut version) = (Vec::new(), None);
     // The first one connects.
     while spans.len() <= QUESTIONS && spans.last().is_none_or(|span| *span < LONG) {
@@ -64,21 +66,29 @@ async fn visit(api: &Api, clock: &Clock) -> Result<Answer, Error> {
     Ok(Answer { round_trip: middle(spans), version, role: None, store: Called::Untold })
 }
 
+/// Why it did not answer as it should. What a failure says names the API server, but for what came of credentials.
 fn unheard(api: &Api, failure: Failure) -> Error {
-    let (kind, why) = match failure {
-        Failure::Unreachable(why) | Failure::Unknown(why) => (ErrorKind::Unreachable, why),
-        Failure::Denied(why) => (ErrorKind::Denied, why),
-        Failure::Refused { status, message, .. } => {
-            let kind = if matches!(status, 401 | 403) {
-                ErrorKind::Denied
-            } else {
-                ErrorKind::Unreachable
-            };
-            (kind, format!("it answered {status} {message}"))
+    let server = &api.server;
+    match failure {
+        Failure::Unreachable(why) | Failure::Unknown(why) => {
+            Error::new(ErrorKind::Unreachable, why)
         }
-    };
-    Error::new(kind, format!("the API server at {} does not answer as it should", api.server))
-        .because(why)
+        Failure::Denied(why) => {
+            let what = format!("there are no credentials for the API server at {server}");
+            Error::new(ErrorKind::Denied, what).because(why)
+        }
+        Failure::Strange { status, what } => {
+            let tried = format!("cannot ask the API server at {server}");
+            Error::new(ErrorKind::Unreachable, tried).because(strange(status, what))
+        }
+        Failure::Refused { status, reason, message, .. } => {
+            let is_denied = matches!(status, 401 | 403);
+            let kind = if is_denied { ErrorKind::Denied } else { ErrorKind::Unreachable };
+            let said = Said { status, reason: &reason, message: &message };
+            Error::new(kind, format!("cannot ask the API server at {server}"))
+                .because(said.to_string())
+        }
+    }
 }
 
 /// What we lack of what a candidate needs.
@@ -90,8 +100,9 @@ async fn rights(api: &Api, needed: &[Verb]) -> Vec<Finding> {
             Ok(false) => missing.push(verb.name()),
             Err(failure) => {
                 let error = unheard(api, failure);
+                let cause = error.source().map_or_else(String::new, |cause| format!(": {cause}"));
                 let what = format!(
-                    "what we may do in the namespace {} is not known: {error}",
+                    "what we may do in the namespace {} is not known: {error}{cause}",
                     api.namespace
                 );
                 findings.push(Finding::warning(what, "ask again, or try elect selftest"));

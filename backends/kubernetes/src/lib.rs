@@ -64,7 +64,7 @@ pub const SCHEME: &str = "kubernetes";
 /// [`Unfit`](elect_api::ErrorKind::Unfit) or [`Denied`](elect_api::ErrorKind::Denied) if the URL means no
 /// such store, or no kubeconfig can be used.
 pub fn connect(url: &str) -> Result<Box<dyn Store>, Error> {
-    let address = address::Address::parse(url)?;
+    let address = address::Address::parse(url)?.at_home(std::env::var("HOME").ok())?;
     let (kubeconfig, context) = (address.kubeconfig.as_deref(), address.context.as_deref());
     let access = client::Access::find(kubeconfig, context, |name| std::env::var(name).ok())?;
     Ok(Box::new(RecordStore::new(leases::Leases::new(&address, access)?)))

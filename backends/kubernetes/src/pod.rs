@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use crate::address::Address;
 use crate::client::{Access, Client, Failure};
-use crate::error::Said;
+use crate::error::{Said, strange};
 use crate::lease::{ELECTION, within};
 use crate::name;
 
@@ -77,8 +77,8 @@ impl PodLabel {
     /// [`ErrorKind::Unfit`] or [`ErrorKind::Denied`] as [`connect`](crate::connect); `Unfit` if no pod can have
     /// that name, or no label can name the election.
     pub fn of(url: &str, election: &ElectionName, host: &str) -> Result<Self, Error> {
-        let address = Address::parse(url)?;
         let env = |name: &str| std::env::var(name).ok();
+        let address = Address::parse(url)?.at_home(env("HOME"))?;
         let (kubeconfig, context) = (address.kubeconfig.as_deref(), address.context.as_deref());
         let access = Access::find(kubeconfig, context, env)?;
         let store = address.namespace.or_else(|| access.namespace().map(str::to_owned));
@@ -210,6 +210,9 @@ impl PodLabel {
             Failure::Unreachable(why) => Error::new(ErrorKind::Unreachable, tried).because(why),
             Failure::Unknown(why) => Error::new(unknown, tried).because(why),
             Failure::Denied(why) => Error::new(ErrorKind::Denied, tried).because(why),
+            Failure::Strange { status, what } => {
+                Error::new(unknown, tried).because(strange(status, what))
+            }
             Failure::Refused { status, reason, message, .. } => {
                 let said = Said { status, reason: &reason, message: &message };
                 let kind = match status {

@@ -95,7 +95,9 @@ fn report(
     let profile = store.profile();
     let Examination { endpoints, grants, mut supplies, mut findings, .. } = examination;
     findings.extend(store.profile().cautions);
-    findings.extend(out_of_order(&endpoints));
+    if !is_told_by(trial, &endpoints) {
+        findings.extend(out_of_order(&endpoints));
+    }
     findings.extend(divided(&endpoints));
     findings.extend(machine.findings(profile.lease));
     findings.extend(trial.findings());
@@ -156,6 +158,16 @@ fn divided(endpoints: &[Endpoint]) -> Option<Finding> {
         ),
         "take those out of the URL that are not meant, and name the one that is: `store-id=` and its id",
     ))
+}
+
+/// Whether all that is wrong with the endpoints is what the trial says as well: none lets us in.
+fn is_told_by(trial: &Trial<'_>, endpoints: &[Endpoint]) -> bool {
+    let told: Vec<String> = trial.errors().map(|(_, error)| report::root(error)).collect();
+    let is_told = |endpoint: &Endpoint| match &endpoint.answer {
+        Ok(_) => false,
+        Err(error) => told.contains(&report::root(error)),
+    };
+    !told.is_empty() && endpoints.iter().all(is_told)
 }
 
 /// Endpoints that do not answer, while others do.

@@ -184,14 +184,27 @@ impl<'a> Trial<'a> {
         &self.renewals
     }
 
-    /// What is wrong with all that.
+    /// What failed, and why.
+    pub(super) fn errors(&self) -> impl Iterator<Item = (&'static str, &Error)> {
+        self.rights.iter().filter_map(|right| Some((right.name, right.outcome.as_ref().err()?)))
+    }
+
+    /// What is wrong with all that. What failed for one reason is told together.
     pub(super) fn findings(&self) -> Vec<Finding> {
-        let failing = self
-            .rights
-            .iter()
-            .filter_map(|right| Some((right.name, right.outcome.as_ref().err()?)));
+        let mut failing: Vec<(&'static str, String, String, &Error)> = Vec::new();
+        for (name, error) in self.errors() {
+            let why = report::chain(error);
+            match failing.iter_mut().find(|(_, _, other, _)| *other == why) {
+                Some((_, names, ..)) => {
+                    names.push_str(" or ");
+                    names.push_str(name);
+                }
+                None => failing.push((name, name.to_owned(), why, error)),
+            }
+        }
         let mut findings: Vec<_> = failing
-            .map(|(name, error)| {
+            .into_iter()
+            .map(|(name, names, why, error)| {
                 let way_out = match (error.kind(), name) {
                     (ErrorKind::Denied, "write notes") => {
                         "give it this right, or do without --once: `elect help rights` names the rights that elect needs"
@@ -204,7 +217,7 @@ impl<'a> Trial<'a> {
                         "see what the endpoints say of themselves, and try again"
                     }
                 };
-                Finding::error(format!("elect cannot {name}: {}", report::chain(error)), way_out)
+                Finding::error(format!("elect cannot {names}: {why}"), way_out)
             })
             .collect();
         let left = self.left.iter();

@@ -115,7 +115,7 @@ fn a_store_out_of_reach_is_said() {
     std::fs::write(&kubeconfig, text).expect("a file");
     let url = elect_testkit::servers::ApiServer::url_with("elect", &kubeconfig);
     let ended = doctor(&url).run().exits(125).prints("");
-    ended.says("http://127.0.0.1:1 does not answer").says("Connection refused");
+    ended.says("cannot connect to http://127.0.0.1:1: nothing listens there");
     doctor("file:///dev/null/x").run().exits(125).prints("").says("/dev/null");
 }
 

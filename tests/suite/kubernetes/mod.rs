@@ -4,6 +4,7 @@
 mod manifest;
 mod plugins;
 mod pod_label;
+mod words;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

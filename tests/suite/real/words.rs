@@ -66,7 +66,7 @@ fn what_is_wrong_with_an_api_server_is_named() {
     let run = elect("run", &server.url("nowhere")).run().exits(125);
     run.says("there is no namespace nowhere: kubectl create namespace nowhere");
     let url = Brand::Kubernetes.url(&[SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()))]);
-    refused(&url, &[], &["cannot connect to http://127.0.0.1:", "Connection refused"]);
+    refused(&url, &[], &["cannot connect to http://127.0.0.1:", "nothing listens there"]);
     let etcd = Etcd::start(1);
     refused(&Brand::Kubernetes.url(&etcd.endpoints()), &[], &[&etcd.endpoints()[0].to_string()]);
 }

@@ -95,10 +95,13 @@ impl Access {
             (_, Some(context)) => Err(unfit(format!(
                 "there is no context {context:?}: there is no kubeconfig, neither in KUBECONFIG nor in {places}"
             ))),
-            (None, None) => Err(unfit(format!(
-                "there is no way to an API server: KUBECONFIG is not set, {places} is not there, and this is no pod; \
-                 add kubeconfig=PATH to the URL"
-            ))),
+            (None, None) => {
+                let is = if found.has_files() { "is empty" } else { "is not there" };
+                Err(unfit(format!(
+                    "there is no way to an API server: KUBECONFIG is not set, {places} {is}, and this is no pod; \
+                     add kubeconfig=PATH to the URL"
+                )))
+            }
         }
     }
 
@@ -107,6 +110,7 @@ impl Access {
         context: Option<&str>,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, Error> {
+        found.expect_something()?;
         let context = found.context(context)?;
         let (cluster, user) = (found.cluster(context)?, found.user(context)?);
         let (server, told) = server_of(cluster, user, env)?;

@@ -15,8 +15,9 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
 
 use super::access::Server;
+use super::distrust::chain_of;
 use super::proxy::Kind;
-use super::tls::{self, Identity, chain_of};
+use super::tls::{self, Identity};
 
 /// How long an address of a machine is alone before the next one is tried too.
 const HEAD_START: Duration = Duration::from_millis(250);
@@ -125,7 +126,10 @@ impl Connection {
 async fn connect(host: &Host) -> Result<TcpStream, String> {
     let addresses = lookup_host((host.name.as_str(), host.port)).await;
     let addresses = addresses.map_err(|error| format!("the name {}: {error}", host.name))?;
-    let stream = race(addresses).await.map_err(|error| error.to_string())?;
+    let stream = race(addresses).await.map_err(|error| match error.kind() {
+        io::ErrorKind::ConnectionRefused => "nothing listens there (connection refused)".to_owned(),
+        _ => error.to_string(),
+    })?;
     // A request waits for its answer: nothing else would come to fill the packet.
     let _ = stream.set_nodelay(true);
     Ok(stream)

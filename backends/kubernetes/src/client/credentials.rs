@@ -81,12 +81,16 @@ impl Login {
         }
     }
 
-    /// What works on it, for people.
-    pub(super) fn name(&self) -> String {
+    /// That there is nothing to show although that took so long, and what to do.
+    pub(super) fn silence(&self, limit: &str) -> String {
         match self {
-            Self::Nobody | Self::Fixed(_) => "nothing".to_owned(),
-            Self::File(file) => format!("reading {}", file.held.path().display()),
-            Self::Plugin(plugin) => format!("the plugin {}", plugin.name()),
+            // They are at hand.
+            Self::Nobody | Self::Fixed(_) => format!("there were no credentials within {limit}"),
+            Self::File(file) => format!(
+                "{} could not be read within {limit}: see its file system",
+                file.held.path().display()
+            ),
+            Self::Plugin(plugin) => plugin.silence(limit),
         }
     }
 

@@ -94,6 +94,21 @@ impl Kubeconfig {
         !self.files.is_empty()
     }
 
+    /// That there is something in the files: a program that failed may leave an empty one behind.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`] if there is nothing.
+    pub(super) fn expect_something(&self) -> Result<(), Error> {
+        if !self.is_empty() {
+            return Ok(());
+        }
+        let (are, them) = if self.files.len() == 1 { ("is", "it") } else { ("are", "them") };
+        Err(unfit(format!(
+            "{} {are} empty: there is no cluster and no context in {them}; name another file, or get it anew",
+            self.files()
+        )))
+    }
+
     /// Whether nothing was found that a connection could be made of.
     pub(super) fn is_empty(&self) -> bool {
         self.contexts.is_empty() && self.clusters.is_empty() && self.current.is_none()

@@ -13,12 +13,14 @@
 mod access;
 mod connection;
 mod credentials;
+mod distrust;
 mod held;
 mod kubeconfig;
 mod plugin;
 mod pod;
 mod proxy;
 mod tls;
+mod watch;
 
 use std::error::Error as StdError;
 use std::sync::{Mutex, PoisonError};
@@ -26,8 +28,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use elect_api::Error;
 use elect_api::text::{WORDS, clean};
+use elect_api::{Error, count_trip};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, RETRY_AFTER, USER_AGENT};
@@ -38,18 +40,24 @@ use tokio::time::timeout;
 pub(crate) use access::Access;
 use connection::{Connection, Unanswered};
 use credentials::Pass;
+use distrust::chain_of;
 use kubeconfig::text_in;
-use tls::chain_of;
+pub(crate) use watch::Watch;
 
 #[cfg(feature = "fuzzing")]
 pub(crate) use kubeconfig::Kubeconfig;
 
 /// The longest answer, and the longest line of a watch, in bytes.
 const LONGEST: usize = 16 << 20;
+/// The longest that a request waits for credentials: less than any attempt of a candidate, so that people hear what it
+/// waited for. What works on them goes on.
+const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// What talks to an API server.
 pub(crate) struct Client {
     access: Access,
+    /// The longest that a request waits for credentials.
+    patience: Duration,
     /// The connection of calls, while none uses it.
     idle: Mutex<Option<Connection>>,
 }
@@ -66,6 +74,8 @@ pub(crate) enum Failure {
         message: String,
         retry_after: Option<Duration>,
     },
+    /// What answered is no API server, but a web server or a proxy: it sent this.
+    Strange { status: u16, what: &'static str },
     /// Nothing was sent, so nothing was done.
     Unreachable(String),
     /// It was sent, and there was no whole answer: it may have been done.
@@ -89,11 +99,28 @@ impl Client {
     /// [`elect_api::ErrorKind::Unfit`] if a certificate or a key cannot be used.
     pub(crate) fn new(access: Access) -> Result<Self, Error> {
         access.server.tls.iter().try_for_each(tls::Tls::check)?;
-        Ok(Self { access, idle: Mutex::default() })
+        Ok(Self { access, patience: PATIENCE, idle: Mutex::default() })
+    }
+
+    /// Waits for credentials to show, for as long as `limit`. Calls wait for them too, but not for long.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    ///
+    /// # Cancellation
+    /// What works on them goes on.
+    pub(crate) async fn log_in(&self, limit: Duration) -> Result<(), Failure> {
+        self.pass(limit).await.map(drop)
+    }
+
+    async fn pass(&self, limit: Duration) -> Result<Pass, Failure> {
+        let pass = timeout(limit, self.access.login.pass()).await;
+        let pass = pass.map_err(|_| self.overdue(Stage::Credentials, limit))?;
+        pass.map_err(Failure::Denied)
     }
 
     /// One attempt; `path` begins with a slash, and may have a query. `limit` covers credentials, connection and answer
-    /// together. The answer is `null` where it has no content.
+    /// together; credentials have 1.5 s of that. The answer is `null` where it has no content.
     ///
     /// # Errors
     /// [`Failure`].
@@ -109,7 +136,7 @@ impl Client {
     ) -> Result<Value, Failure> {
         let mut stage = Stage::Credentials;
         let attempt = async {
-            let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
             let (connection, answer) = self.ask(&method, path, body, idle, &mut stage).await?;
             let status = answer.status();
             let outcome = read(answer, &self.server()).await;
@@ -134,7 +161,8 @@ impl Client {
     pub(crate) async fn watch(&self, path: &str, limit: Duration) -> Result<Watch, Failure> {
         let mut stage = Stage::Credentials;
         let attempt = async {
-            let (connection, answer) = self.ask(&Method::GET, path, None, None, &mut stage).await?;
+            let (connection, answer) =
+                self.ask(&Method::GET, path, None, || None, &mut stage).await?;
             Ok((connection, granted(answer).await?))
         };
         match timeout(limit, attempt).await {
@@ -145,22 +173,25 @@ impl Client {
         }
     }
 
-    /// Sends a request, over `idle` if that is still good, and waits for the head of its answer.
+    /// Sends a request, over the connection that is idle if that is still good, and waits for the head of its answer.
     async fn ask(
         &self,
         method: &Method,
         path: &str,
         body: Option<&Value>,
-        idle: Option<Connection>,
+        idle: impl FnOnce() -> Option<Connection>,
         stage: &mut Stage,
     ) -> Result<(Connection, Response<Incoming>), Failure> {
-        let pass = self.access.login.pass().await.map_err(Failure::Denied)?;
+        let pass = self.pass(self.patience).await?;
         let mut request = self.request(method, path, body, &pass)?;
+        // What comes back unsent is sent once, all the same.
+        let mut uncounted = Some(operation(method, path));
         *stage = Stage::Connection;
-        if let Some(mut connection) = idle
+        if let Some(mut connection) = idle()
             && connection.is_good_for(pass.identity.as_ref()).await
         {
             *stage = Stage::Answer;
+            uncounted.take().into_iter().for_each(count_trip);
             match self.send(&mut connection, request).await {
                 Ok(answer) => return Ok((connection, answer)),
                 // The server has closed it meanwhile.
@@ -172,6 +203,7 @@ impl Client {
         let dialled = Connection::dial(&self.access.server, pass.identity.as_ref()).await;
         let mut connection = dialled.map_err(Failure::Unreachable)?;
         *stage = Stage::Answer;
+        uncounted.take().into_iter().for_each(count_trip);
         match self.send(&mut connection, request).await {
             Ok(answer) => Ok((connection, answer)),
             Err(Unanswered::Unsent(_, why)) => {
@@ -235,10 +267,9 @@ impl Client {
     fn overdue(&self, stage: Stage, limit: Duration) -> Failure {
         let (server, limit) = (self.server(), humantime::format_duration(limit));
         match stage {
-            Stage::Credentials => Failure::Unreachable(format!(
-                "there were no credentials for {server} within {limit}: {} still works on them",
-                self.access.login.name()
-            )),
+            Stage::Credentials => {
+                Failure::Unreachable(self.access.login.silence(&limit.to_string()))
+            }
             Stage::Connection => {
                 Failure::Unreachable(format!("there was no connection to {server} within {limit}"))
             }
@@ -247,14 +278,35 @@ impl Client {
     }
 }
 
+/// What a request is counted as: the verb that a Role has for it.
+fn operation(method: &Method, path: &str) -> &'static str {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    // NAMESPACE/leases, and NAMESPACE/leases/NAME.
+    let is_several =
+        || path.split_once("/namespaces/").is_some_and(|(_, what)| what.matches('/').count() == 1);
+    match method.as_str() {
+        "GET" if query.starts_with("watch=") => "watch",
+        "GET" if is_several() => "list",
+        "GET" => "get",
+        "POST" => "create",
+        "PUT" => "update",
+        "DELETE" => "delete",
+        _ => "other",
+    }
+}
+
 /// What an answer of `server` says.
 async fn read(answer: Response<Incoming>, server: &str) -> Result<Value, Failure> {
+    let status = answer.status();
     let body = body_of(granted(answer).await?).await.map_err(|error| {
         let why = chain_of(error.as_ref());
         Failure::Unknown(format!("the answer of {server} broke off: {why}"))
     })?;
     if body.is_empty() {
         return Ok(Value::Null);
+    }
+    if is_page(&body) {
+        return Err(Failure::Strange { status: status.as_u16(), what: PAGE });
     }
     serde_json::from_slice(&body).map_err(|error| {
         Failure::Unknown(format!(
@@ -281,6 +333,13 @@ async fn body_of(answer: Response<Incoming>) -> Result<Bytes, Box<dyn StdError +
 }
 
 fn refused(status: StatusCode, body: &[u8], retry_after: Option<u64>) -> Failure {
+    let strange = |what| Failure::Strange { status: status.as_u16(), what };
+    if is_page(body) {
+        return strange(PAGE);
+    }
+    if status.is_redirection() {
+        return strange("a redirection");
+    }
     let said: Value = serde_json::from_slice(body).unwrap_or_default();
     let text = |key| text_in(&said, key).ok().flatten();
     let seconds = said.pointer("/details/retryAfterSeconds").and_then(Value::as_u64);
@@ -295,70 +354,11 @@ fn refused(status: StatusCode, body: &[u8], retry_after: Option<u64>) -> Failure
     }
 }
 
-/// The events of a watch. Dropped, it is closed.
-pub(crate) struct Watch {
-    /// Closed with it.
-    _connection: Connection,
-    body: Incoming,
-    server: String,
-    /// What has come of the next lines.
-    buffer: Vec<u8>,
-    /// How much of that has no end of a line.
-    searched: usize,
-}
+const PAGE: &str = "a web page";
 
-impl Watch {
-    fn new(connection: Connection, answer: Response<Incoming>, server: String) -> Self {
-        let body = answer.into_body();
-        Self { _connection: connection, body, server, buffer: Vec::new(), searched: 0 }
-    }
-
-    /// The next event, as the server wrote it; `None` when it has ended the watch.
-    ///
-    /// # Errors
-    /// [`Failure::Unknown`] if nothing came for as long as `idle`, or something else than events. Nothing more will come.
-    ///
-    /// # Cancellation
-    /// No event is lost.
-    pub(crate) async fn next(&mut self, idle: Duration) -> Result<Option<Value>, Failure> {
-        loop {
-            if let Some(line) = self.line()? {
-                return Ok(Some(line));
-            }
-            let broken =
-                |why: String| Failure::Unknown(format!("the watch at {}: {why}", self.server));
-            let frame = timeout(idle, self.body.frame()).await.map_err(|_| {
-                broken(format!("nothing came for {}", humantime::format_duration(idle)))
-            })?;
-            match frame {
-                None => return Ok(None),
-                Some(Err(error)) => {
-                    return Err(broken(format!("it broke off: {}", chain_of(&error))));
-                }
-                Some(Ok(frame)) => self.buffer.extend(frame.data_ref().into_iter().flatten()),
-            }
-        }
-    }
-
-    /// The next whole line that has come.
-    fn line(&mut self) -> Result<Option<Value>, Failure> {
-        let Some(end) = self.buffer[self.searched..].iter().position(|&byte| byte == b'\n') else {
-            self.searched = self.buffer.len();
-            if self.searched > LONGEST {
-                let server = &self.server;
-                return Err(Failure::Unknown(format!(
-                    "the watch at {server}: an event has no end"
-                )));
-            }
-            return Ok(None);
-        };
-        let line: Vec<u8> = self.buffer.drain(..=self.searched + end).collect();
-        self.searched = 0;
-        serde_json::from_slice(&line).map(Some).map_err(|error| {
-            let server = &self.server;
-            Failure::Unknown(format!("the watch at {server}: what came is no event: {error}"))
-        })
-    }
+/// Whether what was sent is HTML, as no API server sends it.
+fn is_page(body: &[u8]) -> bool {
+    body.trim_ascii_start().starts_with(b"<")
 }
 
 fn base64(bytes: &[u8]) -> String {

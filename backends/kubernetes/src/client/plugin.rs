@@ -3,6 +3,7 @@
 //! A plugin runs on a thread of its own, and goes on whatever becomes of the request that needed it: what it says is for
 //! the next one. There is never more than one at once. It is a [helper](elect_api::helpers): it belongs to no command.
 
+use std::io;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -24,6 +25,8 @@ const VERSIONS: [&str; 2] =
 const BEFORE: Duration = Duration::from_secs(60);
 /// The longest that a plugin may run.
 const LONGEST: Duration = Duration::from_secs(60);
+/// How many lines of what a plugin says of its failure are told: the last ones.
+const LAST_WORDS: usize = 5;
 
 /// A plugin, and what it said last.
 pub(super) struct Plugin {
@@ -54,6 +57,8 @@ struct How {
     env: Vec<(String, String)>,
     version: String,
     hint: Option<String>,
+    /// Whose it is.
+    user: String,
     /// What it is told.
     info: String,
 }
@@ -99,14 +104,20 @@ impl Plugin {
             env: variables(exec)?,
             version,
             hint: exec.text("installHint")?,
+            user: exec.title(),
             info: info.to_string(),
         };
         Ok(Self { how: Arc::new(how), state: watch::Sender::default() })
     }
 
-    /// What it is called.
-    pub(super) fn name(&self) -> String {
-        self.how.command.display().to_string()
+    /// That it has said nothing for this long, and what to do.
+    pub(super) fn silence(&self, limit: &str) -> String {
+        let How { command, user, .. } = &*self.how;
+        format!(
+            "the plugin {} of {user} has not answered within {limit}: run kubectl as that user to see what it waits \
+             for, such as a login",
+            command.display()
+        )
     }
 
     /// What the next request shows.
@@ -185,21 +196,27 @@ impl How {
         command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
         command.env("KUBERNETES_EXEC_INFO", &self.info).stdin(Stdio::null());
         let name = self.command.display();
-        let said = helpers::run(&mut command, LONGEST).map_err(|error| {
-            let hint =
-                self.hint.as_deref().filter(|_| error.kind() == std::io::ErrorKind::NotFound);
-            let hint =
-                hint.map_or_else(String::new, |hint| format!("; {}", clean(hint.into(), WORDS)));
-            format!("cannot run the plugin {name}: {error}{hint}")
-        })?;
-        self.read(&said).map_err(|why| {
-            let errors = String::from_utf8_lossy(&said.errors);
-            let last = errors.lines().map(str::trim).rfind(|line| !line.is_empty());
-            let last = last.map_or_else(String::new, |line| {
-                format!("; its last words: {}", clean(line.to_owned(), WORDS))
-            });
-            format!("the plugin {name} {why}{last}")
+        let said = helpers::run(&mut command, LONGEST)
+            .map_err(|error| format!("cannot run the plugin {name}: {}", self.missing(&error)))?;
+        self.read(&said).map_err(|why| match last_words(&said.errors) {
+            Some(words) => format!("the plugin {name} {why}; its last words: {words}"),
+            None => format!("the plugin {name} {why}"),
         })
+    }
+
+    /// Why it cannot be run.
+    fn missing(&self, error: &io::Error) -> String {
+        let Self { command, user, .. } = self;
+        if error.kind() != io::ErrorKind::NotFound {
+            return error.to_string();
+        }
+        let (place, way_out) = if command.components().count() > 1 {
+            ("is not there", "install it there")
+        } else {
+            ("is not in PATH", "install it")
+        };
+        let hint = self.hint.as_deref().map(|hint| format!("; {}", clean(hint.into(), WORDS)));
+        format!("it {place}: {way_out}, or correct the exec of {user}{}", hint.unwrap_or_default())
     }
 
     /// What it said.
@@ -215,7 +232,13 @@ impl How {
         let answer = parse(&text).ok().filter(Value::is_object).ok_or("printed no credentials")?;
         let version = text_in(&answer, "apiVersion")?;
         if version.as_deref() != Some(&self.version) {
-            let version = version.map_or("nothing".into(), |version| clean(version, WORDS));
+            // Nothing else of what it printed is told, as there may be a secret in it.
+            let known = VERSIONS.iter().find(|known| version.as_deref() == Some(**known));
+            let version = match (known, version) {
+                (Some(known), _) => known,
+                (None, Some(_)) => "another apiVersion",
+                (None, None) => "no apiVersion",
+            };
             let wanted = &self.version;
             return Err(format!(
                 "printed credentials of {version}, and the kubeconfig says {wanted}"
@@ -239,10 +262,19 @@ impl How {
             token.map(|token| bearer(token.as_bytes()).ok_or_else(odd)).transpose()?;
         let until = text_in(status, "expirationTimestamp")?;
         let until = until.map(|time| {
-            millis(&time).ok_or_else(|| format!("printed a time {time:?} that is none"))
+            millis(&time).ok_or("printed an expirationTimestamp that is no time of RFC 3339")
         });
         Ok(Kept { pass: Pass { authorization, identity }, until: until.transpose()? })
     }
+}
+
+/// The end of what a plugin said to its standard error; `None` if it said nothing.
+fn last_words(errors: &[u8]) -> Option<String> {
+    let errors = String::from_utf8_lossy(errors);
+    let lines = errors.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut last: Vec<_> = lines.rev().take(LAST_WORDS).collect();
+    last.reverse();
+    (!last.is_empty()).then(|| clean(last.join(" | "), WORDS))
 }
 
 /// The variables of an exec.

@@ -1,7 +1,5 @@
 //! TLS to an API server: who vouches for it, who we are, and what is wrong if it does not work.
 
-use std::error::Error as StdError;
-use std::fmt::Write as _;
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -12,13 +10,13 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{
-    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore,
-    SignatureScheme,
+    ClientConfig, DigitallySignedStruct, InconsistentKeys, RootCertStore, SignatureScheme,
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::distrust::{Expected, in_words};
 use super::held::Held;
 use super::kubeconfig::unfit;
 
@@ -34,6 +32,8 @@ pub(super) struct Tls {
     /// The name of its certificate, if that is not the one of its URL.
     name: Option<String>,
     is_blind: bool,
+    /// Whether it is to a proxy on the way there.
+    is_proxy: bool,
     made: Mutex<Option<Made>>,
 }
 
@@ -51,7 +51,7 @@ impl Tls {
         name: Option<String>,
         is_blind: bool,
     ) -> Self {
-        Self { authority, identity, name, is_blind, made: Mutex::default() }
+        Self { authority, identity, name, is_blind, is_proxy: false, made: Mutex::default() }
     }
 
     /// Whether anybody may be the server.
@@ -140,33 +140,11 @@ impl Tls {
 
     /// What went wrong with a server that should have this name.
     fn words(&self, error: &io::Error, name: &str) -> String {
-        let Some(cause) = rustls_error(error) else { return error.to_string() };
-        let rustls::Error::InvalidCertificate(cause) = cause else { return explain(cause) };
         let authority = self.authority.as_ref().map_or_else(
             || "this system's authorities".to_owned(),
             |authority| format!("the authority in {}", authority.path().display()),
         );
-        match cause {
-            CertificateError::UnknownIssuer => format!(
-                "its certificate is not signed by {authority}: it is another server, or certificate-authority has to \
-                 name who signed it"
-            ),
-            CertificateError::NotValidForName => format!("its certificate is not for {name}"),
-            CertificateError::NotValidForNameContext { presented, .. } => {
-                let names = presented.join(", ");
-                format!(
-                    "its certificate is not for {name} but for {names}: it is another server, or the kubeconfig needs \
-                     a tls-server-name"
-                )
-            }
-            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-                "its certificate has expired, or this machine's clock is wrong".to_owned()
-            }
-            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-                "its certificate is not valid yet, or this machine's clock is wrong".to_owned()
-            }
-            other => format!("its certificate is no good: {other}"),
-        }
+        in_words(error, &Expected { name, authority, is_proxy: self.is_proxy })
     }
 }
 
@@ -178,45 +156,8 @@ pub(super) async fn connect_to_proxy<S>(stream: S, host: &str) -> Result<TlsStre
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    Tls::new(None, None, None, false).connect(stream, host, None).await
-}
-
-/// The words of an error and its causes, those about TLS in ours.
-pub(super) fn chain_of(error: &(dyn StdError + 'static)) -> String {
-    let mut text = String::new();
-    for error in std::iter::successors(Some(error), |&error| error.source()) {
-        if let Some(cause) = error.downcast_ref::<io::Error>().and_then(rustls_error) {
-            let _ = write!(text, "{}{}", if text.is_empty() { "" } else { ": " }, explain(cause));
-            break;
-        }
-        let words = error.to_string();
-        // Wrappers repeat what they wrap.
-        if !text.ends_with(&words) {
-            let _ = write!(text, "{}{words}", if text.is_empty() { "" } else { ": " });
-        }
-    }
-    text
-}
-
-fn rustls_error(error: &io::Error) -> Option<&rustls::Error> {
-    error.get_ref()?.downcast_ref()
-}
-
-fn explain(error: &rustls::Error) -> String {
-    match error {
-        rustls::Error::AlertReceived(
-            AlertDescription::CertificateRequired
-            | AlertDescription::BadCertificate
-            | AlertDescription::CertificateExpired
-            | AlertDescription::CertificateRevoked
-            | AlertDescription::CertificateUnknown
-            | AlertDescription::UnknownCA,
-        ) => format!("it does not take our client certificate ({error})"),
-        rustls::Error::InvalidMessage(_) => {
-            "it does not speak TLS: is it http:// instead of https://?".into()
-        }
-        other => other.to_string(),
-    }
+    let tls = Tls { is_proxy: true, ..Tls::new(None, None, None, false) };
+    tls.connect(stream, host, None).await
 }
 
 fn configure(
@@ -240,7 +181,12 @@ fn configure(
     let (chain, key) = identify(identity)?;
     builder
         .with_client_auth_cert(chain, key)
-        .map_err(|error| format!("our client certificate is no good: {error}"))
+        .map_err(|error| match error {
+            rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
+                "client-certificate and client-key of the user do not go together".to_owned()
+            }
+            other => format!("our client certificate or its key is no good: see client-certificate of the user ({other})"),
+        })
 }
 
 /// A chain of certificates and a key. Nothing is quoted of what is not in PEM form: it may be a key.
@@ -256,7 +202,9 @@ fn identify(
 fn roots(pem: &[u8]) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(pem).ok_or("it is not in PEM form")? {
-        roots.add(certificate).map_err(|error| error.to_string())?;
+        roots
+            .add(certificate)
+            .map_err(|error| format!("a certificate in it is damaged ({error})"))?;
     }
     Ok(roots)
 }

@@ -25,8 +25,10 @@ async fn a_renewal_is_one_request_however_many_a_process_leads() {
     }
     // With its first renewal, and once in a lease from then on, a leader looks who of those who wait is dead.
     let mut before = elect_testkit::servers::kubernetes::Counts::default();
+    let mut counted_before = 0;
     for _ in 0..2 {
         before = server.counts();
+        counted_before = counted("update");
         for seat in &mut seats {
             seat.refresh(oracle::now()).await.expect("an answer");
         }
@@ -34,4 +36,12 @@ async fn a_renewal_is_one_request_however_many_a_process_leads() {
     let after = server.counts();
     let asked = |verb| after.of(verb, "leases") - before.of(verb, "leases");
     assert_eq!([asked("get"), asked("list"), asked("update")], [0, 0, SEATS as u64]);
+    // Those who watch this process hear of them.
+    assert_eq!(counted("update") - counted_before, SEATS as u64);
+}
+
+/// How many requests of this verb this process has counted.
+fn counted(verb: &str) -> u64 {
+    let all = elect_api::trips();
+    all.iter().find(|(operation, _)| *operation == verb).map_or(0, |(_, count)| *count)
 }

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 #[derive(Debug)]
 pub struct Authority {
     folder: TempDir,
+    name: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
@@ -29,15 +30,19 @@ impl Authority {
     /// # Panics
     /// When the folder cannot be written.
     pub fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
         // Authorities of one name would be taken for one another, as far as their keys let them.
-        let mut params = params(&[], &format!("test authority {:08x}", fastrand::u32(..)));
+        Self::named(&format!("test authority {:08x}", fastrand::u32(..)))
+    }
+
+    fn named(name: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut params = params(&[], name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
         let key = KeyPair::generate().expect("a key");
         let certificate = params.self_signed(&key).expect("a certificate");
         write(&folder.path().join("ca.pem"), &certificate.pem());
-        Self { issuer: Issuer::new(params, key), folder }
+        Self { issuer: Issuer::new(params, key), folder, name: name.to_owned() }
     }
 
     /// Its own certificate: the file that those who trust it name.
@@ -70,12 +75,41 @@ impl Authority {
         self.sign(&params, &format!("expired-{}", names.join("-")))
     }
 
+    /// A certificate for a server that is none, as it is only for clients.
+    pub fn for_clients(&self, names: &[&str]) -> Pem {
+        let mut params = params(names, "server");
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.sign(&params, &format!("for-clients-{}", names.join("-")))
+    }
+
+    /// A certificate of an authority, self-signed, with the names of a server.
+    pub fn itself(&self, names: &[&str]) -> Pem {
+        let mut params = params(names, "itself");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key");
+        let certificate = params.self_signed(&key).expect("a certificate");
+        self.write("itself", &certificate.pem(), &key)
+    }
+
+    /// Another authority, with another key, that has the same name.
+    ///
+    /// # Panics
+    /// When its folder cannot be written.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self::named(&self.name)
+    }
+
     fn sign(&self, params: &CertificateParams, file: &str) -> Pem {
         let key = KeyPair::generate().expect("a key");
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
+        self.write(file, &certificate.pem(), &key)
+    }
+
+    fn write(&self, file: &str, certificate: &str, key: &KeyPair) -> Pem {
         let path = |end: &str| self.folder.path().join(format!("{file}.{end}"));
         let pem = Pem { cert: path("pem"), key: path("key") };
-        write(&pem.cert, &certificate.pem());
+        write(&pem.cert, certificate);
         write(&pem.key, &key.serialize_pem());
         pem
     }

@@ -164,9 +164,42 @@ async fn an_answer_has_a_limit() {
 
 #[tokio::test]
 async fn what_is_no_json_is_no_answer() {
-    let server = Server::start(|_| Reply::Write(answer("200 OK", "<html>"))).await;
+    let server = Server::start(|_| Reply::Write(answer("200 OK", "well"))).await;
     let failed = get(&server.client()).await;
     assert!(matches!(&failed, Err(Failure::Unknown(why)) if why.contains("JSON")), "{failed:?}");
     let server = Server::start(|_| Reply::Write(answer("200 OK", ""))).await;
     assert_eq!(get(&server.client()).await.unwrap(), Value::Null);
+}
+
+#[tokio::test]
+async fn what_is_no_api_server_is_told() {
+    let page = "\n<!DOCTYPE html><title>404 Not Found</title>";
+    for (status, body, expected) in [
+        ("404 Not Found", page, "a web page"),
+        ("200 OK", page, "a web page"),
+        ("503 Unavailable", "<html>", "a web page"),
+        ("302 Found", "", "a redirection"),
+    ] {
+        let server = Server::start(move |_| Reply::Write(answer(status, body))).await;
+        let Err(Failure::Strange { status: code, what }) = get(&server.client()).await else {
+            panic!("{status}")
+        };
+        assert_eq!((code.to_string().as_str(), what), (&status[..3], expected));
+    }
+}
+
+#[test]
+fn requests_are_counted_by_the_verb_of_a_role() {
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/n/leases";
+    for (method, path, expected) in [
+        (Method::GET, format!("{leases}/leases"), "get"),
+        (Method::GET, format!("{leases}?limit=7&labelSelector=a"), "list"),
+        (Method::GET, format!("{leases}?watch=1&fieldSelector=a"), "watch"),
+        (Method::GET, "/version".to_owned(), "get"),
+        (Method::POST, leases.to_owned(), "create"),
+        (Method::PUT, format!("{leases}/a"), "update"),
+        (Method::DELETE, format!("{leases}/a"), "delete"),
+    ] {
+        assert_eq!(super::super::operation(&method, &path), expected, "{method} {path}");
+    }
 }

@@ -100,7 +100,10 @@ fn plugged(folder: &Folder, server: &Server, script: &str, more: &Value) -> Clie
     let cluster = json!({"server": format!("http://127.0.0.1:{}", server.port), "extensions": [
         {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "us"}}]});
     let path = folder.kubeconfig(&cluster, &by_plugin(folder, script, more));
-    Client::new(Access::find(Some(&path), None, nothing).unwrap()).unwrap()
+    let mut client = Client::new(Access::find(Some(&path), None, nothing).unwrap()).unwrap();
+    // This machine may have much to do.
+    client.patience = PATIENCE;
+    client
 }
 
 /// Prints credentials with this status.
@@ -174,7 +177,7 @@ async fn nobody_waits_for_a_plugin_and_what_it_says_is_for_the_next() {
     let client = plugged(&folder, &server, &script, &json!({}));
     for _ in 0..2 {
         let failed = client.call(Method::GET, "/x", None, SOON).await;
-        let said = |why: &str| why.contains("within 200ms") && why.contains("plugin");
+        let said = |why: &str| why.contains("/plugin of the user u of") && why.contains("200ms");
         assert!(matches!(&failed, Err(Failure::Unreachable(why)) if said(why)), "{failed:?}");
     }
     tokio::task::spawn_blocking(move || fs::write(gate, "\n")).await.unwrap().unwrap();
@@ -182,17 +185,38 @@ async fn nobody_waits_for_a_plugin_and_what_it_says_is_for_the_next() {
     assert_eq!(fs::read_to_string(folder.path().join("runs")).unwrap(), "run\n");
 }
 
+/// A candidate has 2 s for its first attempts, and more for later ones: it would hear only that nobody answered.
+#[tokio::test]
+async fn a_plugin_that_hangs_is_told_before_an_attempt_is_over() {
+    let folder = Folder::new();
+    let server = Server::start(|_| ok()).await;
+    // It outlives the test, which binds no helpers to itself, and ends.
+    let mut client = plugged(&folder, &server, "exec sleep 6", &json!({}));
+    client.patience = super::super::PATIENCE;
+    let said = tokio::time::timeout(Duration::from_secs(2), get(&client)).await;
+    let Err(Failure::Unreachable(why)) = said.expect("told in time") else { panic!("no answer") };
+    assert!(why.contains("/plugin of the user u of") && why.contains("run kubectl"), "{why}");
+    // Those who look on have more time, and use it.
+    let waits = tokio::time::timeout(Duration::from_secs(2), client.log_in(PATIENCE)).await;
+    assert!(waits.is_err(), "{waits:?}");
+}
+
 #[tokio::test]
 async fn a_plugin_that_fails_is_told_with_its_last_words() {
     let server = Server::start(|_| ok()).await;
     for (script, expected) in [
-        ("echo Log in first >&2; echo >&2; exit 3", "exit status: 3; its last words: Log in first"),
+        (
+            "echo hush; echo 1 >&2; echo Expired >&2; echo >&2; echo ' Log in first' >&2; exit 3",
+            "exit status: 3; its last words: 1 | Expired | Log in first",
+        ),
+        ("seq 9 >&2; exit 1", "its last words: 5 | 6 | 7 | 8 | 9"),
         ("echo hush", "printed no credentials"),
-        ("echo '{}'", "printed credentials of nothing"),
+        ("echo '{}'", "printed credentials of no apiVersion"),
+        ("echo '{apiVersion: hush}'", "printed credentials of another apiVersion"),
         (&prints("{}"), "neither a token"),
         (&prints(r#"{"clientKeyData":"hush"}"#), "without its key"),
         (&prints(r#"{"token":"hush\u0007"}"#), "no header"),
-        (&prints(r#"{"token":"hush","expirationTimestamp":"soon"}"#), "a time \"soon\""),
+        (&prints(r#"{"token":"t","expirationTimestamp":"hush"}"#), "no time of RFC 3339"),
         ("yes", "no credentials"),
     ] {
         let folder = Folder::new();
@@ -207,7 +231,10 @@ async fn a_plugin_that_fails_is_told_with_its_last_words() {
     let folder = Folder::new();
     let client = plugged(&folder, &server, "", &json!({"command": "/nowhere/plugin"}));
     let Err(Failure::Denied(why)) = get(&client).await else { panic!("denied") };
-    assert!(why.contains("/nowhere/plugin: ") && why.ends_with("; get it"), "{why}");
+    assert!(why.contains("/nowhere/plugin: it is not there") && why.ends_with("; get it"), "{why}");
+    let client = plugged(&folder, &server, "", &json!({"command": "no-such-plugin"}));
+    let Err(Failure::Denied(why)) = get(&client).await else { panic!("denied") };
+    assert!(why.contains("not in PATH") && why.contains("the exec of the user u of"), "{why}");
 }
 
 #[tokio::test]

@@ -93,6 +93,28 @@ fn a_file_that_is_named_must_be_there_and_another_need_not() {
 }
 
 #[test]
+fn a_file_without_anything_in_it_is_told() {
+    let folder = Folder::new();
+    for (context, written) in
+        [(None, ""), (Some("x"), "\n"), (None, "kind: Config\nclusters: []\n")]
+    {
+        let path = folder.write("config", written);
+        let listed = env(&[("KUBECONFIG", text(&path))]);
+        for error in
+            [Access::find(Some(&path), context, nothing), Access::find(None, context, listed)]
+        {
+            let error = error.err().expect("refused").to_string();
+            assert!(error.starts_with(&format!("{} is empty", path.display())), "{error}");
+        }
+    }
+    fs::create_dir(folder.path().join(".kube")).unwrap();
+    folder.write(".kube/config", "");
+    let home = env(&[("HOME", text(folder.path()))]);
+    let error = Access::find(None, None, home).err().expect("refused").to_string();
+    assert!(error.contains(".kube/config is empty, and this is no pod"), "{error}");
+}
+
+#[test]
 fn texts_stay_texts_and_other_things_are_refused() {
     let folder = Folder::new();
     let config = |token: &str| {

@@ -139,3 +139,67 @@ async fn an_authority_that_is_replaced_is_taken_up() {
     fs::copy(second.ca(), folder.path().join("ca")).unwrap();
     get(&client).await.unwrap();
 }
+
+#[tokio::test]
+async fn what_is_wrong_with_a_certificate_is_told_in_plain_words() {
+    let ours = Authority::new();
+    let by = json!({"server": "", "certificate-authority": ours.ca()});
+    let itself = ours.itself(&["127.0.0.1"]);
+    let why = refusal(&itself, &json!({"server": "", "certificate-authority": itself.cert})).await;
+    assert!(why.contains("is one of an authority, and no server may show that"), "{why}");
+    assert!(
+        why.contains("give the server one that") && why.ends_with("(CaUsedAsEndEntity)"),
+        "{why}"
+    );
+    let why = refusal(&ours.server(&[]), &by).await;
+    assert!(why.contains("no subjectAltName: have it made anew for 127.0.0.1"), "{why}");
+    let why = refusal(&ours.for_clients(&["127.0.0.1"]), &by).await;
+    assert!(why.contains("is not for servers: have it made anew with"), "{why}");
+    let why = refusal(&ours.expired(&["127.0.0.1"]), &by).await;
+    assert!(why.contains("has expired on 2001-01-01, or this machine's clock"), "{why}");
+    let again = ours.again();
+    let why = refusal(&again.server(&["127.0.0.1"]), &by).await;
+    assert!(why.contains("by another one of the same name: if the cluster was made anew"), "{why}");
+}
+
+#[tokio::test]
+async fn a_certificate_of_ours_that_a_server_does_not_take_is_told() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let server = server_with(&authority.server(&["127.0.0.1"]), Some(&authority)).await;
+    let cluster = json!({"server": url(&server), "certificate-authority": authority.ca()});
+    let said = async |user: Value| {
+        let failed = get(&client(&cluster, &user)).await;
+        let Err(Failure::Unknown(why) | Failure::Unreachable(why)) = failed else {
+            panic!("{failed:?}")
+        };
+        why
+    };
+    let why = said(json!({})).await;
+    assert!(why.contains("misses one: see client-certificate and client-key"), "{why}");
+    let Pem { cert, key } = other.client("me");
+    let why = said(json!({"client-certificate": cert, "client-key": key})).await;
+    assert!(why.contains("does not know who signed it") && why.ends_with("(UnknownCA)"), "{why}");
+    let Pem { cert, .. } = authority.client("me");
+    let why = said(json!({"client-certificate": cert, "client-key": key})).await;
+    assert!(
+        why.contains("client-certificate and client-key of the user do not go together"),
+        "{why}"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_up_is_told() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = silent.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        let (mut stream, _) = silent.accept().await.unwrap();
+        // All that it says: a reset would come of what is left unread.
+        let _ = stream.read(&mut [0; 4096]).await;
+    });
+    let cluster =
+        json!({"server": format!("https://127.0.0.1:{port}"), "insecure-skip-tls-verify": true});
+    let Err(Failure::Unreachable(why)) = get(&client(&cluster, &json!({}))).await else {
+        panic!("unreachable")
+    };
+    assert!(why.contains("closed the connection instead of speaking TLS"), "{why}");
+}

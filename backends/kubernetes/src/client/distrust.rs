@@ -1,0 +1,204 @@
+//! What is wrong with TLS, in words: whose certificate it is about, and what mends it.
+//!
+//! The words of the library stand in parentheses, for those who look further.
+
+use std::error::Error as StdError;
+use std::fmt::Write as _;
+use std::io;
+use std::time::{Duration, UNIX_EPOCH};
+
+use rustls::pki_types::UnixTime;
+use rustls::{AlertDescription, CertificateError};
+
+/// What was expected of the other side, and which settings say so.
+pub(super) struct Expected<'a> {
+    /// The name of its certificate.
+    pub(super) name: &'a str,
+    /// Who should vouch for it.
+    pub(super) authority: String,
+    /// Whether it is a proxy. The settings of a cluster are not for that.
+    pub(super) is_proxy: bool,
+}
+
+impl Expected<'_> {
+    /// What mends that somebody else has signed its certificate.
+    const fn other_authority(&self) -> &'static str {
+        if self.is_proxy {
+            "this system's authorities need the one that signed it"
+        } else {
+            "certificate-authority has to name who signed it"
+        }
+    }
+
+    /// What mends that its certificate has another name.
+    const fn other_name(&self) -> &'static str {
+        if self.is_proxy {
+            "proxy-url or the variable of the proxy has to name it so"
+        } else {
+            "the kubeconfig needs a tls-server-name"
+        }
+    }
+}
+
+/// What went wrong with a server.
+pub(super) fn in_words(error: &io::Error, expected: &Expected<'_>) -> String {
+    match rustls_error(error) {
+        Some(rustls::Error::InvalidCertificate(cause)) => certificate(cause, expected),
+        Some(cause) => explain(cause),
+        None if error.kind() == io::ErrorKind::UnexpectedEof => {
+            "it closed the connection instead of speaking TLS: look at the server of the kubeconfig, and what stands \
+             before it"
+                .to_owned()
+        }
+        None => error.to_string(),
+    }
+}
+
+/// The words of an error and its causes, those about TLS in ours.
+pub(super) fn chain_of(error: &(dyn StdError + 'static)) -> String {
+    let mut text = String::new();
+    for error in std::iter::successors(Some(error), |&error| error.source()) {
+        if let Some(cause) = error.downcast_ref::<io::Error>().and_then(rustls_error) {
+            let _ = write!(text, "{}{}", if text.is_empty() { "" } else { ": " }, explain(cause));
+            break;
+        }
+        let words = error.to_string();
+        // Wrappers repeat what they wrap.
+        if !text.ends_with(&words) {
+            let _ = write!(text, "{}{words}", if text.is_empty() { "" } else { ": " });
+        }
+    }
+    text
+}
+
+fn rustls_error(error: &io::Error) -> Option<&rustls::Error> {
+    error.get_ref()?.downcast_ref()
+}
+
+/// Why the certificate of a server is not good enough.
+fn certificate(cause: &CertificateError, expected: &Expected<'_>) -> String {
+    let Expected { name, authority, .. } = expected;
+    match cause {
+        CertificateError::UnknownIssuer => format!(
+            "its certificate is not signed by {authority}: it is another server, or {}",
+            expected.other_authority()
+        ),
+        CertificateError::BadSignature => format!(
+            "its certificate is not signed by {authority}, but by another one of the same name: if the cluster was made \
+             anew, get its kubeconfig anew"
+        ),
+        CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => {
+            format!("its certificate has no subjectAltName: have it made anew for {name}")
+        }
+        CertificateError::NotValidForNameContext { presented, .. } => format!(
+            "its certificate is not for {name} but for {}: it is another server, or {}",
+            presented.join(", "),
+            expected.other_name()
+        ),
+        CertificateError::NotValidForName => format!(
+            "its certificate is not for {name}: it is another server, or {}",
+            expected.other_name()
+        ),
+        CertificateError::ExpiredContext { not_after, .. } => {
+            format!("its certificate has expired on {}, {OR_THE_CLOCK}", day(*not_after))
+        }
+        CertificateError::Expired => format!("its certificate has expired, {OR_THE_CLOCK}"),
+        CertificateError::NotValidYetContext { not_before, .. } => {
+            format!("its certificate is not valid before {}, {OR_THE_CLOCK}", day(*not_before))
+        }
+        CertificateError::NotValidYet => {
+            format!("its certificate is not valid yet, {OR_THE_CLOCK}")
+        }
+        other => flaw(other, authority),
+    }
+}
+
+const OR_THE_CLOCK: &str = "or this machine's clock is wrong";
+
+/// What a certificate lacks that no server may show.
+fn flaw(cause: &CertificateError, authority: &str) -> String {
+    let word = word(cause);
+    let what = match word.as_str() {
+        "CaUsedAsEndEntity" => format!(
+            "is one of an authority, and no server may show that: give the server one that {authority} has signed for it"
+        ),
+        "EndEntityUsedAsCa" => {
+            "is signed by one that is no authority: certificate-authority has to name an authority"
+                .into()
+        }
+        "BadEncoding" => "is damaged: have it made anew".into(),
+        "UnsupportedCertVersion" => "is older than X.509 version 3: have it made anew".into(),
+        _ if word.starts_with("UnsupportedSignatureAlgorithm") => {
+            "is signed in a way that is not safe, such as by SHA-1: have it made anew".into()
+        }
+        _ if word.starts_with("InvalidPurpose") || word == "EmptyEkuExtension" => {
+            "is not for servers: have it made anew with the extended key usage serverAuth".into()
+        }
+        _ => "is not valid: have it made anew".into(),
+    };
+    format!("its certificate {what} ({word})")
+}
+
+/// The library's name of a flaw, without the names around it and what is in it.
+fn word(cause: &CertificateError) -> String {
+    let text = format!("{cause:?}");
+    let inner = text.strip_prefix("Other(OtherError(").unwrap_or(&text);
+    inner.chars().take_while(char::is_ascii_alphanumeric).collect()
+}
+
+fn explain(error: &rustls::Error) -> String {
+    use AlertDescription as Alert;
+    match error {
+        rustls::Error::AlertReceived(Alert::CertificateRequired) => {
+            "it does not take our client certificate, or misses one: see client-certificate and client-key of the user \
+             (CertificateRequired)"
+                .into()
+        }
+        rustls::Error::AlertReceived(Alert::CertificateExpired) => {
+            "it does not take our client certificate, which has expired: renew the client-certificate of the user \
+             (CertificateExpired)"
+                .into()
+        }
+        rustls::Error::AlertReceived(Alert::UnknownCA) => {
+            "it does not take our client certificate, as it does not know who signed it: see client-certificate of the \
+             user (UnknownCA)"
+                .into()
+        }
+        rustls::Error::AlertReceived(
+            alert @ (Alert::BadCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateUnknown
+            | Alert::UnsupportedCertificate
+            | Alert::AccessDenied),
+        ) => format!(
+            "it does not take our client certificate: see client-certificate and client-key of the user ({alert:?})"
+        ),
+        rustls::Error::AlertReceived(Alert::UnrecognisedName) => {
+            "it does not know the name that we ask it by: see server and tls-server-name of the cluster \
+             (UnrecognisedName)"
+                .into()
+        }
+        rustls::Error::AlertReceived(alert @ (Alert::ProtocolVersion | Alert::HandshakeFailure)) => {
+            format!("{OTHER_TLS} ({alert:?})")
+        }
+        rustls::Error::PeerIncompatible(why) => format!("{OTHER_TLS} ({why:?})"),
+        rustls::Error::InvalidMessage(_) => {
+            "it does not speak TLS: is it http:// instead of https://?".into()
+        }
+        other => format!("TLS with it fails ({other})"),
+    }
+}
+
+const OTHER_TLS: &str = "it speaks neither TLS 1.2 nor 1.3 in a way that we do";
+
+fn day(time: UnixTime) -> String {
+    let time = UNIX_EPOCH.checked_add(Duration::from_secs(time.as_secs()));
+    // It is shown by `humantime`, which knows no years beyond.
+    let known = time.filter(|_| time < UNIX_EPOCH.checked_add(Duration::from_secs(LAST)));
+    let text = known.map(|time| humantime::format_rfc3339_seconds(time).to_string());
+    text.and_then(|text| Some(text.split_once('T')?.0.to_owned()))
+        .unwrap_or_else(|| "a day far off".into())
+}
+
+/// The end of the year 9999, in seconds since 1970.
+const LAST: u64 = 253_402_300_800;

@@ -79,7 +79,9 @@ fn unheard(api: &Api, failure: Failure) -> Error {
         }
         Failure::Strange { status, what } => {
             let tried = format!("cannot ask the API server at {server}");
-            Error::new(ErrorKind::Unreachable, tried).because(strange(status, what))
+            Error::new(ErrorKind::Unreachable, tried)
+                .because(strange(status, what))
+                .and("look where the server of the kubeconfig leads")
         }
         Failure::Refused { status, reason, message, .. } => {
             let is_denied = matches!(status, 401 | 403);

@@ -125,7 +125,8 @@ impl Connection {
 
 async fn connect(host: &Host) -> Result<TcpStream, String> {
     let addresses = lookup_host((host.name.as_str(), host.port)).await;
-    let addresses = addresses.map_err(|error| format!("the name {}: {error}", host.name))?;
+    let addresses =
+        addresses.map_err(|error| format!("the name {} does not resolve ({error})", host.name))?;
     let stream = race(addresses).await.map_err(|error| match error.kind() {
         io::ErrorKind::ConnectionRefused => "nothing listens there (connection refused)".to_owned(),
         _ => error.to_string(),

@@ -58,7 +58,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// As [`Store::open`]. `Unfit` where an entry lasts as long as its holder lives, and cannot be removed in spite of
-    /// it, and where an election has fences that may not go; `Unreachable` also while somebody is in an election of
+    /// it, where it was renewed since it was judged to be over, and where an election has fences that may not go; `Unreachable` also while somebody is in an election of
     /// which everything was to go.
     ///
     /// # Cancellation
@@ -158,7 +158,13 @@ pub enum Removal<'a> {
     /// The entry of the leader that has this token, without a word to its holder (law 13). The command of a holder
     /// that lives may go on beside that of the next leader until the holder finds out: this is for entries whose
     /// holder is gone, and for people who know what they do.
-    Leader(Token),
+    Leader {
+        /// The token.
+        token: Token,
+        /// That by which it was judged to be over ([`Ending::Judged`](crate::Ending::Judged)), if it was. With another
+        /// one it was renewed since, and stays.
+        mark: Option<u64>,
+    },
     /// All that is kept of an election that nobody is in: its cells, and the place that was made for it, with what was
     /// made above it for nobody else. Whoever enters later finds it as if nobody ever had, but for the tokens, which
     /// rise all the same, and the store's [id](crate::remote::StoreId), by which others may know it. An election that

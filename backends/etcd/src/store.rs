@@ -83,7 +83,7 @@ impl Store for EtcdStore {
                 let outcome = withdraw(&attempt.client(), &keyspace, mark, true).await;
                 attempt.conclude(outcome).await
             }
-            Removal::Leader(token) => {
+            Removal::Leader { token, .. } => {
                 let attempt = self.link.attempt(keyspace.prefix()).await?;
                 let outcome = removal::remove(&attempt.client(), &keyspace, token).await;
                 attempt.conclude(outcome).await

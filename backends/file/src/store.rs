@@ -56,7 +56,7 @@ impl Store for FileStore {
         let fences = match what {
             // The death of the last process that holds it frees a place.
             Removal::Crashed(_) => return Ok(()),
-            Removal::Leader(_) => return Err(Removal::refuse(election)),
+            Removal::Leader { .. } => return Err(Removal::refuse(election)),
             Removal::Everything { fences } => fences,
         };
         forget::forget(&self.root, election, fences)?;

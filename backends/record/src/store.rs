@@ -124,17 +124,7 @@ impl Store for RecordStore {
         let election = self.election(name);
         match what {
             Removal::Crashed(ticket) => redeem(&election, ticket::nonce(ticket)?).await,
-            Removal::Leader(token) => {
-                let vacate = |_, record: &mut Record| {
-                    if record.holder.is_none() || record.token != token.get() {
-                        return Step::Leave(());
-                    }
-                    record.vacate();
-                    Step::Write(())
-                };
-                election.update(Purpose::Leave, None, vacate).await?;
-                Ok(())
-            }
+            Removal::Leader { token, mark } => evict(&election, token, mark).await,
             Removal::Everything { fences } => self.forget(name, fences).await,
         }
     }
@@ -282,6 +272,30 @@ fn leader(holder: Holder, token: Token) -> Leader {
     let entry = Entry::new(candidate, stamp::read(joined), arrival);
     // The store knows no time: nothing else is shown.
     Leader { since: stamp::read(since), ending: Some(ending), ..Leader::new(entry, token) }
+}
+
+/// Removes the leader's entry with this token. One that was judged to be over by this mark stays if its holder has renewed
+/// it since: it would lead beside the next one.
+async fn evict(election: &Election, token: Token, mark: Option<u64>) -> Result<(), Error> {
+    let vacate = |_, record: &mut Record| match &record.holder {
+        Some(holder) if record.token == token.get() => {
+            if mark.is_some_and(|mark| mark != holder.beat) {
+                return Step::Leave(false);
+            }
+            record.vacate();
+            Step::Write(true)
+        }
+        _ => Step::Leave(true),
+    };
+    let (is_gone, _) = election.update(Purpose::Leave, None, vacate).await?;
+    if is_gone {
+        return Ok(());
+    }
+    let what = format!(
+        "who leads {} has renewed its lease just now, so it lives, and its entry is not removed: trying again looks anew",
+        election.name
+    );
+    Err(Error::new(ErrorKind::Unfit, what))
 }
 
 /// Gives up, in the place of a candidate that crashed, whatever has this nonce, or is about to get it: what was sent

@@ -86,7 +86,7 @@ impl Store for ZkStore {
                 let guid = Guid::of_ticket(ticket)?;
                 directory.remove_all(&*self.look().await?, &[guid]).await
             }
-            Removal::Leader(token) => {
+            Removal::Leader { token, .. } => {
                 let client = self.look().await?;
                 match directory.led_by(&client, token).await {
                     Ok(Some(node)) => directory.remove(&client, &[node]).await,

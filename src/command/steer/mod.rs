@@ -187,12 +187,13 @@ impl<'a> ControlClient<'a> {
             .with_context(|| format!("{} does not tell how long leases last there", self.location))
     }
 
-    /// Removes the leader's entry with this token.
+    /// Removes the leader's entry with this token, unless it has another mark than that by which it was judged to be over.
     ///
     /// # Errors
-    /// The store does not answer, or refuses us.
-    pub(super) async fn remove(&self, token: Token) -> anyhow::Result<()> {
-        let ask = async || self.store.remove(self.election, Removal::Leader(token)).await;
+    /// The store does not answer, or refuses us; or it was renewed since.
+    pub(super) async fn remove(&self, token: Token, mark: Option<u64>) -> anyhow::Result<()> {
+        let what = Removal::Leader { token, mark };
+        let ask = async || self.store.remove(self.election, what).await;
         self.insist(ask).await
     }
 

@@ -161,10 +161,12 @@ pub(super) async fn see_off(
     }
     let id = &candidate.id;
     let still = client.ending(token).await?;
+    let mut over = None;
     match (still, force) {
         (None, _) => return Ok(()),
         // Its holder, should it live, has killed its command: it has not renewed for longer than it may lead.
-        (Some(Ending::Judged { .. }), _) if still == Some(ending) => {
+        (Some(Ending::Judged { mark, .. }), _) if still == Some(ending) => {
+            over = Some(mark);
             client.log().info(format_args!("removing the entry of {id}, whose lease is over"));
         }
         (Some(Ending::WithItsProcess), _) => bail!("{}", last_of(&client.survey().await?, leader)),
@@ -191,7 +193,7 @@ pub(super) async fn see_off(
             ));
         }
     }
-    client.remove(token).await
+    client.remove(token, over).await
 }
 
 /// Which processes keep an entry that lasts as long as they do, and how they end.

@@ -1,6 +1,6 @@
 //! What was sent, and comes late.
 
-use elect_api::{Cell, If, Key, Removal, Scope, Standing, Store, Written};
+use elect_api::{Cell, Ending, ErrorKind, If, Key, Removal, Scope, Standing, Store, Written};
 use elect_record::{Data, Document, Name, Purpose, Text};
 use elect_testkit::{election, poll_n_eagerly, run};
 
@@ -178,5 +178,40 @@ fn a_deleted_record_lets_no_late_value_in() {
             store.read(&name, cell).await.expect("as it was made").bytes.as_deref(),
             Some(&b"old"[..])
         );
+    });
+}
+
+/// A leader stands still for longer than its lease, is judged to be dead, and goes on right before its entry is removed.
+#[test]
+fn whoever_renews_after_it_was_judged_keeps_its_entry() {
+    run("judged", async {
+        let fake = Fake::default();
+        let (store, name) = (fake.store(), election());
+        let mut a = fake.seat("a").await;
+        let refreshed = a.refresh(at(1)).await.expect("as it was made");
+        let Standing::Leading { token, .. } = refreshed.standing else { panic!("a does not lead") };
+        let mark = async || {
+            let leader = store.survey(&name).await.expect("an answer").leader.expect("an entry");
+            let Some(Ending::Judged { mark, .. }) = leader.ending else { panic!("{leader:?}") };
+            Some(mark)
+        };
+        let remove = async |mark| store.remove(&name, Removal::Leader { token, mark }).await;
+        let first = mark().await;
+        assert!(leads(&mut a, 20).await);
+        let refused = remove(first).await.expect_err("it lives");
+        assert_eq!(refused.kind(), ErrorKind::Unfit, "{refused}");
+        assert_eq!(fake.leader().as_deref(), Some("a"));
+        // In the middle of the removal.
+        let renewed = mark().await;
+        assert_ne!(renewed, first);
+        let renew = |inner: &mut Inner| {
+            inner.write(|record| record.holder.as_mut().expect("it leads").beat += 1);
+        };
+        fake.with(|inner| inner.before = Some((Name::Record, Purpose::Leave, Box::new(renew))));
+        remove(renewed).await.expect_err("it lives");
+        assert_eq!(fake.leader().as_deref(), Some("a"));
+        // Somebody who knows that it lives, and wants it to go.
+        remove(None).await.expect("an entry may be removed in spite of its holder");
+        assert_eq!(fake.leader(), None);
     });
 }

@@ -17,7 +17,7 @@ async fn ending(store: &dyn Store, token: Token) -> Option<Ending> {
 
 /// Somebody removes the leader's entry with this token, if that can be done.
 async fn remove(store: &dyn Store, token: Token) -> bool {
-    match store.remove(&election(), Removal::Leader(token)).await {
+    match store.remove(&election(), Removal::Leader { token, mark: None }).await {
         Ok(()) => true,
         Err(refusal) => {
             assert_eq!(refusal.kind(), ErrorKind::Unfit, "{refusal}");
@@ -82,7 +82,7 @@ pub async fn a_removal_cut_anywhere_may_be_repeated(bench: Shared) {
         let mut line = Contender::in_line(&bench, &["a", "b"]).await;
         let store = bench.connect().await;
         let token = line[0].lead().await;
-        drop(poll_n(cut, store.remove(&election(), Removal::Leader(token))).await);
+        drop(poll_n(cut, store.remove(&election(), Removal::Leader { token, mark: None })).await);
         let next = if remove(&*bench.connect().await, token).await {
             assert!(!line_up(&bench).await.shows("a"), "cut after {cut} polls");
             line[1].wait_until_leading().await

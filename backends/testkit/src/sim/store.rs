@@ -75,7 +75,7 @@ impl Store for SimStore {
         let link = self.link(election, "");
         let (op, ask) = match what {
             Removal::Crashed(ticket) => (Op::Redeem, Ask::Leave(ticket::nonce(ticket)?)),
-            Removal::Leader(token) => (Op::Leave, Ask::Remove(token.get())),
+            Removal::Leader { token, .. } => (Op::Leave, Ask::Remove(token.get())),
             Removal::Everything { fences } => (Op::Leave, Ask::Forget { fences }),
         };
         match link.ask(op, ask).await? {

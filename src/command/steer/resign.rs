@@ -233,6 +233,8 @@ async fn patience(
 ) -> anyhow::Result<Duration> {
     Ok(match ending {
         Ending::Within(span) => span.mul_f64(DRIFT) + MARGIN,
+        // Nobody waits for it.
+        Ending::Granted if client.is_late() => Duration::ZERO,
         Ending::Granted => client.longest_ending().await?.mul_f64(DRIFT) + MARGIN,
         Ending::Judged { within, .. } => within.mul_f64(DRIFTS) + MARGIN,
         // There is nobody to answer.

@@ -11,7 +11,7 @@ use elect_api::{
 };
 
 use self::far::Far;
-use self::waiting::Ours;
+use self::waiting::{Kept, Ours};
 use crate::documents::{Document, Listing, Name, Purpose, Swapped};
 use crate::election::{Election, Known, Step, read};
 use crate::guards::{Guard, is_off};
@@ -203,13 +203,18 @@ impl RecordSeat {
         }
         let position = self.line.look(now, &known.record, &waiters, self.nonce);
         let is_vacant = self.is_vacant(now, &known);
-        if self.election.queues() && !self.keep_waiting(now, &waiters, &position, is_vacant).await?
-        {
-            // Somebody has removed our waiter. Whoever guards us sees a new ticket before there is another.
-            self.vacate(None).await?;
-            self.start_over();
-            let ahead = position.ahead + usize::from(known.record.holder.is_some());
-            return Ok(Standing::Waiting { ahead, alive: false, wake: awake() });
+        if self.election.queues() {
+            let kept = self.keep_waiting(now, &waiters, &position, is_vacant).await?;
+            if matches!(kept, Kept::Removed) {
+                // Whoever guards us sees a new ticket before there is another.
+                self.vacate(None).await?;
+                self.start_over();
+                self.rank = None;
+            }
+            if !matches!(kept, Kept::There) {
+                let ahead = position.ahead + usize::from(known.record.holder.is_some());
+                return Ok(Standing::Waiting { ahead, alive: false, wake: awake() });
+            }
         }
         self.remove_dead(&position).await?;
         self.next = (position.ahead == 0 && position.is_listed).then_some(now);

@@ -23,6 +23,16 @@ pub(super) struct Ours {
     renewed: Boottime,
 }
 
+/// What was found of our waiter.
+pub(super) enum Kept {
+    /// It is there, or is not needed.
+    There,
+    /// It has come back to an earlier place than that of a newcomer: who is before it is to be seen.
+    Back,
+    /// Somebody has removed it.
+    Removed,
+}
+
 impl RecordSeat {
     /// Removes the waiters of those who are dead, once in a lease: there may be nobody behind them who does. What comes
     /// of it does not matter to who leads.
@@ -46,19 +56,19 @@ impl RecordSeat {
         Ok(())
     }
 
-    /// Makes our waiter, unless we can take the record at once, or renews it. False if somebody has removed it.
+    /// Makes our waiter, unless we can take the record at once, or renews it.
     pub(super) async fn keep_waiting(
         &mut self,
         now: Boottime,
         waiters: &[Listed],
         position: &Position,
         is_vacant: bool,
-    ) -> Result<bool, Error> {
+    ) -> Result<Kept, Error> {
         let found = waiters.iter().find(|other| other.nonce == self.nonce);
         let ttl = if position.ahead < NEAR { self.ttl } else { self.ttl.saturating_mul(FAR_TTL) };
         let (ttl, ahead) = (millis(ttl), u64::try_from(position.ahead).ok());
         match (found, &self.waiter) {
-            (None, Some(ours)) if ours.waiter.rank.is_some() => return Ok(false),
+            (None, Some(ours)) if ours.waiter.rank.is_some() => return Ok(Kept::Removed),
             (None, _) if is_vacant && position.ahead == 0 => {}
             (None, _) => {
                 let waiter = Waiter {
@@ -73,6 +83,10 @@ impl RecordSeat {
                 if let Some(version) = self.write_waiter(now, 0, waiter.clone()).await? {
                     let rank = Some(self.rank.unwrap_or(version));
                     self.write_waiter(now, version, Waiter { rank, ..waiter }).await?;
+                }
+                // Those behind it wait for it now, and it must not wait for them.
+                if self.rank.is_some() {
+                    return Ok(Kept::Back);
                 }
             }
             (Some(Listed { version, waiter, .. }), ours) => {
@@ -91,7 +105,7 @@ impl RecordSeat {
                 }
             }
         }
-        Ok(true)
+        Ok(Kept::There)
     }
 
     /// Writes our waiter; its version, unless it had another one than this.
@@ -141,9 +155,11 @@ impl RecordSeat {
         }
         let (nonce, control) = (holder.map(|holder| holder.nonce), self.control.version);
         let is_next = position.ahead == 0 || is_off(Guard::OneWake);
+        // Who has made it since may have left it already.
+        let is_new = known.version == 0;
         let mut wakes = vec![self.wake_by_record(known.version, move |record| {
             let other = record.holder.as_ref().map(|holder| holder.nonce) != nonce;
-            is_next && other || record.cell(Cell::Control).version != control
+            is_next && (is_new || other) || record.cell(Cell::Control).version != control
         })];
         if let Some((before, version)) = position.before {
             let is_gone = |found: Option<&Document>| found.is_none();

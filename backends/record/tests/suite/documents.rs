@@ -298,7 +298,11 @@ impl Documents for Fake {
         loop {
             let found = self.with(|inner| inner.docs.get(&name).cloned());
             let present = found.as_ref().map_or(0, |found| found.version);
-            if present != version && is_news(name, found.as_ref().map(|found| &found.document)) {
+            let is_whole = name != Name::Record || !self.with(|inner| inner.damaged);
+            if is_whole
+                && present != version
+                && is_news(name, found.as_ref().map(|found| &found.document))
+            {
                 return Ok(());
             }
             version = present;

@@ -33,6 +33,49 @@ fn a_seat_that_starts_over_leaves_no_win_behind() {
     });
 }
 
+/// One that was overtaken comes back to its place. Those behind it wait for it, so it must not wait for them.
+#[test]
+fn who_comes_back_to_its_place_looks_who_is_before_it() {
+    run("back", async {
+        let fake = Fake::default();
+        let mut seats = [fake.seat("a").await, fake.seat("b").await, fake.seat("c").await];
+        assert!(leads(&mut seats[0], 1).await);
+        for second in 1..=2 {
+            assert!(!leads(&mut seats[1], second).await && !leads(&mut seats[2], second).await);
+        }
+        seats[0].resign(None).await.expect("as it was made");
+        // A newcomer is faster than b, and has led.
+        let overtake = |inner: &mut Inner| inner.write(|record| record.token += 1);
+        fake.with(|inner| inner.before = Some((Name::Record, Purpose::Enter, Box::new(overtake))));
+        let ticket = seats[1].ticket();
+        for _ in 0..5 {
+            match seats[1].refresh(at(3)).await.expect("as it was made").standing {
+                Standing::Waiting { mut wake, .. } => {
+                    assert!(poll_n_eagerly(1, &mut wake).await.is_some(), "it waits for others");
+                }
+                _ => break,
+            }
+        }
+        assert_ne!(seats[1].ticket(), ticket, "it was not overtaken");
+        assert_eq!(fake.leader().as_deref(), Some("b"));
+    });
+}
+
+/// Another makes the record at the same time, leads, and leaves before anything is told.
+#[test]
+fn who_comes_second_to_an_election_is_woken_though_nobody_leads_any_more() {
+    run("second", async {
+        let fake = Fake::default();
+        let mut seat = fake.seat("a").await;
+        let lead = |inner: &mut Inner| inner.write(|record| record.token += 1);
+        fake.with(|inner| inner.before = Some((Name::Record, Purpose::Enter, Box::new(lead))));
+        let standing = seat.refresh(at(1)).await.expect("as it was made").standing;
+        let Standing::Waiting { mut wake, .. } = standing else { panic!("it leads") };
+        assert!(poll_n_eagerly(1, &mut wake).await.is_some(), "nobody tells it");
+        assert!(leads(&mut seat, 1).await);
+    });
+}
+
 /// A value of A is under way; B leads since, resigns, the election is forgotten; the value comes to light.
 #[test]
 fn a_late_value_does_not_come_to_light() {

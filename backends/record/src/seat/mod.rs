@@ -252,8 +252,8 @@ impl RecordSeat {
         Ok(None)
     }
 
-    fn is_vacant(&mut self, now: Boottime, Known { version, record }: &Known) -> bool {
-        let is_there = *version > 0;
+    fn is_vacant(&mut self, now: Boottime, known: &Known) -> bool {
+        let (record, is_there) = (&known.record, !self.is_lost(known));
         if is_there {
             let mark = |holder: &Holder| (record.token, holder.nonce, holder.beat);
             self.held = record.holder.as_ref().map(|holder| (mark(holder), holder.ttl()));
@@ -270,6 +270,16 @@ impl RecordSeat {
         let since = self.vacant_since.filter(|(token, _)| *token == record.token);
         self.vacant_since = is_vacant.then(|| since.unwrap_or((record.token, now)));
         is_vacant
+    }
+
+    /// Whether the record in which we saw a holder is gone. One that was made anew since, for what people ask or set, does
+    /// not say who held it. Other programs write no such thing as they give it up.
+    fn is_lost(&self, Known { version, record }: &Known) -> bool {
+        let is_anew = |((token, nonce, _), _): (Mark, Duration)| {
+            let follows = record.token > token || record.last == Some(nonce);
+            nonce != 0 && record.holder.is_none() && !follows
+        };
+        *version == 0 || self.held.is_some_and(is_anew)
     }
 
     /// Takes the record in place of the one that is known.

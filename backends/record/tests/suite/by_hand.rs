@@ -229,3 +229,27 @@ fn damaged_fences_are_never_taken_for_none() {
         assert!(leads(&mut candidate, 2).await);
     });
 }
+
+/// The same where somebody asks something of the election at once, or sets a fence: the record is there again, and says of
+/// nobody that it leads.
+#[test]
+fn who_saw_a_holder_waits_for_it_where_the_record_is_made_anew() {
+    run("made anew", async {
+        for is_fence in [false, true] {
+            let fake = Fake::default();
+            let (mut a, mut b) = (fake.seat("a").await, fake.seat("b").await);
+            assert!(leads(&mut a, 1).await && !leads(&mut b, 1).await);
+            assert!(leads(&mut a, 3).await && !leads(&mut b, 3).await);
+            fake.with(|inner| inner.remove(Name::Record));
+            let key: Key = "disk".parse().expect("as it was made");
+            let cell = if is_fence { Cell::Fence(&key) } else { Cell::Control };
+            let written = fake.store().write(&election(), cell, b"7", If::Version(0)).await;
+            assert!(matches!(written, Ok(Written::Yes(_))), "{written:?}");
+            for second in 4..15 {
+                assert!(!leads(&mut b, second).await, "{second}, a fence: {is_fence}");
+            }
+            assert!(!leads(&mut a, 5).await, "its record is gone");
+            assert!(leads(&mut b, 17).await || leads(&mut b, 20).await, "nobody leads any more");
+        }
+    });
+}

@@ -108,7 +108,8 @@ pub(crate) async fn forget(
 /// and [`Record::has_epochs`] for good.
 pub(crate) async fn announce(election: &Election) -> Result<Known, Error> {
     let expect = |_, record: &mut Record| record.expect_data();
-    Ok(election.update(Purpose::Data, None, expect).await?.1)
+    let known = election.record_to_write(Purpose::Data).await?;
+    Ok(election.update(Purpose::Data, Some(known), expect).await?.1)
 }
 
 impl Record {

@@ -63,6 +63,21 @@ impl Election {
         }
     }
 
+    /// The record as it stands after the call, or one to make in its place.
+    pub(crate) async fn record_to_write(&self, purpose: Purpose) -> Result<Known, Error> {
+        let mut known = self.record(purpose).await?;
+        if known.version == 0 {
+            known.record = self.new_record().await?;
+        }
+        Ok(known)
+    }
+
+    /// What to make where there is no record. Where it was removed by hand, fences and values may be there all the same.
+    pub(crate) async fn new_record(&self) -> Result<Record, Error> {
+        let (version, data) = self.data().await?;
+        Ok(Record { token: data.epoch, has_epochs: version > 0, ..Record::default() })
+    }
+
     /// Changes the record in place of the one that is `known`, or of what it has become since: the change is made
     /// again then, on that. It gets the version that is replaced.
     ///
@@ -253,5 +268,6 @@ pub(crate) async fn write_control(
         }
         Step::Write(Written::Yes(record.write(Cell::Control, replaced, bytes)))
     };
-    Ok(election.update(Purpose::Control, None, change).await?.0)
+    let known = election.record_to_write(Purpose::Control).await?;
+    Ok(election.update(Purpose::Control, Some(known), change).await?.0)
 }

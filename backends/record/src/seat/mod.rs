@@ -292,11 +292,8 @@ impl RecordSeat {
         let ahead = position.ahead.max(1);
         let overtaken = || Standing::Waiting { ahead, alive: false, wake: awake() };
         if known.version == 0 {
-            // A swap that makes it, and comes late, would bring a dead one back. Where it was removed by hand values may be
-            // there all the same.
-            let (at, data) = self.election.data().await?;
-            known.record.has_epochs = at > 0;
-            known.record.token = known.record.token.max(data.epoch);
+            // A swap that makes it, and comes late, would bring a dead one back.
+            known.record = self.election.new_record().await?;
             let made = self.election.swap(&known, &known.record, Purpose::Enter).await?;
             let Swapped::Yes(version) = made else { return Ok(self.wait(now, &known, position)) };
             known.version = version;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use elect_api::{Candidate, Cell, ErrorKind, If, Key, Removal, Standing, Store, Written};
-use elect_record::{Data, Document, Name};
+use elect_record::{Data, Document, Name, Purpose};
 use elect_testkit::{election, poll_n_eagerly, run};
 
 use crate::documents::{Fake, at, leads};
@@ -250,6 +250,56 @@ fn who_saw_a_holder_waits_for_it_where_the_record_is_made_anew() {
             }
             assert!(!leads(&mut a, 5).await, "its record is gone");
             assert!(leads(&mut b, 17).await || leads(&mut b, 20).await, "nobody leads any more");
+        }
+    });
+}
+
+/// A record that is made anew for what is asked says of values that there are some.
+#[test]
+fn what_is_asked_of_an_election_whose_record_is_gone_lets_no_late_value_in() {
+    run("asked anew", async {
+        let fake = Fake::default();
+        let store = fake.store();
+        let key: Key = "k".parse().expect("as it was made");
+        let (name, cell) = (election(), Cell::Value(&key));
+        let mut a = fake.seat("a").await;
+        let Standing::Leading { token, .. } = a.refresh(at(1)).await.expect("as it was made")
+        else {
+            panic!("a does not lead")
+        };
+        store.write(&name, cell, b"old", If::Leads(token)).await.expect("as it was made");
+        fake.with(|inner| inner.hold = Some((Name::Data, Purpose::Data)));
+        let late = store.write(&name, cell, b"stale", If::Leads(token));
+        assert!(poll_n_eagerly(20, late).await.is_none());
+        fake.with(|inner| inner.remove(Name::Record));
+        store.write(&name, Cell::Control, b"x", If::Version(0)).await.expect("as it was made");
+        let mut b = fake.seat("b").await;
+        assert!(leads(&mut b, 2).await);
+        fake.deliver();
+        let found = store.read(&name, cell).await.expect("as it was made").bytes;
+        assert_eq!(found.as_deref(), Some(&b"old"[..]));
+    });
+}
+
+/// The same with a token that is greater than all versions, as somebody wrote it by hand.
+#[test]
+fn a_token_is_greater_than_that_of_values_where_a_record_is_made_anew() {
+    run("values", async {
+        let fake = Fake::default();
+        let store = fake.store();
+        let key: Key = "disk".parse().expect("as it was made");
+        for cell in [Cell::Control, Cell::Fence(&key)] {
+            fake.with(|inner| {
+                inner.remove(Name::Record);
+                inner.remove(Name::Data);
+                let data = Data { epoch: 1 << 40, ..Data::default() };
+                _ = inner.swap(Name::Data, 0, &Document::Data(data));
+            });
+            store.write(&election(), cell, b"7", If::Version(0)).await.expect("as it was made");
+            let mut seat = fake.seat("a").await;
+            let standing = seat.refresh(at(1)).await.expect("as it was made");
+            let Standing::Leading { token, .. } = standing else { panic!("it does not lead") };
+            assert!(token.get() > 1 << 40, "{token}, {cell:?}");
         }
     });
 }

@@ -290,6 +290,8 @@ impl RecordSeat {
         position: &Position,
     ) -> Result<Standing, Error> {
         let ahead = position.ahead.max(1);
+        // Where the record of a holder is gone, nothing else says whether a value of its is under way.
+        let may_have_values = self.held.is_some() && self.is_lost(&known);
         let overtaken = || Standing::Waiting { ahead, alive: false, wake: awake() };
         if known.version == 0 {
             // A swap that makes it, and comes late, would bring a dead one back.
@@ -298,6 +300,7 @@ impl RecordSeat {
             let Swapped::Yes(version) = made else { return Ok(self.wait(now, &known, position)) };
             known.version = version;
         }
+        known.record.has_epochs |= may_have_values;
         let Known { version, record } = &known;
         self.state = State::Trying { version: *version, token: record.token };
         let Some(token) = record.token.checked_add(1).map(|token| token.max(*version)) else {

@@ -303,3 +303,38 @@ fn a_token_is_greater_than_that_of_values_where_a_record_is_made_anew() {
         }
     });
 }
+
+/// The first value of A is under way as its record is removed; B, who saw A, follows.
+#[test]
+fn a_first_value_that_is_late_comes_to_nothing_where_the_record_is_gone() {
+    run("first value", async {
+        for is_asked in [false, true] {
+            let fake = Fake::default();
+            let store = fake.store();
+            let key: Key = "k".parse().expect("as it was made");
+            let (name, cell) = (election(), Cell::Value(&key));
+            let (mut a, mut b) = (fake.seat("a").await, fake.seat("b").await);
+            let Standing::Leading { token, .. } = a.refresh(at(1)).await.expect("as it was made")
+            else {
+                panic!("a does not lead")
+            };
+            assert!(!leads(&mut b, 1).await);
+            fake.with(|inner| inner.hold = Some((Name::Data, Purpose::Data)));
+            let late = store.write(&name, cell, b"stale", If::Leads(token));
+            assert!(poll_n_eagerly(20, late).await.is_none());
+            fake.with(|inner| inner.remove(Name::Record));
+            if is_asked {
+                let asks = If::Version(0);
+                store.write(&name, Cell::Control, b"x", asks).await.expect("as it was made");
+            }
+            let mut second = 2;
+            while !leads(&mut b, second).await {
+                second += 2;
+                assert!(second < 40, "nobody leads");
+            }
+            fake.deliver();
+            let found = store.read(&name, cell).await.expect("as it was made").bytes;
+            assert_eq!(found, None, "asked: {is_asked}");
+        }
+    });
+}

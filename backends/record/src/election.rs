@@ -63,13 +63,18 @@ impl Election {
         }
     }
 
-    /// The record as it stands after the call, or one to make in its place.
+    /// The record as it stands after the call. Where there is none it is made first: what is written in place of a version
+    /// has one that no text of an earlier record had.
     pub(crate) async fn record_to_write(&self, purpose: Purpose) -> Result<Known, Error> {
-        let mut known = self.record(purpose).await?;
-        if known.version == 0 {
-            known.record = self.new_record().await?;
+        let known = self.record(purpose).await?;
+        if known.version > 0 {
+            return Ok(known);
         }
-        Ok(known)
+        let new = Known { version: 0, record: self.new_record().await? };
+        match self.swap(&new, &new.record, purpose).await? {
+            Swapped::Yes(version) => Ok(Known { version, ..new }),
+            Swapped::No => self.record(purpose).await,
+        }
     }
 
     /// What to make where there is no record. Where it was removed by hand, fences and values may be there all the same.

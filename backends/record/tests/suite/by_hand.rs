@@ -338,3 +338,21 @@ fn a_first_value_that_is_late_comes_to_nothing_where_the_record_is_gone() {
         }
     });
 }
+
+/// Whoever has read what was asked of the record that is gone, and whoever waits for news, can tell the two apart.
+#[test]
+fn what_is_asked_anew_has_another_version() {
+    run("versions", async {
+        let fake = Fake::default();
+        let store = fake.store();
+        let mut before = 0;
+        for text in [b"x", b"y"] {
+            let asks = If::Version(0);
+            let written = store.write(&election(), Cell::Control, text, asks).await;
+            let Ok(Written::Yes(version)) = written else { panic!("{written:?}") };
+            assert!(version > before, "{version} after {before}");
+            before = version;
+            fake.with(|inner| inner.remove(Name::Record));
+        }
+    });
+}

@@ -57,7 +57,7 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    fn version(&self, name: Name) -> u64 {
+    pub(crate) fn version(&self, name: Name) -> u64 {
         self.docs.get(&name).map_or(0, |stored| stored.version)
     }
 
@@ -100,7 +100,7 @@ impl Inner {
         assert!(matches!(swapped, Swapped::Yes(_)));
     }
 
-    fn list(&self) -> Listing {
+    pub(crate) fn list(&self) -> Listing {
         let mut listing = Listing { revision: self.revision, ..Listing::default() };
         for (name, stored) in &self.docs {
             match (name, &stored.document) {

@@ -263,7 +263,8 @@ fn what_is_asked_of_an_election_whose_record_is_gone_lets_no_late_value_in() {
         let key: Key = "k".parse().expect("as it was made");
         let (name, cell) = (election(), Cell::Value(&key));
         let mut a = fake.seat("a").await;
-        let Standing::Leading { token, .. } = a.refresh(at(1)).await.expect("as it was made")
+        let Standing::Leading { token, .. } =
+            a.refresh(at(1)).await.expect("as it was made").standing
         else {
             panic!("a does not lead")
         };
@@ -297,7 +298,7 @@ fn a_token_is_greater_than_that_of_values_where_a_record_is_made_anew() {
             });
             store.write(&election(), cell, b"7", If::Version(0)).await.expect("as it was made");
             let mut seat = fake.seat("a").await;
-            let standing = seat.refresh(at(1)).await.expect("as it was made");
+            let standing = seat.refresh(at(1)).await.expect("as it was made").standing;
             let Standing::Leading { token, .. } = standing else { panic!("it does not lead") };
             assert!(token.get() > 1 << 40, "{token}, {cell:?}");
         }
@@ -314,7 +315,8 @@ fn a_first_value_that_is_late_comes_to_nothing_where_the_record_is_gone() {
             let key: Key = "k".parse().expect("as it was made");
             let (name, cell) = (election(), Cell::Value(&key));
             let (mut a, mut b) = (fake.seat("a").await, fake.seat("b").await);
-            let Standing::Leading { token, .. } = a.refresh(at(1)).await.expect("as it was made")
+            let Standing::Leading { token, .. } =
+                a.refresh(at(1)).await.expect("as it was made").standing
             else {
                 panic!("a does not lead")
             };

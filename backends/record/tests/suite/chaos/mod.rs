@@ -173,7 +173,9 @@ impl Game {
             actor.leads = None;
             Box::pin(async move { Outcome::Resigned(seat.resign(None).await) })
         } else {
-            Box::pin(async move { Outcome::Refreshed(seat.refresh(at(now)).await) })
+            Box::pin(async move {
+                Outcome::Refreshed(seat.refresh(at(now)).await.map(|refreshed| refreshed.standing))
+            })
         };
         actor.call = Some((call, now));
     }

@@ -1,0 +1,90 @@
+//! A node's clock, which may run faster or slower than true time.
+
+use std::time::Duration;
+
+use crate::Senseless;
+
+const MILLION: u32 = 1_000_000;
+
+/// How much faster than true time a clock runs, in millionths; slower if negative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drift(i32);
+
+impl Drift {
+    /// No drift.
+    pub const NONE: Self = Self(0);
+
+    /// So many millionths: 100,000 is a tenth too fast.
+    ///
+    /// # Errors
+    /// [`Senseless::Drift`] if the clock would stand still or go back.
+    pub fn per_million(millionths: i32) -> Result<Self, Senseless> {
+        if i64::from(millionths) <= -i64::from(MILLION) {
+            return Err(Senseless::Drift { per_million: millionths });
+        }
+        Ok(Self(millionths))
+    }
+
+    fn rate(self) -> u128 {
+        u128::from((i64::from(MILLION) + i64::from(self.0)).unsigned_abs())
+    }
+}
+
+/// A clock that counts from the start of the run, whatever becomes of its node.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Clock {
+    drift: Drift,
+    /// Since when it has this drift, by true time, and what it showed then.
+    since: Duration,
+    showed: Duration,
+}
+
+impl Clock {
+    /// What it shows at a true time.
+    pub(super) fn shows(&self, now: Duration) -> Duration {
+        let passed = now.saturating_sub(self.since).as_nanos() * self.drift.rate();
+        self.showed + nanoseconds(passed / u128::from(MILLION))
+    }
+
+    /// The first true time at which it shows this or more.
+    pub(super) fn when(&self, shown: Duration) -> Duration {
+        let ahead = shown.saturating_sub(self.showed).as_nanos();
+        let passed = (ahead * u128::from(MILLION)).div_ceil(self.drift.rate());
+        self.since.saturating_add(nanoseconds(passed))
+    }
+
+    /// From now on it runs with this drift.
+    pub(super) fn run_with(&mut self, drift: Drift, now: Duration) {
+        *self = Self { drift, since: now, showed: self.shows(now) };
+    }
+}
+
+fn nanoseconds(count: u128) -> Duration {
+    Duration::from_nanos(u64::try_from(count).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_shows_a_time_first_when_it_says_so() -> Result<(), Senseless> {
+        let mut clock = Clock::default();
+        for (at, drift) in [(0, 100_000), (7, -333_333), (11, 1), (12, -999_999), (13, 2_000_000)] {
+            let now = Duration::from_secs(at);
+            let before = clock.shows(now);
+            clock.run_with(Drift::per_million(drift)?, now);
+            assert_eq!(clock.shows(now), before, "a change of drift is no step");
+            for wait in [1, 3, 1_000_000_007] {
+                let shown = clock.shows(now) + Duration::from_nanos(wait);
+                let when = clock.when(shown);
+                assert!(clock.shows(when) >= shown);
+                assert!(clock.shows(when.saturating_sub(Duration::from_nanos(1))) < shown);
+            }
+        }
+        assert!(Drift::per_million(-1_000_000).is_err());
+        let [before, after] = [13, 14].map(|at| clock.shows(Duration::from_secs(at)));
+        assert_eq!(after, before + Duration::from_secs(3));
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+//! What is still to happen, in order.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+/// Events by true time. Those of the same time come in the order in which they were put in: that makes a run the same
+/// everywhere.
+#[derive(Debug)]
+pub(super) struct Events<E> {
+    heap: BinaryHeap<Entry<E>>,
+    put: u64,
+}
+
+#[derive(Debug)]
+struct Entry<E> {
+    at: Duration,
+    order: u64,
+    event: E,
+}
+
+impl<E> Default for Events<E> {
+    fn default() -> Self {
+        Self { heap: BinaryHeap::new(), put: 0 }
+    }
+}
+
+impl<E> Events<E> {
+    pub(super) fn put(&mut self, at: Duration, event: E) {
+        self.put += 1;
+        self.heap.push(Entry { at, order: self.put, event });
+    }
+
+    /// The next one, if it comes by `end`.
+    pub(super) fn next(&mut self, end: Duration) -> Option<(Duration, E)> {
+        if self.heap.peek()?.at > end {
+            return None;
+        }
+        self.heap.pop().map(|entry| (entry.at, entry.event))
+    }
+}
+
+/// The heap gives the greatest first: the earliest is the greatest.
+impl<E> Ord for Entry<E> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.order).cmp(&(self.at, self.order))
+    }
+}
+
+impl<E> PartialOrd for Entry<E> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<E> PartialEq for Entry<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl<E> Eq for Entry<E> {}

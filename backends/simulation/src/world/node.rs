@@ -1,0 +1,101 @@
+//! What takes part: a state that reacts to messages and timers.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use super::stage::Stage;
+use crate::chance::Chance;
+
+/// A node, counted from 0. Candidates come first, then what else an election needs, such as its store.
+pub type NodeId = usize;
+
+/// A node of a simulated election. It does no I/O and reads no clock: all that it does to the world it does through
+/// [`Context`], while it reacts. Reactions take no time.
+pub trait Node: Sized {
+    /// What nodes send each other.
+    type Message: Clone + Debug;
+    /// What a node sets timers for: one timer for each value.
+    type Timer: Copy + PartialEq + Debug;
+
+    /// Starts, at the beginning of the run.
+    fn start(&mut self, context: &mut Context<'_, Self>);
+
+    /// Starts again after a kill: whatever it had not on disk is gone.
+    fn restart(&mut self, context: &mut Context<'_, Self>);
+
+    /// A message has come.
+    fn receive(&mut self, from: NodeId, message: Self::Message, context: &mut Context<'_, Self>);
+
+    /// A timer has run out.
+    fn expire(&mut self, timer: Self::Timer, context: &mut Context<'_, Self>);
+
+    /// Is made to doubt that the leader lives. By itself a node comes to that when it has heard nothing for too long.
+    fn suspect(&mut self, context: &mut Context<'_, Self>);
+
+    /// Whether it believes that it leads. The number is that by which others can tell this leadership from an earlier one,
+    /// a term for example; 0 where the algorithm has none.
+    fn leads(&self) -> Option<u64>;
+
+    /// What to count a message as: its name in the paper.
+    fn kind(message: &Self::Message) -> &'static str;
+}
+
+/// What a node sees of the world, and does to it.
+pub struct Context<'a, N: Node> {
+    me: NodeId,
+    stage: &'a mut Stage<N::Message, N::Timer>,
+}
+
+impl<'a, N: Node> Context<'a, N> {
+    pub(super) const fn new(me: NodeId, stage: &'a mut Stage<N::Message, N::Timer>) -> Self {
+        Self { me, stage }
+    }
+
+    /// Who the node is.
+    pub const fn me(&self) -> NodeId {
+        self.me
+    }
+
+    /// How many candidates there are; they are the nodes from 0 on.
+    pub fn candidates(&self) -> usize {
+        self.stage.candidates
+    }
+
+    /// All candidates but this node.
+    pub fn others(&self) -> impl Iterator<Item = NodeId> + use<N> {
+        let me = self.me;
+        (0..self.candidates()).filter(move |&other| other != me)
+    }
+
+    /// What the node's own clock shows.
+    pub fn now(&self) -> Duration {
+        self.stage.shows(self.me)
+    }
+
+    /// Chance: the same in each run of a seed.
+    pub fn chance(&mut self) -> &mut Chance {
+        &mut self.stage.chance
+    }
+
+    /// Sends a message, and hears nothing of what becomes of it.
+    pub fn send(&mut self, to: NodeId, message: N::Message) {
+        self.stage.send(self.me, to, N::kind(&message), message);
+    }
+
+    /// Sends a message to each of these.
+    pub fn send_all(&mut self, to: impl IntoIterator<Item = NodeId>, message: &N::Message) {
+        for to in to {
+            self.send(to, message.clone());
+        }
+    }
+
+    /// Sets a timer to run out when so much has passed by the node's own clock; set before, it is set anew.
+    pub fn set(&mut self, timer: N::Timer, after: Duration) {
+        self.stage.set(self.me, timer, after);
+    }
+
+    /// The timer no longer runs out.
+    pub fn cancel(&mut self, timer: N::Timer) {
+        self.stage.cancel(self.me, timer);
+    }
+}

@@ -1,0 +1,112 @@
+//! What goes wrong, and when.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::{Drift, NodeId};
+use crate::{PerMillion, Senseless};
+
+/// Whom a fault hits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// This node.
+    Node(NodeId),
+    /// The node that leads by then; if several do, that of the greatest term, and of these the last to begin. To
+    /// [restart](Fault::Restart) or to [resume](Fault::Resume) it is the one that was the last to be hit as the leader.
+    /// Nobody is hit if nobody leads.
+    Leader,
+}
+
+/// What goes wrong, or right again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The node stops, and loses what it has not on disk.
+    Kill(Who),
+    /// A killed node starts again, with what it had on disk.
+    Restart(Who),
+    /// The node stands still, as after SIGSTOP. Its clock runs on, messages wait for it, and what it believed to lead
+    /// it still leads: a command beside it runs on.
+    Pause(Who),
+    /// A paused node goes on, with all that has come in between.
+    Resume(Who),
+    /// Nodes of different sides cannot reach each other. One that is on no side reaches all.
+    Split(Vec<Vec<NodeId>>),
+    /// Messages from the one no longer reach the other.
+    OneWay {
+        /// Who sends.
+        from: NodeId,
+        /// Who hears nothing.
+        to: NodeId,
+    },
+    /// The node reaches nobody, and nobody reaches it.
+    Isolate(Who),
+    /// Every link works again.
+    Heal,
+    /// From now on so many messages get lost.
+    Loss(PerMillion),
+    /// From now on the node's clock runs at this rate.
+    Drift(Who, Drift),
+    /// The node has its doubts about the leader, as if it had heard nothing of it for too long. One that does not run
+    /// has none.
+    Suspect(NodeId),
+}
+
+/// Faults at true times.
+#[derive(Clone, Debug, Default)]
+pub struct Script(Vec<(Duration, Fault)>);
+
+impl Script {
+    /// Nothing goes wrong.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// This happens at `at`, after what was given for the same time before. A node that is killed at zero never starts.
+    pub fn at(mut self, at: Duration, fault: Fault) -> Self {
+        self.0.push((at, fault));
+        self
+    }
+
+    /// What happens, in the order in which it was given.
+    pub fn faults(&self) -> &[(Duration, Fault)] {
+        &self.0
+    }
+
+    /// When the last fault happens; zero if none does.
+    pub fn last(&self) -> Duration {
+        self.0.iter().map(|(at, _)| *at).max().unwrap_or_default()
+    }
+
+    /// Refuses what names a node that is not there.
+    pub(crate) fn check(&self, nodes: usize) -> Result<(), Senseless> {
+        self.0.iter().try_for_each(|(_, fault)| fault.check(nodes))
+    }
+}
+
+impl Fault {
+    fn check(&self, nodes: usize) -> Result<(), Senseless> {
+        let named: Vec<NodeId> = match self {
+            Self::Kill(who)
+            | Self::Restart(who)
+            | Self::Pause(who)
+            | Self::Resume(who)
+            | Self::Isolate(who)
+            | Self::Drift(who, _) => match who {
+                Who::Node(node) => vec![*node],
+                Who::Leader => vec![],
+            },
+            Self::Split(sides) => sides.concat(),
+            Self::OneWay { from, to } => vec![*from, *to],
+            Self::Suspect(node) => vec![*node],
+            Self::Heal | Self::Loss(_) => vec![],
+        };
+        if let Some(&node) = named.iter().find(|node| **node >= nodes) {
+            return Err(Senseless::NoNode { node, nodes });
+        }
+        let mut seen = BTreeSet::new();
+        match named.into_iter().find(|node| !seen.insert(*node)) {
+            Some(node) if matches!(self, Self::Split(_)) => Err(Senseless::TwoSides { node }),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What nodes act on: their clocks and timers, the wires between them, and the events that come of it.
+
+use std::time::Duration;
+
+use super::clock::Clock;
+use super::events::Events;
+use super::network::Wires;
+use super::{Drift, History, Network, NodeId};
+use crate::chance::Chance;
+
+/// What happens to a node. The number says which start of it, or which setting of a timer, is meant.
+#[derive(Debug)]
+pub(super) enum Event<M> {
+    /// The script's fault of this index.
+    Fault(usize),
+    Start(NodeId),
+    Arrival {
+        to: NodeId,
+        start: u32,
+        from: NodeId,
+        message: M,
+    },
+    Expiry {
+        node: NodeId,
+        setting: u64,
+    },
+}
+
+impl<M> Event<M> {
+    /// The node that it happens to.
+    pub(super) const fn node(&self) -> Option<NodeId> {
+        match self {
+            Self::Fault(_) => None,
+            Self::Start(node) | Self::Arrival { to: node, .. } | Self::Expiry { node, .. } => {
+                Some(*node)
+            }
+        }
+    }
+}
+
+/// What a node's process does.
+#[derive(Debug)]
+pub(super) enum Process<M> {
+    Runs,
+    /// What has come for it in the meantime.
+    Stopped(Vec<Event<M>>),
+    Dead,
+}
+
+/// A node's machine.
+#[derive(Debug)]
+pub(super) struct Machine<M, T> {
+    pub(super) process: Process<M>,
+    /// How often it has been killed: what was sent to it before is lost with its connections.
+    start: u32,
+    clock: Clock,
+    /// What each timer is for, which setting of it counts, and when it runs out by the clock.
+    timers: Vec<(T, u64, Duration)>,
+}
+
+pub(super) struct Stage<M, T> {
+    pub(super) now: Duration,
+    pub(super) candidates: usize,
+    pub(super) chance: Chance,
+    pub(super) events: Events<Event<M>>,
+    pub(super) machines: Vec<Machine<M, T>>,
+    pub(super) wires: Wires,
+    pub(super) history: History,
+    settings: u64,
+}
+
+impl<M, T: Copy + PartialEq> Stage<M, T> {
+    pub(super) fn new(network: &Network, candidates: usize, nodes: usize, chance: Chance) -> Self {
+        let machine = || Machine {
+            process: Process::Runs,
+            start: 0,
+            clock: Clock::default(),
+            timers: Vec::new(),
+        };
+        Self {
+            now: Duration::ZERO,
+            candidates,
+            chance,
+            events: Events::default(),
+            machines: (0..nodes).map(|_| machine()).collect(),
+            wires: Wires::new(network, nodes),
+            history: History::default(),
+            settings: 0,
+        }
+    }
+
+    pub(super) fn shows(&self, node: NodeId) -> Duration {
+        self.machines[node].clock.shows(self.now)
+    }
+
+    pub(super) fn send(&mut self, from: NodeId, to: NodeId, kind: &'static str, message: M) {
+        self.history.sent(kind);
+        if let Some(at) = self.wires.send(from, to, self.now, &mut self.chance) {
+            let start = self.machines[to].start;
+            self.events.put(at, Event::Arrival { to, start, from, message });
+        }
+    }
+
+    pub(super) fn set(&mut self, node: NodeId, timer: T, after: Duration) {
+        self.cancel(node, timer);
+        self.settings += 1;
+        let setting = self.settings;
+        let due = self.shows(node).saturating_add(after);
+        let machine = &mut self.machines[node];
+        machine.timers.push((timer, setting, due));
+        self.events.put(machine.clock.when(due), Event::Expiry { node, setting });
+    }
+
+    pub(super) fn cancel(&mut self, node: NodeId, timer: T) {
+        self.machines[node].timers.retain(|(other, _, _)| *other != timer);
+    }
+
+    /// The timer of this setting, if it still counts and has run out; it is gone then. One that a slower clock has put off
+    /// comes again.
+    pub(super) fn expired(&mut self, node: NodeId, setting: u64) -> Option<T> {
+        let machine = &mut self.machines[node];
+        let index = machine.timers.iter().position(|(_, other, _)| *other == setting)?;
+        let (timer, _, due) = machine.timers[index];
+        if machine.clock.shows(self.now) < due {
+            self.events.put(machine.clock.when(due), Event::Expiry { node, setting });
+            return None;
+        }
+        machine.timers.remove(index);
+        Some(timer)
+    }
+
+    /// Whether what was sent to this start of the node still finds it.
+    pub(super) fn is_reached(&self, node: NodeId, start: u32) -> bool {
+        self.machines[node].start == start
+    }
+
+    /// From now on the node's clock runs like this; a faster one lets timers run out earlier.
+    pub(super) fn drift(&mut self, node: NodeId, drift: Drift) {
+        let machine = &mut self.machines[node];
+        machine.clock.run_with(drift, self.now);
+        for &(_, setting, due) in &machine.timers {
+            self.events.put(machine.clock.when(due), Event::Expiry { node, setting });
+        }
+    }
+
+    /// The node is dead: its timers are gone, and its connections.
+    pub(super) fn kill(&mut self, node: NodeId) {
+        let machine = &mut self.machines[node];
+        machine.process = Process::Dead;
+        machine.start += 1;
+        machine.timers.clear();
+    }
+}

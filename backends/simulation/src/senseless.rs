@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// The shortest interval of anything that a node does again and again.
+const LEAST: Duration = Duration::from_micros(100);
+
 /// Why something cannot be simulated as it is asked for. Nodes count from 1 here, as people count them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Senseless {
@@ -50,9 +53,22 @@ pub enum Senseless {
         /// Which, from 0.
         node: usize,
     },
-    /// An election without anybody.
-    #[error("an election needs one candidate at least")]
-    NoCandidates,
+    /// A fault that would never come.
+    #[error("the fault at {at:?} comes after {end:?}, when a run may be over")]
+    AfterTheEnd {
+        /// When it comes.
+        at: Duration,
+        /// The end of the shortest run.
+        end: Duration,
+    },
+    /// An election without anybody, or of too many.
+    #[error("there are {candidates} candidates; from 1 to {most} can be simulated")]
+    Candidates {
+        /// How many are asked for.
+        candidates: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// Priorities that do not fit the candidates.
     #[error("there are {priorities} priorities for {candidates} candidates; give each one")]
     Priorities {
@@ -61,8 +77,16 @@ pub enum Senseless {
         /// How many are needed.
         candidates: usize,
     },
+    /// An interval so short that a run hardly gets on.
+    #[error("{what} is {is:?}; it must be at least {LEAST:?}")]
+    TooShort {
+        /// What is too short.
+        what: &'static str,
+        /// How long it is.
+        is: Duration,
+    },
     /// An interval that has to be shorter than another one.
-    #[error("{shorter} is {is:?}; it must be less than {longer}, {bound:?}, and not zero")]
+    #[error("{shorter} is {is:?}; it must be less than {longer}, {bound:?}")]
     TooLong {
         /// What is too long.
         shorter: &'static str,
@@ -76,14 +100,17 @@ pub enum Senseless {
 }
 
 impl Senseless {
-    /// That `shorter` is zero, or no less than `longer`.
+    /// Unless `is` is long enough to come again and again.
+    pub(crate) fn if_too_short(what: &'static str, is: Duration) -> Result<(), Self> {
+        if is < LEAST { Err(Self::TooShort { what, is }) } else { Ok(()) }
+    }
+
+    /// Unless the first is less than the second, and long enough.
     pub(crate) fn unless_shorter(
-        shorter: (&'static str, Duration),
-        longer: (&'static str, Duration),
+        (shorter, is): (&'static str, Duration),
+        (longer, bound): (&'static str, Duration),
     ) -> Result<(), Self> {
-        if !shorter.1.is_zero() && shorter.1 < longer.1 {
-            return Ok(());
-        }
-        Err(Self::TooLong { shorter: shorter.0, is: shorter.1, longer: longer.0, bound: longer.1 })
+        Self::if_too_short(shorter, is)?;
+        if is < bound { Ok(()) } else { Err(Self::TooLong { shorter, is, longer, bound }) }
     }
 }

@@ -7,6 +7,9 @@ use crate::measure::{self, Progress, Summary};
 use crate::world::World;
 use crate::{History, Network, Node, Script, Senseless};
 
+/// The most that can be tried: each pair has a link.
+const MOST_CANDIDATES: usize = 1000;
+
 /// An election algorithm that can be tried: what a script of faults and a measuring loop need of it.
 ///
 /// What implements [`Protocol`] has this by itself.
@@ -80,11 +83,11 @@ impl End {
 /// What an election goes through.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// How many take part: at least one.
+    /// How many take part: from 1 to 1000.
     pub candidates: usize,
     /// The network between all nodes.
     pub network: Network,
-    /// What goes wrong.
+    /// What goes wrong, all of it before the end.
     pub script: Script,
     /// In each run all faults but those at zero come later by one time up to this, drawn anew: so that they meet
     /// heartbeats at any phase.
@@ -119,12 +122,13 @@ impl<'a> Trial<'a> {
     /// # Errors
     /// [`Senseless`] says what does not.
     pub fn new(election: &'a dyn Election, scenario: &'a Scenario) -> Result<Self, Senseless> {
-        if scenario.candidates == 0 {
-            return Err(Senseless::NoCandidates);
+        let candidates = scenario.candidates;
+        if !(1..=MOST_CANDIDATES).contains(&candidates) {
+            return Err(Senseless::Candidates { candidates, most: MOST_CANDIDATES });
         }
         election.check(scenario.candidates)?;
         let nodes = scenario.candidates + election.servers();
-        scenario.script.check(nodes)?;
+        scenario.script.check(nodes, scenario.end.latest().saturating_sub(scenario.shift))?;
         match scenario.network.named().find(|node| *node >= nodes) {
             Some(node) => Err(Senseless::NoNode { node, nodes }),
             None => Ok(Self { election, scenario }),
@@ -139,7 +143,7 @@ impl<'a> Trial<'a> {
     /// Plays the runs of `runs` seeds from `seed` on, on all processors, and sums them up. If it is
     /// [cancelled](Progress::cancel), it sums up what is there by then.
     pub fn measure(&self, seed: u64, runs: u64, progress: &Progress) -> Summary {
-        let seeds = seed..seed.saturating_add(runs);
-        measure::over(seeds, progress, |seed| (seed, self.run(seed))).into_iter().collect()
+        let run = |index| (seed.wrapping_add(index), self.run(seed.wrapping_add(index)));
+        measure::over(0..runs, progress, run).into_iter().collect()
     }
 }

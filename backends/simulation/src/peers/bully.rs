@@ -28,7 +28,8 @@ impl Protocol for Bully {
     type Node = BullyNode;
 
     fn check(&self, _candidates: usize) -> Result<(), Senseless> {
-        self.heartbeat.check()
+        self.heartbeat.check()?;
+        Senseless::if_too_short("the time for an answer", self.answer_within)
     }
 
     fn nodes(&self, candidates: usize, _chance: &mut Chance) -> Vec<BullyNode> {
@@ -108,9 +109,9 @@ impl BullyNode {
     fn hear_of(&mut self, leader: NodeId, context: &mut In<'_>) {
         match self.role {
             _ if leader > context.me() => self.follow(Some(leader), context),
-            Role::Coordinator => context.send(leader, Message::Coordinator),
             Role::Follower(_) => self.call(context),
-            Role::Caller | Role::Yielding => {}
+            // A lower leader hears of us soon.
+            Role::Caller | Role::Yielding | Role::Coordinator => {}
         }
     }
 }

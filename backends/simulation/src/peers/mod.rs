@@ -1,4 +1,12 @@
 //! What others than elect do to have one leader.
+//!
+//! | election | takes for dead | two lead at once |
+//! |---|---|---|
+//! | [`Bully`], [`Ring`] | what is silent for too long | on the sides of a split, or while messages are slow; until heartbeats arrive again |
+//! | [`Raft`] | what a majority does not hear from | in different terms: until the earlier leader hears of the later one, or misses its quorum |
+//! | [`Recipes`] on a store | what the store has not heard from | while the leader stands still, or its clock is too slow |
+//!
+//! Each is as fast as the silence it waits for is short, and the shorter that is, the more often it is wrong.
 
 pub mod bully;
 mod heartbeat;

@@ -38,8 +38,7 @@ impl Protocol for Recipes {
     }
 
     fn check(&self, _candidates: usize) -> Result<(), Senseless> {
-        let zero = ("the session's time-out", self.session_timeout);
-        Senseless::unless_shorter(zero, ("a day", Duration::from_secs(86_400)))
+        Senseless::if_too_short("a third of the session's time-out", self.session_timeout / 3)
     }
 
     fn nodes(&self, candidates: usize, _chance: &mut Chance) -> Vec<RecipesNode> {

@@ -167,14 +167,16 @@ mod tests {
         for (at, node, term) in [(1, 0, Some(1)), (4, 1, Some(2)), (6, 0, None), (7, 1, None)] {
             history.note(node, term, s(at));
         }
-        // Handed over at the same time: no overlap.
-        for (at, node, term) in [(8, 2, Some(3)), (9, 2, None), (9, 0, Some(4))] {
+        // Over at once, or handed over at the same time: no overlap.
+        for (at, node, term) in
+            [(8, 2, Some(3)), (8, 1, Some(3)), (8, 1, None), (9, 2, None), (9, 0, Some(4))]
+        {
             history.note(node, term, s(at));
         }
         let history = history.ended(s(10));
         assert_eq!(history.overlaps(), [Overlap { first: 0, second: 1, from: s(4), until: s(6) }]);
         assert_eq!(history.leaderless(), s(2));
         assert_eq!(history.leader(), Some(0));
-        assert_eq!(history.changes_since(s(4)), 3);
+        assert_eq!(history.changes_since(s(4)), 4);
     }
 }

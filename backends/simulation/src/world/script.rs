@@ -72,14 +72,15 @@ impl Script {
         &self.0
     }
 
-    /// When the last fault happens; zero if none does.
-    pub fn last(&self) -> Duration {
-        self.0.iter().map(|(at, _)| *at).max().unwrap_or_default()
-    }
-
-    /// Refuses what names a node that is not there.
-    pub(crate) fn check(&self, nodes: usize) -> Result<(), Senseless> {
-        self.0.iter().try_for_each(|(_, fault)| fault.check(nodes))
+    /// Refuses what names a node that is not there, and what comes after the end.
+    pub(crate) fn check(&self, nodes: usize, end: Duration) -> Result<(), Senseless> {
+        for (at, fault) in &self.0 {
+            if *at > end {
+                return Err(Senseless::AfterTheEnd { at: *at, end });
+            }
+            fault.check(nodes)?;
+        }
+        Ok(())
     }
 }
 

@@ -49,9 +49,11 @@ const BRIDGE: [(usize, usize); 6] = [(0, 2), (0, 3), (0, 4), (1, 4), (2, 4), (3,
 /// The leader cannot reach a majority any more, and its heartbeats keep the bridge from voting for another one.
 #[test]
 fn without_check_quorum_a_leader_of_two_keeps_others_from_leading() {
-    let options = RaftOptions { pre_vote: true, stickiness: true, ..plain() };
-    let history = partly_linked(options, 0, &BRIDGE);
-    assert_eq!((history.leads().len(), history.leads()[0].until), (1, None));
+    for (pre_vote, stickiness) in [(true, false), (false, true), (true, true)] {
+        let history = partly_linked(RaftOptions { pre_vote, stickiness, ..plain() }, 0, &BRIDGE);
+        assert_eq!((history.leads().len(), history.leads()[0].until), (1, None));
+    }
+    assert!(partly_linked(plain(), 0, &BRIDGE).leads().len() > 1, "plain Raft goes on");
 }
 
 #[test]

@@ -67,6 +67,23 @@ fn without_a_priority_nobody_leads() {
     assert_eq!(history.leads()[0].node, 2);
 }
 
+/// No other one can: so it does once it is back.
+#[test]
+fn a_leader_that_has_stepped_down_stands_again() {
+    let options = RaftOptions {
+        check_quorum: true,
+        priorities: Some(vec![1, 0, 0]),
+        ..RaftOptions::with_timeout(ms(150), ms(300))
+    };
+    let scenario = Scenario::new(3, lan(), End::At(s(15)))
+        .with(s(5), Fault::Isolate(Who::Leader))
+        .with(s(10), Fault::Heal);
+    let history = run(&Raft::new(options), &scenario, 1);
+    assert_eq!(history.leads().len(), 2);
+    assert!(history.leads()[0].until < Some(ms(5300)));
+    assert!(history.leads()[1].from > s(10));
+}
+
 /// Heartbeats in between keep each follower from standing; a dead leader is replaced within a few time-outs.
 #[test]
 fn a_leader_stays_until_it_dies() {

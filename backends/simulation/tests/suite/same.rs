@@ -82,3 +82,15 @@ fn a_paused_node_hears_later_and_a_dead_one_never() {
     assert_eq!(served(Fault::Pause(store), Fault::Resume(store)), Some(s(2) + ms(5)));
     assert_eq!(served(Fault::Kill(store), Fault::Restart(store)), None);
 }
+
+/// It is asked again after a third of the session's time-out.
+#[test]
+fn what_is_under_way_to_a_node_that_starts_again_is_lost() {
+    let recipes = Recipes { recipe: Recipe::Queue, session_timeout: s(15) };
+    let scenario = Scenario::new(1, Network::new(Delay::constant(ms(100))), End::At(s(10)));
+    let served = |scenario| run(&recipes, &scenario, 1).leads()[0].from;
+    assert_eq!(served(scenario.clone()), ms(600));
+    let store = Who::Node(1);
+    let restarted = scenario.with(ms(30), Fault::Kill(store)).with(ms(60), Fault::Restart(store));
+    assert_eq!(served(restarted), ms(5600));
+}

@@ -85,7 +85,7 @@ impl Protocol for Raft {
 
     fn nodes(&self, candidates: usize, _chance: &mut Chance) -> Vec<RaftNode> {
         let priorities = self.0.priorities.as_deref().unwrap_or_default();
-        let highest = priorities.iter().copied().max().unwrap_or(1);
+        let highest = priorities.iter().copied().max().unwrap_or(1).max(1);
         let node = |id| RaftNode {
             options: self.0.clone(),
             priority: priorities.get(id).copied().unwrap_or(highest),

@@ -62,9 +62,11 @@ fn without_a_priority_nobody_leads() {
         ..RaftOptions::with_timeout(ms(150), ms(300))
     };
     let scenario = Scenario::new(3, lan(), End::At(s(60))).with(s(10), Fault::Kill(Who::Leader));
-    let history = run(&Raft::new(options), &scenario, 1);
+    let history = run(&Raft::new(options.clone()), &scenario, 1);
     assert_eq!(history.leads().len(), 1, "those that are left never stand");
     assert_eq!(history.leads()[0].node, 2);
+    let none = RaftOptions { priorities: Some(vec![0; 3]), ..options };
+    assert_eq!(run(&Raft::new(none), &scenario, 1).leads(), []);
 }
 
 /// No other one can: so it does once it is back.

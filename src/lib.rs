@@ -208,6 +208,7 @@
 //! | a page of the manual | `manual/TOPIC.md`, and its name in `manual/mod.rs`; that of a store is `manual.md` beside its code |
 //! | a subcommand | its arguments in `cli`, its plan in `config` if that is more than they are, what it does in `command`, and a line in the `mod.rs` of each |
 //! | a store | a crate in `backends` that passes the laws (`elect_testkit::conformance!`), a feature in `Cargo.toml`, and its scheme in `config/stores.rs` and `cli/backend_url.rs` |
+//! | an election of others to compare with | `peers` in `backends/simulation`, where they are simulated; the program does not have that crate |
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(

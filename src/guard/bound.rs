@@ -116,6 +116,26 @@ mod tests {
 
     use super::*;
 
+    /// The standard library waits for what it could not execute, and panics if it is gone.
+    #[test]
+    fn a_helper_that_is_not_there_is_told_though_all_children_are_reaped() {
+        bind_helpers();
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    crate::guard::reap();
+                }
+            });
+            for _ in 0..200 {
+                let mut command = Command::new("/no/such/helper");
+                let error = helpers::run(&mut command, Duration::from_secs(60)).err();
+                assert_eq!(error.map(|error| error.kind()), Some(io::ErrorKind::NotFound));
+            }
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+    }
+
     #[test]
     fn a_helper_has_a_session_of_its_own_and_none_of_our_descriptors() {
         bind_helpers();

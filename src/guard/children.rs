@@ -157,6 +157,7 @@ pub(super) fn wait() -> Waited {
 /// Reaps what has ended of the children of a process that learns nothing from their ends: as PID 1,
 /// everybody's orphans.
 pub fn reap() {
+    let Some(_held) = elect_api::helpers::hold() else { return };
     loop {
         match wait() {
             Waited::Ended(pid, _) => elect_api::helpers::ended(pid.cast_unsigned()),

@@ -408,6 +408,7 @@ impl Guardian {
         if self.hunt.keeps_the_dead(clock::now()) {
             return true;
         }
+        let Some(_held) = helpers::hold() else { return true };
         for _ in 0..most {
             match children::wait() {
                 Waited::Ended(pid, _) => {

@@ -7,12 +7,13 @@
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill as send, killpg};
 use nix::unistd::Pid;
 
 /// The most that is read of each stream of a helper, in bytes.
@@ -21,6 +22,10 @@ const MOST: u64 = 1 << 20;
 const STRAGGLERS: Duration = Duration::from_secs(5);
 
 static LIVING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+/// Held while one is started, and while children are reaped.
+static STARTING: Mutex<()> = Mutex::new(());
+/// Whether somebody wanted to reap as one was started.
+static IS_LATE: AtomicBool = AtomicBool::new(false);
 static BIND: OnceLock<fn(&mut Command)> = OnceLock::new();
 
 /// What came of a helper.
@@ -50,6 +55,37 @@ pub fn ended(pid: u32) {
     lock().retain(|&living| living != pid);
 }
 
+/// To be held by who reaps any child of this process. One that cannot be executed is waited for by who has started it, and
+/// may not be taken from there.
+///
+/// `None` while one is being started: SIGCHLD comes again once it is.
+pub fn hold() -> Option<impl Drop> {
+    let hold = || match STARTING.try_lock() {
+        Err(TryLockError::WouldBlock) => None,
+        Err(TryLockError::Poisoned(held)) => Some(held.into_inner()),
+        Ok(held) => Some(held),
+    };
+    hold().or_else(|| {
+        IS_LATE.store(true, Ordering::SeqCst);
+        // It may have been started meanwhile, without a look at that.
+        hold()
+    })
+}
+
+fn start(command: &mut Command) -> io::Result<Child> {
+    let held = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let child = command.spawn();
+    if let Ok(child) = &child {
+        lock().push(child.id());
+    }
+    drop(held);
+    if IS_LATE.swap(false, Ordering::SeqCst) {
+        // Who reaps waits for it.
+        let _ = send(Pid::this(), Signal::SIGCHLD);
+    }
+    child
+}
+
 /// Runs a helper to its end, and for no longer than `limit`: then it is killed, with its process group. Blocks; only
 /// stdin is up to the caller.
 ///
@@ -60,8 +96,7 @@ pub fn run(command: &mut Command, limit: Duration) -> io::Result<Said> {
         Some(bind) => bind(command),
         None => _ = command.process_group(0),
     }
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    lock().push(child.id());
+    let mut child = start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
     let (output, errors) = (gather(child.stdout.take()), gather(child.stderr.take()));
     let (status, is_overdue) = wait(&mut child, limit);
     Ok(Said {

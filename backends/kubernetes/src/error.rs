@@ -51,9 +51,9 @@ pub(crate) struct Attempt<'a> {
     pub(crate) server: &'a str,
     /// Whose credentials we have.
     pub(crate) source: &'a str,
-    /// Whether it has ever answered that as it should: then a refusal may be over soon, as credentials are about to be
-    /// renewed, or the API server is just starting.
-    pub(crate) has_answered: bool,
+    /// Whether a refusal may be over soon, as credentials are about to be renewed, or the API server is just starting: it
+    /// has answered that as it should, or refuses everybody.
+    pub(crate) may_pass: bool,
 }
 
 impl Attempt<'_> {
@@ -98,7 +98,7 @@ impl Attempt<'_> {
     }
 
     fn credentials(&self) -> ErrorKind {
-        if self.has_answered { ErrorKind::Unreachable } else { ErrorKind::Denied }
+        if self.may_pass { ErrorKind::Unreachable } else { ErrorKind::Denied }
     }
 
     fn unknown(&self) -> ErrorKind {

@@ -140,8 +140,20 @@ impl Api {
                 self.answered(verb);
                 Ok(Err(status))
             }
-            Err(failure) => Err(self.attempt(verb, name).error(failure)),
+            Err(failure) => {
+                let mut attempt = self.attempt(verb, name);
+                if matches!(failure, Failure::Refused { status: 403, .. }) && !attempt.may_pass {
+                    attempt.may_pass = self.refuses_everybody().await;
+                }
+                Err(attempt.error(failure))
+            }
         }
+    }
+
+    /// Whether it refuses what everybody may ask who has logged in: it has just started, and does not know its Roles yet.
+    async fn refuses_everybody(&self) -> bool {
+        let answer = self.client.call(Method::GET, "/version", None, LIMIT).await;
+        matches!(answer, Err(Failure::Refused { status: 403, .. }))
     }
 
     fn attempt<'a>(&'a self, verb: Verb, what: &'a str) -> Attempt<'a> {
@@ -151,7 +163,7 @@ impl Api {
             namespace: &self.namespace,
             server: &self.server,
             source: &self.source,
-            has_answered: self.answered.load(Ordering::Relaxed) & verb.mark() != 0,
+            may_pass: self.answered.load(Ordering::Relaxed) & verb.mark() != 0,
         }
     }
 

@@ -11,11 +11,20 @@ use tempfile::TempDir;
 
 /// A store on a server that answers each request with this status and this text.
 fn store(status: &'static str, text: &'static str) -> (Box<dyn Store>, TempDir) {
+    store_of(status, text, None)
+}
+
+/// The same, but for what everybody may ask: that has a status of its own.
+fn store_of(
+    status: &'static str,
+    text: &'static str,
+    version: Option<&'static str>,
+) -> (Box<dyn Store>, TempDir) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            thread::spawn(move || answer(&stream, status, text));
+            thread::spawn(move || answer(&stream, status, text, version));
         }
     });
     let folder = TempDir::new().expect("a folder");
@@ -29,14 +38,17 @@ fn store(status: &'static str, text: &'static str) -> (Box<dyn Store>, TempDir) 
     (elect_kubernetes::connect(&url).expect("a good URL"), folder)
 }
 
-fn answer(stream: &TcpStream, status: &str, text: &str) {
+fn answer(stream: &TcpStream, status: &str, text: &str, version: Option<&str>) {
     let mut lines = BufReader::new(stream);
     loop {
-        let (mut length, mut line) = (0, String::new());
+        let (mut length, mut line, mut status) = (0, String::new(), status);
         while line != "\r\n" {
             line.clear();
             if lines.read_line(&mut line).unwrap_or(0) == 0 {
                 return;
+            }
+            if line.starts_with("GET /version ") {
+                status = version.unwrap_or(status);
             }
             if let Some(said) = line.to_lowercase().strip_prefix("content-length:") {
                 length = said.trim().parse().unwrap_or(0);
@@ -79,10 +91,18 @@ async fn an_election_is_not_empty_because_somebody_says_404() {
 
 #[tokio::test]
 async fn a_role_is_blamed_for_what_it_lacks_only() {
-    let (store, _folder) = store("403 Forbidden", FORBIDDEN);
+    let (store, _folder) = store_of("403 Forbidden", FORBIDDEN, Some("200 OK"));
     let error = store.survey(&election()).await.expect_err("403");
     assert_eq!(error.kind(), ErrorKind::Denied);
     assert!(!error.to_string().contains("Role"), "{error}");
+}
+
+/// One that has just started, and does not know its Roles yet.
+#[tokio::test]
+async fn an_api_server_that_refuses_everybody_is_asked_again() {
+    let (store, _folder) = store("403 Forbidden", FORBIDDEN);
+    let error = store.survey(&election()).await.expect_err("403");
+    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
 }
 
 #[tokio::test]

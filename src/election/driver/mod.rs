@@ -7,27 +7,21 @@ mod run;
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
 
-use elect_api::{
-    Boottime, Error, Note, Refreshed, Standing, Survey, Ticket, Token, Validity, Versioned, Wake,
-    Written,
-};
-use tokio::sync::Mutex;
+use elect_api::{Boottime, Error, Survey, Ticket, Token, Wake};
 
 use crate::guard::Order;
-use crate::guard::is_off;
 
 pub use duty::{Duty, OnDuty};
 pub use ports::{Candidacy, Clock, Inbox, Observer, Once, Tree, no_inbox};
 
-use self::requests::{PendingCall, Raw, SharedSeat};
+use self::requests::{PendingCall, SharedSeat};
 use self::run::Progress;
 use super::history::{History, Record};
 use super::machine::{Command, Event, Machine, News, Verdict};
 use super::once::Done;
 use super::orders::{InForce, Orders};
-use super::{Answer, Call, Called, Ending, Reply, ready};
+use super::{Call, Called, Ending, ready};
 
 type Look<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Survey, Error>> + Send + 'a>>;
 type Watch<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Wake, Error>> + Send + 'a>>;
@@ -269,93 +263,6 @@ impl Driver<'_> {
         let called = Called { call, took: self.clock.now().since(sent), ending };
         self.observer.called(&called);
         Some(called.call)
-    }
-
-    /// What the machine is told of an answer.
-    fn answered(&mut self, call: Option<&Call>, answer: Result<Raw, Error>) -> Event {
-        Event::Replied(match answer {
-            Err(error) => Err(error),
-            Ok(Raw::Plain(reply)) => {
-                self.run.is_recorded |=
-                    call == Some(&Call::Record) && matches!(reply, Reply::Written(Written::Yes(_)));
-                Ok(reply)
-            }
-            Ok(Raw::Seat(seat)) => {
-                self.seat = Some(Arc::new(Mutex::new(seat)));
-                Ok(Reply::Opened)
-            }
-            Ok(Raw::Note(note)) if call == Some(&Call::ReadHistory) => {
-                Ok(Reply::EndedWell(self.history_read(&note)))
-            }
-            Ok(Raw::Note(note)) => self.recalled(note).map(Reply::Done),
-            Ok(Raw::Refreshed(refreshed)) => return self.refreshed(refreshed),
-        })
-    }
-
-    fn refreshed(&mut self, Refreshed { standing, control }: Refreshed) -> Event {
-        self.wake = None;
-        if is_off!(TicketFirst) {
-            self.hand_over_ticket();
-        }
-        let waits = matches!(standing, Standing::Waiting { .. });
-        let answer = match standing {
-            Standing::Leading { token, validity, wake } => {
-                self.wake = Some(wake);
-                Answer::Leading { token, validity: self.anchored(validity) }
-            }
-            Standing::Waiting { ahead, alive, wake } => {
-                self.wake = Some(wake);
-                Answer::Waiting { ahead, alive }
-            }
-            Standing::Evicted(why) => Answer::Evicted(why),
-            Standing::Gone(why) => Answer::Gone(why),
-        };
-        let answer = Event::Replied(Ok(Reply::Standing(answer)));
-        let Some(orders) = self.new_orders(&control) else { return answer };
-        // Who leads may be seen otherwise now.
-        if waits && self.has_looked && self.observer.wants_surveys() {
-            self.look(self.clock.now());
-        }
-        self.pending.push_back(answer);
-        Event::Ordered(orders)
-    }
-
-    /// As the store says, unless a test wants the mistake of counting from the reply.
-    fn anchored(&self, validity: Validity) -> Validity {
-        match validity {
-            Validity::Window { window, .. } if is_off!(Anchor) => {
-                Validity::Window { anchor: self.clock.now(), window }
-            }
-            validity => validity,
-        }
-    }
-
-    /// What people ask of the election, if that is not what it was.
-    fn new_orders(&mut self, kept: &Versioned) -> Option<Orders> {
-        if !self.orders.is_new(kept.version) {
-            return None;
-        }
-        let read = Orders::read(kept.bytes.as_deref()).unwrap_or_else(|error| {
-            self.observer.news(News::OrdersUnread(error));
-            Orders::default()
-        });
-        self.orders.take_in(self.clock.now(), read);
-        Some(self.orders.orders().clone())
-    }
-
-    /// Whether it is done already, as this note says.
-    fn recalled(&mut self, note: Note) -> Result<bool, Error> {
-        self.done = Done::read(note.bytes.as_deref())?;
-        self.noted = Some(note.wake);
-        Ok(self.candidacy.once.is_some_and(|once| self.done.has(once.key)))
-    }
-
-    /// Whether whoever led last has ended well, as this note says. A power cut may have left anything.
-    fn history_read(&mut self, note: &Note) -> bool {
-        let known = History::read(note.bytes.as_deref()).ok();
-        let has_ended_well = known.as_ref().is_some_and(History::has_ended_well);
-        self.history = known.unwrap_or_default();
-        has_ended_well
     }
 
     /// What is left of what came for the engine.

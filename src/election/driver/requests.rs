@@ -1,11 +1,12 @@
-//! What the store is asked for: one call at a time.
+//! What the store is asked for, one call at a time, and what the machine is told of the answers.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use elect_api::{
-    Boottime, Cell, Durability, Error, If, Note, Refreshed, Seat, Standing, Token, Versioned, stamp,
+    Boottime, Cell, Durability, Error, If, Note, Refreshed, Seat, Standing, Token, Validity,
+    Versioned, Written, stamp,
 };
 use tokio::sync::Mutex;
 
@@ -13,11 +14,13 @@ use super::Driver;
 use super::ports::{Candidacy, Once};
 use super::run::{self, Said};
 use crate::election::division;
-use crate::election::history::{Record, last_led};
+use crate::election::history::{History, Record, last_led};
+use crate::election::machine::{Event, News};
+use crate::election::once::Done;
 use crate::election::orders::Orders;
 use crate::election::ranking::Field;
 use crate::election::runs::Run;
-use crate::election::{Call, Ending, Reply};
+use crate::election::{Answer, Call, Ending, Reply};
 use crate::guard::is_off;
 
 /// A call that is under way.
@@ -87,7 +90,7 @@ impl<'a> Driver<'a> {
     }
 
     /// The refresh to come may make an entry, and we may die in the middle of it.
-    pub(super) fn hand_over_ticket(&mut self) {
+    fn hand_over_ticket(&mut self) {
         let Some(seat) = &self.seat else { return };
         // No request is under way: the next one is about to be made.
         let ticket = seat.try_lock().ok().and_then(|seat| seat.ticket());
@@ -104,6 +107,95 @@ impl<'a> Driver<'a> {
         let key = self.candidacy.once.map(|once| once.key);
         let begun = known.unwrap_or_else(|| Record::begun(token, id, stamp::display()).of(key));
         self.began.insert(begun).clone()
+    }
+}
+
+impl Driver<'_> {
+    /// What the machine is told of an answer.
+    pub(super) fn answered(&mut self, call: Option<&Call>, answer: Result<Raw, Error>) -> Event {
+        Event::Replied(match answer {
+            Err(error) => Err(error),
+            Ok(Raw::Plain(reply)) => {
+                self.run.is_recorded |=
+                    call == Some(&Call::Record) && matches!(reply, Reply::Written(Written::Yes(_)));
+                Ok(reply)
+            }
+            Ok(Raw::Seat(seat)) => {
+                self.seat = Some(Arc::new(Mutex::new(seat)));
+                Ok(Reply::Opened)
+            }
+            Ok(Raw::Note(note)) if call == Some(&Call::ReadHistory) => {
+                Ok(Reply::EndedWell(self.history_read(&note)))
+            }
+            Ok(Raw::Note(note)) => self.recalled(note).map(Reply::Done),
+            Ok(Raw::Refreshed(refreshed)) => return self.refreshed(refreshed),
+        })
+    }
+
+    fn refreshed(&mut self, Refreshed { standing, control }: Refreshed) -> Event {
+        self.wake = None;
+        if is_off!(TicketFirst) {
+            self.hand_over_ticket();
+        }
+        let waits = matches!(standing, Standing::Waiting { .. });
+        let answer = match standing {
+            Standing::Leading { token, validity, wake } => {
+                self.wake = Some(wake);
+                Answer::Leading { token, validity: self.anchored(validity) }
+            }
+            Standing::Waiting { ahead, alive, wake } => {
+                self.wake = Some(wake);
+                Answer::Waiting { ahead, alive }
+            }
+            Standing::Evicted(why) => Answer::Evicted(why),
+            Standing::Gone(why) => Answer::Gone(why),
+        };
+        let answer = Event::Replied(Ok(Reply::Standing(answer)));
+        let Some(orders) = self.new_orders(&control) else { return answer };
+        // Who leads may be seen otherwise now.
+        if waits && self.has_looked && self.observer.wants_surveys() {
+            self.look(self.clock.now());
+        }
+        self.pending.push_back(answer);
+        Event::Ordered(orders)
+    }
+
+    /// As the store says, unless a test wants the mistake of counting from the reply.
+    fn anchored(&self, validity: Validity) -> Validity {
+        match validity {
+            Validity::Window { window, .. } if is_off!(Anchor) => {
+                Validity::Window { anchor: self.clock.now(), window }
+            }
+            validity => validity,
+        }
+    }
+
+    /// What people ask of the election, if that is not what it was.
+    fn new_orders(&mut self, kept: &Versioned) -> Option<Orders> {
+        if !self.orders.is_new(kept.version) {
+            return None;
+        }
+        let read = Orders::read(kept.bytes.as_deref()).unwrap_or_else(|error| {
+            self.observer.news(News::OrdersUnread(error));
+            Orders::default()
+        });
+        self.orders.take_in(self.clock.now(), read);
+        Some(self.orders.orders().clone())
+    }
+
+    /// Whether it is done already, as this note says.
+    fn recalled(&mut self, note: Note) -> Result<bool, Error> {
+        self.done = Done::read(note.bytes.as_deref())?;
+        self.noted = Some(note.wake);
+        Ok(self.candidacy.once.is_some_and(|once| self.done.has(once.key)))
+    }
+
+    /// Whether whoever led last has ended well, as this note says. A power cut may have left anything.
+    fn history_read(&mut self, note: &Note) -> bool {
+        let known = History::read(note.bytes.as_deref()).ok();
+        let has_ended_well = known.as_ref().is_some_and(History::has_ended_well);
+        self.history = known.unwrap_or_default();
+        has_ended_well
     }
 }
 

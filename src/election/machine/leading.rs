@@ -1,4 +1,4 @@
-//! What a leader does: keep the lease, watch the deadlines, see the tree out.
+//! What a leader does: start the command, keep the lease, watch the deadlines, see the tree out.
 
 use std::time::Duration;
 
@@ -11,7 +11,35 @@ use crate::guard::Order;
 use crate::guard::is_off;
 
 impl Machine {
-    pub(super) fn begin_to_lead(&mut self, token: Token, validity: Validity) {
+    /// Starts the command if the lease, as granted, leaves it the time that it was promised.
+    pub(super) fn won(&mut self, now: Boottime, token: Token, validity: Validity) {
+        // The step ends with a look at it: we leave.
+        if self.timing.trust(self.rate).is_err() {
+            return;
+        }
+        match self.timing.regrant(validity) {
+            Err(refusal) => {
+                let what = format!("what the store grants is too little: {refusal}");
+                self.leave(now, Verdict::Failed(what));
+            }
+            Ok(timing) if timing.leaves_grace(validity, now) => {
+                let (asked, granted) = (self.timing.window(), timing.window());
+                if asked != granted {
+                    self.say(Command::Tell(News::Granted { asked, granted }));
+                }
+                self.timing = timing;
+                // The renewal is due by what was granted, which may be far less than was asked for.
+                if let Validity::Window { anchor, .. } = validity {
+                    self.request.hasten(now.max(anchor + timing.renew_interval));
+                }
+                self.begin_to_lead(token, validity);
+            }
+            // Proven too long ago to start anything: prove it again.
+            Ok(_) => self.ask_again(now),
+        }
+    }
+
+    fn begin_to_lead(&mut self, token: Token, validity: Validity) {
         self.block = None;
         self.phase = Phase::Leading(LeaderState {
             leadership: Leadership { token, validity },

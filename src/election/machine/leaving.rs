@@ -11,6 +11,33 @@ use crate::election::Call;
 use crate::guard::{Ended, Order};
 
 impl Machine {
+    pub(super) fn guardian_died(&mut self, now: Boottime) {
+        const WHY: &str =
+            "the guardian process was killed, or failed; the command was killed with it";
+        match &mut self.phase {
+            Phase::Joining | Phase::Campaigning(_) => self.leave(now, Verdict::Failed(WHY.into())),
+            Phase::Leading(state) if state.is_resting() => {
+                const WHY: &str = "the guardian process was killed, or failed";
+                self.end_rest(now, Verdict::Failed(WHY.into()), self.last_of_the_grace(now));
+            }
+            Phase::Leading(state) if !state.is_empty() => {
+                // Past the soft deadline it was the kernel, on our own behalf.
+                let deadlines = self.timing.deadlines(state.validity());
+                state.kill();
+                self.is_abrupt = true;
+                if deadlines.is_some_and(|known| known.soft <= now) {
+                    if self.verdict.is_none() {
+                        self.lose("the lease could not be renewed in time".into());
+                    }
+                } else {
+                    self.verdict.get_or_insert(Verdict::Failed(WHY.into()));
+                }
+                self.say(Command::Sweep);
+            }
+            _ => {}
+        }
+    }
+
     /// With nothing running, or nothing left running: removes our entry, if there may be one.
     pub(super) fn leave(&mut self, now: Boottime, verdict: Verdict) {
         self.verdict.get_or_insert(verdict);

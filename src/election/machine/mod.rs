@@ -13,7 +13,7 @@ mod tests;
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Error, ErrorKind, Token, Validity};
+use elect_api::{Boottime, Error, ErrorKind};
 
 use self::gates::{Gates, Notice, Place, Ruling};
 use self::leader_state::LeaderState;
@@ -386,65 +386,10 @@ impl Machine {
         self.close_chapter();
     }
 
-    /// Starts the command if the lease, as granted, leaves it the time that it was promised.
-    fn won(&mut self, now: Boottime, token: Token, validity: Validity) {
-        // The step ends with a look at it: we leave.
-        if self.timing.trust(self.rate).is_err() {
-            return;
-        }
-        match self.timing.regrant(validity) {
-            Err(refusal) => {
-                let what = format!("what the store grants is too little: {refusal}");
-                self.leave(now, Verdict::Failed(what));
-            }
-            Ok(timing) if timing.leaves_grace(validity, now) => {
-                let (asked, granted) = (self.timing.window(), timing.window());
-                if asked != granted {
-                    self.say(Command::Tell(News::Granted { asked, granted }));
-                }
-                self.timing = timing;
-                // The renewal is due by what was granted, which may be far less than was asked for.
-                if let Validity::Window { anchor, .. } = validity {
-                    self.request.hasten(now.max(anchor + timing.renew_interval));
-                }
-                self.begin_to_lead(token, validity);
-            }
-            // Proven too long ago to start anything: prove it again.
-            Ok(_) => self.ask_again(now),
-        }
-    }
-
     /// What the store answered is nothing to go by, yet.
     fn ask_again(&mut self, now: Boottime) {
         self.misfits += 1;
         let pause = self.timing.backoff(self.misfits, self.chance.f64());
         self.request = CallState::due(now + pause);
-    }
-
-    fn guardian_died(&mut self, now: Boottime) {
-        const WHY: &str =
-            "the guardian process was killed, or failed; the command was killed with it";
-        match &mut self.phase {
-            Phase::Joining | Phase::Campaigning(_) => self.leave(now, Verdict::Failed(WHY.into())),
-            Phase::Leading(state) if state.is_resting() => {
-                const WHY: &str = "the guardian process was killed, or failed";
-                self.end_rest(now, Verdict::Failed(WHY.into()), self.last_of_the_grace(now));
-            }
-            Phase::Leading(state) if !state.is_empty() => {
-                // Past the soft deadline it was the kernel, on our own behalf.
-                let deadlines = self.timing.deadlines(state.validity());
-                state.kill();
-                self.is_abrupt = true;
-                if deadlines.is_some_and(|known| known.soft <= now) {
-                    if self.verdict.is_none() {
-                        self.lose("the lease could not be renewed in time".into());
-                    }
-                } else {
-                    self.verdict.get_or_insert(Verdict::Failed(WHY.into()));
-                }
-                self.say(Command::Sweep);
-            }
-            _ => {}
-        }
     }
 }

@@ -1,11 +1,9 @@
-//! What a leader does: start the command, keep the lease, watch the deadlines, see the tree out.
-
-use std::time::Duration;
+//! What a leader does: start the command, keep the lease, watch the deadlines.
 
 use elect_api::{Boottime, Token, Validity};
 
 use super::leader_state::{LeaderState, Runs, Stage};
-use super::{Answer, Command, Event, Machine, News, Phase, StoppedBy, Verdict};
+use super::{Answer, Command, Machine, News, Phase, StoppedBy, Verdict};
 use crate::election::call::Leadership;
 use crate::guard::Order;
 use crate::guard::is_off;
@@ -206,94 +204,5 @@ impl Machine {
         self.overran = Some(limit);
         self.say(Command::Tell(News::MaxRun(limit)));
         self.ask_to_stop(now, Some(self.stop_grace()));
-    }
-
-    /// The verdict is known when a tree is empty; the fallback is for a guardian that lied.
-    pub(super) fn leave_with_verdict(&mut self, now: Boottime) {
-        self.leave(now, Verdict::Failed("the guardian lost track of the command".into()));
-    }
-
-    pub(super) fn tree_changed(&mut self, now: Boottime, event: &Event) {
-        let Phase::Leading(state) = &mut self.phase else { return };
-        match *event {
-            Event::Started => {
-                state.runs.started(now);
-                if state.started.is_none() {
-                    state.started = Some(now);
-                    self.open_chapter(now);
-                }
-            }
-            Event::NotStarted(errno) => _ = self.verdict.get_or_insert(Verdict::NotStarted(errno)),
-            Event::Ended(ended) | Event::EndedByKey(ended) => {
-                self.is_abrupt |= state.is_cut_short(ended);
-                self.command_ended(ended, matches!(event, Event::EndedByKey(_)));
-                if is_off!(EmptyTree) {
-                    self.emptied(now);
-                }
-            }
-            Event::Outlived => self.outlived(now),
-            Event::Empty => self.emptied(now),
-            _ => {}
-        }
-    }
-
-    fn note_haste(&mut self, now: Boottime) {
-        if let Phase::Leading(state) = &self.phase {
-            self.is_abrupt |= state.kill_at.is_some_and(|at| at <= now);
-        }
-    }
-
-    fn outlived(&mut self, now: Boottime) {
-        self.note_haste(now);
-        if self.begin_to_rest(now) {
-            return self.rest_is_outlived();
-        }
-        let kill_at = self.last_of_the_grace(now);
-        let Phase::Leading(state) = &mut self.phase else { return };
-        match state.stage {
-            // Its guardian may not have heard of that.
-            Stage::Emptying => self.say(Command::Order(Order::Kill, None)),
-            // It was asked as the command was.
-            Stage::Stopping => {}
-            _ => {
-                state.stage = Stage::Stopping;
-                self.say(Command::Order(Order::Stop { kill_at }, None));
-            }
-        }
-    }
-
-    /// How long whoever is asked to stop has, if not by the lease.
-    pub(super) fn stop_grace(&self) -> Duration {
-        self.rules.stop_timeout.unwrap_or(self.timing.kill_grace)
-    }
-
-    /// When what runs beside the command is killed, which was asked to stop as the command was, or is now.
-    pub(super) fn last_of_the_grace(&self, now: Boottime) -> Boottime {
-        let Phase::Leading(state) = &self.phase else { return now };
-        state.asked_at.unwrap_or(now) + self.stop_grace()
-    }
-
-    fn emptied(&mut self, now: Boottime) {
-        self.note_haste(now);
-        if self.begin_to_rest(now) {
-            return;
-        }
-        self.say(Command::Tell(News::Emptied));
-        if !self.begin_to_record(now) {
-            self.settle(now);
-        }
-    }
-
-    /// Keeps the lease for as long as it is to be held, and resigns.
-    pub(super) fn settle(&mut self, now: Boottime) {
-        let Phase::Leading(state) = &mut self.phase else { return };
-        let until = state.started.zip(self.rules.hold).map(|(started, hold)| started + hold);
-        match until.filter(|&until| until > now && !state.told_to_stop) {
-            Some(until) if matches!(self.verdict, Some(Verdict::Ended(_))) => {
-                state.stage = Stage::Holding(until);
-                self.say(Command::Tell(News::Holding(until.since(now))));
-            }
-            _ => self.leave_with_verdict(now),
-        }
     }
 }

@@ -1,16 +1,42 @@
-//! What comes after a command, or in the place of one: it is started again, the candidacy ends, or a place is given up to
-//! come again.
+//! What a command's tree tells, and what comes after a command or in its place: it is started again, the candidacy ends, or
+//! a place is given up to come again.
+
+use std::time::Duration;
 
 use elect_api::{Boottime, Error};
 
 use super::gates::{Notice, Place};
 use super::leader_state::Stage;
 use super::patience::CallState;
-use super::{Command, Machine, News, Phase, Verdict};
+use super::{Command, Event, Machine, News, Phase, Verdict};
 use crate::election::Call;
-use crate::guard::{Ended, Order};
+use crate::guard::{Ended, Order, is_off};
 
 impl Machine {
+    pub(super) fn tree_changed(&mut self, now: Boottime, event: &Event) {
+        let Phase::Leading(state) = &mut self.phase else { return };
+        match *event {
+            Event::Started => {
+                state.runs.started(now);
+                if state.started.is_none() {
+                    state.started = Some(now);
+                    self.open_chapter(now);
+                }
+            }
+            Event::NotStarted(errno) => _ = self.verdict.get_or_insert(Verdict::NotStarted(errno)),
+            Event::Ended(ended) | Event::EndedByKey(ended) => {
+                self.is_abrupt |= state.is_cut_short(ended);
+                self.command_ended(ended, matches!(event, Event::EndedByKey(_)));
+                if is_off!(EmptyTree) {
+                    self.emptied(now);
+                }
+            }
+            Event::Outlived => self.outlived(now),
+            Event::Empty => self.emptied(now),
+            _ => {}
+        }
+    }
+
     pub(super) fn guardian_died(&mut self, now: Boottime) {
         const WHY: &str =
             "the guardian process was killed, or failed; the command was killed with it";
@@ -36,6 +62,71 @@ impl Machine {
             }
             _ => {}
         }
+    }
+
+    fn note_haste(&mut self, now: Boottime) {
+        if let Phase::Leading(state) = &self.phase {
+            self.is_abrupt |= state.kill_at.is_some_and(|at| at <= now);
+        }
+    }
+
+    fn outlived(&mut self, now: Boottime) {
+        self.note_haste(now);
+        if self.begin_to_rest(now) {
+            return self.rest_is_outlived();
+        }
+        let kill_at = self.last_of_the_grace(now);
+        let Phase::Leading(state) = &mut self.phase else { return };
+        match state.stage {
+            // Its guardian may not have heard of that.
+            Stage::Emptying => self.say(Command::Order(Order::Kill, None)),
+            // It was asked as the command was.
+            Stage::Stopping => {}
+            _ => {
+                state.stage = Stage::Stopping;
+                self.say(Command::Order(Order::Stop { kill_at }, None));
+            }
+        }
+    }
+
+    /// How long whoever is asked to stop has, if not by the lease.
+    pub(super) fn stop_grace(&self) -> Duration {
+        self.rules.stop_timeout.unwrap_or(self.timing.kill_grace)
+    }
+
+    /// When what runs beside the command is killed, which was asked to stop as the command was, or is now.
+    pub(super) fn last_of_the_grace(&self, now: Boottime) -> Boottime {
+        let Phase::Leading(state) = &self.phase else { return now };
+        state.asked_at.unwrap_or(now) + self.stop_grace()
+    }
+
+    fn emptied(&mut self, now: Boottime) {
+        self.note_haste(now);
+        if self.begin_to_rest(now) {
+            return;
+        }
+        self.say(Command::Tell(News::Emptied));
+        if !self.begin_to_record(now) {
+            self.settle(now);
+        }
+    }
+
+    /// Keeps the lease for as long as it is to be held, and resigns.
+    pub(super) fn settle(&mut self, now: Boottime) {
+        let Phase::Leading(state) = &mut self.phase else { return };
+        let until = state.started.zip(self.rules.hold).map(|(started, hold)| started + hold);
+        match until.filter(|&until| until > now && !state.told_to_stop) {
+            Some(until) if matches!(self.verdict, Some(Verdict::Ended(_))) => {
+                state.stage = Stage::Holding(until);
+                self.say(Command::Tell(News::Holding(until.since(now))));
+            }
+            _ => self.leave_with_verdict(now),
+        }
+    }
+
+    /// The verdict is known when a tree is empty; the fallback is for a guardian that lied.
+    pub(super) fn leave_with_verdict(&mut self, now: Boottime) {
+        self.leave(now, Verdict::Failed("the guardian lost track of the command".into()));
     }
 
     /// With nothing running, or nothing left running: removes our entry, if there may be one.
@@ -145,7 +236,7 @@ impl Machine {
 /// belongs to the leadership may live on meanwhile: then it is asked to stop first.
 impl Machine {
     /// The command itself has ended. `by_key` is whether a key in the terminal did it.
-    pub(super) fn command_ended(&mut self, ended: Ended, by_key: bool) {
+    fn command_ended(&mut self, ended: Ended, by_key: bool) {
         let restarts = !by_key && self.overran.is_none() && self.is_to_restart(ended);
         let Phase::Leading(state) = &mut self.phase else { return };
         if restarts && !state.is_ending() {
@@ -171,7 +262,7 @@ impl Machine {
     }
 
     /// Whether the command, whose tree is empty, is to be started again: then it rests first.
-    pub(super) fn begin_to_rest(&mut self, now: Boottime) -> bool {
+    fn begin_to_rest(&mut self, now: Boottime) -> bool {
         let (Some(restarts), Phase::Leading(state)) = (&self.rules.restarts, &mut self.phase)
         else {
             return false;
@@ -214,7 +305,7 @@ impl Machine {
     }
 
     /// Something lives beside the command that rests.
-    pub(super) const fn rest_is_outlived(&mut self) {
+    const fn rest_is_outlived(&mut self) {
         if let Phase::Leading(state) = &mut self.phase {
             state.runs.outlived = true;
         }

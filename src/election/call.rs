@@ -155,27 +155,3 @@ pub enum Ending {
     /// It was given up: there was no answer in time, or none was wanted any more.
     Abandoned,
 }
-
-/// A leadership: its token, and how long nobody else can lead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Leadership {
-    /// The same from the win to the end.
-    pub(super) token: Token,
-    /// As proven by the newest renewal that anchors. It never goes back.
-    pub(super) validity: Validity,
-}
-
-impl Leadership {
-    /// Takes in a newer proof. A proof whose anchor is older than a known one changes nothing.
-    pub(super) fn renew(&mut self, validity: Validity) {
-        let later = match (self.validity, validity) {
-            (Validity::Window { anchor: known, .. }, Validity::Window { anchor: new, .. }) => {
-                new > known
-            }
-            _ => true,
-        };
-        if later {
-            self.validity = validity;
-        }
-    }
-}

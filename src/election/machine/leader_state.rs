@@ -5,13 +5,15 @@ use std::time::Duration;
 use elect_api::{Boottime, Token, Validity};
 
 use super::Restarts;
-use crate::election::call::Leadership;
 use crate::guard::Ended;
 
 /// A leadership and how far the command has come.
 #[derive(Clone, Debug)]
 pub(super) struct LeaderState {
-    pub(super) leadership: Leadership,
+    /// The same from the win to the end.
+    pub(super) token: Token,
+    /// How long nobody else can lead, as proven by the newest renewal that anchors. It never goes back.
+    pub(super) validity: Validity,
     pub(super) started: Option<Boottime>,
     pub(super) stage: Stage,
     pub(super) runs: Runs,
@@ -49,14 +51,6 @@ impl LeaderState {
     /// From here on everything is being killed.
     pub(super) const fn kill(&mut self) {
         self.stage = Stage::Emptying;
-    }
-
-    pub(super) const fn token(&self) -> Token {
-        self.leadership.token
-    }
-
-    pub(super) const fn validity(&self) -> Validity {
-        self.leadership.validity
     }
 
     pub(super) const fn enter(&mut self, stage: Stage) {

@@ -4,7 +4,6 @@ use elect_api::{Boottime, Token, Validity};
 
 use super::leader_state::{LeaderState, Runs, Stage};
 use super::{Answer, Command, Machine, News, Phase, StoppedBy, Verdict};
-use crate::election::call::Leadership;
 use crate::guard::Order;
 use crate::guard::is_off;
 
@@ -40,7 +39,8 @@ impl Machine {
     fn begin_to_lead(&mut self, token: Token, validity: Validity) {
         self.block = None;
         self.phase = Phase::Leading(LeaderState {
-            leadership: Leadership { token, validity },
+            token,
+            validity,
             started: None,
             stage: Stage::Running,
             runs: Runs::default(),
@@ -62,7 +62,7 @@ impl Machine {
     }
 
     pub(super) fn tenure_tick(&self, state: &LeaderState) -> Option<Boottime> {
-        let deadlines = self.timing.deadlines(state.leadership.validity);
+        let deadlines = self.timing.deadlines(state.validity);
         match state.stage {
             Stage::Running | Stage::Lingering => {
                 let soft = deadlines.map(|deadlines| deadlines.soft);
@@ -74,7 +74,7 @@ impl Machine {
             Stage::Stopping | Stage::Emptying => None,
             Stage::Recording(until) => Some(until),
             Stage::Holding(until) => {
-                let end = self.timing.end(state.leadership.validity);
+                let end = self.timing.end(state.validity);
                 Some(end.map_or(until, |end| until.min(end)))
             }
         }
@@ -84,11 +84,9 @@ impl Machine {
     pub(super) fn renewed(&mut self, now: Boottime, answer: Answer) {
         let Phase::Leading(state) = &mut self.phase else { return };
         match answer {
-            Answer::Leading { token, validity }
-                if token == state.leadership.token || is_off!(Token) =>
-            {
-                state.leadership.renew(validity);
-                let validity = state.leadership.validity;
+            Answer::Leading { token, validity } if token == state.token || is_off!(Token) => {
+                state.renew(validity);
+                let validity = state.validity;
                 self.announce_deadlines(validity);
             }
             Answer::Leading { token, .. } => {
@@ -129,7 +127,7 @@ impl Machine {
     /// As long as the store has our entry nobody else can lead: the command may end in good order.
     pub(super) fn give_up(&mut self, now: Boottime, why: String) {
         let Phase::Leading(state) = &self.phase else { return };
-        let known = self.timing.deadlines(state.leadership.validity);
+        let known = self.timing.deadlines(state.validity);
         let kill_at = now + self.timing.kill_grace;
         self.lost_with_grace(now, why, known.map_or(kill_at, |known| kill_at.min(known.hard)));
     }
@@ -158,7 +156,7 @@ impl Machine {
 
     pub(super) fn look_at_the_deadlines(&mut self, now: Boottime) {
         let Phase::Leading(state) = &self.phase else { return };
-        let validity = state.leadership.validity;
+        let validity = state.validity;
         match state.stage {
             Stage::Running | Stage::Lingering | Stage::Resting(_)
                 if self.timing.deadlines(validity).is_some_and(|known| known.soft <= now) =>
@@ -187,7 +185,7 @@ impl Machine {
     /// that comes later is too late.
     pub(super) fn soft_passed(&mut self, now: Boottime) {
         let Phase::Leading(state) = &self.phase else { return };
-        let deadlines = self.timing.deadlines(state.leadership.validity);
+        let deadlines = self.timing.deadlines(state.validity);
         let hard = deadlines.map_or(now + self.timing.kill_grace, |deadlines| deadlines.hard);
         self.lost_with_grace(now, "the lease could not be renewed in time".into(), hard);
     }
@@ -204,5 +202,20 @@ impl Machine {
         self.overran = Some(limit);
         self.say(Command::Tell(News::MaxRun(limit)));
         self.ask_to_stop(now, Some(self.stop_grace()));
+    }
+}
+
+impl LeaderState {
+    /// Takes in a newer proof. A proof whose anchor is older than a known one changes nothing.
+    fn renew(&mut self, validity: Validity) {
+        let later = match (self.validity, validity) {
+            (Validity::Window { anchor: known, .. }, Validity::Window { anchor: new, .. }) => {
+                new > known
+            }
+            _ => true,
+        };
+        if later {
+            self.validity = validity;
+        }
     }
 }

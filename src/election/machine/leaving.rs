@@ -48,7 +48,7 @@ impl Machine {
             }
             Phase::Leading(state) if !state.is_empty() => {
                 // Past the soft deadline it was the kernel, on our own behalf.
-                let deadlines = self.timing.deadlines(state.validity());
+                let deadlines = self.timing.deadlines(state.validity);
                 state.kill();
                 self.is_abrupt = true;
                 if deadlines.is_some_and(|known| known.soft <= now) {
@@ -291,7 +291,7 @@ impl Machine {
         let is_asked = matches!(self.request, CallState::Sent { .. });
         // Where leases end by time, there may be little left of one that could not be renewed.
         let is_unsure = self.contact.failures > 0 && !self.timing.is_local();
-        if is_asked || is_unsure || !self.timing.leaves_grace(state.validity(), now) {
+        if is_asked || is_unsure || !self.timing.leaves_grace(state.validity, now) {
             return state.enter(Stage::Resting(None));
         }
         state.enter(Stage::Running);
@@ -299,7 +299,7 @@ impl Machine {
         // Until it runs, nothing counts.
         state.runs.last = None;
         state.runs.outlived = false;
-        let (token, again) = (state.token(), state.runs.again);
+        let (token, again) = (state.token, state.runs.again);
         self.say(Command::Tell(News::Restarting(again)));
         self.say(Command::Start(token));
     }

@@ -158,7 +158,7 @@ impl Machine {
         self.tell_gates(now, &Notice::Ordered);
         self.hurry_chapter(now);
         let Phase::Leading(state) = &self.phase else { return };
-        let against = self.orders.against(state.token());
+        let against = self.orders.against(state.token);
         let against = against.or_else(|| self.exclusion());
         if let Some(why) = against {
             self.step_down(now, why);

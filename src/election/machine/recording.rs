@@ -19,7 +19,7 @@ impl Machine {
             return false;
         }
         let patience = now + self.timing.entry_timeout * 2;
-        let until = self.timing.end(state.validity()).unwrap_or(patience);
+        let until = self.timing.end(state.validity).unwrap_or(patience);
         state.enter(Stage::Recording(until));
         self.abandon_request();
         self.contact.begin_anew();

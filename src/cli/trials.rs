@@ -16,7 +16,7 @@ Examples:
 
 const DOCTOR_MORE: &str = "\
 elect tries what it may do in the store in an election of its own, and removes
-that afterwards. It touches no other election.
+that afterwards; on Kubernetes an empty Lease stays. It touches no other election.
 
 Exit codes:
   0    nothing is wrong

@@ -268,7 +268,7 @@ impl driver::Observer for Observer<'_> {
             News::EntryLeft(error) => {
                 let error = anyhow::Error::from(error);
                 self.log.warn(format_args!(
-                    "our entry may stay in the store until it ends by itself: {error:#}"
+                    "our entry may stay in the store until it ends, or the next leader removes it: {error:#}"
                 ));
             }
         }

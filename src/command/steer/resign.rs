@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::bail;
-use elect_api::{Candidate, Ending, Leader, Survey};
+use elect_api::{Candidate, Ending, Leader, Survey, Token};
 
 use super::{ControlClient, is_led_by, is_settled, request, say_who_leads};
 use crate::command::runtime::block_on;
@@ -49,6 +49,9 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
         }
         if let Some(force) = plan.force {
             see_off(&client, &leader, force).await?;
+            if !is_followed(&client, token).await? {
+                return nobody_leads(&client, false);
+            }
         }
         let was_asked = if is_foreign { "is not an elect run" } else { "was asked" };
         let why = format!("{id} {was_asked}, and has not handed over yet");
@@ -194,6 +197,28 @@ pub(super) async fn see_off(
         }
     }
     client.remove(token, over).await
+}
+
+/// Whether somebody follows a leader that was seen off, as far as is known in time. Where candidates judge, those who are
+/// dead may wait on.
+async fn is_followed(client: &ControlClient<'_>, token: Token) -> anyhow::Result<bool> {
+    let end = guard::now() + PATIENCE;
+    let may_lead = |survey: &Survey| survey.waiting.iter().any(|it| it.candidate.priority > 0);
+    let is_settled = |survey: &Survey| survey.leader.is_some() || !may_lead(survey);
+    let seen =
+        client.wait_until_by(end, |survey| !is_led_by(survey, token) && is_settled(survey)).await?;
+    if seen.is_some() || client.is_late() || client.asked().await?.pausing().is_some() {
+        return Ok(true);
+    }
+    let survey = client.survey().await?;
+    if survey.leader.is_some() || !may_lead(&survey) {
+        return Ok(true);
+    }
+    client.log().warn(format_args!(
+        "none of those who wait has taken over within {}: they may be dead, and the next leader removes them then",
+        humantime::format_duration(PATIENCE)
+    ));
+    Ok(false)
 }
 
 /// Which processes keep an entry that lasts as long as they do, and how they end.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use elect_testkit::oracle::now;
 use elect_testkit::program::{Elect, Running};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use super::foreign;
 use crate::mixed::{Arena as Mixed, Peer};
@@ -17,10 +18,11 @@ on_each_store! {
 
 mod timed {
     use super::{
-        Arena, Ground, a_holder_that_stands_still_is_waited_out, on_each_cluster,
-        whoever_lives_keeps_its_entry_but_for_the_second_word,
+        Arena, Ground, a_holder_that_stands_still_is_waited_out, nobody_is_waited_for_who_is_dead,
+        on_each_cluster, whoever_lives_keeps_its_entry_but_for_the_second_word,
     };
     on_each_cluster! {
+        nobody_is_waited_for_who_is_dead
         a_holder_that_stands_still_is_waited_out
         whoever_lives_keeps_its_entry_but_for_the_second_word
     }
@@ -65,6 +67,21 @@ fn nobody_waits_longer_than_the_timeout(arena: &Arena) {
     let words = ["--even-if-alive", "--timeout", "0"];
     force(arena, &words).run().exits(75).says("was asked, and has not handed over yet").prints("");
     assert!(leads(arena, "one"));
+}
+
+/// A machine dies with the leader and all who wait.
+fn nobody_is_waited_for_who_is_dead(arena: &Arena) {
+    let mut one = arena.leader("one", 10);
+    let mut two = arena.candidate("two", 10);
+    arena.wait_for_waiter("two");
+    for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
+        for candidate in [&mut one, &mut two] {
+            let guardian = candidate.guardian();
+            kill(Pid::from_raw(guardian), signal).expect("it is there");
+            candidate.signal(signal);
+        }
+    }
+    force(arena, &["--timeout", "2min"]).run().exits(0).prints("nobody leads\n");
 }
 
 fn a_holder_that_stands_still_is_waited_out(arena: &Arena) {

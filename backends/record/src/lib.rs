@@ -40,7 +40,8 @@
 //! # A crowd
 //!
 //! The first three waiters renew their documents at each look. The second and the third list all documents then. The
-//! first reads the record, and lists once in a lease, so that a hand-over waits for no list.
+//! first reads the record, and lists once in a lease. The second reads it as well, as it may be the first by now. So a
+//! hand-over waits for no list.
 //!
 //! Those behind them do neither: once in a lease each renews its own document, which counts for four, and reads one
 //! other. That is by turns the document of the one right before it, which it also watches, and the record. Each writes

@@ -48,8 +48,8 @@ pub(crate) struct RecordSeat {
     far: Option<Far>,
     /// When such a one is to renew its waiter.
     due: Option<Boottime>,
-    /// When we listed last, if nobody was before us then.
-    next: Option<Boottime>,
+    /// When we listed last, if no more than one was before us then, and who.
+    next: Option<(Boottime, Option<u64>)>,
     /// Whether the one before us was found dead, and the one before that one may be as well.
     is_alarmed: bool,
     /// When we looked last, as leaders, who of those who wait is dead.
@@ -217,7 +217,8 @@ impl RecordSeat {
             }
         }
         self.remove_dead(&position).await?;
-        self.next = (position.ahead == 0 && position.is_listed).then_some(now);
+        let before = position.before.map(|(nonce, _)| nonce);
+        self.next = (position.ahead <= 1 && position.is_listed).then_some((now, before));
         // Who comes to be next has its turn from then on.
         let place = self.place.filter(|(ahead, _)| *ahead == position.ahead);
         let (_, placed) = *self.place.insert(place.unwrap_or((position.ahead, now)));

@@ -1,5 +1,5 @@
-//! The next one. As nobody is before it, it makes no list, which takes the longer the more are behind it: it reads the
-//! record, and sees by its renewal that its own waiter is there.
+//! The next one. As nobody is before it but who leads, or has led, it makes no list, which takes the longer the more are
+//! behind it: it reads the record, and sees by its renewal that its own waiter is there.
 //!
 //! Once in a lease it lists all the same: who lost its entry may have come back to an earlier place.
 
@@ -12,12 +12,13 @@ use crate::line::Position;
 impl RecordSeat {
     /// What the next one finds without a list; `None` if there is to be one.
     pub(super) async fn stand_next(&mut self, now: Boottime) -> Result<Option<Standing>, Error> {
-        let is_next = self.next.is_some_and(|listed| now.since(listed) < self.ttl);
-        if !is_next || !matches!(self.state, State::Out) {
+        let fresh = self.next.filter(|(listed, _)| now.since(*listed) < self.ttl);
+        let Some((_, before)) = fresh.filter(|_| matches!(self.state, State::Out)) else {
             return Ok(None);
-        }
+        };
         let known = self.election.record(Purpose::Look).await?;
-        if !known.record.counts(self.nonce) {
+        let (is_waiting, counts) = (known.record.counts(self.nonce), |it| known.record.counts(it));
+        if !is_waiting || before.is_some_and(counts) {
             return Ok(None);
         }
         self.control = known.record.cell(Cell::Control);

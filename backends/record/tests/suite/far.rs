@@ -117,6 +117,11 @@ fn who_is_next_takes_over_without_a_list() {
         gone.resign(None).await.expect("a resign");
         assert_eq!(line.lists_at(1).await, 0);
         assert_eq!(line.leader().as_deref(), Some("c1"));
+        // Nor does the one that was second, and has not looked since.
+        let mut gone = line.seats[1].take().expect("it leads");
+        gone.resign(None).await.expect("a resign");
+        assert_eq!(line.lists_at(2).await, 0);
+        assert_eq!(line.leader().as_deref(), Some("c2"));
     });
 }
 

@@ -82,7 +82,8 @@ pub trait Documents: Send + Sync {
     async fn records(&self) -> Result<Vec<(ElectionName, Record)>, Error>;
 
     /// Shows `is_news` a document as it is after each change from this version on, and ends once that says so. `None` is
-    /// one that is gone; one that is damaged is not shown. A hint (law 4): it may be late, leave out what came between two others, or never come.
+    /// one that is gone; one that is damaged is not shown. A hint (law 4): it may be late, leave out what came between
+    /// two others, or never come.
     ///
     /// # Errors
     /// [`elect_api::ErrorKind::Unreachable`] if it cannot be watched, or not any more.

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::bail;
-use elect_api::{Candidate, Ending, Leader, Survey, Token};
+use elect_api::{Candidate, Ending, Leader, Survey};
 
-use super::{ControlClient, is_led_by, is_settled, request, say_who_leads};
+use super::{ControlClient, Seen, is_led_by, is_settled, request, say_who_leads};
 use crate::command::runtime::block_on;
 use crate::config::{Force, ResignPlan, is_known_as};
 use crate::guard;
@@ -49,7 +49,7 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
         }
         if let Some(force) = plan.force {
             see_off(&client, &leader, force).await?;
-            if !is_followed(&client, token).await? {
+            if !is_followed(&client, &leader).await? {
                 return nobody_leads(&client, false);
             }
         }
@@ -199,24 +199,21 @@ pub(super) async fn see_off(
     client.remove(token, over).await
 }
 
-/// Whether somebody follows a leader that was seen off, as far as is known in time. Where candidates judge, those who are
-/// dead may wait on.
-async fn is_followed(client: &ControlClient<'_>, token: Token) -> anyhow::Result<bool> {
-    let end = guard::now() + PATIENCE;
-    let may_lead = |survey: &Survey| survey.waiting.iter().any(|it| it.candidate.priority > 0);
-    let is_settled = |survey: &Survey| survey.leader.is_some() || !may_lead(survey);
-    let seen =
-        client.wait_until_by(end, |survey| !is_led_by(survey, token) && is_settled(survey)).await?;
-    if seen.is_some() || client.is_late() || client.asked().await?.pausing().is_some() {
-        return Ok(true);
-    }
-    let survey = client.survey().await?;
-    if survey.leader.is_some() || !may_lead(&survey) {
+/// Whether somebody follows a leader that was seen off, or may do so later. Where candidates judge, those who are dead wait on:
+/// who lives has taken over within a lease.
+async fn is_followed(client: &ControlClient<'_>, leader: &Leader) -> anyhow::Result<bool> {
+    let Some(Ending::Judged { within, .. }) = leader.ending else { return Ok(true) };
+    let patience = within.max(PATIENCE);
+    let end = guard::now() + patience;
+    let end = client.end.map_or(end, |own| own.min(end));
+    let is_over = |seen: &Seen| !is_led_by(&seen.survey, leader.token) && is_settled(seen);
+    let seen = client.wait(client.election, Some(end), is_over).await?;
+    if seen.is_some() || client.is_late() || is_led_by(&client.survey().await?, leader.token) {
         return Ok(true);
     }
     client.log().warn(format_args!(
         "none of those who wait has taken over within {}: they may be dead, and the next leader removes them then",
-        humantime::format_duration(PATIENCE)
+        humantime::format_duration(patience)
     ));
     Ok(false)
 }

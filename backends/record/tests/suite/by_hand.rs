@@ -6,7 +6,7 @@ use elect_api::{Candidate, Cell, ErrorKind, If, Key, Removal, Standing, Store, W
 use elect_record::{Data, Document, Name, Purpose};
 use elect_testkit::{election, poll_n_eagerly, run};
 
-use crate::documents::{Fake, at, leads};
+use crate::documents::{Fake, at, leads, wins};
 
 /// The list leaves out a record that is damaged: for ever awake, and no word of it.
 #[test]
@@ -185,8 +185,7 @@ fn a_token_is_greater_than_that_of_values_whose_record_is_gone() {
         let data = Data { epoch: 1 << 40, ..Data::default() };
         fake.with(|inner| _ = inner.swap(Name::Data, 0, &Document::Data(data)));
         let mut seat = fake.seat("a").await;
-        let standing = seat.refresh(at(1)).await.expect("as it was made").standing;
-        let Standing::Leading { token, .. } = standing else { panic!("it does not lead") };
+        let token = wins(&mut seat, 1).await;
         assert!(token.get() > 1 << 40, "{token}");
     });
 }
@@ -263,11 +262,7 @@ fn what_is_asked_of_an_election_whose_record_is_gone_lets_no_late_value_in() {
         let key: Key = "k".parse().expect("as it was made");
         let (name, cell) = (election(), Cell::Value(&key));
         let mut a = fake.seat("a").await;
-        let Standing::Leading { token, .. } =
-            a.refresh(at(1)).await.expect("as it was made").standing
-        else {
-            panic!("a does not lead")
-        };
+        let token = wins(&mut a, 1).await;
         store.write(&name, cell, b"old", If::Leads(token)).await.expect("as it was made");
         fake.with(|inner| inner.hold = Some((Name::Data, Purpose::Data)));
         let late = store.write(&name, cell, b"stale", If::Leads(token));
@@ -298,8 +293,7 @@ fn a_token_is_greater_than_that_of_values_where_a_record_is_made_anew() {
             });
             store.write(&election(), cell, b"7", If::Version(0)).await.expect("as it was made");
             let mut seat = fake.seat("a").await;
-            let standing = seat.refresh(at(1)).await.expect("as it was made").standing;
-            let Standing::Leading { token, .. } = standing else { panic!("it does not lead") };
+            let token = wins(&mut seat, 1).await;
             assert!(token.get() > 1 << 40, "{token}, {cell:?}");
         }
     });
@@ -315,11 +309,7 @@ fn a_first_value_that_is_late_comes_to_nothing_where_the_record_is_gone() {
             let key: Key = "k".parse().expect("as it was made");
             let (name, cell) = (election(), Cell::Value(&key));
             let (mut a, mut b) = (fake.seat("a").await, fake.seat("b").await);
-            let Standing::Leading { token, .. } =
-                a.refresh(at(1)).await.expect("as it was made").standing
-            else {
-                panic!("a does not lead")
-            };
+            let token = wins(&mut a, 1).await;
             assert!(!leads(&mut b, 1).await);
             fake.with(|inner| inner.hold = Some((Name::Data, Purpose::Data)));
             let late = store.write(&name, cell, b"stale", If::Leads(token));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{
     Boottime, Cadence, Candidate, ElectionName, Error, ErrorKind, Judge, Lease, Order, Profile,
-    Seat, Standing, Store,
+    Seat, Standing, Store, Token,
 };
 use elect_record::{
     Data, Document, Documents, IsNews, Listed, Listing, Name, Purpose, Record, RecordStore,
@@ -340,4 +340,12 @@ pub(crate) fn at(seconds: u64) -> Boottime {
 pub(crate) async fn leads(seat: &mut Box<dyn Seat>, second: u64) -> bool {
     let refreshed = seat.refresh(at(second)).await.expect("a standing");
     matches!(refreshed.standing, Standing::Leading { .. })
+}
+
+/// Its token: it leads.
+pub(crate) async fn wins(seat: &mut Box<dyn Seat>, second: u64) -> Token {
+    match seat.refresh(at(second)).await.expect("a standing").standing {
+        Standing::Leading { token, .. } => token,
+        _ => panic!("it does not lead"),
+    }
 }

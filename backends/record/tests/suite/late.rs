@@ -4,7 +4,7 @@ use elect_api::{Cell, Ending, ErrorKind, If, Key, Removal, Scope, Standing, Stor
 use elect_record::{Data, Document, Name, Purpose, Text};
 use elect_testkit::{election, poll_n_eagerly, run};
 
-use crate::documents::{Fake, Inner, at, leads};
+use crate::documents::{Fake, Inner, at, leads, wins};
 
 /// A win is under way; its waiter is buried; the seat starts over with another nonce; the win lands.
 #[test]
@@ -84,11 +84,7 @@ fn a_late_value_does_not_come_to_light() {
         let store = fake.store();
         let key: Key = "k".parse().expect("as it was made");
         let mut a = fake.seat("a").await;
-        let Standing::Leading { token, .. } =
-            a.refresh(at(1)).await.expect("as it was made").standing
-        else {
-            panic!()
-        };
+        let token = wins(&mut a, 1).await;
         fake.with(|inner| inner.hold = Some((Name::Data, Purpose::Data)));
         let (name, leads_a) = (election(), If::Leads(token));
         assert!(
@@ -117,11 +113,7 @@ fn a_late_value_does_not_outlast_that_its_election_is_forgotten() {
         let store = fake.store();
         let key: Key = "k".parse().expect("as it was made");
         let mut a = fake.seat("a").await;
-        let Standing::Leading { token, .. } =
-            a.refresh(at(1)).await.expect("as it was made").standing
-        else {
-            panic!("a does not lead")
-        };
+        let token = wins(&mut a, 1).await;
         fake.with(|inner| inner.hold = Some((Name::Data, Purpose::Data)));
         let (name, cell) = (election(), Cell::Value(&key));
         let late = store.write(&name, cell, b"stale", If::Leads(token));
@@ -201,11 +193,7 @@ fn a_deleted_record_lets_no_late_value_in() {
         let key: Key = "k".parse().expect("as it was made");
         let (name, cell) = (election(), Cell::Value(&key));
         let mut a = fake.seat("a").await;
-        let Standing::Leading { token, .. } =
-            a.refresh(at(1)).await.expect("as it was made").standing
-        else {
-            panic!()
-        };
+        let token = wins(&mut a, 1).await;
         store.write(&name, cell, b"old", If::Leads(token)).await.expect("as it was made");
         fake.with(|inner| inner.hold = Some((Name::Data, Purpose::Data)));
         assert!(
@@ -231,8 +219,7 @@ fn whoever_renews_after_it_was_judged_keeps_its_entry() {
         let fake = Fake::default();
         let (store, name) = (fake.store(), election());
         let mut a = fake.seat("a").await;
-        let refreshed = a.refresh(at(1)).await.expect("as it was made");
-        let Standing::Leading { token, .. } = refreshed.standing else { panic!("a does not lead") };
+        let token = wins(&mut a, 1).await;
         let mark = async || {
             let leader = store.survey(&name).await.expect("an answer").leader.expect("an entry");
             let Some(Ending::Judged { mark, .. }) = leader.ending else { panic!("{leader:?}") };

@@ -125,6 +125,7 @@ mod tests {
         let seen = Seen {
             election: "job".parse().unwrap(),
             survey,
+            may_stand_back: false,
             asked: START,
             answered: START,
             pause: None,

@@ -40,6 +40,8 @@ pub(in crate::command) struct Seen {
     pub(in crate::command) election: ElectionName,
     /// Who leads and who waits. While the election is paused, whoever is next to lead waits.
     pub(in crate::command) survey: Survey,
+    /// Whether who leads there was still about to stand back for somebody better when it had been looked at for long enough.
+    pub(in crate::command) may_stand_back: bool,
     /// Who wants nobody to lead, if somebody does.
     pub(in crate::command) pause: Option<Request>,
     /// When the question was sent.
@@ -114,24 +116,26 @@ pub(in crate::command) async fn see(
     election: &ElectionName,
 ) -> Result<Seen, Error> {
     let patience = guard::now() + SETTLING;
-    let (asked, answered, orders, survey) = loop {
+    let (asked, answered, orders, survey, may_stand_back) = loop {
         let asked = guard::now();
         let survey = store.survey(election).await?;
         let answered = guard::now();
         let orders = orders(store, election).await?;
         if !orders.are_ranked() || orders.pausing().is_some() {
-            break (asked, answered, orders, survey);
+            break (asked, answered, orders, survey, false);
         }
         let field = Field { survey, last: last_led(store, election).await? };
-        if !field.is_unsettled(&orders) || patience <= answered {
+        let may_stand_back = field.is_unsettled(&orders);
+        if !may_stand_back || patience <= answered {
             let survey = field.settled(&orders);
-            break (asked, answered, orders, survey);
+            break (asked, answered, orders, survey, may_stand_back);
         }
         tokio::time::sleep(PAUSE).await;
     };
     Ok(Seen {
         election: election.clone(),
         survey: orders.obeyed(survey),
+        may_stand_back,
         pause: orders.pausing().cloned(),
         asked,
         answered,

@@ -378,11 +378,14 @@ pub(super) fn is_led_by(survey: &Survey, token: Token) -> bool {
     survey.leader.as_ref().is_some_and(|leader| leader.token == token)
 }
 
-/// Whether it is plain who leads now: whoever may lead does not only wait.
+/// Whether it is plain who leads now: whoever may lead does not only wait, and is not about to stand back, unless it is seen
+/// to be stopped.
 pub(super) fn is_settled(seen: &Seen) -> bool {
     let survey = &seen.survey;
     let may_lead = survey.waiting.iter().any(|entry| entry.candidate.priority > 0);
-    seen.pause.is_some() || survey.leader.is_some() || !may_lead
+    let stays =
+        survey.leader.as_ref().map(|leader| leader.entry.is_stopped || !seen.may_stand_back);
+    seen.pause.is_some() || stays.unwrap_or(!may_lead)
 }
 
 /// Prints it. The exit code is 0.

@@ -19,7 +19,7 @@ use self::gates::{Gates, Notice, Place, Ruling};
 use self::leader_state::LeaderState;
 use self::patience::CallState;
 use self::patience::Contact;
-use self::recording::HistoryProgress;
+use self::recording::{HistoryProgress, LAST_PATIENCE};
 use super::orders::Orders;
 use super::timing::Timing;
 use super::{Answer, Attempted, Call, EndRecord, Reply};
@@ -307,11 +307,13 @@ impl Machine {
                 return;
             }
             Phase::Leading(_) => Call::Refresh,
+            Phase::Resigning(_) if self.ends_unread(now) => Call::ReadHistory,
             Phase::Resigning(_) => Call::Resign(self.last_words()),
             Phase::Finished => return,
         };
         let timeout = match self.phase {
             Phase::Leading(_) => self.timing.attempt_timeout,
+            Phase::Resigning(_) if call.is_of_history() => LAST_PATIENCE,
             _ => self.timing.entry_timeout,
         };
         self.ask(now, call, timeout);

@@ -64,7 +64,7 @@ const SUCCEEDED: &str =
 /// A command that ends sooner is told of once, when it has ended.
 const WORTH_A_BEGINNING: Duration = Duration::from_millis(100);
 /// How long an answer is waited for at most with which our end can be told.
-const LAST_PATIENCE: Duration = Duration::from_millis(500);
+pub(super) const LAST_PATIENCE: Duration = Duration::from_millis(500);
 
 /// How far a leader is with the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,6 +193,12 @@ impl Machine {
             }
             _ => false,
         }
+    }
+
+    /// Whether what is known is still to be read before we resign: a command that ends before the next renewal may
+    /// have left no time for it.
+    pub(super) fn ends_unread(&self, now: Boottime) -> bool {
+        matches!(self.progress, HistoryProgress::Unread(due) if due <= now)
     }
 
     /// How it ended, for the history, if that can be told in the same step as we resign. It is said once: then

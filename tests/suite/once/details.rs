@@ -26,7 +26,7 @@ fn who_did_it_when_and_how_is_told(scene: &Scene) {
 
     let known = json(&scene.elect("history").args(["-o", "json", "nightly"]).run().exits(0).stdout);
     let [failed, done] = [&known["leaderships"][0], &known["leaderships"][1]];
-    assert_eq!((&failed["key"], &failed["exit_code"]), (&"today".into(), &3.into()));
+    assert_eq!((&failed["key"], &failed["exit_code"]), (&"today".into(), &3.into()), "{known}");
     assert_eq!(
         (&done["key"], &done["exit_code"], &done["took_ms"]),
         (&"today".into(), &0.into(), &key["took_ms"])

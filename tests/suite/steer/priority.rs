@@ -23,6 +23,15 @@ on_each_store! {
     a_leader_is_shown_though_its_history_is_gone
 }
 
+mod slow {
+    use super::{Arena, Ground, who_may_stand_back_yet_is_not_taken_for_the_leader};
+    use crate::see::on_etcd_and_zookeeper;
+
+    on_etcd_and_zookeeper! {
+        who_may_stand_back_yet_is_not_taken_for_the_leader
+    }
+}
+
 /// Longer than anything here takes: whoever waits for a lease to end fails.
 const LONG: u32 = 600;
 /// So short that whoever waits in a store without time of its own looks often who else still does.
@@ -218,6 +227,30 @@ fn a_leader_of_priority_0_hands_over_without_waiting_for_a_lease(arena: &Arena) 
     });
     println!("TERM {plain:.0?}, priority 0 {set:.0?}, resign --to {to:.0?}, resign {resigned:.0?}");
     assert_eq!(leaders(arena), ["one", "two", "three", "five", "four"]);
+}
+
+/// Who is first in a queue may be slow, or come to a stop, before it makes room for who was named.
+fn who_may_stand_back_yet_is_not_taken_for_the_leader(arena: &Arena) {
+    let mut crowd = Crowd::new(arena);
+    for label in ["one", "two", "three"] {
+        crowd.join(label, 100, LONG);
+    }
+    arena.wait_for_leader("one");
+    arena.wait_for_waiter("three");
+    crowd.get("two").signal(Signal::SIGSTOP);
+    let mut resigning = arena.elect("resign").args(["job", "--to", "three"]).spawn();
+    for _ in 0..2 {
+        eventually("two to be next", || {
+            let leader = arena.status()["leader"]["id"].as_str()?.to_owned();
+            leader.starts_with("two-").then_some(())
+        });
+    }
+    assert!(resigning.is_running(), "two was taken for the leader");
+    crowd.get("two").signal(Signal::SIGCONT);
+    let said = resigning.wait().exits(0);
+    assert!(said.stdout.starts_with("three-"), "{}", said.stdout);
+    arena.wait_for_leader("three");
+    assert_eq!(leaders(arena), ["one", "three"]);
 }
 
 fn a_priority_set_by_label_also_counts_for_whoever_comes_later(arena: &Arena) {

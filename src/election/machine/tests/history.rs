@@ -78,6 +78,21 @@ fn an_answer_under_way_is_waited_for_but_not_for_long() {
 }
 
 #[test]
+fn a_command_that_ends_before_a_renewal_left_room_is_told_of() {
+    let brief = || {
+        let mut transcript = Transcript::joined(ETCD, chronicled());
+        transcript.tell(0.0, leading(ETCD, 0.0), &["start 7"]);
+        transcript.tell(2.0, Event::Started, &[]);
+        transcript.tell(2.1, Event::Ended(Ended::Exited(7)), &[]);
+        transcript.tell(2.1, Event::Empty, &["read history"]);
+        transcript
+    };
+    brief().tell(2.2, READ(), &["resign: the command exited with code 7"]);
+    brief().tell(2.2, Event::Replied(Err(unreachable())), &["resign"]);
+    brief().pass(2.59, &[]).pass(2.6, &["abandon", "resign"]);
+}
+
+#[test]
 fn a_resign_that_failed_is_repeated_without_a_word() {
     started(ETCD)
         .tell(0.01, READ(), &[])

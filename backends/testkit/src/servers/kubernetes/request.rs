@@ -247,6 +247,12 @@ impl Selector {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
+    /// The one name that a meant object can have, if there is one.
+    pub(super) fn name(&self) -> Option<&str> {
+        let is_one = |term: &&Term| term.name == "metadata.name" && !term.differs;
+        self.fields.iter().find(is_one)?.values.as_ref()?.first().map(String::as_str)
+    }
+
     pub(super) fn fits(&self, object: &Value) -> bool {
         let metadata = &object["metadata"];
         let field = |term: &Term| metadata[&term.name["metadata.".len()..]].as_str();

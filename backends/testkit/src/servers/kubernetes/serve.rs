@@ -64,13 +64,13 @@ struct Phase {
     listens: bool,
     /// How often all connections were ended.
     hang_ups: u64,
-    /// Of the cache.
-    version: u64,
 }
 
 struct Server {
     state: Mutex<State>,
     phase: watch::Sender<Phase>,
+    /// Of the cache. Each connection waits for a phase, and none should wake at each write.
+    version: watch::Sender<u64>,
 }
 
 /// Becomes the server, if these are its words.
@@ -96,9 +96,9 @@ fn serve(address: SocketAddr, folder: &Path) -> io::Result<Infallible> {
     let version = store.version();
     let (faults, counts) = (Faults::default(), Counts::default());
     let state = State { store, users, faults, counts, etcd_down: None };
-    let phase = Phase { etcd_answers: true, listens: true, hang_ups: 0, version };
-    let (phase, _) = watch::channel(phase);
-    let server = Arc::new(Server { state: Mutex::new(state), phase });
+    let phase = Phase { etcd_answers: true, listens: true, hang_ups: 0 };
+    let (phase, version) = (watch::Sender::new(phase), watch::Sender::new(version));
+    let server = Arc::new(Server { state: Mutex::new(state), phase, version });
     let socket = folder.join(SOCKET);
     let _ = std::fs::remove_file(&socket);
     let hand = UnixListener::bind(socket)?;
@@ -188,8 +188,7 @@ impl Server {
 
     fn tell_version(&self, state: &State) {
         let version = state.store.cached_version();
-        self.phase
-            .send_if_modified(|phase| std::mem::replace(&mut phase.version, version) != version);
+        self.version.send_if_modified(|known| std::mem::replace(known, version) != version);
     }
 
     async fn listen(self: Arc<Self>, address: SocketAddr) -> io::Result<Infallible> {
@@ -341,8 +340,8 @@ impl Server {
     async fn handle(&self, user: &str, request: &Request) -> Reply {
         let waits = matches!(request.verb(), "get" | "list") && !request.is_exact();
         if let Some(version) = request.version().ok().flatten().filter(|_| waits) {
-            let mut phase = self.phase.subscribe();
-            let fresh = phase.wait_for(|phase| phase.version >= version);
+            let mut known = self.version.subscribe();
+            let fresh = known.wait_for(|known| *known >= version);
             if timeout(FRESHNESS, fresh).await.is_err() {
                 return status::version_too_large(version, self.state().store.cached_version());
             }

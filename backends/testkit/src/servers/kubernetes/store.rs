@@ -188,7 +188,8 @@ impl Store {
 
     /// The changes after a version that the cache knows of.
     pub(super) fn since(&self, version: u64) -> impl Iterator<Item = &Change> {
-        self.log[..self.cache.seen].iter().filter(move |change| change.version > version)
+        let known = &self.log[..self.cache.seen];
+        known[known.partition_point(|change| change.version <= version)..].iter()
     }
 
     /// The objects as they were at a version; `None` if that is not known any more.

@@ -1,5 +1,6 @@
 //! Watches: who waits for what, and what they are told.
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -89,15 +90,16 @@ impl Watcher {
 /// All watches that are open.
 #[derive(Debug, Default)]
 pub(super) struct Watchers {
-    open: Vec<Watcher>,
+    /// By the one name that each may tell of, `None` for any: a write need not go through a thousand of them.
+    open: BTreeMap<Option<String>, Vec<Watcher>>,
     last: u64,
     /// Watches that begin now are silent from their start.
     silence: bool,
     gone: Gone,
 }
 
-/// The numbers of watches that their clients have left.
-type Gone = Arc<Mutex<Vec<u64>>>;
+/// The watches that their clients have left: which name each may tell of, and its number.
+type Gone = Arc<Mutex<Vec<(Option<String>, u64)>>>;
 
 impl Watchers {
     /// One more, which begins with these lines. It ends after the time limit, or at once if it is `over`.
@@ -111,6 +113,7 @@ impl Watchers {
         self.sweep();
         self.last += 1;
         let (sender, receiver) = unbounded_channel();
+        let name = scope.selector.name().map(ToOwned::to_owned);
         let is_silent = Arc::new(AtomicBool::new(self.silence));
         let watcher = Watcher { number: self.last, scope, sender, is_silent };
         begin.into_iter().for_each(|line| watcher.send(line));
@@ -118,27 +121,39 @@ impl Watchers {
             receiver,
             limit: Box::pin(tokio::time::sleep(limit)),
             is_silent: Arc::clone(&watcher.is_silent),
+            name: name.clone(),
             number: self.last,
             gone: Arc::clone(&self.gone),
         };
         if !over {
-            self.open.push(watcher);
+            self.open.entry(name).or_default().push(watcher);
         }
         watch
     }
 
+    fn all(&self) -> impl Iterator<Item = &Watcher> {
+        self.open.values().flatten()
+    }
+
     fn sweep(&mut self) {
         let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
-        self.open.retain(|watcher| !gone.contains(&watcher.number));
+        for (name, number) in gone {
+            let Some(watchers) = self.open.get_mut(&name) else { continue };
+            watchers.retain(|watcher| watcher.number != number);
+            if watchers.is_empty() {
+                self.open.remove(&name);
+            }
+        }
     }
 
     pub(super) fn count(&mut self) -> usize {
         self.sweep();
-        self.open.len()
+        self.all().count()
     }
 
     pub(super) fn tell(&self, change: &Change) {
-        for watcher in &self.open {
+        let of = |name| self.open.get(&name).into_iter().flatten();
+        for watcher in of(Some(change.key.name.clone())).chain(of(None)) {
             if let Some(line) = watcher.scope.event(change) {
                 watcher.send(line);
             }
@@ -147,7 +162,7 @@ impl Watchers {
 
     /// Tells all who want to know which version they have seen.
     pub(super) fn bookmark(&self, version: u64) {
-        for watcher in self.open.iter().filter(|watcher| watcher.scope.bookmarks) {
+        for watcher in self.all().filter(|watcher| watcher.scope.bookmarks) {
             watcher.send(line("BOOKMARK", &watcher.scope.kind.empty(version)));
         }
     }
@@ -156,18 +171,21 @@ impl Watchers {
     pub(super) fn silence(&mut self, silence: bool) {
         self.silence = silence;
         if silence {
-            self.open.iter().for_each(|watcher| watcher.is_silent.store(true, Relaxed));
+            self.all().for_each(|watcher| watcher.is_silent.store(true, Relaxed));
         }
     }
 
     /// Ends all that are not silent, with these last words.
     pub(super) fn end(&mut self, words: Option<&Bytes>) {
-        for watcher in &self.open {
+        for watcher in self.all() {
             if let Some(words) = words {
                 watcher.send(words.clone());
             }
         }
-        self.open.retain(|watcher| watcher.is_silent.load(Relaxed));
+        self.open.retain(|_, watchers| {
+            watchers.retain(|watcher| watcher.is_silent.load(Relaxed));
+            !watchers.is_empty()
+        });
     }
 }
 
@@ -177,6 +195,7 @@ pub(super) struct Watch {
     receiver: UnboundedReceiver<Bytes>,
     limit: Pin<Box<Sleep>>,
     is_silent: Arc<AtomicBool>,
+    name: Option<String>,
     number: u64,
     gone: Gone,
 }
@@ -196,6 +215,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(self.number);
+        let gone = (self.name.take(), self.number);
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(gone);
     }
 }

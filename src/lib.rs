@@ -52,7 +52,7 @@
 //!
 //! ```text
 //! elect (wrapper: command line, runtime, store, signals; a subreaper)
-//!   └─ guardian   forked before any other thread exists; one thread, no allocation, no network; a subreaper
+//!   └─ guardian   forked by a thread that lives as long as it does; one thread, no allocation, no network; a subreaper
 //!        └─ command tree, in a process group of its own
 //! ```
 //!
@@ -67,16 +67,21 @@
 //! executes what the machine says; its timing (`election::timing`) derives and checks all durations in
 //! one place. A store (the crates under `backends/`) offers bounded steps only, by the laws of
 //! [`elect_api`]; it never waits, renews or retries by itself, so that there is only one idea of
-//! who leads. Stores that know no time and keep one document of each election share an adapter (`backends/record`), in
-//! which candidates judge by their own clocks when a lease is over.
+//! who leads. Stores that keep documents and know no time, as Kubernetes, share an adapter (`backends/record`): there
+//! the candidates judge by their own clocks when a lease is over. What a user wants of a lease, `--ttl` and the rest,
+//! becomes a timing in `config/campaign.rs`, and the store's answer makes it exact (`Timing::regrant`).
 //!
-//! **What comes in.** The driver hears of three: the store, by the answer to the one call that is under way and by wakes;
-//! the tree, which runs the command (`election::driver::Tree`), or a duty in its place where no process is to be killed
+//! **What comes in.** The driver waits for time and for three others: the store, by the answer to the one call of the
+//! seat, by wakes, and by what is looked at beside that call; the tree, which runs the command (`election::driver::Tree`), or a duty in its place where no process is to be killed
 //! (`election::driver::Duty`); and the inbox, in which signals to elect stand, and what whoever drives the candidacy
-//! wants. A signal about a job of the terminal, or about a child, goes by the tree first, and may end there.
+//! wants. A signal about a job of the terminal, or about a child, goes by the tree first, and may end there. What any
+//! other does is said in `machine/obeying.rs`. After a call without an answer all stays as it was, and the same is
+//! asked again while there is time (`machine/patience.rs`).
 //!
-//! **The win.** When a refresh says that we lead, the engine has the guardian start the command, and
-//! hands over the descriptors that hold the lease, where the store has any (a local lock). The guardian has them;
+//! **The win.** When a refresh says that we lead, every gate lets us pass (`election::machine::gates`), and the lease
+//! leaves the command its grace, the engine has the guardian start the command, and
+//! hands over the descriptors that hold the lease, where the store has any (a local lock). The guardian writes the
+//! token into `ELECT_TOKEN` (`guard/image.rs`; hooks have theirs from `command/candidacy/hooks.rs`). It has the descriptors;
 //! the tree inherits a mark only, which it can hide but not turn against the lease. So a local lease
 //! outlives every crash of elect.
 //!
@@ -86,8 +91,9 @@
 //! says that it has no child left. Only then does the wrapper resign. If the wrapper dies, the guardian
 //! sees the end of its socket and does the same. If the guardian dies, the kernel kills the command
 //! (PDEATHSIG) and its group (two death-pipes), and the wrapper, a subreaper too, sweeps the rest. A guardian that does not
-//! act in time, as a tracer holds it, has the wrapper kill below it; one that is stopped by then is killed. Where elect may,
-//! whoever of the two kills is before the command on the processors. System calls that this rests on are tried first, and elect starts nothing if one is refused.
+//! act in time, as a tracer holds it, has the wrapper kill below it; one that is stopped by then is killed. Where it is
+//! allowed to, whoever of the two kills runs at a real-time priority (`guard/priority.rs`). System calls that this rests
+//! on are tried first, and elect starts nothing if one is refused.
 //! What escapes from that when both die is held where it is asked for: by a pid namespace of the command's own,
 //! whose first process dies with the guardian. The containments (`guard::Containment`) are ways to start, to
 //! kill and to prove empty; what is tried and not to be had is refused before anything starts.
@@ -97,7 +103,10 @@
 //! asked to stop, at the hard one everything is killed, and a quarter of the margin later the kernel kills
 //! a guardian that could not act, and the command's group with it. One that has killed all that it found, and is still
 //! killing, has until a quarter of the margin before the end of the lease. The guardian keeps them by itself; the
-//! wrapper only moves them on. A store that sees our entry vanish wakes the engine, which kills at once.
+//! wrapper only moves them on. A store that sees our entry vanish wakes the engine, which asks again: if it is gone
+//! (`Standing::Gone`) everything is killed at once; if we were only put out, and nobody else can lead yet
+//! (`Standing::Evicted`), the command has its grace. With `--after-loss campaign` elect then executes itself anew
+//! (`guard/exec_handoff.rs`).
 //!
 //! **Tickets.** A store whose leases end by time has a ticket for each entry before the entry exists. The
 //! guardian gets it first; if the wrapper dies, it executes `elect redeem` once the tree is proven empty,
@@ -112,23 +121,25 @@
 //! a program in Rust, over when that says so, or at the deadline that it was told.
 //!
 //! **Cells.** A store keeps small texts of an election apart from its entries ([`elect_api::Cell`]), and writes each under
-//! a condition, in one step: that its writer leads, or that nobody has written since it was read.
+//! a condition, in one step: that its writer leads, that nobody has written since it was read, or, for a value, that
+//! the entry with a given token leads, whoever writes.
 //!
 //! **Once.** What `--once` names is done when a cell says so that only a leader's seat writes: a candidate reads it
-//! before it joins, at each change, and again once it has won; a leader whose command has succeeded writes it
-//! before it resigns (`election::once`). `--once-per` makes the key of the wall clock as elect starts (`cli::Period`); a
+//! before it joins, at each change, and again once it has won (a gate); a leader whose command has succeeded writes it
+//! before it resigns (`machine/recording.rs`; the text is `election::once`). `--once-per` makes the key of the wall clock as elect starts (`cli::Period`); a
 //! start after a loss keeps it. A second cell says how the runs of each key went (`election::runs`). With `--once-attempts` a winner counts
 //! its run there before it starts, in one step with the proof that it leads: so a crash counts as well. As it resigns it
 //! says how the run ended, or takes back what never started. Only who leads writes either cell, so `elect done` leads for a
 //! moment to change them.
 //!
 //! **Steering.** What people ask of an election, that it be paused or that a leader hand over, is one
-//! cell (`election::orders`), which every candidate gets with each answer. Asking
+//! cell (`election::orders`), which a candidate gets with each answer; one far behind may hear of it later. Asking
 //! changes it and waits; who obeys is the engine of whoever it concerns. A winner in a paused election keeps
 //! its place and starts nothing.
 //!
-//! **Ranks.** Where candidates have priorities, the orders say that it matters who leads. The head of the queue is
-//! the only one that can lead all the same; before it starts anything it looks who else is there
+//! **Ranks.** Where candidates have priorities, or `elect resign --to` names who is to lead next, the orders say that it
+//! matters who leads (`Orders::are_ranked`). Whoever is named counts as better than all others until the history shows a later
+//! leader. The head of the queue is the only one that can lead all the same; before it starts anything it looks who else is there
 //! (`election::ranking`), and for somebody better it gives its place up and comes again behind. So no two
 //! candidates need to agree on anything: whoever is wrong about the others leads too early or too late, and alone.
 //!
@@ -146,7 +157,7 @@
 //! hold what (`election::spread`). That is advice: it settles who takes part in the election of a shard, and nothing
 //! else does who leads it.
 //!
-//! They are two mechanisms, as each would be worse as the other. Slots as shards, one for each member at most: after a
+//! Slots and shards are two mechanisms, as each would do the other's work badly. Slots as shards, one for each member at most: after a
 //! crash nobody would lead in that slot before the coordinator had seen it and written, and another had read that; and
 //! while the coordinator itself is replaced, nobody at all. At the door the next one waits in every slot already. Shards
 //! as slots, of which a process takes many: nobody would give one up for a member that comes later.
@@ -163,10 +174,11 @@
 //! intervals before it (`report::Suspicion`): for eyes and alerts, never for a decision.
 //!
 //! **The history.** Who has led, and how that ended, is a cell as well (`election::history`): a leader reads
-//! it once its command runs, adds that it has begun, and as it resigns how it has ended, in the same step. No start,
-//! no renewal and no successor waits for it; what a leader does not live to say, its successor closes. With a lock
-//! delay it is a mark as well: a winner reads it first, starts nothing for a while where the last leadership has no
-//! clean end, and says that it begins before its command does.
+//! it once its command runs, adds that it has begun, and as it resigns how it has ended, in the same step
+//! (`machine/recording.rs` says when; `command/looking.rs` and `report/past.rs` show it). No renewal waits for it, and
+//! what a leader does not live to say, its successor closes. A start waits for it in two cases. Where it matters who
+//! leads, it says who led last. With a lock delay it is a mark: a winner reads it first, starts nothing for a while where
+//! the last leadership has no clean end, and says that it begins before its command does.
 //!
 //! **What runs beside the command.** The hook that is run as leadership begins has a guardian of its own, with the
 //! deadlines of the command's and what holds the lease. It lives on when the command is started again. The tree counts as
@@ -192,22 +204,28 @@
 //! **The terminal.** Wrapper and command are one job for whoever sits at it, but two process groups: the
 //! command's has the foreground, and what a key does to it alone the wrapper does to the rest of the job.
 //!
-//! Time is `CLOCK_BOOTTIME`, read in `guard/clock.rs` alone; everything else gets it as an argument. Where
+//! Time is `CLOCK_BOOTTIME`, read in `guard/clock.rs` alone. The engine and the stores get it as an argument; what else
+//! needs it asks `guard::now`. Limits that no lease depends on go by the runtime's clock. Where
 //! leases end by time, so does the clock's rate: a candidate whose clock is slewed further than its leases
 //! allow for does not lead.
-//! Wall clocks are shown to people, and those of two machines are never compared; the key of `--once-per` is made of one. On the local disk alone no token is less
+//! Wall clocks are for people, and never say whether a lease is over. Two things go by them: the end of a pause, which
+//! each candidate compares with its own, and the key of `--once-per`. On the local disk alone no token is less
 //! than what the wall clock says, so that tokens rise also after the files were removed.
+//!
+//! `is_off!(...)`, which stands beside many decisions, is false in every release. In builds for tests it turns one guard
+//! of the promise off, to see that a test notices.
 //!
 //! # Where to add something
 //!
 //! | what | where |
 //! |---|---|
-//! | a flag of `run` | `cli/run.rs`, or `cli/groups.rs` if a sidecar has it too, with `hide_short_help` if few need it; plans hold it as it is given. If it needs or excludes another one, `config/conflicts.rs`; if the engine is to know it, `Rules`, which `command/run/terms.rs` fills; if it belongs to one run, `config/variables.rs` |
-//! | a condition of a start | a gate in `election/machine/gates`; what people are told of it is a variant of `Block` in `election/machine/messages.rs` |
+//! | a flag of `run` | `cli/run.rs`, or `cli/groups.rs` if a sidecar has it too, with `hide_short_help` if few need it; plans hold it as it is given. If it needs or excludes another one, `config/conflicts.rs`; if the engine is to know it, `Rules`, which `command/run/terms.rs` fills (a field that is forgotten there has the value of `Rules::of`); if it belongs to one run, `config/variables.rs` |
+//! | a condition of a start | a gate in `election/machine/gates`, and its field in `Gates`; what people are told of it is a variant of `Block` in `election/machine/messages.rs`. If it asks the store: a `Call` and a `Reply` in `election/call.rs`, sent in `driver/requests.rs`. If it makes us leave: a `Verdict` |
+//! | a health check | its flag in `HealthArgs` (`cli/groups.rs`), what it needs in `config/conflicts.rs`, and the look in `command/candidacy/health.rs`; that of a sidecar is `command/sidecar/health.rs` |
 //! | what `status` shows | `report/status`; it is seen in `command/look/mod.rs` |
 //! | a page of the manual | `manual/TOPIC.md`, and its name in `manual/mod.rs`; that of a store is `manual.md` beside its code |
 //! | a subcommand | its arguments in `cli`, its plan in `config` if that is more than they are, what it does in `command`, and a line in the `mod.rs` of each |
-//! | a store | a crate in `backends` that passes the laws (`elect_testkit::conformance!`), a feature in `Cargo.toml`, and its scheme in `config/stores.rs` and `cli/backend_url.rs` |
+//! | a store | a crate in `backends` that passes the laws (`elect_testkit::conformance!`), a dependency and a feature in `Cargo.toml`, its scheme in `config/stores.rs` and `cli/backend_url.rs`, its page in `manual/mod.rs`, and what of it is fuzzed in `fuzzing.rs` |
 //! | an election of others to compare with | `peers` in `backends/simulation`, where they are simulated; the program does not have that crate |
 
 #[cfg(not(target_os = "linux"))]

@@ -1,5 +1,6 @@
 //! What people ask of an election: that nobody leads for now, that a leader gives leadership up, or who is to
-//! lead rather than others. A store keeps it as one text, which every candidate gets with each answer.
+//! lead rather than others; and what candidates agree on: its division, and who is to hold which shard. It is one
+//! cell, which candidates get with each answer.
 
 mod obeying;
 
@@ -35,7 +36,7 @@ pub struct Orders {
     /// Who is to hold which shards.
     #[serde(default, skip_serializing_if = "Spread::is_empty")]
     spread: Spread,
-    /// That is not proven yet: candidates that go by another division may be in the election, or in so many parts
+    /// The division is not proven yet: candidates that go by another division may be in the election, or in so many parts
     /// of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unproven: Option<u16>,

@@ -1,4 +1,4 @@
-//! Every duration of the engine, and every inequality between them, in one constructor.
+//! The durations that follow from the lease, and every inequality between them, in one constructor.
 
 use std::time::Duration;
 

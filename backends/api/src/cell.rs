@@ -37,8 +37,8 @@ impl Cell<'_> {
     /// How many bytes a cell may have: 64 KiB.
     pub const LONGEST: usize = 64 * 1024;
 
-    /// Whether anything hangs on it: then it outlasts a power cut. Any other is for the eye, and not worth the time
-    /// that this takes: a store may lose it with its machine.
+    /// Whether it outlasts a power cut. The history need not, as that takes time: without it the choice of who leads
+    /// next is less exact, and nothing else is wrong.
     pub const fn lasts(self) -> bool {
         !matches!(self, Self::History)
     }

@@ -38,8 +38,8 @@
 //!     with the proof, and the wake ends when it is written. A waiter with 3 or more before it may hear of it later, by two
 //!     leases at most: its store says when. It outlasts all candidates, until it is forgotten, and
 //!     neither a list of elections nor other programs take it for one.
-//! 12. **An examination is a visit.** [`Store::examine`] disturbs nobody, however long a server takes to answer
-//!     comes back within half a minute, and leaves no election, no entry and no cell behind.
+//! 12. **An examination is a visit.** [`Store::examine`] disturbs nobody, returns within half a minute however slow a server
+//!     is, and leaves no election, no entry and no cell behind.
 //! 13. **A removal is exact.** [`Removal::Leader`] ends the one entry that has the token, whoever has it, and never
 //!     another, however late it comes: whoever had it finds itself out with its next refresh, and the next one can
 //!     lead at once. A store that cannot end an entry in spite of its holder says so, and ends nothing.
@@ -60,7 +60,7 @@
 //! # Methods that are two, and could be one
 //!
 //! - [`Seat::write`] knows its own entry and the version of what it has read, and so takes one request. [`Store::write`]
-//!   would have to look for both first. Where an election is one document, a write beside the seat would also have the
+//!   would have to look for both first. Where these cells stand in the document that the seat renews, a write beside it would also have the
 //!   seat's next renewal fail at first, as that expects the version that it knows.
 //! - [`Seat::read`] remembers that version, and its wake is that of one cell. [`Store::changed`] would wake all who wait
 //!   each time a candidate comes or goes.

@@ -4,11 +4,12 @@
 //! contract from that. An election has these:
 //!
 //! - the **[`Record`]**: who holds the lease, with which token, and the cells but for fences and values. Whoever
-//!   writes itself there as its holder leads. It is never removed, so that what was sent before finds another version.
+//!   writes itself there as its holder has the lease. It is never removed, so that what was sent before finds another version.
 //! - a **[`Waiter`]** for each candidate that waits, where the order is a queue. It decides who tries first, nothing
 //!   else: two that think it is their turn swap the same version, and one is overtaken. A leader's stays until it resigns,
 //!   so that only the one behind it wakes.
-//! - the **[`Data`]**: fences and values.
+//! - the **[`Data`]**: fences and values. Once there are any, who has the lease writes its token there, too, before it says that
+//!   it leads.
 //!
 //! # Who leads, and for how long
 //!
@@ -34,8 +35,8 @@
 //! with `k` before it takes a vacant record `k` sixths of its own lease after it saw that it was vacant, and that so many
 //! were before it.
 //!
-//! Whoever died looks alive to one who sees it for the first time. So a waiter says that it is *not settled* whether
-//! anybody lives who is before it, until it has seen one of them renew itself, or all their TTLs have passed.
+//! Whoever died looks alive to one who sees it for the first time. So a waiter says that it is *not settled* (`alive` in
+//! [`Standing::Waiting`](elect_api::Standing::Waiting)) whether anybody lives who is before it, until it has seen one of them renew itself, or all their TTLs have passed.
 //!
 //! # A crowd
 //!

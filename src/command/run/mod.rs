@@ -67,7 +67,7 @@ pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     }
     let Finished { outcome, may_campaign, handoff, ended_by_key, .. } = result?;
     if may_campaign && plan.flags.after_loss == AfterLoss::Campaign {
-        // A guardian starts one command only, and is forked by a process that is fresh.
+        // A guardian that has begun to kill starts nothing more, and is forked by a process that is fresh.
         return Err(inherited.start_over(&handoff)).context("cannot start over to campaign again");
     }
     if let Some(signal) = outcome.own_signal() {

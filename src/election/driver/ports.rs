@@ -31,7 +31,7 @@ pub struct Candidacy<'a> {
 pub struct Once<'a> {
     /// The key that it is known by.
     pub key: &'a str,
-    /// How many runs of it there may be among all candidates; any number if `None`. As the machine's rules have it.
+    /// How many runs of it there may be among all candidates; any number if `None`.
     pub attempts: Option<u32>,
 }
 
@@ -76,7 +76,8 @@ pub trait Clock: Send {
 /// one passes on all of it.
 #[async_trait]
 pub trait Tree: Send {
-    /// Has the command started, or started again once the tree is empty; it inherits `holds`.
+    /// Has the command started, or started again once the tree is empty. The guardian gets `holds`; the command inherits the marks
+    /// among them only.
     ///
     /// # Errors
     /// When it cannot even be tried.

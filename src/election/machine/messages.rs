@@ -8,7 +8,7 @@ use crate::election::orders::Orders;
 use crate::election::{Call, Reply};
 use crate::guard::{Ended, Order};
 
-/// What the user wants of a candidacy; durations that do not concern the lease's time.
+/// What the machine is told of a candidacy, but for the times of its lease ([`Timing`](crate::election::timing::Timing)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// How long to wait for leadership.

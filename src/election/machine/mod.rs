@@ -1,4 +1,14 @@
 //! The pure machine: (state, now, event) to commands. It reads no clock and does nothing.
+//!
+//! | what | where |
+//! |---|---|
+//! | what it is told and says | `messages` |
+//! | what stands between a win and a start | `gates` |
+//! | renewals, deadlines and losses of a leader | `leading`; how far it is, `leader_state` |
+//! | orders of people, and signals | `obeying` |
+//! | after the command: its next run, or the end | `leaving` |
+//! | what is done once, and the history | `recording` |
+//! | the one call, calls that fail, and for how long we wait | `patience` |
 
 mod gates;
 mod leader_state;
@@ -77,7 +87,7 @@ enum Phase {
     Joining,
     /// There is a seat, and it does not lead.
     Campaigning(Place),
-    /// We lead, or did, and the tree is not proven empty.
+    /// We lead, or did, and have not begun to resign. Whether anything runs says its stage.
     Leading(LeaderState),
     /// The tree is empty; our entry is being removed, with patience until this instant.
     Resigning(Boottime),

@@ -175,8 +175,9 @@ fn pods_with_elect_before_the_entrypoint_work_as_written() {
     let wait_until_ready =
         |pod: &str| eventually(&format!("{pod} to be ready"), || is_ready(pod).then_some(()));
 
-    for place in ["/tmp/x", "/x", "/run/x"] {
-        let touch = ["touch".to_owned(), place.to_owned()];
+    // A name that nobody has: of a file that is there, it would say that it is another's.
+    for folder in ["/tmp", "/", "/run"] {
+        let touch = ["touch".to_owned(), format!("{folder}/elect-writes-here")];
         node.exec("worker-0", &container, &touch, &[]).run().exits(1).says("Read-only file system");
     }
     let mut one = node.start("worker-1", &container, &[]);

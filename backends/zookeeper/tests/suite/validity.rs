@@ -193,43 +193,50 @@ fn a_win_after_a_stall_with_the_shortest_session() {
     stall_win_kill(Duration::from_secs(2), S, 0.4);
 }
 
-/// Why an acknowledged write is no anchor. A client that sees no reason to connect anew writes after a
-/// silence, its follower dies with the touch, and the node ends long before S after the write.
+/// A client that sees no reason to connect anew writes after a silence, and its follower dies with the touch: how long its
+/// node lives then, from its last read and from the write.
+async fn life_after_a_last_write() -> (Duration, Duration) {
+    let mut servers = three(TICK);
+    let onlooker = raw(&others(&servers)).await;
+    let patient = Client::connector()
+        .with_session_timeout(S)
+        .with_connection_timeout(S.mul_f64(0.6))
+        .connect(&servers.address(0).to_string())
+        .await
+        .expect("a session");
+    let open = |mode: CreateMode| mode.with_acls(Acls::anyone_all());
+    patient.create("/node", b"", &open(CreateMode::Ephemeral)).await.expect("a node");
+    let end = end_of("/node".into(), others(&servers));
+    onlooker.sync("/node").await.expect("a sync");
+    let read = now();
+    patient.check_stat("/node").await.expect("a look");
+    thread::sleep(S.mul_f64(0.5));
+    let written = now();
+    let writer = patient.new_check_writer("/node", None).expect("a path");
+    writer.commit().await.expect("an acknowledged write");
+    servers.member(0).kill();
+    let gone =
+        tokio::task::spawn_blocking(|| end.join()).await.expect("a thread").expect("an onlooker");
+    (gone.since(read), gone.since(written))
+}
+
+/// Why an acknowledged write is no anchor: the node may end long before S after it. A follower takes its touches along with
+/// the next ping of the leader, which may come between the write and the follower's end: then there is no trap to be seen.
 #[test]
 fn an_acknowledged_write_does_not_keep_the_session() {
-    run("a write alone", async {
-        let mut servers = three(TICK);
-        let onlooker = raw(&others(&servers)).await;
-        let patient = Client::connector()
-            .with_session_timeout(S)
-            .with_connection_timeout(S.mul_f64(0.6))
-            .connect(&servers.address(0).to_string())
-            .await
-            .expect("a session");
-        let open = |mode: CreateMode| mode.with_acls(Acls::anyone_all());
-        patient.create("/node", b"", &open(CreateMode::Ephemeral)).await.expect("a node");
-        let end = end_of("/node".into(), others(&servers));
-        onlooker.sync("/node").await.expect("a sync");
-        let heard = now();
-        patient.check_stat("/node").await.expect("a look");
-        thread::sleep(S.mul_f64(0.5));
-        let written = now();
-        let writer = patient.new_check_writer("/node", None).expect("a path");
-        writer.commit().await.expect("an acknowledged write");
-        servers.member(0).kill();
-        let gone = tokio::task::spawn_blocking(|| end.join())
-            .await
-            .expect("a thread")
-            .expect("an onlooker");
+    const CHANCES: usize = 5;
+    for _ in 0..CHANCES {
+        let (since_read, since_write) = run("a write alone", life_after_a_last_write());
         eprintln!(
-            "a write after a silence of S/2: node gone {} ms after it was sent, {} ms after the read before",
-            millis(gone, written),
-            millis(gone, heard)
+            "a write after a silence of S/2: node gone {since_write:.0?} after it was sent, {since_read:.0?} after the read before"
         );
-        assert!(gone < written + S, "the trap that this test is about was not there");
         assert!(
-            gone >= heard + S,
+            since_read >= S,
             "what was acknowledged half a tick before a write does not count either"
         );
-    });
+        if since_write < S {
+            return;
+        }
+    }
+    panic!("the trap that this test is about was not there");
 }

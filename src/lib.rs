@@ -72,31 +72,30 @@
 //! becomes a timing in `config/campaign.rs`, and the store's answer makes it exact (`Timing::regrant`).
 //!
 //! **What comes in.** The driver waits for time and for three others: the store, by the answer to the one call of the
-//! seat, by wakes, and by what is looked at beside that call; the tree, which runs the command (`election::driver::Tree`), or a duty in its place where no process is to be killed
-//! (`election::driver::Duty`); and the inbox, in which signals to elect stand, and what whoever drives the candidacy
-//! wants. A signal about a job of the terminal, or about a child, goes by the tree first, and may end there. What any
-//! other does is said in `machine/obeying.rs`. After a call without an answer all stays as it was, and the same is
-//! asked again while there is time (`machine/patience.rs`).
+//! seat, by wakes, and by what is looked at beside that call; the tree, which runs the command
+//! (`election::driver::Tree`), or a duty in its place where no process is to be killed (`election::driver::Duty`); and
+//! the inbox, in which signals to elect stand, and what whoever drives the candidacy wants. A signal about a job of the
+//! terminal, or about a child, goes by the tree first, and may end there. What any other does is said in
+//! `machine/obeying.rs`. After a call without an answer all stays as it was, and the same is asked again while there is
+//! time (`machine/patience.rs`).
 //!
 //! **The win.** When a refresh says that we lead, every gate lets us pass (`election::machine::gates`), and the lease
-//! leaves the command its grace, the engine has the guardian start the command, and
-//! hands over the descriptors that hold the lease, where the store has any (a local lock). The guardian writes the
-//! token into `ELECT_TOKEN` (`guard/image.rs`; hooks have theirs from `command/candidacy/hooks.rs`). It has the descriptors;
-//! the tree inherits a mark only, which it can hide but not turn against the lease. So a local lease
-//! outlives every crash of elect.
+//! leaves the command its grace, the engine has the guardian start the command, and hands over the descriptors that
+//! hold the lease, where the store has any (a local lock). The guardian writes the token into `ELECT_TOKEN`
+//! (`guard/image.rs`; hooks have theirs from `command/candidacy/hooks.rs`). It has the descriptors; the tree inherits a
+//! mark only, which it can hide but not turn against the lease. So a local lease outlives every crash of elect.
 //!
-//! **The end of the command tree.** `guard` sees to it. The guardian asks, follows with CONT, and
-//! kills: all descendants at any depth, also below those that are killed and not gone yet, as these keep their
-//! children. As a subreaper it gets every orphan of the tree back, and it goes on killing until `wait`
-//! says that it has no child left. Only then does the wrapper resign. If the wrapper dies, the guardian
-//! sees the end of its socket and does the same. If the guardian dies, the kernel kills the command
-//! (PDEATHSIG) and its group (two death-pipes), and the wrapper, a subreaper too, sweeps the rest. A guardian that does not
-//! act in time, as a tracer holds it, has the wrapper kill below it; one that is stopped by then is killed. Where it is
-//! allowed to, whoever of the two kills runs at a real-time priority (`guard/priority.rs`). System calls that this rests
-//! on are tried first, and elect starts nothing if one is refused.
-//! What escapes from that when both die is held where it is asked for: by a pid namespace of the command's own,
-//! whose first process dies with the guardian. The containments (`guard::Containment`) are ways to start, to
-//! kill and to prove empty; what is tried and not to be had is refused before anything starts.
+//! **The end of the command tree.** `guard` sees to it. The guardian asks, follows with CONT, and kills: all
+//! descendants at any depth, also below those that are killed and not gone yet, as these keep their children. As a
+//! subreaper it gets every orphan of the tree back, and it goes on killing until `wait` says that it has no child left.
+//! Only then does the wrapper resign. If the wrapper dies, the guardian sees the end of its socket and does the same.
+//! If the guardian dies, the kernel kills the command (PDEATHSIG) and its group (two death-pipes), and the wrapper, a
+//! subreaper too, sweeps the rest. A guardian that does not act in time, as a tracer holds it, has the wrapper kill
+//! below it; one that is stopped by then is killed. Where it is allowed to, whoever of the two kills runs at a
+//! real-time priority (`guard/priority.rs`). System calls that this rests on are tried first, and elect starts nothing
+//! if one is refused. What escapes from that when both die is held where it is asked for: by a pid namespace of the
+//! command's own, whose first process dies with the guardian. The containments (`guard::Containment`) are ways to
+//! start, to kill and to prove empty; what is tried and not to be had is refused before anything starts.
 //!
 //! **Deadlines.** Where leases end by time, each proof that we lead counts from before its request was
 //! sent, and timing (`election::timing`) derives three instants from it: at the soft deadline the command is
@@ -120,47 +119,49 @@
 //! **A program of somebody else's.** A [`Campaign`] has no guardian either: in the place of the tree stands the work of
 //! a program in Rust, over when that says so, or at the deadline that it was told.
 //!
-//! **Cells.** A store keeps small texts of an election apart from its entries ([`elect_api::Cell`]), and writes each under
-//! a condition, in one step: that its writer leads, that nobody has written since it was read, or, for a value, that
-//! the entry with a given token leads, whoever writes.
+//! **Cells.** A store keeps small texts of an election apart from its entries ([`elect_api::Cell`]), and writes each
+//! under a condition, in one step: that its writer leads, that nobody has written since it was read, or, for a value,
+//! that the entry with a given token leads, whoever writes.
 //!
 //! **Once.** What `--once` names is done when a cell says so that only a leader's seat writes: a candidate reads it
 //! before it joins, at each change, and again once it has won (a gate); a leader whose command has succeeded writes it
-//! before it resigns (`machine/recording.rs`; the text is `election::once`). `--once-per` makes the key of the wall clock as elect starts (`cli::Period`); a
-//! start after a loss keeps it. A second cell says how the runs of each key went (`election::runs`). With `--once-attempts` a winner counts
-//! its run there before it starts, in one step with the proof that it leads: so a crash counts as well. As it resigns it
-//! says how the run ended, or takes back what never started. Only who leads writes either cell, so `elect done` leads for a
-//! moment to change them.
+//! before it resigns (`machine/recording.rs`; the text is `election::once`). `--once-per` makes the key of the wall
+//! clock as elect starts (`cli::Period`); a start after a loss keeps it. A second cell says how the runs of each key
+//! went (`election::runs`). With `--once-attempts` a winner counts its run there before it starts, in one step with the
+//! proof that it leads: so a crash counts as well. As it resigns it says how the run ended, or takes back what never
+//! started. Only who leads writes either cell, so `elect done` leads for a moment to change them.
 //!
 //! **Steering.** What people ask of an election, that it be paused or that a leader hand over, is one
 //! cell (`election::orders`), which a candidate gets with each answer; one far behind may hear of it later. Asking
 //! changes it and waits; who obeys is the engine of whoever it concerns. A winner in a paused election keeps
 //! its place and starts nothing.
 //!
-//! **Ranks.** Where candidates have priorities, or `elect resign --to` names who is to lead next, the orders say that it
-//! matters who leads (`Orders::are_ranked`). Whoever is named counts as better than all others until the history shows a later
-//! leader. The head of the queue is the only one that can lead all the same; before it starts anything it looks who else is there
-//! (`election::ranking`), and for somebody better it gives its place up and comes again behind. So no two
-//! candidates need to agree on anything: whoever is wrong about the others leads too early or too late, and alone.
+//! **Ranks.** Where candidates have priorities, or `elect resign --to` names who is to lead next, the orders say that
+//! it matters who leads (`Orders::are_ranked`). Whoever is named counts as better than all others until the history
+//! shows a later leader. The head of the queue is the only one that can lead all the same; before it starts anything it
+//! looks who else is there (`election::ranking`), and for somebody better it gives its place up and comes again behind.
+//! So no two candidates need to agree on anything: whoever is wrong about the others leads too early or too late, and
+//! alone.
 //!
 //! **Divisions.** An election can be several under one name, `NAME:0` and so on, each of them an election like any
 //! other. Each candidate says into what it takes the election to be divided, and the orders keep what all agree on:
-//! whoever disagrees is refused before it starts anything (`election::division`). All that a process takes part in it does
-//! over one store, whose seats share a session ([`elect_api::Store`]).
+//! whoever disagrees is refused before it starts anything (`election::division`). All that a process takes part in it
+//! does over one store, whose seats share a session ([`elect_api::Store`]).
 //!
-//! **Slots.** To the engine a candidate for slots has one seat. It is made of one at the door, where all queue, and one in
-//! each slot, where only the head of that queue waits (`election::slots`); the first slot to be won counts, and the rest
-//! is given up beside.
+//! **Slots.** To the engine a candidate for slots has one seat. It is made of one at the door, where all queue, and one
+//! in each slot, where only the head of that queue waits (`election::slots`); the first slot to be won counts, and the
+//! rest is given up beside.
 //!
-//! **Shards.** A member has an engine for the roster, the election that has the name, for which nothing runs, and an engine,
-//! a guardian and a command for each shard that it is to hold. Whoever leads the roster writes into the orders who is to
-//! hold what (`election::spread`). That is advice: it settles who takes part in the election of a shard, and nothing
-//! else does who leads it.
+//! **Shards.** A member has an engine for the roster, the election that has the name, for which nothing runs, and an
+//! engine, a guardian and a command for each shard that it is to hold. Whoever leads the roster writes into the orders
+//! who is to hold what (`election::spread`). That is advice: it settles who takes part in the election of a shard, and
+//! nothing else does who leads it.
 //!
-//! Slots and shards are two mechanisms, as each would do the other's work badly. Slots as shards, one for each member at most: after a
-//! crash nobody would lead in that slot before the coordinator had seen it and written, and another had read that; and
-//! while the coordinator itself is replaced, nobody at all. At the door the next one waits in every slot already. Shards
-//! as slots, of which a process takes many: nobody would give one up for a member that comes later.
+//! Slots and shards are two mechanisms, as each would do the other's work badly. Slots as shards, one for each member
+//! at most: after a crash nobody would lead in that slot before the coordinator had seen it and written, and another
+//! had read that; and while the coordinator itself is replaced, nobody at all. At the door the next one waits in every
+//! slot already. Shards as slots, of which a process takes many: nobody would give one up for a member that comes
+//! later.
 //!
 //! **Fencing.** What a lease cannot stop a token can. A store keeps the greatest one that came for each resource
 //! ([`elect_api::fence`](fn@elect_api::fence)), and values that are written only while the entry with a token leads
@@ -173,19 +174,19 @@
 //! what is old says so. Where a store shows when a lease was renewed, the time since then is judged by the
 //! intervals before it (`report::Suspicion`): for eyes and alerts, never for a decision.
 //!
-//! **The history.** Who has led, and how that ended, is a cell as well (`election::history`): a leader reads
-//! it once its command runs, adds that it has begun, and as it resigns how it has ended, in the same step
+//! **The history.** Who has led, and how that ended, is a cell as well (`election::history`): a leader reads it once
+//! its command runs, adds that it has begun, and as it resigns how it has ended, in the same step
 //! (`machine/recording.rs` says when; `command/looking.rs` and `report/past.rs` show it). No renewal waits for it, and
 //! what a leader does not live to say, its successor closes. A start waits for it in two cases. Where it matters who
-//! leads, it says who led last. With a lock delay it is a mark: a winner reads it first, starts nothing for a while where
-//! the last leadership has no clean end, and says that it begins before its command does.
+//! leads, it says who led last. With a lock delay it is a mark: a winner reads it first, starts nothing for a while
+//! where the last leadership has no clean end, and says that it begins before its command does.
 //!
 //! **What runs beside the command.** The hook that is run as leadership begins has a guardian of its own, with the
-//! deadlines of the command's and what holds the lease. It lives on when the command is started again. The tree counts as
-//! empty once that hook is dead as well, which it is asked to be where the leadership is to end, and whatever looks at
-//! whether the command is well; and while one of them runs the command's guardian has no ticket, which it could redeem
-//! before the other guardian is done. One owner (`command::candidacy::Company`) sees to that: it passes on
-//! what the engine orders, to the tree and to the rest, as far as that concerns them. The other hooks nothing protects.
+//! deadlines of the command's and what holds the lease. It lives on when the command is started again. The tree counts
+//! as empty once that hook is dead as well, which it is asked to be where the leadership is to end, and whatever looks
+//! at whether the command is well; and while one of them runs the command's guardian has no ticket, which it could
+//! redeem before the other guardian is done. One owner (`command::candidacy::Company`) sees to that: it passes on what
+//! the engine orders, to the tree and to the rest, as far as that concerns them. The other hooks nothing protects.
 //!
 //! **What people see.** `report` writes logs, the line that shows the waiting, tables, JSON and the
 //! outcome file, and never blocks on a reader that does not read. A service manager, where one listens, is
@@ -212,8 +213,8 @@
 //! each candidate compares with its own, and the key of `--once-per`. On the local disk alone no token is less
 //! than what the wall clock says, so that tokens rise also after the files were removed.
 //!
-//! `is_off!(...)`, which stands beside many decisions, is false in every release. In builds for tests it turns one guard
-//! of the promise off, to see that a test notices.
+//! `is_off!(...)`, which stands beside many decisions, is false in every release. In builds for tests it turns one
+//! guard of the promise off, to see that a test notices.
 //!
 //! # Where to add something
 //!

@@ -12,15 +12,16 @@
 //!       └─────────────────┴── signal, wait ran out, permanent error ───────────────────┘
 //! ```
 //!
-//! Who is gone kills; who was evicted, or is at the soft deadline, asks the command to stop, and kills later. Between an
-//! empty tree and Resigning a leader may rest before it starts its command again, record what is done once, or hold its lease
-//! for a while. Who has won and starts nothing may give its place up and come again.
+//! Who is gone kills; who was evicted, or is at the soft deadline, asks the command to stop, and kills later. Between
+//! an empty tree and Resigning a leader may rest before it starts its command again, record what is done once, or hold
+//! its lease for a while. Who has won and starts nothing may give its place up and come again.
 //!
-//! Between a win and a start stand gates, each of one shape (`machine/gates`). One sees to it that all agree on what the
-//! election is divided into ([`division`]), one that what is to be done once was not done ([`once`]), one that people
-//! want somebody to lead ([`orders`]), one that nobody better is there ([`ranking`]), one that the lock delay is
-//! over, and one that the run is counted where only so many may be. The first two rule on whoever is about to join as well. A further condition of a start is a further gate;
-//! what people are told of it is a further [`Block`](machine::Block).
+//! Between a win and a start stand gates, each of one shape (`machine/gates`). One sees to it that all agree on what
+//! the election is divided into ([`division`]), one that what is to be done once was not done ([`once`]), one that
+//! people want somebody to lead ([`orders`]), one that nobody better is there ([`ranking`]), one that the lock delay is
+//! over, and one that the run is counted where only so many may be. The first two rule on whoever is about to join as
+//! well. A further condition of a start is a further gate; what people are told of it is a further
+//! [`Block`](machine::Block).
 //!
 //! A leader whose command has succeeded in what is to be done once says so in a cell of the election before it resigns.
 //!

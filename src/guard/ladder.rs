@@ -8,8 +8,8 @@
 //!   └──wrapper gone──> exit                      Empty ──wrapper gone──> exit
 //! ```
 //!
-//! A command that is asked to stop is `Stopping` until it ends or is killed. After its first pass `Killing` is `Sweeping`:
-//! what comes yet is killed, too.
+//! A command that is asked to stop is `Stopping` until it ends or is killed. After its first pass `Killing` is
+//! `Sweeping`: what comes yet is killed, too.
 //!
 //! One-way: there is no arrow back to `Idle`, and from `Killing` only one to `Empty`. A ladder that
 //! [restarts](Ladder::restarting) has one arrow more: a tree that came to its end because its command did,

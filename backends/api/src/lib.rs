@@ -28,18 +28,18 @@
 //! 9. **A survey disturbs nobody** and needs no candidate's rights. Neither does a look-out
 //!    ([`Store::changed`]): it wakes no waiter, makes nothing, and leaves nothing behind. The texts that a survey
 //!    shows are [clean](text), whoever wrote them.
-//! 10. **What a leader leaves is the leader's.** [`Cell::Once`], [`Cell::Runs`] and [`Cell::History`] are written in one
-//!     step with the proof that the writer leads, and whoever leads later reads them. A leader's last words are written in one
-//!     step with its resigning, which they never hold up. A cell is no entry, outlasts its writer, and
+//! 10. **What a leader leaves is the leader's.** [`Cell::Once`], [`Cell::Runs`] and [`Cell::History`] are written in
+//!     one step with the proof that the writer leads, and whoever leads later reads them. A leader's last words are
+//!     written in one step with its resigning, which they never hold up. A cell is no entry, outlasts its writer, and
 //!     others do not count it. Whoever takes no part reads it too, as a survey does ([`Store::read`]).
-//! 11. **What is asked reaches everybody.** Whoever may write to the store writes [`Cell::Control`], also where nobody is
-//!     or ever was, by comparing and swapping: of two who have read the same, one is overtaken. Each `refresh` that
-//!     says how we lead or wait brings it as it stood after its `now`, for a leader read in one step
-//!     with the proof, and the wake ends when it is written. A waiter with 3 or more before it may hear of it later, by two
-//!     leases at most: its store says when. It outlasts all candidates, until it is forgotten, and
-//!     neither a list of elections nor other programs take it for one.
-//! 12. **An examination is a visit.** [`Store::examine`] disturbs nobody, returns within half a minute however slow a server
-//!     is, and leaves no election, no entry and no cell behind.
+//! 11. **What is asked reaches everybody.** Whoever may write to the store writes [`Cell::Control`], also where nobody
+//!     is or ever was, by comparing and swapping: of two who have read the same, one is overtaken. Each `refresh` that
+//!     says how we lead or wait brings it as it stood after its `now`, for a leader read in one step with the proof,
+//!     and the wake ends when it is written. A waiter with 3 or more before it may hear of it later, by two leases at
+//!     most: its store says when. It outlasts all candidates, until it is forgotten, and neither a list of elections
+//!     nor other programs take it for one.
+//! 12. **An examination is a visit.** [`Store::examine`] disturbs nobody, returns within half a minute however slow a
+//!     server is, and leaves no election, no entry and no cell behind.
 //! 13. **A removal is exact.** [`Removal::Leader`] ends the one entry that has the token, whoever has it, and never
 //!     another, however late it comes: whoever had it finds itself out with its next refresh, and the next one can
 //!     lead at once. A store that cannot end an entry in spite of its holder says so, and ends nothing.
@@ -59,13 +59,14 @@
 //!
 //! # Methods that are two, and could be one
 //!
-//! - [`Seat::write`] knows its own entry and the version of what it has read, and so takes one request. [`Store::write`]
-//!   would have to look for both first. Where these cells stand in the document that the seat renews, a write beside it would also have the
-//!   seat's next renewal fail at first, as that expects the version that it knows.
-//! - [`Seat::read`] remembers that version, and its wake is that of one cell. [`Store::changed`] would wake all who wait
-//!   each time a candidate comes or goes.
-//! - [`Store::keys`] lists what one election keeps, and [`Store::list`] elections. In one method each caller would have to
-//!   take apart an answer of which it knows the kind.
+//! - [`Seat::write`] knows its own entry and the version of what it has read, and so takes one request.
+//!   [`Store::write`] would have to look for both first. Where these cells stand in the document that the seat renews,
+//!   a write beside it would also have the seat's next renewal fail at first, as that expects the version that it
+//!   knows.
+//! - [`Seat::read`] remembers that version, and its wake is that of one cell. [`Store::changed`] would wake all who
+//!   wait each time a candidate comes or goes.
+//! - [`Store::keys`] lists what one election keeps, and [`Store::list`] elections. In one method each caller would have
+//!   to take apart an answer of which it knows the kind.
 
 mod boottime;
 mod candidate;

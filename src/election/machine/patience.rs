@@ -1,5 +1,5 @@
-//! The state of the one call, and what follows from one that failed; for how long leadership is waited for, and a store is
-//! tried that does not give us a place.
+//! The state of the one call, and what follows from one that failed; for how long leadership is waited for, and a store
+//! is tried that does not give us a place.
 //!
 //! An answer is no place: a store that is full goes on answering what only reads, and takes no entry. What ends the
 //! trying is that it has put us behind somebody, or had us win.

@@ -69,10 +69,11 @@ fn nobody_waits_longer_than_the_timeout(arena: &Arena) {
     assert!(leads(arena, "one"));
 }
 
-/// A machine dies with the leader and all who wait.
+/// A machine dies with the leader and all who wait. The lease of who waits ends first, where the store ends it: otherwise
+/// it leads there for the rest of it.
 fn nobody_is_waited_for_who_is_dead(arena: &Arena) {
     let mut one = arena.leader("one", 10);
-    let mut two = arena.candidate("two", 10);
+    let mut two = arena.candidate("two", 5);
     arena.wait_for_waiter("two");
     for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
         for candidate in [&mut one, &mut two] {

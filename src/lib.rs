@@ -252,6 +252,8 @@ mod library;
 pub mod manual;
 #[doc(hidden)]
 pub mod report;
+#[doc(hidden)]
+pub mod simulation;
 
 pub use elect_api::Boottime;
 pub use library::{Campaign, Error, Leadership, Validity};

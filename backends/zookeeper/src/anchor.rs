@@ -12,7 +12,7 @@ use elect_api::Boottime;
 /// S is two ticks at the least, so by then the follower has answered a ping of its leader, and told.
 ///
 /// Whose request it was, and whose write, does not matter: a seat that comes late has what the others found out.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Anchors {
     quarter: Duration,
     proven: Boottime,
@@ -33,7 +33,7 @@ struct Fact {
 ///
 /// No clock is read: that a request was acknowledged is only known to have been so by the next call. And what a write
 /// confirms is settled as its call begins, so that others who call meanwhile take nothing away from it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Calls {
     /// When the call began in which a request was acknowledged, until the next one.
     acknowledged: Option<Boottime>,

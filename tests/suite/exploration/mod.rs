@@ -5,20 +5,18 @@
 //! Who takes which step first is a choice only where it matters: when requests reach the store in the same
 //! instant. All else that is due in one instant commutes.
 
-mod candidate;
-mod seat;
-
 use std::collections::HashSet;
 use std::fmt::{self, Write};
 use std::hash::{DefaultHasher, Hasher};
 use std::time::Duration;
 
 use elect::election::orders::Orders;
-use elect_api::{Boottime, Candidate as Candidacy, ElectionName, Token};
-use elect_testkit::sim::{Ask, Kind, Options, Rate, Reply, Request, World};
+use elect::election::timing::Wishes;
+use elect::simulation::{Ask, Candidate, Process, Proof, Queue, Reply, Setup};
+use elect_api::{Boottime, Cadence, Candidate as Candidacy, Judge, Lease, Token};
 
-use self::candidate::{Candidate, Letter, Process};
-
+/// How long each message takes.
+const TRANSIT: Duration = Duration::from_millis(10);
 const TTL: Duration = Duration::from_secs(5);
 /// By then, in leases, after the last fault somebody leads again: who was stopped goes on after two.
 const PATIENCE: u32 = 5;
@@ -80,11 +78,27 @@ const TO_PROCESSES: &[Fault] = &[
 const TO_LETTERS: &[Fault] =
     &[Fault::LoseRequest, Fault::LoseReply, Fault::LateRequest, Fault::LateReply];
 
+/// A request on its way to the store.
+#[derive(Clone, Debug)]
+struct Letter {
+    arrives: Boottime,
+    ask: Ask,
+    /// The number of the call that waits for the answer, and how long that takes; `None` if it gets lost.
+    answer: Option<(u32, Duration)>,
+}
+
+/// A candidate, and what it has sent.
+#[derive(Clone, Debug)]
+struct Player {
+    candidate: Candidate,
+    letters: Vec<Letter>,
+}
+
 #[derive(Clone, Debug)]
 struct State {
     now: Boottime,
-    candidates: Vec<Candidate>,
-    world: World,
+    players: Vec<Player>,
+    queue: Queue,
     faults: u32,
     newest: Option<Token>,
     /// The way here, for a person.
@@ -101,12 +115,18 @@ impl Write for Digest {
     }
 }
 
-fn election() -> ElectionName {
-    "game".parse().expect("a name")
+/// What the store's clock shows: it runs a tenth faster.
+fn store_time(now: Boottime) -> Duration {
+    now.since(Boottime::from_boot(Duration::ZERO)) * 11 / 10
 }
 
-fn rate() -> Rate {
-    Rate::per_mille(1100)
+fn setup() -> Setup {
+    Setup {
+        wishes: Wishes { ttl: TTL, ..Wishes::default() },
+        lease: Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Store }),
+        proof: Proof::Renewal,
+        stops_within: None,
+    }
 }
 
 /// What comes next.
@@ -123,29 +143,38 @@ impl State {
         let now = Boottime::from_boot(Duration::from_secs(1000));
         let is_ranked = bound.priorities != NO_RANKS;
         let orders = || is_ranked.then(|| Orders::default().ranked());
-        let candidate = |id| Candidate::new(id, bound.priorities[id], orders(), TTL, now);
+        let player = |id: usize| {
+            let (name, nonce) = (format!("c{id}-"), id as u64 * 1000);
+            let candidate =
+                Candidate::new((&name, nonce), bound.priorities[id], orders(), &setup(), now);
+            Player { candidate: candidate.expect("the defaults fit"), letters: Vec::new() }
+        };
         Self {
             now,
-            candidates: (0..bound.candidates).map(candidate).collect(),
-            world: World::new(Options::new(Kind::Queue)),
+            players: (0..bound.candidates).map(player).collect(),
+            queue: Queue::new(Duration::ZERO),
             faults: bound.faults,
             newest: None,
             story: Vec::new(),
         }
     }
 
+    fn candidates(&self) -> impl Iterator<Item = &Candidate> {
+        self.players.iter().map(|player| &player.candidate)
+    }
+
     fn digest(&self) -> u64 {
         let mut digest = Digest(DefaultHasher::new());
-        let Self { now, candidates, world, faults, newest, .. } = self;
-        write!(digest, "{now:?}{candidates:?}{world:?}{faults}{newest:?}").expect("no I/O");
+        let Self { now, players, queue, faults, newest, .. } = self;
+        write!(digest, "{now:?}{players:?}{queue:?}{faults}{newest:?}").expect("no I/O");
         digest.0.finish()
     }
 
     fn next(&self) -> Next {
         let letters = || {
-            let each = self.candidates.iter().enumerate();
-            each.flat_map(|(of, candidate)| {
-                candidate.letters.iter().enumerate().map(move |(place, letter)| (of, place, letter))
+            let each = self.players.iter().enumerate();
+            each.flat_map(|(of, player)| {
+                player.letters.iter().enumerate().map(move |(place, letter)| (of, place, letter))
             })
         };
         let due: Vec<(usize, usize)> = letters()
@@ -155,7 +184,7 @@ impl State {
         if !due.is_empty() {
             return Next::Letters(due);
         }
-        let steps = self.candidates.iter().map(|candidate| candidate.next(self.now));
+        let steps = self.players.iter().map(|player| player.candidate.next(self.now));
         let first = steps.enumerate().filter_map(|(of, at)| Some((at?, of))).min();
         let arrival = letters().map(|(.., letter)| letter.arrives).min();
         match first {
@@ -167,13 +196,30 @@ impl State {
         }
     }
 
+    /// What the queue would tell those behind is lost: no more than a hint.
     fn arrive(&mut self, of: usize, place: usize) {
-        let Letter { ask, answer, .. } = self.candidates[of].letters.remove(place);
-        let request = Request::In(election(), ask);
-        let reply = self.world.apply(rate().store(self.now), &request);
-        if let (Some((call, takes)), Some(reply)) = (answer, reply) {
-            self.candidates[of].deliver(call, self.now + takes, reply);
+        let Letter { ask, answer, .. } = self.players[of].letters.remove(place);
+        let (reply, _) = self.queue.answer(store_time(self.now), &ask);
+        if let Some((call, takes)) = answer {
+            self.players[of].candidate.deliver(call, self.now + takes, reply);
         }
+    }
+
+    /// Has a candidate do what is due. Says whether it has sent something.
+    fn step(&mut self, of: usize) -> bool {
+        let Player { candidate, letters } = &mut self.players[of];
+        assert!(candidate.step(self.now), "{of} has nothing to do: {self:#?}");
+        Self::post(letters, candidate, self.now)
+    }
+
+    fn post(letters: &mut Vec<Letter>, candidate: &mut Candidate, now: Boottime) -> bool {
+        let before = letters.len();
+        letters.extend(candidate.letters.drain(..).map(|letter| Letter {
+            arrives: now + TRANSIT,
+            ask: letter.ask,
+            answer: letter.call.map(|call| (call, TRANSIT)),
+        }));
+        letters.len() > before
     }
 
     /// What may go wrong before the next step of this candidate.
@@ -189,7 +235,7 @@ impl State {
 
     /// Whether it makes a difference.
     fn is_felt(&self, of: usize, fault: Fault) -> bool {
-        let Candidate { wrapper, guardian, tree, is_done, .. } = &self.candidates[of];
+        let Candidate { wrapper, guardian, tree, is_done, .. } = &self.players[of].candidate;
         let (wrapper, guardian) = (*wrapper == Process::Runs, *guardian == Process::Runs);
         match fault {
             Fault::KillWrapper | Fault::StopWrapper(_) | Fault::TellToEnd => wrapper && !is_done,
@@ -203,7 +249,7 @@ impl State {
     fn befall(&mut self, of: usize, fault: Fault) {
         self.faults -= 1;
         self.story.push((self.now, of, fault));
-        let (now, candidate) = (self.now, &mut self.candidates[of]);
+        let (now, Player { candidate, letters }) = (self.now, &mut self.players[of]);
         let stopped = |span| Process::StoppedUntil(now + span);
         match fault {
             Fault::KillWrapper => candidate.kill_wrapper(),
@@ -219,21 +265,19 @@ impl State {
             }
             Fault::EndCommand => candidate.end_command(now),
             Fault::TellToEnd => candidate.tell_to_end(),
-            Fault::LoseRequest => _ = candidate.letters.pop(),
+            Fault::LoseRequest => _ = letters.pop(),
             Fault::LoseReply => {
-                if let Some(letter) = candidate.letters.last_mut() {
+                if let Some(letter) = letters.last_mut() {
                     letter.answer = None;
                 }
             }
             Fault::LateRequest => {
-                if let Some(letter) = candidate.letters.last_mut() {
+                if let Some(letter) = letters.last_mut() {
                     letter.arrives = now + TTL / 2;
                 }
             }
             Fault::LateReply => {
-                if let Some((_, takes)) =
-                    candidate.letters.last_mut().and_then(|letter| letter.answer.as_mut())
-                {
+                if let Some((_, takes)) = letters.last_mut().and_then(|it| it.answer.as_mut()) {
                     // Just before a leader gives up on it.
                     *takes = TTL / 7;
                 }
@@ -244,20 +288,22 @@ impl State {
     /// Panics if a law is broken.
     fn judge(&mut self) {
         let trees: Vec<Token> =
-            self.candidates.iter().filter_map(|candidate| Some(candidate.tree?.token)).collect();
+            self.candidates().filter_map(|candidate| Some(candidate.tree?.token)).collect();
         assert!(trees.len() < 2, "two command trees, {trees:?}: {self:#?}");
         if let Some(&token) = trees.first() {
             assert!(self.newest.is_none_or(|newest| newest <= token), "tokens fall: {self:#?}");
             self.newest = Some(token);
-            self.world.settle(rate().store(self.now));
-            let tenure = self.world.history().iter().find(|known| known.token == token.get());
-            let over = tenure.and_then(|tenure| tenure.over);
-            assert!(over.is_none(), "the lease of {token} is over, {over:?}: {self:#?}");
+            self.queue.settle(store_time(self.now));
+            let leads = self.queue.leader();
+            assert!(
+                leads == Some(token),
+                "the lease of {token} is over, {leads:?} leads: {self:#?}"
+            );
         }
         let observes = |candidate: &&Candidate| candidate.priority == 0 && candidate.tree.is_some();
-        let leads = self.candidates.iter().find(observes);
+        let leads = self.candidates().find(observes);
         assert!(leads.is_none(), "a candidate of priority 0 leads: {self:#?}");
-        for candidate in &self.candidates {
+        for candidate in self.candidates() {
             assert!(candidate.broken.is_none(), "{:?}: {self:#?}", candidate.broken);
         }
     }
@@ -265,18 +311,17 @@ impl State {
     fn judge_the_end(&mut self) {
         let is_there =
             |candidate: &&Candidate| candidate.wrapper != Process::Dead && !candidate.is_done;
-        let leads = self.candidates.iter().any(|candidate| candidate.tree.is_some());
-        let mut there = self.candidates.iter().filter(is_there).peekable();
-        if there.peek().is_some() {
-            let wants = there.any(|candidate| candidate.priority > 0);
+        let leads = self.candidates().any(|candidate| candidate.tree.is_some());
+        let there: Vec<u32> =
+            self.candidates().filter(is_there).map(|candidate| candidate.priority).collect();
+        if !there.is_empty() {
+            let wants = there.iter().any(|priority| *priority > 0);
             assert_eq!(leads, wants, "who leads in the end: {self:#?}");
             return;
         }
-        let survey = Request::In(election(), Ask::Survey);
-        match self.world.apply(rate().store(self.now), &survey) {
-            Some(Reply::Survey(line)) if line.leader.is_none() && line.waiting.is_empty() => {}
-            left => panic!("all have left, and there is {left:?}: {self:#?}"),
-        }
+        let (left, _) = self.queue.answer(store_time(self.now), &Ask::Survey);
+        let is_empty = matches!(&left, Reply::Survey(survey) if survey.entries().next().is_none());
+        assert!(is_empty, "all have left, and there is {left:?}: {self:#?}");
     }
 }
 
@@ -312,11 +357,7 @@ pub(crate) fn explore(bound: Bound) -> Seen {
                         }
                         open.extend(state.faults_for(of, until));
                     }
-                    let now = state.now;
-                    let letters = state.candidates[of].letters.len();
-                    assert!(state.candidates[of].step(now), "{of} has nothing to do: {state:#?}");
-                    let has_sent = state.candidates[of].letters.len() > letters;
-                    if has_sent && state.faults > 0 && state.now < until {
+                    if state.step(of) && state.faults > 0 && state.now < until {
                         open.extend(TO_LETTERS.iter().map(|&fault| {
                             let mut next = state.clone();
                             next.befall(of, fault);

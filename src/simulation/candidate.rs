@@ -3,28 +3,43 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use elect::election::machine::{Command, Event, Machine, Rules};
-use elect::election::orders::Orders;
-use elect::election::ranking::Field;
-use elect::election::timing::{Timing, Wishes};
-use elect::election::{Call, Reply};
-use elect::guard::ladder::{self, Action, Deadlines, Ladder};
-use elect::guard::{Ended, Leftover};
-use elect_api::{Boottime, Cadence, Judge, Lease, Token};
-use elect_testkit::sim::{self, Ask};
+use elect_api::{Boottime, Lease, Token};
 
-use super::seat::{Seat, name};
+use super::queue::{self, Ask};
+use super::seat::{Proof, Seat};
+use crate::election::machine::{Command, Event, Machine, Rules};
+use crate::election::orders::Orders;
+use crate::election::ranking::Field;
+use crate::election::timing::{Timing, TooTight, Wishes};
+use crate::election::{Call, Reply};
+use crate::guard::ladder::{self, Action, Deadlines, Ladder};
+use crate::guard::{Ended, Leftover};
 
-/// How long each message takes.
-pub(super) const TRANSIT: Duration = Duration::from_millis(10);
 /// How long a process takes to die.
 const DYING: Duration = Duration::from_millis(20);
 
+/// What a candidate is like.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// What `elect run` is told about time.
+    pub wishes: Wishes,
+    /// The store's leases.
+    pub lease: Lease,
+    /// How it proves them.
+    pub proof: Proof,
+    /// How long its command runs on after leadership is lost and it was asked to stop; `None` until it is killed. A signal
+    /// that elect passes on ends it at once.
+    pub stops_within: Option<Duration>,
+}
+
 /// A process, and until when it is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Process {
+pub enum Process {
+    /// It runs.
     Runs,
+    /// It stands still until then, and runs on.
     StoppedUntil(Boottime),
+    /// It is dead.
     Dead,
 }
 
@@ -38,13 +53,13 @@ impl Process {
     }
 }
 
-/// A request on its way to the store.
+/// A request that is to be sent.
 #[derive(Clone, Debug)]
-pub(super) struct Letter {
-    pub(super) arrives: Boottime,
-    pub(super) ask: Ask,
-    /// The number of the call that waits for the answer, and how long that takes; `None` if it gets lost.
-    pub(super) answer: Option<(u32, Duration)>,
+pub struct Letter {
+    /// What is asked.
+    pub ask: Ask,
+    /// The number of the call that waits for the answer; `None` if nobody does.
+    pub call: Option<u32>,
 }
 
 /// A call that waits for its answer.
@@ -53,61 +68,70 @@ struct Sent {
     number: u32,
     call: Call,
     at: Boottime,
-    answer: Option<(Boottime, sim::Reply)>,
+    answer: Option<(Boottime, queue::Reply)>,
 }
 
-/// What the store carried out for somebody else.
+/// A command with all that it has started.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tree {
-    pub(super) token: Token,
+pub struct Tree {
+    /// The token that it was started with.
+    pub token: Token,
     /// When it is dead, once it is being killed.
-    pub(super) dies: Option<Boottime>,
+    pub dies: Option<Boottime>,
 }
 
+/// A candidate: a wrapper with a machine, a guardian with a ladder, and a command.
 #[derive(Clone, Debug)]
-pub(super) struct Candidate {
-    ttl: Duration,
-    pub(super) priority: u32,
+pub struct Candidate {
+    /// Its own priority.
+    pub priority: u32,
+    stops_within: Option<Duration>,
     machine: Machine,
     seat: Seat,
     ladder: Ladder,
-    pub(super) wrapper: Process,
-    pub(super) guardian: Process,
+    /// The process that has the machine.
+    pub wrapper: Process,
+    /// The process that has the ladder.
+    pub guardian: Process,
     events: VecDeque<Event>,
     orders: VecDeque<ladder::Event>,
     token: Option<Token>,
     ticket: Option<u64>,
     dead_man: Option<Boottime>,
-    pub(super) tree: Option<Tree>,
+    /// The command, while any process of it lives.
+    pub tree: Option<Tree>,
     /// What the guardian has not reaped yet.
     unreaped: bool,
     swept: bool,
     calls: u32,
     sent: Option<Sent>,
-    pub(super) letters: Vec<Letter>,
-    /// Nobody wants it to take part any more.
-    pub(super) is_done: bool,
-    pub(super) broken: Option<String>,
+    /// What is to be sent, in this order.
+    pub letters: Vec<Letter>,
+    /// Its candidacy is over.
+    pub is_done: bool,
+    /// A promise that was broken.
+    pub broken: Option<String>,
 }
 
 impl Candidate {
-    pub(super) fn new(
-        id: usize,
+    /// One that begins at `now`, knows what is asked of the election, and makes entries with this nonce and those that follow.
+    ///
+    /// # Errors
+    /// Such a lease leaves no time to renew it.
+    pub fn new(
+        (id, nonce): (&str, u64),
         priority: u32,
         orders: Option<Orders>,
-        ttl: Duration,
+        setup: &Setup,
         now: Boottime,
-    ) -> Self {
-        let rules = Rules { insists: true, keeps_history: false, ..Rules::of(&name(id), priority) };
-        let lease =
-            Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Store });
-        let timing =
-            Timing::new(&Wishes { ttl, ..Wishes::default() }, lease).expect("the defaults fit");
-        Self {
-            ttl,
+    ) -> Result<Self, TooTight> {
+        let rules = Rules { insists: true, keeps_history: false, ..Rules::of(id, priority) };
+        let timing = Timing::new(&setup.wishes, setup.lease)?;
+        Ok(Self {
             priority,
-            machine: Machine::new(rules, timing, now, id as u64),
-            seat: Seat::new(id, priority),
+            stops_within: setup.stops_within,
+            machine: Machine::new(rules, timing, now, nonce),
+            seat: Seat::new(id, priority, setup.wishes.ttl, nonce, setup.proof),
             ladder: Ladder::new(Leftover::Kill, true),
             wrapper: Process::Runs,
             guardian: Process::Runs,
@@ -124,11 +148,11 @@ impl Candidate {
             letters: Vec::new(),
             is_done: false,
             broken: None,
-        }
+        })
     }
 
     /// When something is to be done next: now, or later.
-    pub(super) fn next(&self, now: Boottime) -> Option<Boottime> {
+    pub fn next(&self, now: Boottime) -> Option<Boottime> {
         let mut at = vec![self.dead_man, self.tree.and_then(|tree| tree.dies)];
         match self.wrapper {
             Process::Dead => {}
@@ -154,7 +178,7 @@ impl Candidate {
 
     /// Does the first thing that is due, if any is: the kernel's before others', the wrapper's before the
     /// guardian's.
-    pub(super) fn step(&mut self, now: Boottime) -> bool {
+    pub fn step(&mut self, now: Boottime) -> bool {
         if self.tree.and_then(|tree| tree.dies).is_some_and(|at| at <= now) {
             self.tree = None;
             self.unreaped = self.guardian != Process::Dead;
@@ -198,8 +222,8 @@ impl Candidate {
             Some(Sent { call: Call::Refresh, at, answer: Some((_, reply)), .. }) => {
                 self.seat.answered(at, &reply).map(Reply::Standing)
             }
-            Some(Sent { answer: Some((_, sim::Reply::Survey(line))), .. }) => {
-                Ok(Reply::Field(Box::new(Field { survey: line.into(), last: None })))
+            Some(Sent { answer: Some((_, queue::Reply::Survey(survey))), .. }) => {
+                Ok(Reply::Field(Box::new(Field { survey: *survey, last: None })))
             }
             _ => {
                 self.seat.start_over();
@@ -245,7 +269,7 @@ impl Candidate {
             Call::Open(_) => (None, Reply::Opened),
             Call::Refresh => {
                 self.ticket = Some(self.seat.nonce()).filter(|_| self.guardian != Process::Dead);
-                (self.seat.refresh(self.ttl), Reply::Standing(Seat::gone()))
+                (self.seat.refresh(now), Reply::Standing(Seat::gone()))
             }
             Call::Resign(_) => (self.seat.resign(), Reply::Resigned),
             Call::Compare => return self.send(now, call, Ask::Survey),
@@ -261,11 +285,11 @@ impl Candidate {
         self.calls += 1;
         let number = self.calls;
         self.sent = Some(Sent { number, call: call.clone(), at: now, answer: None });
-        self.letters.push(Letter { arrives: now + TRANSIT, ask, answer: Some((number, TRANSIT)) });
+        self.letters.push(Letter { ask, call: Some(number) });
     }
 
     /// The answer to a letter comes at `at`, if anybody waits for it.
-    pub(super) fn deliver(&mut self, number: u32, at: Boottime, reply: sim::Reply) {
+    pub fn deliver(&mut self, number: u32, at: Boottime, reply: queue::Reply) {
         if let Some(sent) = self.sent.as_mut().filter(|sent| sent.number == number) {
             sent.answer = Some((at, reply));
         }
@@ -301,7 +325,12 @@ impl Candidate {
                 self.events.push_back(Event::NotStarted(libc::ETIME));
                 self.order(now, ladder::Event::NotStarted);
             }
-            Some(Action::Ask) => self.events.push_back(Event::SoftPassed),
+            Some(Action::Ask) => {
+                self.events.push_back(Event::SoftPassed);
+                if let Some(span) = self.stops_within {
+                    self.end_tree(now + span);
+                }
+            }
             Some(Action::Rearm) => {
                 self.dead_man = self.ladder.dead_man();
             }
@@ -321,8 +350,7 @@ impl Candidate {
                 self.guardian = Process::Dead;
                 self.dead_man = None;
                 if let Some(nonce) = self.ticket.take().filter(|_| !self.is_done) {
-                    let arrives = now + TRANSIT;
-                    self.letters.push(Letter { arrives, ask: Ask::Leave(nonce), answer: None });
+                    self.letters.push(Letter { ask: Ask::Leave(nonce), call: None });
                 }
             }
             None => {}
@@ -340,13 +368,17 @@ impl Candidate {
     }
 
     fn kill_tree(&mut self, now: Boottime) {
+        self.end_tree(now + DYING);
+    }
+
+    fn end_tree(&mut self, at: Boottime) {
         if let Some(tree) = &mut self.tree {
-            let at = now + DYING;
             tree.dies = Some(tree.dies.map_or(at, |known| known.min(at)));
         }
     }
 
-    pub(super) fn kill_guardian(&mut self, now: Boottime) {
+    /// The guardian dies, and its children with it.
+    pub fn kill_guardian(&mut self, now: Boottime) {
         if self.guardian == Process::Dead {
             return;
         }
@@ -361,7 +393,7 @@ impl Candidate {
     }
 
     /// A dead wrapper leaves the socket's end to the guardian.
-    pub(super) fn kill_wrapper(&mut self) {
+    pub fn kill_wrapper(&mut self) {
         if self.wrapper != Process::Dead {
             self.wrapper = Process::Dead;
             self.sent = None;
@@ -370,12 +402,19 @@ impl Candidate {
     }
 
     /// The command ends by itself.
-    pub(super) fn end_command(&mut self, now: Boottime) {
+    pub fn end_command(&mut self, now: Boottime) {
         self.kill_tree(now);
     }
 
+    /// The store hints that its place may have changed.
+    pub fn wake(&mut self) {
+        if self.wrapper != Process::Dead {
+            self.events.push_back(Event::Woken);
+        }
+    }
+
     /// Somebody tells elect to end.
-    pub(super) fn tell_to_end(&mut self) {
+    pub fn tell_to_end(&mut self) {
         self.events.push_back(Event::Signal(libc::SIGTERM));
     }
 }

@@ -28,6 +28,11 @@
 //! [queue](peers::Recipe::Queue) and the naive [herd](peers::Recipe::Herd). A node that *leads* believes so: nothing here
 //! stops what it does as the leader. So two lead at once from when the second believes it until the first learns of it.
 //!
+//! # Machines and processes
+//!
+//! A [`Fault`] hits a node's machine, or [processes](Process) on it. A node of several processes says in
+//! [`Node::strike`] what becomes of it without one of them. All others are one process.
+//!
 //! # The same run everywhere
 //!
 //! A seed gives the same run on every machine:
@@ -50,6 +55,7 @@
 //! |---|---|
 //! | an election | a file in `peers` with a [`Node`] and a [`Protocol`] |
 //! | a fault | a variant of [`Fault`], and what it does in `world/mod.rs` |
+//! | what becomes of a node without one of its processes | [`Node::strike`] |
 //! | a distribution of delays | `delay.rs` |
 //! | what is measured | [`History`] if it is of one run, [`Summary`] if of many |
 
@@ -69,5 +75,6 @@ pub use per_million::PerMillion;
 pub use senseless::Senseless;
 pub use trial::{Election, End, Protocol, Scenario, Trial};
 pub use world::{
-    Context, Drift, Fault, History, Lead, Network, Node, NodeId, Overlap, Script, Who,
+    Blow, Context, Drift, Fault, History, Lead, Network, Node, NodeId, Overlap, Process, Script,
+    Who,
 };

@@ -30,23 +30,28 @@ impl Drift {
     }
 }
 
-/// A clock that counts from the start of the run, whatever becomes of its node.
+/// A clock that counts from the start of the run, whatever becomes of its node; only while its machine is suspended it
+/// stands still.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
     drift: Drift,
     /// Since when it has this drift, by true time, and what it showed then.
     since: Duration,
     showed: Duration,
+    stands: bool,
 }
 
 impl Clock {
     /// What it shows at a true time.
     pub(super) fn shows(&self, now: Duration) -> Duration {
+        if self.stands {
+            return self.showed;
+        }
         let passed = now.saturating_sub(self.since).as_nanos() * self.drift.rate();
         self.showed + nanoseconds(passed / u128::from(MILLION))
     }
 
-    /// The first true time at which it shows this or more.
+    /// The first true time at which it shows this or more, if it does not stand still until then.
     pub(super) fn when(&self, shown: Duration) -> Duration {
         let ahead = shown.saturating_sub(self.showed).as_nanos();
         let passed = (ahead * u128::from(MILLION)).div_ceil(self.drift.rate());
@@ -55,7 +60,16 @@ impl Clock {
 
     /// From now on it runs with this drift.
     pub(super) fn run_with(&mut self, drift: Drift, now: Duration) {
-        *self = Self { drift, since: now, showed: self.shows(now) };
+        *self = Self { drift, since: now, showed: self.shows(now), ..*self };
+    }
+
+    /// From now on it stands still, or runs.
+    pub(super) fn stand(&mut self, stands: bool, now: Duration) {
+        *self = Self { stands, since: now, showed: self.shows(now), ..*self };
+    }
+
+    pub(super) const fn stands(&self) -> bool {
+        self.stands
     }
 }
 
@@ -85,6 +99,19 @@ mod tests {
         assert!(Drift::per_million(-1_000_000).is_err());
         let [before, after] = [13, 14].map(|at| clock.shows(Duration::from_secs(at)));
         assert_eq!(after, before + Duration::from_secs(3));
+        Ok(())
+    }
+
+    #[test]
+    fn a_clock_goes_on_where_it_stood_still() -> Result<(), Senseless> {
+        let s = Duration::from_secs;
+        let mut clock = Clock::default();
+        clock.stand(true, s(5));
+        assert_eq!(clock.shows(s(8)), s(5));
+        clock.run_with(Drift::per_million(1_000_000)?, s(8));
+        assert_eq!(clock.shows(s(9)), s(5));
+        clock.stand(false, s(10));
+        assert_eq!((clock.shows(s(11)), clock.when(s(9))), (s(7), s(12)));
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::NodeId;
 
-/// A time in which a node believed that it led.
+/// A time in which a node believed that it led, an election or the members of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lead {
     /// Which node.
@@ -42,6 +42,7 @@ impl Overlap {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
     leads: Vec<Lead>,
+    served: Vec<Lead>,
     sent: BTreeMap<&'static str, u64>,
     sent_since_fault: BTreeMap<&'static str, u64>,
     faults: Vec<Duration>,
@@ -54,6 +55,12 @@ impl History {
     /// Who led when, by the start of it.
     pub fn leads(&self) -> &[Lead] {
         &self.leads
+    }
+
+    /// Which member of a store served as its leader when, by the start of it. Two may do so at once: the one of the lesser term
+    /// has not heard of the other yet, and gets nothing done.
+    pub fn served(&self) -> &[Lead] {
+        &self.served
     }
 
     /// The node that led at the end of the run; if several did, that of the greatest term, and of these the last to
@@ -132,24 +139,35 @@ impl History {
         self.led_before_fault = self.leads.len();
     }
 
-    /// Notes what a node believes now.
-    pub(super) fn note(&mut self, node: NodeId, term: Option<u64>, now: Duration) {
-        let led = self.leads.iter_mut().rev().find(|lead| lead.node == node);
-        let led = led.filter(|lead| lead.until.is_none());
-        if led.as_ref().map(|lead| lead.term) == term {
-            return;
-        }
-        if let Some(lead) = led {
-            lead.until = Some(now);
-        }
-        if let Some(term) = term {
-            self.leads.push(Lead { node, term, from: now, until: None });
-        }
+    /// Notes in which terms a node leads and serves now, as it believes.
+    pub(super) fn note(
+        &mut self,
+        node: NodeId,
+        leads: Option<u64>,
+        serves: Option<u64>,
+        now: Duration,
+    ) {
+        note(&mut self.leads, node, leads, now);
+        note(&mut self.served, node, serves, now);
     }
 
     pub(super) fn ended(mut self, end: Duration) -> Self {
         self.end = end;
         self
+    }
+}
+
+fn note(spans: &mut Vec<Lead>, node: NodeId, term: Option<u64>, now: Duration) {
+    let led = spans.iter_mut().rev().find(|lead| lead.node == node);
+    let led = led.filter(|lead| lead.until.is_none());
+    if led.as_ref().map(|lead| lead.term) == term {
+        return;
+    }
+    if let Some(lead) = led {
+        lead.until = Some(now);
+    }
+    if let Some(term) = term {
+        spans.push(Lead { node, term, from: now, until: None });
     }
 }
 
@@ -165,13 +183,13 @@ mod tests {
     fn overlaps_and_gaps_are_seen() {
         let mut history = History::default();
         for (at, node, term) in [(1, 0, Some(1)), (4, 1, Some(2)), (6, 0, None), (7, 1, None)] {
-            history.note(node, term, s(at));
+            history.note(node, term, None, s(at));
         }
         // Over at once, or handed over at the same time: no overlap.
         for (at, node, term) in
             [(8, 2, Some(3)), (8, 1, Some(3)), (8, 1, None), (9, 2, None), (9, 0, Some(4))]
         {
-            history.note(node, term, s(at));
+            history.note(node, term, None, s(at));
         }
         let history = history.ended(s(10));
         assert_eq!(history.overlaps(), [Overlap { first: 0, second: 1, from: s(4), until: s(6) }]);

@@ -16,8 +16,8 @@ pub use self::clock::Drift;
 pub use self::history::{History, Lead, Overlap};
 pub use self::network::Network;
 pub use self::node::{Context, Node, NodeId};
-pub use self::script::{Fault, Script, Who};
-use self::stage::{Event, Process, Stage};
+pub use self::script::{Blow, Fault, Process, Script, Who};
+use self::stage::{Event, Mode, Stage};
 use crate::chance::Chance;
 use crate::{End, Scenario};
 
@@ -71,10 +71,10 @@ impl<'s, N: Node> World<'s, N> {
             return;
         }
         let Some(node) = event.node() else { return };
-        match &mut self.stage.machines[node].process {
-            Process::Runs => self.react(node, event),
-            Process::Stopped(waiting) => waiting.push(event),
-            Process::Dead => {}
+        match &mut self.stage.machines[node].mode {
+            Mode::Runs => self.react(node, event),
+            Mode::Stopped(waiting) => waiting.push(event),
+            Mode::Dead => {}
         }
     }
 
@@ -96,26 +96,46 @@ impl<'s, N: Node> World<'s, N> {
     }
 
     /// Has a node react, and notes whether it leads.
-    fn tell(&mut self, id: NodeId, reaction: impl FnOnce(&mut N, &mut Context<'_, N>)) {
-        let node = &mut self.nodes[id];
-        reaction(node, &mut Context::new(id, &mut self.stage));
-        self.stage.history.note(id, node.leads(), self.stage.now);
+    fn tell<R>(
+        &mut self,
+        id: NodeId,
+        reaction: impl FnOnce(&mut N, &mut Context<'_, N>) -> R,
+    ) -> R {
+        let answer = reaction(&mut self.nodes[id], &mut Context::new(id, &mut self.stage));
+        self.note(id);
+        answer
+    }
+
+    /// Notes whether a node leads and serves. A command runs on beside one that is paused, and a member of a store that is
+    /// serves nobody.
+    fn note(&mut self, id: NodeId) {
+        let (node, now) = (&self.nodes[id], self.stage.now);
+        let (leads, serves) = match self.stage.machines[id].mode {
+            Mode::Runs => (node.leads(), node.serves()),
+            Mode::Stopped(_) if !self.stage.is_suspended(id) => (node.leads(), None),
+            Mode::Stopped(_) | Mode::Dead => (None, None),
+        };
+        self.stage.history.note(id, leads, serves, now);
     }
 
     fn strike(&mut self, fault: &Fault) {
         match fault {
-            Fault::Kill(who) => self.hit(*who, |world, node| {
-                world.stage.kill(node);
-                world.stage.history.note(node, None, world.stage.now);
-            }),
-            Fault::Pause(who) => self.hit(*who, |world, node| {
-                let process = &mut world.stage.machines[node].process;
-                if matches!(process, Process::Runs) {
-                    *process = Process::Stopped(Vec::new());
-                }
+            Fault::Kill(who) => self.hit(*who, Self::kill),
+            Fault::Suspend(who) => self.hit(*who, |world, node| {
+                world.stage.suspend(node);
+                world.note(node);
             }),
             Fault::Restart(who) => self.restart(self.mended(*who)),
             Fault::Resume(who) => self.resume(self.mended(*who)),
+            Fault::KillProcess(who, process) => {
+                self.hit(*who, |world, node| world.blow(node, Blow::Kill, *process));
+            }
+            Fault::PauseProcess(who, process) => {
+                self.hit(*who, |world, node| world.blow(node, Blow::Pause, *process));
+            }
+            Fault::Pause(who) => {
+                self.hit(*who, |world, node| world.blow(node, Blow::Pause, Process::Both));
+            }
             Fault::Isolate(who) => self.hit(*who, |world, node| world.stage.wires.isolate(node)),
             Fault::Drift(who, drift) => {
                 self.hit(*who, |world, node| world.stage.drift(node, *drift));
@@ -125,7 +145,7 @@ impl<'s, N: Node> World<'s, N> {
             Fault::Heal => self.stage.wires.heal(),
             Fault::Loss(loss) => self.stage.wires.lose(*loss),
             Fault::Suspect(node) => {
-                if matches!(self.stage.machines[*node].process, Process::Runs) {
+                if matches!(self.stage.machines[*node].mode, Mode::Runs) {
                     self.tell(*node, N::suspect);
                 }
             }
@@ -153,25 +173,40 @@ impl<'s, N: Node> World<'s, N> {
         }
     }
 
+    fn kill(&mut self, node: NodeId) {
+        self.stage.kill(node);
+        self.note(node);
+    }
+
+    /// Something happens to processes, on a machine that runs: to the node as a whole if it is one process.
+    fn blow(&mut self, node: NodeId, blow: Blow, process: Process) {
+        let is_dead = matches!(self.stage.machines[node].mode, Mode::Dead);
+        if is_dead || self.stage.is_suspended(node) {
+            return;
+        }
+        let is_taken = self.tell(node, |node, context| node.strike(blow, process, context));
+        match blow {
+            Blow::Kill if !is_taken => self.kill(node),
+            Blow::Pause if !is_taken => self.stage.pause(node),
+            _ => {}
+        }
+        self.note(node);
+    }
+
     fn restart(&mut self, node: Option<NodeId>) {
         let Some(node) = node else { return };
-        let process = &mut self.stage.machines[node].process;
-        if matches!(process, Process::Dead) {
-            *process = Process::Runs;
+        let mode = &mut self.stage.machines[node].mode;
+        if matches!(mode, Mode::Dead) {
+            *mode = Mode::Runs;
             self.tell(node, N::restart);
+        } else {
+            self.blow(node, Blow::Restart, Process::Both);
         }
     }
 
-    /// What has come in the meantime comes now, in the same order.
     fn resume(&mut self, node: Option<NodeId>) {
         let Some(node) = node else { return };
-        let process = &mut self.stage.machines[node].process;
-        if let Process::Stopped(waiting) = process {
-            let waiting = std::mem::take(waiting);
-            *process = Process::Runs;
-            for event in waiting {
-                self.stage.events.put(self.stage.now, event);
-            }
-        }
+        self.stage.resume(node);
+        self.blow(node, Blow::Resume, Process::Both);
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
+use super::script::{Blow, Process};
 use super::stage::Stage;
 use crate::chance::Chance;
 
@@ -35,6 +36,19 @@ pub trait Node: Sized {
     /// Whether it believes that it leads. The number is that by which others can tell this leadership from an earlier one,
     /// a term for example; 0 where the algorithm has none.
     fn leads(&self) -> Option<u64>;
+
+    /// Whether it serves as the leader of a store's members, as it believes. The number is as that of
+    /// [`leads`](Self::leads), of which this is apart: a store that has a leader is no election that has one.
+    fn serves(&self) -> Option<u64> {
+        None
+    }
+
+    /// Something happens to some of its processes. `false` says that it is one process: then the world kills or pauses the
+    /// node as a whole. One that answers `true` sees itself to what becomes of each process, until it [restarts](Self::restart)
+    /// because its machine was killed.
+    fn strike(&mut self, _blow: Blow, _process: Process, _context: &mut Context<'_, Self>) -> bool {
+        false
+    }
 
     /// What to count a message as: its name in the paper.
     fn kind(message: &Self::Message) -> &'static str;

@@ -17,17 +17,50 @@ pub enum Who {
     Leader,
 }
 
+/// Which of a node's processes a fault hits, where it has two as elect has. A node of one process is hit as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Process {
+    /// The one that talks to the store.
+    Wrapper,
+    /// The one beside it that ends the command in time.
+    Guardian,
+    /// The two of them, at once.
+    Both,
+}
+
+/// What happens to processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blow {
+    /// They end, as after SIGKILL.
+    Kill,
+    /// They stand still, as after SIGSTOP.
+    Pause,
+    /// They go on where they stood still.
+    Resume,
+    /// They start again where they were killed.
+    Restart,
+}
+
 /// What goes wrong, or right again.
+///
+/// What happens to processes reaches a machine only that runs: none that is dead or suspended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The node stops, and loses what it has not on disk.
+    /// The machine stops: the node loses what it has not on disk.
     Kill(Who),
-    /// A killed node starts again, with what it had on disk.
+    /// The node starts again, with what it had on disk, if its machine or its processes were killed.
     Restart(Who),
-    /// The node stands still, as after SIGSTOP. Its clock runs on, messages wait for it, and what it believed to lead
-    /// it still leads: a command beside it runs on.
+    /// These processes of the node are killed; its machine runs on.
+    KillProcess(Who, Process),
+    /// These processes of the node stand still, as after SIGSTOP. Its clock runs on, messages wait for it, and what it
+    /// believed to lead it still leads: a command beside it runs on.
+    PauseProcess(Who, Process),
+    /// Short for [`PauseProcess`](Self::PauseProcess) of [both](Process::Both).
     Pause(Who),
-    /// A paused node goes on, with all that has come in between.
+    /// A hypervisor stops the machine: nothing runs on it, and its clock stands still too. It counts as not leading as long.
+    /// When it goes on, it knows nothing of that, and leads again if it led.
+    Suspend(Who),
+    /// A machine that was suspended goes on, and so do processes that were paused, with all that has come in between.
     Resume(Who),
     /// Nodes of different sides cannot reach each other. One that is on no side reaches all.
     Split(Vec<Vec<NodeId>>),
@@ -89,7 +122,10 @@ impl Fault {
         let named: Vec<NodeId> = match self {
             Self::Kill(who)
             | Self::Restart(who)
+            | Self::KillProcess(who, _)
+            | Self::PauseProcess(who, _)
             | Self::Pause(who)
+            | Self::Suspend(who)
             | Self::Resume(who)
             | Self::Isolate(who)
             | Self::Drift(who, _) => match who {

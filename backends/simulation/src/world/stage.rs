@@ -38,9 +38,9 @@ impl<M> Event<M> {
     }
 }
 
-/// What a node's process does.
+/// Whether a node reacts.
 #[derive(Debug)]
-pub(super) enum Process<M> {
+pub(super) enum Mode<M> {
     Runs,
     /// What has come for it in the meantime.
     Stopped(Vec<Event<M>>),
@@ -50,7 +50,7 @@ pub(super) enum Process<M> {
 /// A node's machine.
 #[derive(Debug)]
 pub(super) struct Machine<M, T> {
-    pub(super) process: Process<M>,
+    pub(super) mode: Mode<M>,
     /// How often it has been killed: what was sent to it before is lost with its connections.
     start: u32,
     clock: Clock,
@@ -71,12 +71,8 @@ pub(super) struct Stage<M, T> {
 
 impl<M, T: Copy + PartialEq> Stage<M, T> {
     pub(super) fn new(network: &Network, candidates: usize, nodes: usize, chance: Chance) -> Self {
-        let machine = || Machine {
-            process: Process::Runs,
-            start: 0,
-            clock: Clock::default(),
-            timers: Vec::new(),
-        };
+        let machine =
+            || Machine { mode: Mode::Runs, start: 0, clock: Clock::default(), timers: Vec::new() };
         Self {
             now: Duration::ZERO,
             candidates,
@@ -136,8 +132,13 @@ impl<M, T: Copy + PartialEq> Stage<M, T> {
 
     /// From now on the node's clock runs like this; a faster one lets timers run out earlier.
     pub(super) fn drift(&mut self, node: NodeId, drift: Drift) {
-        let machine = &mut self.machines[node];
-        machine.clock.run_with(drift, self.now);
+        self.machines[node].clock.run_with(drift, self.now);
+        self.look_at_timers(node);
+    }
+
+    /// Its timers run out when its clock says so now.
+    fn look_at_timers(&mut self, node: NodeId) {
+        let machine = &self.machines[node];
         for &(_, setting, due) in &machine.timers {
             self.events.put(machine.clock.when(due), Event::Expiry { node, setting });
         }
@@ -146,8 +147,47 @@ impl<M, T: Copy + PartialEq> Stage<M, T> {
     /// The node is dead: its timers are gone, and its connections.
     pub(super) fn kill(&mut self, node: NodeId) {
         let machine = &mut self.machines[node];
-        machine.process = Process::Dead;
+        machine.mode = Mode::Dead;
+        if machine.clock.stands() {
+            machine.clock.stand(false, self.now);
+        }
         machine.start += 1;
         machine.timers.clear();
+    }
+
+    /// The node stands still, if it runs.
+    pub(super) fn pause(&mut self, node: NodeId) {
+        let mode = &mut self.machines[node].mode;
+        if matches!(mode, Mode::Runs) {
+            *mode = Mode::Stopped(Vec::new());
+        }
+    }
+
+    /// The node stands still, and its clock too.
+    pub(super) fn suspend(&mut self, node: NodeId) {
+        if !matches!(self.machines[node].mode, Mode::Dead) {
+            self.pause(node);
+            self.machines[node].clock.stand(true, self.now);
+        }
+    }
+
+    pub(super) fn is_suspended(&self, node: NodeId) -> bool {
+        self.machines[node].clock.stands()
+    }
+
+    /// The node goes on. What has come in the meantime comes now, in the same order.
+    pub(super) fn resume(&mut self, node: NodeId) {
+        if self.is_suspended(node) {
+            self.machines[node].clock.stand(false, self.now);
+            self.look_at_timers(node);
+        }
+        let mode = &mut self.machines[node].mode;
+        if let Mode::Stopped(waiting) = mode {
+            let waiting = std::mem::take(waiting);
+            *mode = Mode::Runs;
+            for event in waiting {
+                self.events.put(self.now, event);
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@
 mod bully;
 mod links;
 mod majorities;
+mod processes;
 mod recipes;
 mod ring;
 mod same;

@@ -28,6 +28,12 @@
 //! [queue](peers::Recipe::Queue) and the naive [herd](peers::Recipe::Herd). A node that *leads* believes so: nothing here
 //! stops what it does as the leader. So two lead at once from when the second believes it until the first learns of it.
 //!
+//! # Stores of several members
+//!
+//! [`replicas`] has a store whose members elect their leader among themselves, for candidates that meet on one. It knows
+//! nothing of what it stores: that is a [`State`](replicas::State). When it had a leader is in [`History::served`], apart from
+//! when a candidate led.
+//!
 //! # Machines and processes
 //!
 //! A [`Fault`] hits a node's machine, or [processes](Process) on it. A node of several processes says in
@@ -46,14 +52,21 @@
 //!
 //! # What is not modelled
 //!
-//! Reactions and disks take no time. Nodes have no log: in Raft all are equally up to date. Nobody joins or leaves for
-//! good. A store is one node: it is reachable or not, and never forgets.
+//! - Reactions and disks take no time, and no disk is lost.
+//! - Nobody joins or leaves for good.
+//! - Nodes have no log: in Raft all are equally up to date. The members of a store share what they have stored
+//!   ([why that will do](replicas#why-one-state-will-do)). So none of them has to catch up, and none has old data.
+//! - What is under way in a store when its leader dies is lost as a whole.
+//! - The store of the [recipes](peers::Recipe) is one node: it is reachable or not, and never forgets.
+//! - Connections do not break: a client does not learn that a node is dead, but hears nothing.
 //!
 //! # Where to add something
 //!
 //! | what | where |
 //! |---|---|
 //! | an election | a file in `peers` with a [`Node`] and a [`Protocol`] |
+//! | a store of several members | a [`State`](replicas::State), and nodes with a [`Member`](replicas::Member) |
+//! | what Raft does, as candidates and as members | `peers/elector.rs` |
 //! | a fault | a variant of [`Fault`], and what it does in `world/mod.rs` |
 //! | what becomes of a node without one of its processes | [`Node::strike`] |
 //! | a distribution of delays | `delay.rs` |
@@ -64,6 +77,7 @@ mod delay;
 mod measure;
 pub mod peers;
 mod per_million;
+pub mod replicas;
 mod senseless;
 mod trial;
 mod world;
@@ -75,6 +89,6 @@ pub use per_million::PerMillion;
 pub use senseless::Senseless;
 pub use trial::{Election, End, Protocol, Scenario, Trial};
 pub use world::{
-    Blow, Context, Drift, Fault, History, Lead, Network, Node, NodeId, Overlap, Process, Script,
-    Who,
+    Blow, Context, Drift, Fault, History, Host, Lead, Network, Node, NodeId, Overlap, Process,
+    Script, Who,
 };

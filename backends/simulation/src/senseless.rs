@@ -69,6 +69,14 @@ pub enum Senseless {
         /// How many there may be.
         most: usize,
     },
+    /// A store without a member, or with too many.
+    #[error("there are {members} members of the store; from 1 to {most} can be simulated")]
+    Members {
+        /// How many are asked for.
+        members: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// Priorities that do not fit the candidates.
     #[error("there are {priorities} priorities for {candidates} candidates; give each one")]
     Priorities {

@@ -9,6 +9,7 @@
 //! Each is as fast as the silence it waits for is short, and the shorter that is, the more often it is wrong.
 
 pub mod bully;
+pub(crate) mod elector;
 mod heartbeat;
 mod herd;
 mod queue;

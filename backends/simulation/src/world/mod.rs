@@ -15,7 +15,7 @@ use std::time::Duration;
 pub use self::clock::Drift;
 pub use self::history::{History, Lead, Overlap};
 pub use self::network::Network;
-pub use self::node::{Context, Node, NodeId};
+pub use self::node::{Context, Host, Node, NodeId};
 pub use self::script::{Blow, Fault, Process, Script, Who};
 use self::stage::{Event, Mode, Stage};
 use crate::chance::Chance;

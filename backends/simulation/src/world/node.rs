@@ -113,3 +113,46 @@ impl<'a, N: Node> Context<'a, N> {
         self.stage.cancel(self.me, timer);
     }
 }
+
+/// What a part of a node does to the world, with messages and timers of its own: those that the node's are made of.
+///
+/// A part that several kinds of nodes have, such as a [member of a store](crate::replicas::Member), acts through this. Each
+/// [`Context`] is one, if the node's messages and timers are made [from](From) the part's.
+pub trait Host<M, T> {
+    /// What the node's own clock shows.
+    fn now(&self) -> Duration;
+
+    /// Chance: the same in each run of a seed.
+    fn chance(&mut self) -> &mut Chance;
+
+    /// Sends a message, and hears nothing of what becomes of it.
+    fn send(&mut self, to: NodeId, message: M);
+
+    /// Sets a timer to run out when so much has passed by the node's own clock; set before, it is set anew.
+    fn set(&mut self, timer: T, after: Duration);
+
+    /// The timer no longer runs out.
+    fn cancel(&mut self, timer: T);
+}
+
+impl<N: Node, M: Into<N::Message>, T: Into<N::Timer>> Host<M, T> for Context<'_, N> {
+    fn now(&self) -> Duration {
+        Context::now(self)
+    }
+
+    fn chance(&mut self) -> &mut Chance {
+        Context::chance(self)
+    }
+
+    fn send(&mut self, to: NodeId, message: M) {
+        Context::send(self, to, message.into());
+    }
+
+    fn set(&mut self, timer: T, after: Duration) {
+        Context::set(self, timer.into(), after);
+    }
+
+    fn cancel(&mut self, timer: T) {
+        Context::cancel(self, timer.into());
+    }
+}

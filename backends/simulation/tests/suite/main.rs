@@ -8,6 +8,7 @@ mod links;
 mod majorities;
 mod processes;
 mod recipes;
+mod replicas;
 mod ring;
 mod same;
 mod scripts;

@@ -184,6 +184,30 @@ fn a_leader_without_a_majority_ends_no_lease() {
     }
 }
 
+/// The question whether it would be elected, the election, and the first heartbeat take a round trip each.
+#[test]
+fn a_new_leader_serves_once_a_majority_has_answered_it() {
+    let scenario = idle(7).with(s(5), Fault::Kill(Who::Node(1))).with(ms(5910), Fault::Suspect(2));
+    let (history, _) = leased(3).run(&scenario, 1);
+    assert_eq!(served(&history), [(1, 0, Some(5000)), (2, 5916, None)]);
+}
+
+/// It was asked when it had no majority any more. Later it leads again, and does not come back to that.
+#[test]
+fn what_waits_when_a_leader_steps_down_is_lost() {
+    let shop = Shop::new(Replicas::of(3), [Plan::Once(s(20), 1, Ask::Add(1))]);
+    let split = Fault::Split(vec![vec![0, 1], vec![2, 3]]);
+    let scenario = idle(40).with(ms(19_900), split).with(s(30), Fault::Heal);
+    let scenario = [2, 3].into_iter().fold(scenario, |scenario, node| {
+        let who = Who::Node(node);
+        scenario.with(s(31), Fault::Kill(who)).with(ms(31_500), Fault::Restart(who))
+    });
+    let (history, heard) = shop.run(&scenario.with(ms(31_600), Fault::Suspect(1)), 1);
+    let leaders: Vec<NodeId> = history.served().iter().map(|lead| lead.node).collect();
+    assert_eq!((leaders.len(), leaders[0], leaders[2]), (3, 1, 1));
+    assert_eq!(heard, []);
+}
+
 #[test]
 fn a_member_alone_leads_at_once_and_keeps_what_it_has() {
     let shop =

@@ -15,6 +15,7 @@ mod looking;
 mod period;
 mod run;
 mod settings;
+pub mod simulation;
 mod steering;
 mod tools;
 mod trials;
@@ -110,6 +111,8 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Test what elect promises on this machine and store
     Selftest(SelftestArgs),
+    /// Simulate elections, before anything is deployed
+    Simulate(Box<simulation::SimulateArgs>),
     /// Print alerts or a dashboard for the metrics
     Dashboard(DashboardArgs),
     /// Show the configuration

@@ -14,6 +14,7 @@ mod run;
 mod runtime;
 mod selftest;
 mod sidecar;
+mod simulate;
 mod steer;
 mod tools;
 mod watch;
@@ -86,6 +87,7 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
         Command::Check(args) => looking::check(&CheckPlan::new(&args)?, looking::read_lease),
         Command::Selftest(args) => selftest::selftest(&args, log),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::Simulate(args) => simulate::simulate(*args, log),
         Command::Config(ConfigArgs { command: ConfigCommand::Show(args) }) => {
             tools::show(&args, origins.file().unwrap_or_default())
         }

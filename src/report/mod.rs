@@ -10,11 +10,13 @@ mod manual;
 mod observation;
 mod outcome;
 mod past;
+pub mod picture;
 mod progress;
 mod renewals;
 mod screen;
 mod selftest;
 mod service_manager;
+pub mod simulation;
 mod status;
 mod table;
 

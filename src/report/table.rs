@@ -93,6 +93,11 @@ impl Table {
         text
     }
 
+    /// All rows, of which the first has the headings; their cells are escaped and cut.
+    pub(super) fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
     /// The columns to show, each with its size.
     fn columns(&self, width: Option<usize>) -> Vec<(usize, usize)> {
         let most = self.rows.iter().map(Vec::len).max().unwrap_or(0);

@@ -32,6 +32,29 @@ pub struct Setup {
     pub stops_within: Option<Duration>,
 }
 
+impl Setup {
+    /// What follows from that for its machine.
+    ///
+    /// # Errors
+    /// Such a lease leaves no time to renew it.
+    pub fn timing(&self) -> Result<Timing, TooTight> {
+        Timing::new(&self.wishes, self.lease)
+    }
+}
+
+/// Who a candidate is.
+#[derive(Clone, Copy, Debug)]
+pub struct Identity<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// Its own priority.
+    pub priority: u32,
+    /// Its entries have this nonce and those that follow.
+    pub nonce: u64,
+    /// Of what it leaves to chance.
+    pub seed: u64,
+}
+
 /// A process, and until when it is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Process {
@@ -107,6 +130,8 @@ pub struct Candidate {
     sent: Option<Sent>,
     /// What is to be sent, in this order.
     pub letters: Vec<Letter>,
+    /// It has given up on an answer: another member of the store may give one.
+    pub has_given_up: bool,
     /// Its candidacy is over.
     pub is_done: bool,
     /// A promise that was broken.
@@ -114,23 +139,23 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// One that begins at `now`, knows what is asked of the election, and makes entries with this nonce and those that follow.
+    /// One that begins at `now`, and knows what is asked of the election.
     ///
     /// # Errors
     /// Such a lease leaves no time to renew it.
     pub fn new(
-        (id, nonce): (&str, u64),
-        priority: u32,
+        identity: Identity<'_>,
         orders: Option<Orders>,
         setup: &Setup,
         now: Boottime,
     ) -> Result<Self, TooTight> {
+        let Identity { id, priority, nonce, seed } = identity;
         let rules = Rules { insists: true, keeps_history: false, ..Rules::of(id, priority) };
-        let timing = Timing::new(&setup.wishes, setup.lease)?;
+        let timing = setup.timing()?;
         Ok(Self {
             priority,
             stops_within: setup.stops_within,
-            machine: Machine::new(rules, timing, now, nonce),
+            machine: Machine::new(rules, timing, now, seed),
             seat: Seat::new(id, priority, setup.wishes.ttl, nonce, setup.proof),
             ladder: Ladder::new(Leftover::Kill, true),
             wrapper: Process::Runs,
@@ -146,6 +171,7 @@ impl Candidate {
             calls: 0,
             sent: None,
             letters: Vec::new(),
+            has_given_up: false,
             is_done: false,
             broken: None,
         })
@@ -242,7 +268,10 @@ impl Candidate {
     fn execute(&mut self, now: Boottime, command: &Command) {
         match *command {
             Command::Ask(ref call) => self.ask(now, call),
-            Command::Abandon => self.sent = None,
+            Command::Abandon => {
+                self.sent = None;
+                self.has_given_up = true;
+            }
             Command::Start(token) => {
                 self.token = Some(token);
                 self.orders.push_back(ladder::Event::Start);
@@ -406,9 +435,9 @@ impl Candidate {
         self.kill_tree(now);
     }
 
-    /// The store hints that its place may have changed.
-    pub fn wake(&mut self) {
-        if self.wrapper != Process::Dead {
+    /// The store hints that the place of the entry with this nonce may have changed.
+    pub fn wake(&mut self, nonce: u64) {
+        if self.wrapper != Process::Dead && self.seat.nonce() == nonce {
             self.events.push_back(Event::Woken);
         }
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use elect::election::orders::Orders;
 use elect::election::timing::Wishes;
-use elect::simulation::{Ask, Candidate, Process, Proof, Queue, Reply, Setup};
+use elect::simulation::{Ask, Candidate, Identity, Process, Proof, Queue, Reply, Setup};
 use elect_api::{Boottime, Cadence, Candidate as Candidacy, Judge, Lease, Token};
 
 /// How long each message takes.
@@ -144,9 +144,10 @@ impl State {
         let is_ranked = bound.priorities != NO_RANKS;
         let orders = || is_ranked.then(|| Orders::default().ranked());
         let player = |id: usize| {
-            let (name, nonce) = (format!("c{id}-"), id as u64 * 1000);
-            let candidate =
-                Candidate::new((&name, nonce), bound.priorities[id], orders(), &setup(), now);
+            let (name, priority) = (format!("c{id}-"), bound.priorities[id]);
+            let (nonce, seed) = (id as u64 * 1000, id as u64);
+            let identity = Identity { id: &name, priority, nonce, seed };
+            let candidate = Candidate::new(identity, orders(), &setup(), now);
             Player { candidate: candidate.expect("the defaults fit"), letters: Vec::new() }
         };
         Self {
@@ -214,6 +215,7 @@ impl State {
 
     fn post(letters: &mut Vec<Letter>, candidate: &mut Candidate, now: Boottime) -> bool {
         let before = letters.len();
+        candidate.has_given_up = false;
         letters.extend(candidate.letters.drain(..).map(|letter| Letter {
             arrives: now + TRANSIT,
             ask: letter.ask,

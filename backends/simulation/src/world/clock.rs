@@ -1,5 +1,6 @@
 //! A node's clock, which may run faster or slower than true time.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::Senseless;
@@ -27,6 +28,22 @@ impl Drift {
 
     fn rate(self) -> u128 {
         u128::from((i64::from(MILLION) + i64::from(self.0)).unsigned_abs())
+    }
+}
+
+/// As in `20 % fast`.
+impl fmt::Display for Drift {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, rest) = (self.0.unsigned_abs() / 10_000, self.0.unsigned_abs() % 10_000);
+        let side = match self.0 {
+            0 => return f.write_str("right"),
+            1.. => "fast",
+            _ => "slow",
+        };
+        match rest {
+            0 => write!(f, "{whole} % {side}"),
+            _ => write!(f, "{} % {side}", format!("{whole}.{rest:04}").trim_end_matches('0')),
+        }
     }
 }
 

@@ -46,6 +46,7 @@ pub struct History {
     sent: BTreeMap<&'static str, u64>,
     sent_since_fault: BTreeMap<&'static str, u64>,
     faults: Vec<Duration>,
+    hits: Vec<(usize, NodeId)>,
     /// How many had led before the last fault.
     led_before_fault: usize,
     end: Duration,
@@ -83,6 +84,11 @@ impl History {
     /// When the faults of the script happened, by true time.
     pub fn faults(&self) -> &[Duration] {
         &self.faults
+    }
+
+    /// Whom the faults hit that hit one node: the index of the fault in [`faults`](Self::faults), and the node.
+    pub fn hits(&self) -> &[(usize, NodeId)] {
+        &self.hits
     }
 
     /// When the run ended, by true time.
@@ -131,6 +137,13 @@ impl History {
     pub(super) fn sent(&mut self, kind: &'static str) {
         *self.sent.entry(kind).or_default() += 1;
         *self.sent_since_fault.entry(kind).or_default() += 1;
+    }
+
+    /// The fault that happened last hits this node.
+    pub(super) fn hit(&mut self, node: NodeId) {
+        if let Some(fault) = self.faults.len().checked_sub(1) {
+            self.hits.push((fault, node));
+        }
     }
 
     pub(super) fn fault(&mut self, now: Duration) {

@@ -163,6 +163,7 @@ impl<'s, N: Node> World<'s, N> {
         if who == Who::Leader {
             self.hit = Some(node);
         }
+        self.stage.history.hit(node);
         how(self, node);
     }
 
@@ -195,6 +196,7 @@ impl<'s, N: Node> World<'s, N> {
 
     fn restart(&mut self, node: Option<NodeId>) {
         let Some(node) = node else { return };
+        self.stage.history.hit(node);
         let mode = &mut self.stage.machines[node].mode;
         if matches!(mode, Mode::Dead) {
             *mode = Mode::Runs;
@@ -206,6 +208,7 @@ impl<'s, N: Node> World<'s, N> {
 
     fn resume(&mut self, node: Option<NodeId>) {
         let Some(node) = node else { return };
+        self.stage.history.hit(node);
         self.stage.resume(node);
         self.blow(node, Blow::Resume, Process::Both);
     }

@@ -1,0 +1,358 @@
+//! The arguments of `elect simulate`.
+
+mod values;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::PossibleValue;
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+
+pub use self::values::{
+    Blow, Drifting, Losing, OneWay, Outage, RoundTrip, Split, USUAL_TIME, When, Whom,
+};
+use super::OutputFormat;
+use super::parse_duration;
+use super::values::{parse_share, parse_ttl};
+
+const EXAMPLES: &str = "\
+Examples:
+  elect simulate ttl --rtt 80ms
+  elect simulate what-if --kill leader
+  elect simulate compare --rtt 2ms";
+
+/// The arguments of `elect simulate`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
+pub struct SimulateArgs {
+    /// What to simulate.
+    #[command(subcommand)]
+    pub command: SimulateCommand,
+}
+
+/// The subcommands of `elect simulate`.
+#[derive(Debug, Subcommand)]
+pub enum SimulateCommand {
+    /// Find the TTL for a network and its outages
+    Ttl(TtlArgs),
+    /// Show what an election does when things go wrong
+    WhatIf(WhatIfArgs),
+    /// Compare elect with other elections
+    Compare(CompareArgs),
+}
+
+/// What kind of store is simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreKind {
+    /// Leases that the store ends, where it looks twice a second.
+    Etcd,
+    /// Sessions that the store ends, tick by tick.
+    #[cfg(feature = "zookeeper")]
+    ZooKeeper,
+}
+
+impl ValueEnum for StoreKind {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Self::Etcd,
+            #[cfg(feature = "zookeeper")]
+            Self::ZooKeeper,
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Etcd => PossibleValue::new("etcd").help("Leases, which etcd ends"),
+            #[cfg(feature = "zookeeper")]
+            Self::ZooKeeper => {
+                PossibleValue::new("zookeeper").help("Sessions, which ZooKeeper ends tick by tick")
+            }
+        })
+    }
+}
+
+const NETWORK: &str = "Network and store";
+const LEASE: &str = "Lease, as for `elect run`";
+const FAULTS: &str = "What goes wrong";
+const OUTPUT: &str = "Runs and output";
+
+/// The network and the store.
+#[derive(Args, Debug)]
+pub struct NetworkArgs {
+    /// Round trip between two machines [default: 1ms]
+    ///
+    /// What ping shows: 80ms always, 60ms..100ms evenly, normal:80ms:5ms (mean, standard deviation), or
+    /// lognormal:80ms:0.3 (median, sigma). @FILE reads round trips that were measured: the JSON of `elect doctor
+    /// -o json`, or one duration a line. Each way takes half.
+    #[arg(long, env = "ELECT_RTT", value_name = "TIME", default_value = "1ms", hide_default_value = true, help_heading = NETWORK)]
+    pub rtt: RoundTrip,
+
+    /// Kind of store
+    #[arg(long, env = "ELECT_STORE", value_enum, value_name = "STORE", default_value_t = StoreKind::Etcd, help_heading = NETWORK)]
+    pub store: StoreKind,
+
+    /// Members of the store
+    ///
+    /// From 1 to 9. They elect a leader among themselves, and need a majority.
+    #[arg(long, env = "ELECT_MEMBERS", value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=9), help_heading = NETWORK)]
+    pub members: u8,
+
+    /// How often the store looks for leases that are over
+    ///
+    /// etcd looks each 500 ms, which is the default for it. ZooKeeper does with each of its ticks, 2s unless its
+    /// tickTime says otherwise.
+    #[arg(long, env = "ELECT_TICK", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = NETWORK, hide_short_help = true)]
+    pub tick: Option<Duration>,
+}
+
+/// The lease.
+#[derive(Args, Debug)]
+pub struct LeaseArgs {
+    /// Time to stop after leadership is lost [default: 4/15 of the TTL]
+    #[arg(long, env = "ELECT_KILL_GRACE", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE)]
+    pub kill_grace: Option<Duration>,
+
+    /// Largest difference in clock speed [default: 10%]
+    #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true, help_heading = LEASE, hide_short_help = true)]
+    pub max_clock_drift: Option<f64>,
+}
+
+/// How many runs, and where to put what came of them.
+#[derive(Args, Debug)]
+pub struct OutputArgs {
+    /// Seed of the first run
+    ///
+    /// The same seed gives the same run on every machine.
+    #[arg(long, env = "ELECT_SEED", value_name = "N", default_value_t = 1, help_heading = OUTPUT)]
+    pub seed: u64,
+
+    /// Runs to measure
+    #[arg(long, env = "ELECT_RUNS", value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = OUTPUT)]
+    pub runs: u64,
+
+    /// Output format: table, json or yaml
+    #[arg(short, long, env = "ELECT_OUTPUT", value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Table, help_heading = OUTPUT)]
+    pub output: OutputFormat,
+
+    /// File to draw it into, as SVG
+    #[arg(long, env = "ELECT_SVG", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
+    pub svg: Option<PathBuf>,
+
+    /// File to write it into, as a web page
+    #[arg(long, env = "ELECT_HTML", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
+    pub html: Option<PathBuf>,
+}
+
+/// What goes wrong.
+#[derive(Args, Debug, Default)]
+pub struct FaultArgs {
+    /// Kill a machine, or processes of elect on it
+    ///
+    /// WHO is leader, the number of a candidate, or s1 for the store's first member. leader.wrapper and
+    /// leader.guardian are one process of elect, leader.both are both of them. @20s says when, @20s..50s until when:
+    /// then it starts again. Without a time it is at 30s.
+    #[arg(long, env = "ELECT_KILL", value_name = "WHO@TIME", value_delimiter = ' ', help_heading = FAULTS)]
+    pub kill: Vec<Blow>,
+
+    /// Stop processes, as SIGSTOP does
+    ///
+    /// For a candidate both processes of elect, and not its command. For a member of the store all of it.
+    #[arg(long, env = "ELECT_PAUSE", value_name = "WHO@TIME", value_delimiter = ' ', help_heading = FAULTS)]
+    pub pause: Vec<Blow>,
+
+    /// Stop a machine with its clock, as a hypervisor can
+    ///
+    /// Nothing can be promised then: two may lead once it goes on.
+    #[arg(long, env = "ELECT_SUSPEND", value_name = "WHO@TIME", value_delimiter = ' ', help_heading = FAULTS)]
+    pub suspend: Vec<Blow>,
+
+    /// Cut a machine off from all others
+    #[arg(long, env = "ELECT_ISOLATE", value_name = "WHO@TIME", value_delimiter = ' ', help_heading = FAULTS)]
+    pub isolate: Vec<Blow>,
+
+    /// Split the network: 1,s1/2,3,s2,s3@20s..50s
+    #[arg(long, env = "ELECT_SPLIT", value_name = "SIDES@TIME", value_delimiter = ' ', help_heading = FAULTS)]
+    pub split: Vec<Split>,
+
+    /// Lose all messages of one way: 1:s1@20s..50s
+    #[arg(long, env = "ELECT_ONE_WAY", value_name = "FROM:TO@TIME", value_delimiter = ' ', help_heading = FAULTS)]
+    pub one_way: Vec<OneWay>,
+
+    /// Let a clock run faster or slower: 1:+20%
+    #[arg(long, env = "ELECT_DRIFT", value_name = "WHO:SHARE@TIME", value_delimiter = ' ', help_heading = FAULTS)]
+    pub drift: Vec<Drifting>,
+
+    /// Lose messages: 5%@20s..50s
+    #[arg(long, env = "ELECT_LOSS", value_name = "SHARE@TIME", value_delimiter = ' ', help_heading = FAULTS)]
+    pub loss: Vec<Losing>,
+}
+
+const TTL_EXAMPLES: &str = "\
+Examples:
+  elect simulate ttl --rtt 80ms
+  elect simulate ttl --rtt @doctor.json --outage 5s/day --outage 30s/month
+  elect simulate ttl --store zookeeper --html ttl.html";
+
+const TTL_MORE: &str = "\
+For each TTL elect tells how long nobody leads after a crash, and how many
+leaderships would be lost for nothing: in an outage that is over before long.
+It advises the shortest TTL that loses no more than --tolerate.
+
+Exit codes:
+  0    a TTL is advised
+  1    no TTL will do
+  125  usage, or a file cannot be read or written
+  130, 143  SIGINT or SIGTERM ended it; it prints what was known
+
+Output:
+  JSON and YAML have these keys, and more may come:
+  seed, runs, store, advised: null or {ttl_ms, kill_grace_ms, renew_ms}
+  ttls: [{ttl_ms, kill_grace_ms, renew_ms, failover_ms: {...}, lost_monthly}]";
+
+/// The arguments of `elect simulate ttl`.
+#[derive(Args, Debug)]
+#[command(after_help = TTL_EXAMPLES, after_long_help = TTL_MORE)]
+pub struct TtlArgs {
+    /// The network and the store.
+    #[command(flatten)]
+    pub network: NetworkArgs,
+
+    /// An outage of the network between a leader and the store
+    ///
+    /// 10s/week is one of 10 s each week, 2s*5/day are five of 2 s a day. Without one, elect takes 2s*2/day, 10s/week
+    /// and 60s/year.
+    #[arg(long, env = "ELECT_OUTAGE", value_name = "DUR/SPAN", value_delimiter = ' ', help_heading = FAULTS)]
+    pub outage: Vec<Outage>,
+
+    /// Messages that get lost all the time
+    #[arg(long, env = "ELECT_LOSS", value_name = "SHARE", value_parser = parse_share, default_value_t = 0.0, allow_hyphen_values = true, help_heading = FAULTS)]
+    pub loss: f64,
+
+    /// Leaderships that may be lost for nothing in a month
+    #[arg(long, env = "ELECT_TOLERATE", value_name = "N", default_value_t = 0.1, help_heading = FAULTS)]
+    pub tolerate: f64,
+
+    /// The lease.
+    #[command(flatten)]
+    pub lease: LeaseArgs,
+
+    /// Runs and output.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+const WHAT_IF_EXAMPLES: &str = "\
+Examples:
+  elect simulate what-if --kill leader
+  elect simulate what-if --split 1,s1/2,3,s2,s3@20s..60s
+  elect simulate what-if --suspend leader@20s..60s      two lead: no promise";
+
+const WHAT_IF_MORE: &str = "\
+elect shows the run of the seed, and measures --runs with the faults at any phase
+of the renewals. Without a fault it kills the leader.
+
+Exit codes:
+  0    no two commands ran at once
+  1    two did
+  125  usage, or a file cannot be written
+  130, 143  SIGINT or SIGTERM ended it; it prints what was known
+
+Output:
+  JSON and YAML have these keys, and more may come:
+  seed, runs, store, failover_ms: {...}, unreplaced: [seed],
+  overlaps: {seeds: [...], longest_ms}
+  leaders: [{candidate, token, from_ms, until_ms}], the run of the seed
+  store_leaders: [{member, from_ms, until_ms}]
+  faults: [{at_ms, what}]";
+
+/// The arguments of `elect simulate what-if`.
+#[derive(Args, Debug)]
+#[command(after_help = WHAT_IF_EXAMPLES, after_long_help = WHAT_IF_MORE)]
+pub struct WhatIfArgs {
+    /// Candidates
+    #[arg(short, long, env = "ELECT_CANDIDATES", value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100), help_heading = NETWORK)]
+    pub candidates: u16,
+
+    /// The network and the store.
+    #[command(flatten)]
+    pub network: NetworkArgs,
+
+    /// Length of the lease
+    #[arg(long, env = "ELECT_TTL", value_name = "DUR", value_parser = parse_ttl, default_value = "15s", allow_hyphen_values = true, help_heading = LEASE)]
+    pub ttl: Duration,
+
+    /// The lease.
+    #[command(flatten)]
+    pub lease: LeaseArgs,
+
+    /// How long a command takes to end once it is asked to
+    ///
+    /// Without it the command runs on until it is killed, which is the worst that it can do.
+    #[arg(long, env = "ELECT_STOPS_WITHIN", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE, hide_short_help = true)]
+    pub stops_within: Option<Duration>,
+
+    /// What goes wrong.
+    #[command(flatten)]
+    pub faults: FaultArgs,
+
+    /// Time to simulate [default: four TTLs after the last fault]
+    #[arg(long = "for", env = "ELECT_FOR", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = OUTPUT)]
+    pub length: Option<Duration>,
+
+    /// Runs and output.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  elect simulate compare
+  elect simulate compare --rtt 80ms --isolate leader
+  elect simulate compare --candidates 9 --html compare.html";
+
+const COMPARE_MORE: &str = "\
+All wait for as long a silence, --ttl, before they take a leader for dead. So the
+table shows what each election makes of the same wait. The faults may name
+candidates only. Without a fault the leader is killed.
+
+Exit codes:
+  0    it is compared
+  125  usage, or a file cannot be written
+  130, 143  SIGINT or SIGTERM ended it; it prints what was known
+
+Output:
+  JSON and YAML have these keys, and more may come:
+  seed, runs
+  elections: [{election, failover_ms: {...}, unreplaced, messages,
+               overlapping, longest_overlap_ms}]";
+
+/// The arguments of `elect simulate compare`.
+#[derive(Args, Debug)]
+#[command(after_help = COMPARE_EXAMPLES, after_long_help = COMPARE_MORE)]
+pub struct CompareArgs {
+    /// Candidates
+    #[arg(short, long, env = "ELECT_CANDIDATES", value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(2..=100), help_heading = NETWORK)]
+    pub candidates: u16,
+
+    /// The network and the store.
+    #[command(flatten)]
+    pub network: NetworkArgs,
+
+    /// Silence after which a leader counts as dead
+    ///
+    /// For elect it is the TTL.
+    #[arg(long, env = "ELECT_TTL", value_name = "DUR", value_parser = parse_ttl, default_value = "15s", allow_hyphen_values = true, help_heading = LEASE)]
+    pub ttl: Duration,
+
+    /// The lease.
+    #[command(flatten)]
+    pub lease: LeaseArgs,
+
+    /// What goes wrong.
+    #[command(flatten)]
+    pub faults: FaultArgs,
+
+    /// Runs and output.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}

@@ -1,0 +1,373 @@
+//! What the flags of `elect simulate` take: delays, and faults at times.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use elect_simulation::{Delay, Drift, PerMillion, Process};
+
+use crate::cli::parse_duration;
+use crate::cli::values::parse_share;
+
+/// When a fault comes that is given without a time.
+pub const USUAL_TIME: Duration = Duration::from_secs(30);
+/// One hundred per cent.
+const WHOLE: f64 = 1e6;
+
+/// How long a message takes there and back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RoundTrip {
+    /// As this has it. The delay is that of one way.
+    Given(Delay),
+    /// As was measured: in this file.
+    Measured(PathBuf),
+}
+
+/// What a round trip may be, for who gives something else.
+const ROUND_TRIPS: &str = "write 80ms, 60ms..100ms, normal:80ms:5ms, lognormal:80ms:0.3 or @FILE, which `elect doctor -o \
+                           json` writes";
+
+impl FromStr for RoundTrip {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refuse = |why: &str| format!("{why}; {ROUND_TRIPS}");
+        let half =
+            |text: &str| parse_duration(text).map(|time| time / 2).map_err(|why| refuse(&why));
+        let words: Vec<&str> = text.split(':').collect();
+        let delay = match words[..] {
+            [file] if file.starts_with('@') => return Ok(Self::Measured(file[1..].into())),
+            ["normal", mean, deviation] => Ok(Delay::normal(half(mean)?, half(deviation)?)),
+            ["lognormal", median, sigma] => {
+                let sigma = thousandths(sigma).ok_or_else(|| refuse("not a sigma"))?;
+                Delay::log_normal(half(median)?, sigma)
+            }
+            [single] => match single.split_once("..") {
+                Some((least, most)) => Delay::uniform(half(least)?, half(most)?),
+                None => Ok(Delay::constant(half(single)?)),
+            },
+            _ => return Err(refuse("not a round trip")),
+        };
+        delay.map(Self::Given).map_err(|why| refuse(&why.to_string()))
+    }
+}
+
+fn thousandths(text: &str) -> Option<u32> {
+    let value: f64 = text.parse().ok().filter(|value| (0.0..=1000.0).contains(value))?;
+    whole(value * 1000.0)
+}
+
+/// The nearest whole number, if it is not negative and fits.
+fn whole(value: f64) -> Option<u32> {
+    format!("{value:.0}").parse().ok()
+}
+
+/// Of whom a fault is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whom {
+    /// Who leads then.
+    Leader,
+    /// The candidate of this number, from 1.
+    Candidate(usize),
+    /// The member of the store of this number, from 1.
+    Member(usize),
+}
+
+impl FromStr for Whom {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |digits: &str| digits.parse().ok().filter(|number| *number > 0);
+        match text {
+            "leader" => Some(Self::Leader),
+            text => match text.strip_prefix('s') {
+                Some(digits) => number(digits).map(Self::Member),
+                None => number(text).map(Self::Candidate),
+            },
+        }
+        .ok_or_else(|| format!("{text:?} is nobody; write leader, 1 for the first candidate, or s1 for the store's first member"))
+    }
+}
+
+/// From when, and until when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct When {
+    /// When it begins.
+    pub from: Duration,
+    /// When it ends; `None` if it does not.
+    pub until: Option<Duration>,
+}
+
+/// Parts `what@time`.
+fn timed(text: &str) -> Result<(&str, When), String> {
+    let Some((what, times)) = text.rsplit_once('@') else {
+        return Ok((text, When { from: USUAL_TIME, until: None }));
+    };
+    let (from, until) = match times.split_once("..") {
+        Some((from, until)) => (parse_duration(from)?, Some(parse_duration(until)?)),
+        None => (parse_duration(times)?, None),
+    };
+    if until.is_some_and(|until| until <= from) {
+        return Err(format!("{times} ends before it begins"));
+    }
+    Ok((what, When { from, until }))
+}
+
+/// That something happens to somebody: `leader@20s`, `leader.wrapper@20s..30s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blow {
+    /// To whom.
+    pub whom: Whom,
+    /// To which of its processes; `None` is the whole machine.
+    pub process: Option<Process>,
+    /// When.
+    pub when: When,
+}
+
+impl FromStr for Blow {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (whom, when) = timed(text)?;
+        let (whom, process) = match whom.split_once('.') {
+            None => (whom, None),
+            Some((whom, "wrapper")) => (whom, Some(Process::Wrapper)),
+            Some((whom, "guardian")) => (whom, Some(Process::Guardian)),
+            Some((whom, "both")) => (whom, Some(Process::Both)),
+            Some((_, other)) => {
+                return Err(format!(
+                    "{other:?} is no process of elect; write wrapper, guardian or both"
+                ));
+            }
+        };
+        Ok(Self { whom: whom.parse()?, process, when })
+    }
+}
+
+/// A split of the network: `1,s1/2,3,s2,s3@20s..50s`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Who is on each side.
+    pub sides: Vec<Vec<Whom>>,
+    /// When.
+    pub when: When,
+}
+
+impl FromStr for Split {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (sides, when) = timed(text)?;
+        let side = |side: &str| side.split(',').map(one_by_name).collect::<Result<Vec<_>, _>>();
+        let sides = sides.split('/').map(side).collect::<Result<Vec<_>, _>>()?;
+        if sides.len() < 2 {
+            return Err("a split has two sides at least, with / between them: 1,s1/2,s2".to_owned());
+        }
+        Ok(Self { sides, when })
+    }
+}
+
+/// Somebody who is known before anything runs.
+fn one_by_name(text: &str) -> Result<Whom, String> {
+    match text.parse()? {
+        Whom::Leader => {
+            Err("who leads is not known beforehand; name each by its number".to_owned())
+        }
+        whom => Ok(whom),
+    }
+}
+
+/// A link that carries nothing one way: `1:s1@20s..50s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OneWay {
+    /// Whose messages are lost.
+    pub from: Whom,
+    /// On the way to whom.
+    pub to: Whom,
+    /// When.
+    pub when: When,
+}
+
+impl FromStr for OneWay {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (link, when) = timed(text)?;
+        let (from, to) =
+            link.split_once(':').ok_or("write who sends and who hears nothing: 1:s1")?;
+        let (from, to) = (one_by_name(from)?, one_by_name(to)?);
+        if from == to {
+            return Err("nobody is cut off from itself; write two: 1:s1".to_owned());
+        }
+        Ok(Self { from, to, when })
+    }
+}
+
+/// A clock that runs at another rate: `1:+20%@20s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drifting {
+    /// Whose.
+    pub whom: Whom,
+    /// By how much.
+    pub drift: Drift,
+    /// When.
+    pub when: When,
+}
+
+impl FromStr for Drifting {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (what, when) = if text.contains('@') {
+            timed(text)?
+        } else {
+            (text, When { from: Duration::ZERO, until: None })
+        };
+        let (whom, share) =
+            what.split_once(':').ok_or("write whose clock, and by how much: 1:+20%")?;
+        let millionths = share.strip_suffix('%').and_then(|share| share.parse::<f64>().ok());
+        let millionths = millionths.filter(|share| share.is_finite()).map(|share| share * 1e4);
+        let millionths = millionths.and_then(|share| format!("{share:.0}").parse().ok());
+        let millionths =
+            millionths.ok_or_else(|| format!("{share:?} is no drift; write +20% or -5%"))?;
+        let drift = Drift::per_million(millionths).map_err(|why| why.to_string())?;
+        Ok(Self { whom: whom.parse()?, drift, when })
+    }
+}
+
+/// Messages that get lost: `5%@20s..30s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Losing {
+    /// How many.
+    pub share: PerMillion,
+    /// When.
+    pub when: When,
+}
+
+impl FromStr for Losing {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (what, when) = if text.contains('@') {
+            timed(text)?
+        } else {
+            (text, When { from: Duration::ZERO, until: None })
+        };
+        let share = parse_share(what)?;
+        let share = whole(share * WHOLE).ok_or("not a share")?;
+        Ok(Self { share: PerMillion::new(share).map_err(|why| why.to_string())?, when })
+    }
+}
+
+/// What happens now and then: `10s/week` or `2s*5/day`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outage {
+    /// How long each lasts.
+    pub length: Duration,
+    /// How many there are in thirty days.
+    pub monthly: f64,
+}
+
+impl FromStr for Outage {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refuse =
+            || format!("{text:?} is no outage; write 10s/week, or 2s*5/day for five a day");
+        let (what, unit) = text.split_once('/').ok_or_else(refuse)?;
+        let days = match unit {
+            "hour" => 1.0 / 24.0,
+            "day" => 1.0,
+            "week" => 7.0,
+            "month" => 30.0,
+            "year" => 365.0,
+            _ => return Err(format!("{unit:?} is no span; write hour, day, week, month or year")),
+        };
+        let (length, count) = match what.split_once('*') {
+            Some((length, count)) => (length, count.parse::<f64>().map_err(|_| refuse())?),
+            None => (what, 1.0),
+        };
+        let length = parse_duration(length)?;
+        if !(count > 0.0 && count <= 1e6) || length.is_zero() {
+            return Err(refuse());
+        }
+        Ok(Self { length, monthly: count * 30.0 / days })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_round_trip_is_two_ways() {
+        let delay = |text: &str| match text.parse() {
+            Ok(RoundTrip::Given(delay)) => delay,
+            other => panic!("{text}: {other:?}"),
+        };
+        assert_eq!(delay("80ms"), Delay::constant(S / 25));
+        assert_eq!(delay("60ms..100ms"), Delay::uniform(S * 3 / 100, S / 20).unwrap());
+        assert_eq!(delay("normal:80ms:10ms"), Delay::normal(S / 25, S / 200));
+        assert_eq!(delay("lognormal:80ms:0.3"), Delay::log_normal(S / 25, 300).unwrap());
+        assert_eq!("@x".parse(), Ok(RoundTrip::Measured("x".into())));
+        for bad in [
+            "",
+            "-5ms",
+            "soon",
+            "9ms..2ms",
+            "normal:1ms",
+            "lognormal:1ms:9",
+            "x:1ms:1ms",
+            "lognormal:1ms:-1",
+        ] {
+            let said = bad.parse::<RoundTrip>().unwrap_err();
+            assert!(said.contains("60ms..100ms"), "{bad}: {said}");
+        }
+    }
+
+    #[test]
+    fn faults_are_of_somebody_at_a_time() {
+        let when = When { from: 20 * S, until: None };
+        assert_eq!("leader@20s".parse(), Ok(Blow { whom: Whom::Leader, process: None, when }));
+        let when = When { from: 20 * S, until: Some(30 * S) };
+        let process = Some(Process::Guardian);
+        assert_eq!(
+            "2.guardian@20s..30s".parse(),
+            Ok(Blow { whom: Whom::Candidate(2), process, when })
+        );
+        let usual = When { from: USUAL_TIME, until: None };
+        assert_eq!("s3".parse(), Ok(Blow { whom: Whom::Member(3), process: None, when: usual }));
+        let sides = vec![vec![Whom::Candidate(1), Whom::Member(1)], vec![Whom::Candidate(2)]];
+        assert_eq!("1,s1/2@20s..30s".parse(), Ok(Split { sides, when }));
+        let (from, to) = (Whom::Candidate(1), Whom::Member(2));
+        assert_eq!("1:s2@20s..30s".parse(), Ok(OneWay { from, to, when }));
+        for bad in ["0@1s", "x@1s", "1@-5s", "1@9s..2s", "1.kernel@1s", "s0", "@", "1@"] {
+            assert!(bad.parse::<Blow>().is_err(), "{bad}");
+        }
+        for bad in ["1,2@1s", "leader/2@1s", "1,/2@1s"] {
+            assert!(bad.parse::<Split>().is_err(), "{bad}");
+        }
+        assert!("1:1".parse::<OneWay>().is_err() && "1".parse::<OneWay>().is_err());
+    }
+
+    #[test]
+    fn drifts_losses_and_outages_are_shares_and_rates() {
+        let drifting = "1:+20%".parse::<Drifting>().unwrap();
+        assert_eq!(drifting.drift, Drift::per_million(200_000).unwrap());
+        assert_eq!(
+            "1:-5.5%".parse::<Drifting>().unwrap().drift,
+            Drift::per_million(-55_000).unwrap()
+        );
+        assert!("1:-100%".parse::<Drifting>().is_err() && "1:fast".parse::<Drifting>().is_err());
+        assert_eq!("5%".parse::<Losing>().unwrap().share, PerMillion::new(50_000).unwrap());
+        assert!("101%".parse::<Losing>().is_err() && "-1%".parse::<Losing>().is_err());
+        let outage = "2s*5/day".parse::<Outage>().unwrap();
+        assert_eq!(outage.length, 2 * S);
+        assert!((outage.monthly - 150.0).abs() < 1e-9);
+        for bad in ["10s", "10s/decade", "-1s/day", "0s/day", "1s*0/day", "1s*x/day"] {
+            assert!(bad.parse::<Outage>().is_err(), "{bad}");
+        }
+    }
+}

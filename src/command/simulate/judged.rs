@@ -1,0 +1,87 @@
+//! What matters of one run.
+
+use std::time::Duration;
+
+use elect_simulation::{History, Overlap, Times};
+
+use crate::report::picture::Quantiles;
+use crate::report::simulation::OverlapReport;
+
+/// A run, as far as it counts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Judged {
+    pub(super) seed: u64,
+    /// From the first fault to the next leader; `None` if none came.
+    pub(super) failover: Option<Duration>,
+    /// Somebody led when it ended.
+    pub(super) is_led: bool,
+    /// The longest time in which two led.
+    pub(super) overlap: Duration,
+    /// How many messages were sent since the last fault.
+    pub(super) messages: u64,
+}
+
+impl Judged {
+    pub(super) fn new(seed: u64, run: &History) -> Self {
+        // What is so from the beginning is no event.
+        let fault = run.faults().iter().copied().find(|at| !at.is_zero()).unwrap_or_default();
+        let next = run.leads().iter().map(|lead| lead.from).find(|from| *from >= fault);
+        Self {
+            seed,
+            failover: next.map(|from| from.saturating_sub(fault)),
+            is_led: run.leader().is_some(),
+            overlap: run.overlaps().iter().map(Overlap::length).max().unwrap_or_default(),
+            messages: run.messages_since_fault().values().sum(),
+        }
+    }
+}
+
+/// Of many runs.
+pub(super) struct Sum<'a>(pub(super) &'a [Judged]);
+
+impl Sum<'_> {
+    pub(super) fn failovers(&self) -> Times {
+        self.0.iter().filter_map(|run| run.failover).collect()
+    }
+
+    /// In how many the same one led on.
+    pub(super) fn kept(&self) -> usize {
+        self.0.iter().filter(|run| run.failover.is_none() && run.is_led).count()
+    }
+
+    /// The seeds of those in which nobody led at the end.
+    pub(super) fn unreplaced(&self) -> Vec<u64> {
+        self.0.iter().filter(|run| !run.is_led).map(|run| run.seed).collect()
+    }
+
+    pub(super) fn overlaps(&self) -> OverlapReport {
+        let overlapping: Vec<u64> =
+            self.0.iter().filter(|run| !run.overlap.is_zero()).map(|run| run.seed).collect();
+        let longest = self.0.iter().map(|run| run.overlap).max().unwrap_or_default();
+        OverlapReport::of(&overlapping, longest)
+    }
+
+    /// The mean number since the last fault; 0 without a run.
+    pub(super) fn messages(&self) -> f64 {
+        let sum: u64 = self.0.iter().map(|run| run.messages).sum();
+        ratio(usize::try_from(sum).unwrap_or(usize::MAX), self.0.len())
+    }
+}
+
+/// How times spread, for a picture; `None` without any.
+pub(super) fn quantiles(label: &str, times: &Times) -> Option<Quantiles> {
+    Some(Quantiles {
+        label: label.to_owned(),
+        p5: times.per_mille(50)?,
+        median: times.per_mille(500)?,
+        p95: times.per_mille(950)?,
+        p99: times.per_mille(990)?,
+        max: times.per_mille(1000)?,
+    })
+}
+
+/// What share some are of all; 0 of none.
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+pub(super) fn ratio(some: usize, all: usize) -> f64 {
+    some as f64 / all.max(1) as f64
+}

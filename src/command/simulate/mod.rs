@@ -1,0 +1,128 @@
+//! `elect simulate`: what elect and other elections do in a simulated world.
+
+mod compare;
+mod judged;
+mod ttl;
+mod what_if;
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use elect_simulation::Progress;
+use serde::Serialize;
+use tokio::sync::oneshot;
+
+use super::runtime::{block_on, ended_by, interruption};
+use crate::cli::simulation::{OutputArgs, SimulateArgs, SimulateCommand};
+use crate::config;
+use crate::guard::{self, Incoming, Inherited};
+use crate::report::picture::{Report, Shape};
+use crate::report::{self, Line, Log};
+
+/// Simulates what is asked for. The exit code is as that subcommand has it; 128 and the number of the signal that ended it.
+///
+/// # Errors
+/// What is asked for makes no sense; or a file cannot be read or written.
+pub(super) fn simulate(args: SimulateArgs, log: &Log) -> anyhow::Result<u8> {
+    let theatre = Theatre { inherited: Inherited::take().context("cannot block signals")?, log };
+    match args.command {
+        SimulateCommand::Ttl(args) => ttl::ttl(&args, &theatre),
+        SimulateCommand::WhatIf(args) => what_if::what_if(&args, &theatre),
+        SimulateCommand::Compare(args) => compare::compare(&args, &theatre),
+    }
+}
+
+/// Where runs are played: on all processors, while somebody waits.
+struct Theatre<'a> {
+    inherited: Inherited,
+    log: &'a Log,
+}
+
+/// What came of runs, and the signal that ended them before all were played.
+struct Played<T> {
+    what: T,
+    by: Option<i32>,
+}
+
+impl Theatre<'_> {
+    /// Plays so many runs of something. A signal ends that early, with what is known by then.
+    ///
+    /// # Errors
+    /// No thread or descriptor can be had.
+    fn play<T: Send>(
+        &self,
+        what: &str,
+        runs: u64,
+        play: impl FnOnce(&Progress) -> T + Send,
+    ) -> anyhow::Result<Played<T>> {
+        let progress = Progress::default();
+        let mut line = Line::new(self.log);
+        let (is_over, over) = oneshot::channel();
+        let played = thread::scope(|scope| {
+            let player = scope.spawn(|| {
+                let outcome = play(&progress);
+                // Who waits has gone only if it failed.
+                let _ = is_over.send(());
+                outcome
+            });
+            let by = block_on(async {
+                let incoming = Incoming::new(&self.inherited).context("cannot read signals")?;
+                let draw = async {
+                    loop {
+                        let done = progress.done();
+                        line.tick(guard::now(), |_| format!("{what}: {done} of {runs} runs"));
+                        tokio::time::sleep(Duration::from_millis(200)).await;
+                    }
+                };
+                Ok(tokio::select! {
+                    _ = over => None,
+                    signal = interruption(&incoming) => Some(signal),
+                    never = draw => match never {},
+                })
+            });
+            progress.cancel();
+            let what = player.join().map_err(|_| anyhow!("a simulated run has failed: {what}"))?;
+            Ok(Played { what, by: by? })
+        });
+        line.clear();
+        played
+    }
+}
+
+/// Prints a report, and writes the pictures that are asked for. `code` is the exit code unless a signal ended it.
+///
+/// # Errors
+/// A file cannot be written, or stdout.
+fn present(
+    figures: &impl Serialize,
+    picture: &Report,
+    output: &OutputArgs,
+    (code, by): (u8, Option<i32>),
+) -> anyhow::Result<u8> {
+    for (path, text) in
+        [(&output.svg, Report::svg as fn(&Report) -> String), (&output.html, Report::html)]
+    {
+        if let Some(path) = path {
+            std::fs::write(path, text(picture))
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+    }
+    report::print_report(figures, output.output, || {
+        let (width, has_colour) = report::shape_of_stdout();
+        let is_unicode = config::has_unicode();
+        picture.text(Shape { width, is_unicode, has_colour })
+    })?;
+    Ok(by.map_or(code, ended_by))
+}
+
+/// The command line that repeats a simulation with this seed.
+fn repeated(seed: u64) -> String {
+    let mut words: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    if !words.iter().any(|word| word == "--seed" || word.starts_with("--seed=")) {
+        words.extend(["--seed".to_owned(), seed.to_string()]);
+    }
+    let words = std::iter::once("elect").chain(words.iter().map(String::as_str));
+    shlex::try_join(words).unwrap_or_else(|_| "elect simulate".to_owned())
+}

@@ -1,0 +1,224 @@
+//! `elect simulate ttl`: how long nobody leads after a crash, against how often leadership is lost for nothing.
+
+use std::time::Duration;
+
+use elect_simulation::{
+    End, Fault, History, Network, PerMillion, Progress, Scenario, Times, Trial, Who, over,
+};
+
+use super::judged::ratio;
+use super::{Played, Theatre, present, repeated};
+use crate::cli::simulation::{Outage, TtlArgs};
+use crate::config::{leases, network, share, store};
+use crate::report::Table;
+use crate::report::picture::{Frontier, Point, Report, Section};
+use crate::report::simulation::{Spread, TtlAdviceReport, TtlRow, in_ms};
+use crate::simulation::Leases;
+
+/// The TTLs that are tried, in seconds.
+const TTLS: [u64; 15] = [4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 45, 60, 90, 120, 180];
+/// By then somebody leads.
+const SETTLED: Duration = Duration::from_secs(10);
+/// For how long it is looked whether leadership is lost without an outage, in TTLs.
+const QUIET: u32 = 20;
+/// Thirty days.
+const MONTH: f64 = 30.0 * 86_400.0;
+/// What is taken for usual where nothing is given: 2 s twice a day, 10 s a week, a minute a year.
+const USUAL: [Outage; 3] = [
+    Outage { length: Duration::from_secs(2), monthly: 60.0 },
+    Outage { length: Duration::from_secs(10), monthly: 30.0 / 7.0 },
+    Outage { length: Duration::from_secs(60), monthly: 30.0 / 365.0 },
+];
+
+/// The exit code is 0, and 1 if no TTL will do.
+pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
+    let network = network(&args.network.rtt)?;
+    let leases: Vec<Leases> = TTLS
+        .iter()
+        .filter_map(|&ttl| leases(&args.network, &args.lease, Duration::from_secs(ttl), None).ok())
+        .collect();
+    let outages = if args.outage.is_empty() { &USUAL[..] } else { &args.outage };
+    let (seed, runs) = (args.output.seed, args.output.runs);
+    let (mut rows, mut by) = (Vec::new(), None);
+    for lease in &leases {
+        let ttl = lease.setup.wishes.ttl;
+        let case = Case { lease, network: &network, outages, loss: share(args.loss)?, seed, runs };
+        let what = format!("a TTL of {}", humantime::format_duration(ttl));
+        let all = runs * (2 + outages.len() as u64);
+        let Played { what: row, by: signal } =
+            theatre.play(&what, all, |progress| case.row(progress))?;
+        by = signal;
+        if by.is_some() {
+            break;
+        }
+        rows.push(row?);
+    }
+    let advised = rows.iter().find(|row| row.lost_monthly <= args.tolerate).cloned();
+    let figures = TtlAdviceReport { seed, runs, store: store(&args.network), advised, ttls: rows };
+    let code = u8::from(figures.advised.is_none());
+    let picture = picture(args, outages, &figures);
+    present(&figures, &picture, &args.output, (code, by))
+}
+
+/// A lease, and what it is to live through.
+struct Case<'a> {
+    lease: &'a Leases,
+    network: &'a Network,
+    outages: &'a [Outage],
+    loss: PerMillion,
+    seed: u64,
+    runs: u64,
+}
+
+impl Case<'_> {
+    /// # Errors
+    /// The lease and the network do not fit.
+    fn row(&self, progress: &Progress) -> anyhow::Result<TtlRow> {
+        let timing = self.lease.setup.timing()?;
+        let shift = timing.renew_interval;
+        let ttl = self.lease.setup.wishes.ttl;
+        let crash = self.scenario(2, End::Replaced { limit: SETTLED + shift + ttl * 4 }, shift);
+        let crash = crash.with(SETTLED, Fault::Kill(Who::Leader));
+        let failovers: Times =
+            self.play(&crash, progress, History::replaced)?.into_iter().flatten().collect();
+        let quiet = self.scenario(1, End::At(SETTLED + ttl * QUIET), Duration::ZERO);
+        let lost = self.share_lost(&quiet, progress)?;
+        let (mut monthly, mut variance) = self.rate(lost, MONTH / (ttl * QUIET).as_secs_f64());
+        for Outage { length, monthly: often } in self.outages {
+            let end = End::At(SETTLED + *length + shift * 2);
+            let outage = self.scenario(1, end, shift);
+            let outage = outage
+                .with(SETTLED, Fault::Isolate(Who::Node(0)))
+                .with(SETTLED + *length, Fault::Heal);
+            let (lost, error) = self.rate(self.share_lost(&outage, progress)?, *often);
+            (monthly, variance) = (monthly + lost, variance + error);
+        }
+        Ok(TtlRow {
+            ttl_ms: in_ms(ttl),
+            kill_grace_ms: in_ms(timing.kill_grace),
+            renew_ms: in_ms(timing.renew_interval),
+            failover_ms: Spread::of(&failovers),
+            lost_monthly: monthly,
+            lost_error: variance.sqrt(),
+        })
+    }
+
+    fn scenario(&self, candidates: usize, end: End, shift: Duration) -> Scenario {
+        let mut scenario = Scenario::new(candidates, self.network.clone(), end);
+        scenario.shift = shift;
+        if self.loss > PerMillion::NONE {
+            scenario = scenario.with(Duration::ZERO, Fault::Loss(self.loss));
+        }
+        scenario
+    }
+
+    fn play<T: Send>(
+        &self,
+        scenario: &Scenario,
+        progress: &Progress,
+        what: impl Fn(&History) -> T + Sync,
+    ) -> anyhow::Result<Vec<T>> {
+        let trial = Trial::new(self.lease, scenario)?;
+        let seed = |index| self.seed.wrapping_add(index);
+        Ok(over(0..self.runs, progress, |index| what(&trial.run(seed(index)))))
+    }
+
+    /// In what share of the runs who led first stopped to.
+    fn share_lost(&self, scenario: &Scenario, progress: &Progress) -> anyhow::Result<f64> {
+        let is_lost = |run: &History| run.leads().first().is_some_and(|lead| lead.until.is_some());
+        let all = self.play(scenario, progress, is_lost)?;
+        let lost = all.iter().filter(|is_lost| **is_lost).count();
+        Ok(ratio(lost, all.len()))
+    }
+
+    /// How many are lost in a month where this share is of so many chances, and the variance of that.
+    #[expect(clippy::cast_precision_loss, reason = "for people")]
+    fn rate(&self, share: f64, often: f64) -> (f64, f64) {
+        (share * often, often * often * share * (1.0 - share) / self.runs as f64)
+    }
+}
+
+fn picture(args: &TtlArgs, outages: &[Outage], figures: &TtlAdviceReport) -> Report {
+    let span = |ms: f64| {
+        // Without what is less than a millisecond.
+        let time = Duration::from_secs_f64((ms / 1000.0 * 1e3).round() / 1e3);
+        humantime::format_duration(time).to_string().replace(' ', "")
+    };
+    let seconds = |ms: f64| format!("{:.1}s", ms / 1000.0);
+    let headings = ["TTL", "GRACE", "RENEWED EACH", "FAIL-OVER", "99 %", "LOST A MONTH"];
+    let mut table = Table::new(&headings);
+    for row in &figures.ttls {
+        let failover = |of: fn(&Spread) -> f64| {
+            row.failover_ms.as_ref().map_or_else(|| "-".to_owned(), |spread| seconds(of(spread)))
+        };
+        table.row([
+            span(row.ttl_ms),
+            span(row.kill_grace_ms),
+            span(row.renew_ms),
+            failover(|spread| spread.median),
+            failover(|spread| spread.p99),
+            lost(row),
+        ]);
+    }
+    let points = figures.ttls.iter().filter_map(|row| {
+        let failover = Duration::from_secs_f64(row.failover_ms?.median / 1000.0);
+        let is_advised = figures.advised.as_ref() == Some(row);
+        Some(Point { x: failover, y: row.lost_monthly, label: span(row.ttl_ms), is_advised })
+    });
+    let frontier = Frontier {
+        title: "What a TTL gives, and what it costs".to_owned(),
+        x_title: "from a crash to the next leader (median)".to_owned(),
+        y_title: "leaderships lost for nothing in a month".to_owned(),
+        points: points.collect(),
+    };
+    let advice = figures.advised.as_ref().map_or_else(
+        || format!("No TTL loses {} a month or less for nothing.", args.tolerate),
+        |row| {
+            let grace = match args.lease.kill_grace {
+                Some(_) => format!(" --kill-grace {}", span(row.kill_grace_ms)),
+                None => String::new(),
+            };
+            format!(
+                "Take --ttl {}{grace}: the command has {} to stop once leadership is lost, and elect renews each {}. It \
+                 is the shortest that loses {} a month or less for nothing.",
+                span(row.ttl_ms),
+                span(row.kill_grace_ms),
+                span(row.renew_ms),
+                args.tolerate,
+            )
+        },
+    );
+    let outages: Vec<String> = outages.iter().map(words).collect();
+    let about = format!(
+        "Store: {}. Outages between a leader and the store: {}. {} runs for each figure.",
+        figures.store,
+        outages.join(", "),
+        figures.runs
+    );
+    let sections = vec![
+        Section::Text(format!("{advice}\n\n{about}")),
+        Section::Table("Fail-over is from the crash of a leader's machine.".to_owned(), table),
+        Section::Frontier(frontier),
+    ];
+    let title = "Which TTL".to_owned();
+    Report { title, command_line: repeated(figures.seed), seed: figures.seed, sections }
+}
+
+fn words(outage: &Outage) -> String {
+    format!(
+        "{} about {} times a month",
+        humantime::format_duration(outage.length),
+        if outage.monthly < 1.0 {
+            format!("{:.2}", outage.monthly)
+        } else {
+            format!("{:.0}", outage.monthly)
+        }
+    )
+}
+
+fn lost(row: &TtlRow) -> String {
+    if row.lost_monthly == 0.0 {
+        return "none seen".to_owned();
+    }
+    format!("{:.2} ±{:.2}", row.lost_monthly, row.lost_error)
+}

@@ -1,0 +1,251 @@
+//! `elect simulate what-if`: one run as a time line, and many as figures.
+
+use std::time::Duration;
+
+use elect_simulation::{Fault, History, Lead, NodeId, Process, Scenario, Script, Trial, Who, over};
+
+use super::judged::{Judged, Sum, quantiles};
+use super::{Played, Theatre, present, repeated};
+use crate::cli::simulation::WhatIfArgs;
+use crate::config::{Cast, leases, network, store};
+use crate::report::picture::{
+    Distribution, Lane, Mark, Report, Role, Section, Span, State, Timeline,
+};
+use crate::report::simulation::{FaultReport, LeaderReport, Spread, WhatIfReport, in_ms};
+
+/// The exit code is 0, and 1 if two commands ran at once.
+pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
+    let leases = leases(&args.network, &args.lease, args.ttl, args.stops_within)?;
+    let cast = Cast { candidates: args.candidates.into(), members: args.network.members.into() };
+    let shift = leases.setup.timing()?.renew_interval;
+    let network = network(&args.network.rtt)?;
+    let scenario = cast.scenario(network, &args.faults, (args.ttl, args.length), shift)?;
+    let trial = Trial::new(&leases, &scenario)?;
+    let (seed, runs) = (args.output.seed, args.output.runs);
+    let shown = trial.run(seed);
+    let Played { what: judged, by } = theatre.play("what-if", runs, |progress| {
+        over(0..runs, progress, |index| {
+            let seed = seed.wrapping_add(index);
+            Judged::new(seed, &trial.run(seed))
+        })
+    })?;
+    let sum = Sum(&judged);
+    let play = Play { cast, scenario: &scenario, run: &shown };
+    let figures = WhatIfReport {
+        seed,
+        runs: judged.len(),
+        store: store(&args.network),
+        failover_ms: Spread::of(&sum.failovers()),
+        kept: sum.kept(),
+        unreplaced: sum.unreplaced().into_iter().take(20).collect(),
+        overlaps: sum.overlaps(),
+        leaders: play.leaders(shown.leads()),
+        store_leaders: play.leaders(shown.served()),
+        faults: play.faults(),
+    };
+    let code = u8::from(figures.overlaps.runs > 0);
+    let picture = picture(args, &figures, &sum, play.timeline());
+    present(&figures, &picture, &args.output, (code, by))
+}
+
+fn picture(args: &WhatIfArgs, figures: &WhatIfReport, sum: &Sum<'_>, timeline: Timeline) -> Report {
+    let failovers = quantiles("fail-over", &sum.failovers());
+    let distribution = Distribution {
+        title: format!("From the first fault to the next leader, {} runs", figures.runs),
+        rows: failovers.into_iter().collect(),
+    };
+    let title = format!(
+        "{} candidates with a TTL of {} on {}",
+        args.candidates,
+        humantime::format_duration(args.ttl),
+        figures.store
+    );
+    let mut sections = vec![Section::Timeline(timeline), Section::Text(words(figures))];
+    if !distribution.rows.is_empty() {
+        sections.push(Section::Distribution(distribution));
+    }
+    Report { title, command_line: repeated(figures.seed), seed: figures.seed, sections }
+}
+
+/// What came of all runs, in sentences.
+fn words(figures: &WhatIfReport) -> String {
+    let WhatIfReport { runs, kept, overlaps, unreplaced, .. } = figures;
+    let mut lines = vec![match overlaps.runs {
+        0 => format!("In {runs} runs no two commands ran at once."),
+        count => format!(
+            "In {count} of {runs} runs two commands ran at once, for {:.3} s at most (seed {}).",
+            overlaps.longest_ms / 1000.0,
+            overlaps.seeds.first().copied().unwrap_or_default(),
+        ),
+    }];
+    if *kept > 0 {
+        lines.push(format!("In {kept} of them the leader stayed the same."));
+    }
+    if let Some(seed) = unreplaced.first() {
+        lines.push(format!("In some of them nobody led at the end (seed {seed})."));
+    }
+    lines.join("\n")
+}
+
+/// A run, and what it was to go through.
+struct Play<'a> {
+    cast: Cast,
+    scenario: &'a Scenario,
+    run: &'a History,
+}
+
+impl Play<'_> {
+    fn leaders(&self, leads: &[Lead]) -> Vec<LeaderReport> {
+        let report = |lead: &Lead| LeaderReport {
+            node: self.cast.name(lead.node),
+            token: lead.term,
+            from_ms: in_ms(lead.from),
+            until_ms: in_ms(lead.until.unwrap_or(self.run.end())),
+        };
+        leads.iter().map(report).collect()
+    }
+
+    /// What happened, when, and to whom it did, in the order of time.
+    fn events(&self) -> impl Iterator<Item = (Duration, &Fault, Option<NodeId>)> {
+        let script: &Script = &self.scenario.script;
+        script.faults().iter().zip(self.run.faults()).enumerate().map(
+            |(index, ((_, fault), at))| {
+                let hit = self.run.hits().iter().find(|(fault, _)| *fault == index);
+                (*at, fault, hit.map(|(_, node)| *node))
+            },
+        )
+    }
+
+    fn faults(&self) -> Vec<FaultReport> {
+        let report =
+            |(at, fault, hit)| FaultReport { at_ms: in_ms(at), what: self.words(fault, hit) };
+        self.events().map(report).collect()
+    }
+
+    fn words(&self, fault: &Fault, hit: Option<NodeId>) -> String {
+        let nobody = || "nobody".to_owned();
+        let whom = |who: &Who| match (who, hit) {
+            (Who::Leader, Some(node)) => format!("the leader, {},", self.cast.name(node)),
+            (Who::Leader, None) => nobody(),
+            (Who::Node(node), _) => self.cast.name(*node),
+        };
+        match fault {
+            Fault::Kill(who) => format!("{} dies with its machine", whom(who)),
+            Fault::Restart(who) => format!(
+                "{} starts again",
+                hit.map_or_else(|| whom(who), |node| self.cast.name(node))
+            ),
+            Fault::KillProcess(who, process) => format!("{} loses {}", whom(who), name(*process)),
+            Fault::PauseProcess(who, process) => {
+                format!("{} is stopped: {}", whom(who), name(*process))
+            }
+            Fault::Pause(who) => format!("{} is stopped", whom(who)),
+            Fault::Suspend(who) => format!("{} is suspended with its machine", whom(who)),
+            Fault::Resume(who) => {
+                format!("{} goes on", hit.map_or_else(|| whom(who), |node| self.cast.name(node)))
+            }
+            Fault::Split(sides) => {
+                let side = |side: &Vec<NodeId>| {
+                    side.iter().map(|node| self.cast.name(*node)).collect::<Vec<_>>().join(",")
+                };
+                let sides: Vec<String> = sides.iter().map(side).collect();
+                format!("the network splits: {}", sides.join(" / "))
+            }
+            Fault::OneWay { from, to } => {
+                format!("{} no longer hears {}", self.cast.name(*to), self.cast.name(*from))
+            }
+            Fault::Isolate(who) => format!("{} is cut off", whom(who)),
+            Fault::Heal => "the network is whole again".to_owned(),
+            Fault::Loss(share) => {
+                format!("{} % of messages get lost", f64::from(share.get()) / 1e4)
+            }
+            Fault::Drift(who, drift) => format!("the clock of {} runs {drift}", whom(who)),
+            Fault::Suspect(node) => format!("{} has doubts", self.cast.name(*node)),
+        }
+    }
+
+    fn timeline(&self) -> Timeline {
+        let nodes = self.cast.candidates + self.cast.members;
+        let mark = |(at, fault, hit)| Mark { at, text: self.words(fault, hit) };
+        Timeline {
+            title: "The run of this seed".to_owned(),
+            end: self.run.end(),
+            lanes: (0..nodes).map(|node| self.lane(node)).collect(),
+            marks: self.events().map(mark).collect(),
+        }
+    }
+
+    fn lane(&self, node: NodeId) -> Lane {
+        let is_candidate = node < self.cast.candidates;
+        let (role, leads, leading) = match is_candidate {
+            true => (Role::Candidate, self.run.leads(), State::Runs),
+            false => (Role::Store, self.run.served(), State::Serves),
+        };
+        let end = self.run.end();
+        let mut spans = Vec::new();
+        if is_candidate {
+            spans.push(Span { from: Duration::ZERO, until: end, state: State::Waits, token: None });
+        }
+        let own = leads.iter().filter(|lead| lead.node == node).map(|lead| Span {
+            from: lead.from,
+            until: lead.until.unwrap_or(end),
+            state: leading,
+            token: is_candidate.then_some(lead.term),
+        });
+        spans.extend(own);
+        spans.extend(self.ills(node));
+        Lane { label: self.cast.name(node), role, spans }
+    }
+
+    /// When this node was dead, stopped or cut off.
+    fn ills(&self, node: NodeId) -> Vec<Span> {
+        let (mut spans, mut open): (Vec<Span>, Vec<(Duration, State)>) = (Vec::new(), Vec::new());
+        for (at, fault, hit) in self.events() {
+            let is_hit = hit == Some(node);
+            let begins = match fault {
+                Fault::Kill(_) | Fault::KillProcess(_, Process::Both) => State::Dead,
+                Fault::Pause(_) | Fault::PauseProcess(_, Process::Both) | Fault::Suspend(_) => {
+                    State::Stopped
+                }
+                Fault::Isolate(_) => State::CutOff,
+                Fault::Restart(_) | Fault::Resume(_) if is_hit => {
+                    close(&mut spans, &mut open, at, |state| state != State::CutOff);
+                    continue;
+                }
+                Fault::Heal => {
+                    close(&mut spans, &mut open, at, |state| state == State::CutOff);
+                    continue;
+                }
+                _ => continue,
+            };
+            if is_hit {
+                open.push((at, begins));
+            }
+        }
+        close(&mut spans, &mut open, self.run.end(), |_| true);
+        spans
+    }
+}
+
+fn close(
+    spans: &mut Vec<Span>,
+    open: &mut Vec<(Duration, State)>,
+    at: Duration,
+    ends: impl Fn(State) -> bool,
+) {
+    open.retain(|&(from, state)| {
+        let is_over = ends(state);
+        if is_over {
+            spans.push(Span { from, until: at, state, token: None });
+        }
+        !is_over
+    });
+}
+
+const fn name(process: Process) -> &'static str {
+    match process {
+        Process::Wrapper => "its elect run",
+        Process::Guardian => "its guardian",
+        Process::Both => "its elect run and guardian",
+    }
+}

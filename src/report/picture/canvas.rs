@@ -1,0 +1,165 @@
+//! What a terminal shows: characters with styles, never more of them in a line than there is room for.
+
+use std::fmt::Write as _;
+
+use clap::builder::styling::Style;
+
+use crate::report::escape;
+
+/// What a terminal can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Its width, in columns.
+    pub width: usize,
+    /// Whether it shows more than ASCII.
+    pub is_unicode: bool,
+    /// Whether it shows styles.
+    pub has_colour: bool,
+}
+
+/// No style.
+pub(super) const PLAIN: Style = Style::new();
+
+/// Lines of cells.
+#[derive(Debug)]
+pub(super) struct Canvas {
+    shape: Shape,
+    rows: Vec<Vec<(char, Style)>>,
+}
+
+impl Canvas {
+    pub(super) const fn new(shape: Shape) -> Self {
+        Self { shape, rows: Vec::new() }
+    }
+
+    /// Adds an empty line, and says which it is.
+    pub(super) fn line(&mut self) -> usize {
+        self.rows.push(vec![(' ', PLAIN); self.shape.width]);
+        self.rows.len() - 1
+    }
+
+    /// Writes text from a column on, as far as there is room.
+    pub(super) fn put(&mut self, row: usize, column: usize, text: &str, style: Style) {
+        let cells = self.rows[row].iter_mut().skip(column);
+        for (cell, character) in cells.zip(escape(text).chars()) {
+            *cell = (character, style);
+        }
+    }
+
+    /// Whether there is nothing yet, and room, from a column on.
+    pub(super) fn is_free(&self, row: usize, column: usize, length: usize) -> bool {
+        let cells = self.rows[row].get(column..column.saturating_add(length));
+        cells.is_some_and(|cells| cells.iter().all(|cell| cell.0 == ' '))
+    }
+
+    /// Adds text, folded; what follows the first line of it stands as far right as `hang`.
+    pub(super) fn fold(&mut self, text: &str, hang: usize) {
+        for line in fold(text, self.shape.width, hang) {
+            let row = self.line();
+            self.put(row, 0, &line, PLAIN);
+        }
+    }
+
+    /// The lines as text; every line ends, none has spaces at its end.
+    pub(super) fn render(&self) -> String {
+        let mut text = String::new();
+        for row in &self.rows {
+            let length = row.iter().rposition(|cell| cell.0 != ' ').map_or(0, |last| last + 1);
+            let mut style = PLAIN;
+            for (character, its) in &row[..length] {
+                if self.shape.has_colour && *its != style {
+                    // Writing to a String cannot fail.
+                    let _ = write!(text, "{style:#}{its}");
+                    style = *its;
+                }
+                text.push(*character);
+            }
+            let _ = write!(text, "{style:#}");
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Text in lines of at most this width; every line ends.
+pub(super) fn folded(text: &str, width: usize) -> String {
+    fold(text, width, 0).into_iter().map(|line| line + "\n").collect()
+}
+
+/// The same as lines, of which all but the first begin with `hang` spaces. A word too long for a line is broken.
+pub(super) fn fold(text: &str, width: usize, hang: usize) -> Vec<String> {
+    let width = width.max(1);
+    let hang = if hang * 2 < width { hang } else { 0 };
+    let mut lines = vec![String::new()];
+    let (mut used, mut is_fresh) = (0, true);
+    for word in escape(text).split(' ') {
+        let word: Vec<char> = word.chars().collect();
+        let gap = usize::from(!is_fresh);
+        if used + gap + word.len() > width && used > hang {
+            lines.push(" ".repeat(hang));
+            (used, is_fresh) = (hang, true);
+        }
+        let mut rest = word.as_slice();
+        if !is_fresh {
+            push(&mut lines, &[' ']);
+            used += 1;
+        }
+        while used + rest.len() > width {
+            let (now, later) = rest.split_at(width - used);
+            push(&mut lines, now);
+            lines.push(" ".repeat(hang));
+            (used, rest) = (hang, later);
+        }
+        push(&mut lines, rest);
+        used += rest.len();
+        is_fresh = false;
+    }
+    for line in &mut lines {
+        line.truncate(line.trim_end().len());
+    }
+    lines
+}
+
+fn push(lines: &mut [String], characters: &[char]) {
+    if let Some(line) = lines.last_mut() {
+        line.extend(characters);
+    }
+}
+
+/// As much of it as there is room for, escaped, and a sign that there is more.
+pub(super) fn cut(text: &str, max: usize, is_unicode: bool) -> String {
+    let text = escape(text);
+    if text.chars().count() <= max {
+        return text;
+    }
+    let more = if is_unicode { '…' } else { '~' };
+    text.chars().take(max.saturating_sub(1)).chain((max > 0).then_some(more)).collect()
+}
+
+/// The cell of so many in which a fraction of the whole is.
+pub(super) fn cell(fraction: f64, cells: usize) -> usize {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a column of a terminal, clamped"
+    )]
+    let place = (fraction.clamp(0.0, 1.0) * cells.saturating_sub(1) as f64).round() as usize;
+    place
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fold, folded};
+
+    #[test]
+    fn words_go_to_the_next_line() {
+        assert_eq!(folded("one two three", 8), "one two\nthree\n");
+        assert_eq!(fold("a bb ccc", 6, 2), ["a bb", "  ccc"]);
+        assert_eq!(fold("abcdefgh i", 3, 0), ["abc", "def", "gh", "i"]);
+        assert_eq!(fold("", 3, 0), [""]);
+        assert_eq!(fold("  two", 10, 0), ["  two"]);
+        assert_eq!(fold("ab", 0, 7), ["a", "b"]);
+        assert_eq!(fold("a\u{1b}", 9, 0), ["a\\u{1b}"]);
+    }
+}

@@ -1,0 +1,191 @@
+//! How times spread, for each of several: a box from the 5th to the 95th percentile, a line on to the 99th, and the
+//! longest.
+
+use std::time::Duration;
+
+use clap::builder::styling::{AnsiColor, Style};
+
+use super::axis::{Times, brief};
+use super::canvas::{Canvas, PLAIN, Shape, cell, cut};
+use super::drawing::{Drawing, LETTER, LINE, PAGE, WIDTH, label_width, lines, words};
+use super::frontier::put_times;
+use super::markup::{Element, count};
+
+/// From a row of a drawing to the next, and the height of its box.
+const ROW: f64 = 30.0;
+const BOX: f64 = 16.0;
+
+/// Distributions on one axis.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Distribution {
+    /// What took the times.
+    pub title: String,
+    /// A row for each.
+    pub rows: Vec<Quantiles>,
+}
+
+/// How the times of one spread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Quantiles {
+    /// Whose times they are.
+    pub label: String,
+    /// A twentieth of them is shorter.
+    pub p5: Duration,
+    /// Half of them is shorter.
+    pub median: Duration,
+    /// A twentieth of them is longer.
+    pub p95: Duration,
+    /// A hundredth of them is longer.
+    pub p99: Duration,
+    /// The longest.
+    pub max: Duration,
+}
+
+impl Quantiles {
+    const fn all(&self) -> [Duration; 5] {
+        [self.p5, self.median, self.p95, self.p99, self.max]
+    }
+
+    fn words(&self) -> String {
+        let [p5, median, p95, p99, max] = self.all().map(brief);
+        format!(
+            "{}: 5th percentile {p5}, median {median}, 95th {p95}, 99th {p99}, longest {max}",
+            self.label
+        )
+    }
+
+    fn figures(&self) -> String {
+        format!("{} | {} | {}", brief(self.median), brief(self.p99), brief(self.max))
+    }
+}
+
+impl Distribution {
+    fn times(&self, most: usize) -> Times {
+        let all: Vec<Duration> = self.rows.iter().flat_map(Quantiles::all).collect();
+        Times::new(all.into_iter(), most)
+    }
+
+    /// The distributions as text; every line ends, and none is wider than the shape.
+    pub fn text(&self, shape: Shape) -> String {
+        let mut canvas = Canvas::new(shape);
+        canvas.fold(&self.title, 0);
+        let longest = self.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
+        let gutter = longest.min(shape.width / 4) + 2;
+        let columns = shape.width.saturating_sub(gutter).max(1);
+        let times = self.times(columns / 8);
+        for row in &self.rows {
+            let line = canvas.line();
+            let label = cut(&row.label, gutter - 2, shape.is_unicode);
+            canvas.put(line, 0, &label, PLAIN);
+            put_row(&mut canvas, line, row, |time| gutter + cell(times.at(time), columns), shape);
+        }
+        put_times(&mut canvas, &times, gutter, columns, shape);
+        let scale = if times.is_log { "Logarithmic. " } else { "" };
+        let [from, bar, median, on, max] = signs(shape);
+        canvas.fold(
+            &format!(
+                "{scale}{from}{bar} 5th to 95th percentile   {median} median   {on} to the 99th   \
+                 {max} longest"
+            ),
+            0,
+        );
+        canvas.render()
+    }
+
+    /// The distributions as a drawing.
+    pub(super) fn drawing(&self) -> Drawing {
+        let mut drawing = Drawing::new(&self.title, self.description());
+        let left =
+            label_width(self.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0));
+        let figures = self.rows.iter().map(|row| row.figures().len()).max().unwrap_or(0);
+        let heading = "median | 99th | longest";
+        let right = WIDTH - PAGE - LETTER * count(figures.max(heading.len())) - 18.0;
+        let times = self.times(7);
+        let x = |time| left + (right - left) * times.at(time);
+        let top = LINE + 6.0;
+        let foot = top + ROW * count(self.rows.len());
+        for time in &times.ticks {
+            let line = Element::new("line").with("class", "grid");
+            drawing.extend([
+                line.sized(&[("x1", x(*time)), ("x2", x(*time)), ("y1", top), ("y2", foot + 4.0)]),
+                words("quiet middle", x(*time), foot + LINE, &brief(*time)),
+            ]);
+        }
+        drawing.extend([words("quiet end", WIDTH - PAGE, LINE - 4.0, heading)]);
+        for (number, row) in self.rows.iter().enumerate() {
+            let middle = top + ROW * (count(number) + 0.5);
+            let label = cut(&row.label, 24, true);
+            drawing.extend([
+                words("end", left - 8.0, middle + 4.5, &label),
+                draw_row(row, middle, x),
+                words("end", WIDTH - PAGE, middle + 4.5, &row.figures()),
+            ]);
+        }
+        let scale = if times.is_log { "The axis is logarithmic. " } else { "" };
+        let legend = format!(
+            "{scale}Box: 5th to 95th percentile, with the median. Line: to the 99th. Circle: the longest."
+        );
+        drawing.height = lines(&mut drawing, "quiet", &legend, foot + LINE + 6.0) + 8.0;
+        drawing
+    }
+
+    fn description(&self) -> String {
+        let rows = self.rows.iter().map(|row| row.words() + ".");
+        rows.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The left end of a box, what it is filled with, the median, the line on, the longest.
+const fn signs(shape: Shape) -> [&'static str; 5] {
+    if shape.is_unicode { ["▐", "▒", "┃", "─", "○"] } else { ["[", "=", "M", "-", "o"] }
+}
+
+fn put_row(
+    canvas: &mut Canvas,
+    line: usize,
+    row: &Quantiles,
+    column: impl Fn(Duration) -> usize,
+    shape: Shape,
+) {
+    let [from, bar, median, on, max] = signs(shape);
+    let (right, cap) = if shape.is_unicode { ("▌", "┤") } else { ("]", "|") };
+    let [p5, middle, p95, p99, longest] = row.all().map(column);
+    let blue = AnsiColor::Cyan.on_default();
+    canvas.put(line, p95, &on.repeat(p99.saturating_sub(p95)), blue);
+    if p99 > p95 {
+        canvas.put(line, p99, cap, blue);
+    }
+    canvas.put(line, p5, &bar.repeat(p95.saturating_sub(p5)), blue);
+    if p95 > p5 {
+        canvas.put(line, p5, from, blue);
+        canvas.put(line, p95, right, blue);
+    }
+    if longest > p99 {
+        canvas.put(line, longest, max, AnsiColor::Red.on_default());
+    }
+    canvas.put(line, middle, median, Style::new().bold());
+}
+
+fn draw_row(row: &Quantiles, middle: f64, x: impl Fn(Duration) -> f64) -> Element {
+    let [left, median, right, end, max] = row.all().map(x);
+    let line = |class, x1: f64, x2: f64, y1: f64, y2: f64| {
+        let line = Element::new("line").with("class", class);
+        line.sized(&[("x1", x1), ("x2", x2), ("y1", y1), ("y2", y2)])
+    };
+    let half = BOX / 2.0;
+    let spread = Element::new("rect").with("class", "box").sized(&[
+        ("x", left),
+        ("y", middle - half),
+        ("width", (right - left).max(1.0)),
+        ("height", BOX),
+    ]);
+    let greatest = Element::new("circle").with("class", "greatest");
+    let title = row.words();
+    Element::new("g").child(Element::new("title").text(&title)).children([
+        line("whisker", right, end, middle, middle),
+        spread,
+        line("whisker", end, end, middle - 5.0, middle + 5.0),
+        line("median", median, median, middle - half - 2.0, middle + half + 2.0),
+        greatest.sized(&[("cx", max), ("cy", middle), ("r", 4.0)]),
+    ])
+}

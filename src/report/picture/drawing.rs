@@ -1,0 +1,99 @@
+//! What all drawings share: their size, their text, and their place in a file.
+
+use super::canvas::fold;
+use super::markup::{Element, count, pixels};
+
+/// The width of every drawing; 13 pixels of text are read well at it.
+pub(super) const WIDTH: f64 = 800.0;
+/// What stays free at each side.
+pub(super) const PAGE: f64 = 14.0;
+/// From a line of text to the next.
+pub(super) const LINE: f64 = 18.0;
+/// How wide a character is, with room to spare.
+pub(super) const LETTER: f64 = 7.2;
+
+/// Lines of text are folded at so many characters.
+const LETTERS: usize = 100;
+
+/// The rules of style of all drawings.
+pub(super) const STYLE: &str = include_str!("picture.css");
+
+/// A picture, drawn.
+#[derive(Debug)]
+pub(super) struct Drawing {
+    pub(super) title: String,
+    pub(super) description: String,
+    pub(super) height: f64,
+    elements: Vec<Element>,
+}
+
+impl Drawing {
+    pub(super) fn new(title: &str, description: String) -> Self {
+        Self { title: title.to_owned(), description, height: 0.0, elements: Vec::new() }
+    }
+
+    pub(super) fn extend(&mut self, elements: impl IntoIterator<Item = Element>) {
+        self.elements.extend(elements);
+    }
+
+    /// What it is made of.
+    pub(super) fn elements(self) -> Vec<Element> {
+        self.elements
+    }
+
+    /// The picture within another one, from a height on.
+    pub(super) fn within(self, top: f64) -> Element {
+        let group = Element::new("g").with("transform", format!("translate(0 {})", pixels(top)));
+        self.fill(group)
+    }
+
+    /// The picture for a page that has the styles and patterns.
+    pub(super) fn inline(self) -> Element {
+        let size = format!("0 0 {} {}", pixels(WIDTH), pixels(self.height));
+        self.fill(Element::new("svg").with("class", "picture").with("viewBox", size))
+    }
+
+    fn fill(self, into: Element) -> Element {
+        let into = into.with("role", "img").child(Element::new("title").text(&self.title));
+        let into = into.child(Element::new("desc").text(&self.description));
+        into.children(self.elements)
+    }
+}
+
+/// A line of text.
+pub(super) fn words(class: &str, x: f64, y: f64, text: &str) -> Element {
+    let element = Element::new("text");
+    let element = if class.is_empty() { element } else { element.with("class", class) };
+    element.sized(&[("x", x), ("y", y)]).text(text)
+}
+
+/// Text below a line at this height, folded; where its last line is.
+pub(super) fn lines(drawing: &mut Drawing, class: &str, text: &str, above: f64) -> f64 {
+    let mut y = above;
+    for line in fold(text, LETTERS, 0) {
+        y += LINE;
+        drawing.extend([words(class, PAGE, y, &line)]);
+    }
+    y
+}
+
+/// How much labels of so many characters take at the left.
+pub(super) fn label_width(letters: usize) -> f64 {
+    PAGE + LETTER * count(letters.min(24)) + 10.0
+}
+
+/// The patterns that styles refer to: what is told apart by colours is told apart without them, too.
+pub(super) fn patterns() -> Element {
+    let pattern = |id, class, path, size| {
+        let lines = Element::new("path").with("class", class).with("d", path);
+        let sized = Element::new("pattern").with("id", id).with("patternUnits", "userSpaceOnUse");
+        let sized = sized.sized(&[("width", size), ("height", size)]);
+        sized.child(lines)
+    };
+    Element::new("defs").children([
+        pattern("elect-dead", "ink-dead", "M0 0L6 6M6 0L0 6", 6.0),
+        pattern("elect-stopped", "ink-stopped", "M1.5 0V6", 4.0),
+        pattern("elect-cut-off", "ink-cut-off", "M-1 1L1 -1M0 8L8 0M7 9L9 7", 8.0),
+        pattern("elect-overlap", "ink-overlap", "M-1 9L1 11M0 0L10 10M9 -1L11 1", 10.0),
+    ])
+}

@@ -1,0 +1,116 @@
+//! Elements of SVG and HTML. Their tags are balanced, and nothing in their text or attributes can break out of them.
+
+use std::fmt::{self, Display, Write as _};
+
+use crate::report::escape;
+
+/// An element, with what is in it.
+#[derive(Debug)]
+pub(super) struct Element {
+    name: &'static str,
+    attributes: String,
+    inside: String,
+}
+
+impl Element {
+    pub(super) const fn new(name: &'static str) -> Self {
+        Self { name, attributes: String::new(), inside: String::new() }
+    }
+
+    /// The same with an attribute.
+    pub(super) fn with(mut self, key: &'static str, value: impl Into<String>) -> Self {
+        // Writing to a String cannot fail.
+        let _ = write!(self.attributes, " {key}=\"{}\"", harmless(&value.into()));
+        self
+    }
+
+    /// The same with lengths, in pixels to one digit.
+    pub(super) fn sized(self, lengths: &[(&'static str, f64)]) -> Self {
+        lengths.iter().fold(self, |it, (key, length)| it.with(key, pixels(*length)))
+    }
+
+    /// The same with text behind what is in it.
+    pub(super) fn text(mut self, text: &str) -> Self {
+        self.inside.push_str(&harmless(text));
+        self
+    }
+
+    /// The same with an element behind what is in it.
+    #[expect(clippy::needless_pass_by_value, reason = "reads like the tree that it makes")]
+    pub(super) fn child(mut self, child: Self) -> Self {
+        let _ = write!(self.inside, "{child}");
+        self
+    }
+
+    /// The same with each of these elements behind what is in it.
+    pub(super) fn children(self, children: impl IntoIterator<Item = Self>) -> Self {
+        children.into_iter().fold(self, Self::child)
+    }
+
+    /// The same with text of our own, such as rules of style, as it is.
+    pub(super) fn ours(mut self, text: &'static str) -> Self {
+        self.inside.push_str(text);
+        self
+    }
+}
+
+impl Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, attributes, inside } = self;
+        // What HTML closes by itself only with an end tag of its own must have one; these have none in it.
+        let is_void = ["meta", "br", "rect", "line", "circle", "path"].contains(name);
+        if is_void && inside.is_empty() {
+            return writeln!(f, "<{name}{attributes}/>");
+        }
+        writeln!(f, "<{name}{attributes}>{inside}</{name}>")
+    }
+}
+
+/// Text that is nothing but text, in an element or an attribute.
+fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in escape(text).chars() {
+        match character {
+            '&' => shown.push_str("&amp;"),
+            '<' => shown.push_str("&lt;"),
+            '>' => shown.push_str("&gt;"),
+            '"' => shown.push_str("&quot;"),
+            '\'' => shown.push_str("&#39;"),
+            // XML has no such characters.
+            '\u{fffe}' | '\u{ffff}' => shown.push('\u{fffd}'),
+            other => shown.push(other),
+        }
+    }
+    shown
+}
+
+/// A length to one digit, with no digit that says nothing.
+pub(super) fn pixels(length: f64) -> String {
+    let length = format!("{length:.1}");
+    let length = length.strip_suffix(".0").unwrap_or(&length);
+    if length == "-0" { "0".to_owned() } else { length.to_owned() }
+}
+
+/// A count as a length.
+pub(super) fn count(number: usize) -> f64 {
+    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Element;
+
+    #[test]
+    fn nothing_breaks_out() {
+        let hostile = "\"'></p><script>&\u{1b}\u{ffff}\u{202e}";
+        let shown = Element::new("p").with("title", hostile).text(hostile).to_string();
+        let clean = "&quot;&#39;&gt;&lt;/p&gt;&lt;script&gt;&amp;\\u{1b}\u{fffd}\\u{202e}";
+        assert_eq!(shown, format!("<p title=\"{clean}\">{clean}</p>\n"));
+    }
+
+    #[test]
+    fn lengths_are_short() {
+        let line = Element::new("line").sized(&[("x1", 1.0), ("x2", 2.25), ("y1", -0.01)]);
+        assert_eq!(line.to_string(), "<line x1=\"1\" x2=\"2.2\" y1=\"0\"/>\n");
+    }
+}

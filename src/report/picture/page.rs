@@ -1,0 +1,134 @@
+//! A whole report in one file: its pictures as SVG, or all of it as HTML.
+
+use super::drawing::{Drawing, LINE, PAGE, STYLE, WIDTH, lines, patterns, words};
+use super::markup::{Element, pixels};
+use super::{Report, Section, Table};
+
+/// The rules of style of a page, beside those of its pictures.
+const PAGE_STYLE: &str = include_str!("page.css");
+
+/// A browser that shows the page runs nothing in it, and asks nobody for anything.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// What lies between two pictures.
+const GAP: f64 = 26.0;
+
+/// All pictures of a report, one below the other.
+pub(super) fn svg(report: &Report) -> String {
+    let mut foot = Drawing::new("", String::new());
+    let mut parts = Vec::new();
+    let mut y = PAGE + LINE;
+    parts.push(words("headline", PAGE, y, &report.title));
+    y += 8.0;
+    for drawing in report.sections.iter().filter_map(drawing) {
+        y += GAP;
+        parts.push(words("strong", PAGE, y, &drawing.title));
+        y += 10.0;
+        let height = drawing.height;
+        parts.push(drawing.within(y));
+        y += height;
+    }
+    let repeat = format!("Seed {}. Repeat: {}", report.seed, report.command_line);
+    y = lines(&mut foot, "quiet", &repeat, y) + PAGE;
+    let size = format!("0 0 {} {}", pixels(WIDTH), pixels(y));
+    let paper = Element::new("rect").with("class", "paper");
+    let root = Element::new("svg").with("xmlns", "http://www.w3.org/2000/svg");
+    let root = root.with("class", "picture").with("viewBox", size);
+    root.sized(&[("width", WIDTH), ("height", y)])
+        .child(Element::new("title").text(&report.title))
+        .child(Element::new("desc").text(&repeat))
+        .child(Element::new("style").ours(STYLE))
+        .child(patterns())
+        .child(paper.with("width", "100%").with("height", "100%"))
+        .children(parts)
+        .children(foot.elements())
+        .to_string()
+}
+
+/// The whole report.
+pub(super) fn html(report: &Report) -> String {
+    let meta = |name, content| Element::new("meta").with("name", name).with("content", content);
+    let policy = Element::new("meta").with("http-equiv", "Content-Security-Policy");
+    let head = Element::new("head")
+        .child(Element::new("meta").with("charset", "utf-8"))
+        .child(policy.with("content", POLICY))
+        .child(meta("viewport", "width=device-width, initial-scale=1"))
+        .child(meta("color-scheme", "light dark"))
+        .child(Element::new("title").text(&report.title))
+        .child(Element::new("style").ours(STYLE).ours(PAGE_STYLE));
+    let shared = Element::new("svg").with("class", "shared").with("aria-hidden", "true");
+    let main = Element::new("main")
+        .child(Element::new("h1").text(&report.title))
+        .children(report.sections.iter().flat_map(section))
+        .child(repeat(report));
+    let body = Element::new("body").child(shared.child(patterns())).child(main);
+    let page = Element::new("html").with("lang", "en").child(head).child(body);
+    format!("<!DOCTYPE html>\n{page}")
+}
+
+fn repeat(report: &Report) -> Element {
+    let seed = format!("The seed is {}. On every machine this repeats it exactly:", report.seed);
+    let command = Element::new("pre").with("tabindex", "0").text(&report.command_line);
+    Element::new("section")
+        .child(Element::new("h2").text("Repeat it"))
+        .child(Element::new("p").text(&seed))
+        .child(command)
+}
+
+fn drawing(section: &Section) -> Option<Drawing> {
+    match section {
+        Section::Timeline(it) => Some(it.drawing()),
+        Section::Frontier(it) => Some(it.drawing()),
+        Section::Distribution(it) => Some(it.drawing()),
+        Section::Text(_) | Section::Table(..) => None,
+    }
+}
+
+fn section(section: &Section) -> Vec<Element> {
+    match section {
+        Section::Text(text) => paragraphs(text),
+        Section::Table(caption, it) => vec![scrolling(caption, table(caption, it))],
+        Section::Timeline(_) | Section::Frontier(_) | Section::Distribution(_) => {
+            let drawing = drawing(section).into_iter();
+            let figures = drawing.map(|drawing| {
+                let title = drawing.title.clone();
+                let heading = Element::new("h2").text(&title);
+                Element::new("section").child(heading).child(scrolling(&title, drawing.inline()))
+            });
+            figures.collect()
+        }
+    }
+}
+
+fn paragraphs(text: &str) -> Vec<Element> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let paragraphs = lines.split(|line| line.is_empty()).filter(|lines| !lines.is_empty());
+    paragraphs.map(|lines| Element::new("p").text(&lines.join(" "))).collect()
+}
+
+/// What is too wide for a narrow screen scrolls within its box, with keys as well.
+fn scrolling(name: &str, inside: Element) -> Element {
+    let place = Element::new("div").with("class", "scrolls").with("tabindex", "0");
+    place.with("role", "region").with("aria-label", name).child(inside)
+}
+
+fn table(caption: &str, table: &Table) -> Element {
+    let Some((headings, rows)) = table.rows().split_first() else { return Element::new("table") };
+    let is_number = |column: usize| {
+        let mut cells = rows.iter().filter_map(|row| row.get(column));
+        cells.all(|cell| cell == "-" || cell.starts_with(|first: char| first.is_ascii_digit()))
+    };
+    let class = |element: Element, column| {
+        if is_number(column) { element.with("class", "number") } else { element }
+    };
+    let heading = |(column, text): (usize, &String)| {
+        class(Element::new("th").with("scope", "col"), column).text(text)
+    };
+    let cell = |(column, text): (usize, &String)| class(Element::new("td"), column).text(text);
+    let body = rows.iter().map(|row| Element::new("tr").children(row.iter().enumerate().map(cell)));
+    let head = Element::new("tr").children(headings.iter().enumerate().map(heading));
+    Element::new("table")
+        .child(Element::new("caption").text(caption))
+        .child(Element::new("thead").child(head))
+        .child(Element::new("tbody").children(body))
+}

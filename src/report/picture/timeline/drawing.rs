@@ -1,0 +1,260 @@
+//! A time line as SVG.
+
+use std::time::Duration;
+
+use super::{Lane, Role, Span, State, Timeline};
+use crate::report::picture::axis::{brief, ticks};
+use crate::report::picture::canvas::cut;
+use crate::report::picture::drawing::{
+    Drawing, LETTER, LINE, PAGE, WIDTH, label_width, lines, words,
+};
+use crate::report::picture::markup::{Element, count};
+
+/// The height of a lane, and of the bars in it.
+const LANE: f64 = 26.0;
+const BAR: f64 = 18.0;
+/// That of a store is as thin as what it does is far from what is looked at.
+const THIN_BAR: f64 = 10.0;
+/// What lies between candidates and the store.
+const GAP: f64 = 8.0;
+/// The radius of the number of a mark.
+const DISC: f64 = 8.5;
+/// A bar is never thinner, however short its time.
+const THINNEST: f64 = 1.5;
+
+/// Where the lanes are.
+struct Field {
+    left: f64,
+    width: f64,
+    top: f64,
+    bottom: f64,
+    end: Duration,
+}
+
+impl Field {
+    fn x(&self, at: Duration) -> f64 {
+        self.left + self.width * (at.as_secs_f64() / self.end.as_secs_f64()).clamp(0.0, 1.0)
+    }
+}
+
+impl Timeline {
+    /// The time line as a drawing.
+    pub(in super::super) fn drawing(&self) -> Drawing {
+        let labels = self.lanes.iter().map(|lane| lane.label.chars().count());
+        let left = label_width(labels.chain(["overlap".len()]).max().unwrap_or(0));
+        let (mark_rows, top) = self.mark_places(left);
+        let mut drawing = Drawing::new(&self.title, self.description());
+        let mut field =
+            Field { left, width: WIDTH - left - PAGE, top, bottom: top, end: self.end() };
+        let mut lanes = Vec::new();
+        let mut role = Role::Candidate;
+        let mut candidates_end = top;
+        for lane in self.ordered() {
+            if lane.role != role {
+                (role, field.bottom) = (lane.role, field.bottom + GAP);
+            }
+            lanes.extend(draw_lane(lane, field.bottom, &field));
+            field.bottom += LANE;
+            if role == Role::Candidate {
+                candidates_end = field.bottom;
+            }
+        }
+        let overlaps = self.draw_overlaps(candidates_end, &mut field);
+        drawing.extend(draw_axis(&field));
+        drawing.extend(lanes);
+        drawing.extend(overlaps);
+        drawing.extend(self.draw_marks(&mark_rows, &field));
+        self.draw_legend(&mut drawing, field.bottom + 2.0 * LINE);
+        drawing
+    }
+
+    /// On which row above the lanes each mark has its number, so that none covers another; and where the lanes begin.
+    fn mark_places(&self, left: f64) -> (Vec<f64>, f64) {
+        let field =
+            Field { left, width: WIDTH - left - PAGE, top: 0.0, bottom: 0.0, end: self.end() };
+        let mut ends: Vec<f64> = Vec::new();
+        let place = |at| {
+            let x = field.x(at);
+            let free = ends.iter().position(|end| x - DISC > *end).unwrap_or(ends.len());
+            if free == ends.len() {
+                ends.push(0.0);
+            }
+            ends[free] = x + DISC + 1.0;
+            count(free) * 2.0 * (DISC + 1.0) + DISC + 1.0
+        };
+        let rows: Vec<f64> = self.marks.iter().map(|mark| mark.at).map(place).collect();
+        (rows, count(ends.len()) * 2.0 * (DISC + 1.0) + 4.0)
+    }
+
+    fn draw_marks(&self, rows: &[f64], field: &Field) -> Vec<Element> {
+        let marks = self.marks.iter().zip(rows).enumerate();
+        let draw = |(number, (mark, y)): (usize, (&super::Mark, &f64))| {
+            let x = field.x(mark.at);
+            let line = Element::new("line").with("class", "fault");
+            let line = line.sized(&[("x1", x), ("x2", x), ("y1", *y), ("y2", field.bottom)]);
+            let disc = Element::new("circle").with("class", "disc");
+            let disc = disc.sized(&[("cx", x), ("cy", *y), ("r", DISC)]);
+            let text = words("on-disc middle", x, y + 4.0, &(number + 1).to_string());
+            Element::new("g").child(title(&at_time(mark))).children([line, disc, text])
+        };
+        marks.map(draw).collect()
+    }
+
+    fn draw_overlaps(&self, candidates_end: f64, field: &mut Field) -> Vec<Element> {
+        let overlaps = self.overlaps();
+        if overlaps.is_empty() {
+            return Vec::new();
+        }
+        let y = field.bottom;
+        field.bottom += LANE;
+        let bars = overlaps.iter().flat_map(|(from, until)| {
+            let (x, width) = extent(*from, *until, field);
+            let at = |class, y, height| {
+                let element = Element::new("rect").with("class", class);
+                element.sized(&[("x", x), ("y", y), ("width", width), ("height", height)])
+            };
+            let band = at("overlap-band", field.top, candidates_end - field.top);
+            [band, at("overlap", y + (LANE - BAR) / 2.0, BAR)]
+        });
+        let label = words("overlap-word end", field.left - 8.0, y + LANE / 2.0 + 4.5, "overlap");
+        bars.chain([label]).collect()
+    }
+
+    fn draw_legend(&self, drawing: &mut Drawing, top: f64) {
+        let (mut x, mut y) = (PAGE, top + LINE);
+        for state in self.seen() {
+            let width = 34.0 + 8.0 * count(state.words().len()) + 14.0;
+            if x + width > WIDTH - PAGE {
+                (x, y) = (PAGE, y + LINE + 2.0);
+            }
+            drawing.extend([
+                bar(state, x, y - 11.0, 26.0, 13.0),
+                words("", x + 34.0, y, state.words()),
+            ]);
+            x += width;
+        }
+        for (number, mark) in self.marks.iter().enumerate() {
+            let text = format!("{}. {}", number + 1, at_time(mark));
+            y = lines(drawing, "", &text, y);
+        }
+        if let Some(verdict) = self.verdict() {
+            let class = if self.overlaps().is_empty() { "quiet" } else { "overlap-word" };
+            y = lines(drawing, class, &verdict, y);
+        }
+        drawing.height = y + 8.0;
+    }
+
+    /// What is seen, for those who hear it.
+    fn description(&self) -> String {
+        let of = |role| self.lanes.iter().filter(|lane| lane.role == role).count();
+        let mut said = vec![format!(
+            "A time line of {} from 0s to {}: candidates {}, members of the store {}.",
+            "lanes",
+            brief(self.end()),
+            of(Role::Candidate),
+            of(Role::Store)
+        )];
+        for lane in self.ordered() {
+            let runs = lane.runs().into_iter();
+            let runs: Vec<_> =
+                runs.map(|(from, until)| format!("{} to {}", brief(from), brief(until))).collect();
+            if !runs.is_empty() {
+                said.push(format!(
+                    "The command of {} runs from {}.",
+                    lane.label,
+                    runs.join(", from ")
+                ));
+            }
+        }
+        said.extend(self.marks.iter().map(|mark| format!("{}.", at_time(mark))));
+        said.extend(self.verdict());
+        said.join(" ")
+    }
+}
+
+fn at_time(mark: &super::Mark) -> String {
+    format!("{}: {}", brief(mark.at), mark.text)
+}
+
+fn title(text: &str) -> Element {
+    Element::new("title").text(text)
+}
+
+/// Where a time begins, and how wide it is.
+fn extent(from: Duration, until: Duration, field: &Field) -> (f64, f64) {
+    let (x, end) = (field.x(from), field.x(until));
+    (x, (end - x).max(THINNEST))
+}
+
+const fn class(state: State) -> &'static str {
+    match state {
+        State::Waits => "waits",
+        State::Runs => "runs",
+        State::Serves => "serves",
+        State::Stopped => "stopped",
+        State::CutOff => "cut-off",
+        State::Dead => "dead",
+    }
+}
+
+fn bar(state: State, x: f64, y: f64, width: f64, height: f64) -> Element {
+    let bar = Element::new("rect").with("class", class(state));
+    bar.sized(&[("x", x), ("y", y), ("width", width), ("height", height)])
+}
+
+fn draw_lane(lane: &Lane, y: f64, field: &Field) -> Vec<Element> {
+    let middle = y + LANE / 2.0;
+    let shown = cut(&lane.label, 24, true);
+    let label = words("end", field.left - 8.0, middle + 4.5, &shown);
+    let mut drawn = vec![Element::new("g").child(title(&lane.label)).child(label)];
+    let seen = lane.spans.iter().filter(|span| span.is_seen() && span.from < field.end);
+    let (runs, others): (Vec<_>, Vec<_>) = seen.partition(|span| span.state == State::Runs);
+    let height = if lane.role == Role::Store { THIN_BAR } else { BAR };
+    for span in others.into_iter().chain(runs) {
+        drawn.push(draw_span(span, lane, middle, height, field));
+    }
+    drawn
+}
+
+fn draw_span(span: &Span, lane: &Lane, middle: f64, height: f64, field: &Field) -> Element {
+    let (x, width) = extent(span.from, span.until, field);
+    let (from, until) = (brief(span.from), brief(span.until));
+    let token = span.token.map(|token| format!("token {token}")).unwrap_or_default();
+    let comma = if token.is_empty() { "" } else { ", " };
+    let what = format!("{}: {}, {from} to {until}{comma}{token}", lane.label, span.state.words());
+    let bar = bar(span.state, x, middle - height / 2.0, width, height);
+    let drawn = Element::new("g").child(title(&what)).child(bar);
+    let short = token.trim_start_matches("token ");
+    let fits =
+        [token.as_str(), short].into_iter().find(|it| LETTER * count(it.len()) + 8.0 < width);
+    match fits {
+        Some(word) if span.state == State::Runs && !word.is_empty() => {
+            drawn.child(words("on-bar", x + 5.0, middle + 4.5, word))
+        }
+        _ => drawn,
+    }
+}
+
+fn draw_axis(field: &Field) -> Vec<Element> {
+    let mut drawn = Vec::new();
+    for time in ticks(field.end, 8) {
+        let x = field.x(time);
+        let line = Element::new("line").with("class", "grid");
+        drawn.push(line.sized(&[
+            ("x1", x),
+            ("x2", x),
+            ("y1", field.top),
+            ("y2", field.bottom + 4.0),
+        ]));
+        drawn.push(words("middle quiet", x, field.bottom + LINE, &brief(time)));
+    }
+    let line = Element::new("line").with("class", "axis");
+    let (left, right) = (field.left, field.left + field.width);
+    drawn.push(line.sized(&[
+        ("x1", left),
+        ("x2", right),
+        ("y1", field.bottom),
+        ("y2", field.bottom),
+    ]));
+    drawn
+}

@@ -1,0 +1,335 @@
+//! elect as an election of the simulated world: its candidates, and the members of a store that keeps a queue of leases.
+
+use std::time::Duration;
+
+use elect_api::{Boottime, Candidate as Candidacy};
+use elect_simulation::replicas::{Member, Message, Replicas, State, Timer as MemberTimer};
+use elect_simulation::{
+    Blow, Chance, Context, Node as Simulated, NodeId, Process as Which, Protocol, Senseless,
+};
+
+use super::candidate::{Candidate, Identity, Process, Setup};
+use super::queue::{Ask, Queue, Reply};
+
+/// What a machine's clock shows when a run begins: it has been up for a while.
+const UP: Duration = Duration::from_secs(1000);
+/// Candidates start one after the other, each so long after the one before.
+const BETWEEN_STARTS: Duration = Duration::from_millis(100);
+/// A process that is stopped knows of no end of that.
+const FOR_GOOD: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
+/// elect's election on a store of this kind.
+#[derive(Clone, Debug)]
+pub struct Leases {
+    /// What each candidate is like.
+    pub setup: Setup,
+    /// How often the store looks for leases that are over.
+    pub looks_every: Duration,
+    /// The members of the store.
+    pub replicas: Replicas,
+}
+
+impl Protocol for Leases {
+    type Node = Node;
+
+    fn servers(&self) -> usize {
+        self.replicas.members
+    }
+
+    fn check(&self, _candidates: usize) -> Result<(), Senseless> {
+        self.replicas.check()
+    }
+
+    fn nodes(&self, candidates: usize, chance: &mut Chance) -> Vec<Node> {
+        let player = |_| Node::Candidate(Box::new(Player::new(self, chance)));
+        let players: Vec<Node> = (0..candidates).map(player).collect();
+        let members = self.replicas.nodes(candidates, Queue::new(self.looks_every));
+        players.into_iter().chain(members.into_iter().map(Node::Member)).collect()
+    }
+}
+
+/// A request of a candidate, with the number of the call that waits for the answer.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    call: Option<u32>,
+    ask: Ask,
+}
+
+/// What the store tells a candidate.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// The answer to the call of this number.
+    Answer(u32, Reply),
+    /// The entry right before that with this nonce has gone.
+    Woken(u64),
+}
+
+impl State for Queue {
+    type Ask = Asked;
+    type Reply = Told;
+
+    fn apply(&mut self, now: Duration, client: NodeId, asked: &Asked) -> Vec<(NodeId, Told)> {
+        let (reply, woken) = self.answer(now, &asked.ask);
+        let answer = asked.call.map(|call| (client, Told::Answer(call, reply)));
+        answer.into_iter().chain(wakes(woken)).collect()
+    }
+
+    fn next_end(&self) -> Option<Duration> {
+        self.next_end()
+    }
+
+    fn settle(&mut self, now: Duration) -> Vec<(NodeId, Told)> {
+        wakes(self.settle(now)).collect()
+    }
+
+    fn begin_term(&mut self, now: Duration) {
+        self.begin_term(now);
+    }
+
+    fn ask_kind(asked: &Asked) -> &'static str {
+        match asked.ask {
+            Ask::Enter(_) => "enter",
+            Ask::Renew(_) => "renewal",
+            Ask::Leave(_) => "leave",
+            Ask::Survey => "look",
+        }
+    }
+
+    fn reply_kind(told: &Told) -> &'static str {
+        match told {
+            Told::Answer(..) => "answer",
+            Told::Woken(_) => "watch event",
+        }
+    }
+}
+
+fn wakes(nonces: Vec<u64>) -> impl Iterator<Item = (NodeId, Told)> {
+    nonces.into_iter().filter_map(|nonce| Some((owner(nonce)?, Told::Woken(nonce))))
+}
+
+/// The first nonce of this start of a candidate; each start has a million.
+const fn first_nonce(node: NodeId, starts: u64) -> u64 {
+    (node as u64) << 40 | starts << 20
+}
+
+fn owner(nonce: u64) -> Option<NodeId> {
+    usize::try_from(nonce >> 40).ok()
+}
+
+/// A node of [`Leases`].
+#[derive(Debug)]
+pub enum Node {
+    /// One that wants to lead.
+    Candidate(Box<Player>),
+    /// One of those that keep the store.
+    Member(Member<Queue>),
+}
+
+/// What a node waits for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Timer {
+    /// A candidate: for the next that is due.
+    Due,
+    /// A member.
+    Member(MemberTimer),
+}
+
+impl From<MemberTimer> for Timer {
+    fn from(timer: MemberTimer) -> Self {
+        Self::Member(timer)
+    }
+}
+
+type In<'a> = Context<'a, Node>;
+
+/// A candidate on a machine of the world.
+#[derive(Debug)]
+pub struct Player {
+    setup: Setup,
+    seed: u64,
+    members: usize,
+    /// The member that it asks, from 0.
+    member: usize,
+    starts: u64,
+    /// `None` before it starts.
+    candidate: Option<Candidate>,
+    /// It starts again once nothing of it is left.
+    is_to_restart: bool,
+}
+
+impl Player {
+    fn new(leases: &Leases, chance: &mut Chance) -> Self {
+        let members = leases.replicas.members;
+        Self {
+            setup: leases.setup.clone(),
+            seed: chance.below(u64::MAX),
+            members,
+            member: usize::try_from(chance.below(members as u64)).unwrap_or_default(),
+            starts: 0,
+            candidate: None,
+            is_to_restart: false,
+        }
+    }
+
+    fn now(context: &In<'_>) -> Boottime {
+        Boottime::from_boot(UP + context.now())
+    }
+
+    /// What cannot start, as the lease leaves no time, was refused before.
+    fn begin(&mut self, context: &mut In<'_>) {
+        let id = (context.me() + 1).to_string();
+        let nonce = first_nonce(context.me(), self.starts);
+        let seed = self.seed.wrapping_add(self.starts);
+        let identity = Identity { id: &id, priority: Candidacy::USUAL_PRIORITY, nonce, seed };
+        self.starts += 1;
+        self.candidate = Candidate::new(identity, None, &self.setup, Self::now(context)).ok();
+    }
+
+    /// Does all that is due.
+    fn act(&mut self, context: &mut In<'_>) {
+        let now = Self::now(context);
+        if self.candidate.is_none() {
+            self.begin(context);
+        }
+        let Some(candidate) = &mut self.candidate else { return };
+        while candidate.step(now) {}
+        if std::mem::take(&mut candidate.has_given_up) {
+            self.member = (self.member + 1) % self.members;
+        }
+        let member = context.candidates() + self.member;
+        for letter in candidate.letters.drain(..) {
+            context.send(member, Message::Ask(Asked { call: letter.call, ask: letter.ask }));
+        }
+        if self.is_to_restart && is_gone(candidate) {
+            self.is_to_restart = false;
+            self.begin(context);
+            return self.act(context);
+        }
+        match candidate.next(now) {
+            Some(at) => context.set(Timer::Due, at.since(now)),
+            None => context.cancel(Timer::Due),
+        }
+    }
+
+    fn hear(&mut self, told: Told, context: &mut In<'_>) {
+        let now = Self::now(context);
+        if let Some(candidate) = &mut self.candidate {
+            match told {
+                Told::Answer(call, reply) => candidate.deliver(call, now, reply),
+                Told::Woken(nonce) => candidate.wake(nonce),
+            }
+            self.act(context);
+        }
+    }
+
+    fn strike(&mut self, blow: Blow, which: Which, context: &mut In<'_>) {
+        let now = Self::now(context);
+        let Some(candidate) = &mut self.candidate else { return };
+        let (wrapper, guardian) = (which != Which::Guardian, which != Which::Wrapper);
+        match blow {
+            Blow::Kill => {
+                if guardian {
+                    candidate.kill_guardian(now);
+                }
+                if wrapper {
+                    candidate.kill_wrapper();
+                }
+            }
+            Blow::Pause => {
+                let hit = [(wrapper, &mut candidate.wrapper), (guardian, &mut candidate.guardian)];
+                for (_, process) in hit.into_iter().filter(|(is_hit, _)| *is_hit) {
+                    if *process != Process::Dead {
+                        *process = Process::StoppedUntil(now + FOR_GOOD);
+                    }
+                }
+            }
+            Blow::Resume => {
+                for process in [&mut candidate.wrapper, &mut candidate.guardian] {
+                    if matches!(process, Process::StoppedUntil(_)) {
+                        *process = Process::Runs;
+                    }
+                }
+            }
+            Blow::Restart => self.is_to_restart = candidate.wrapper == Process::Dead,
+        }
+        self.act(context);
+    }
+}
+
+fn is_gone(candidate: &Candidate) -> bool {
+    candidate.tree.is_none() && candidate.guardian == Process::Dead
+}
+
+impl Simulated for Node {
+    type Message = Message<Queue>;
+    type Timer = Timer;
+
+    fn start(&mut self, context: &mut In<'_>) {
+        match self {
+            Self::Candidate(_) => {
+                let before = BETWEEN_STARTS * u32::try_from(context.me()).unwrap_or(u32::MAX);
+                let more = context.chance().between(Duration::ZERO, BETWEEN_STARTS / 2);
+                context.set(Timer::Due, before + more);
+            }
+            Self::Member(member) => member.start(context),
+        }
+    }
+
+    fn restart(&mut self, context: &mut In<'_>) {
+        match self {
+            Self::Candidate(player) => {
+                player.candidate = None;
+                player.act(context);
+            }
+            Self::Member(member) => member.restart(context),
+        }
+    }
+
+    fn receive(&mut self, from: NodeId, message: Message<Queue>, context: &mut In<'_>) {
+        match (self, message) {
+            (Self::Candidate(player), Message::Reply(told)) => player.hear(told, context),
+            (Self::Candidate(_), _) => {}
+            (Self::Member(member), message) => member.receive(from, message, context),
+        }
+    }
+
+    fn expire(&mut self, timer: Timer, context: &mut In<'_>) {
+        match (self, timer) {
+            (Self::Candidate(player), Timer::Due) => player.act(context),
+            (Self::Member(member), Timer::Member(timer)) => member.expire(timer, context),
+            (Self::Candidate(_), Timer::Member(_)) | (Self::Member(_), Timer::Due) => {}
+        }
+    }
+
+    /// A candidate takes the store's word, and nobody else's.
+    fn suspect(&mut self, context: &mut In<'_>) {
+        if let Self::Member(member) = self {
+            member.suspect(context);
+        }
+    }
+
+    /// The token of the command that runs.
+    fn leads(&self) -> Option<u64> {
+        match self {
+            Self::Candidate(player) => Some(player.candidate.as_ref()?.tree?.token.get()),
+            Self::Member(_) => None,
+        }
+    }
+
+    fn serves(&self) -> Option<u64> {
+        match self {
+            Self::Candidate(_) => None,
+            Self::Member(member) => member.serves(),
+        }
+    }
+
+    fn strike(&mut self, blow: Blow, which: Which, context: &mut In<'_>) -> bool {
+        let Self::Candidate(player) = self else { return false };
+        player.strike(blow, which, context);
+        true
+    }
+
+    fn kind(message: &Message<Queue>) -> &'static str {
+        message.kind()
+    }
+}

@@ -11,11 +11,10 @@
 pub mod bully;
 pub(crate) mod elector;
 mod heartbeat;
-mod herd;
-mod queue;
 pub mod raft;
 pub mod recipe;
 pub mod ring;
+mod steps;
 pub mod store;
 
 pub use bully::Bully;

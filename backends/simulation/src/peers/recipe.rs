@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::herd::Herd;
-use super::queue::Queue;
+use super::steps::{Herd, Queue, Step};
 use super::store::{Ask, Reply, Store, StoreMessage, StoreTimer};
 use crate::chance::Chance;
 use crate::{Context, Node, NodeId, Protocol, Senseless};
@@ -46,16 +45,6 @@ impl Protocol for Recipes {
         let store = RecipesNode::Store(Store::new(self.session_timeout));
         (0..candidates).map(candidate).chain([store]).collect()
     }
-}
-
-/// What a recipe does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    Ask(Ask),
-    /// It leads, with the entry of this number.
-    Lead(u64),
-    /// For the watch.
-    Wait,
 }
 
 #[derive(Clone, Debug)]

@@ -9,8 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::recipe::RecipesNode;
-use crate::{Context, NodeId};
+use crate::{Context, Node, NodeId};
 
 /// What clients and store send each other. Each request has the client's session and a number of its own.
 #[derive(Clone, Debug)]
@@ -83,8 +82,6 @@ pub struct Store {
     last: u64,
 }
 
-type In<'a> = Context<'a, RecipesNode>;
-
 impl Store {
     pub(super) const fn new(timeout: Duration) -> Self {
         Self {
@@ -98,14 +95,22 @@ impl Store {
 
     /// After a restart each session has its whole time-out again, as after a change of the store's leader. Watches were the
     /// connections', and are gone.
-    pub(super) fn restart(&mut self, context: &mut In<'_>) {
+    pub(super) fn restart<N: Node<Message = StoreMessage, Timer = StoreTimer>>(
+        &mut self,
+        context: &mut Context<'_, N>,
+    ) {
         self.watches.clear();
         for &session in self.sessions.keys() {
             context.set(StoreTimer::Session(session), self.timeout);
         }
     }
 
-    pub(super) fn receive(&mut self, from: NodeId, message: &StoreMessage, context: &mut In<'_>) {
+    pub(super) fn receive<N: Node<Message = StoreMessage, Timer = StoreTimer>>(
+        &mut self,
+        from: NodeId,
+        message: &StoreMessage,
+        context: &mut Context<'_, N>,
+    ) {
         match message {
             StoreMessage::Connect => {
                 self.last += 1;
@@ -130,7 +135,11 @@ impl Store {
     }
 
     /// The session is over, and with it its entry and its watches.
-    pub(super) fn expire(&mut self, session: u64, context: &mut In<'_>) {
+    pub(super) fn expire<N: Node<Message = StoreMessage, Timer = StoreTimer>>(
+        &mut self,
+        session: u64,
+        context: &mut Context<'_, N>,
+    ) {
         self.sessions.remove(&session);
         for watchers in self.watches.values_mut() {
             watchers.remove(&session);

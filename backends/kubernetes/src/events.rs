@@ -9,9 +9,9 @@ use hyper::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
+use crate::api::Api;
 use crate::client::Failure;
 use crate::lease;
-use crate::leases::Api;
 
 /// For one event.
 const LIMIT: Duration = Duration::from_secs(2);

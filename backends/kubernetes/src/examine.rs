@@ -9,9 +9,9 @@ use elect_api::{
 use hyper::Method;
 use serde_json::{Value, json};
 
+use crate::api::Api;
 use crate::client::Failure;
 use crate::error::{Said, Verb, strange};
-use crate::leases::Api;
 
 /// For one answer.
 const LIMIT: Duration = Duration::from_secs(6);

@@ -30,6 +30,7 @@
 //! come from what it remembers.
 
 mod address;
+mod api;
 mod client;
 mod error;
 mod events;

@@ -13,10 +13,10 @@ use tokio::sync::watch::{self, Receiver, Sender};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use crate::api::Api;
 use crate::client::Failure;
 use crate::error::Verb;
 use crate::lease::{self, ELECTION};
-use crate::leases::Api;
 
 /// How long the API server tells before it has us ask again.
 const SPAN: Duration = Duration::from_secs(300);

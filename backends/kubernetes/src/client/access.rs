@@ -2,21 +2,24 @@
 
 use std::env::split_paths;
 use std::ffi::OsStr;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use elect_api::remote::{Host, is_open};
-use elect_api::{Error, Finding};
-use hyper::Uri;
+use elect_api::remote::is_open;
+use elect_api::{Error, ErrorKind, Finding};
 use hyper::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
+use super::address::Address;
 use super::base64;
-use super::credentials::Login;
+use super::credentials::{Login, TokenFile};
+use super::held::Held;
 use super::kubeconfig::{Entry, Kubeconfig, unfit};
-use super::pod;
 use super::proxy::Proxy;
 use super::tls::Tls;
+
+/// Where a pod has its service account.
+const FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// Where the API server is and who we are there, as found.
 pub(crate) struct Access {
@@ -38,16 +41,6 @@ pub(super) struct Server {
     pub(super) proxy: Option<Proxy>,
 }
 
-/// What the URL of an API server says.
-pub(super) struct Address {
-    pub(super) host: Host,
-    /// The host as it is written there.
-    pub(super) authority: String,
-    /// What all paths begin with: empty, or a path without a slash at its end.
-    pub(super) base: String,
-    pub(super) is_tls: bool,
-}
-
 impl Access {
     /// Looks for it: in the file `kubeconfig`, or else in the files of `KUBECONFIG`, in `~/.kube/config`, and in what
     /// a pod has for its service account. `context` counts before the current one.
@@ -59,7 +52,7 @@ impl Access {
         context: Option<&str>,
         env: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, Error> {
-        Self::find_with(kubeconfig, context, &env, Path::new(pod::FOLDER))
+        Self::find_with(kubeconfig, context, &env, Path::new(FOLDER))
     }
 
     /// The same, for a pod that has its service account in another folder.
@@ -90,7 +83,7 @@ impl Access {
             let what = if kubeconfig.is_some() { "the option kubeconfig" } else { "KUBECONFIG" };
             return Err(unfit(format!("{what} names {places}, and no such file exists")));
         }
-        match (pod::access(&variable, pod)?, context) {
+        match (Self::of_pod(&variable, pod)?, context) {
             (Some(access), None) => Ok(access),
             (_, Some(context)) => Err(unfit(format!(
                 "there is no context {context:?}: there is no kubeconfig, neither in KUBECONFIG nor in {places}"
@@ -122,6 +115,47 @@ impl Access {
             secrets: user.map_or_else(|| Ok(Vec::new()), secrets)?,
             server,
         })
+    }
+
+    /// The access of this pod; `None` if this is no pod.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`] or `Unfit` if it has no service account that we may use.
+    fn of_pod(env: &dyn Fn(&str) -> Option<String>, folder: &Path) -> Result<Option<Self>, Error> {
+        let variable = |name: &str| env(&format!("KUBERNETES_SERVICE_{name}"));
+        let (Some(name), Some(port)) = (variable("HOST"), variable("PORT")) else {
+            return Ok(None);
+        };
+        let host = if name.contains(':') { format!("[{name}]") } else { name };
+        let source = "the pod's service account";
+        let url = format!("https://{host}:{port}");
+        let address = Address::parse(&url, "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT")?;
+        let mounted = |error: Error| {
+            if error.kind() == ErrorKind::Denied {
+                return error;
+            }
+            error.and(
+                "set automountServiceAccountToken: true in the pod, or add kubeconfig=PATH to the URL",
+            )
+        };
+        let token = folder.join("token");
+        let login = TokenFile::new("the token of the pod", token.clone(), None).map_err(mounted)?;
+        let authority =
+            Held::file("the authority of the pod", folder.join("ca.crt")).map_err(mounted)?;
+        let namespace = elect_api::path::read(&folder.join("namespace")).ok();
+        let namespace = namespace.and_then(|bytes| String::from_utf8(bytes).ok());
+        let namespace =
+            namespace.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        let tls = Tls::new(Some(authority), None, None, false);
+        let proxy = Proxy::of_environment(env, &address)?;
+        Ok(Some(Self {
+            server: Server { address, tls: Some(tls), proxy },
+            login: Login::File(login),
+            acts_for: Vec::new(),
+            namespace,
+            source: source.to_owned(),
+            secrets: vec![token],
+        }))
     }
 
     /// The namespace of the context, or of the pod.
@@ -162,48 +196,6 @@ impl Access {
             Finding::warning(what, format!("chmod o-r {path}"))
         });
         blind.into_iter().chain(clear).chain(open).collect()
-    }
-}
-
-impl Address {
-    /// Reads a URL, which `whose` has.
-    ///
-    /// # Errors
-    /// [`elect_api::ErrorKind::Unfit`] if it is none of an API server.
-    pub(super) fn parse(url: &str, whose: &str) -> Result<Self, Error> {
-        // Nothing is quoted that may be a password.
-        let wrong = |why: &str| {
-            unfit(format!(
-                "the server of {whose} {why}: write https://HOST:PORT or https://HOST:PORT/PATH"
-            ))
-        };
-        let uri: Uri = url.parse().map_err(|_| wrong("is no URL"))?;
-        let is_tls = match uri.scheme_str() {
-            Some("https") => true,
-            Some("http") => false,
-            _ => return Err(wrong("begins neither with https:// nor with http://")),
-        };
-        let authority = uri.authority().map_or("", |authority| authority.as_str()).to_owned();
-        let name = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-        if authority.contains('@') {
-            return Err(wrong("has a user in it"));
-        }
-        if uri.query().is_some() {
-            return Err(wrong("has a ? in it"));
-        }
-        if name.is_empty() {
-            return Err(wrong("names no host"));
-        }
-        let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
-        let base = uri.path().trim_end_matches('/').to_owned();
-        Ok(Self { host: Host { name, port }, authority, base, is_tls })
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.is_tls { "https" } else { "http" };
-        write!(f, "{scheme}://{}{}", self.host, self.base)
     }
 }
 

@@ -1,7 +1,6 @@
-//! Who we are: what a request shows of it.
+//! Who we are: where what a request shows comes from.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use elect_api::Error;
 use hyper::header::HeaderValue;
@@ -10,8 +9,8 @@ use serde_json::Value;
 use super::base64;
 use super::held::Held;
 use super::kubeconfig::{Entry, unfit};
+use super::pass::{Pass, bearer, hidden};
 use super::plugin::Plugin;
-use super::tls::Identity;
 
 /// How a user proves who it is, beside by a client certificate of its own.
 pub(super) enum Login {
@@ -20,14 +19,6 @@ pub(super) enum Login {
     Fixed(HeaderValue),
     File(TokenFile),
     Plugin(Plugin),
-}
-
-/// What a request shows.
-#[derive(Clone, Default)]
-pub(super) struct Pass {
-    pub(super) authorization: Option<HeaderValue>,
-    /// The certificate of a plugin, for a connection.
-    pub(super) identity: Option<Arc<Identity>>,
 }
 
 /// A token in a file, which is read again.
@@ -120,12 +111,6 @@ impl Login {
     }
 }
 
-impl Pass {
-    fn showing(header: HeaderValue) -> Self {
-        Self { authorization: Some(header), identity: None }
-    }
-}
-
 impl TokenFile {
     /// One in a file, or in the place of it `spare` while it cannot be read.
     ///
@@ -161,17 +146,4 @@ fn no_token(path: &Path) -> String {
         "there is no token in {}: it is empty, or has characters that no header may have",
         path.display()
     )
-}
-
-/// The header that shows a token; `None` if there can be none.
-pub(super) fn bearer(token: &[u8]) -> Option<HeaderValue> {
-    let token = std::str::from_utf8(token).ok()?;
-    hidden(&format!("Bearer {token}"))
-}
-
-/// A header that shows in no `Debug`.
-fn hidden(text: &str) -> Option<HeaderValue> {
-    let mut header = HeaderValue::from_str(text).ok()?;
-    header.set_sensitive(true);
-    Some(header)
 }

@@ -1,13 +1,12 @@
 //! What a kubeconfig or a pod has in a file, and may replace there while we run.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use elect_api::Error;
+use elect_api::{Error, ErrorKind};
 use tokio::time::Instant;
-
-use super::kubeconfig::unreadable;
 
 /// For how long a file is taken for what it was.
 const AGE: Duration = Duration::from_secs(60);
@@ -35,7 +34,7 @@ impl Held {
     /// What is in a file; `what` says what that is.
     ///
     /// # Errors
-    /// [`elect_api::ErrorKind::Denied`] or `Unfit` if it cannot be read.
+    /// [`ErrorKind::Denied`] or `Unfit` if it cannot be read.
     pub(super) fn file(what: &str, path: PathBuf) -> Result<Self, Error> {
         let bytes = elect_api::path::read(&path).map_err(|error| unreadable(what, &path, error))?;
         Ok(Self { path, is_file: true, last: Mutex::new(Last::of(bytes)) })
@@ -99,6 +98,15 @@ impl Last {
     fn of(bytes: Vec<u8>) -> Self {
         Self { bytes, due: now() + AGE }
     }
+}
+
+/// A file that cannot be read.
+pub(super) fn unreadable(what: &str, path: &Path, error: io::Error) -> Error {
+    let kind = match error.kind() {
+        io::ErrorKind::PermissionDenied => ErrorKind::Denied,
+        _ => ErrorKind::Unfit,
+    };
+    Error::new(kind, format!("cannot read {what}, {}", path.display())).because(error)
 }
 
 #[expect(

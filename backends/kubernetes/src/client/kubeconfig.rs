@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use elect_api::{Error, ErrorKind};
 use serde_json::Value;
 
-use super::held::Held;
+use super::held::{Held, unreadable};
 
 /// What the files have together.
 #[derive(Default)]
@@ -288,15 +288,6 @@ pub(super) fn texts_of(list: &Value) -> Option<Vec<String>> {
         Value::Array(list) => list.iter().map(|text| text.as_str().map(str::to_owned)).collect(),
         _ => None,
     }
-}
-
-/// A file that cannot be read.
-pub(super) fn unreadable(what: &str, path: &Path, error: io::Error) -> Error {
-    let kind = match error.kind() {
-        io::ErrorKind::PermissionDenied => ErrorKind::Denied,
-        _ => ErrorKind::Unfit,
-    };
-    Error::new(kind, format!("cannot read {what}, {}", path.display())).because(error)
 }
 
 fn entries(

@@ -1,7 +1,7 @@
 //! The way to an API server: HTTP/1.1, each request one bounded attempt, and nothing tried again.
 //!
 //! **Where and who** is found once ([`Access`]), as kubectl finds it: `kubeconfig` reads and merges files, `access` makes
-//! sense of them, `pod` knows the service account. What is in files of its own is read again (`held`): a token or a
+//! sense of them, and of the service account of a pod. What is in files of its own is read again (`held`): a token or a
 //! certificate that is replaced is taken up within a minute, or by the first attempt after one that failed by it.
 //!
 //! **One connection** serves all calls for as long as it is well. It is dropped after a time-out, an answer of 5xx or 401,
@@ -11,13 +11,14 @@
 //! **Failures** say what may have been done ([`Failure`]): what was sent and not answered is never taken for undone.
 
 mod access;
+mod address;
 mod connection;
 mod credentials;
 mod distrust;
 mod held;
 mod kubeconfig;
+mod pass;
 mod plugin;
-mod pod;
 mod proxy;
 mod tls;
 mod watch;
@@ -39,9 +40,9 @@ use tokio::time::timeout;
 
 pub(crate) use access::Access;
 use connection::{Connection, Unanswered};
-use credentials::Pass;
 use distrust::chain_of;
 use kubeconfig::text_in;
+use pass::Pass;
 pub(crate) use watch::Watch;
 
 #[cfg(feature = "fuzzing")]

@@ -15,8 +15,8 @@ use elect_api::{Error, stamp};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::credentials::{Pass, bearer};
 use super::kubeconfig::{Entry, parse, text_in};
+use super::pass::{Pass, bearer};
 
 /// The interfaces between us and a plugin that we know.
 const VERSIONS: [&str; 2] =

@@ -7,7 +7,7 @@ use elect_api::Error;
 use elect_api::remote::{Host, Secret, Url};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-use super::access::Address;
+use super::address::Address;
 use super::base64;
 use super::kubeconfig::unfit;
 

@@ -14,6 +14,7 @@ use elect_api::{Boottime, Token, path};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::descriptors::out_of_the_way;
+use super::view::{Until, View};
 use super::{lease_file, proc};
 
 /// Marks the page as ours: "elect", and the version of the layout.
@@ -21,31 +22,6 @@ const MAGIC: u64 = u64::from_be_bytes(*b"elect\0\0\x01");
 const LENGTH: usize = size_of::<Page>();
 const HELD: u64 = 1;
 const OVER: u64 = 2;
-
-/// What a command is told of its leadership.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct View {
-    /// The token of the leadership that the command was started with.
-    pub token: Token,
-    /// Until when it may count on it.
-    pub until: Until,
-    /// How long after the end of the leadership, as told, nobody else leads; `None` where `until` is the
-    /// end of what leads, as a command is killed.
-    pub grace: Option<Duration>,
-}
-
-/// Until when a command may count on its leadership.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Until {
-    /// As long as it runs.
-    Unlimited,
-    /// Until this instant, unless it is renewed.
-    Instant(Boottime),
-    /// No more.
-    Over,
-    /// It has not begun.
-    NotYet,
-}
 
 #[repr(C)]
 struct Page {

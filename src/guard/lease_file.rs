@@ -36,8 +36,8 @@ use nix::libc;
 use nix::sys::stat::{FileStat, Mode, fchmod, fstat};
 use nix::unistd::{Gid, UnlinkatFlags, fchown, geteuid, unlinkat};
 
-use super::lease::{Until, View};
 use super::locks;
+use super::view::{Until, View};
 use super::wire::nanos;
 
 /// Marks the file as ours, and its layout: this, state, token, until, grace, identity of the boot.

@@ -60,6 +60,7 @@ mod self_check;
 mod signals;
 mod takeover;
 mod terminal;
+mod view;
 mod wire;
 
 pub use allocator::NoAlloc;
@@ -74,11 +75,11 @@ pub use exec_handoff::{ExecHandoff, HANDOFF};
 pub use handle::{Forked, Guardian, Pulse, Settings, Starts};
 pub use image::become_command;
 pub use ladder::{Deadlines, Leftover, Order};
-pub use lease::{Until, View};
 pub use lease_file::LeaseFile;
 pub use redeemer::Redeem;
 pub use signals::{Incoming, Inherited, Whom, end_by, leave_no_core, stop};
 pub use terminal::Terminal;
+pub use view::{Until, View};
 pub use wire::Report;
 #[cfg(feature = "fuzzing")]
 pub use wire::fuzz as fuzz_wire;

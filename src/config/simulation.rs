@@ -7,13 +7,15 @@ use std::{env, fs};
 use anyhow::{Context, bail, ensure};
 use elect_api::{Cadence, Judge, Lease};
 use elect_simulation::replicas::Replicas;
-use elect_simulation::{Delay, End, Fault, Network, NodeId, PerMillion, Scenario, Who};
+use elect_simulation::{Delay, Election, End, Fault, Network, NodeId, PerMillion, Scenario, Who};
 
 use crate::cli::simulation::{
     Blow, FaultArgs, LeaseArgs, NetworkArgs, RoundTrip, StoreKind, USUAL_TIME, When, Whom,
 };
 use crate::election::timing::Wishes;
-use crate::simulation::{Leases, Proof, Setup};
+#[cfg(feature = "kubernetes")]
+use crate::simulation::OnRecord;
+use crate::simulation::{InQueue, Leases, Proof, Setup};
 
 /// By then everybody has found a leader.
 const SETTLED: Duration = Duration::from_secs(20);
@@ -21,6 +23,14 @@ const SETTLED: Duration = Duration::from_secs(20);
 const LEASES_AFTER: u32 = 4;
 /// The longest run: an hour.
 const LONGEST: Duration = Duration::from_secs(3600);
+
+/// elect's election with leases of one length.
+pub struct Leased {
+    /// What each candidate is like.
+    pub setup: Setup,
+    /// The election.
+    pub election: Box<dyn Election>,
+}
 
 /// Leases of this length on the store that is asked for.
 ///
@@ -31,7 +41,7 @@ pub fn leases(
     lease: &LeaseArgs,
     ttl: Duration,
     stops_within: Option<Duration>,
-) -> anyhow::Result<Leases> {
+) -> anyhow::Result<Leased> {
     leases_on(network.store, network, lease, ttl, stops_within)
 }
 
@@ -45,25 +55,42 @@ pub fn leases_on(
     lease: &LeaseArgs,
     ttl: Duration,
     stops_within: Option<Duration>,
-) -> anyhow::Result<Leases> {
-    let defaults = Wishes::default();
+) -> anyhow::Result<Leased> {
     let wishes = Wishes {
         ttl,
         kill_grace: lease.kill_grace,
-        max_clock_drift: lease.max_clock_drift.unwrap_or(defaults.max_clock_drift),
+        max_clock_drift: lease.max_clock_drift.unwrap_or(Wishes::default().max_clock_drift),
     };
-    let (cadence, proof, looks_every) = match kind {
-        StoreKind::Etcd => (ETCD, Proof::Renewal, Duration::from_millis(500)),
+    let cadence = match kind {
+        StoreKind::Etcd => ETCD,
         #[cfg(feature = "zookeeper")]
-        StoreKind::ZooKeeper => (ZOOKEEPER, Proof::Session, Duration::from_secs(2)),
+        StoreKind::ZooKeeper => ZOOKEEPER,
+        #[cfg(feature = "kubernetes")]
+        StoreKind::Kubernetes => KUBERNETES,
     };
-    let setup = Setup { wishes, lease: Lease::Timed(cadence), proof, stops_within };
+    let setup = Setup { wishes, lease: Lease::Timed(cadence), stops_within };
     setup.timing()?;
-    Ok(Leases {
-        setup,
-        looks_every: network.tick.unwrap_or(looks_every),
-        replicas: Replicas::of(network.members.into()),
-    })
+    let replicas = Replicas::of(network.members.into());
+    let tick = |usual| network.tick.unwrap_or(usual);
+    let election: Box<dyn Election> = match kind {
+        StoreKind::Etcd => {
+            let looks_every = tick(Duration::from_millis(500));
+            let kind = InQueue { looks_every, proof: Proof::Renewal };
+            Box::new(Leases { kind, setup: setup.clone(), replicas })
+        }
+        #[cfg(feature = "zookeeper")]
+        StoreKind::ZooKeeper => {
+            let looks_every = tick(Duration::from_secs(2));
+            let kind = InQueue { looks_every, proof: Proof::Session };
+            Box::new(Leases { kind, setup: setup.clone(), replicas })
+        }
+        #[cfg(feature = "kubernetes")]
+        StoreKind::Kubernetes => {
+            let kind = OnRecord { election: "simulated".parse()? };
+            Box::new(Leases { kind, setup: setup.clone(), replicas })
+        }
+    };
+    Ok(Leased { setup, election })
 }
 
 /// What the store is, for people.
@@ -72,6 +99,8 @@ pub fn store(network: &NetworkArgs) -> String {
         StoreKind::Etcd => "etcd",
         #[cfg(feature = "zookeeper")]
         StoreKind::ZooKeeper => "ZooKeeper",
+        #[cfg(feature = "kubernetes")]
+        StoreKind::Kubernetes => "Kubernetes",
     };
     match network.members {
         1 => format!("{kind} with one member"),
@@ -92,6 +121,10 @@ const ETCD: Cadence = Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judg
 /// The same in `ZooKeeper`.
 #[cfg(feature = "zookeeper")]
 const ZOOKEEPER: Cadence = Cadence { anchor_lag_48ths: 15, renew_48ths: 3, judge: Judge::Store };
+/// The same in Kubernetes, where candidates judge.
+#[cfg(feature = "kubernetes")]
+const KUBERNETES: Cadence =
+    Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Candidates };
 
 /// The network that is asked for.
 ///

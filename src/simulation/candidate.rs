@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Lease, Token};
 
-use super::queue::{self, Ask};
-use super::seat::{Proof, Seat};
+use super::seat::{Asked, ERRANDS, Seat};
+use crate::election::Call;
 use crate::election::machine::{Command, Event, Machine, Rules};
 use crate::election::orders::Orders;
-use crate::election::ranking::Field;
 use crate::election::timing::{Timing, TooTight, Wishes};
-use crate::election::{Call, Reply};
 use crate::guard::ladder::{self, Action, Deadlines, Ladder};
 use crate::guard::{Ended, Leftover};
 
@@ -25,8 +23,6 @@ pub struct Setup {
     pub wishes: Wishes,
     /// The store's leases.
     pub lease: Lease,
-    /// How it proves them.
-    pub proof: Proof,
     /// How long its command runs on after leadership is lost and it was asked to stop; `None` until it is killed. A signal
     /// that elect passes on ends it at once.
     pub stops_within: Option<Duration>,
@@ -49,8 +45,6 @@ pub struct Identity<'a> {
     pub id: &'a str,
     /// Its own priority.
     pub priority: u32,
-    /// Its entries have this nonce and those that follow.
-    pub nonce: u64,
     /// Of what it leaves to chance.
     pub seed: u64,
 }
@@ -76,24 +70,6 @@ impl Process {
     }
 }
 
-/// A request that is to be sent.
-#[derive(Clone, Debug)]
-pub struct Letter {
-    /// What is asked.
-    pub ask: Ask,
-    /// The number of the call that waits for the answer; `None` if nobody does.
-    pub call: Option<u32>,
-}
-
-/// A call that waits for its answer.
-#[derive(Clone, Debug)]
-struct Sent {
-    number: u32,
-    call: Call,
-    at: Boottime,
-    answer: Option<(Boottime, queue::Reply)>,
-}
-
 /// A command with all that it has started.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree {
@@ -105,12 +81,12 @@ pub struct Tree {
 
 /// A candidate: a wrapper with a machine, a guardian with a ladder, and a command.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct Candidate<S: Seat> {
     /// Its own priority.
     pub priority: u32,
     stops_within: Option<Duration>,
     machine: Machine,
-    seat: Seat,
+    seat: S,
     ladder: Ladder,
     /// The process that has the machine.
     pub wrapper: Process,
@@ -119,17 +95,16 @@ pub struct Candidate {
     events: VecDeque<Event>,
     orders: VecDeque<ladder::Event>,
     token: Option<Token>,
-    ticket: Option<u64>,
+    ticket: Option<S::Ticket>,
     dead_man: Option<Boottime>,
     /// The command, while any process of it lives.
     pub tree: Option<Tree>,
     /// What the guardian has not reaped yet.
     unreaped: bool,
-    swept: bool,
-    calls: u32,
-    sent: Option<Sent>,
+    /// Answers that have come, or are about to, with when and to which requests.
+    inbox: VecDeque<(Boottime, u32, S::Reply)>,
     /// What is to be sent, in this order.
-    pub letters: Vec<Letter>,
+    pub letters: Vec<Asked<S::Ask>>,
     /// It has given up on an answer: another member of the store may give one.
     pub has_given_up: bool,
     /// Its candidacy is over.
@@ -138,25 +113,26 @@ pub struct Candidate {
     pub broken: Option<String>,
 }
 
-impl Candidate {
+impl<S: Seat> Candidate<S> {
     /// One that begins at `now`, and knows what is asked of the election.
     ///
     /// # Errors
     /// Such a lease leaves no time to renew it.
     pub fn new(
         identity: Identity<'_>,
+        seat: S,
         orders: Option<Orders>,
         setup: &Setup,
         now: Boottime,
     ) -> Result<Self, TooTight> {
-        let Identity { id, priority, nonce, seed } = identity;
+        let Identity { id, priority, seed } = identity;
         let rules = Rules { insists: true, keeps_history: false, ..Rules::of(id, priority) };
         let timing = setup.timing()?;
         Ok(Self {
             priority,
             stops_within: setup.stops_within,
             machine: Machine::new(rules, timing, now, seed),
-            seat: Seat::new(id, priority, setup.wishes.ttl, nonce, setup.proof),
+            seat,
             ladder: Ladder::new(Leftover::Kill, true),
             wrapper: Process::Runs,
             guardian: Process::Runs,
@@ -167,9 +143,7 @@ impl Candidate {
             dead_man: None,
             tree: None,
             unreaped: false,
-            swept: false,
-            calls: 0,
-            sent: None,
+            inbox: VecDeque::new(),
             letters: Vec::new(),
             has_given_up: false,
             is_done: false,
@@ -186,7 +160,7 @@ impl Candidate {
             _ if self.is_done => {}
             _ => {
                 at.push(self.machine.next_tick());
-                at.push(self.sent.as_ref().and_then(|sent| Some(sent.answer.as_ref()?.0)));
+                at.push(self.inbox.front().map(|(at, ..)| *at));
                 at.push((!self.events.is_empty()).then_some(now));
             }
         }
@@ -225,8 +199,11 @@ impl Candidate {
             return false;
         }
         self.wrapper = Process::Runs;
-        let event = if self.is_answered(now) {
-            self.answer()
+        let event = if self.inbox.front().is_some_and(|(at, ..)| *at <= now) {
+            match self.hear() {
+                Some(event) => event,
+                None => return true,
+            }
         } else if let Some(event) = self.events.pop_front() {
             event
         } else if self.machine.next_tick().is_some_and(|at| at <= now) {
@@ -238,24 +215,20 @@ impl Candidate {
         true
     }
 
-    fn is_answered(&self, now: Boottime) -> bool {
-        let answer = self.sent.as_ref().and_then(|sent| sent.answer.as_ref());
-        answer.is_some_and(|(at, _)| *at <= now)
+    /// The first answer that has come.
+    fn hear(&mut self) -> Option<Event> {
+        let (_, call, reply) = self.inbox.pop_front()?;
+        let outcome = self.seat.hear(call, reply);
+        self.attend_to_seat();
+        outcome.map(Event::Replied)
     }
 
-    fn answer(&mut self) -> Event {
-        Event::Replied(match self.sent.take() {
-            Some(Sent { call: Call::Refresh, at, answer: Some((_, reply)), .. }) => {
-                self.seat.answered(at, &reply).map(Reply::Standing)
-            }
-            Some(Sent { answer: Some((_, queue::Reply::Survey(survey))), .. }) => {
-                Ok(Reply::Field(Box::new(Field { survey: *survey, last: None })))
-            }
-            _ => {
-                self.seat.start_over();
-                Ok(Reply::Resigned)
-            }
-        })
+    /// Takes up what the seat sends, and what it has been hinted.
+    fn attend_to_seat(&mut self) {
+        self.letters.extend(self.seat.post());
+        if self.seat.is_woken() {
+            self.events.push_back(Event::Woken);
+        }
     }
 
     fn tell_machine(&mut self, now: Boottime, event: Event) {
@@ -269,7 +242,8 @@ impl Candidate {
         match *command {
             Command::Ask(ref call) => self.ask(now, call),
             Command::Abandon => {
-                self.sent = None;
+                self.inbox.clear();
+                self.seat.abandon();
                 self.has_given_up = true;
             }
             Command::Start(token) => {
@@ -278,7 +252,6 @@ impl Candidate {
             }
             Command::Order(order, _) => self.orders.push_back(ladder::Event::Order(order)),
             Command::Sweep => {
-                self.swept = true;
                 self.kill_tree(now);
                 if self.tree.is_none() {
                     self.events.push_back(Event::Empty);
@@ -292,35 +265,22 @@ impl Candidate {
         }
     }
 
-    /// Whoever explores has no other calls.
     fn ask(&mut self, now: Boottime, call: &Call) {
-        let (ask, without) = match call {
-            Call::Open(_) => (None, Reply::Opened),
-            Call::Refresh => {
-                self.ticket = Some(self.seat.nonce()).filter(|_| self.guardian != Process::Dead);
-                (self.seat.refresh(now), Reply::Standing(Seat::gone()))
-            }
-            Call::Resign(_) => (self.seat.resign(), Reply::Resigned),
-            Call::Compare => return self.send(now, call, Ask::Survey),
-            _ => return,
-        };
-        match ask {
-            Some(ask) => self.send(now, call, ask),
-            None => self.events.push_back(Event::Replied(Ok(without))),
+        if matches!(call, Call::Refresh) {
+            self.ticket = self.seat.ticket().filter(|_| self.guardian != Process::Dead);
         }
+        let known = self.seat.call(now, call);
+        self.events.extend(known.map(Event::Replied));
+        self.attend_to_seat();
     }
 
-    fn send(&mut self, now: Boottime, call: &Call, ask: Ask) {
-        self.calls += 1;
-        let number = self.calls;
-        self.sent = Some(Sent { number, call: call.clone(), at: now, answer: None });
-        self.letters.push(Letter { ask, call: Some(number) });
-    }
-
-    /// The answer to a letter comes at `at`, if anybody waits for it.
-    pub fn deliver(&mut self, number: u32, at: Boottime, reply: queue::Reply) {
-        if let Some(sent) = self.sent.as_mut().filter(|sent| sent.number == number) {
-            sent.answer = Some((at, reply));
+    /// The answer to the request of this number comes at `at`.
+    pub fn deliver(&mut self, call: u32, at: Boottime, reply: S::Reply) {
+        if call >= ERRANDS {
+            self.seat.hear_errand(call, reply);
+            self.letters.extend(self.seat.post());
+        } else if self.wrapper != Process::Dead {
+            self.inbox.push_back((at, call, reply));
         }
     }
 
@@ -378,8 +338,9 @@ impl Candidate {
             Some(Action::Exit) => {
                 self.guardian = Process::Dead;
                 self.dead_man = None;
-                if let Some(nonce) = self.ticket.take().filter(|_| !self.is_done) {
-                    self.letters.push(Letter { ask: Ask::Leave(nonce), call: None });
+                if let Some(ticket) = self.ticket.take().filter(|_| !self.is_done) {
+                    self.seat.redeem(ticket);
+                    self.letters.extend(self.seat.post());
                 }
             }
             None => {}
@@ -425,7 +386,7 @@ impl Candidate {
     pub fn kill_wrapper(&mut self) {
         if self.wrapper != Process::Dead {
             self.wrapper = Process::Dead;
-            self.sent = None;
+            self.inbox.clear();
             self.orders.push_back(ladder::Event::WrapperGone);
         }
     }
@@ -437,8 +398,9 @@ impl Candidate {
 
     /// The store hints that the place of the entry with this nonce may have changed.
     pub fn wake(&mut self, nonce: u64) {
-        if self.wrapper != Process::Dead && self.seat.nonce() == nonce {
-            self.events.push_back(Event::Woken);
+        if self.wrapper != Process::Dead {
+            self.seat.wake(nonce);
+            self.attend_to_seat();
         }
     }
 

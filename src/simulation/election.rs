@@ -2,14 +2,22 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Candidate as Candidacy};
+use std::fmt::Debug;
+
+use elect_api::{Boottime, Candidate as Candidacy, Division, ElectionName};
 use elect_simulation::replicas::{Member, Message, Replicas, State, Timer as MemberTimer};
 use elect_simulation::{
     Blow, Chance, Context, Node as Simulated, NodeId, Process as Which, Protocol, Senseless,
 };
 
 use super::candidate::{Candidate, Identity, Process, Setup};
-use super::queue::{Ask, Queue, Reply};
+use super::queue::{self, Queue};
+use super::queue_seat::{Proof, QueueSeat};
+#[cfg(feature = "kubernetes")]
+use super::record::Shelf;
+#[cfg(feature = "kubernetes")]
+use super::record_seat::RecordSeat;
+use super::seat::{Asked, Seat, Told};
 
 /// What a machine's clock shows when a run begins: it has been up for a while.
 const UP: Duration = Duration::from_secs(1000);
@@ -18,19 +26,77 @@ const BETWEEN_STARTS: Duration = Duration::from_millis(100);
 /// A process that is stopped knows of no end of that.
 const FOR_GOOD: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
-/// elect's election on a store of this kind.
+/// A kind of store: what its members keep, and what a candidate has of it.
+pub trait Kind: Clone + Debug + Sync {
+    /// A candidate's.
+    type Seat: Seat;
+    /// What its members keep.
+    type State: State<Ask = Asked<<Self::Seat as Seat>::Ask>, Reply = Told<<Self::Seat as Seat>::Reply>>;
+
+    /// The store, in which nobody is yet.
+    fn state(&self) -> Self::State;
+
+    /// A seat whose entries have this nonce and those that follow, if it says which.
+    fn seat(&self, candidate: Candidacy, setup: &Setup, nonce: u64) -> Self::Seat;
+}
+
+/// A queue of leases.
 #[derive(Clone, Debug)]
-pub struct Leases {
-    /// What each candidate is like.
-    pub setup: Setup,
+pub struct InQueue {
     /// How often the store looks for leases that are over.
     pub looks_every: Duration,
+    /// How it proves them.
+    pub proof: Proof,
+}
+
+impl Kind for InQueue {
+    type Seat = QueueSeat;
+    type State = Queue;
+
+    fn state(&self) -> Queue {
+        Queue::new(self.looks_every)
+    }
+
+    fn seat(&self, candidate: Candidacy, setup: &Setup, nonce: u64) -> QueueSeat {
+        QueueSeat::new(candidate, setup.wishes.ttl, nonce, self.proof)
+    }
+}
+
+/// A record that candidates judge.
+#[cfg(feature = "kubernetes")]
+#[derive(Clone, Debug)]
+pub struct OnRecord {
+    /// The election's name.
+    pub election: ElectionName,
+}
+
+#[cfg(feature = "kubernetes")]
+impl Kind for OnRecord {
+    type Seat = RecordSeat;
+    type State = Shelf;
+
+    fn state(&self) -> Shelf {
+        Shelf::default()
+    }
+
+    fn seat(&self, candidate: Candidacy, setup: &Setup, _nonce: u64) -> RecordSeat {
+        RecordSeat::new(candidate, setup.wishes.ttl, setup.lease, self.election.clone())
+    }
+}
+
+/// elect's election on a store of this kind.
+#[derive(Clone, Debug)]
+pub struct Leases<K> {
+    /// The kind.
+    pub kind: K,
+    /// What each candidate is like.
+    pub setup: Setup,
     /// The members of the store.
     pub replicas: Replicas,
 }
 
-impl Protocol for Leases {
-    type Node = Node;
+impl<K: Kind> Protocol for Leases<K> {
+    type Node = Node<K>;
 
     fn servers(&self) -> usize {
         self.replicas.members
@@ -40,35 +106,29 @@ impl Protocol for Leases {
         self.replicas.check()
     }
 
-    fn nodes(&self, candidates: usize, chance: &mut Chance) -> Vec<Node> {
+    fn nodes(&self, candidates: usize, chance: &mut Chance) -> Vec<Node<K>> {
+        // What a store's adapter draws comes from here as well.
+        fastrand::seed(chance.below(u64::MAX));
         let player = |_| Node::Candidate(Box::new(Player::new(self, chance)));
-        let players: Vec<Node> = (0..candidates).map(player).collect();
-        let members = self.replicas.nodes(candidates, Queue::new(self.looks_every));
-        players.into_iter().chain(members.into_iter().map(Node::Member)).collect()
+        let players: Vec<Node<K>> = (0..candidates).map(player).collect();
+        let members = self.replicas.nodes(candidates, self.kind.state());
+        players
+            .into_iter()
+            .chain(members.into_iter().map(|it| Node::Member(Box::new(it))))
+            .collect()
     }
 }
 
-/// A request of a candidate, with the number of the call that waits for the answer.
-#[derive(Clone, Debug)]
-pub struct Asked {
-    call: Option<u32>,
-    ask: Ask,
-}
-
-/// What the store tells a candidate.
-#[derive(Clone, Debug)]
-pub enum Told {
-    /// The answer to the call of this number.
-    Answer(u32, Reply),
-    /// The entry right before that with this nonce has gone.
-    Woken(u64),
-}
-
 impl State for Queue {
-    type Ask = Asked;
-    type Reply = Told;
+    type Ask = Asked<queue::Ask>;
+    type Reply = Told<queue::Reply>;
 
-    fn apply(&mut self, now: Duration, client: NodeId, asked: &Asked) -> Vec<(NodeId, Told)> {
+    fn apply(
+        &mut self,
+        now: Duration,
+        client: NodeId,
+        asked: &Asked<queue::Ask>,
+    ) -> Vec<(NodeId, Told<queue::Reply>)> {
         let (reply, woken) = self.answer(now, &asked.ask);
         let answer = asked.call.map(|call| (client, Told::Answer(call, reply)));
         answer.into_iter().chain(wakes(woken)).collect()
@@ -78,7 +138,7 @@ impl State for Queue {
         self.next_end()
     }
 
-    fn settle(&mut self, now: Duration) -> Vec<(NodeId, Told)> {
+    fn settle(&mut self, now: Duration) -> Vec<(NodeId, Told<queue::Reply>)> {
         wakes(self.settle(now)).collect()
     }
 
@@ -86,16 +146,16 @@ impl State for Queue {
         self.begin_term(now);
     }
 
-    fn ask_kind(asked: &Asked) -> &'static str {
+    fn ask_kind(asked: &Asked<queue::Ask>) -> &'static str {
         match asked.ask {
-            Ask::Enter(_) => "enter",
-            Ask::Renew(_) => "renewal",
-            Ask::Leave(_) => "leave",
-            Ask::Survey => "look",
+            queue::Ask::Enter(_) => "enter",
+            queue::Ask::Renew(_) => "renewal",
+            queue::Ask::Leave(_) => "leave",
+            queue::Ask::Survey => "look",
         }
     }
 
-    fn reply_kind(told: &Told) -> &'static str {
+    fn reply_kind(told: &Told<queue::Reply>) -> &'static str {
         match told {
             Told::Answer(..) => "answer",
             Told::Woken(_) => "watch event",
@@ -103,7 +163,7 @@ impl State for Queue {
     }
 }
 
-fn wakes(nonces: Vec<u64>) -> impl Iterator<Item = (NodeId, Told)> {
+fn wakes(nonces: Vec<u64>) -> impl Iterator<Item = (NodeId, Told<queue::Reply>)> {
     nonces.into_iter().filter_map(|nonce| Some((owner(nonce)?, Told::Woken(nonce))))
 }
 
@@ -118,11 +178,11 @@ fn owner(nonce: u64) -> Option<NodeId> {
 
 /// A node of [`Leases`].
 #[derive(Debug)]
-pub enum Node {
+pub enum Node<K: Kind> {
     /// One that wants to lead.
-    Candidate(Box<Player>),
+    Candidate(Box<Player<K>>),
     /// One of those that keep the store.
-    Member(Member<Queue>),
+    Member(Box<Member<K::State>>),
 }
 
 /// What a node waits for.
@@ -140,11 +200,12 @@ impl From<MemberTimer> for Timer {
     }
 }
 
-type In<'a> = Context<'a, Node>;
+type In<'a, K> = Context<'a, Node<K>>;
 
 /// A candidate on a machine of the world.
 #[derive(Debug)]
-pub struct Player {
+pub struct Player<K: Kind> {
+    kind: K,
     setup: Setup,
     seed: u64,
     members: usize,
@@ -152,15 +213,16 @@ pub struct Player {
     member: usize,
     starts: u64,
     /// `None` before it starts.
-    candidate: Option<Candidate>,
+    candidate: Option<Candidate<K::Seat>>,
     /// It starts again once nothing of it is left.
     is_to_restart: bool,
 }
 
-impl Player {
-    fn new(leases: &Leases, chance: &mut Chance) -> Self {
+impl<K: Kind> Player<K> {
+    fn new(leases: &Leases<K>, chance: &mut Chance) -> Self {
         let members = leases.replicas.members;
         Self {
+            kind: leases.kind.clone(),
             setup: leases.setup.clone(),
             seed: chance.below(u64::MAX),
             members,
@@ -171,22 +233,24 @@ impl Player {
         }
     }
 
-    fn now(context: &In<'_>) -> Boottime {
+    fn now(context: &In<'_, K>) -> Boottime {
         Boottime::from_boot(UP + context.now())
     }
 
     /// What cannot start, as the lease leaves no time, was refused before.
-    fn begin(&mut self, context: &mut In<'_>) {
+    fn begin(&mut self, context: &mut In<'_, K>) {
         let id = (context.me() + 1).to_string();
         let nonce = first_nonce(context.me(), self.starts);
         let seed = self.seed.wrapping_add(self.starts);
-        let identity = Identity { id: &id, priority: Candidacy::USUAL_PRIORITY, nonce, seed };
+        let candidate = candidacy(&id, Candidacy::USUAL_PRIORITY);
+        let identity = Identity { id: &id, priority: candidate.priority, seed };
+        let seat = self.kind.seat(candidate, &self.setup, nonce);
         self.starts += 1;
-        self.candidate = Candidate::new(identity, None, &self.setup, Self::now(context)).ok();
+        self.candidate = Candidate::new(identity, seat, None, &self.setup, Self::now(context)).ok();
     }
 
     /// Does all that is due.
-    fn act(&mut self, context: &mut In<'_>) {
+    fn act(&mut self, context: &mut In<'_, K>) {
         let now = Self::now(context);
         if self.candidate.is_none() {
             self.begin(context);
@@ -198,7 +262,7 @@ impl Player {
         }
         let member = context.candidates() + self.member;
         for letter in candidate.letters.drain(..) {
-            context.send(member, Message::Ask(Asked { call: letter.call, ask: letter.ask }));
+            context.send(member, Message::Ask(letter));
         }
         if self.is_to_restart && is_gone(candidate) {
             self.is_to_restart = false;
@@ -211,7 +275,7 @@ impl Player {
         }
     }
 
-    fn hear(&mut self, told: Told, context: &mut In<'_>) {
+    fn hear(&mut self, told: Told<<K::Seat as Seat>::Reply>, context: &mut In<'_, K>) {
         let now = Self::now(context);
         if let Some(candidate) = &mut self.candidate {
             match told {
@@ -222,7 +286,7 @@ impl Player {
         }
     }
 
-    fn strike(&mut self, blow: Blow, which: Which, context: &mut In<'_>) {
+    fn strike(&mut self, blow: Blow, which: Which, context: &mut In<'_, K>) {
         let now = Self::now(context);
         let Some(candidate) = &mut self.candidate else { return };
         let (wrapper, guardian) = (which != Which::Guardian, which != Which::Wrapper);
@@ -256,15 +320,28 @@ impl Player {
     }
 }
 
-fn is_gone(candidate: &Candidate) -> bool {
+/// Who a simulated candidate is in a store.
+pub fn candidacy(id: &str, priority: u32) -> Candidacy {
+    Candidacy {
+        id: id.to_owned(),
+        host: "simulated".to_owned(),
+        pid: 1,
+        command: String::new(),
+        containment: String::new(),
+        priority,
+        division: Division::Whole,
+    }
+}
+
+fn is_gone<S: Seat>(candidate: &Candidate<S>) -> bool {
     candidate.tree.is_none() && candidate.guardian == Process::Dead
 }
 
-impl Simulated for Node {
-    type Message = Message<Queue>;
+impl<K: Kind> Simulated for Node<K> {
+    type Message = Message<K::State>;
     type Timer = Timer;
 
-    fn start(&mut self, context: &mut In<'_>) {
+    fn start(&mut self, context: &mut In<'_, K>) {
         match self {
             Self::Candidate(_) => {
                 let before = BETWEEN_STARTS * u32::try_from(context.me()).unwrap_or(u32::MAX);
@@ -275,7 +352,7 @@ impl Simulated for Node {
         }
     }
 
-    fn restart(&mut self, context: &mut In<'_>) {
+    fn restart(&mut self, context: &mut In<'_, K>) {
         match self {
             Self::Candidate(player) => {
                 player.candidate = None;
@@ -285,7 +362,7 @@ impl Simulated for Node {
         }
     }
 
-    fn receive(&mut self, from: NodeId, message: Message<Queue>, context: &mut In<'_>) {
+    fn receive(&mut self, from: NodeId, message: Message<K::State>, context: &mut In<'_, K>) {
         match (self, message) {
             (Self::Candidate(player), Message::Reply(told)) => player.hear(told, context),
             (Self::Candidate(_), _) => {}
@@ -293,7 +370,7 @@ impl Simulated for Node {
         }
     }
 
-    fn expire(&mut self, timer: Timer, context: &mut In<'_>) {
+    fn expire(&mut self, timer: Timer, context: &mut In<'_, K>) {
         match (self, timer) {
             (Self::Candidate(player), Timer::Due) => player.act(context),
             (Self::Member(member), Timer::Member(timer)) => member.expire(timer, context),
@@ -302,7 +379,7 @@ impl Simulated for Node {
     }
 
     /// A candidate takes the store's word, and nobody else's.
-    fn suspect(&mut self, context: &mut In<'_>) {
+    fn suspect(&mut self, context: &mut In<'_, K>) {
         if let Self::Member(member) = self {
             member.suspect(context);
         }
@@ -323,13 +400,13 @@ impl Simulated for Node {
         }
     }
 
-    fn strike(&mut self, blow: Blow, which: Which, context: &mut In<'_>) -> bool {
+    fn strike(&mut self, blow: Blow, which: Which, context: &mut In<'_, K>) -> bool {
         let Self::Candidate(player) = self else { return false };
         player.strike(blow, which, context);
         true
     }
 
-    fn kind(message: &Message<Queue>) -> &'static str {
+    fn kind(message: &Message<K::State>) -> &'static str {
         message.kind()
     }
 }

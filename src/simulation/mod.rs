@@ -1,15 +1,23 @@
 //! elect in the simulated world of [`elect_simulation`].
 //!
-//! A [`Candidate`] is the real machine and the real ladder, with what is between them as a state: no process, no future,
-//! no clock. Tests go through all ways that a few of them can take; [`Leases`] has them play in the world, on a [`Queue`]
-//! of leases that several members keep.
+//! A [`Candidate`] is the real machine and the real ladder, with what is between them as a state: no process, no thread,
+//! no clock. It has a [`Seat`]: in a [`Queue`] of leases, or the real one of stores that keep records. Tests go through all
+//! ways that a few candidates can take; [`Leases`] has them play in the world, with a store that several members keep.
 
 mod candidate;
 mod election;
 mod queue;
+mod queue_seat;
+#[cfg(feature = "kubernetes")]
+mod record;
+#[cfg(feature = "kubernetes")]
+mod record_seat;
 mod seat;
 
-pub use candidate::{Candidate, Identity, Letter, Process, Setup, Tree};
-pub use election::Leases;
+pub use candidate::{Candidate, Identity, Process, Setup, Tree};
+#[cfg(feature = "kubernetes")]
+pub use election::OnRecord;
+pub use election::{InQueue, Kind, Leases, candidacy};
 pub use queue::{Ask, Bid, Place, Queue, Reply};
-pub use seat::Proof;
+pub use queue_seat::{Proof, QueueSeat};
+pub use seat::{Asked, Seat, Told};

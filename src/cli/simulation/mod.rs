@@ -49,6 +49,9 @@ pub enum StoreKind {
     /// Sessions that the store ends, tick by tick.
     #[cfg(feature = "zookeeper")]
     ZooKeeper,
+    /// A record that the candidates judge.
+    #[cfg(feature = "kubernetes")]
+    Kubernetes,
 }
 
 impl ValueEnum for StoreKind {
@@ -57,6 +60,8 @@ impl ValueEnum for StoreKind {
             Self::Etcd,
             #[cfg(feature = "zookeeper")]
             Self::ZooKeeper,
+            #[cfg(feature = "kubernetes")]
+            Self::Kubernetes,
         ]
     }
 
@@ -67,6 +72,9 @@ impl ValueEnum for StoreKind {
             Self::ZooKeeper => {
                 PossibleValue::new("zookeeper").help("Sessions, which ZooKeeper ends tick by tick")
             }
+            #[cfg(feature = "kubernetes")]
+            Self::Kubernetes => PossibleValue::new("kubernetes")
+                .help("Leases that the candidates judge by their own clocks"),
         })
     }
 }
@@ -99,8 +107,7 @@ pub struct NetworkArgs {
 
     /// How often the store looks for leases that are over
     ///
-    /// etcd looks each 500 ms, which is the default for it. ZooKeeper does with each of its ticks, 2s unless its
-    /// tickTime says otherwise.
+    /// The default is 500ms for etcd, and 2s for ZooKeeper: there it is tickTime. Kubernetes does not look.
     #[arg(long, env = "ELECT_TICK", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = NETWORK, hide_short_help = true)]
     pub tick: Option<Duration>,
 }

@@ -68,10 +68,13 @@ fn entrants(args: &CompareArgs) -> anyhow::Result<Vec<Entrant>> {
     let recipe = |recipe| Recipes { recipe, session_timeout: ttl };
     let elect = |kind| leases_on(kind, &args.network, &args.lease, ttl, None);
     let entrant = |name, election| Entrant { name, election };
+    let elects = |name, kind| Ok::<_, anyhow::Error>(entrant(name, elect(kind)?.election));
     Ok(vec![
-        entrant("elect on etcd", Box::new(elect(StoreKind::Etcd)?)),
+        elects("elect on etcd", StoreKind::Etcd)?,
         #[cfg(feature = "zookeeper")]
-        entrant("elect on ZooKeeper", Box::new(elect(StoreKind::ZooKeeper)?)),
+        elects("elect on ZooKeeper", StoreKind::ZooKeeper)?,
+        #[cfg(feature = "kubernetes")]
+        elects("elect on Kubernetes", StoreKind::Kubernetes)?,
         entrant("ZooKeeper's queue", Box::new(recipe(Recipe::Queue))),
         entrant("naive herd", Box::new(recipe(Recipe::Herd))),
         entrant("Raft", Box::new(Raft::new(raft))),

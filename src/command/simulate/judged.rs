@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use elect_simulation::replicas::WITHIN;
 use elect_simulation::{History, Overlap, Times};
 
 use crate::report::picture::Quantiles;
@@ -17,7 +18,7 @@ pub(super) struct Judged {
     pub(super) is_led: bool,
     /// The longest time in which two led.
     pub(super) overlap: Duration,
-    /// How many messages were sent since the last fault.
+    /// How many messages were sent since the last fault, but for those within a store.
     pub(super) messages: u64,
 }
 
@@ -31,7 +32,12 @@ impl Judged {
             failover: next.map(|from| from.saturating_sub(fault)),
             is_led: run.leader().is_some(),
             overlap: run.overlaps().iter().map(Overlap::length).max().unwrap_or_default(),
-            messages: run.messages_since_fault().values().sum(),
+            messages: run
+                .messages_since_fault()
+                .iter()
+                .filter(|(kind, _)| !WITHIN.contains(kind))
+                .map(|(_, count)| count)
+                .sum(),
         }
     }
 }

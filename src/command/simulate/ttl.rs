@@ -9,11 +9,10 @@ use elect_simulation::{
 use super::judged::ratio;
 use super::{Played, Theatre, present, repeated};
 use crate::cli::simulation::{Outage, TtlArgs};
-use crate::config::{leases, network, share, store};
+use crate::config::{Leased, leases, network, share, store};
 use crate::report::Table;
 use crate::report::picture::{Frontier, Point, Report, Section};
 use crate::report::simulation::{Spread, TtlAdviceReport, TtlRow, in_ms};
-use crate::simulation::Leases;
 
 /// The TTLs that are tried, in seconds.
 const TTLS: [u64; 15] = [4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 45, 60, 90, 120, 180];
@@ -33,7 +32,7 @@ const USUAL: [Outage; 3] = [
 /// The exit code is 0, and 1 if no TTL will do.
 pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
     let network = network(&args.network.rtt)?;
-    let leases: Vec<Leases> = TTLS
+    let leases: Vec<Leased> = TTLS
         .iter()
         .filter_map(|&ttl| leases(&args.network, &args.lease, Duration::from_secs(ttl), None).ok())
         .collect();
@@ -62,7 +61,7 @@ pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
 
 /// A lease, and what it is to live through.
 struct Case<'a> {
-    lease: &'a Leases,
+    lease: &'a Leased,
     network: &'a Network,
     outages: &'a [Outage],
     loss: PerMillion,
@@ -118,7 +117,7 @@ impl Case<'_> {
         progress: &Progress,
         what: impl Fn(&History) -> T + Sync,
     ) -> anyhow::Result<Vec<T>> {
-        let trial = Trial::new(self.lease, scenario)?;
+        let trial = Trial::new(&*self.lease.election, scenario)?;
         let seed = |index| self.seed.wrapping_add(index);
         Ok(over(0..self.runs, progress, |index| what(&trial.run(seed(index)))))
     }

@@ -20,7 +20,7 @@ pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Resul
     let shift = leases.setup.timing()?.renew_interval;
     let network = network(&args.network.rtt)?;
     let scenario = cast.scenario(network, &args.faults, (args.ttl, args.length), shift)?;
-    let trial = Trial::new(&leases, &scenario)?;
+    let trial = Trial::new(&*leases.election, &scenario)?;
     let (seed, runs) = (args.output.seed, args.output.runs);
     let shown = trial.run(seed);
     let Played { what: judged, by } = theatre.play("what-if", runs, |progress| {
@@ -177,9 +177,10 @@ impl Play<'_> {
 
     fn lane(&self, node: NodeId) -> Lane {
         let is_candidate = node < self.cast.candidates;
-        let (role, leads, leading) = match is_candidate {
-            true => (Role::Candidate, self.run.leads(), State::Runs),
-            false => (Role::Store, self.run.served(), State::Serves),
+        let (role, leads, leading) = if is_candidate {
+            (Role::Candidate, self.run.leads(), State::Runs)
+        } else {
+            (Role::Store, self.run.served(), State::Serves)
         };
         let end = self.run.end();
         let mut spans = Vec::new();

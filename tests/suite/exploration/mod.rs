@@ -5,6 +5,8 @@
 //! Who takes which step first is a choice only where it matters: when requests reach the store in the same
 //! instant. All else that is due in one instant commutes.
 
+mod random;
+
 use std::collections::HashSet;
 use std::fmt::{self, Write};
 use std::hash::{DefaultHasher, Hasher};
@@ -12,7 +14,10 @@ use std::time::Duration;
 
 use elect::election::orders::Orders;
 use elect::election::timing::Wishes;
-use elect::simulation::{Ask, Candidate, Identity, Process, Proof, Queue, Reply, Setup};
+use elect::simulation::{
+    Ask, Candidate as Simulated, Identity, Process, Proof, Queue, QueueSeat, Reply, Setup,
+    candidacy,
+};
 use elect_api::{Boottime, Cadence, Candidate as Candidacy, Judge, Lease, Token};
 
 /// How long each message takes.
@@ -78,6 +83,8 @@ const TO_PROCESSES: &[Fault] = &[
 const TO_LETTERS: &[Fault] =
     &[Fault::LoseRequest, Fault::LoseReply, Fault::LateRequest, Fault::LateReply];
 
+type Candidate = Simulated<QueueSeat>;
+
 /// A request on its way to the store.
 #[derive(Clone, Debug)]
 struct Letter {
@@ -124,7 +131,6 @@ fn setup() -> Setup {
     Setup {
         wishes: Wishes { ttl: TTL, ..Wishes::default() },
         lease: Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Store }),
-        proof: Proof::Renewal,
         stops_within: None,
     }
 }
@@ -146,8 +152,9 @@ impl State {
         let player = |id: usize| {
             let (name, priority) = (format!("c{id}-"), bound.priorities[id]);
             let (nonce, seed) = (id as u64 * 1000, id as u64);
-            let identity = Identity { id: &name, priority, nonce, seed };
-            let candidate = Candidate::new(identity, orders(), &setup(), now);
+            let identity = Identity { id: &name, priority, seed };
+            let seat = QueueSeat::new(candidacy(&name, priority), TTL, nonce, Proof::Renewal);
+            let candidate = Candidate::new(identity, seat, orders(), &setup(), now);
             Player { candidate: candidate.expect("the defaults fit"), letters: Vec::new() }
         };
         Self {

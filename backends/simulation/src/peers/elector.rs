@@ -8,8 +8,56 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 
-use super::raft::RaftOptions;
-use crate::{Host, NodeId};
+use crate::{Host, NodeId, Senseless};
+
+/// How Raft is set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RaftOptions {
+    /// The least election time-out. Each is drawn anew, with each time from here to the most as likely.
+    pub least_timeout: Duration,
+    /// The greatest election time-out.
+    pub most_timeout: Duration,
+    /// How often a leader sends heartbeats: less than the least time-out.
+    pub heartbeat: Duration,
+    /// A candidate first asks whether it would get the votes, without a new term. Those say no who have heard from a leader
+    /// within the least time-out.
+    pub pre_vote: bool,
+    /// Who has heard from a leader within the least time-out ignores requests for votes.
+    pub stickiness: bool,
+    /// A leader that has not heard from a majority within the least time-out steps down.
+    pub check_quorum: bool,
+    /// `NuRaft`'s priorities, one for each candidate; 0 never leads. A node stands and votes only where the priority is no
+    /// less than its target, at first the greatest of all. The target decays by a fifth, and by 10 at least, with each
+    /// time-out but the first without a leader. (`docs/leader_election_priority.md` and `raft_server` of eBay/NuRaft.)
+    pub priorities: Option<Vec<u32>>,
+}
+
+impl RaftOptions {
+    /// Plain Raft with these time-outs, and heartbeats at half of the least one, as in the thesis.
+    pub fn with_timeout(least: Duration, most: Duration) -> Self {
+        Self {
+            least_timeout: least,
+            most_timeout: most,
+            heartbeat: least / 2,
+            pre_vote: false,
+            stickiness: false,
+            check_quorum: false,
+            priorities: None,
+        }
+    }
+
+    /// Refuses times that make no sense.
+    pub(crate) fn check(&self) -> Result<(), Senseless> {
+        let Self { least_timeout, most_timeout, heartbeat, .. } = self;
+        if least_timeout > most_timeout {
+            return Err(Senseless::Range { least: *least_timeout, most: *most_timeout });
+        }
+        Senseless::unless_shorter(
+            ("the interval of heartbeats", *heartbeat),
+            ("the least election time-out", *least_timeout),
+        )
+    }
+}
 
 /// What those of a group send each other.
 #[derive(Clone, Copy, Debug)]

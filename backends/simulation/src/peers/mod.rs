@@ -18,7 +18,8 @@ mod steps;
 pub mod store;
 
 pub use bully::Bully;
+pub use elector::RaftOptions;
 pub use heartbeat::Heartbeat;
-pub use raft::{Raft, RaftOptions};
+pub use raft::Raft;
 pub use recipe::{Recipe, Recipes};
 pub use ring::{Ids, Ring};

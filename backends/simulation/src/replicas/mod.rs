@@ -146,17 +146,24 @@ pub enum Message<S: State> {
     Election(elector::Message),
 }
 
+/// What [`Message::kind`] says of what members send each other. Who uses a store sees one, and none of that.
+pub const WITHIN: [&str; 3] = [PASSED_ON, HEARTBEAT, ELECTION];
+
+const PASSED_ON: &str = "passed on by a member";
+const HEARTBEAT: &str = "members' heartbeat";
+const ELECTION: &str = "members' election";
+
 impl<S: State> Message<S> {
     /// What to count it as.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Ask(ask) => S::ask_kind(ask),
             Self::Reply(reply) => S::reply_kind(reply),
-            Self::Forward(..) | Self::Back(..) => "passed on by a member",
+            Self::Forward(..) | Self::Back(..) => PASSED_ON,
             Self::Election(
                 elector::Message::AppendEntries { .. } | elector::Message::Appended { .. },
-            ) => "members' heartbeat",
-            Self::Election(_) => "members' election",
+            ) => HEARTBEAT,
+            Self::Election(_) => ELECTION,
         }
     }
 }

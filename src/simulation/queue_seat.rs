@@ -1,0 +1,245 @@
+//! A seat in a queue of leases: what is sent, and what comes of the answer.
+
+use std::time::Duration;
+
+use elect_api::{Boottime, Candidate, Error, ErrorKind, Token, Validity};
+#[cfg(feature = "zookeeper")]
+use elect_zookeeper::{Anchors, Calls};
+
+use super::queue::{Ask, Bid, Reply};
+use super::seat::{Asked, Seat};
+use crate::election::ranking::Field;
+use crate::election::{Answer, Call, Reply as Heard};
+
+/// What a candidate knows of its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Out,
+    Unknown,
+    Waiting,
+    Leading,
+    Gone,
+}
+
+/// How a store proves a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// Each renewal counts from when it was sent, as in etcd.
+    Renewal,
+    /// Of a session, as in `ZooKeeper`: a later write confirms it.
+    #[cfg(feature = "zookeeper")]
+    Session,
+}
+
+/// From when on a lease is known to run.
+#[derive(Clone, Debug)]
+enum Anchor {
+    Renewal,
+    #[cfg(feature = "zookeeper")]
+    Session(Option<(Anchors, Calls)>),
+}
+
+/// A seat in a queue.
+#[derive(Clone, Debug)]
+pub struct QueueSeat {
+    candidate: Candidate,
+    ttl: Duration,
+    /// The nonce of the entry that we have, or of the next.
+    nonce: u64,
+    stage: Stage,
+    anchor: Anchor,
+    calls: u32,
+    /// The call under way, its number, and when it began.
+    under_way: Option<(u32, Call, Boottime)>,
+    out: Vec<Asked<Ask>>,
+    is_woken: bool,
+}
+
+impl QueueSeat {
+    /// The seat of this candidate, whose entries have this nonce and those that follow.
+    pub fn new(candidate: Candidate, ttl: Duration, nonce: u64, proof: Proof) -> Self {
+        let anchor = match proof {
+            Proof::Renewal => Anchor::Renewal,
+            #[cfg(feature = "zookeeper")]
+            Proof::Session => Anchor::Session(None),
+        };
+        Self {
+            candidate,
+            ttl,
+            nonce,
+            stage: Stage::Out,
+            anchor,
+            calls: 0,
+            under_way: None,
+            out: Vec::new(),
+            is_woken: false,
+        }
+    }
+
+    /// Sends the request of a call that begins.
+    fn send(&mut self, now: Boottime, call: &Call, ask: Ask) {
+        self.calls += 1;
+        self.under_way = Some((self.calls, call.clone(), now));
+        self.out.push(Asked { call: Some(self.calls), ask });
+    }
+
+    /// The request that a refresh sends at `now`; `None` if the answer is known without one.
+    fn refresh(&mut self, now: Boottime) -> Option<Ask> {
+        let ask = match self.stage {
+            Stage::Gone => return None,
+            Stage::Out | Stage::Unknown => {
+                self.stage = Stage::Unknown;
+                let (nonce, candidate) = (self.nonce, self.candidate.clone());
+                Ask::Enter(Box::new(Bid { nonce, candidate, ttl: self.ttl }))
+            }
+            Stage::Waiting | Stage::Leading => Ask::Renew(self.nonce),
+        };
+        self.begin(now);
+        Some(ask)
+    }
+
+    #[cfg(feature = "zookeeper")]
+    fn begin(&mut self, now: Boottime) {
+        if let Anchor::Session(session) = &mut self.anchor {
+            let (anchors, calls) =
+                session.get_or_insert_with(|| (Anchors::new(self.ttl, now), Calls::default()));
+            calls.begin(now, anchors);
+        }
+    }
+
+    #[cfg(not(feature = "zookeeper"))]
+    const fn begin(&mut self, _now: Boottime) {}
+
+    /// From when on the lease runs, once the refresh that was sent at `sent` is answered; one that leads has written.
+    fn proven(&mut self, sent: Boottime, leads: bool) -> Boottime {
+        match &mut self.anchor {
+            #[cfg(feature = "zookeeper")]
+            Anchor::Session(Some((anchors, calls))) => {
+                if leads {
+                    calls.confirmed(sent, anchors);
+                } else {
+                    calls.acknowledged(sent);
+                }
+                anchors.proven()
+            }
+            _ => {
+                let _ = leads;
+                sent
+            }
+        }
+    }
+
+    /// The answer to a refresh that was sent at `sent`.
+    ///
+    /// # Errors
+    /// The entry ended before it was known to be there.
+    fn answered(&mut self, sent: Boottime, reply: &Reply) -> Result<Answer, Error> {
+        match reply {
+            Reply::Placed(place) => {
+                let leads = place.ahead == 0;
+                let anchor = self.proven(sent, leads);
+                if !leads {
+                    self.stage = Stage::Waiting;
+                    return Ok(Answer::Waiting { ahead: place.ahead, alive: true });
+                }
+                self.stage = Stage::Leading;
+                let validity = Validity::Window { anchor, window: place.ttl };
+                Ok(Answer::Leading { token: Token::new(place.token), validity })
+            }
+            _ if matches!(self.stage, Stage::Leading) => {
+                self.stage = Stage::Gone;
+                Ok(Self::gone())
+            }
+            _ => {
+                self.start_over();
+                Err(Error::new(ErrorKind::Unreachable, "it ended before"))
+            }
+        }
+    }
+
+    fn gone() -> Answer {
+        Answer::Gone("it is gone".into())
+    }
+
+    /// What a resign sends; `None` if there is nothing to give up.
+    fn resign(&mut self) -> Option<Ask> {
+        match self.stage {
+            Stage::Out => None,
+            Stage::Gone => {
+                self.start_over();
+                None
+            }
+            _ => Some(Ask::Leave(self.nonce)),
+        }
+    }
+
+    /// The entry is given up: the next one is another.
+    fn start_over(&mut self) {
+        self.nonce += 1;
+        self.stage = Stage::Out;
+        #[cfg(feature = "zookeeper")]
+        if let Anchor::Session(session) = &mut self.anchor {
+            *session = None;
+        }
+    }
+}
+
+impl Seat for QueueSeat {
+    type Ask = Ask;
+    type Reply = Reply;
+    type Ticket = u64;
+
+    fn ticket(&self) -> Option<u64> {
+        Some(self.nonce)
+    }
+
+    fn call(&mut self, now: Boottime, call: &Call) -> Option<Result<Heard, Error>> {
+        let (ask, without) = match call {
+            Call::Open(_) => (None, Heard::Opened),
+            Call::Refresh => (self.refresh(now), Heard::Standing(Self::gone())),
+            Call::Resign(_) => (self.resign(), Heard::Resigned),
+            Call::Compare => (Some(Ask::Survey), Heard::Announced),
+            _ => return Some(Err(Error::new(ErrorKind::Unfit, "this is not simulated"))),
+        };
+        let Some(ask) = ask else { return Some(Ok(without)) };
+        self.send(now, call, ask);
+        None
+    }
+
+    fn hear(&mut self, call: u32, reply: Reply) -> Option<Result<Heard, Error>> {
+        let (_, call, at) = self.under_way.take_if(|(number, ..)| *number == call)?;
+        Some(match (call, reply) {
+            (Call::Refresh, reply) => self.answered(at, &reply).map(Heard::Standing),
+            (_, Reply::Survey(survey)) => {
+                Ok(Heard::Field(Box::new(Field { survey: *survey, last: None })))
+            }
+            _ => {
+                self.start_over();
+                Ok(Heard::Resigned)
+            }
+        })
+    }
+
+    /// Nobody waits for the answer to an errand.
+    fn hear_errand(&mut self, _call: u32, _reply: Reply) {}
+
+    fn abandon(&mut self) {
+        self.under_way = None;
+    }
+
+    fn redeem(&mut self, ticket: u64) {
+        self.out.push(Asked { call: None, ask: Ask::Leave(ticket) });
+    }
+
+    fn post(&mut self) -> Vec<Asked<Ask>> {
+        std::mem::take(&mut self.out)
+    }
+
+    fn is_woken(&mut self) -> bool {
+        std::mem::take(&mut self.is_woken)
+    }
+
+    fn wake(&mut self, nonce: u64) {
+        self.is_woken |= nonce == self.nonce;
+    }
+}

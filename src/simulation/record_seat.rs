@@ -1,0 +1,344 @@
+//! A seat on documents: the real one of [`elect_record`], whose futures are polled when an answer has come.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::{
+    Boottime, Candidate, ElectionName, Error, ErrorKind, Lease, Order, Profile, Refreshed, Removal,
+    Standing, Store as _, Ticket, Wake,
+};
+use elect_record::{
+    Document, Documents, IsNews, Listing, Name, Purpose, Record, RecordStore, Removed, Stored,
+    Swapped,
+};
+
+use super::record::{Ask, Reply};
+use super::seat::{Asked, ERRANDS, Seat};
+use crate::election::{Answer, Call, Reply as Heard};
+
+/// What is sent, and what has come back.
+#[derive(Debug, Default)]
+struct Post {
+    /// The number of the last request.
+    calls: u32,
+    out: Vec<Asked<Ask>>,
+    answers: BTreeMap<u32, Reply>,
+}
+
+/// The documents, as somebody on a machine of the world asks for them.
+#[derive(Clone)]
+struct Desk {
+    post: Arc<Mutex<Post>>,
+    lease: Lease,
+}
+
+impl Desk {
+    fn post(&self) -> std::sync::MutexGuard<'_, Post> {
+        self.post.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn ask(&self, ask: Ask) -> Reply {
+        let call = {
+            let mut post = self.post();
+            post.calls += 1;
+            let call = post.calls;
+            post.out.push(Asked { call: Some(call), ask });
+            call
+        };
+        std::future::poll_fn(|_| match self.post().answers.remove(&call) {
+            Some(reply) => Poll::Ready(reply),
+            None => Poll::Pending,
+        })
+        .await
+    }
+}
+
+fn unexpected() -> Error {
+    Error::new(ErrorKind::Unfit, "another answer than that to the question")
+}
+
+#[async_trait]
+impl Documents for Desk {
+    fn profile(&self) -> Profile {
+        Profile::new("simulated", "the simulated store".to_owned(), self.lease, Order::Queue)
+    }
+
+    async fn read(
+        &self,
+        _election: &ElectionName,
+        name: Name,
+        _purpose: Purpose,
+    ) -> Result<Option<Stored>, Error> {
+        match self.ask(Ask::Read(name)).await {
+            Reply::Found(found) => Ok(found.map(|found| *found)),
+            _ => Err(unexpected()),
+        }
+    }
+
+    async fn swap(
+        &self,
+        _election: &ElectionName,
+        name: Name,
+        expected: u64,
+        document: &Document,
+        _purpose: Purpose,
+    ) -> Result<Swapped, Error> {
+        match self.ask(Ask::Swap(name, expected, Box::new(document.clone()))).await {
+            Reply::Swapped(swapped) => Ok(swapped),
+            _ => Err(unexpected()),
+        }
+    }
+
+    async fn remove(
+        &self,
+        _election: &ElectionName,
+        name: Name,
+        version: u64,
+        _purpose: Purpose,
+    ) -> Result<Removed, Error> {
+        match self.ask(Ask::Remove(name, version)).await {
+            Reply::Removed(removed) => Ok(removed),
+            _ => Err(unexpected()),
+        }
+    }
+
+    async fn list(&self, _election: &ElectionName, _purpose: Purpose) -> Result<Listing, Error> {
+        match self.ask(Ask::List).await {
+            Reply::Listed(listing) => Ok(*listing),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Nobody here asks for more than one election.
+    async fn records(&self) -> Result<Vec<(ElectionName, Record)>, Error> {
+        Ok(Vec::new())
+    }
+
+    async fn wait(
+        &self,
+        _election: &ElectionName,
+        name: Name,
+        mut version: u64,
+        is_news: IsNews<'_>,
+    ) -> Result<(), Error> {
+        loop {
+            let Reply::Found(found) = self.ask(Ask::Await(name, version)).await else {
+                return Err(unexpected());
+            };
+            if is_news(name, found.as_ref().map(|found| &found.document)) {
+                return Ok(());
+            }
+            version = found.map_or(0, |found| found.version);
+        }
+    }
+
+    async fn wait_for_any(
+        &self,
+        _election: &ElectionName,
+        mut revision: u64,
+        is_news: IsNews<'_>,
+    ) -> Result<(), Error> {
+        loop {
+            let Reply::Changed(changes) = self.ask(Ask::AwaitAny(revision)).await else {
+                return Err(unexpected());
+            };
+            for (changed, name, document) in changes {
+                if is_news(name, document.as_ref()) {
+                    return Ok(());
+                }
+                revision = revision.max(changed);
+            }
+        }
+    }
+}
+
+type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type RealSeat = Arc<tokio::sync::Mutex<Box<dyn elect_api::Seat>>>;
+
+/// A seat on documents.
+pub struct RecordSeat {
+    desk: Desk,
+    store: Arc<RecordStore>,
+    /// Where errands are done, and their store.
+    errand_desk: Desk,
+    errand_store: Arc<RecordStore>,
+    election: ElectionName,
+    candidate: Candidate,
+    ttl: Duration,
+    seat: Option<RealSeat>,
+    opening: Option<Pending<Result<Box<dyn elect_api::Seat>, Error>>>,
+    refreshing: Option<Pending<Result<Refreshed, Error>>>,
+    resigning: Option<Pending<Result<(), Error>>>,
+    /// What others do for it once it is dead.
+    errands: Vec<Pending<Result<(), Error>>>,
+    wake: Option<Wake>,
+    is_woken: bool,
+}
+
+impl fmt::Debug for RecordSeat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordSeat").field("candidate", &self.candidate.id).finish_non_exhaustive()
+    }
+}
+
+fn poll<T>(pending: &mut Option<Pending<T>>) -> Option<T> {
+    let mut context = Context::from_waker(Waker::noop());
+    match pending.as_mut()?.as_mut().poll(&mut context) {
+        Poll::Ready(outcome) => {
+            *pending = None;
+            Some(outcome)
+        }
+        Poll::Pending => None,
+    }
+}
+
+impl RecordSeat {
+    /// The seat of this candidate, on a store whose leases are like this.
+    pub(super) fn new(
+        candidate: Candidate,
+        ttl: Duration,
+        lease: Lease,
+        election: ElectionName,
+    ) -> Self {
+        let desk = |calls| {
+            let post = Arc::new(Mutex::new(Post { calls, ..Post::default() }));
+            Desk { post, lease }
+        };
+        let (desk, errand_desk) = (desk(0), desk(ERRANDS));
+        Self {
+            store: Arc::new(RecordStore::new(desk.clone())),
+            errand_store: Arc::new(RecordStore::new(errand_desk.clone())),
+            desk,
+            errand_desk,
+            election,
+            candidate,
+            ttl,
+            seat: None,
+            opening: None,
+            refreshing: None,
+            resigning: None,
+            errands: Vec::new(),
+            wake: None,
+            is_woken: false,
+        }
+    }
+
+    /// What the call under way has come to.
+    fn outcome(&mut self) -> Option<Result<Heard, Error>> {
+        if let Some(opened) = poll(&mut self.opening) {
+            return Some(opened.map(|seat| {
+                self.seat = Some(Arc::new(tokio::sync::Mutex::new(seat)));
+                Heard::Opened
+            }));
+        }
+        if let Some(refreshed) = poll(&mut self.refreshing) {
+            return Some(
+                refreshed.map(|refreshed| Heard::Standing(self.answer(refreshed.standing))),
+            );
+        }
+        poll(&mut self.resigning).map(|resigned| resigned.map(|()| Heard::Resigned))
+    }
+
+    fn answer(&mut self, standing: Standing) -> Answer {
+        match standing {
+            Standing::Leading { token, validity, wake } => {
+                self.wake = Some(wake);
+                Answer::Leading { token, validity }
+            }
+            Standing::Waiting { ahead, alive, wake } => {
+                self.wake = Some(wake);
+                Answer::Waiting { ahead, alive }
+            }
+            Standing::Evicted(why) => Answer::Evicted(why),
+            Standing::Gone(why) => Answer::Gone(why),
+        }
+    }
+
+    fn look_at_wake(&mut self) {
+        self.is_woken |= poll(&mut self.wake).is_some();
+    }
+}
+
+impl Seat for RecordSeat {
+    type Ask = Ask;
+    type Reply = Reply;
+    type Ticket = Ticket;
+
+    fn ticket(&self) -> Option<Ticket> {
+        self.seat.as_ref()?.try_lock().ok()?.ticket()
+    }
+
+    fn call(&mut self, now: Boottime, call: &Call) -> Option<Result<Heard, Error>> {
+        self.is_woken = false;
+        match (call, self.seat.clone()) {
+            (Call::Open(_), _) => {
+                let (store, election) = (Arc::clone(&self.store), self.election.clone());
+                let (candidate, ttl) = (self.candidate.clone(), self.ttl);
+                self.opening =
+                    Some(Box::pin(async move { store.open(&election, &candidate, ttl).await }));
+            }
+            (Call::Refresh, Some(seat)) => {
+                self.wake = None;
+                self.refreshing =
+                    Some(Box::pin(async move { seat.lock_owned().await.refresh(now).await }));
+            }
+            (Call::Resign(_), Some(seat)) => {
+                self.wake = None;
+                self.resigning =
+                    Some(Box::pin(async move { seat.lock_owned().await.resign(None).await }));
+            }
+            (Call::Resign(_), None) => return Some(Ok(Heard::Resigned)),
+            _ => return Some(Err(Error::new(ErrorKind::Unfit, "not simulated"))),
+        }
+        self.outcome()
+    }
+
+    fn hear(&mut self, call: u32, reply: Reply) -> Option<Result<Heard, Error>> {
+        self.desk.post().answers.insert(call, reply);
+        let outcome = self.outcome();
+        self.look_at_wake();
+        // What nobody waits for any more.
+        self.desk.post().answers.remove(&call);
+        outcome
+    }
+
+    fn hear_errand(&mut self, call: u32, reply: Reply) {
+        self.errand_desk.post().answers.insert(call, reply);
+        let mut context = Context::from_waker(Waker::noop());
+        self.errands.retain_mut(|errand| errand.as_mut().poll(&mut context).is_pending());
+        self.errand_desk.post().answers.remove(&call);
+    }
+
+    fn abandon(&mut self) {
+        (self.opening, self.refreshing, self.resigning) = (None, None, None);
+    }
+
+    fn redeem(&mut self, ticket: Ticket) {
+        let (store, election) = (Arc::clone(&self.errand_store), self.election.clone());
+        let mut errand: Pending<Result<(), Error>> =
+            Box::pin(async move { store.remove(&election, Removal::Crashed(&ticket)).await });
+        if errand.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+            self.errands.push(errand);
+        }
+    }
+
+    fn post(&mut self) -> Vec<Asked<Ask>> {
+        // What it waits for is asked for once it is polled.
+        self.look_at_wake();
+        let mut out = std::mem::take(&mut self.desk.post().out);
+        out.append(&mut self.errand_desk.post().out);
+        out
+    }
+
+    fn is_woken(&mut self) -> bool {
+        std::mem::take(&mut self.is_woken)
+    }
+
+    /// What changes is told by watches.
+    fn wake(&mut self, _nonce: u64) {}
+}

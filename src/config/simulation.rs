@@ -341,3 +341,60 @@ fn machine(blow: &Blow, flag: &str) -> anyhow::Result<Whom> {
     );
     Ok(blow.whom)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::BackendUrl;
+    use crate::config::connect;
+
+    /// What is simulated renews as what is deployed.
+    #[test]
+    fn leases_are_as_the_stores_have_them() {
+        let cadences = [
+            #[cfg(feature = "etcd")]
+            ("etcd://localhost", ETCD),
+            #[cfg(feature = "zookeeper")]
+            ("zk://localhost", ZOOKEEPER),
+        ];
+        for (url, cadence) in cadences {
+            let url: BackendUrl = url.parse().unwrap();
+            assert_eq!(connect(&url).unwrap().profile().lease, Lease::Timed(cadence));
+        }
+    }
+
+    #[test]
+    fn what_was_measured_is_read_from_doctors_report_or_from_a_list() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rtt");
+        let read = |text: &str| {
+            fs::write(&file, text).unwrap();
+            measured(&file)
+        };
+        let ms = Duration::from_millis;
+        let expected = Delay::measured([ms(1), ms(2)]).unwrap();
+        assert_eq!(read("2ms\n\n 4ms\n").unwrap(), expected);
+        let report = r#"{"endpoints": [{"round_trip_ms": 2.0}, {"round_trip_ms": null}, {"round_trip_ms": 4.0}]}"#;
+        assert_eq!(read(report).unwrap(), expected);
+        for bad in ["", "soon", "{}", "[1]", r#"{"endpoints": [{"round_trip_ms": null}]}"#] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+        fs::remove_file(&file).unwrap();
+        assert!(measured(&file).unwrap_err().to_string().contains("cannot read"));
+    }
+
+    #[test]
+    fn cuts_that_overlap_end_together() {
+        let cast = Cast { candidates: 2, members: 1 };
+        let faults = |words: &[&str]| FaultArgs {
+            isolate: words.iter().map(|word| word.parse().unwrap()).collect(),
+            ..FaultArgs::default()
+        };
+        assert!(cast.script(&faults(&["1@5s..9s", "2@6s..9s"])).is_ok());
+        assert!(cast.script(&faults(&["1@5s..9s", "2@9s..12s", "1@20s"])).is_ok());
+        let error = cast.script(&faults(&["1@5s..9s", "2@6s..12s"])).unwrap_err();
+        assert!(error.to_string().contains("end at the same time"), "{error}");
+        let error = cast.script(&faults(&["3@5s"])).unwrap_err();
+        assert!(error.to_string().contains("no candidate 3"), "{error}");
+    }
+}

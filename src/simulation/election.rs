@@ -11,7 +11,7 @@ use elect_simulation::{
 };
 
 use super::candidate::{Candidate, Identity, Process, Setup};
-use super::queue::{self, Queue};
+use super::queue::{self, Looks, Queue};
 use super::queue_seat::{Proof, QueueSeat};
 #[cfg(feature = "kubernetes")]
 use super::record::Shelf;
@@ -34,7 +34,7 @@ pub trait Kind: Clone + Debug + Sync {
     type State: State<Ask = Asked<<Self::Seat as Seat>::Ask>, Reply = Told<<Self::Seat as Seat>::Reply>>;
 
     /// The store, in which nobody is yet.
-    fn state(&self) -> Self::State;
+    fn state(&self, chance: &mut Chance) -> Self::State;
 
     /// A seat whose entries have this nonce and those that follow, if it says which.
     fn seat(&self, candidate: Candidacy, setup: &Setup, nonce: u64) -> Self::Seat;
@@ -53,8 +53,9 @@ impl Kind for InQueue {
     type Seat = QueueSeat;
     type State = Queue;
 
-    fn state(&self) -> Queue {
-        Queue::new(self.looks_every)
+    fn state(&self, chance: &mut Chance) -> Queue {
+        let first = chance.between(Duration::ZERO, self.looks_every);
+        Queue::new(Looks { every: self.looks_every, first })
     }
 
     fn seat(&self, candidate: Candidacy, setup: &Setup, nonce: u64) -> QueueSeat {
@@ -75,7 +76,7 @@ impl Kind for OnRecord {
     type Seat = RecordSeat;
     type State = Shelf;
 
-    fn state(&self) -> Shelf {
+    fn state(&self, _chance: &mut Chance) -> Shelf {
         Shelf::default()
     }
 
@@ -111,7 +112,8 @@ impl<K: Kind> Protocol for Leases<K> {
         fastrand::seed(chance.below(u64::MAX));
         let player = |_| Node::Candidate(Box::new(Player::new(self, chance)));
         let players: Vec<Node<K>> = (0..candidates).map(player).collect();
-        let members = self.replicas.nodes(candidates, self.kind.state());
+        let state = self.kind.state(chance);
+        let members = self.replicas.nodes(candidates, state);
         players
             .into_iter()
             .chain(members.into_iter().map(|it| Node::Member(Box::new(it))))

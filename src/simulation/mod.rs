@@ -18,6 +18,6 @@ pub use candidate::{Candidate, Identity, Process, Setup, Tree};
 #[cfg(feature = "kubernetes")]
 pub use election::OnRecord;
 pub use election::{InQueue, Kind, Leases, candidacy};
-pub use queue::{Ask, Bid, Place, Queue, Reply};
+pub use queue::{Ask, Bid, Looks, Place, Queue, Reply};
 pub use queue_seat::{Proof, QueueSeat};
 pub use seat::{Asked, Seat, Told};

@@ -64,11 +64,31 @@ struct Kept {
     renewed: Duration,
 }
 
+/// When the store looks for leases that are over: a lease ends there.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Looks {
+    /// How often; at every instant if it is zero.
+    pub every: Duration,
+    /// The first time.
+    pub first: Duration,
+}
+
+impl Looks {
+    /// The first look at `end` or later.
+    fn from(self, end: Duration) -> Duration {
+        let (step, since) = (self.every.as_nanos(), end.saturating_sub(self.first).as_nanos());
+        if step == 0 {
+            return end;
+        }
+        let looks = since.div_ceil(step) * step;
+        self.first + Duration::from_nanos(u64::try_from(looks).unwrap_or(u64::MAX))
+    }
+}
+
 /// The queue. Instants are by the clock of who leads the store, from any beginning.
 #[derive(Clone, Debug)]
 pub struct Queue {
-    /// Leases end at whole multiples of this; exactly on time if it is zero.
-    looks_every: Duration,
+    looks: Looks,
     entries: BTreeMap<u64, Kept>,
     /// The nonces of entries that are gone: none of them comes back.
     gone: BTreeSet<u64>,
@@ -76,9 +96,9 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// An empty queue in a store that looks so often whether leases are over; it never misses one if that is zero.
-    pub const fn new(looks_every: Duration) -> Self {
-        Self { looks_every, entries: BTreeMap::new(), gone: BTreeSet::new(), last: 0 }
+    /// An empty queue in a store that looks then.
+    pub const fn new(looks: Looks) -> Self {
+        Self { looks, entries: BTreeMap::new(), gone: BTreeSet::new(), last: 0 }
     }
 
     /// Answers a request at `now`. The nonces are those of entries right behind one that has gone: who has them may be told,
@@ -127,8 +147,8 @@ impl Queue {
 
     /// Ends the leases that are over by `now`. The nonces are as in [`Queue::answer`].
     pub fn settle(&mut self, now: Duration) -> Vec<u64> {
-        let looks_every = self.looks_every;
-        let over = |kept: &Kept| seen_at(kept.end, looks_every) <= now;
+        let looks = self.looks;
+        let over = |kept: &Kept| looks.from(kept.end) <= now;
         let ended: Vec<u64> =
             self.entries.iter().filter(|(_, kept)| over(kept)).map(|(number, _)| *number).collect();
         for number in &ended {
@@ -141,7 +161,7 @@ impl Queue {
 
     /// When the next lease ends without a renewal.
     pub fn next_end(&self) -> Option<Duration> {
-        self.entries.values().map(|kept| seen_at(kept.end, self.looks_every)).min()
+        self.entries.values().map(|kept| self.looks.from(kept.end)).min()
     }
 
     /// Another member of the store leads it from `now` on, by its own clock: each lease has its whole length again.
@@ -178,14 +198,4 @@ impl Queue {
         });
         Survey { leader, waiting: entries.map(|(number, kept)| entry(*number, kept)).collect() }
     }
-}
-
-/// When the end of a lease is seen by who looks so often: the first multiple that is no earlier.
-fn seen_at(end: Duration, looks_every: Duration) -> Duration {
-    let step = looks_every.as_nanos();
-    if step == 0 {
-        return end;
-    }
-    let looks = end.as_nanos().div_ceil(step) * step;
-    Duration::from_nanos(u64::try_from(looks).unwrap_or(u64::MAX))
 }

@@ -58,7 +58,8 @@ impl Shelf {
     /// `None` where it waits.
     fn answer(&mut self, ask: &Ask) -> Option<Reply> {
         Some(match ask {
-            Ask::Read(name) => Reply::Found(self.found(*name)),
+            Ask::Await(name, version) if self.version(*name) == *version => return None,
+            Ask::Read(name) | Ask::Await(name, _) => Reply::Found(self.found(*name)),
             Ask::Swap(name, expected, document) => {
                 let is_expected = self.version(*name) == *expected;
                 Reply::Swapped(if is_expected {
@@ -80,8 +81,6 @@ impl Shelf {
                 _ => Removed::No,
             }),
             Ask::List => Reply::Listed(Box::new(self.listing())),
-            Ask::Await(name, version) if self.version(*name) == *version => return None,
-            Ask::Await(name, _) => Reply::Found(self.found(*name)),
             Ask::AwaitAny(revision) if self.revision <= *revision => return None,
             Ask::AwaitAny(revision) => Reply::Changed(self.since(*revision)),
         })

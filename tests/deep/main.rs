@@ -15,11 +15,13 @@ mod kubernetes;
 mod memory;
 mod mixed;
 mod page;
+mod random;
 #[path = "../suite/real/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "the other tests use the rest of it")]
 mod real;
 mod replies;
 mod schedules;
+mod simulated;
 #[path = "../suite/simulation/mod.rs"]
 mod simulation;
 #[path = "../suite/stage.rs"]

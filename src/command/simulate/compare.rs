@@ -78,24 +78,17 @@ fn entrants(args: &CompareArgs) -> anyhow::Result<Vec<Entrant>> {
         entrant("ZooKeeper's queue", Box::new(recipe(Recipe::Queue))),
         entrant("naive herd", Box::new(recipe(Recipe::Herd))),
         entrant("Raft", Box::new(Raft::new(raft))),
-        entrant("Raft, pre-vote and check-quorum", Box::new(Raft::new(safe))),
-        entrant("Raft with priorities (NuRaft)", Box::new(Raft::new(ranked))),
+        entrant("Raft, pre-vote, quorum", Box::new(Raft::new(safe))),
+        entrant("Raft, priorities", Box::new(Raft::new(ranked))),
         entrant("Bully", Box::new(Bully { heartbeat, answer_within })),
-        entrant("Ring (Chang-Roberts)", Box::new(ring)),
+        entrant("Ring", Box::new(ring)),
     ])
 }
 
 fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>) -> Report {
     let seconds = |ms: f64| format!("{:.1}s", ms / 1000.0);
-    let mut table = Table::new(&[
-        "ELECTION",
-        "FAIL-OVER",
-        "99 %",
-        "NO LEADER",
-        "MESSAGES",
-        "TWO AT ONCE",
-        "LONGEST",
-    ]);
+    let mut table =
+        Table::new(&["ELECTION", "FAIL-OVER", "99 %", "NOBODY", "MESSAGES", "TWO", "FOR"]);
     let percent = |count: usize| match count {
         0 => "never".to_owned(),
         _ => format!("{:.1} %", 100.0 * ratio(count, figures.runs)),
@@ -116,8 +109,9 @@ fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>)
         ]);
     }
     let caption = format!(
-        "{} candidates; all wait for {} of silence. Messages are from the last fault to the end of a run, heartbeats \
-         among them; those of elect and the recipes are with the store.",
+        "{} candidates; all wait for {} of silence. Messages are those from the last fault to the end \
+         of a run, heartbeats among them, but for those within a store. NOBODY: in how many runs nobody led at the end. TWO: \
+         in how many two led at once, and for how long at most.",
         args.candidates,
         humantime::format_duration(args.ttl)
     );

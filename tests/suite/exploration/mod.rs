@@ -5,7 +5,8 @@
 //! Who takes which step first is a choice only where it matters: when requests reach the store in the same
 //! instant. All else that is due in one instant commutes.
 
-mod random;
+mod figures;
+pub(crate) mod random;
 
 use std::collections::HashSet;
 use std::fmt::{self, Write};
@@ -15,7 +16,7 @@ use std::time::Duration;
 use elect::election::orders::Orders;
 use elect::election::timing::Wishes;
 use elect::simulation::{
-    Ask, Candidate as Simulated, Identity, Process, Proof, Queue, QueueSeat, Reply, Setup,
+    Ask, Candidate as Simulated, Identity, Looks, Process, Proof, Queue, QueueSeat, Reply, Setup,
     candidacy,
 };
 use elect_api::{Boottime, Cadence, Candidate as Candidacy, Judge, Lease, Token};
@@ -160,7 +161,7 @@ impl State {
         Self {
             now,
             players: (0..bound.candidates).map(player).collect(),
-            queue: Queue::new(Duration::ZERO),
+            queue: Queue::new(Looks::default()),
             faults: bound.faults,
             newest: None,
             story: Vec::new(),

@@ -44,6 +44,7 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "put" -d 'Store a value,
 complete -c elect -n "__fish_elect_needs_command" -f -a "get" -d 'Print a value that a leader stored'
 complete -c elect -n "__fish_elect_needs_command" -f -a "doctor" -d 'Find problems with this machine and store'
 complete -c elect -n "__fish_elect_needs_command" -f -a "selftest" -d 'Test what elect promises on this machine and store'
+complete -c elect -n "__fish_elect_needs_command" -f -a "simulate" -d 'Simulate elections, before anything is deployed'
 complete -c elect -n "__fish_elect_needs_command" -f -a "dashboard" -d 'Print alerts or a dashboard for the metrics'
 complete -c elect -n "__fish_elect_needs_command" -f -a "config" -d 'Show the configuration'
 complete -c elect -n "__fish_elect_needs_command" -f -a "completions" -d 'Print a completion script for a shell'
@@ -253,6 +254,80 @@ yaml\t'For programs; the same keys as JSON'"
 complete -c elect -n "__fish_elect_using_subcommand selftest" -l config -d 'Configuration file to read instead of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand selftest" -l profile -d 'Profile of the configuration file to use' -r -f -a "(__elect_names profiles)"
 complete -c elect -n "__fish_elect_using_subcommand selftest" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand simulate; and not __fish_seen_subcommand_from ttl what-if compare" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand simulate; and not __fish_seen_subcommand_from ttl what-if compare" -f -a "ttl" -d 'Find the TTL for a network and its outages'
+complete -c elect -n "__fish_elect_using_subcommand simulate; and not __fish_seen_subcommand_from ttl what-if compare" -f -a "what-if" -d 'Show what an election does when things go wrong'
+complete -c elect -n "__fish_elect_using_subcommand simulate; and not __fish_seen_subcommand_from ttl what-if compare" -f -a "compare" -d 'Compare elect with other elections'
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l rtt -d 'Round trip between two machines [default: 1ms]' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l store -d 'Kind of store' -r -f -a "etcd\t'Leases, which etcd ends'
+zookeeper\t'Sessions, which ZooKeeper ends tick by tick'"
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l members -d 'Members of the store' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l tick -d 'How often the store looks for leases that are over' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l outage -d 'An outage of the network between a leader and the store' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l loss -d 'Messages that get lost all the time' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l tolerate -d 'Leaderships that may be lost for nothing in a month' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l kill-grace -d 'Time to stop after leadership is lost [default: 4/15 of the TTL]' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l max-clock-drift -d 'Largest difference in clock speed [default: 10%]' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l seed -d 'Seed of the first run' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l runs -d 'Runs to measure' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -s o -l output -d 'Output format: table, json or yaml' -r -f -a "table\t'For people; may change'
+json\t'For programs; stable'
+yaml\t'For programs; the same keys as JSON'"
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l svg -d 'File to draw it into, as SVG' -r -F
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l html -d 'File to write it into, as a web page' -r -F
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -s c -l candidates -d 'Candidates' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l rtt -d 'Round trip between two machines [default: 1ms]' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l store -d 'Kind of store' -r -f -a "etcd\t'Leases, which etcd ends'
+zookeeper\t'Sessions, which ZooKeeper ends tick by tick'"
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l members -d 'Members of the store' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l tick -d 'How often the store looks for leases that are over' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l ttl -d 'Length of the lease' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l kill-grace -d 'Time to stop after leadership is lost [default: 4/15 of the TTL]' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l max-clock-drift -d 'Largest difference in clock speed [default: 10%]' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l stops-within -d 'How long a command takes to end once it is asked to' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l kill -d 'Kill a machine, or processes of elect on it' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l pause -d 'Stop processes, as SIGSTOP does' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l suspend -d 'Stop a machine with its clock, as a hypervisor can' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l isolate -d 'Cut a machine off from all others' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l split -d 'Split the network: 1,s1/2,3,s2,s3@20s..50s' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l one-way -d 'Lose all messages of one way: 1:s1@20s..50s' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l drift -d 'Let a clock run faster or slower: 1:+20%' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l loss -d 'Lose messages: 5%@20s..50s' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l for -d 'Time to simulate [default: four TTLs after the last fault]' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l seed -d 'Seed of the first run' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l runs -d 'Runs to measure' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -s o -l output -d 'Output format: table, json or yaml' -r -f -a "table\t'For people; may change'
+json\t'For programs; stable'
+yaml\t'For programs; the same keys as JSON'"
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l svg -d 'File to draw it into, as SVG' -r -F
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l html -d 'File to write it into, as a web page' -r -F
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -s c -l candidates -d 'Candidates' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l rtt -d 'Round trip between two machines [default: 1ms]' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l store -d 'Kind of store' -r -f -a "etcd\t'Leases, which etcd ends'
+zookeeper\t'Sessions, which ZooKeeper ends tick by tick'"
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l members -d 'Members of the store' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l tick -d 'How often the store looks for leases that are over' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l ttl -d 'Silence after which a leader counts as dead' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l kill-grace -d 'Time to stop after leadership is lost [default: 4/15 of the TTL]' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l max-clock-drift -d 'Largest difference in clock speed [default: 10%]' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l kill -d 'Kill a machine, or processes of elect on it' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l pause -d 'Stop processes, as SIGSTOP does' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l suspend -d 'Stop a machine with its clock, as a hypervisor can' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l isolate -d 'Cut a machine off from all others' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l split -d 'Split the network: 1,s1/2,3,s2,s3@20s..50s' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l one-way -d 'Lose all messages of one way: 1:s1@20s..50s' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l drift -d 'Let a clock run faster or slower: 1:+20%' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l loss -d 'Lose messages: 5%@20s..50s' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l seed -d 'Seed of the first run' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l runs -d 'Runs to measure' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -s o -l output -d 'Output format: table, json or yaml' -r -f -a "table\t'For people; may change'
+json\t'For programs; stable'
+yaml\t'For programs; the same keys as JSON'"
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l svg -d 'File to draw it into, as SVG' -r -F
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l html -d 'File to write it into, as a web page' -r -F
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -f -a "alerts" -d 'Print alerting rules for Prometheus'
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -f -a "grafana" -d 'Print a dashboard for Grafana'

@@ -202,6 +202,10 @@
 //! of nobody else what `run` does in one, and tries out what this machine has for containing a command. Which
 //! TTL fits what it saw, timing (`election::timing`) says.
 //!
+//! **The simulation.** `elect simulate` plays the machine and the ladder in a world of `backends/simulation`, with no
+//! process, future or clock between them (`simulation/candidate.rs`), before a store whose members elect their leader.
+//! Tests go every way of the same candidate. A seed gives the same run on every machine.
+//!
 //! **The terminal.** Wrapper and command are one job for whoever sits at it, but two process groups: the
 //! command's has the foreground, and what a key does to it alone the wrapper does to the rest of the job.
 //!
@@ -227,7 +231,10 @@
 //! | a page of the manual | `manual/TOPIC.md`, and its name in `manual/mod.rs`; that of a store is `manual.md` beside its code |
 //! | a subcommand | its arguments in `cli`, its plan in `config` if that is more than they are, what it does in `command`, and a line in the `mod.rs` of each |
 //! | a store | a crate in `backends` that passes the laws (`elect_testkit::conformance!`), a dependency and a feature in `Cargo.toml`, its scheme in `config/stores.rs` and `cli/backend_url.rs`, its page in `manual/mod.rs`, and what of it is fuzzed in `fuzzing.rs` |
-//! | an election of others to compare with | `peers` in `backends/simulation`, where they are simulated; the program does not have that crate |
+//! | what `elect simulate` answers | a subcommand of it: its arguments in `cli/simulation/mod.rs`, what it plays in `command/simulate`, its keys in `report/simulation.rs`, and its part of `manual/simulate.md` |
+//! | a kind of store in it | a `StoreKind` in `cli/simulation/mod.rs`, and its leases in `config/simulation.rs`; if it does not keep a queue, a state of its own beside `simulation/queue.rs` |
+//! | a fault in it | a variant of `Fault` in `backends/simulation`, its flag in `FaultArgs`, what the flag takes in `cli/simulation/values.rs`, and `Cast::script` in `config/simulation.rs` |
+//! | an election of others to compare with | `peers` in `backends/simulation`, and an `Entrant` in `command/simulate/compare.rs` |
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(

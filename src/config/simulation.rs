@@ -1,5 +1,6 @@
 //! What `elect simulate` is told, as elections and scenarios of the simulated world.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 use std::{env, fs};
@@ -10,7 +11,7 @@ use elect_simulation::replicas::Replicas;
 use elect_simulation::{Delay, Election, End, Fault, Network, NodeId, PerMillion, Scenario, Who};
 
 use crate::cli::simulation::{
-    Blow, FaultArgs, LeaseArgs, NetworkArgs, RoundTrip, StoreKind, USUAL_TIME, When, Whom,
+    Blow, FaultArgs, LeaseArgs, NetworkArgs, RoundTrip, StoreKind, When, Whom,
 };
 use crate::election::timing::Wishes;
 #[cfg(feature = "kubernetes")]
@@ -154,7 +155,7 @@ fn measured(file: &Path) -> anyhow::Result<Delay> {
     Ok(Delay::measured(trips.into_iter().map(|trip| trip / 2).collect::<Vec<_>>())?)
 }
 
-/// Each endpoint's, as `elect doctor` reports them, and how long renewals take.
+/// Each endpoint's, as `elect doctor` reports them.
 fn trips_of_doctor(report: &serde_json::Value) -> Vec<Duration> {
     let endpoints = report["endpoints"].as_array().into_iter().flatten();
     let trips = endpoints.filter_map(|endpoint| endpoint["round_trip_ms"].as_f64());
@@ -173,11 +174,13 @@ pub struct Cast {
     pub candidates: usize,
     /// How many members, which are behind them.
     pub members: usize,
+    /// When the leader dies, where nothing else is to go wrong.
+    pub usual_time: Duration,
 }
 
 impl Cast {
     fn node(self, whom: Whom) -> anyhow::Result<NodeId> {
-        let Self { candidates, members } = self;
+        let Self { candidates, members, .. } = self;
         match whom {
             Whom::Leader => bail!("who leads is not known beforehand: name each by its number"),
             Whom::Candidate(number) => {
@@ -278,7 +281,11 @@ impl Cast {
         }
         for split in &faults.split {
             let side = |side: &Vec<Whom>| side.iter().map(|whom| self.node(*whom)).collect();
-            let sides = split.sides.iter().map(side).collect::<anyhow::Result<_>>()?;
+            let sides = split.sides.iter().map(side).collect::<anyhow::Result<Vec<Vec<_>>>>()?;
+            let mut named = BTreeSet::new();
+            if let Some(twice) = sides.iter().flatten().find(|node| !named.insert(**node)) {
+                bail!("a split names {} twice: name each once", self.name(*twice));
+            }
             during(split.when, Fault::Split(sides), Some(Fault::Heal));
         }
         for link in &faults.one_way {
@@ -298,7 +305,7 @@ impl Cast {
             during(losing.when, Fault::Loss(losing.share), Some(Fault::Loss(PerMillion::NONE)));
         }
         if script.is_empty() {
-            script.push((USUAL_TIME, Fault::Kill(Who::Leader)));
+            script.push((self.usual_time, Fault::Kill(Who::Leader)));
         }
         script.sort_by_key(|(at, _)| *at);
         refuse_half_mended(&script)?;
@@ -385,7 +392,7 @@ mod tests {
 
     #[test]
     fn cuts_that_overlap_end_together() {
-        let cast = Cast { candidates: 2, members: 1 };
+        let cast = Cast { candidates: 2, members: 1, usual_time: USUAL_TIME };
         let faults = |words: &[&str]| FaultArgs {
             isolate: words.iter().map(|word| word.parse().unwrap()).collect(),
             ..FaultArgs::default()

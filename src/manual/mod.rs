@@ -55,6 +55,7 @@ const TOPICS: &[Topic] = &topics![
     "fencing",
     "doctor",
     "selftest",
+    "simulate",
     "security",
     "credentials",
     "stores",

@@ -19,9 +19,10 @@ mod random;
 #[path = "../suite/real/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "the other tests use the rest of it")]
 mod real;
+mod reality;
 mod replies;
 mod schedules;
-mod simulated;
+mod simulate;
 #[path = "../suite/simulation/mod.rs"]
 mod simulation;
 #[path = "../suite/stage.rs"]
@@ -30,5 +31,7 @@ mod stage;
 #[path = "../suite/support.rs"]
 #[allow(dead_code, reason = "the other tests use the rest of it")]
 mod support;
+#[path = "../suite/simulate/tables.rs"]
+mod tables;
 mod turns;
 mod ways;

@@ -68,6 +68,7 @@ mod shards;
 mod shells;
 mod sidecar;
 mod signals;
+mod simulate;
 mod simulation;
 mod slots;
 mod stage;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::builder::PossibleValue;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
+use self::values::parse_tolerance;
 pub use self::values::{
     Blow, Drifting, Losing, OneWay, Outage, RoundTrip, Split, USUAL_TIME, When, Whom,
 };
@@ -92,7 +93,7 @@ pub struct NetworkArgs {
     /// What ping shows: 80ms always, 60ms..100ms evenly, normal:80ms:5ms (mean, standard deviation), or
     /// lognormal:80ms:0.3 (median, sigma). @FILE reads round trips that were measured: the JSON of `elect doctor
     /// -o json`, or one duration a line. Each way takes half.
-    #[arg(long, env = "ELECT_RTT", value_name = "TIME", default_value = "1ms", hide_default_value = true, help_heading = NETWORK)]
+    #[arg(long, env = "ELECT_RTT", value_name = "TIME", default_value = "1ms", hide_default_value = true, allow_hyphen_values = true, help_heading = NETWORK)]
     pub rtt: RoundTrip,
 
     /// Kind of store
@@ -190,7 +191,7 @@ pub struct FaultArgs {
     pub drift: Vec<Drifting>,
 
     /// Lose messages: 5%@20s..50s
-    #[arg(long, env = "ELECT_LOSS", value_name = "SHARE@TIME", value_delimiter = ' ', help_heading = FAULTS)]
+    #[arg(long, env = "ELECT_LOSS", value_name = "SHARE@TIME", value_delimiter = ' ', allow_hyphen_values = true, help_heading = FAULTS)]
     pub loss: Vec<Losing>,
 }
 
@@ -228,7 +229,7 @@ pub struct TtlArgs {
     ///
     /// 10s/week is one of 10 s each week, 2s*5/day are five of 2 s a day. Without one, elect takes 2s*2/day, 10s/week
     /// and 60s/year.
-    #[arg(long, env = "ELECT_OUTAGE", value_name = "DUR/SPAN", value_delimiter = ' ', help_heading = FAULTS)]
+    #[arg(long, env = "ELECT_OUTAGE", value_name = "DUR/SPAN", value_delimiter = ' ', allow_hyphen_values = true, help_heading = FAULTS)]
     pub outage: Vec<Outage>,
 
     /// Messages that get lost all the time
@@ -236,7 +237,7 @@ pub struct TtlArgs {
     pub loss: f64,
 
     /// Leaderships that may be lost for nothing in a month
-    #[arg(long, env = "ELECT_TOLERATE", value_name = "N", default_value_t = 0.1, help_heading = FAULTS)]
+    #[arg(long, env = "ELECT_TOLERATE", value_name = "N", value_parser = parse_tolerance, default_value_t = 0.1, allow_hyphen_values = true, help_heading = FAULTS)]
     pub tolerate: f64,
 
     /// The lease.
@@ -320,7 +321,8 @@ Examples:
 const COMPARE_MORE: &str = "\
 All wait for as long a silence, --ttl, before they take a leader for dead. So the
 table shows what each election makes of the same wait. The faults may name
-candidates only. Without a fault the leader is killed.
+candidates only, and come after two times --ttl: by then all have a leader.
+Without a fault the leader is killed.
 
 Exit codes:
   0    it is compared

@@ -43,7 +43,15 @@ impl FromStr for RoundTrip {
                 Delay::log_normal(half(median)?, sigma)
             }
             [single] => match single.split_once("..") {
-                Some((least, most)) => Delay::uniform(half(least)?, half(most)?),
+                Some((least, most)) => {
+                    let (from, to) = (half(least)?, half(most)?);
+                    if from > to {
+                        let why =
+                            format!("the range {single} is empty: give the lesser time first");
+                        return Err(refuse(&why));
+                    }
+                    Delay::uniform(from, to)
+                }
                 None => Ok(Delay::constant(half(single)?)),
             },
             _ => return Err(refuse("not a round trip")),
@@ -295,6 +303,12 @@ impl FromStr for Outage {
     }
 }
 
+/// Reads how many leaderships may be lost: any number but a negative one.
+pub(super) fn parse_tolerance(text: &str) -> Result<f64, String> {
+    let count = text.parse::<f64>().ok().filter(|count| *count >= 0.0);
+    count.ok_or_else(|| format!("{text:?} is no number of leaderships; write 0.1, or 0 for none"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -368,6 +382,10 @@ mod tests {
         assert!((outage.monthly - 150.0).abs() < 1e-9);
         for bad in ["10s", "10s/decade", "-1s/day", "0s/day", "1s*0/day", "1s*x/day"] {
             assert!(bad.parse::<Outage>().is_err(), "{bad}");
+        }
+        assert_eq!(parse_tolerance("0"), Ok(0.0));
+        for bad in ["-1", "NaN", "few", ""] {
+            assert!(parse_tolerance(bad).is_err(), "{bad}");
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use anyhow::bail;
 use elect_simulation::peers::{Bully, Heartbeat, Ids, Raft, RaftOptions, Recipe, Recipes, Ring};
 use elect_simulation::{Election, Trial, over};
 
 use super::judged::{Judged, Sum, quantiles, ratio};
-use super::{Played, Theatre, present, repeated};
-use crate::cli::simulation::{CompareArgs, StoreKind};
+use super::{Played, Theatre, open_files, present, repeated};
+use crate::cli::simulation::{CompareArgs, StoreKind, USUAL_TIME};
 use crate::config::{Cast, leases_on, network};
 use crate::report::Table;
 use crate::report::picture::{Distribution, Quantiles, Report, Section};
@@ -21,13 +22,26 @@ struct Entrant {
 
 /// The exit code is 0.
 pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
-    let cast = Cast { candidates: args.candidates.into(), members: 0 };
+    // Raft waits for up to two silences before it has its first leader.
+    let settled = args.ttl * 2;
+    let usual_time = USUAL_TIME.max(settled);
+    let cast = Cast { candidates: args.candidates.into(), members: 0, usual_time };
     let network = network(&args.network.rtt)?;
     let (seed, runs) = (args.output.seed, args.output.runs);
     let (mut elections, mut rows, mut by, mut played) = (Vec::new(), Vec::new(), None, 0);
-    for Entrant { name, election } in entrants(args)? {
-        let shift = args.ttl / 6;
-        let scenario = cast.scenario(network.clone(), &args.faults, (args.ttl, None), shift)?;
+    let shift = args.ttl / 6;
+    let scenario = cast.scenario(network, &args.faults, (args.ttl, None), shift)?;
+    let mut times = scenario.script.faults().iter().map(|(at, _)| *at);
+    if let Some(at) = times.find(|at| !at.is_zero() && *at < settled) {
+        bail!(
+            "a fault comes at {at:?}, and Raft may have no leader before {settled:?}, two times the silence: take a later \
+             time, such as --kill leader@{}, or a shorter --ttl",
+            humantime::format_duration(settled).to_string().replace(' ', "")
+        );
+    }
+    let entrants = entrants(args)?;
+    open_files(&args.output)?;
+    for Entrant { name, election } in entrants {
         let trial = Trial::new(&*election, &scenario)?;
         let Played { what: judged, by: signal } = theatre.play(name, runs, |progress| {
             over(0..runs, progress, |index| {
@@ -78,17 +92,25 @@ fn entrants(args: &CompareArgs) -> anyhow::Result<Vec<Entrant>> {
         entrant("ZooKeeper's queue", Box::new(recipe(Recipe::Queue))),
         entrant("naive herd", Box::new(recipe(Recipe::Herd))),
         entrant("Raft", Box::new(Raft::new(raft))),
-        entrant("Raft, pre-vote, quorum", Box::new(Raft::new(safe))),
-        entrant("Raft, priorities", Box::new(Raft::new(ranked))),
+        entrant("Raft as in etcd", Box::new(Raft::new(safe))),
+        entrant("Raft as in NuRaft", Box::new(Raft::new(ranked))),
         entrant("Bully", Box::new(Bully { heartbeat, answer_within })),
-        entrant("Ring", Box::new(ring)),
+        entrant("Chang-Roberts ring", Box::new(ring)),
     ])
 }
 
 fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>) -> Report {
     let seconds = |ms: f64| format!("{:.1}s", ms / 1000.0);
-    let mut table =
-        Table::new(&["ELECTION", "FAIL-OVER", "99 %", "NOBODY", "MESSAGES", "TWO", "FOR"]);
+    let mut table = Table::new(&[
+        "ELECTION",
+        "FAIL-OVER",
+        "99 %",
+        "NO LEADER",
+        "MESSAGES",
+        "TWO AT ONCE",
+        "LONGEST",
+    ])
+    .without(&["MESSAGES", "99 %", "LONGEST", "NO LEADER"]);
     let percent = |count: usize| match count {
         0 => "never".to_owned(),
         _ => format!("{:.1} %", 100.0 * ratio(count, figures.runs)),
@@ -109,9 +131,9 @@ fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>)
         ]);
     }
     let caption = format!(
-        "{} candidates; all wait for {} of silence. Messages are those from the last fault to the end \
-         of a run, heartbeats among them, but for those within a store. NOBODY: in how many runs nobody led at the end. TWO: \
-         in how many two led at once, and for how long at most.",
+        "{} candidates; all wait for {} of silence. Messages are from the last fault to the end of a run, heartbeats \
+         among them, but for those within a store. As etcd has it, Raft takes pre-votes and checks \
+         its quorum; as NuRaft has it, it knows priorities.",
         args.candidates,
         humantime::format_duration(args.ttl)
     );

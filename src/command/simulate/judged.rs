@@ -12,8 +12,10 @@ use crate::report::simulation::OverlapReport;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Judged {
     pub(super) seed: u64,
-    /// From the first fault to the next leader; `None` if none came.
+    /// From the first fault to the next leader; `None` if none came, or nothing went wrong but from the beginning.
     pub(super) failover: Option<Duration>,
+    /// The same one led on to the end.
+    pub(super) is_kept: bool,
     /// Somebody led when it ended.
     pub(super) is_led: bool,
     /// The longest time in which two led.
@@ -25,12 +27,15 @@ pub(super) struct Judged {
 impl Judged {
     pub(super) fn new(seed: u64, run: &History) -> Self {
         // What is so from the beginning is no event.
-        let fault = run.faults().iter().copied().find(|at| !at.is_zero()).unwrap_or_default();
-        let next = run.leads().iter().map(|lead| lead.from).find(|from| *from >= fault);
+        let fault = run.faults().iter().copied().find(|at| !at.is_zero());
+        let after = |fault| run.leads().iter().map(|lead| lead.from).find(|from| *from >= fault);
+        let next = fault.and_then(after);
+        let is_led = run.leader().is_some();
         Self {
             seed,
-            failover: next.map(|from| from.saturating_sub(fault)),
-            is_led: run.leader().is_some(),
+            failover: next.zip(fault).map(|(from, fault)| from.saturating_sub(fault)),
+            is_kept: is_led && next.is_none() && (fault.is_some() || run.leads().len() == 1),
+            is_led,
             overlap: run.overlaps().iter().map(Overlap::length).max().unwrap_or_default(),
             messages: run
                 .messages_since_fault()
@@ -52,7 +57,7 @@ impl Sum<'_> {
 
     /// In how many the same one led on.
     pub(super) fn kept(&self) -> usize {
-        self.0.iter().filter(|run| run.failover.is_none() && run.is_led).count()
+        self.0.iter().filter(|run| run.is_kept).count()
     }
 
     /// The seeds of those in which nobody led at the end.

@@ -5,6 +5,9 @@ mod judged;
 mod ttl;
 mod what_if;
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +17,7 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 use super::runtime::{block_on, ended_by, interruption};
+use crate::cli;
 use crate::cli::simulation::{OutputArgs, SimulateArgs, SimulateCommand};
 use crate::config;
 use crate::guard::{self, Incoming, Inherited};
@@ -90,6 +94,18 @@ impl Theatre<'_> {
     }
 }
 
+/// Opens the files that pictures are to be written into, which takes no time: runs can take long.
+///
+/// # Errors
+/// One cannot be written.
+fn open_files(output: &OutputArgs) -> anyhow::Result<()> {
+    for path in [&output.svg, &output.html].into_iter().flatten() {
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        file.with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
 /// Prints a report, and writes the pictures that are asked for. `code` is the exit code unless a signal ended it.
 ///
 /// # Errors
@@ -124,5 +140,20 @@ fn repeated(seed: u64) -> String {
         words.extend(["--seed".to_owned(), seed.to_string()]);
     }
     let words = std::iter::once("elect").chain(words.iter().map(String::as_str));
-    shlex::try_join(words).unwrap_or_else(|_| "elect simulate".to_owned())
+    let words = shlex::try_join(words).unwrap_or_else(|_| "elect simulate".to_owned());
+    format!("{}{words}", variables())
+}
+
+/// The variables that stand in for flags of `elect simulate`, each as a shell takes it before a command line.
+fn variables() -> String {
+    let grammar = cli::grammar();
+    let simulate = grammar.find_subcommand("simulate");
+    let flags = simulate.into_iter().flat_map(clap::Command::get_subcommands);
+    let flags = flags.flat_map(clap::Command::get_arguments).filter_map(clap::Arg::get_env);
+    let names: BTreeSet<&OsStr> = flags.filter(|name| *name != "ELECT_SEED").collect();
+    let set = names.into_iter().filter_map(|name| {
+        let value = std::env::var(name).ok().filter(|value| !value.is_empty())?;
+        Some(format!("{}={} ", name.to_string_lossy(), shlex::try_quote(&value).ok()?))
+    });
+    set.collect()
 }

@@ -7,7 +7,7 @@ use elect_simulation::{
 };
 
 use super::judged::ratio;
-use super::{Played, Theatre, present, repeated};
+use super::{Played, Theatre, open_files, present, repeated};
 use crate::cli::simulation::{Outage, TtlArgs};
 use crate::config::{Leased, leases, network, share, store};
 use crate::report::Table;
@@ -32,10 +32,11 @@ const USUAL: [Outage; 3] = [
 /// The exit code is 0, and 1 if no TTL will do.
 pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
     let network = network(&args.network.rtt)?;
-    let leases: Vec<Leased> = TTLS
-        .iter()
-        .filter_map(|&ttl| leases(&args.network, &args.lease, Duration::from_secs(ttl), None).ok())
-        .collect();
+    let of = |ttl| leases(&args.network, &args.lease, Duration::from_secs(ttl), None);
+    // A grace that is too long even for the longest has nothing to be tried with.
+    of(TTLS[TTLS.len() - 1])?;
+    let leases: Vec<Leased> = TTLS.iter().filter_map(|&ttl| of(ttl).ok()).collect();
+    open_files(&args.output)?;
     let outages = if args.outage.is_empty() { &USUAL[..] } else { &args.outage };
     let (seed, runs) = (args.output.seed, args.output.runs);
     let (mut rows, mut by) = (Vec::new(), None);
@@ -145,7 +146,7 @@ fn picture(args: &TtlArgs, outages: &[Outage], figures: &TtlAdviceReport) -> Rep
     };
     let seconds = |ms: f64| format!("{:.1}s", ms / 1000.0);
     let headings = ["TTL", "GRACE", "RENEWED EACH", "FAIL-OVER", "99 %", "LOST A MONTH"];
-    let mut table = Table::new(&headings);
+    let mut table = Table::new(&headings).without(&["RENEWED EACH", "99 %", "GRACE"]);
     for row in &figures.ttls {
         let failover = |of: fn(&Spread) -> f64| {
             row.failover_ms.as_ref().map_or_else(|| "-".to_owned(), |spread| seconds(of(spread)))
@@ -177,8 +178,12 @@ fn picture(args: &TtlArgs, outages: &[Outage], figures: &TtlAdviceReport) -> Rep
                 Some(_) => format!(" --kill-grace {}", span(row.kill_grace_ms)),
                 None => String::new(),
             };
+            let drift = match args.lease.max_clock_drift {
+                Some(drift) => format!(" --max-clock-drift {drift}"),
+                None => String::new(),
+            };
             format!(
-                "Take --ttl {}{grace}: the command has {} to stop once leadership is lost, and elect renews each {}. It \
+                "Take --ttl {}{grace}{drift}: the command has {} to stop once leadership is lost, and elect renews each {}. It \
                  is the shortest that loses {} a month or less for nothing.",
                 span(row.ttl_ms),
                 span(row.kill_grace_ms),

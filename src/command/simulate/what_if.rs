@@ -5,8 +5,8 @@ use std::time::Duration;
 use elect_simulation::{Fault, History, Lead, NodeId, Process, Scenario, Script, Trial, Who, over};
 
 use super::judged::{Judged, Sum, quantiles};
-use super::{Played, Theatre, present, repeated};
-use crate::cli::simulation::WhatIfArgs;
+use super::{Played, Theatre, open_files, present, repeated};
+use crate::cli::simulation::{USUAL_TIME, WhatIfArgs};
 use crate::config::{Cast, leases, network, store};
 use crate::report::picture::{
     Distribution, Lane, Mark, Report, Role, Section, Span, State, Timeline,
@@ -16,11 +16,16 @@ use crate::report::simulation::{FaultReport, LeaderReport, Spread, WhatIfReport,
 /// The exit code is 0, and 1 if two commands ran at once.
 pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
     let leases = leases(&args.network, &args.lease, args.ttl, args.stops_within)?;
-    let cast = Cast { candidates: args.candidates.into(), members: args.network.members.into() };
+    let cast = Cast {
+        candidates: args.candidates.into(),
+        members: args.network.members.into(),
+        usual_time: USUAL_TIME,
+    };
     let shift = leases.setup.timing()?.renew_interval;
     let network = network(&args.network.rtt)?;
     let scenario = cast.scenario(network, &args.faults, (args.ttl, args.length), shift)?;
     let trial = Trial::new(&*leases.election, &scenario)?;
+    open_files(&args.output)?;
     let (seed, runs) = (args.output.seed, args.output.runs);
     let shown = trial.run(seed);
     let Played { what: judged, by } = theatre.play("what-if", runs, |progress| {
@@ -185,7 +190,7 @@ impl Play<'_> {
         let end = self.run.end();
         let mut spans = Vec::new();
         if is_candidate {
-            spans.push(Span { from: Duration::ZERO, until: end, state: State::Waits, token: None });
+            spans.extend(self.waiting(node));
         }
         let own = leads.iter().filter(|lead| lead.node == node).map(|lead| Span {
             from: lead.from,
@@ -196,6 +201,23 @@ impl Play<'_> {
         spans.extend(own);
         spans.extend(self.ills(node));
         Lane { label: self.cast.name(node), role, spans }
+    }
+
+    /// When a candidate takes part: to the end of its leadership, with which `elect run` ends, and again once it is
+    /// started anew.
+    fn waiting(&self, node: NodeId) -> Vec<Span> {
+        let restarts = self.events().filter_map(|(at, fault, hit)| {
+            (matches!(fault, Fault::Restart(_)) && hit == Some(node)).then_some(at)
+        });
+        let starts: Vec<Duration> = std::iter::once(Duration::ZERO).chain(restarts).collect();
+        let ends = starts.iter().skip(1).copied().chain([self.run.end()]);
+        let spans = starts.iter().zip(ends).map(|(&from, end)| {
+            let is_own = |lead: &&Lead| lead.node == node && (from..end).contains(&lead.from);
+            let last = self.run.leads().iter().rfind(is_own);
+            let until = last.and_then(|lead| lead.until).map_or(end, |until| until.min(end));
+            Span { from, until, state: State::Waits, token: None }
+        });
+        spans.collect()
     }
 
     /// When this node was dead, stopped or cut off.

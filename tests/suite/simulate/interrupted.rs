@@ -1,0 +1,48 @@
+//! Long runs: a line shows how far they are, and a signal ends them with what is known.
+
+use nix::sys::signal::Signal;
+use std::os::unix::process::ExitStatusExt;
+
+use elect_testkit::program::eventually;
+
+use super::{list, number, report, simulate};
+use crate::support::Ground;
+use crate::terminal::{does, shell};
+
+#[test]
+fn a_signal_ends_it_and_what_is_known_is_printed() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let mut running = simulate("what-if --runs 1000000 -o json").spawn();
+        // It works: several threads at once.
+        let tasks = format!("/proc/{}/task", running.pid());
+        eventually("threads that play", || {
+            let threads = std::fs::read_dir(&tasks).ok()?.count();
+            (threads > 2).then_some(())
+        });
+        running.signal(signal);
+        let ended = running.wait();
+        let code = ended.status.code().or_else(|| ended.status.signal().map(|signal| 128 + signal));
+        assert_eq!(code, Some(128 + signal as i32));
+        let report = report(&ended);
+        assert!(number(&report["runs"]) < 1_000_000.0 && !list(&report["leaders"]).is_empty());
+    }
+}
+
+#[test]
+fn a_line_shows_how_far_it_is_and_ctrl_c_ends_it() {
+    let ground = Ground::new();
+    let mut terminal = shell(&ground);
+    for (call, known) in [
+        ("what-if", "In "),
+        ("compare", "elect beside other elections"),
+        ("ttl --rtt 80ms", "Store: etcd with 3 members"),
+    ] {
+        terminal.types(&format!("$E simulate {call} --runs 1000000\r"));
+        terminal.shows(" of ");
+        terminal.shows(" runs");
+        terminal.types("\u{3}");
+        let shown = terminal.shows("READY> ");
+        assert!(shown.contains(known) && shown.contains("Seed 1."), "{call}: {shown}");
+        assert!(does(&mut terminal, "(exit $?)").contains("status=130"), "{call}");
+    }
+}

@@ -392,7 +392,7 @@ mod tests {
 
     #[test]
     fn cuts_that_overlap_end_together() {
-        let cast = Cast { candidates: 2, members: 1, usual_time: USUAL_TIME };
+        let cast = Cast { candidates: 2, members: 1, usual_time: Duration::ZERO };
         let faults = |words: &[&str]| FaultArgs {
             isolate: words.iter().map(|word| word.parse().unwrap()).collect(),
             ..FaultArgs::default()

@@ -40,7 +40,9 @@ pub(crate) fn refreshed(page: &str, is_wanted: impl Fn(&str) -> bool) -> String 
         if !is_compared {
             fresh.push_str(&printed(typed));
         }
-        between.iter().for_each(|line| _ = writeln!(fresh, "{line}"));
+        for line in &between {
+            let _ = writeln!(fresh, "{line}");
+        }
         if is_compared {
             while lines.next_if(|line| line.starts_with('|')).is_some() {}
             fresh.push_str(&compared(typed));

@@ -1497,7 +1497,7 @@ _elect() {
                     return 0
                     ;;
                 --store)
-                    COMPREPLY=($(compgen -W "etcd zookeeper" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "etcd zookeeper kubernetes" -- "${cur}"))
                     return 0
                     ;;
                 --members)
@@ -1617,7 +1617,7 @@ _elect() {
                     return 0
                     ;;
                 --store)
-                    COMPREPLY=($(compgen -W "etcd zookeeper" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "etcd zookeeper kubernetes" -- "${cur}"))
                     return 0
                     ;;
                 --members)
@@ -1721,7 +1721,7 @@ _elect() {
                     return 0
                     ;;
                 --store)
-                    COMPREPLY=($(compgen -W "etcd zookeeper" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "etcd zookeeper kubernetes" -- "${cur}"))
                     return 0
                     ;;
                 --members)

@@ -260,7 +260,8 @@ complete -c elect -n "__fish_elect_using_subcommand simulate; and not __fish_see
 complete -c elect -n "__fish_elect_using_subcommand simulate; and not __fish_seen_subcommand_from ttl what-if compare" -f -a "compare" -d 'Compare elect with other elections'
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l rtt -d 'Round trip between two machines [default: 1ms]' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l store -d 'Kind of store' -r -f -a "etcd\t'Leases, which etcd ends'
-zookeeper\t'Sessions, which ZooKeeper ends tick by tick'"
+zookeeper\t'Sessions, which ZooKeeper ends tick by tick'
+kubernetes\t'Leases that the candidates judge by their own clocks'"
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l members -d 'Members of the store' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l tick -d 'How often the store looks for leases that are over' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l outage -d 'An outage of the network between a leader and the store' -r
@@ -279,7 +280,8 @@ complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_su
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -s c -l candidates -d 'Candidates' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l rtt -d 'Round trip between two machines [default: 1ms]' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l store -d 'Kind of store' -r -f -a "etcd\t'Leases, which etcd ends'
-zookeeper\t'Sessions, which ZooKeeper ends tick by tick'"
+zookeeper\t'Sessions, which ZooKeeper ends tick by tick'
+kubernetes\t'Leases that the candidates judge by their own clocks'"
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l members -d 'Members of the store' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l tick -d 'How often the store looks for leases that are over' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l ttl -d 'Length of the lease' -r
@@ -306,7 +308,8 @@ complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_su
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -s c -l candidates -d 'Candidates' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l rtt -d 'Round trip between two machines [default: 1ms]' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l store -d 'Kind of store' -r -f -a "etcd\t'Leases, which etcd ends'
-zookeeper\t'Sessions, which ZooKeeper ends tick by tick'"
+zookeeper\t'Sessions, which ZooKeeper ends tick by tick'
+kubernetes\t'Leases that the candidates judge by their own clocks'"
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l members -d 'Members of the store' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l tick -d 'How often the store looks for leases that are over' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l ttl -d 'Silence after which a leader counts as dead' -r

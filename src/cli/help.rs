@@ -16,8 +16,9 @@ pub(super) const PAUSE_FOR: &str = "pause_for";
 const NEVER_IN_THE_FILE: [&str; 6] = ["config", "profile", TOKEN, PAUSE_FOR, "until", "yes"];
 
 /// Subcommands that brief help only names, lest it outgrow a screen.
-const SELDOM: [&str; 12] = [
+const SELDOM: [&str; 13] = [
     "done",
+    "check",
     "fence",
     "put",
     "get",

@@ -215,7 +215,9 @@ Exit codes:
 Output:
   JSON and YAML have these keys, and more may come:
   seed, runs, store, advised: null or {ttl_ms, kill_grace_ms, renew_ms}
-  ttls: [{ttl_ms, kill_grace_ms, renew_ms, failover_ms: {...}, lost_monthly}]";
+  ttls: [{ttl_ms, kill_grace_ms, renew_ms,
+          failover_ms: {p5, median, p95, p99, max, mean},
+          lost_monthly, lost_error}]";
 
 /// The arguments of `elect simulate ttl`.
 #[derive(Args, Debug)]
@@ -267,11 +269,12 @@ Exit codes:
 
 Output:
   JSON and YAML have these keys, and more may come:
-  seed, runs, store, failover_ms: {...}, unreplaced: [seed],
-  overlaps: {seeds: [...], longest_ms}
-  leaders: [{candidate, token, from_ms, until_ms}], the run of the seed
-  store_leaders: [{member, from_ms, until_ms}]
-  faults: [{at_ms, what}]";
+  seed, runs, store
+  failover_ms: {p5, median, p95, p99, max, mean}, or null
+  kept, unreplaced: [seed], overlaps: {runs, seeds: [seed], longest_ms}
+  leaders, store_leaders: [{node, token, from_ms, until_ms}]
+  faults: [{at_ms, what}]
+  leaders, store_leaders and faults are of the run of the seed.";
 
 /// The arguments of `elect simulate what-if`.
 #[derive(Args, Debug)]
@@ -332,8 +335,8 @@ Exit codes:
 Output:
   JSON and YAML have these keys, and more may come:
   seed, runs
-  elections: [{election, failover_ms: {...}, unreplaced, messages,
-               overlapping, longest_overlap_ms}]";
+  elections: [{election, failover_ms: {p5, median, p95, p99, max, mean},
+               unreplaced, messages, overlaps: {runs, seeds, longest_ms}}]";
 
 /// The arguments of `elect simulate compare`.
 #[derive(Args, Debug)]

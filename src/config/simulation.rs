@@ -353,7 +353,6 @@ fn machine(blow: &Blow, flag: &str) -> anyhow::Result<Whom> {
 mod tests {
     use super::*;
     use crate::cli::BackendUrl;
-    use crate::cli::simulation::USUAL_TIME;
     use crate::config::connect;
 
     /// What is simulated renews as what is deployed.

@@ -11,7 +11,7 @@ use crate::election::machine::{Command, Event, Machine, Rules};
 use crate::election::orders::Orders;
 use crate::election::timing::{Timing, TooTight, Wishes};
 use crate::guard::ladder::{self, Action, Deadlines, Ladder};
-use crate::guard::{Ended, Leftover};
+use crate::guard::{Ended, Leftover, is_off};
 
 /// How long a process takes to die.
 const DYING: Duration = Duration::from_millis(20);
@@ -307,7 +307,7 @@ impl<S: Seat> Candidate<S> {
     fn order(&mut self, now: Boottime, order: ladder::Event) {
         match self.ladder.step(now, order) {
             Some(Action::Spawn) => {
-                self.dead_man = self.ladder.dead_man();
+                self.set_dead_man();
                 self.spawn(now);
             }
             Some(Action::Refuse) => {
@@ -321,7 +321,7 @@ impl<S: Seat> Candidate<S> {
                 }
             }
             Some(Action::Rearm) => {
-                self.dead_man = self.ladder.dead_man();
+                self.set_dead_man();
             }
             Some(Action::KillAll) if self.tree.is_none() && !self.unreaped => {
                 self.order(now, ladder::Event::NoChildren);
@@ -345,6 +345,11 @@ impl<S: Seat> Candidate<S> {
             }
             None => {}
         }
+    }
+
+    /// The kernel kills the guardian then, whatever stands still.
+    fn set_dead_man(&mut self) {
+        self.dead_man = self.ladder.dead_man().filter(|_| !is_off!(DeadMan));
     }
 
     fn spawn(&mut self, now: Boottime) {

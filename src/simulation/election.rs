@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use std::fmt::Debug;
 
-use elect_api::{Boottime, Candidate as Candidacy, Division, ElectionName};
+#[cfg(feature = "kubernetes")]
+use elect_api::ElectionName;
+use elect_api::{Boottime, Candidate as Candidacy, Division};
 use elect_simulation::replicas::{Member, Message, Replicas, State, Timer as MemberTimer};
 use elect_simulation::{
     Blow, Chance, Context, Node as Simulated, NodeId, Process as Which, Protocol, Senseless,

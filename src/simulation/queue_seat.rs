@@ -98,17 +98,17 @@ impl QueueSeat {
         Some(ask)
     }
 
-    #[cfg(feature = "zookeeper")]
     fn begin(&mut self, now: Boottime) {
-        if let Anchor::Session(session) = &mut self.anchor {
-            let (anchors, calls) =
-                session.get_or_insert_with(|| (Anchors::new(self.ttl, now), Calls::default()));
-            calls.begin(now, anchors);
+        match &mut self.anchor {
+            Anchor::Renewal => _ = now,
+            #[cfg(feature = "zookeeper")]
+            Anchor::Session(session) => {
+                let new = || (Anchors::new(self.ttl, now), Calls::default());
+                let (anchors, calls) = session.get_or_insert_with(new);
+                calls.begin(now, anchors);
+            }
         }
     }
-
-    #[cfg(not(feature = "zookeeper"))]
-    const fn begin(&mut self, _now: Boottime) {}
 
     /// From when on the lease runs, once the refresh that was sent at `sent` is answered; one that leads has written.
     fn proven(&mut self, sent: Boottime, leads: bool) -> Boottime {

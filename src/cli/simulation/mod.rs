@@ -109,7 +109,7 @@ pub struct NetworkArgs {
     /// How often the store looks for leases that are over
     ///
     /// The default is 500ms for etcd, and 2s for ZooKeeper: there it is tickTime. Kubernetes does not look.
-    #[arg(long, env = "ELECT_TICK", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = NETWORK, hide_short_help = true)]
+    #[arg(long, env = "ELECT_TICK", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = NETWORK)]
     pub tick: Option<Duration>,
 }
 
@@ -121,7 +121,7 @@ pub struct LeaseArgs {
     pub kill_grace: Option<Duration>,
 
     /// Largest difference in clock speed [default: 10%]
-    #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true, help_heading = LEASE, hide_short_help = true)]
+    #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true, help_heading = LEASE)]
     pub max_clock_drift: Option<f64>,
 }
 
@@ -299,7 +299,7 @@ pub struct WhatIfArgs {
     /// How long a command takes to end once it is asked to
     ///
     /// Without it the command runs on until it is killed, which is the worst that it can do.
-    #[arg(long, env = "ELECT_STOPS_WITHIN", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE, hide_short_help = true)]
+    #[arg(long, env = "ELECT_STOPS_WITHIN", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE)]
     pub stops_within: Option<Duration>,
 
     /// What goes wrong.

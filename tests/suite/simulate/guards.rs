@@ -7,6 +7,7 @@ use super::{number, report, simulate};
 const GUARDS: &[(&str, &str)] = &[
     ("drift", "--isolate leader --drift 1:-10%"),
     ("margin", "--pause leader --drift 1:-9.09% --tick 0s"),
+    ("dead-man", "--pause leader"),
     ("ticket-after", "--kill leader.wrapper"),
     ("late-start", "--kill 1@20s --pause 2.guardian@30s..100s --kill 2.wrapper@60s"),
 ];

@@ -25,6 +25,25 @@ const LEASES_AFTER: u32 = 4;
 /// The longest run: an hour.
 const LONGEST: Duration = Duration::from_secs(3600);
 
+/// Whether members of the store may lose each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peace {
+    /// They may: they talk as often as those of a real store.
+    Troubled,
+    /// They cannot, so that nothing comes of most of what they say: they talk a tenth as often, and a run takes less.
+    Calm,
+}
+
+/// How much less often members talk that cannot lose each other.
+const CALM: u32 = 10;
+
+impl Peace {
+    /// With these faults.
+    pub fn of(faults: &FaultArgs) -> Self {
+        if faults.trouble_the_store() { Self::Troubled } else { Self::Calm }
+    }
+}
+
 /// elect's election with leases of one length.
 pub struct Leased {
     /// What each candidate is like.
@@ -42,8 +61,9 @@ pub fn leases(
     lease: &LeaseArgs,
     ttl: Duration,
     stops_within: Option<Duration>,
+    peace: Peace,
 ) -> anyhow::Result<Leased> {
-    leases_on(network.store, network, lease, ttl, stops_within)
+    leases_on(network.store, network, lease, (ttl, stops_within), peace)
 }
 
 /// The same on another kind of store.
@@ -54,8 +74,8 @@ pub fn leases_on(
     kind: StoreKind,
     network: &NetworkArgs,
     lease: &LeaseArgs,
-    ttl: Duration,
-    stops_within: Option<Duration>,
+    (ttl, stops_within): (Duration, Option<Duration>),
+    peace: Peace,
 ) -> anyhow::Result<Leased> {
     let wishes = Wishes {
         ttl,
@@ -71,7 +91,14 @@ pub fn leases_on(
     };
     let setup = Setup { wishes, lease: Lease::Timed(cadence), stops_within };
     setup.timing()?;
-    let replicas = Replicas::of(network.members.into());
+    let replicas = match (peace, Replicas::of(network.members.into())) {
+        (Peace::Troubled, usual) => usual,
+        (Peace::Calm, Replicas { members, election_timeout, heartbeat }) => Replicas {
+            members,
+            election_timeout: election_timeout * CALM,
+            heartbeat: heartbeat * CALM,
+        },
+    };
     let tick = |usual| network.tick.unwrap_or(usual);
     let election: Box<dyn Election> = match kind {
         StoreKind::Etcd => {

@@ -200,7 +200,7 @@ impl<S: Seat> Candidate<S> {
         }
         self.wrapper = Process::Runs;
         let event = if self.inbox.front().is_some_and(|(at, ..)| *at <= now) {
-            match self.hear() {
+            match self.hear(now) {
                 Some(event) => event,
                 None => return true,
             }
@@ -216,9 +216,9 @@ impl<S: Seat> Candidate<S> {
     }
 
     /// The first answer that has come.
-    fn hear(&mut self) -> Option<Event> {
+    fn hear(&mut self, now: Boottime) -> Option<Event> {
         let (_, call, reply) = self.inbox.pop_front()?;
-        let outcome = self.seat.hear(call, reply);
+        let outcome = self.seat.hear(now, call, reply);
         self.attend_to_seat();
         outcome.map(Event::Replied)
     }

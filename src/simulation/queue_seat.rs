@@ -10,6 +10,7 @@ use super::queue::{Ask, Bid, Reply};
 use super::seat::{Asked, Seat};
 use crate::election::ranking::Field;
 use crate::election::{Answer, Call, Reply as Heard};
+use crate::guard::is_off;
 
 /// What a candidate knows of its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,8 +207,10 @@ impl Seat for QueueSeat {
         None
     }
 
-    fn hear(&mut self, call: u32, reply: Reply) -> Option<Result<Heard, Error>> {
+    fn hear(&mut self, now: Boottime, call: u32, reply: Reply) -> Option<Result<Heard, Error>> {
         let (_, call, at) = self.under_way.take_if(|(number, ..)| *number == call)?;
+        // A lease counts from the send of its renewal.
+        let at = if is_off!(Anchor) { now } else { at };
         Some(match (call, reply) {
             (Call::Refresh, reply) => self.answered(at, &reply).map(Heard::Standing),
             (_, Reply::Survey(survey)) => {

@@ -298,7 +298,7 @@ impl Seat for RecordSeat {
         self.outcome()
     }
 
-    fn hear(&mut self, call: u32, reply: Reply) -> Option<Result<Heard, Error>> {
+    fn hear(&mut self, _now: Boottime, call: u32, reply: Reply) -> Option<Result<Heard, Error>> {
         self.desk.post().answers.insert(call, reply);
         let outcome = self.outcome();
         self.look_at_wake();

@@ -42,8 +42,13 @@ pub trait Seat: Debug {
     /// A call begins at `now`. Its outcome, if that is known without an answer.
     fn call(&mut self, now: Boottime, call: &Call) -> Option<Result<Reply, Error>>;
 
-    /// The answer to the request of this number has come. The outcome of the call, if it has one now.
-    fn hear(&mut self, call: u32, reply: Self::Reply) -> Option<Result<Reply, Error>>;
+    /// The answer to the request of this number is read at `now`. The outcome of the call, if it has one now.
+    fn hear(
+        &mut self,
+        now: Boottime,
+        call: u32,
+        reply: Self::Reply,
+    ) -> Option<Result<Reply, Error>>;
 
     /// The same for a request of an errand.
     fn hear_errand(&mut self, call: u32, reply: Self::Reply);

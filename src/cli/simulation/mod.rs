@@ -195,6 +195,17 @@ pub struct FaultArgs {
     pub loss: Vec<Losing>,
 }
 
+impl FaultArgs {
+    /// Whether any of them may keep members of the store from each other, or one of them from its work.
+    pub fn trouble_the_store(&self) -> bool {
+        let blows = [&self.kill, &self.pause, &self.suspend, &self.isolate].into_iter().flatten();
+        let clocks = self.drift.iter().map(|drifting| drifting.whom);
+        let mut hit = blows.map(|blow| blow.whom).chain(clocks);
+        let is_cut = !self.split.is_empty() || !self.one_way.is_empty() || !self.loss.is_empty();
+        is_cut || hit.any(|whom| matches!(whom, Whom::Member(_)))
+    }
+}
+
 const TTL_EXAMPLES: &str = "\
 Examples:
   elect simulate ttl --rtt 80ms

@@ -9,7 +9,7 @@ use elect_simulation::{Election, Trial, over};
 use super::judged::{Judged, Sum, quantiles, ratio};
 use super::{Played, Theatre, open_files, present, repeated};
 use crate::cli::simulation::{CompareArgs, StoreKind, USUAL_TIME};
-use crate::config::{Cast, leases_on, network};
+use crate::config::{Cast, Peace, leases_on, network};
 use crate::report::Table;
 use crate::report::picture::{Distribution, Quantiles, Report, Section};
 use crate::report::simulation::{ComparedReport, ComparisonReport, Spread};
@@ -80,7 +80,8 @@ fn entrants(args: &CompareArgs) -> anyhow::Result<Vec<Entrant>> {
     let priorities = (1..=u32::from(args.candidates)).rev().map(|rank| rank * 10).collect();
     let ranked = RaftOptions { priorities: Some(priorities), ..raft.clone() };
     let recipe = |recipe| Recipes { recipe, session_timeout: ttl };
-    let elect = |kind| leases_on(kind, &args.network, &args.lease, ttl, None);
+    let peace = Peace::of(&args.faults);
+    let elect = |kind| leases_on(kind, &args.network, &args.lease, (ttl, None), peace);
     let entrant = |name, election| Entrant { name, election };
     let elects = |name, kind| Ok::<_, anyhow::Error>(entrant(name, elect(kind)?.election));
     Ok(vec![

@@ -9,7 +9,7 @@ use elect_simulation::{
 use super::judged::ratio;
 use super::{Played, Theatre, open_files, present, repeated};
 use crate::cli::simulation::{Outage, TtlArgs};
-use crate::config::{Leased, leases, network, share, store};
+use crate::config::{Leased, Peace, leases, network, share, store};
 use crate::report::Table;
 use crate::report::picture::{Frontier, Point, Report, Section};
 use crate::report::simulation::{Spread, TtlAdviceReport, TtlRow, in_ms};
@@ -19,7 +19,7 @@ const TTLS: [u64; 15] = [4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 45, 60, 90, 120, 18
 /// By then somebody leads.
 const SETTLED: Duration = Duration::from_secs(10);
 /// For how long it is looked whether leadership is lost without an outage, in TTLs.
-const QUIET: u32 = 20;
+const QUIET: u32 = 10;
 /// Thirty days.
 const MONTH: f64 = 30.0 * 86_400.0;
 /// What is taken for usual where nothing is given: 2 s twice a day, 10 s a week, a minute a year.
@@ -32,7 +32,8 @@ const USUAL: [Outage; 3] = [
 /// The exit code is 0, and 1 if no TTL will do.
 pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
     let network = network(&args.network.rtt)?;
-    let of = |ttl| leases(&args.network, &args.lease, Duration::from_secs(ttl), None);
+    let peace = if args.loss > 0.0 { Peace::Troubled } else { Peace::Calm };
+    let of = |ttl| leases(&args.network, &args.lease, Duration::from_secs(ttl), None, peace);
     // A grace that is too long even for the longest has nothing to be tried with.
     of(TTLS[TTLS.len() - 1])?;
     let leases: Vec<Leased> = TTLS.iter().filter_map(|&ttl| of(ttl).ok()).collect();

@@ -7,7 +7,7 @@ use elect_simulation::{Fault, History, Lead, NodeId, Process, Scenario, Script, 
 use super::judged::{Judged, Sum, quantiles};
 use super::{Played, Theatre, open_files, present, repeated};
 use crate::cli::simulation::{USUAL_TIME, WhatIfArgs};
-use crate::config::{Cast, leases, network, store};
+use crate::config::{Cast, Peace, leases, network, store};
 use crate::report::picture::{
     Distribution, Lane, Mark, Report, Role, Section, Span, State, Timeline,
 };
@@ -15,7 +15,8 @@ use crate::report::simulation::{FaultReport, LeaderReport, Spread, WhatIfReport,
 
 /// The exit code is 0, and 1 if two commands ran at once.
 pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
-    let leases = leases(&args.network, &args.lease, args.ttl, args.stops_within)?;
+    let leases =
+        leases(&args.network, &args.lease, args.ttl, args.stops_within, Peace::of(&args.faults))?;
     let cast = Cast {
         candidates: args.candidates.into(),
         members: args.network.members.into(),

@@ -232,8 +232,8 @@
 //! | a subcommand | its arguments in `cli`, its plan in `config` if that is more than they are, what it does in `command`, and a line in the `mod.rs` of each |
 //! | a store | a crate in `backends` that passes the laws (`elect_testkit::conformance!`), a dependency and a feature in `Cargo.toml`, its scheme in `config/stores.rs` and `cli/backend_url.rs`, its page in `manual/mod.rs`, and what of it is fuzzed in `fuzzing.rs` |
 //! | what `elect simulate` answers | a subcommand of it: its arguments in `cli/simulation/mod.rs`, what it plays in `command/simulate`, its keys in `report/simulation.rs`, and its part of `manual/simulate.md` |
-//! | a kind of store in it | a `StoreKind` in `cli/simulation/mod.rs`, and its leases in `config/simulation.rs`; if it does not keep a queue, a state of its own beside `simulation/queue.rs` |
-//! | a fault in it | a variant of `Fault` in `backends/simulation`, its flag in `FaultArgs`, what the flag takes in `cli/simulation/values.rs`, and `Cast::script` in `config/simulation.rs` |
+//! | a kind of store in it | a `StoreKind` in `cli/simulation/mod.rs`, its leases in `config/simulation/mod.rs`, and what members keep of it in `simulation/kinds.rs` |
+//! | a fault in it | a variant of `Fault` in `backends/simulation`, its flag in `FaultArgs`, what the flag takes in `cli/simulation/values.rs`, and `Cast::script` in `config/simulation/script.rs` |
 //! | an election of others to compare with | `peers` in `backends/simulation`, and an `Entrant` in `command/simulate/compare.rs` |
 
 #[cfg(not(target_os = "linux"))]

@@ -1,25 +1,17 @@
-//! elect as an election of the simulated world: its candidates, and the members of a store that keeps a queue of leases.
+//! elect as an election of the simulated world: its candidates, and the members of a store.
 
 use std::time::Duration;
 
-use std::fmt::Debug;
-
-#[cfg(feature = "kubernetes")]
-use elect_api::ElectionName;
 use elect_api::{Boottime, Candidate as Candidacy, Division};
-use elect_simulation::replicas::{Member, Message, Replicas, State, Timer as MemberTimer};
+use elect_simulation::replicas::{Member, Message, Replicas, Timer as MemberTimer};
 use elect_simulation::{
     Blow, Chance, Context, Node as Simulated, NodeId, Process as Which, Protocol, Senseless,
 };
 
-use super::candidate::{Candidate, Identity, Process, Setup};
-use super::queue::{self, Looks, Queue};
-use super::queue_seat::{Proof, QueueSeat};
-#[cfg(feature = "kubernetes")]
-use super::record::Shelf;
-#[cfg(feature = "kubernetes")]
-use super::record_seat::RecordSeat;
-use super::seat::{Asked, Seat, Told};
+use super::candidate::{Candidate, Process};
+use super::kinds::{Kind, first_nonce};
+use super::seat::{Seat, Told};
+use super::setup::{Identity, Setup};
 
 /// What a machine's clock shows when a run begins: it has been up for a while.
 const UP: Duration = Duration::from_secs(1000);
@@ -27,65 +19,6 @@ const UP: Duration = Duration::from_secs(1000);
 const BETWEEN_STARTS: Duration = Duration::from_millis(100);
 /// A process that is stopped knows of no end of that.
 const FOR_GOOD: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
-
-/// A kind of store: what its members keep, and what a candidate has of it.
-pub trait Kind: Clone + Debug + Sync {
-    /// A candidate's.
-    type Seat: Seat;
-    /// What its members keep.
-    type State: State<Ask = Asked<<Self::Seat as Seat>::Ask>, Reply = Told<<Self::Seat as Seat>::Reply>>;
-
-    /// The store, in which nobody is yet.
-    fn state(&self, chance: &mut Chance) -> Self::State;
-
-    /// A seat whose entries have this nonce and those that follow, if it says which.
-    fn seat(&self, candidate: Candidacy, setup: &Setup, nonce: u64) -> Self::Seat;
-}
-
-/// A queue of leases.
-#[derive(Clone, Debug)]
-pub struct InQueue {
-    /// How often the store looks for leases that are over.
-    pub looks_every: Duration,
-    /// How it proves them.
-    pub proof: Proof,
-}
-
-impl Kind for InQueue {
-    type Seat = QueueSeat;
-    type State = Queue;
-
-    fn state(&self, chance: &mut Chance) -> Queue {
-        let first = chance.between(Duration::ZERO, self.looks_every);
-        Queue::new(Looks { every: self.looks_every, first })
-    }
-
-    fn seat(&self, candidate: Candidacy, setup: &Setup, nonce: u64) -> QueueSeat {
-        QueueSeat::new(candidate, setup.wishes.ttl, nonce, self.proof)
-    }
-}
-
-/// A record that candidates judge.
-#[cfg(feature = "kubernetes")]
-#[derive(Clone, Debug)]
-pub struct OnRecord {
-    /// The election's name.
-    pub election: ElectionName,
-}
-
-#[cfg(feature = "kubernetes")]
-impl Kind for OnRecord {
-    type Seat = RecordSeat;
-    type State = Shelf;
-
-    fn state(&self, _chance: &mut Chance) -> Shelf {
-        Shelf::default()
-    }
-
-    fn seat(&self, candidate: Candidacy, setup: &Setup, _nonce: u64) -> RecordSeat {
-        RecordSeat::new(candidate, setup.wishes.ttl, setup.lease, self.election.clone())
-    }
-}
 
 /// elect's election on a store of this kind.
 #[derive(Clone, Debug)]
@@ -121,63 +54,6 @@ impl<K: Kind> Protocol for Leases<K> {
             .chain(members.into_iter().map(|it| Node::Member(Box::new(it))))
             .collect()
     }
-}
-
-impl State for Queue {
-    type Ask = Asked<queue::Ask>;
-    type Reply = Told<queue::Reply>;
-
-    fn apply(
-        &mut self,
-        now: Duration,
-        client: NodeId,
-        asked: &Asked<queue::Ask>,
-    ) -> Vec<(NodeId, Told<queue::Reply>)> {
-        let (reply, woken) = self.answer(now, &asked.ask);
-        let answer = asked.call.map(|call| (client, Told::Answer(call, reply)));
-        answer.into_iter().chain(wakes(woken)).collect()
-    }
-
-    fn next_end(&self) -> Option<Duration> {
-        self.next_end()
-    }
-
-    fn settle(&mut self, now: Duration) -> Vec<(NodeId, Told<queue::Reply>)> {
-        wakes(self.settle(now)).collect()
-    }
-
-    fn begin_term(&mut self, now: Duration) {
-        self.begin_term(now);
-    }
-
-    fn ask_kind(asked: &Asked<queue::Ask>) -> &'static str {
-        match asked.ask {
-            queue::Ask::Enter(_) => "enter",
-            queue::Ask::Renew(_) => "renewal",
-            queue::Ask::Leave(_) => "leave",
-            queue::Ask::Survey => "look",
-        }
-    }
-
-    fn reply_kind(told: &Told<queue::Reply>) -> &'static str {
-        match told {
-            Told::Answer(..) => "answer",
-            Told::Woken(_) => "watch event",
-        }
-    }
-}
-
-fn wakes(nonces: Vec<u64>) -> impl Iterator<Item = (NodeId, Told<queue::Reply>)> {
-    nonces.into_iter().filter_map(|nonce| Some((owner(nonce)?, Told::Woken(nonce))))
-}
-
-/// The first nonce of this start of a candidate; each start has a million.
-const fn first_nonce(node: NodeId, starts: u64) -> u64 {
-    (node as u64) << 40 | starts << 20
-}
-
-fn owner(nonce: u64) -> Option<NodeId> {
-    usize::try_from(nonce >> 40).ok()
 }
 
 /// A node of [`Leases`].

@@ -6,6 +6,7 @@
 
 mod candidate;
 mod election;
+mod kinds;
 mod queue;
 mod queue_seat;
 #[cfg(feature = "kubernetes")]
@@ -13,11 +14,14 @@ mod record;
 #[cfg(feature = "kubernetes")]
 mod record_seat;
 mod seat;
+mod setup;
 
-pub use candidate::{Candidate, Identity, Process, Setup, Tree};
+pub use candidate::{Candidate, Process, Tree};
+pub use election::{Leases, candidacy};
 #[cfg(feature = "kubernetes")]
-pub use election::OnRecord;
-pub use election::{InQueue, Kind, Leases, candidacy};
+pub use kinds::OnRecord;
+pub use kinds::{InQueue, Kind};
 pub use queue::{Ask, Bid, Looks, Place, Queue, Reply};
 pub use queue_seat::{Proof, QueueSeat};
 pub use seat::{Asked, Seat, Told};
+pub use setup::{Identity, Setup};

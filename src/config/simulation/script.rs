@@ -1,0 +1,211 @@
+//! What goes wrong in a simulation: from flags to a script of faults.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{bail, ensure};
+use elect_simulation::{End, Fault, Network, NodeId, PerMillion, Scenario, Who};
+
+use crate::cli::simulation::{Blow, FaultArgs, When, Whom};
+
+/// By then everybody has found a leader.
+const SETTLED: Duration = Duration::from_secs(20);
+/// A run goes on for so many leases after the last fault.
+const LEASES_AFTER: u32 = 4;
+/// The longest run: an hour.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// What so many candidates and members of a store go through.
+#[derive(Clone, Copy, Debug)]
+pub struct Cast {
+    /// How many candidates there are.
+    pub candidates: usize,
+    /// How many members, which are behind them.
+    pub members: usize,
+    /// When the leader dies, where nothing else is to go wrong.
+    pub usual_time: Duration,
+}
+
+impl Cast {
+    fn node(self, whom: Whom) -> anyhow::Result<NodeId> {
+        let Self { candidates, members, .. } = self;
+        match whom {
+            Whom::Leader => bail!("who leads is not known beforehand: name each by its number"),
+            Whom::Candidate(number) => {
+                ensure!(
+                    number <= candidates,
+                    "there is no candidate {number}: they are 1 to {candidates}"
+                );
+                Ok(number - 1)
+            }
+            Whom::Member(number) if members == 0 => {
+                bail!(
+                    "the faults of a comparison are of candidates, and s{number} is a member of a store"
+                )
+            }
+            Whom::Member(number) => {
+                ensure!(
+                    number <= members,
+                    "the store has no member s{number}: they are s1 to s{members}"
+                );
+                Ok(candidates + number - 1)
+            }
+        }
+    }
+
+    fn who(self, whom: Whom) -> anyhow::Result<Who> {
+        Ok(match whom {
+            Whom::Leader => Who::Leader,
+            whom => Who::Node(self.node(whom)?),
+        })
+    }
+
+    /// What people call a node: 1, or s1.
+    pub fn name(self, node: NodeId) -> String {
+        match node.checked_sub(self.candidates) {
+            None => (node + 1).to_string(),
+            Some(member) => format!("s{}", member + 1),
+        }
+    }
+
+    /// The scenario of these faults; that of a killed leader if there are none. In each run they come later by one time of
+    /// up to `shift`.
+    ///
+    /// # Errors
+    /// A fault is of somebody who is not there, or comes after the end.
+    pub fn scenario(
+        self,
+        network: Network,
+        faults: &FaultArgs,
+        (ttl, length): (Duration, Option<Duration>),
+        shift: Duration,
+    ) -> anyhow::Result<Scenario> {
+        let script = self.script(faults)?;
+        let last = script.iter().map(|(at, _)| *at).max().unwrap_or_default().max(SETTLED);
+        let end = length.unwrap_or(last + ttl * LEASES_AFTER + shift);
+        ensure!(end <= LONGEST, "a run of {end:?} is too long: take at most an hour");
+        ensure!(
+            last + shift <= end,
+            "the last fault comes by {:?}, and the run ends at {end:?}: take a longer --for",
+            last + shift
+        );
+        let mut scenario = Scenario::new(self.candidates, network, End::At(end));
+        scenario.shift = shift;
+        for (at, fault) in script {
+            scenario = scenario.with(at, fault);
+        }
+        Ok(scenario)
+    }
+
+    fn script(self, faults: &FaultArgs) -> anyhow::Result<Vec<(Duration, Fault)>> {
+        let mut script = Vec::new();
+        let mut during = |when: When, fault: Fault, mended: Option<Fault>| {
+            script.push((when.from, fault));
+            script.extend(when.until.zip(mended));
+        };
+        for Blow { whom, process, when } in &faults.kill {
+            let who = self.who(*whom)?;
+            let fault = match process {
+                None => Fault::Kill(who),
+                Some(process) => Fault::KillProcess(who, *process),
+            };
+            during(*when, fault, Some(Fault::Restart(who)));
+        }
+        for Blow { whom, process, when } in &faults.pause {
+            let who = self.who(*whom)?;
+            let fault = match process {
+                None => Fault::Pause(who),
+                Some(process) => Fault::PauseProcess(who, *process),
+            };
+            during(*when, fault, Some(Fault::Resume(who)));
+        }
+        for blow in &faults.suspend {
+            let who = self.who(machine(blow, "--suspend")?)?;
+            during(blow.when, Fault::Suspend(who), Some(Fault::Resume(who)));
+        }
+        for blow in &faults.isolate {
+            let who = self.who(machine(blow, "--isolate")?)?;
+            during(blow.when, Fault::Isolate(who), Some(Fault::Heal));
+        }
+        for split in &faults.split {
+            let side = |side: &Vec<Whom>| side.iter().map(|whom| self.node(*whom)).collect();
+            let sides = split.sides.iter().map(side).collect::<anyhow::Result<Vec<Vec<_>>>>()?;
+            let mut named = BTreeSet::new();
+            if let Some(twice) = sides.iter().flatten().find(|node| !named.insert(**node)) {
+                bail!("a split names {} twice: name each once", self.name(*twice));
+            }
+            during(split.when, Fault::Split(sides), Some(Fault::Heal));
+        }
+        for link in &faults.one_way {
+            let (from, to) = (self.node(link.from)?, self.node(link.to)?);
+            during(link.when, Fault::OneWay { from, to }, Some(Fault::Heal));
+        }
+        for drifting in &faults.drift {
+            let who = self.who(drifting.whom)?;
+            ensure!(
+                who != Who::Leader || drifting.when.until.is_none(),
+                "a drift of the leader cannot end, as another one may lead by then: name it by its number"
+            );
+            let back = Fault::Drift(who, elect_simulation::Drift::NONE);
+            during(drifting.when, Fault::Drift(who, drifting.drift), Some(back));
+        }
+        for losing in &faults.loss {
+            during(losing.when, Fault::Loss(losing.share), Some(Fault::Loss(PerMillion::NONE)));
+        }
+        if script.is_empty() {
+            script.push((self.usual_time, Fault::Kill(Who::Leader)));
+        }
+        script.sort_by_key(|(at, _)| *at);
+        refuse_half_mended(&script)?;
+        Ok(script)
+    }
+}
+
+/// Whatever ends a cut mends the whole network: so cuts that overlap end at the same time.
+fn refuse_half_mended(script: &[(Duration, Fault)]) -> anyhow::Result<()> {
+    let is_cut =
+        |fault: &Fault| matches!(fault, Fault::Isolate(_) | Fault::Split(_) | Fault::OneWay { .. });
+    let mut open = 0_u32;
+    let mut last = Duration::ZERO;
+    for (at, fault) in script {
+        if is_cut(fault) {
+            open += 1;
+        } else if *fault == Fault::Heal {
+            ensure!(
+                open > 0 || last == *at,
+                "cuts of the network that overlap have to end at the same time"
+            );
+            (open, last) = (0, *at);
+        }
+    }
+    Ok(())
+}
+
+/// Whose machine is meant, where a process of it cannot be.
+fn machine(blow: &Blow, flag: &str) -> anyhow::Result<Whom> {
+    ensure!(
+        blow.process.is_none(),
+        "{flag} is of a machine, not of a process: leave out what is behind the dot"
+    );
+    Ok(blow.whom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_that_overlap_end_together() {
+        let cast = Cast { candidates: 2, members: 1, usual_time: Duration::ZERO };
+        let faults = |words: &[&str]| FaultArgs {
+            isolate: words.iter().map(|word| word.parse().unwrap()).collect(),
+            ..FaultArgs::default()
+        };
+        assert!(cast.script(&faults(&["1@5s..9s", "2@6s..9s"])).is_ok());
+        assert!(cast.script(&faults(&["1@5s..9s", "2@9s..12s", "1@20s"])).is_ok());
+        let error = cast.script(&faults(&["1@5s..9s", "2@6s..12s"])).unwrap_err();
+        assert!(error.to_string().contains("end at the same time"), "{error}");
+        let error = cast.script(&faults(&["3@5s"])).unwrap_err();
+        assert!(error.to_string().contains("no candidate 3"), "{error}");
+    }
+}

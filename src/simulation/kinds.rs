@@ -1,0 +1,135 @@
+//! The kinds of stores: what their members keep, and what a candidate has of them.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use elect_api::Candidate;
+#[cfg(feature = "kubernetes")]
+use elect_api::ElectionName;
+use elect_simulation::replicas::State;
+use elect_simulation::{Chance, NodeId};
+
+use super::queue::{self, Looks, Queue};
+use super::queue_seat::{Proof, QueueSeat};
+#[cfg(feature = "kubernetes")]
+use super::record::Shelf;
+#[cfg(feature = "kubernetes")]
+use super::record_seat::RecordSeat;
+use super::seat::{Asked, Seat, Told};
+use super::setup::Setup;
+
+/// A kind of store: what its members keep, and what a candidate has of it.
+pub trait Kind: Clone + Debug + Sync {
+    /// A candidate's.
+    type Seat: Seat;
+    /// What its members keep.
+    type State: State<Ask = Asked<<Self::Seat as Seat>::Ask>, Reply = Told<<Self::Seat as Seat>::Reply>>;
+
+    /// The store, in which nobody is yet.
+    fn state(&self, chance: &mut Chance) -> Self::State;
+
+    /// A seat whose entries have this nonce and those that follow, if it says which.
+    fn seat(&self, candidate: Candidate, setup: &Setup, nonce: u64) -> Self::Seat;
+}
+
+/// A queue of leases.
+#[derive(Clone, Debug)]
+pub struct InQueue {
+    /// How often the store looks for leases that are over.
+    pub looks_every: Duration,
+    /// How it proves them.
+    pub proof: Proof,
+}
+
+impl Kind for InQueue {
+    type Seat = QueueSeat;
+    type State = Queue;
+
+    fn state(&self, chance: &mut Chance) -> Queue {
+        let first = chance.between(Duration::ZERO, self.looks_every);
+        Queue::new(Looks { every: self.looks_every, first })
+    }
+
+    fn seat(&self, candidate: Candidate, setup: &Setup, nonce: u64) -> QueueSeat {
+        QueueSeat::new(candidate, setup.wishes.ttl, nonce, self.proof)
+    }
+}
+
+/// A record that candidates judge.
+#[cfg(feature = "kubernetes")]
+#[derive(Clone, Debug)]
+pub struct OnRecord {
+    /// The election's name.
+    pub election: ElectionName,
+}
+
+#[cfg(feature = "kubernetes")]
+impl Kind for OnRecord {
+    type Seat = RecordSeat;
+    type State = Shelf;
+
+    fn state(&self, _chance: &mut Chance) -> Shelf {
+        Shelf::default()
+    }
+
+    fn seat(&self, candidate: Candidate, setup: &Setup, _nonce: u64) -> RecordSeat {
+        RecordSeat::new(candidate, setup.wishes.ttl, setup.lease, self.election.clone())
+    }
+}
+
+impl State for Queue {
+    type Ask = Asked<queue::Ask>;
+    type Reply = Told<queue::Reply>;
+
+    fn apply(
+        &mut self,
+        now: Duration,
+        client: NodeId,
+        asked: &Asked<queue::Ask>,
+    ) -> Vec<(NodeId, Told<queue::Reply>)> {
+        let (reply, woken) = self.answer(now, &asked.ask);
+        let answer = asked.call.map(|call| (client, Told::Answer(call, reply)));
+        answer.into_iter().chain(wakes(woken)).collect()
+    }
+
+    fn next_end(&self) -> Option<Duration> {
+        self.next_end()
+    }
+
+    fn settle(&mut self, now: Duration) -> Vec<(NodeId, Told<queue::Reply>)> {
+        wakes(self.settle(now)).collect()
+    }
+
+    fn begin_term(&mut self, now: Duration) {
+        self.begin_term(now);
+    }
+
+    fn ask_kind(asked: &Asked<queue::Ask>) -> &'static str {
+        match asked.ask {
+            queue::Ask::Enter(_) => "enter",
+            queue::Ask::Renew(_) => "renewal",
+            queue::Ask::Leave(_) => "leave",
+            queue::Ask::Survey => "look",
+        }
+    }
+
+    fn reply_kind(told: &Told<queue::Reply>) -> &'static str {
+        match told {
+            Told::Answer(..) => "answer",
+            Told::Woken(_) => "watch event",
+        }
+    }
+}
+
+fn wakes(nonces: Vec<u64>) -> impl Iterator<Item = (NodeId, Told<queue::Reply>)> {
+    nonces.into_iter().filter_map(|nonce| Some((owner(nonce)?, Told::Woken(nonce))))
+}
+
+/// The first nonce of this start of a candidate; each start has a million.
+pub(super) const fn first_nonce(node: NodeId, starts: u64) -> u64 {
+    (node as u64) << 40 | starts << 20
+}
+
+fn owner(nonce: u64) -> Option<NodeId> {
+    usize::try_from(nonce >> 40).ok()
+}

@@ -93,10 +93,14 @@ pub struct WhatIfReport {
     pub seed: u64,
     /// How many runs there were.
     pub runs: usize,
+    /// Whether a signal ended it before all runs were played.
+    pub ended_early: bool,
     /// The kind of store, and how many members it has.
     pub store: String,
     /// From the first fault to the next leader, where there was a next one.
     pub failover_ms: Option<Spread>,
+    /// For how long no command ran before the next leader's did.
+    pub gap_ms: Option<Spread>,
     /// In how many runs the same one led on through all faults.
     pub kept: usize,
     /// The seeds of the first runs in which nobody led at the end, twenty at most.
@@ -124,7 +128,8 @@ pub struct TtlRow {
     pub failover_ms: Option<Spread>,
     /// How many leaderships are lost for nothing in thirty days.
     pub lost_monthly: f64,
-    /// By how much that may be off: one standard error.
+    /// By how much that may be off: one standard error. Where none was seen to be lost, it is hardly more than this: in one
+    /// of twenty tries.
     pub lost_error: f64,
 }
 
@@ -135,6 +140,8 @@ pub struct TtlAdviceReport {
     pub seed: u64,
     /// How many runs there were for each figure.
     pub runs: u64,
+    /// Whether a signal ended it before each TTL was tried: then none is advised.
+    pub ended_early: bool,
     /// The kind of store, and how many members it has.
     pub store: String,
     /// The shortest TTL that loses no more than is tolerated; `None` if each does.
@@ -165,6 +172,8 @@ pub struct ComparisonReport {
     pub seed: u64,
     /// How many runs there were of each.
     pub runs: usize,
+    /// Whether a signal ended it: then elections are missing, and runs of the last one.
+    pub ended_early: bool,
     /// Each election.
     pub elections: Vec<ComparedReport>,
 }

@@ -225,7 +225,8 @@ Exit codes:
 
 Output:
   JSON and YAML have these keys, and more may come:
-  seed, runs, store, advised: null or {ttl_ms, kill_grace_ms, renew_ms}
+  seed, runs, ended_early, store
+  advised: null or {ttl_ms, kill_grace_ms, renew_ms}
   ttls: [{ttl_ms, kill_grace_ms, renew_ms,
           failover_ms: {p5, median, p95, p99, max, mean},
           lost_monthly, lost_error}]";
@@ -280,8 +281,8 @@ Exit codes:
 
 Output:
   JSON and YAML have these keys, and more may come:
-  seed, runs, store
-  failover_ms: {p5, median, p95, p99, max, mean}, or null
+  seed, runs, ended_early, store
+  failover_ms, gap_ms: {p5, median, p95, p99, max, mean}, or null
   kept, unreplaced: [seed], overlaps: {runs, seeds: [seed], longest_ms}
   leaders, store_leaders: [{node, token, from_ms, until_ms}]
   faults: [{at_ms, what}]
@@ -345,7 +346,7 @@ Exit codes:
 
 Output:
   JSON and YAML have these keys, and more may come:
-  seed, runs
+  seed, runs, ended_early
   elections: [{election, failover_ms: {p5, median, p95, p99, max, mean},
                unreplaced, messages, overlaps: {runs, seeds, longest_ms}}]";
 

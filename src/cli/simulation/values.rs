@@ -11,6 +11,10 @@ use crate::cli::values::parse_share;
 
 /// When a fault comes that is given without a time.
 pub const USUAL_TIME: Duration = Duration::from_secs(30);
+/// The longest outage that is played.
+const LONGEST_OUTAGE: Duration = Duration::from_secs(3600);
+/// In seconds.
+const DAY: f64 = 86_400.0;
 /// One hundred per cent.
 const WHOLE: f64 = 1e6;
 
@@ -226,7 +230,8 @@ impl FromStr for Drifting {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (what, when) = if text.contains('@') {
+        // Nobody leads from the beginning.
+        let (what, when) = if text.contains('@') || text.starts_with("leader") {
             timed(text)?
         } else {
             (text, When { from: Duration::ZERO, until: None })
@@ -238,6 +243,9 @@ impl FromStr for Drifting {
         let millionths = millionths.and_then(|share| format!("{share:.0}").parse().ok());
         let millionths =
             millionths.ok_or_else(|| format!("{share:?} is no drift; write +20% or -5%"))?;
+        if millionths > 1_000_000 {
+            return Err(format!("{share:?} is more than twice as fast; write +100% at most"));
+        }
         let drift = Drift::per_million(millionths).map_err(|why| why.to_string())?;
         Ok(Self { whom: whom.parse()?, drift, when })
     }
@@ -298,6 +306,11 @@ impl FromStr for Outage {
         let length = parse_duration(length)?;
         if !(count > 0.0 && count <= 1e6) || length.is_zero() {
             return Err(refuse());
+        }
+        if length > LONGEST_OUTAGE || length.as_secs_f64() * count > days * DAY {
+            return Err(format!(
+                "{text:?} is too long; an outage takes an hour at most, and less than all the time"
+            ));
         }
         Ok(Self { length, monthly: count * 30.0 / days })
     }

@@ -35,7 +35,7 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
     if let Some(at) = times.find(|at| !at.is_zero() && *at < settled) {
         bail!(
             "a fault comes at {at:?}, and Raft may have no leader before {settled:?}, two times the silence: take a later \
-             time, such as --kill leader@{}, or a shorter --ttl",
+             time, such as @{}, or a shorter --ttl",
             humantime::format_duration(settled).to_string().replace(' ', "")
         );
     }
@@ -64,7 +64,8 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
             break;
         }
     }
-    let figures = ComparisonReport { seed, runs: played, elections };
+    let ended_early = by.is_some();
+    let figures = ComparisonReport { seed, runs: played, ended_early, elections };
     let picture = picture(args, &figures, rows);
     present(&figures, &picture, &args.output, (0, by))
 }
@@ -131,8 +132,13 @@ fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>)
             if overlaps.runs == 0 { "-".to_owned() } else { seconds(overlaps.longest_ms) },
         ]);
     }
+    let early = if figures.ended_early {
+        "Ended early: elections are missing, and runs of the last one. "
+    } else {
+        ""
+    };
     let caption = format!(
-        "{} candidates; all wait for {} of silence. Messages are from the last fault to the end of a run, heartbeats \
+        "{early}{} candidates; all wait for {} of silence. Messages are from the last fault to the end of a run, heartbeats \
          among them, but for those within a store. As etcd has it, Raft takes pre-votes and checks \
          its quorum; as NuRaft has it, it knows priorities.",
         args.candidates,

@@ -14,6 +14,8 @@ pub(super) struct Judged {
     pub(super) seed: u64,
     /// From the first fault to the next leader; `None` if none came, or nothing went wrong but from the beginning.
     pub(super) failover: Option<Duration>,
+    /// For how long no command ran before that.
+    pub(super) gap: Option<Duration>,
     /// The same one led on to the end.
     pub(super) is_kept: bool,
     /// Somebody led when it ended.
@@ -30,10 +32,16 @@ impl Judged {
         let fault = run.faults().iter().copied().find(|at| !at.is_zero());
         let after = |fault| run.leads().iter().map(|lead| lead.from).find(|from| *from >= fault);
         let next = fault.and_then(after);
+        let before = |next| {
+            let earlier = run.leads().iter().filter(|lead| lead.from < next);
+            earlier.map(|lead| lead.until.unwrap_or(next)).max()
+        };
+        let gap = next.and_then(|next| Some(next.saturating_sub(before(next)?)));
         let is_led = run.leader().is_some();
         Self {
             seed,
             failover: next.zip(fault).map(|(from, fault)| from.saturating_sub(fault)),
+            gap,
             is_kept: is_led && next.is_none() && (fault.is_some() || run.leads().len() == 1),
             is_led,
             overlap: run.overlaps().iter().map(Overlap::length).max().unwrap_or_default(),
@@ -53,6 +61,10 @@ pub(super) struct Sum<'a>(pub(super) &'a [Judged]);
 impl Sum<'_> {
     pub(super) fn failovers(&self) -> Times {
         self.0.iter().filter_map(|run| run.failover).collect()
+    }
+
+    pub(super) fn gaps(&self) -> Times {
+        self.0.iter().filter_map(|run| run.gap).collect()
     }
 
     /// In how many the same one led on.

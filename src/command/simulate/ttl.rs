@@ -54,8 +54,12 @@ pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
         }
         rows.push(row?);
     }
-    let advised = rows.iter().find(|row| row.lost_monthly <= args.tolerate).cloned();
-    let figures = TtlAdviceReport { seed, runs, store: store(&args.network), advised, ttls: rows };
+    let ended_early = by.is_some();
+    let mut lasting =
+        rows.iter().filter(|row| row.failover_ms.is_some() && row.lost_monthly <= args.tolerate);
+    let advised = lasting.next().filter(|_| !ended_early).cloned();
+    let store = store(&args.network);
+    let figures = TtlAdviceReport { seed, runs, ended_early, store, advised, ttls: rows };
     let code = u8::from(figures.advised.is_none());
     let picture = picture(args, outages, &figures);
     present(&figures, &picture, &args.output, (code, by))
@@ -124,18 +128,22 @@ impl Case<'_> {
         Ok(over(0..self.runs, progress, |index| what(&trial.run(seed(index)))))
     }
 
-    /// In what share of the runs who led first stopped to.
+    /// In what share of the runs who led first stopped to, or nobody ever led.
     fn share_lost(&self, scenario: &Scenario, progress: &Progress) -> anyhow::Result<f64> {
-        let is_lost = |run: &History| run.leads().first().is_some_and(|lead| lead.until.is_some());
+        let is_lost = |run: &History| run.leads().first().is_none_or(|lead| lead.until.is_some());
         let all = self.play(scenario, progress, is_lost)?;
         let lost = all.iter().filter(|is_lost| **is_lost).count();
         Ok(ratio(lost, all.len()))
     }
 
-    /// How many are lost in a month where this share is of so many chances, and the variance of that.
+    /// How many are lost in a month where this share is of so many chances, and the square of by how much that may be off.
+    /// Where all runs went the same way it is the bound that one of twenty tries would pass: 3 of their number.
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     fn rate(&self, share: f64, often: f64) -> (f64, f64) {
-        (share * often, often * often * share * (1.0 - share) / self.runs as f64)
+        let runs = self.runs as f64;
+        let is_sure = share <= 0.0 || share >= 1.0;
+        let variance = if is_sure { (3.0 / runs).powi(2) } else { share * (1.0 - share) / runs };
+        (share * often, often * often * variance)
     }
 }
 
@@ -172,8 +180,15 @@ fn picture(args: &TtlArgs, outages: &[Outage], figures: &TtlAdviceReport) -> Rep
         y_title: "leaderships lost for nothing in a month".to_owned(),
         points: points.collect(),
     };
+    let none = || {
+        if figures.ended_early {
+            return "Ended early: no TTL is advised, and the longer ones were not tried."
+                .to_owned();
+        }
+        format!("No TTL loses {} a month or less for nothing.", args.tolerate)
+    };
     let advice = figures.advised.as_ref().map_or_else(
-        || format!("No TTL loses {} a month or less for nothing.", args.tolerate),
+        none,
         |row| {
             let grace = match args.lease.kill_grace {
                 Some(_) => format!(" --kill-grace {}", span(row.kill_grace_ms)),
@@ -185,19 +200,25 @@ fn picture(args: &TtlArgs, outages: &[Outage], figures: &TtlAdviceReport) -> Rep
             };
             format!(
                 "Take --ttl {}{grace}{drift}: the command has {} to stop once leadership is lost, and elect renews each {}. It \
-                 is the shortest that loses {} a month or less for nothing.",
+                 is the shortest that loses {} a month or less for nothing.{}",
                 span(row.ttl_ms),
                 span(row.kill_grace_ms),
                 span(row.renew_ms),
                 args.tolerate,
+                if row.lost_monthly + row.lost_error > args.tolerate {
+                    " So few runs cannot tell that for sure: take more --runs."
+                } else {
+                    ""
+                },
             )
         },
     );
     let outages: Vec<String> = outages.iter().map(words).collect();
     let about = format!(
-        "Store: {}. Outages between a leader and the store: {}. {} runs for each figure.",
+        "Store: {}. Outages between a leader and the store: {}{}. {} runs for each figure.",
         figures.store,
         outages.join(", "),
+        if args.outage.is_empty() { ", which is assumed: give yours with --outage" } else { "" },
         figures.runs
     );
     let sections = vec![
@@ -223,7 +244,7 @@ fn words(outage: &Outage) -> String {
 
 fn lost(row: &TtlRow) -> String {
     if row.lost_monthly == 0.0 {
-        return "none seen".to_owned();
+        return format!("none, < {:.2}", row.lost_error);
     }
     format!("{:.2} ±{:.2}", row.lost_monthly, row.lost_error)
 }

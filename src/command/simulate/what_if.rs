@@ -40,8 +40,10 @@ pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Resul
     let figures = WhatIfReport {
         seed,
         runs: judged.len(),
+        ended_early: by.is_some(),
         store: store(&args.network),
         failover_ms: Spread::of(&sum.failovers()),
+        gap_ms: Spread::of(&sum.gaps()),
         kept: sum.kept(),
         unreplaced: sum.unreplaced().into_iter().take(20).collect(),
         overlaps: sum.overlaps(),
@@ -49,6 +51,16 @@ pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Resul
         store_leaders: play.leaders(shown.served()),
         faults: play.faults(),
     };
+    for (at, fault, _) in play.events().filter(|(_, fault, hit)| fault.is_of_one() && hit.is_none())
+    {
+        let what = play.words(fault, None);
+        theatre
+            .log
+            .warn(format_args!("nobody led at {at:?}: {what}. Name somebody, or another time"));
+    }
+    if shown.leads().is_empty() {
+        theatre.log.warn("nobody ever led: a round trip may be too long for the TTL");
+    }
     let code = u8::from(figures.overlaps.runs > 0);
     let picture = picture(args, &figures, &sum, play.timeline());
     present(&figures, &picture, &args.output, (code, by))
@@ -66,7 +78,7 @@ fn picture(args: &WhatIfArgs, figures: &WhatIfReport, sum: &Sum<'_>, timeline: T
         humantime::format_duration(args.ttl),
         figures.store
     );
-    let mut sections = vec![Section::Timeline(timeline), Section::Text(words(figures))];
+    let mut sections = vec![Section::Timeline(timeline), Section::Text(words(figures, sum))];
     if !distribution.rows.is_empty() {
         sections.push(Section::Distribution(distribution));
     }
@@ -74,21 +86,35 @@ fn picture(args: &WhatIfArgs, figures: &WhatIfReport, sum: &Sum<'_>, timeline: T
 }
 
 /// What came of all runs, in sentences.
-fn words(figures: &WhatIfReport) -> String {
+fn words(figures: &WhatIfReport, sum: &Sum<'_>) -> String {
     let WhatIfReport { runs, kept, overlaps, unreplaced, .. } = figures;
-    let mut lines = vec![match overlaps.runs {
+    let unled = sum.unreplaced().len();
+    let mut lines = Vec::new();
+    if figures.ended_early {
+        lines.push("Ended early.".to_owned());
+    }
+    lines.push(match overlaps.runs {
         0 => format!("In {runs} runs no two commands ran at once."),
         count => format!(
             "In {count} of {runs} runs two commands ran at once, for {:.3} s at most (seed {}).",
             overlaps.longest_ms / 1000.0,
             overlaps.seeds.first().copied().unwrap_or_default(),
         ),
-    }];
+    });
+    if let Some((failover, gap)) = figures.failover_ms.zip(figures.gap_ms) {
+        let seconds = |ms: f64| format!("{:.1} s", ms / 1000.0);
+        lines.push(format!(
+            "The next command ran {} after the first fault (median; 99 % within {}), and none did for {} before that.",
+            seconds(failover.median),
+            seconds(failover.p99),
+            seconds(gap.median),
+        ));
+    }
     if *kept > 0 {
         lines.push(format!("In {kept} of them the leader stayed the same."));
     }
     if let Some(seed) = unreplaced.first() {
-        lines.push(format!("In some of them nobody led at the end (seed {seed})."));
+        lines.push(format!("In {unled} of them nobody led at the end (seed {seed})."));
     }
     lines.join("\n")
 }

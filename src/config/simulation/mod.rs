@@ -184,7 +184,14 @@ fn trips_of_doctor(report: &serde_json::Value) -> Vec<Duration> {
 
 fn lines(text: &str) -> anyhow::Result<Vec<Duration>> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.map(|line| crate::cli::parse_duration(line).map_err(anyhow::Error::msg)).collect()
+    let time = |line: &str| {
+        ensure!(
+            line.ends_with(char::is_alphabetic),
+            "{line:?} has no unit: write {line}ms or {line}s"
+        );
+        crate::cli::parse_duration(line).map_err(anyhow::Error::msg)
+    };
+    lines.map(time).collect()
 }
 
 /// Whether texts may have other characters than ASCII, as the locale has it.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
-use elect_simulation::{End, Fault, Network, NodeId, PerMillion, Scenario, Who};
+use elect_simulation::{Drift, End, Fault, Network, NodeId, PerMillion, Scenario, Who};
 
 use crate::cli::simulation::{Blow, FaultArgs, When, Whom};
 
@@ -146,7 +146,7 @@ impl Cast {
                 who != Who::Leader || drifting.when.until.is_none(),
                 "a drift of the leader cannot end, as another one may lead by then: name it by its number"
             );
-            let back = Fault::Drift(who, elect_simulation::Drift::NONE);
+            let back = Fault::Drift(who, Drift::NONE);
             during(drifting.when, Fault::Drift(who, drifting.drift), Some(back));
         }
         for losing in &faults.loss {
@@ -155,30 +155,66 @@ impl Cast {
         if script.is_empty() {
             script.push((self.usual_time, Fault::Kill(Who::Leader)));
         }
-        script.sort_by_key(|(at, _)| *at);
-        refuse_half_mended(&script)?;
+        script.sort_by_key(|(at, fault)| (*at, !mends(fault)));
+        refuse_half_mended(faults)?;
         Ok(script)
     }
 }
 
-/// Whatever ends a cut mends the whole network: so cuts that overlap end at the same time.
-fn refuse_half_mended(script: &[(Duration, Fault)]) -> anyhow::Result<()> {
-    let is_cut =
-        |fault: &Fault| matches!(fault, Fault::Isolate(_) | Fault::Split(_) | Fault::OneWay { .. });
-    let mut open = 0_u32;
-    let mut last = Duration::ZERO;
-    for (at, fault) in script {
-        if is_cut(fault) {
-            open += 1;
-        } else if *fault == Fault::Heal {
-            ensure!(
-                open > 0 || last == *at,
-                "cuts of the network that overlap have to end at the same time"
-            );
-            (open, last) = (0, *at);
-        }
-    }
+/// What ends a fault ends all of its kind: so those that overlap end at the same time.
+fn refuse_half_mended(faults: &FaultArgs) -> anyhow::Result<()> {
+    let isolated = faults.isolate.iter().map(|blow| blow.when);
+    let split = faults.split.iter().map(|split| split.when);
+    let cuts = isolated.chain(split).chain(faults.one_way.iter().map(|link| link.when));
+    let cuts = cuts.map(|when| ((), when)).collect::<Vec<_>>();
+    ensure!(are_mended(&cuts), "cuts of the network that overlap have to end at the same time");
+    let losses: Vec<_> = faults.loss.iter().map(|losing| ((), losing.when)).collect();
+    ensure!(are_mended(&losses), "losses of messages that overlap have to end at the same time");
+    let clocks: Vec<_> =
+        faults.drift.iter().map(|drifting| (drifting.whom, drifting.when)).collect();
+    ensure!(are_mended(&clocks), "drifts of one clock that overlap have to end at the same time");
+    let of = |blows: &[Blow]| blows.iter().map(|blow| (blow.whom, blow.when)).collect::<Vec<_>>();
+    let (kills, stops) = (of(&faults.kill), [of(&faults.pause), of(&faults.suspend)].concat());
+    ensure!(are_mended(&kills), "kills of one machine that overlap have to end at the same time");
+    ensure!(are_mended(&stops), "stops of one machine that overlap have to end at the same time");
+    let blows = [kills, stops].concat();
+    // What mends the leader mends the last one that was hit.
+    let of_leader: Vec<When> =
+        blows.iter().filter(|(whom, _)| *whom == Whom::Leader).map(|(_, when)| *when).collect();
+    let is_plain = of_leader.iter().enumerate().all(|(index, one)| {
+        let later = &of_leader[index + 1..];
+        later
+            .iter()
+            .all(|other| !meet(*one, *other) || one.until.is_none() && other.until.is_none())
+    });
+    ensure!(
+        is_plain,
+        "two faults of the leader overlap, and by the second another may lead: name it by its number"
+    );
     Ok(())
+}
+
+/// Whether all that are of the same and overlap end at the same time.
+fn are_mended<T: PartialEq>(spans: &[(T, When)]) -> bool {
+    spans.iter().all(|(of, one)| {
+        let same = spans.iter().filter(|(other, _)| other == of);
+        same.map(|(_, other)| other).all(|other| !meet(*one, *other) || one.until == other.until)
+    })
+}
+
+fn meet(one: When, other: When) -> bool {
+    let end = |when: When| when.until.unwrap_or(Duration::MAX);
+    one.from < end(other) && other.from < end(one)
+}
+
+/// What ends comes before what begins at the same time.
+fn mends(fault: &Fault) -> bool {
+    match fault {
+        Fault::Heal | Fault::Restart(_) | Fault::Resume(_) => true,
+        Fault::Loss(share) => *share == PerMillion::NONE,
+        Fault::Drift(_, drift) => *drift == Drift::NONE,
+        _ => false,
+    }
 }
 
 /// Whose machine is meant, where a process of it cannot be.
@@ -205,6 +241,21 @@ mod tests {
         assert!(cast.script(&faults(&["1@5s..9s", "2@9s..12s", "1@20s"])).is_ok());
         let error = cast.script(&faults(&["1@5s..9s", "2@6s..12s"])).unwrap_err();
         assert!(error.to_string().contains("end at the same time"), "{error}");
+        for bad in [["1@20s..40s", "2@35s"], ["1@30s", "2@10s..31s"]] {
+            assert!(cast.script(&faults(&bad)).is_err(), "{bad:?}");
+        }
+        let script = cast.script(&faults(&["2@30s..90s", "1@10s..30s"])).unwrap();
+        assert_eq!((script[1].1.clone(), script[2].0), (Fault::Heal, Duration::from_secs(30)));
+        let kills = |words: &[&str]| FaultArgs {
+            kill: words.iter().map(|word| word.parse().unwrap()).collect(),
+            ..FaultArgs::default()
+        };
+        for bad in [["1@10s..30s", "1@20s..90s"], ["leader@20s..80s", "leader@45s..80s"]] {
+            assert!(cast.script(&kills(&bad)).is_err(), "{bad:?}");
+        }
+        for good in [["1@10s..30s", "2@20s..90s"], ["leader@20s", "leader@45s"]] {
+            assert!(cast.script(&kills(&good)).is_ok(), "{good:?}");
+        }
         let error = cast.script(&faults(&["3@5s"])).unwrap_err();
         assert!(error.to_string().contains("no candidate 3"), "{error}");
     }

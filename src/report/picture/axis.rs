@@ -14,16 +14,16 @@ const SPREAD: u32 = 50;
 
 /// A time in as few characters as it needs, to three digits below a minute: `0s`, `250us`, `12.5s`, `1m30s`, `2h5m`.
 pub(super) fn brief(time: Duration) -> String {
-    let nanos = time.as_nanos();
+    let is_short = time < Duration::from_secs(60);
+    let nanos = if is_short { rounded(time.as_nanos()) } else { time.as_nanos() };
     let (unit, size) = match nanos {
         0 => return "0s".to_owned(),
         1..1_000 => return format!("{nanos}ns"),
         1_000..1_000_000 => ("us", 1_000),
         1_000_000..NANOS => ("ms", 1_000_000),
-        _ if time.as_secs() < 60 => ("s", NANOS),
-        _ => return super::super::age(time),
+        _ if nanos < 60 * NANOS => ("s", NANOS),
+        _ => return super::super::age(time.max(Duration::from_secs(60))),
     };
-    // Cut, not rounded: 999.9ms is not a second yet.
     let (whole, rest) = (nanos / size, nanos % size * 1_000 / size);
     let digits = match whole {
         100.. => 0,
@@ -34,6 +34,15 @@ pub(super) fn brief(time: Duration) -> String {
     let rest = rest[..digits].trim_end_matches('0');
     let dot = if rest.is_empty() { "" } else { "." };
     format!("{whole}{dot}{rest}{unit}")
+}
+
+/// To three digits.
+const fn rounded(nanos: u128) -> u128 {
+    let mut step = 1;
+    while nanos / step >= 1_000 {
+        step *= 10;
+    }
+    (nanos + step / 2) / step * step
 }
 
 /// Every round time, from a nanosecond on. The `bool` says whether it also stands on a coarse axis.
@@ -181,10 +190,11 @@ mod tests {
             (999, "999ns"),
             (250_000, "250us"),
             (1_250_000, "1.25ms"),
-            (999_999_999, "999ms"),
+            (999_999_999, "1s"),
             (12_500_000_000, "12.5s"),
             (12_000_000_000, "12s"),
-            (59_990_000_000, "59.9s"),
+            (59_990_000_000, "1m"),
+            (59_940_000_000, "59.9s"),
             (90_000_000_000, "1m30s"),
         ] {
             assert_eq!(brief(Duration::from_nanos(nanos)), shown);

@@ -118,6 +118,22 @@ impl Script {
 }
 
 impl Fault {
+    /// Whether it hits one node.
+    pub const fn is_of_one(&self) -> bool {
+        matches!(
+            self,
+            Self::Kill(_)
+                | Self::Restart(_)
+                | Self::KillProcess(..)
+                | Self::PauseProcess(..)
+                | Self::Pause(_)
+                | Self::Suspend(_)
+                | Self::Resume(_)
+                | Self::Isolate(_)
+                | Self::Drift(..)
+        )
+    }
+
     fn check(&self, nodes: usize) -> Result<(), Senseless> {
         let named: Vec<NodeId> = match self {
             Self::Kill(who)

@@ -89,6 +89,10 @@ impl Case<'_> {
         let quiet = self.scenario(1, End::At(SETTLED + ttl * QUIET), Duration::ZERO);
         let lost = self.share_lost(&quiet, progress)?;
         let (mut monthly, mut variance) = self.rate(lost, MONTH / (ttl * QUIET).as_secs_f64());
+        if lost <= 0.0 && self.loss == PerMillion::NONE {
+            // Nothing happens there that could be seen more often.
+            variance = 0.0;
+        }
         for Outage { length, monthly: often } in self.outages {
             let end = End::At(SETTLED + *length + shift * 2);
             let outage = self.scenario(1, end, shift);

@@ -62,8 +62,8 @@ fn faults_that_would_not_come_or_not_end_as_they_are_told_to_are_refused() {
     );
     refuses("what-if --kill leader@2h", &["at most an hour"]);
     refuses("what-if --drift leader:+5%@20s..30s", &["name it by its number"]);
-    refuses("compare --isolate leader@20s", &["at 20s", "no leader before 30s", "leader@30s"]);
-    refuses("compare --ttl 1m --kill leader", &["at 30s", "no leader before 120s", "leader@2m"]);
+    refuses("compare --isolate leader@20s", &["at 20s", "no leader before 30s", "@30s"]);
+    refuses("compare --ttl 1m --kill leader", &["at 30s", "no leader before 120s", "@2m"]);
 }
 
 #[test]

@@ -7,6 +7,8 @@
 use std::cell::Cell;
 use std::sync::OnceLock;
 
+use elect_record::{Guard, judge_by};
+
 macro_rules! parts {
     ($($(#[doc = $doc:literal])+ $part:ident = $name:literal,)+) => {
         /// A guard that keeps the promise.
@@ -131,6 +133,21 @@ fn told() -> u64 {
 /// Whether `part` is turned off, in this process or on this thread.
 pub fn is_off(part: Part) -> bool {
     OFF.get() == Some(part) || told() & 1 << part as u64 != 0
+}
+
+/// Has the guards of the adapter of records ask the same switches, in this process.
+pub fn judge_records() {
+    judge_by(|guard| {
+        is_off(match guard {
+            Guard::SecondLook => Part::SecondLook,
+            Guard::LateWrite => Part::LateWrite,
+            Guard::Epoch => Part::Epoch,
+            Guard::Removed => Part::Removed,
+            Guard::TicketOwn => Part::TicketOwn,
+            Guard::Ambiguity => Part::Ambiguity,
+            Guard::OneWake => Part::OneWake,
+        })
+    });
 }
 
 /// Does `work` on this thread with `part` turned off.

@@ -209,7 +209,9 @@ impl FromStr for OneWay {
             link.split_once(':').ok_or("write who sends and who hears nothing: 1:s1")?;
         let (from, to) = (one_by_name(from)?, one_by_name(to)?);
         if from == to {
-            return Err("nobody is cut off from itself; write two: 1:s1".to_owned());
+            return Err(
+                "the link has one end only; write two different ones, such as 1:s1".to_owned()
+            );
         }
         Ok(Self { from, to, when })
     }

@@ -9,14 +9,13 @@ use std::time::Duration;
 use elect::election::timing::Wishes;
 use elect::simulation::{InQueue, Leases, OnRecord, Proof, Setup};
 use elect_api::{Cadence, Judge, Lease};
-use elect_record::Guard;
 use elect_simulation::replicas::Replicas;
 use elect_simulation::{
     Chance, Delay, Drift, Election, End, Fault, History, Network, PerMillion, Process, Progress,
     Scenario, Trial, Who, over,
 };
 
-use elect_testkit::switches::{Part, is_off, without};
+use elect_testkit::switches::{Part, judge_records, without};
 
 const S: Duration = Duration::from_secs(1);
 const MS: Duration = Duration::from_millis(1);
@@ -168,7 +167,7 @@ pub(crate) fn play(kind: Kind, seeds: Range<u64>, suspends: bool) -> Seen {
 /// The first seed of a game within the promise in which two commands run at once, or a token falls, without this guard.
 pub(crate) fn missed(kind: Kind, part: Part, seeds: Range<u64>) -> Option<u64> {
     const AT_ONCE: u64 = 64;
-    judge_by_switches();
+    judge_records();
     let mut from = seeds.start;
     while from < seeds.end {
         let until = (from + AT_ONCE).min(seeds.end);
@@ -182,21 +181,6 @@ pub(crate) fn missed(kind: Kind, part: Part, seeds: Range<u64>) -> Option<u64> {
         from = until;
     }
     None
-}
-
-/// Those of the adapter of records ask the same switches.
-fn judge_by_switches() {
-    elect_record::judge_by(|guard| {
-        is_off(match guard {
-            Guard::SecondLook => Part::SecondLook,
-            Guard::LateWrite => Part::LateWrite,
-            Guard::Epoch => Part::Epoch,
-            Guard::Removed => Part::Removed,
-            Guard::TicketOwn => Part::TicketOwn,
-            Guard::Ambiguity => Part::Ambiguity,
-            Guard::OneWake => Part::OneWake,
-        })
-    });
 }
 
 fn keep_the_promise(kind: Kind) {

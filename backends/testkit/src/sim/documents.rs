@@ -5,13 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use elect_api::{Candidate, ElectionName, Error, Profile};
 use elect_record::{
-    Document, Documents, Guard, IsNews, Listing, Name, Purpose, Record, Removed, Stored, Swapped,
-    judge_by,
+    Document, Documents, IsNews, Listing, Name, Purpose, Record, Removed, Stored, Swapped,
 };
 
 use super::message::{Ask, Envelope, Op, Reply, Request};
 use super::transport::{Link, Transport, send, unexpected};
-use crate::switches::{Part, is_off};
+use crate::switches::judge_records;
 
 /// A connection to them.
 pub(super) struct SimDocuments {
@@ -23,17 +22,7 @@ pub(super) struct SimDocuments {
 
 impl SimDocuments {
     pub(super) fn new(transport: Arc<dyn Transport>, profile: Profile) -> Self {
-        judge_by(|guard| {
-            is_off(match guard {
-                Guard::SecondLook => Part::SecondLook,
-                Guard::LateWrite => Part::LateWrite,
-                Guard::Epoch => Part::Epoch,
-                Guard::Removed => Part::Removed,
-                Guard::TicketOwn => Part::TicketOwn,
-                Guard::Ambiguity => Part::Ambiguity,
-                Guard::OneWake => Part::OneWake,
-            })
-        });
+        judge_records();
         Self { transport, profile, client: String::new() }
     }
 

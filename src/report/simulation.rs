@@ -1,5 +1,6 @@
 //! What `elect simulate` reports, beside the pictures: the same keys in JSON and YAML. They are stable; more may come.
 
+use std::fmt;
 use std::time::Duration;
 
 use elect_simulation::Times;
@@ -126,6 +127,8 @@ pub struct TtlRow {
     pub renew_ms: f64,
     /// From a crash to the next leader.
     pub failover_ms: Option<Spread>,
+    /// The same where the machine that leads the store crashes at once with it.
+    pub failover_with_store_ms: Option<Spread>,
     /// How many leaderships are lost for nothing in thirty days.
     pub lost_monthly: f64,
     /// By how much that may be off: one standard error. Where none was seen to be lost, it is hardly more than this: in one
@@ -161,8 +164,31 @@ pub struct ComparedReport {
     pub unreplaced: usize,
     /// The mean number of messages, from the last fault on, to the end of the run.
     pub messages: f64,
+    /// The mean number of those that elect, where the next leader came; `None` if nothing says which do.
+    pub to_elect: Option<f64>,
+    /// What theory says of them.
+    pub theory: Option<TheoryReport>,
     /// When two led at once.
     pub overlaps: OverlapReport,
+}
+
+/// How many messages one election takes in theory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TheoryReport {
+    /// At least.
+    pub least: u64,
+    /// At most; `None` if nothing bounds it.
+    pub most: Option<u64>,
+}
+
+impl fmt::Display for TheoryReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.least, self.most) {
+            (least, Some(most)) if least == most => write!(f, "{least}"),
+            (least, Some(most)) => write!(f, "{least} to {most}"),
+            (least, None) => write!(f, "{least} or more"),
+        }
+    }
 }
 
 /// What `elect simulate compare` reports.

@@ -74,12 +74,13 @@ fn takes_a_processor(job: &str) -> bool {
     cases().any(|case| case.takes_a_processor() && job.ends_with(case.name))
 }
 
-/// Runs one of this binary's tests in a process of its own, and says what went wrong.
-fn run(test: &str, table: &Table) -> Result<(), String> {
+/// Runs one of this binary's tests in a process of its own with these variables, and says what went wrong.
+pub(crate) fn run(test: &str, table: &Table, variables: &[(&str, &str)]) -> Result<(), String> {
     let row = tempfile::NamedTempFile::new().expect("a file");
     let output = Command::new(std::env::current_exe().expect("this binary"))
         .args([test, "--exact", "--nocapture"])
         .env(ROW, row.path())
+        .envs(variables.iter().copied())
         .output()
         .expect("this binary runs");
     let said = String::from_utf8_lossy(&output.stdout);
@@ -102,7 +103,7 @@ fn every_fault_many_times() {
             loop {
                 let job = jobs.lock().expect("no worker panics with it").next();
                 let Some(test) = job else { break };
-                if let Err(failure) = run(&test, &table) {
+                if let Err(failure) = run(&test, &table, &[]) {
                     println!("{failure}");
                     failures.lock().expect("no worker panics with it").push(test);
                 }

@@ -8,18 +8,21 @@ use std::time::Duration;
 use elect_simulation::{
     Delay, End, Fault, Network, Process, Progress, Scenario, Times, Trial, Who, over,
 };
+use elect_testkit::fault::Table;
 
 use crate::exploration::random::{Kind, election};
-use crate::real::{Brand, Store, cases};
+use crate::faults::run;
+use crate::real::case::AGE;
 
 /// The lease of the real cases, and how often each is run.
 const TTL: Duration = Duration::from_secs(5);
 const RUNS: usize = 15;
 const S: Duration = Duration::from_secs(1);
 
-/// From the last sign of the leader's command to the next one's, of real runs.
-fn measured(name: &str, brand: Brand, at_once: usize) -> Times {
-    let case = cases().find(|case| case.name == name).expect("a case");
+/// From the last sign of the leader's command to the next one's, of real runs. Each has a process of its own: a client's
+/// threads stay in the network in which they began.
+fn measured(name: &str, kind: Kind, at_once: usize) -> Times {
+    let test = format!("real::{}::{name}", format!("{kind:?}").to_lowercase());
     let (left, times) = (Mutex::new(RUNS), Mutex::new(Vec::new()));
     let work = || {
         loop {
@@ -28,9 +31,10 @@ fn measured(name: &str, brand: Brand, at_once: usize) -> Times {
                 let Some(less) = left.checked_sub(1) else { break };
                 *left = less;
             }
-            let outcome = case.survive(Store::Remote(brand));
-            let next = outcome.next.expect("somebody is next");
-            times.lock().expect("no worker panics with it").push(next.since(outcome.last));
+            let table = Table::new();
+            run(&test, &table, &[(AGE, "3000")]).expect("the real one survives");
+            let next = table.rows().iter().find_map(|row| row.next_us).expect("somebody is next");
+            times.lock().expect("no worker panics with it").push(Duration::from_micros(next));
         }
     };
     thread::scope(|scope| (0..at_once).for_each(|_| drop(scope.spawn(work))));
@@ -62,8 +66,8 @@ fn failovers_are_as_long_as_real_ones() {
         ("packets_dropped", Fault::Isolate(Who::Leader), 1, Some(1.25)),
         ("wrapper_killed", kill(Process::Wrapper), 1, None),
     ] {
-        for (brand, kind) in [(Brand::Etcd, Kind::Etcd), (Brand::ZooKeeper, Kind::ZooKeeper)] {
-            let (real, played) = (measured(name, brand, at_once), simulated(fault.clone(), kind));
+        for kind in [Kind::Etcd, Kind::ZooKeeper] {
+            let (real, played) = (measured(name, kind, at_once), simulated(fault.clone(), kind));
             let of = |times: &Times, rank| times.per_mille(rank).unwrap_or_default();
             println!(
                 "{name} {kind:?}: real {:?} ({:?} to {:?}), simulated {:?} ({:?} to {:?})",

@@ -23,9 +23,13 @@ impl Progress {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// No more runs are begun.
+    /// No more runs are begun, and those under way end where they are: they do not count.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
     }
 }
 
@@ -40,12 +44,16 @@ pub fn over<T: Send>(
     let results = Mutex::new(BTreeMap::new());
     let work = || {
         let mut own = Vec::new();
-        while !progress.is_cancelled.load(Ordering::Relaxed) {
+        loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= seeds.end {
                 break;
             }
-            own.push((seed, play(seed)));
+            let outcome = play(seed);
+            if progress.is_cancelled() {
+                break;
+            }
+            own.push((seed, outcome));
             progress.done.fetch_add(1, Ordering::Relaxed);
         }
         results.lock().unwrap_or_else(PoisonError::into_inner).extend(own);

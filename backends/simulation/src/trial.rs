@@ -21,8 +21,8 @@ pub trait Election: Sync {
     fn check(&self, candidates: usize) -> Result<(), Senseless>;
 
     /// Plays one run. The same seed gives the same on every machine. What the scenario names is there ([`Trial::new`] has
-    /// seen to it).
-    fn play(&self, scenario: &Scenario, seed: u64) -> History;
+    /// seen to it). If it is [cancelled](Progress::cancel), the run ends where it is.
+    fn play(&self, scenario: &Scenario, seed: u64, progress: &Progress) -> History;
 }
 
 /// An election algorithm as [nodes](Node) of the world.
@@ -53,10 +53,10 @@ impl<P: Protocol> Election for P {
         Protocol::check(self, candidates)
     }
 
-    fn play(&self, scenario: &Scenario, seed: u64) -> History {
+    fn play(&self, scenario: &Scenario, seed: u64, progress: &Progress) -> History {
         let mut chance = Chance::with_seed(seed);
         let nodes = self.nodes(scenario.candidates, &mut chance);
-        World::new(scenario, nodes, chance).run()
+        World::new(scenario, nodes, chance).run(progress)
     }
 }
 
@@ -137,13 +137,21 @@ impl<'a> Trial<'a> {
 
     /// Plays the run of one seed.
     pub fn run(&self, seed: u64) -> History {
-        self.election.play(self.scenario, seed)
+        self.run_under(seed, &Progress::default())
+    }
+
+    /// The same as part of a measurement: if that is [cancelled](Progress::cancel), the run ends where it is.
+    pub fn run_under(&self, seed: u64, progress: &Progress) -> History {
+        self.election.play(self.scenario, seed, progress)
     }
 
     /// Plays the runs of `runs` seeds from `seed` on, on all processors, and sums them up. If it is
     /// [cancelled](Progress::cancel), it sums up what is there by then.
     pub fn measure(&self, seed: u64, runs: u64, progress: &Progress) -> Summary {
-        let run = |index| (seed.wrapping_add(index), self.run(seed.wrapping_add(index)));
+        let run = |index| {
+            let seed = seed.wrapping_add(index);
+            (seed, self.run_under(seed, progress))
+        };
         measure::over(0..runs, progress, run).into_iter().collect()
     }
 }

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use self::values::parse_tolerance;
 pub use self::values::{
-    Blow, Drifting, Losing, OneWay, Outage, RoundTrip, Split, USUAL_TIME, When, Whom,
+    Between, Blow, Drifting, Losing, OneWay, Outage, RoundTrip, Split, USUAL_TIME, When, Whom,
 };
 use super::OutputFormat;
 use super::parse_duration;
@@ -95,6 +95,13 @@ pub struct NetworkArgs {
     /// -o json`, or one duration a line. Each way takes half.
     #[arg(long, env = "ELECT_RTT", value_name = "TIME", default_value = "1ms", hide_default_value = true, allow_hyphen_values = true, help_heading = NETWORK)]
     pub rtt: RoundTrip,
+
+    /// Round trip between regions: who is where, and the time
+    ///
+    /// In 1,s1/2,s2/s3=80ms candidate 1 and the store's member s1 are in one region, 2 and s2 in another, s3 alone in a
+    /// third. Within a region it is --rtt, and so it is for all that are not named. Of several the last counts.
+    #[arg(long, env = "ELECT_BETWEEN", value_name = "SIDES=TIME", value_delimiter = ' ', allow_hyphen_values = true, help_heading = NETWORK)]
+    pub between: Vec<Between>,
 
     /// Kind of store
     #[arg(long, env = "ELECT_STORE", value_enum, value_name = "STORE", default_value_t = StoreKind::Etcd, help_heading = NETWORK)]
@@ -228,7 +235,7 @@ Output:
   seed, runs, ended_early, store
   advised: null or {ttl_ms, kill_grace_ms, renew_ms}
   ttls: [{ttl_ms, kill_grace_ms, renew_ms,
-          failover_ms: {p5, median, p95, p99, max, mean},
+          failover_ms, failover_with_store_ms: {p5, median, p95, p99, max, mean},
           lost_monthly, lost_error}]";
 
 /// The arguments of `elect simulate ttl`.
@@ -348,7 +355,9 @@ Output:
   JSON and YAML have these keys, and more may come:
   seed, runs, ended_early
   elections: [{election, failover_ms: {p5, median, p95, p99, max, mean},
-               unreplaced, messages, overlaps: {runs, seeds, longest_ms}}]";
+               unreplaced, messages, to_elect, theory: {least, most},
+               overlaps: {runs, seeds, longest_ms}}]
+  to_elect, theory and most can be null.";
 
 /// The arguments of `elect simulate compare`.
 #[derive(Args, Debug)]

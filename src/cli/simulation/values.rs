@@ -170,12 +170,37 @@ impl FromStr for Split {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (sides, when) = timed(text)?;
-        let side = |side: &str| side.split(',').map(one_by_name).collect::<Result<Vec<_>, _>>();
-        let sides = sides.split('/').map(side).collect::<Result<Vec<_>, _>>()?;
-        if sides.len() < 2 {
-            return Err("a split has two sides at least, with / between them: 1,s1/2,s2".to_owned());
-        }
-        Ok(Self { sides, when })
+        Ok(Self { sides: parse_sides(sides)?, when })
+    }
+}
+
+/// Who is on each of several sides: `1,s1/2,s2`.
+fn parse_sides(text: &str) -> Result<Vec<Vec<Whom>>, String> {
+    let side = |side: &str| side.split(',').map(one_by_name).collect::<Result<Vec<_>, _>>();
+    let sides = text.split('/').map(side).collect::<Result<Vec<_>, _>>()?;
+    if sides.len() < 2 {
+        return Err("write two sides at least, with / between them: 1,s1/2,s2".to_owned());
+    }
+    Ok(sides)
+}
+
+/// Places that are far from each other: `1,s1/2,s2/s3=80ms`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Between {
+    /// Who is at which.
+    pub sides: Vec<Vec<Whom>>,
+    /// The round trip between two who are at different ones.
+    pub rtt: RoundTrip,
+}
+
+impl FromStr for Between {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (sides, rtt) = text
+            .split_once('=')
+            .ok_or("write who is where, and the round trip between them: 1,s1/2,s2=80ms")?;
+        Ok(Self { sides: parse_sides(sides)?, rtt: rtt.parse()? })
     }
 }
 

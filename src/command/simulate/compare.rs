@@ -3,21 +3,33 @@
 use std::time::Duration;
 
 use anyhow::bail;
+use elect_simulation::peers::theory::{self, Theory};
 use elect_simulation::peers::{Bully, Heartbeat, Ids, Raft, RaftOptions, Recipe, Recipes, Ring};
-use elect_simulation::{Election, Trial, over};
+use elect_simulation::{Election, History, Trial, over};
 
-use super::judged::{Judged, Sum, quantiles, ratio};
+use super::judged::{Judged, Sum, mean, quantiles, ratio};
 use super::{Played, Theatre, open_files, present, repeated};
 use crate::cli::simulation::{CompareArgs, StoreKind, USUAL_TIME};
-use crate::config::{Cast, Peace, leases_on, network};
+use crate::config::{Cast, Peace, leases_on};
 use crate::report::Table;
 use crate::report::picture::{Distribution, Quantiles, Report, Section};
-use crate::report::simulation::{ComparedReport, ComparisonReport, Spread};
+use crate::report::simulation::{ComparedReport, ComparisonReport, Spread, TheoryReport};
 
 /// What is compared.
 struct Entrant {
     name: &'static str,
     election: Box<dyn Election>,
+    /// What is known of its messages without a simulation.
+    theory: Option<Theory>,
+}
+
+impl Entrant {
+    /// How many messages of a run elect; `None` if nothing says which do, or nobody was elected.
+    fn to_elect(&self, run: &History, judged: &Judged) -> Option<u64> {
+        judged.failover?;
+        let sent = run.messages_since_fault();
+        Some(self.theory?.kinds.iter().filter_map(|kind| sent.get(kind)).sum())
+    }
 }
 
 /// The exit code is 0.
@@ -26,7 +38,7 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
     let settled = args.ttl * 2;
     let usual_time = USUAL_TIME.max(settled);
     let cast = Cast { candidates: args.candidates.into(), members: 0, usual_time };
-    let network = network(&args.network.rtt)?;
+    let network = cast.network(&args.network.rtt, &args.network.between)?;
     let (seed, runs) = (args.output.seed, args.output.runs);
     let (mut elections, mut rows, mut by, mut played) = (Vec::new(), Vec::new(), None, 0);
     let shift = args.ttl / 6;
@@ -41,14 +53,18 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
     }
     let entrants = entrants(args)?;
     open_files(&args.output)?;
-    for Entrant { name, election } in entrants {
-        let trial = Trial::new(&*election, &scenario)?;
-        let Played { what: judged, by: signal } = theatre.play(name, runs, |progress| {
+    for entrant in entrants {
+        let name = entrant.name;
+        let trial = Trial::new(&*entrant.election, &scenario)?;
+        let Played { what: played_runs, by: signal } = theatre.play(name, runs, |progress| {
             over(0..runs, progress, |index| {
                 let seed = seed.wrapping_add(index);
-                Judged::new(seed, &trial.run(seed))
+                let run = trial.run_under(seed, progress);
+                let judged = Judged::new(seed, &run);
+                (judged, entrant.to_elect(&run, &judged))
             })
         })?;
+        let (judged, to_elect): (Vec<_>, Vec<_>) = played_runs.into_iter().unzip();
         played = judged.len();
         let sum = Sum(&judged);
         rows.extend(quantiles(name, &sum.failovers()));
@@ -57,6 +73,8 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
             failover_ms: Spread::of(&sum.failovers()),
             unreplaced: sum.unreplaced().len(),
             messages: sum.messages(),
+            to_elect: mean(to_elect.into_iter().flatten()),
+            theory: entrant.theory.map(|Theory { least, most, .. }| TheoryReport { least, most }),
             overlaps: sum.overlaps(),
         });
         by = signal;
@@ -83,21 +101,25 @@ fn entrants(args: &CompareArgs) -> anyhow::Result<Vec<Entrant>> {
     let recipe = |recipe| Recipes { recipe, session_timeout: ttl };
     let peace = Peace::of(&args.faults);
     let elect = |kind| leases_on(kind, &args.network, &args.lease, (ttl, None), peace);
-    let entrant = |name, election| Entrant { name, election };
-    let elects = |name, kind| Ok::<_, anyhow::Error>(entrant(name, elect(kind)?.election));
+    let entrant = |name, election, theory| Entrant { name, election, theory };
+    let elects =
+        |name, kind, theory| Ok::<_, anyhow::Error>(entrant(name, elect(kind)?.election, theory));
+    let nodes = args.candidates.into();
+    let (queue, herd) = (Some(theory::queue()), Some(theory::herd(nodes)));
+    let raft_theory = |pre_vote| Some(theory::raft(nodes, pre_vote));
     Ok(vec![
-        elects("elect on etcd", StoreKind::Etcd)?,
+        elects("elect on etcd", StoreKind::Etcd, queue)?,
         #[cfg(feature = "zookeeper")]
-        elects("elect on ZooKeeper", StoreKind::ZooKeeper)?,
+        elects("elect on ZooKeeper", StoreKind::ZooKeeper, queue)?,
         #[cfg(feature = "kubernetes")]
-        elects("elect on Kubernetes", StoreKind::Kubernetes)?,
-        entrant("ZooKeeper's queue", Box::new(recipe(Recipe::Queue))),
-        entrant("naive herd", Box::new(recipe(Recipe::Herd))),
-        entrant("Raft", Box::new(Raft::new(raft))),
-        entrant("Raft as in etcd", Box::new(Raft::new(safe))),
-        entrant("Raft as in NuRaft", Box::new(Raft::new(ranked))),
-        entrant("Bully", Box::new(Bully { heartbeat, answer_within })),
-        entrant("Chang-Roberts ring", Box::new(ring)),
+        elects("elect on Kubernetes", StoreKind::Kubernetes, None)?,
+        entrant("ZooKeeper's queue", Box::new(recipe(Recipe::Queue)), queue),
+        entrant("naive herd", Box::new(recipe(Recipe::Herd)), herd),
+        entrant("Raft", Box::new(Raft::new(raft)), raft_theory(false)),
+        entrant("Raft as in etcd", Box::new(Raft::new(safe)), raft_theory(true)),
+        entrant("Raft as in NuRaft", Box::new(Raft::new(ranked)), raft_theory(false)),
+        entrant("Bully", Box::new(Bully { heartbeat, answer_within }), Some(theory::bully(nodes))),
+        entrant("Chang-Roberts ring", Box::new(ring), Some(theory::ring(nodes))),
     ])
 }
 
@@ -109,10 +131,12 @@ fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>)
         "99 %",
         "NO LEADER",
         "MESSAGES",
+        "TO ELECT",
+        "THEORY",
         "TWO AT ONCE",
         "LONGEST",
     ])
-    .without(&["MESSAGES", "99 %", "LONGEST", "NO LEADER"]);
+    .without(&["MESSAGES", "99 %", "LONGEST", "NO LEADER", "THEORY", "TO ELECT"]);
     let percent = |count: usize| match count {
         0 => "never".to_owned(),
         _ => format!("{:.1} %", 100.0 * ratio(count, figures.runs)),
@@ -128,6 +152,8 @@ fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>)
             failover(|spread| spread.p99),
             percent(row.unreplaced),
             format!("{:.0}", row.messages),
+            row.to_elect.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.1}")),
+            row.theory.as_ref().map_or_else(|| "-".to_owned(), TheoryReport::to_string),
             percent(overlaps.runs),
             if overlaps.runs == 0 { "-".to_owned() } else { seconds(overlaps.longest_ms) },
         ]);
@@ -139,7 +165,8 @@ fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>)
     };
     let caption = format!(
         "{early}{} candidates; all wait for {} of silence. Messages are from the last fault to the end of a run, heartbeats \
-         among them, but for those within a store. As etcd has it, Raft takes pre-votes and checks \
+         among them, but for those within a store. TO ELECT are those of the election itself, where the next leader came, and \
+         THEORY says how many one takes. As etcd has it, Raft takes pre-votes and checks \
          its quorum; as NuRaft has it, it knows priorities.",
         args.candidates,
         humantime::format_duration(args.ttl)

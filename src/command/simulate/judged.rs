@@ -103,6 +103,13 @@ pub(super) fn quantiles(label: &str, times: &Times) -> Option<Quantiles> {
     })
 }
 
+/// The mean; `None` of nothing.
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+pub(super) fn mean(counts: impl Iterator<Item = u64>) -> Option<f64> {
+    let (sum, count) = counts.fold((0, 0_u64), |(sum, count), one| (sum + one, count + 1));
+    (count > 0).then(|| sum as f64 / count as f64)
+}
+
 /// What share some are of all; 0 of none.
 #[expect(clippy::cast_precision_loss, reason = "for people")]
 pub(super) fn ratio(some: usize, all: usize) -> f64 {

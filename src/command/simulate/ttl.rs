@@ -8,8 +8,8 @@ use elect_simulation::{
 
 use super::judged::ratio;
 use super::{Played, Theatre, open_files, present, repeated};
-use crate::cli::simulation::{Outage, TtlArgs};
-use crate::config::{Leased, Peace, leases, network, share, store};
+use crate::cli::simulation::{NetworkArgs, Outage, TtlArgs, Whom};
+use crate::config::{Cast, Leased, Peace, leases, share, store};
 use crate::report::Table;
 use crate::report::picture::{Frontier, Point, Report, Section};
 use crate::report::simulation::{Spread, TtlAdviceReport, TtlRow, in_ms};
@@ -31,21 +31,23 @@ const USUAL: [Outage; 3] = [
 
 /// The exit code is 0, and 1 if no TTL will do.
 pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
-    let network = network(&args.network.rtt)?;
+    let places = Places::new(&args.network)?;
+    let of = |ttl, peace| leases(&args.network, &args.lease, Duration::from_secs(ttl), None, peace);
     let peace = if args.loss > 0.0 { Peace::Troubled } else { Peace::Calm };
-    let of = |ttl| leases(&args.network, &args.lease, Duration::from_secs(ttl), None, peace);
+    let of = |ttl| Ok::<_, anyhow::Error>((of(ttl, peace)?, of(ttl, Peace::Troubled)?));
     // A grace that is too long even for the longest has nothing to be tried with.
     of(TTLS[TTLS.len() - 1])?;
-    let leases: Vec<Leased> = TTLS.iter().filter_map(|&ttl| of(ttl).ok()).collect();
+    let leases: Vec<(Leased, Leased)> = TTLS.iter().filter_map(|&ttl| of(ttl).ok()).collect();
     open_files(&args.output)?;
     let outages = if args.outage.is_empty() { &USUAL[..] } else { &args.outage };
     let (seed, runs) = (args.output.seed, args.output.runs);
     let (mut rows, mut by) = (Vec::new(), None);
-    for lease in &leases {
+    for (lease, in_trouble) in &leases {
         let ttl = lease.setup.wishes.ttl;
-        let case = Case { lease, network: &network, outages, loss: share(args.loss)?, seed, runs };
+        let loss = share(args.loss)?;
+        let case = Case { lease, in_trouble, places: &places, outages, loss, seed, runs };
         let what = format!("a TTL of {}", humantime::format_duration(ttl));
-        let all = runs * (2 + outages.len() as u64);
+        let all = runs * (3 + outages.len() as u64);
         let Played { what: row, by: signal } =
             theatre.play(&what, all, |progress| case.row(progress))?;
         by = signal;
@@ -65,10 +67,33 @@ pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
     present(&figures, &picture, &args.output, (code, by))
 }
 
+/// The network between two candidates and the store, and between one and the store.
+struct Places {
+    of_two: Network,
+    of_one: Network,
+}
+
+impl Places {
+    /// # Errors
+    /// As [`Cast::network`].
+    fn new(args: &NetworkArgs) -> anyhow::Result<Self> {
+        let cast =
+            |candidates| Cast { candidates, members: args.members.into(), usual_time: SETTLED };
+        let of_two = cast(2).network(&args.rtt, &args.between)?;
+        let mut between = args.between.clone();
+        for side in between.iter_mut().flat_map(|between| &mut between.sides) {
+            side.retain(|whom| *whom != Whom::Candidate(2));
+        }
+        Ok(Self { of_two, of_one: cast(1).network(&args.rtt, &between)? })
+    }
+}
+
 /// A lease, and what it is to live through.
 struct Case<'a> {
     lease: &'a Leased,
-    network: &'a Network,
+    /// The same on a store of which a member may die.
+    in_trouble: &'a Leased,
+    places: &'a Places,
     outages: &'a [Outage],
     loss: PerMillion,
     seed: u64,
@@ -84,8 +109,14 @@ impl Case<'_> {
         let ttl = self.lease.setup.wishes.ttl;
         let crash = self.scenario(2, End::Replaced { limit: SETTLED + shift + ttl * 4 }, shift);
         let crash = crash.with(SETTLED, Fault::Kill(Who::Leader));
-        let failovers: Times =
-            self.play(&crash, progress, History::replaced)?.into_iter().flatten().collect();
+        let failovers = |lease, crash: &Scenario| {
+            let times = self.play_on(lease, crash, progress, History::replaced)?;
+            Ok::<_, anyhow::Error>(times.into_iter().flatten().collect::<Times>())
+        };
+        // The first of the store's members, which leads it.
+        let with_store = crash.clone().with(SETTLED, Fault::Kill(Who::Node(2)));
+        let with_store = failovers(self.in_trouble, &with_store)?;
+        let failovers = failovers(self.lease, &crash)?;
         let quiet = self.scenario(1, End::At(SETTLED + ttl * QUIET), Duration::ZERO);
         let lost = self.share_lost(&quiet, progress)?;
         let (mut monthly, mut variance) = self.rate(lost, MONTH / (ttl * QUIET).as_secs_f64());
@@ -107,13 +138,16 @@ impl Case<'_> {
             kill_grace_ms: in_ms(timing.kill_grace),
             renew_ms: in_ms(timing.renew_interval),
             failover_ms: Spread::of(&failovers),
+            failover_with_store_ms: Spread::of(&with_store),
             lost_monthly: monthly,
             lost_error: variance.sqrt(),
         })
     }
 
     fn scenario(&self, candidates: usize, end: End, shift: Duration) -> Scenario {
-        let mut scenario = Scenario::new(candidates, self.network.clone(), end);
+        let Places { of_two, of_one } = self.places;
+        let network = if candidates == 2 { of_two } else { of_one };
+        let mut scenario = Scenario::new(candidates, network.clone(), end);
         scenario.shift = shift;
         if self.loss > PerMillion::NONE {
             scenario = scenario.with(Duration::ZERO, Fault::Loss(self.loss));
@@ -121,21 +155,22 @@ impl Case<'_> {
         scenario
     }
 
-    fn play<T: Send>(
+    fn play_on<T: Send>(
         &self,
+        lease: &Leased,
         scenario: &Scenario,
         progress: &Progress,
         what: impl Fn(&History) -> T + Sync,
     ) -> anyhow::Result<Vec<T>> {
-        let trial = Trial::new(&*self.lease.election, scenario)?;
+        let trial = Trial::new(&*lease.election, scenario)?;
         let seed = |index| self.seed.wrapping_add(index);
-        Ok(over(0..self.runs, progress, |index| what(&trial.run(seed(index)))))
+        Ok(over(0..self.runs, progress, |index| what(&trial.run_under(seed(index), progress))))
     }
 
     /// In what share of the runs who led first stopped to, or nobody ever led.
     fn share_lost(&self, scenario: &Scenario, progress: &Progress) -> anyhow::Result<f64> {
         let is_lost = |run: &History| run.leads().first().is_none_or(|lead| lead.until.is_some());
-        let all = self.play(scenario, progress, is_lost)?;
+        let all = self.play_on(self.lease, scenario, progress, is_lost)?;
         let lost = all.iter().filter(|is_lost| **is_lost).count();
         Ok(ratio(lost, all.len()))
     }
@@ -158,18 +193,20 @@ fn picture(args: &TtlArgs, outages: &[Outage], figures: &TtlAdviceReport) -> Rep
         humantime::format_duration(time).to_string().replace(' ', "")
     };
     let seconds = |ms: f64| format!("{:.1}s", ms / 1000.0);
-    let headings = ["TTL", "GRACE", "RENEWED EACH", "FAIL-OVER", "99 %", "LOST A MONTH"];
-    let mut table = Table::new(&headings).without(&["RENEWED EACH", "99 %", "GRACE"]);
+    let headings =
+        ["TTL", "GRACE", "RENEWED EACH", "FAIL-OVER", "99 %", "WITH STORE", "LOST A MONTH"];
+    let mut table = Table::new(&headings).without(&["RENEWED EACH", "99 %", "GRACE", "WITH STORE"]);
     for row in &figures.ttls {
-        let failover = |of: fn(&Spread) -> f64| {
-            row.failover_ms.as_ref().map_or_else(|| "-".to_owned(), |spread| seconds(of(spread)))
+        let time = |times: &Option<Spread>, of: fn(&Spread) -> f64| {
+            times.as_ref().map_or_else(|| "-".to_owned(), |spread| seconds(of(spread)))
         };
         table.row([
             span(row.ttl_ms),
             span(row.kill_grace_ms),
             span(row.renew_ms),
-            failover(|spread| spread.median),
-            failover(|spread| spread.p99),
+            time(&row.failover_ms, |spread| spread.median),
+            time(&row.failover_ms, |spread| spread.p99),
+            time(&row.failover_with_store_ms, |spread| spread.median),
             lost(row),
         ]);
     }
@@ -227,7 +264,12 @@ fn picture(args: &TtlArgs, outages: &[Outage], figures: &TtlAdviceReport) -> Rep
     );
     let sections = vec![
         Section::Text(format!("{advice}\n\n{about}")),
-        Section::Table("Fail-over is from the crash of a leader's machine.".to_owned(), table),
+        Section::Table(
+            "Fail-over is from the crash of a leader's machine; with the store where the one that leads the store crashes \
+             at once with it."
+                .to_owned(),
+            table,
+        ),
         Section::Frontier(frontier),
     ];
     let title = "Which TTL".to_owned();

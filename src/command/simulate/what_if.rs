@@ -7,7 +7,7 @@ use elect_simulation::{Fault, History, Lead, NodeId, Process, Scenario, Script, 
 use super::judged::{Judged, Sum, quantiles};
 use super::{Played, Theatre, open_files, present, repeated};
 use crate::cli::simulation::{USUAL_TIME, WhatIfArgs};
-use crate::config::{Cast, Peace, leases, network, store};
+use crate::config::{Cast, Peace, leases, store};
 use crate::report::picture::{
     Distribution, Lane, Mark, Report, Role, Section, Span, State, Timeline,
 };
@@ -23,17 +23,18 @@ pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Resul
         usual_time: USUAL_TIME,
     };
     let shift = leases.setup.timing()?.renew_interval;
-    let network = network(&args.network.rtt)?;
+    let network = cast.network(&args.network.rtt, &args.network.between)?;
     let scenario = cast.scenario(network, &args.faults, (args.ttl, args.length), shift)?;
     let trial = Trial::new(&*leases.election, &scenario)?;
     open_files(&args.output)?;
     let (seed, runs) = (args.output.seed, args.output.runs);
-    let shown = trial.run(seed);
-    let Played { what: judged, by } = theatre.play("what-if", runs, |progress| {
-        over(0..runs, progress, |index| {
+    let Played { what: (shown, judged), by } = theatre.play("what-if", runs, |progress| {
+        let shown = trial.run_under(seed, progress);
+        let judged = over(0..runs, progress, |index| {
             let seed = seed.wrapping_add(index);
-            Judged::new(seed, &trial.run(seed))
-        })
+            Judged::new(seed, &trial.run_under(seed, progress))
+        });
+        (shown, judged)
     })?;
     let sum = Sum(&judged);
     let play = Play { cast, scenario: &scenario, run: &shown };

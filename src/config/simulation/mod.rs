@@ -9,7 +9,7 @@ use std::{env, fs};
 use anyhow::{Context, ensure};
 use elect_api::{Cadence, Judge, Lease};
 use elect_simulation::replicas::Replicas;
-use elect_simulation::{Delay, Election, Network, PerMillion};
+use elect_simulation::{Delay, Election, PerMillion};
 
 pub use self::script::Cast;
 use crate::cli::simulation::{FaultArgs, LeaseArgs, NetworkArgs, RoundTrip, StoreKind};
@@ -147,15 +147,12 @@ const ZOOKEEPER: Cadence = Cadence { anchor_lag_48ths: 15, renew_48ths: 3, judge
 const KUBERNETES: Cadence =
     Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Candidates };
 
-/// The network that is asked for.
-///
-/// # Errors
-/// The file with what was measured cannot be read, or has no round trips.
-pub fn network(rtt: &RoundTrip) -> anyhow::Result<Network> {
-    Ok(Network::new(match rtt {
-        RoundTrip::Given(delay) => delay.clone(),
-        RoundTrip::Measured(file) => measured(file)?,
-    }))
+/// One way of a round trip.
+fn one_way(rtt: &RoundTrip) -> anyhow::Result<Delay> {
+    match rtt {
+        RoundTrip::Given(delay) => Ok(delay.clone()),
+        RoundTrip::Measured(file) => measured(file),
+    }
 }
 
 /// One way of the round trips in a file.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use anyhow::{bail, ensure};
 use elect_simulation::{Drift, End, Fault, Network, NodeId, PerMillion, Scenario, Who};
 
-use crate::cli::simulation::{Blow, FaultArgs, When, Whom};
+use super::one_way;
+use crate::cli::simulation::{Between, Blow, FaultArgs, RoundTrip, When, Whom};
 
 /// By then everybody has found a leader.
 const SETTLED: Duration = Duration::from_secs(20);
@@ -39,9 +40,7 @@ impl Cast {
                 Ok(number - 1)
             }
             Whom::Member(number) if members == 0 => {
-                bail!(
-                    "the faults of a comparison are of candidates, and s{number} is a member of a store"
-                )
+                bail!("a comparison is of candidates, and s{number} is a member of a store")
             }
             Whom::Member(number) => {
                 ensure!(
@@ -58,6 +57,36 @@ impl Cast {
             Whom::Leader => Who::Leader,
             whom => Who::Node(self.node(whom)?),
         })
+    }
+
+    /// Who is on each side; nobody is on two.
+    fn sides(self, sides: &[Vec<Whom>]) -> anyhow::Result<Vec<Vec<NodeId>>> {
+        let side = |side: &Vec<Whom>| side.iter().map(|whom| self.node(*whom)).collect();
+        let sides = sides.iter().map(side).collect::<anyhow::Result<Vec<Vec<_>>>>()?;
+        let mut named = BTreeSet::new();
+        if let Some(twice) = sides.iter().flatten().find(|node| !named.insert(**node)) {
+            bail!("{} is on two sides: name each once", self.name(*twice));
+        }
+        Ok(sides)
+    }
+
+    /// The network between all, in which those of different sides are so far from each other.
+    ///
+    /// # Errors
+    /// Somebody is named who is not there, or twice; a file with what was measured cannot be read, or has no round trips.
+    pub fn network(self, rtt: &RoundTrip, between: &[Between]) -> anyhow::Result<Network> {
+        let mut network = Network::new(one_way(rtt)?);
+        for Between { sides, rtt } in between {
+            let (sides, delay) = (self.sides(sides)?, one_way(rtt)?);
+            for (index, side) in sides.iter().enumerate() {
+                for other in sides[index + 1..].iter().flatten() {
+                    for one in side {
+                        network = network.with_link(*one, *other, delay.clone());
+                    }
+                }
+            }
+        }
+        Ok(network)
     }
 
     /// What people call a node: 1, or s1.
@@ -128,13 +157,7 @@ impl Cast {
             during(blow.when, Fault::Isolate(who), Some(Fault::Heal));
         }
         for split in &faults.split {
-            let side = |side: &Vec<Whom>| side.iter().map(|whom| self.node(*whom)).collect();
-            let sides = split.sides.iter().map(side).collect::<anyhow::Result<Vec<Vec<_>>>>()?;
-            let mut named = BTreeSet::new();
-            if let Some(twice) = sides.iter().flatten().find(|node| !named.insert(**node)) {
-                bail!("a split names {} twice: name each once", self.name(*twice));
-            }
-            during(split.when, Fault::Split(sides), Some(Fault::Heal));
+            during(split.when, Fault::Split(self.sides(&split.sides)?), Some(Fault::Heal));
         }
         for link in &faults.one_way {
             let (from, to) = (self.node(link.from)?, self.node(link.to)?);

@@ -51,6 +51,15 @@ pub(crate) enum Ending {
     Copes,
 }
 
+/// How long A has led before it is struck, in milliseconds; not long unless it is there. A lease is proven later than it is
+/// renewed in `ZooKeeper`, but for a young session.
+pub(crate) const AGE: &str = "ELECT_TEST_AGE_MS";
+
+fn age() -> Duration {
+    let age = std::env::var(AGE).ok();
+    Duration::from_millis(age.map_or(0, |age| age.parse().expect("milliseconds")))
+}
+
 /// How long nobody may lead beside one who cannot act.
 const HOLD: Duration = Duration::from_secs(2);
 
@@ -109,6 +118,8 @@ impl Case {
     #[track_caller]
     pub(crate) fn survive(&self, store: Store) -> Outcome {
         let mut duel = Duel::start(store, &self.setting);
+        let led_since = now();
+        eventually("A to have led for so long", || (now() >= led_since + age()).then_some(()));
         (self.strike)(&mut duel);
         let ending = match store {
             Store::File => self.local.expect("it applies"),

@@ -24,6 +24,22 @@ fn longer_outages_and_less_tolerance_advise_longer_leases() {
     assert!(advised("--outage 5s/day --store zookeeper") > advised("--outage 5s/day"));
 }
 
+/// The members of the store find another leader in a second or two, and give each lease its whole time again. A single member
+/// has nobody to follow it.
+#[test]
+fn a_leader_that_dies_with_the_stores_is_replaced_later() {
+    let rows = |words: &str| {
+        let report = report(&simulate(&format!("ttl --runs 8 -o json {words}")).run().exits(0));
+        list(&report["ttls"]).to_vec()
+    };
+    for row in rows("") {
+        let median = |key: &str| number(&row[key]["median"]);
+        let later = median("failover_with_store_ms") - median("failover_ms");
+        assert!((500.0..6000.0 + median("failover_ms") / 5.0).contains(&later), "{row:#}");
+    }
+    assert!(rows("--members 1").iter().all(|row| row["failover_with_store_ms"] == Value::Null));
+}
+
 #[test]
 fn outages_that_no_lease_outlasts_get_no_advice() {
     let words = "--runs 1 --tolerate 0 --outage 10m*365/year";

@@ -26,14 +26,14 @@ fn faults_of_who_is_not_there_are_refused() {
     );
     refuses("what-if --drift 7:+5%", &["no candidate 7", "1 to 3"]);
     refuses("what-if --one-way 1:s8", &["no member s8"]);
-    refuses("what-if --split 1,s2/3,s2", &["names s2 twice"]);
+    refuses("what-if --split 1,s2/3,s2", &["s2 is on two sides", "name each once"]);
     refuses("what-if --split leader/2", &["who leads is not known beforehand", "by its number"]);
     refuses(
         "what-if --kill leader.kernel",
         &["\"kernel\" is no process", "wrapper, guardian or both"],
     );
     refuses("what-if --suspend leader.wrapper", &["--suspend is of a machine"]);
-    refuses("compare --kill s1", &["s1 is a member of a store", "are of candidates"]);
+    refuses("compare --kill s1", &["s1 is a member of a store", "is of candidates"]);
 }
 
 #[test]
@@ -41,6 +41,12 @@ fn distributions_and_numbers_that_make_no_sense_are_refused() {
     refuses("ttl --rtt 9ms..2ms", &["9ms..2ms is empty", "60ms..100ms"]);
     refuses("ttl --rtt normal:5ms", &["not a round trip", "normal:80ms:5ms"]);
     refuses("ttl --rtt lognormal:5ms:9", &["sigma", "lognormal:80ms:0.3"]);
+    refuses("ttl --between 1,s1/2,s2", &["--between", "1,s1/2,s2=80ms"]);
+    refuses("ttl --between 1,s1=80ms", &["--between", "two sides at least"]);
+    refuses("ttl --between 1,s1/2,s1=80ms", &["s1 is on two sides"]);
+    refuses("ttl --between 1/3,s1=80ms", &["no candidate 3", "1 to 2"]);
+    refuses("compare --between 1/2,s1=80ms", &["is of candidates"]);
+    refuses("what-if --between 1/2=-5ms", &["--between", "cannot be negative"]);
     refuses("ttl --rtt -5ms", &["--rtt", "cannot be negative"]);
     refuses("what-if --kill leader@-5s", &["--kill", "cannot be negative", "15s"]);
     refuses("what-if --ttl -5s", &["--ttl", "cannot be negative"]);

@@ -31,6 +31,19 @@ fn who_dies_with_the_machine_is_replaced_as_the_lease_ends() {
     );
 }
 
+/// For how long no command runs: from the end of the one to the start of the next. On a dead machine there is none.
+#[test]
+fn the_gap_is_the_time_without_a_command() {
+    for fault in ["--isolate leader", "--pause leader", "--kill leader"] {
+        let report = what_if(&format!("{fault} --runs 1"), 0);
+        let (led, gap) = (list(&report["leaders"]), number(&report["gap_ms"]["median"]));
+        let between = number(&led[1]["from_ms"]) - number(&led[0]["until_ms"]);
+        assert!(between > 0.0 && (gap - between).abs() < 0.01, "{fault}: {gap} {between}");
+        let failover = number(&report["failover_ms"]["median"]);
+        assert_eq!(fault == "--kill leader", (gap - failover).abs() < 0.01, "{gap} {failover}");
+    }
+}
+
 /// Who is left gives the entry up.
 #[test]
 fn one_process_of_elect_is_replaced_at_once() {

@@ -28,6 +28,22 @@ fn a_signal_ends_it_and_what_is_known_is_printed() {
     }
 }
 
+/// A run of an hour with a hundred candidates takes minutes here: it ends where it is.
+#[test]
+fn a_signal_ends_a_single_run_too() {
+    let mut running =
+        simulate("what-if --runs 1 --candidates 100 --ttl 4s --for 1h --kill leader -o json")
+            .spawn();
+    let tasks = format!("/proc/{}/task", running.pid());
+    eventually("a thread that plays", || {
+        let threads = std::fs::read_dir(&tasks).ok()?.count();
+        (threads > 1).then_some(())
+    });
+    running.signal(Signal::SIGTERM);
+    let report = report(&running.wait().exits(143));
+    assert_eq!((&report["runs"], &report["ended_early"]), (&0.into(), &true.into()));
+}
+
 #[test]
 fn a_line_shows_how_far_it_is_and_ctrl_c_ends_it() {
     let ground = Ground::new();

@@ -29,7 +29,7 @@ fn named(subcommand: &str) -> BTreeSet<String> {
     let lines = list.lines().skip(1).take_while(|line| !line.trim().is_empty());
     let list: String = lines.flat_map(|line| [line, " "]).collect();
     let words = list.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    let prose = ["are", "the", "run", "of", "and", "null", "or", ""];
+    let prose = ["are", "the", "run", "of", "and", "null", "or", "can", "be", ""];
     words.filter(|word| !prose.contains(word)).map(str::to_owned).collect()
 }
 

@@ -2,10 +2,12 @@
 
 mod advice;
 mod bad_input;
+mod comparison;
 mod faults;
 mod guards;
 mod interrupted;
 mod keys;
+mod regions;
 mod same;
 mod screens;
 pub(crate) mod tables;

@@ -15,8 +15,8 @@ use serde_json::Value;
 const TYPED: &str = "$ elect simulate ";
 /// The heads of the tables.
 const HEAD: &str = "\
-| election | median | 99 % | no leader at the end | messages | two at once | longest |
-|---|---:|---:|---:|---:|---:|---:|
+| election | median | 99 % | no leader at the end | messages | to elect | theory | two at once | longest |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|
 ";
 
 /// The page as its file has it.
@@ -81,17 +81,29 @@ fn compared(typed: &str) -> String {
             if number(&overlaps["runs"]) > 0.0 { &overlaps["longest_ms"] } else { &Value::Null };
         let _ = writeln!(
             table,
-            "| {} | {} | {} | {} | {:.0} | {} | {} |",
+            "| {} | {} | {} | {} | {:.0} | {} | {} | {} | {} |",
             row["election"].as_str().expect("a name"),
             seconds(&failover["median"]),
             seconds(&failover["p99"]),
             percent(&row["unreplaced"]),
             number(&row["messages"]),
+            row["to_elect"].as_f64().map_or_else(|| "-".to_owned(), |mean| format!("{mean:.1}")),
+            bounds(&row["theory"]),
             percent(&overlaps["runs"]),
             seconds(longest),
         );
     }
     table
+}
+
+/// What theory says, in words.
+fn bounds(theory: &Value) -> String {
+    match (theory["least"].as_u64(), theory["most"].as_u64()) {
+        (None, _) => "-".to_owned(),
+        (Some(least), None) => format!("{least} or more"),
+        (Some(least), Some(most)) if least == most => least.to_string(),
+        (Some(least), Some(most)) => format!("{least} to {most}"),
+    }
 }
 
 /// Those of `ttl` take too long for each change: `tests/deep/run the_page_of_simulate_is_written` writes all.

@@ -16,6 +16,7 @@ pub mod recipe;
 pub mod ring;
 mod steps;
 pub mod store;
+pub mod theory;
 
 pub use bully::Bully;
 pub use elector::RaftOptions;

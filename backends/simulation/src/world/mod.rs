@@ -19,6 +19,7 @@ pub use self::node::{Context, Host, Node, NodeId};
 pub use self::script::{Blow, Fault, Process, Script, Who};
 use self::stage::{Event, Mode, Stage};
 use crate::chance::Chance;
+use crate::measure::Progress;
 use crate::{End, Scenario};
 
 /// A run under way.
@@ -45,11 +46,14 @@ impl<'s, N: Node> World<'s, N> {
         Self { scenario, nodes, stage, hit: None }
     }
 
-    /// Runs until the end of the scenario.
-    pub(crate) fn run(mut self) -> History {
+    /// Runs until the end of the scenario, or until it is cancelled.
+    pub(crate) fn run(mut self, progress: &Progress) -> History {
         let faults = self.scenario.script.faults().len();
         let end = self.scenario.end.latest();
         while let Some((at, event)) = self.stage.events.next(end) {
+            if progress.is_cancelled() {
+                return self.stage.history.ended(self.stage.now);
+            }
             self.stage.now = at;
             self.happen(event);
             let history = &self.stage.history;

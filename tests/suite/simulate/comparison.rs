@@ -1,0 +1,28 @@
+//! What `compare` counts, beside what theory says.
+
+use serde_json::Value;
+
+use super::{list, number, report, simulate};
+
+/// Elections by messages between candidates that meet the bounds of theory, whatever their number.
+#[test]
+fn messages_that_elect_are_as_many_as_theory_says() {
+    for candidates in [2, 3, 5, 9] {
+        let words = format!("compare --runs 40 -o json --candidates {candidates}");
+        let report = report(&simulate(&words).run().exits(0).is_quiet());
+        let rows = list(&report["elections"]);
+        let mut exact = Vec::new();
+        for row in rows.iter().filter(|row| row["theory"] != Value::Null) {
+            let (sent, theory) = (number(&row["to_elect"]), &row["theory"]);
+            let least = number(&theory["least"]);
+            assert!(sent >= least, "{candidates} candidates: {row:#}");
+            if let Some(most) = theory["most"].as_f64() {
+                assert!(sent <= most, "{candidates} candidates: {row:#}");
+                exact.extend((least >= most).then_some(sent));
+            }
+        }
+        // One is woken in each of three queues, and in the herd everybody who is left.
+        assert_eq!(exact, [1.0, 1.0, 1.0, f64::from(candidates - 1)]);
+        assert_eq!(rows.iter().filter(|row| row["theory"] == Value::Null).count(), 1, "Kubernetes");
+    }
+}

@@ -104,10 +104,10 @@ fn config_file(bytes: &[u8]) {
 
 fn once_note(bytes: &[u8]) {
     let Ok(done) = Done::read(Some(bytes)) else { return };
-    let note = done.with("new");
-    let again = Done::read(Some(&note)).expect("what was printed is a note");
+    let cell = done.with("new");
+    let again = Done::read(Some(&cell)).expect("what was printed is a cell");
     assert!(again.has("new"));
-    assert_eq!(again.with("new"), note);
+    assert_eq!(again.with("new"), cell);
 }
 
 fn lease(bytes: &[u8]) {

@@ -13,8 +13,8 @@ use elect_api::{
 use tokio::time::{sleep, timeout};
 
 use super::attempts::{aloud, insist};
+use super::kept::Stranger;
 use super::look;
-use super::past::Stranger;
 use super::runtime::{block_on, ended_by, interruption};
 use super::steer::who_asks;
 use crate::cli::Period;
@@ -335,12 +335,12 @@ fn candidate() -> Candidate {
 
 /// Writes the change, as the leader. Whether it is written: somebody may have taken the lease away.
 ///
-/// Of the two notes, that which says what is done comes last where a key is undone, and first where it is recorded: cut
+/// Of the two cells, that which says what is done comes last where a key is undone, and first where it is recorded: cut
 /// off in between, the key is done.
 async fn write(seat: &mut dyn Seat, what: &Done) -> Result<bool, Error> {
     let done = once::Done::read(seat.read(guard::now(), Cell::Once).await?.bytes.as_deref())?;
     let runs = Runs::read(seat.read(guard::now(), Cell::Runs).await?.bytes.as_deref());
-    let notes = match what {
+    let changes = match what {
         Done::Undo(key) => {
             // What cannot be read counts no attempts any more.
             let runs = match runs {
@@ -357,8 +357,8 @@ async fn write(seat: &mut dyn Seat, what: &Done) -> Result<bool, Error> {
         }
         Done::Show(_) => Vec::new(),
     };
-    for (cell, note) in notes {
-        let written = seat.write(guard::now(), cell, &note, Durability::Usual).await?;
+    for (cell, text) in changes {
+        let written = seat.write(guard::now(), cell, &text, Durability::Usual).await?;
         if written.why_not().is_some() {
             return Ok(false);
         }

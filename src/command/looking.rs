@@ -9,8 +9,8 @@ use elect_api::path::{Cause, Doubt};
 use elect_api::{Cell, Division, ElectionName, Finding, Severity, Store, Survey};
 
 use super::attempts::{aloud, insist};
+use super::kept::Stranger;
 use super::look::{FRESH, Reach, Rhythm, Seen, Snapshot, Until, Watcher, look, orders, until};
-use super::past::Stranger;
 use super::runtime::block_on;
 use crate::config::{
     self, CheckPlan, Goal, HistoryPlan, StatusPlan, WaitPlan, is_known_as, nearest_names,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::Context;
 use elect_api::Survey;
 
+use super::kept::Stranger;
 use super::look::{Look, Rhythm, Watcher};
-use super::past::Stranger;
 use super::runtime::{BootClock, Wish, Wishes, block_on};
 use crate::config::{self, ObservePlan, OutputFormat};
 use crate::election::driver::Clock as _;

@@ -84,7 +84,7 @@ pub enum Reply {
     Agreement(Agreement),
     /// Whether it is done already.
     Done(bool),
-    /// Whether a note of ours is written: that it is done, or that we have begun.
+    /// Whether a cell of ours is written: that it is done, or that we have begun.
     Written(Written),
     /// Whether the run that is about to start is counted.
     Attempted(Attempted),

@@ -1,4 +1,4 @@
-//! Who has led an election and how that ended: the last leaderships, as a note of the election.
+//! Who has led an election and how that ended: the last leaderships, as a cell of the election.
 //!
 //! Each leader writes down that it has begun, and as it resigns how it has ended. What it does not live to say
 //! its successor finds open, and closes.
@@ -18,7 +18,7 @@ use crate::guard::Ended;
 /// How many leaderships are kept. Older ones are forgotten.
 pub const KEPT: usize = 50;
 
-/// How many bytes the whole note may have: older leaderships are forgotten where the last ones need more.
+/// How many bytes the whole cell may have: older leaderships are forgotten where the last ones need more.
 pub const LONGEST: usize = 16 * 1024;
 
 /// How many bytes an id or a reason may have; of a longer one the end is cut off.
@@ -37,12 +37,12 @@ pub const UNTOLD: &str = "ended without a report: killed, crashed, or cut off fr
 #[derive(Clone, Debug, Default)]
 pub struct History {
     records: Vec<Record>,
-    /// What the note says of each of them.
+    /// What the cell says of each of them.
     texts: Vec<Box<RawValue>>,
     others: BTreeMap<String, Box<RawValue>>,
 }
 
-/// What the note calls the leaderships.
+/// What the cell calls the leaderships.
 const LEADERSHIPS: &str = "leaderships";
 
 /// One leadership.
@@ -92,8 +92,8 @@ pub async fn since(
     election: &ElectionName,
     leader: &Leader,
 ) -> Option<SystemTime> {
-    let note = store.read(election, Cell::History).await.ok();
-    let history = note.and_then(|note| History::read(note.bytes.as_deref()).ok());
+    let cell = store.read(election, Cell::History).await.ok();
+    let history = cell.and_then(|cell| History::read(cell.bytes.as_deref()).ok());
     history.unwrap_or_default().since(leader)
 }
 
@@ -173,12 +173,12 @@ impl Record {
 }
 
 impl History {
-    /// Reads a note; `None` is that of an election that nobody has led.
+    /// Reads a cell; `None` is that of an election that nobody has led.
     ///
     /// # Errors
     /// [`ErrorKind::Unfit`] for what no version of elect has written.
-    pub fn read(note: Option<&[u8]>) -> Result<Self, Error> {
-        note.map_or(Ok(Self::default()), |text| {
+    pub fn read(cell: Option<&[u8]>) -> Result<Self, Error> {
+        cell.map_or(Ok(Self::default()), |text| {
             let what = "the history of the election is unreadable: its next leader begins it anew";
             let unreadable = Error::new(ErrorKind::Unfit, what);
             if text.len() > Cell::LONGEST {
@@ -188,8 +188,8 @@ impl History {
         })
     }
 
-    fn parse(note: &[u8]) -> serde_json::Result<Self> {
-        let mut others: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(note)?;
+    fn parse(cell: &[u8]) -> serde_json::Result<Self> {
+        let mut others: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(cell)?;
         let list = others.remove(LEADERSHIPS);
         let texts = list.map(|list| serde_json::from_str::<Vec<_>>(list.get())).transpose()?;
         let texts: Vec<Box<RawValue>> = texts.unwrap_or_default();
@@ -223,9 +223,9 @@ impl History {
         self.records.last().map(Record::token)
     }
 
-    /// The note that says the same with this one, in the place of what was known of it; of at most [`LONGEST`]
+    /// The cell that says the same with this one, in the place of what was known of it; of at most [`LONGEST`]
     /// bytes. Whatever was open before has ended by its start.
-    pub fn note_with(&self, record: &Record) -> Vec<u8> {
+    pub fn cell_with(&self, record: &Record) -> Vec<u8> {
         let others = self.records.iter().zip(&self.texts);
         let others = others.filter(|(known, _)| known.token != record.token);
         let others = others.map(|(known, text)| match known.end {
@@ -236,23 +236,23 @@ impl History {
         let surplus = texts.len().saturating_sub(KEPT);
         texts.drain(..surplus);
         loop {
-            let note = self.note_of(&texts);
-            if note.len() <= LONGEST || texts.len() < 2 {
-                return note.into_bytes();
+            let cell = self.cell_of(&texts);
+            if cell.len() <= LONGEST || texts.len() < 2 {
+                return cell.into_bytes();
             }
             let surplus = texts.len().div_ceil(8);
             texts.drain(..surplus);
         }
     }
 
-    fn note_of(&self, texts: &[Cow<'_, str>]) -> String {
+    fn cell_of(&self, texts: &[Cow<'_, str>]) -> String {
         let list = format!("{{{}:[{}]", json(&LEADERSHIPS), texts.join(","));
         let others = self.others.iter().map(|(key, text)| format!(",{}:{text}", json(key)));
-        others.fold(list, |note, other| note + &other) + "}"
+        others.fold(list, |cell, other| cell + &other) + "}"
     }
 }
 
-/// What a note says of a leadership whose leader did not live to say how it ended, which it had by `end`.
+/// What a cell says of a leadership whose leader did not live to say how it ended, which it had by `end`.
 fn closed(text: &RawValue, end: u64) -> String {
     let mut record: Map<String, Value> = serde_json::from_str(text.get()).unwrap_or_default();
     record.insert("end".to_owned(), end.into());
@@ -302,7 +302,7 @@ mod tests {
     }
 
     fn with(history: &History, record: &Record) -> History {
-        History::read(Some(&history.note_with(record))).unwrap()
+        History::read(Some(&history.cell_with(record))).unwrap()
     }
 
     fn tokens(history: &History) -> Vec<u64> {
@@ -372,14 +372,14 @@ mod tests {
     }
 
     #[test]
-    fn however_long_the_words_are_the_note_is_short() {
+    fn however_long_the_words_are_the_cell_is_short() {
         let mut history = History::default();
         for token in 1..=60 {
             let id = format!("{token}{}", "\u{1}".repeat(10_000));
             let record = Record::begun(Token::new(token), &id, u64::MAX);
-            let note = history.note_with(&record.ended(&words(&"\u{10FFFF}".repeat(10_000)), None));
-            assert!(note.len() <= LONGEST);
-            history = History::read(Some(&note)).unwrap();
+            let cell = history.cell_with(&record.ended(&words(&"\u{10FFFF}".repeat(10_000)), None));
+            assert!(cell.len() <= LONGEST);
+            history = History::read(Some(&cell)).unwrap();
             assert_eq!(history.last_token(), Some(Token::new(token)));
         }
         assert!(history.records().len() > 4);
@@ -405,9 +405,9 @@ mod tests {
         let open = r#"{"token":2,"id":"a","start":7,"more":[null]}"#;
         let text = format!(r#"{{"leaderships":[{old},{open}],"later":1}}"#);
         let history = History::read(Some(text.as_bytes())).unwrap();
-        let note = String::from_utf8(history.note_with(&record(3))).unwrap();
-        assert!(note.starts_with(&format!(r#"{{"leaderships":[{old},"#)), "{note}");
-        let json: Value = serde_json::from_str(&note).unwrap();
+        let cell = String::from_utf8(history.cell_with(&record(3))).unwrap();
+        assert!(cell.starts_with(&format!(r#"{{"leaderships":[{old},"#)), "{cell}");
+        let json: Value = serde_json::from_str(&cell).unwrap();
         assert_eq!(json["later"], 1);
         assert_eq!(json["leaderships"][1]["more"], json["leaderships"][0]["more"]);
         assert_eq!(json["leaderships"][1]["end"], 3000);

@@ -13,7 +13,7 @@ pub const KEPT_AT_LEAST: usize = 64;
 
 /// The keys that are known, the newest last.
 ///
-/// A note with more in it is a later version's, which an earlier one must not write over.
+/// A cell with more in it is a later version's, which an earlier one must not write over.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Done {
@@ -21,12 +21,12 @@ pub struct Done {
 }
 
 impl Done {
-    /// Reads a note. Whoever cannot read it does not know what was done, and must not do it again.
+    /// Reads a cell. Whoever cannot read it does not know what was done, and must not do it again.
     ///
     /// # Errors
     /// [`ErrorKind::Unfit`] for what no version of elect has written.
-    pub fn read(note: Option<&[u8]>) -> Result<Self, Error> {
-        note.map_or(Ok(Self::default()), |text| {
+    pub fn read(cell: Option<&[u8]>) -> Result<Self, Error> {
+        cell.map_or(Ok(Self::default()), |text| {
             let what = "the note of the --once keys that are done is unreadable: remove it from the \
                         store, and no key counts as done";
             let unreadable = Error::new(ErrorKind::Unfit, what);
@@ -47,28 +47,28 @@ impl Done {
         &self.done
     }
 
-    /// The note that says so, of this one too.
+    /// The cell that says so, of this one too.
     pub fn with(mut self, key: &str) -> Vec<u8> {
         self.done.retain(|done| done != key);
         self.done.push(key.to_owned());
         let surplus = self.done.len().saturating_sub(KEPT);
         self.done.drain(..surplus);
         loop {
-            let note = self.note();
-            if note.len() <= Cell::LONGEST || self.done.len() <= KEPT_AT_LEAST {
-                return note;
+            let cell = self.cell();
+            if cell.len() <= Cell::LONGEST || self.done.len() <= KEPT_AT_LEAST {
+                return cell;
             }
             self.done.remove(0);
         }
     }
 
-    /// The note that says so of all others.
+    /// The cell that says so of all others.
     pub fn without(mut self, key: &str) -> Vec<u8> {
         self.done.retain(|done| done != key);
-        self.note()
+        self.cell()
     }
 
-    fn note(&self) -> Vec<u8> {
+    fn cell(&self) -> Vec<u8> {
         // A list of strings: there is nothing in it that JSON cannot say.
         serde_json::to_vec(self).unwrap_or_default()
     }
@@ -99,20 +99,20 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_note_is_one_and_has_the_newest_keys() {
+    fn the_longest_cell_is_one_and_has_the_newest_keys() {
         let longest = |n: usize| format!("{n:03}{}", "\u{10FFFF}".repeat(125));
         let keys: Vec<String> = (0..150).map(longest).collect();
-        let note = keys.iter().fold(Vec::new(), |note, key| {
-            Done::read((!note.is_empty()).then_some(note.as_slice())).unwrap().with(key)
+        let cell = keys.iter().fold(Vec::new(), |cell, key| {
+            Done::read((!cell.is_empty()).then_some(cell.as_slice())).unwrap().with(key)
         });
-        assert!(note.len() <= Cell::LONGEST, "{}", note.len());
-        let done = Done::read(Some(&note)).unwrap();
+        assert!(cell.len() <= Cell::LONGEST, "{}", cell.len());
+        let done = Done::read(Some(&cell)).unwrap();
         assert!(keys[150 - KEPT_AT_LEAST..].iter().all(|key| done.has(key)));
         assert!(!done.has(&keys[0]) && done.keys().len() > KEPT_AT_LEAST);
     }
 
     #[test]
-    fn what_is_undone_is_not_known_and_the_note_is_as_before() {
+    fn what_is_undone_is_not_known_and_the_cell_is_as_before() {
         let one = Done::default().with("one");
         let both = Done::read(Some(&one)).unwrap().with("two");
         assert_eq!(one, br#"{"done":["one"]}"#);

@@ -2,7 +2,7 @@
 //! lead rather than others; and what candidates agree on: its division, and who is to hold which shard. It is one
 //! cell, which candidates get with each answer.
 
-mod obeying;
+mod in_force;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::spread::Spread;
-pub(super) use obeying::{InForce, in_slot};
+pub(super) use in_force::{InForce, in_slot};
 
 /// All that is asked of one election at present.
 ///

@@ -13,7 +13,7 @@ use crate::guard::{Ended, signal_name};
 /// How many bytes an id or the name of a host may have; of a longer one the end is cut off.
 const LONGEST_NAME: usize = 100;
 
-/// How the runs of each key went, as a note of the election; the key that was run last comes last.
+/// How the runs of each key went, as a cell of the election; the key that was run last comes last.
 ///
 /// A run that is to count is written down before it starts, so that a crash counts as well. What this version does not
 /// know, a later one has written: that is kept.
@@ -73,7 +73,7 @@ const fn is_none(tries: &u32) -> bool {
 /// What is to be done before a run that counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attempt {
-    /// Write this note.
+    /// Write this cell.
     Write(Vec<u8>),
     /// Nothing: it is written down already, as an answer of the store was lost.
     Counted,
@@ -82,12 +82,12 @@ pub enum Attempt {
 }
 
 impl Runs {
-    /// Reads a note. What cannot be read is not taken for nothing.
+    /// Reads a cell. What cannot be read is not taken for nothing.
     ///
     /// # Errors
     /// [`ErrorKind::Unfit`] for what no version of elect has written.
-    pub fn read(note: Option<&[u8]>) -> Result<Self, Error> {
-        note.map_or(Ok(Self::default()), |text| {
+    pub fn read(cell: Option<&[u8]>) -> Result<Self, Error> {
+        cell.map_or(Ok(Self::default()), |text| {
             let what = "the note of how the runs of each --once key went is unreadable: remove it from the \
                         store, and no attempt is counted";
             let unreadable = Error::new(ErrorKind::Unfit, what);
@@ -123,7 +123,7 @@ impl Runs {
         Attempt::Write(self.with(known))
     }
 
-    /// The note that says that the run which was written down with this token does not count.
+    /// The cell that says that the run which was written down with this token does not count.
     pub fn retracted(&self, key: &str, token: Token) -> Option<Vec<u8>> {
         let mut known = self.known(key);
         known.open.take_if(|open| open.token == token.get())?;
@@ -135,7 +135,7 @@ impl Runs {
         })
     }
 
-    /// The note that says how this run has ended.
+    /// The cell that says how this run has ended.
     pub fn ended(&self, key: &str, run: Run) -> Vec<u8> {
         let mut known = self.known(key);
         known.open = None;
@@ -143,11 +143,11 @@ impl Runs {
         self.with(known)
     }
 
-    /// The note in which nothing is known of this key.
+    /// The cell in which nothing is known of this key.
     pub fn without(&self, key: &str) -> Vec<u8> {
         let mut rest = self.clone();
         rest.runs.retain(|known| known.name != key);
-        rest.note()
+        rest.cell()
     }
 
     fn known(&self, key: &str) -> Key {
@@ -167,16 +167,16 @@ impl Runs {
         all.runs.retain(|known| known.name != key.name);
         all.runs.push(key);
         loop {
-            let note = all.note();
-            if note.len() <= Cell::LONGEST || all.runs.len() < 2 {
-                return note;
+            let cell = all.cell();
+            if cell.len() <= Cell::LONGEST || all.runs.len() < 2 {
+                return cell;
             }
             let surplus = all.runs.len().div_ceil(16);
             all.runs.drain(..surplus);
         }
     }
 
-    fn note(&self) -> Vec<u8> {
+    fn cell(&self) -> Vec<u8> {
         // Strings and numbers: there is nothing in it that JSON cannot say.
         serde_json::to_vec(self).unwrap_or_default()
     }
@@ -297,14 +297,14 @@ mod tests {
         Run::begun(Token::new(token), &candidate(), 1000 * token)
     }
 
-    fn runs(note: &[u8]) -> Runs {
-        Runs::read(Some(note)).unwrap()
+    fn runs(cell: &[u8]) -> Runs {
+        Runs::read(Some(cell)).unwrap()
     }
 
     #[track_caller]
     fn tried(known: &Runs, token: u64) -> Runs {
         match known.attempt("k", 2, run(token)) {
-            Attempt::Write(note) => runs(&note),
+            Attempt::Write(cell) => runs(&cell),
             other => panic!("{other:?}"),
         }
     }
@@ -357,11 +357,11 @@ mod tests {
     }
 
     #[test]
-    fn the_note_of_runs_is_as_it_always_was() {
+    fn the_cell_of_runs_is_as_it_always_was() {
         let done =
             Runs::default().ended("a", run(5).ended(Ended::Exited(0), Duration::from_millis(1500)));
         let open = tried(&runs(&done), 6);
-        let open = String::from_utf8(open.note()).unwrap();
+        let open = String::from_utf8(open.cell()).unwrap();
         let last = r#"{"token":5,"id":"web3.x","host":"web3","start":5000,"took":1500,"code":0}"#;
         let next = r#"{"token":6,"id":"web3.x","host":"web3","start":6000}"#;
         let golden = format!(
@@ -375,9 +375,9 @@ mod tests {
         let text = r#"{"runs":[{"key":"a","last":{"token":1,"id":"b","start":5,"x":1},"y":[2]}],"z":null}"#;
         let known = runs(text.as_bytes());
         assert_eq!(known.of("a").unwrap().last().unwrap().host(), "b");
-        let note = runs(&tried(&known, 3).retracted("k", Token::new(3)).unwrap()).note();
+        let cell = runs(&tried(&known, 3).retracted("k", Token::new(3)).unwrap()).cell();
         let (was, is): (Value, Value) =
-            (serde_json::from_str(text).unwrap(), serde_json::from_slice(&note).unwrap());
+            (serde_json::from_str(text).unwrap(), serde_json::from_slice(&cell).unwrap());
         assert_eq!(is["z"], was["z"]);
         assert_eq!(is["runs"][0]["y"], was["runs"][0]["y"]);
         assert_eq!(is["runs"][0]["last"]["x"], 1);
@@ -391,7 +391,7 @@ mod tests {
         }
         assert!(known.keys().len() > AT_LEAST && known.keys().len() < 150);
         assert!(known.keys().last().unwrap().name().starts_with("149 "));
-        assert!(known.note().len() <= Cell::LONGEST);
+        assert!(known.cell().len() <= Cell::LONGEST);
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl Written {
 }
 
 /// What a seat has read in a cell.
-pub struct Note {
+pub struct WatchedCell {
     /// What was written last; `None` if nothing ever was.
     pub bytes: Option<Vec<u8>>,
     /// Ends when it is worth reading again; never for one that is not watched.

@@ -91,7 +91,9 @@ mod trips;
 
 pub use boottime::Boottime;
 pub use candidate::Candidate;
-pub use cell::{Cell, Durability, Fenced, If, Keys, Note, Versioned, Written, fence, token_in};
+pub use cell::{
+    Cell, Durability, Fenced, If, Keys, Versioned, WatchedCell, Written, fence, token_in,
+};
 pub use division::Division;
 pub use election_name::{ElectionName, ElectionNameError};
 pub use error::{Error, ErrorKind};

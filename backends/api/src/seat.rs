@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{Boottime, Cell, Durability, Error, Note, Ticket, Token, Versioned, Written};
+use crate::{Boottime, Cell, Durability, Error, Ticket, Token, Versioned, WatchedCell, Written};
 
 /// One candidate's place in one election.
 #[async_trait]
@@ -55,7 +55,7 @@ pub trait Seat: Send {
     ///
     /// # Cancellation
     /// May be dropped at any time.
-    async fn read(&mut self, now: Boottime, cell: Cell<'_>) -> Result<Note, Error>;
+    async fn read(&mut self, now: Boottime, cell: Cell<'_>) -> Result<WatchedCell, Error>;
 
     /// Writes at most [`Cell::LONGEST`] bytes in place of what a cell of leaders ([`Cell::OF_LEADERS`]) says, in one step
     /// with the proof that we lead with the token of the last [`Seat::refresh`] (law 10). Whoever leads after us reads

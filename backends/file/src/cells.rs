@@ -10,8 +10,8 @@
 use std::fs::File;
 
 use elect_api::{
-    Cell, Durability, ElectionName, Error, ErrorKind, If, Keys, Note, Token, Versioned, Written,
-    never, token_in,
+    Cell, Durability, ElectionName, Error, ErrorKind, If, Keys, Token, Versioned, WatchedCell,
+    Written, never, token_in,
 };
 
 use crate::atomic_file::{self, LookOut};
@@ -105,9 +105,9 @@ pub(crate) fn read_and_watch(
     election: &ElectionName,
     cell: Cell<'_>,
     look_out: &mut Option<LookOut>,
-) -> Result<Note, Error> {
+) -> Result<WatchedCell, Error> {
     if !cell.is_watched() {
-        return Ok(Note { bytes: read(root, election, cell)?.bytes, wake: never() });
+        return Ok(WatchedCell { bytes: read(root, election, cell)?.bytes, wake: never() });
     }
     let dir = ElectionDir::create(root, election)?;
     let name = file_of(cell);
@@ -119,7 +119,7 @@ pub(crate) fn read_and_watch(
             None => never(),
         },
     };
-    Ok(Note { bytes: open(&dir, cell)?.0.bytes, wake })
+    Ok(WatchedCell { bytes: open(&dir, cell)?.0.bytes, wake })
 }
 
 /// Writes a cell of a leader's. Only who holds the election's lock may call this.

@@ -4,8 +4,8 @@ use std::os::fd::AsFd;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Holds, Note, Refreshed,
-    Seat, Standing, Token, Validity, Written, never,
+    Boottime, Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Holds, Refreshed, Seat,
+    Standing, Token, Validity, WatchedCell, Written, never,
 };
 
 use crate::atomic_file::LookOut;
@@ -226,7 +226,7 @@ impl Seat for FileSeat {
         Ok(standing.or_woken_by(self.followed.wake()).with(self.followed.control()))
     }
 
-    async fn read(&mut self, _now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {
+    async fn read(&mut self, _now: Boottime, cell: Cell<'_>) -> Result<WatchedCell, Error> {
         cells::read_and_watch(&self.root, &self.election, cell, &mut self.look_out)
     }
 

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use elect_api::{
-    Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Note, Order, Refreshed, Seat,
-    Standing, Store, Survey, Ticket, Token, Versioned, Wake, Written,
+    Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Order, Refreshed, Seat, Standing,
+    Store, Survey, Ticket, Token, Versioned, Wake, WatchedCell, Written,
 };
 
 use crate::{Shared, poll_n};
@@ -250,7 +250,7 @@ impl Contender {
         self.note().await.wake
     }
 
-    async fn note(&mut self) -> Note {
+    async fn note(&mut self) -> WatchedCell {
         let id = &self.candidate.id;
         let note = self.seat.read(self.bench.now(), Cell::Once).await;
         note.unwrap_or_else(|error| panic!("{id} cannot read a cell: {error}: {error:?}"))

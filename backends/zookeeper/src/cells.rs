@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use elect_api::{Cell, ElectionName, Error, ErrorKind, If, Note, Token, Versioned, Written, never};
+use elect_api::{
+    Cell, ElectionName, Error, ErrorKind, If, Token, Versioned, WatchedCell, Written, never,
+};
 use zookeeper_client::{CheckWriteError, CreateMode, Error as Zk, MultiWriteError, Stat};
 
 use crate::client::{Client, Step};
@@ -187,14 +189,18 @@ impl Cells {
     }
 
     /// Reads a cell, as the ensemble has it, and has us told when it changes if its changes are told.
-    pub(crate) async fn read(&mut self, client: &Client, cell: Cell<'_>) -> Result<Note, Error> {
+    pub(crate) async fn read(
+        &mut self,
+        client: &Client,
+        cell: Cell<'_>,
+    ) -> Result<WatchedCell, Error> {
         let path = self.path_of(cell);
         if !cell.is_watched() {
-            return Ok(Note { bytes: read(client, &path).await?.bytes, wake: never() });
+            return Ok(WatchedCell { bytes: read(client, &path).await?.bytes, wake: never() });
         }
         let Watched { cell, watch } = look_of_all(client, &path).await?;
         let wake = self.watch.insert(watch).wake();
-        Ok(Note { bytes: cell.bytes, wake })
+        Ok(WatchedCell { bytes: cell.bytes, wake })
     }
 
     /// Writes a cell if the node of this path is there, in one step.

@@ -180,8 +180,8 @@ impl Asking<'_> {
         let mut seen = self.insist(async || see(self.store, name).await).await?;
         if self.reach == Reach::Parts && seen.division.is_whole() {
             let read = async || self.store.read(name, Cell::History).await;
-            let note = insist(&self.location, 1, read).await.ok();
-            let history = note.and_then(|note| History::read(note.bytes.as_deref()).ok());
+            let cell = insist(&self.location, 1, read).await.ok();
+            let history = cell.and_then(|cell| History::read(cell.bytes.as_deref()).ok());
             seen.learn(&history.unwrap_or_default());
         }
         Ok(seen)

@@ -5,7 +5,7 @@ use anyhow::{Context, bail};
 use elect_api::{Division, ElectionName, Removal, Scope, Store};
 
 use crate::command::attempts::{aloud, insist};
-use crate::command::past::{Past, Stranger};
+use crate::command::kept::{Kept, Stranger};
 use crate::command::runtime::block_on;
 use crate::config::{self, ForgetPlan, RedeemPlan, Target};
 use crate::election::slots;
@@ -35,20 +35,20 @@ async fn forget_in(store: &dyn Store, plan: &ForgetPlan, log: &Log) -> anyhow::R
     let election = &plan.target.election;
     let mut all = Vec::new();
     for name in whole_and_parts(store, election).await? {
-        let past = Past::read(store, &name, ATTEMPTS).await?;
-        expect_idle(store, &name, &past).await?;
-        all.push((name, past));
+        let kept = Kept::read(store, &name, ATTEMPTS).await?;
+        expect_idle(store, &name, &kept).await?;
+        all.push((name, kept));
     }
     let mut lines: Vec<String> = Vec::new();
-    for (name, past) in &all {
-        lines.extend(past.lines().iter().map(|line| format!("{name}: {}", report::escape(line))));
+    for (name, kept) in &all {
+        lines.extend(kept.lines().iter().map(|line| format!("{name}: {}", report::escape(line))));
     }
     if lines.is_empty() {
         expect_known(store, election, log).await?;
         lines.push(format!("{election}: nothing is kept but its name"));
     }
     report::print(&(lines.join("\n") + "\n")).context("cannot write to stdout")?;
-    let refusal = all.iter().find_map(|(name, past)| why_fenced(name, past));
+    let refusal = all.iter().find_map(|(name, kept)| why_fenced(name, kept));
     let refusal = refusal.filter(|_| !plan.fences);
     if !plan.yes {
         let flags = if refusal.is_some() { "--yes --fences" } else { "--yes" };
@@ -70,10 +70,10 @@ async fn forget_in(store: &dyn Store, plan: &ForgetPlan, log: &Log) -> anyhow::R
 }
 
 /// Why an election is not to be forgotten just so: it has a fence, or may have one.
-fn why_fenced(name: &ElectionName, past: &Past) -> Option<String> {
-    let fence = past.keys.fences.first();
+fn why_fenced(name: &ElectionName, kept: &Kept) -> Option<String> {
+    let fence = kept.keys.fences.first();
     let fence = fence.map(|fence| Removal::refuse_fence(name, fence.as_str()).to_string());
-    fence.or_else(|| past.damage.clone())
+    fence.or_else(|| kept.damage.clone())
 }
 
 /// The election, and the parts that it is divided into.
@@ -82,11 +82,11 @@ async fn whole_and_parts(
     election: &ElectionName,
 ) -> anyhow::Result<Vec<ElectionName>> {
     if let Some(whole) = Division::whole(election)
-        && Past::read(store, &whole, ATTEMPTS).await?.orders.has_part(election)
+        && Kept::read(store, &whole, ATTEMPTS).await?.orders.has_part(election)
     {
         bail!("{election} is a part of {whole}; forget the whole election: elect forget {whole}");
     }
-    let division = Past::read(store, election, ATTEMPTS).await?.orders.division();
+    let division = Kept::read(store, election, ATTEMPTS).await?.orders.division();
     let numbers = if division.is_whole() { 0..0 } else { 0..division.parts() };
     let mut names = vec![election.clone()];
     for number in numbers {
@@ -99,7 +99,7 @@ async fn whole_and_parts(
 async fn expect_idle(
     store: &dyn Store,
     election: &ElectionName,
-    past: &Past,
+    kept: &Kept,
 ) -> anyhow::Result<()> {
     let location = store.profile().location;
     let survey = insist(&location, ATTEMPTS, async || store.survey(election).await).await?;
@@ -110,7 +110,7 @@ async fn expect_idle(
         }
         bail!("{election} has {number} candidates, the first is {id}: stop them first");
     }
-    if let Some(pause) = past.orders.pausing() {
+    if let Some(pause) = kept.orders.pausing() {
         let pause = pause.in_words("paused");
         bail!("{election} is {pause}; end the pause first: elect resume {election}");
     }

@@ -18,8 +18,8 @@ use elect_api::{
 use tokio::time::sleep;
 
 use crate::command::attempts::{aloud, insist_until};
+use crate::command::kept::Stranger;
 use crate::command::look::{Rhythm, Seen, Until, Watcher, see, until};
-use crate::command::past::Stranger;
 use crate::config::{self, BackendUrl, host_name};
 use crate::election::orders::{Orders, Request};
 use crate::guard;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use elect_api::{
-    Boottime, Cell, Durability, Error, If, Note, Refreshed, Seat, Standing, Token, Validity,
-    Versioned, Written, stamp,
+    Boottime, Cell, Durability, Error, If, Refreshed, Seat, Standing, Token, Validity, Versioned,
+    WatchedCell, Written, stamp,
 };
 use tokio::sync::Mutex;
 
@@ -33,7 +33,7 @@ pub(super) type SharedSeat = Arc<Mutex<Box<dyn Seat>>>;
 pub(super) enum Raw {
     Seat(Box<dyn Seat>),
     Refreshed(Refreshed),
-    Note(Note),
+    Cell(WatchedCell),
     Plain(Reply),
 }
 
@@ -57,8 +57,8 @@ impl<'a> Driver<'a> {
             Call::Recall => read(self.seat.clone()?, now, Cell::Once),
             Call::ReadHistory => read(self.seat.clone()?, now, Cell::History),
             Call::Record => {
-                let note = self.done.clone().with(candidacy.once?.key);
-                write(self.seat.clone()?, now, (Cell::Once, Durability::Usual), note)
+                let cell = self.done.clone().with(candidacy.once?.key);
+                write(self.seat.clone()?, now, (Cell::Once, Durability::Usual), cell)
             }
             Call::Attempt(token) => {
                 self.run.counted = Some(*token);
@@ -66,14 +66,14 @@ impl<'a> Driver<'a> {
                 attempt(candidacy, self.seat.clone()?, now, run)?
             }
             Call::WriteHistory => {
-                let note = self.history.note_with(self.began.as_ref()?);
-                write(self.seat.clone()?, now, (Cell::History, Durability::Usual), note)
+                let cell = self.history.cell_with(self.began.as_ref()?);
+                write(self.seat.clone()?, now, (Cell::History, Durability::Usual), cell)
             }
             Call::BeginHistory(token) => {
                 let begun = self.begin(*token);
-                let note = self.history.note_with(&begun);
+                let cell = self.history.cell_with(&begun);
                 // A winner that holds back for a leader that was cut short goes by it.
-                write(self.seat.clone()?, now, (Cell::History, Durability::Lasting), note)
+                write(self.seat.clone()?, now, (Cell::History, Durability::Lasting), cell)
             }
             Call::Resign(words) => {
                 self.wake = None;
@@ -81,10 +81,10 @@ impl<'a> Driver<'a> {
                 let ended = self.began.take().zip(words.as_ref());
                 let run = std::mem::take(&mut self.run);
                 let ended = ended.map(|(begun, words)| begun.ended(words, run.outcome()));
-                let note = ended.map(|ended| self.history.note_with(&ended));
+                let cell = ended.map(|ended| self.history.cell_with(&ended));
                 let said =
                     candidacy.once.and_then(|once| Some((once.key, run.say(candidacy.candidate)?)));
-                resign(self.seat.clone()?, now, note, said)
+                resign(self.seat.clone()?, now, cell, said)
             }
         })
     }
@@ -124,10 +124,10 @@ impl Driver<'_> {
                 self.seat = Some(Arc::new(Mutex::new(seat)));
                 Ok(Reply::Opened)
             }
-            Ok(Raw::Note(note)) if call == Some(&Call::ReadHistory) => {
-                Ok(Reply::EndedWell(self.history_read(&note)))
+            Ok(Raw::Cell(cell)) if call == Some(&Call::ReadHistory) => {
+                Ok(Reply::EndedWell(self.history_read(&cell)))
             }
-            Ok(Raw::Note(note)) => self.recalled(note).map(Reply::Done),
+            Ok(Raw::Cell(cell)) => self.recalled(cell).map(Reply::Done),
             Ok(Raw::Refreshed(refreshed)) => return self.refreshed(refreshed),
         })
     }
@@ -183,16 +183,16 @@ impl Driver<'_> {
         Some(self.orders.orders().clone())
     }
 
-    /// Whether it is done already, as this note says.
-    fn recalled(&mut self, note: Note) -> Result<bool, Error> {
-        self.done = Done::read(note.bytes.as_deref())?;
-        self.noted = Some(note.wake);
+    /// Whether it is done already, as this cell says.
+    fn recalled(&mut self, cell: WatchedCell) -> Result<bool, Error> {
+        self.done = Done::read(cell.bytes.as_deref())?;
+        self.noted = Some(cell.wake);
         Ok(self.candidacy.once.is_some_and(|once| self.done.has(once.key)))
     }
 
-    /// Whether whoever led last has ended well, as this note says. A power cut may have left anything.
-    fn history_read(&mut self, note: &Note) -> bool {
-        let known = History::read(note.bytes.as_deref()).ok();
+    /// Whether whoever led last has ended well, as this cell says. A power cut may have left anything.
+    fn history_read(&mut self, cell: &WatchedCell) -> bool {
+        let known = History::read(cell.bytes.as_deref()).ok();
         let has_ended_well = known.as_ref().is_some_and(History::has_ended_well);
         self.history = known.unwrap_or_default();
         has_ended_well
@@ -249,7 +249,7 @@ fn refresh<'a>(seat: SharedSeat, now: Boottime) -> PendingCall<'a> {
 }
 
 fn read(seat: SharedSeat, now: Boottime, cell: Cell<'_>) -> PendingCall<'_> {
-    Box::pin(async move { seat.lock().await.read(now, cell).await.map(Raw::Note) })
+    Box::pin(async move { seat.lock().await.read(now, cell).await.map(Raw::Cell) })
 }
 
 fn write(

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Holds, Note, Refreshed,
-    Seat, Standing, Store, Ticket, Versioned, Wake, Written, awake, first_of,
+    Boottime, Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Holds, Refreshed, Seat,
+    Standing, Store, Ticket, Versioned, Wake, WatchedCell, Written, awake, first_of,
 };
 use futures_util::future::{BoxFuture, join_all};
 
@@ -330,7 +330,7 @@ impl Seat for SlotsSeat {
         self.give_up(last).await
     }
 
-    async fn read(&mut self, now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {
+    async fn read(&mut self, now: Boottime, cell: Cell<'_>) -> Result<WatchedCell, Error> {
         self.noting()?.read(now, cell).await
     }
 

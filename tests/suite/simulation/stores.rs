@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use elect::election::orders as election;
 use elect_api::{
     Boottime, Cadence, Candidate, Cell, Durability, ElectionName, Error, If, Judge, Keys, Lease,
-    Note, Profile, Refreshed, Removal, Scope, Seat, Standing, Store, Survey, Ticket, Validity,
-    Versioned, Wake, Written,
+    Profile, Refreshed, Removal, Scope, Seat, Standing, Store, Survey, Ticket, Validity, Versioned,
+    Wake, WatchedCell, Written,
 };
 use elect_testkit::switches::{Part, is_off};
 use elect_zookeeper::{Anchors, Calls};
@@ -167,7 +167,7 @@ impl Seat for SeenSeat {
         self.inner.resign(last).await
     }
 
-    async fn read(&mut self, now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {
+    async fn read(&mut self, now: Boottime, cell: Cell<'_>) -> Result<WatchedCell, Error> {
         let note = self.inner.read(now, cell).await?;
         if let (Cell::Runs, Some(bytes)) = (cell, &note.bytes) {
             self.witness.counts(bytes);

@@ -1,6 +1,6 @@
 //! A seat reads and writes the cells of leaders.
 
-use elect_api::{Cell, Error, Note, Written, never};
+use elect_api::{Cell, Error, WatchedCell, Written, never};
 
 use super::{EtcdSeat, Stage};
 use crate::cells::{self, Found};
@@ -14,7 +14,7 @@ use crate::watch::{self, Event, Stand};
 const TRIES: usize = 8;
 
 impl EtcdSeat {
-    pub(super) async fn read_up(&mut self, cell: Cell<'_>) -> Result<Note, Error> {
+    pub(super) async fn read_up(&mut self, cell: Cell<'_>) -> Result<WatchedCell, Error> {
         let attempt = self.link.attempt(self.keyspace.above(cell)).await?;
         let note = self.look(&attempt, cell).await;
         attempt.conclude(note).await
@@ -72,7 +72,7 @@ impl EtcdSeat {
     }
 
     /// What the store has under the key of a cell.
-    async fn look(&mut self, attempt: &Attempt, cell: Cell<'_>) -> Result<Note, Failure> {
+    async fn look(&mut self, attempt: &Attempt, cell: Cell<'_>) -> Result<WatchedCell, Failure> {
         let Found { cell: found, seen } =
             cells::read(&attempt.client(), &self.keyspace, cell).await?;
         let key = self.keyspace.cell(cell);
@@ -83,6 +83,6 @@ impl EtcdSeat {
         } else {
             never()
         };
-        Ok(Note { bytes: found.bytes, wake })
+        Ok(WatchedCell { bytes: found.bytes, wake })
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, Cell, Durability, Error, Note, Refreshed, Seat, Standing, Ticket,
-    Versioned, Written, awake,
+    Boottime, Candidate, Cell, Durability, Error, Refreshed, Seat, Standing, Ticket, Versioned,
+    WatchedCell, Written, awake,
 };
 use etcd_client::{GetOptions, LeaseGrantOptions, TxnResponse};
 
@@ -412,7 +412,7 @@ impl Seat for EtcdSeat {
         }
     }
 
-    async fn read(&mut self, _now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {
+    async fn read(&mut self, _now: Boottime, cell: Cell<'_>) -> Result<WatchedCell, Error> {
         self.read_up(cell).await
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, Cell, Durability, Error, ErrorKind, Note, Refreshed, Seat, Standing,
-    Ticket, Token, Validity, Versioned, Wake, Written, awake, never, stamp,
+    Boottime, Candidate, Cell, Durability, Error, ErrorKind, Refreshed, Seat, Standing, Ticket,
+    Token, Validity, Versioned, Wake, WatchedCell, Written, awake, never, stamp,
 };
 
 use self::far::Far;
@@ -405,10 +405,10 @@ impl Seat for RecordSeat {
         Ok(())
     }
 
-    async fn read(&mut self, _now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {
+    async fn read(&mut self, _now: Boottime, cell: Cell<'_>) -> Result<WatchedCell, Error> {
         if !cell.is_watched() {
             let bytes = read(&self.election, cell).await?.bytes;
-            return Ok(Note { bytes, wake: never() });
+            return Ok(WatchedCell { bytes, wake: never() });
         }
         // Cells that are watched stand in the record, whose version the wake begins at.
         let owned = if cell == Cell::Control { Cell::Control } else { Cell::Once };
@@ -416,7 +416,7 @@ impl Seat for RecordSeat {
         let Versioned { bytes, version } = known.record.cell(owned);
         let wake =
             self.wake_by_record(known.version, move |record| record.cell(owned).version != version);
-        Ok(Note { bytes, wake })
+        Ok(WatchedCell { bytes, wake })
     }
 
     async fn write(

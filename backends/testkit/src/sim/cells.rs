@@ -1,6 +1,6 @@
 //! Cells are the same in stores of all kinds.
 
-use elect_api::{Cell, Error, ErrorKind, If, Note, Token, Versioned, Written, never};
+use elect_api::{Cell, Error, ErrorKind, If, Token, Versioned, WatchedCell, Written, never};
 
 use super::message::{Ask, Name, Op, Reply, Slip, When};
 use super::transport::{Link, unexpected};
@@ -24,11 +24,11 @@ pub(super) async fn read(link: &Link, cell: Cell<'_>) -> Result<Versioned, Error
 }
 
 /// Reads a cell, and looks out for another text in it if its changes are told.
-pub(super) async fn read_and_watch(link: &Link, cell: Cell<'_>) -> Result<Note, Error> {
+pub(super) async fn read_and_watch(link: &Link, cell: Cell<'_>) -> Result<WatchedCell, Error> {
     let Versioned { bytes, version } = read(link, cell).await?;
     let wake =
         if cell.is_watched() { link.wake(Ask::AwaitCell(cell.into(), version)) } else { never() };
-    Ok(Note { bytes, wake })
+    Ok(WatchedCell { bytes, wake })
 }
 
 /// Writes a cell if the condition holds.

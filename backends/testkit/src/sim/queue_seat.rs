@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Cell, Durability, Error, ErrorKind, Note, Refreshed, Seat, Standing, Ticket, Token,
-    Validity, Versioned, Written, awake,
+    Boottime, Cell, Durability, Error, ErrorKind, Refreshed, Seat, Standing, Ticket, Token,
+    Validity, Versioned, WatchedCell, Written, awake,
 };
 
 use super::cells;
@@ -160,7 +160,7 @@ impl Seat for QueueSeat {
         Ok(standing.with(&self.control))
     }
 
-    async fn read(&mut self, _now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {
+    async fn read(&mut self, _now: Boottime, cell: Cell<'_>) -> Result<WatchedCell, Error> {
         cells::read_and_watch(&self.link, cell).await
     }
 

@@ -1,12 +1,16 @@
 //! A seat reads and writes the cells of leaders.
 
-use elect_api::{Boottime, Cell, Error, ErrorKind, Note, Written};
+use elect_api::{Boottime, Cell, Error, ErrorKind, WatchedCell, Written};
 
 use super::{State, ZkSeat};
 
 impl ZkSeat {
     /// The end of a session in which we lead is not told of: that is for the next refresh.
-    pub(super) async fn look_up(&mut self, now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {
+    pub(super) async fn look_up(
+        &mut self,
+        now: Boottime,
+        cell: Cell<'_>,
+    ) -> Result<WatchedCell, Error> {
         if matches!(self.state, State::Out | State::Waiting(_)) && self.link.take_end().is_some() {
             self.lose_place();
         }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Note, Refreshed, Seat,
-    Standing, Ticket, Token, Validity, Written, awake, never,
+    Boottime, Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Refreshed, Seat,
+    Standing, Ticket, Token, Validity, WatchedCell, Written, awake, never,
 };
 
 use self::proof::{Proof, prove};
@@ -357,7 +357,7 @@ impl Seat for ZkSeat {
         self.withdraw().await.map_err(|error| self.directory.explain(error))
     }
 
-    async fn read(&mut self, now: Boottime, cell: Cell<'_>) -> Result<Note, Error> {
+    async fn read(&mut self, now: Boottime, cell: Cell<'_>) -> Result<WatchedCell, Error> {
         let note = self.look_up(now, cell).await;
         note.map_err(|error| self.directory.explain(error))
     }

@@ -346,6 +346,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
         }
         'elect;simulate;ttl' {
             [CompletionResult]::new('--rtt', '--rtt', [CompletionResultType]::ParameterName, 'Round trip between two machines [default: 1ms]')
+            [CompletionResult]::new('--between', '--between', [CompletionResultType]::ParameterName, 'Round trip between regions: who is where, and the time')
             [CompletionResult]::new('--store', '--store', [CompletionResultType]::ParameterName, 'Kind of store')
             [CompletionResult]::new('--members', '--members', [CompletionResultType]::ParameterName, 'Members of the store')
             [CompletionResult]::new('--tick', '--tick', [CompletionResultType]::ParameterName, 'How often the store looks for leases that are over')
@@ -368,6 +369,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Candidates')
             [CompletionResult]::new('--candidates', '--candidates', [CompletionResultType]::ParameterName, 'Candidates')
             [CompletionResult]::new('--rtt', '--rtt', [CompletionResultType]::ParameterName, 'Round trip between two machines [default: 1ms]')
+            [CompletionResult]::new('--between', '--between', [CompletionResultType]::ParameterName, 'Round trip between regions: who is where, and the time')
             [CompletionResult]::new('--store', '--store', [CompletionResultType]::ParameterName, 'Kind of store')
             [CompletionResult]::new('--members', '--members', [CompletionResultType]::ParameterName, 'Members of the store')
             [CompletionResult]::new('--tick', '--tick', [CompletionResultType]::ParameterName, 'How often the store looks for leases that are over')
@@ -398,6 +400,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Candidates')
             [CompletionResult]::new('--candidates', '--candidates', [CompletionResultType]::ParameterName, 'Candidates')
             [CompletionResult]::new('--rtt', '--rtt', [CompletionResultType]::ParameterName, 'Round trip between two machines [default: 1ms]')
+            [CompletionResult]::new('--between', '--between', [CompletionResultType]::ParameterName, 'Round trip between regions: who is where, and the time')
             [CompletionResult]::new('--store', '--store', [CompletionResultType]::ParameterName, 'Kind of store')
             [CompletionResult]::new('--members', '--members', [CompletionResultType]::ParameterName, 'Members of the store')
             [CompletionResult]::new('--tick', '--tick', [CompletionResultType]::ParameterName, 'How often the store looks for leases that are over')

@@ -1478,7 +1478,7 @@ _elect() {
             return 0
             ;;
         elect__subcmd__simulate__subcmd__compare)
-            opts="-c -o -h --candidates --rtt --store --members --tick --ttl --kill-grace --max-clock-drift --kill --pause --suspend --isolate --split --one-way --drift --loss --seed --runs --output --svg --html --help"
+            opts="-c -o -h --candidates --rtt --between --store --members --tick --ttl --kill-grace --max-clock-drift --kill --pause --suspend --isolate --split --one-way --drift --loss --seed --runs --output --svg --html --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1493,6 +1493,10 @@ _elect() {
                     return 0
                     ;;
                 --rtt)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --between)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1606,13 +1610,17 @@ _elect() {
             return 0
             ;;
         elect__subcmd__simulate__subcmd__ttl)
-            opts="-o -h --rtt --store --members --tick --outage --loss --tolerate --kill-grace --max-clock-drift --seed --runs --output --svg --html --help"
+            opts="-o -h --rtt --between --store --members --tick --outage --loss --tolerate --kill-grace --max-clock-drift --seed --runs --output --svg --html --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --rtt)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --between)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1702,7 +1710,7 @@ _elect() {
             return 0
             ;;
         elect__subcmd__simulate__subcmd__what__subcmd__if)
-            opts="-c -o -h --candidates --rtt --store --members --tick --ttl --kill-grace --max-clock-drift --stops-within --kill --pause --suspend --isolate --split --one-way --drift --loss --for --seed --runs --output --svg --html --help"
+            opts="-c -o -h --candidates --rtt --between --store --members --tick --ttl --kill-grace --max-clock-drift --stops-within --kill --pause --suspend --isolate --split --one-way --drift --loss --for --seed --runs --output --svg --html --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1717,6 +1725,10 @@ _elect() {
                     return 0
                     ;;
                 --rtt)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --between)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -323,6 +323,7 @@ set edit:completion:arg-completer[elect] = {|@words|
         }
         &'elect;simulate;ttl'= {
             cand --rtt 'Round trip between two machines [default: 1ms]'
+            cand --between 'Round trip between regions: who is where, and the time'
             cand --store 'Kind of store'
             cand --members 'Members of the store'
             cand --tick 'How often the store looks for leases that are over'
@@ -344,6 +345,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand -c 'Candidates'
             cand --candidates 'Candidates'
             cand --rtt 'Round trip between two machines [default: 1ms]'
+            cand --between 'Round trip between regions: who is where, and the time'
             cand --store 'Kind of store'
             cand --members 'Members of the store'
             cand --tick 'How often the store looks for leases that are over'
@@ -373,6 +375,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand -c 'Candidates'
             cand --candidates 'Candidates'
             cand --rtt 'Round trip between two machines [default: 1ms]'
+            cand --between 'Round trip between regions: who is where, and the time'
             cand --store 'Kind of store'
             cand --members 'Members of the store'
             cand --tick 'How often the store looks for leases that are over'

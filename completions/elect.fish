@@ -259,6 +259,7 @@ complete -c elect -n "__fish_elect_using_subcommand simulate; and not __fish_see
 complete -c elect -n "__fish_elect_using_subcommand simulate; and not __fish_seen_subcommand_from ttl what-if compare" -f -a "what-if" -d 'Show what an election does when things go wrong'
 complete -c elect -n "__fish_elect_using_subcommand simulate; and not __fish_seen_subcommand_from ttl what-if compare" -f -a "compare" -d 'Compare elect with other elections'
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l rtt -d 'Round trip between two machines [default: 1ms]' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l between -d 'Round trip between regions: who is where, and the time' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l store -d 'Kind of store' -r -f -a "etcd\t'Leases, which etcd ends'
 zookeeper\t'Sessions, which ZooKeeper ends tick by tick'
 kubernetes\t'Leases that the candidates judge by their own clocks'"
@@ -279,6 +280,7 @@ complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_su
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -s c -l candidates -d 'Candidates' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l rtt -d 'Round trip between two machines [default: 1ms]' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l between -d 'Round trip between regions: who is where, and the time' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l store -d 'Kind of store' -r -f -a "etcd\t'Leases, which etcd ends'
 zookeeper\t'Sessions, which ZooKeeper ends tick by tick'
 kubernetes\t'Leases that the candidates judge by their own clocks'"
@@ -307,6 +309,7 @@ complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_su
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -s c -l candidates -d 'Candidates' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l rtt -d 'Round trip between two machines [default: 1ms]' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l between -d 'Round trip between regions: who is where, and the time' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l store -d 'Kind of store' -r -f -a "etcd\t'Leases, which etcd ends'
 zookeeper\t'Sessions, which ZooKeeper ends tick by tick'
 kubernetes\t'Leases that the candidates judge by their own clocks'"

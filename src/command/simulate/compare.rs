@@ -125,18 +125,9 @@ fn entrants(args: &CompareArgs) -> anyhow::Result<Vec<Entrant>> {
 
 fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>) -> Report {
     let seconds = |ms: f64| format!("{:.1}s", ms / 1000.0);
-    let mut table = Table::new(&[
-        "ELECTION",
-        "FAIL-OVER",
-        "99 %",
-        "NO LEADER",
-        "MESSAGES",
-        "TO ELECT",
-        "THEORY",
-        "TWO AT ONCE",
-        "LONGEST",
-    ])
-    .without(&["MESSAGES", "99 %", "LONGEST", "NO LEADER", "THEORY", "TO ELECT"]);
+    let headings = ["ELECTION", "FAIL-OVER", "99 %", "NO LEADER", "TWO AT ONCE", "LONGEST"];
+    let mut table = Table::new(&headings).without(&["99 %", "LONGEST", "NO LEADER"]);
+    let mut messages = Table::new(&["ELECTION", "MESSAGES", "TO ELECT", "THEORY"]);
     let percent = |count: usize| match count {
         0 => "never".to_owned(),
         _ => format!("{:.1} %", 100.0 * ratio(count, figures.runs)),
@@ -151,11 +142,15 @@ fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>)
             failover(|spread| spread.median),
             failover(|spread| spread.p99),
             percent(row.unreplaced),
-            format!("{:.0}", row.messages),
-            row.to_elect.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.1}")),
-            row.theory.as_ref().map_or_else(|| "-".to_owned(), TheoryReport::to_string),
             percent(overlaps.runs),
             if overlaps.runs == 0 { "-".to_owned() } else { seconds(overlaps.longest_ms) },
+        ]);
+        let unknown = || "-".to_owned();
+        messages.row([
+            row.election.clone(),
+            format!("{:.0}", row.messages),
+            row.to_elect.map_or_else(unknown, |mean| format!("{mean:.1}")),
+            row.theory.as_ref().map_or_else(unknown, TheoryReport::to_string),
         ]);
     }
     let early = if figures.ended_early {
@@ -164,19 +159,23 @@ fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>)
         ""
     };
     let caption = format!(
-        "{early}{} candidates; all wait for {} of silence. Messages are from the last fault to the end of a run, heartbeats \
-         among them, but for those within a store. TO ELECT are those of the election itself, where the next leader came, and \
-         THEORY says how many one takes. As etcd has it, Raft takes pre-votes and checks \
-         its quorum; as NuRaft has it, it knows priorities.",
+        "{early}{} candidates; all wait for {} of silence. As etcd has it, Raft takes pre-votes and checks its quorum; as \
+         NuRaft has it, it knows priorities.",
         args.candidates,
         humantime::format_duration(args.ttl)
     );
+    let counted = "From the last fault to the end of a run, heartbeats among them, but for those within a store. TO ELECT \
+                   are those of the election itself, where the next leader came, and THEORY says how many one takes.";
     let distribution =
         Distribution { title: "From the first fault to the next leader".to_owned(), rows };
     Report {
         title: "elect beside other elections".to_owned(),
         command_line: repeated(figures.seed),
         seed: figures.seed,
-        sections: vec![Section::Table(caption, table), Section::Distribution(distribution)],
+        sections: vec![
+            Section::Table(caption, table),
+            Section::Distribution(distribution),
+            Section::Table(counted.to_owned(), messages),
+        ],
     }
 }

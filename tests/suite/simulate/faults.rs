@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{list, number, what_if};
+use super::{list, number, report, simulate, what_if};
 
 /// The time of lease that most of these have, in milliseconds.
 const TTL: f64 = 15_000.0;
@@ -35,7 +35,8 @@ fn who_dies_with_the_machine_is_replaced_as_the_lease_ends() {
 #[test]
 fn the_gap_is_the_time_without_a_command() {
     for fault in ["--isolate leader", "--pause leader", "--kill leader"] {
-        let report = what_if(&format!("{fault} --runs 1"), 0);
+        let words = format!("what-if --runs 1 -o json {fault}");
+        let report = report(&simulate(&words).run().exits(0));
         let (led, gap) = (list(&report["leaders"]), number(&report["gap_ms"]["median"]));
         let between = number(&led[1]["from_ms"]) - number(&led[0]["until_ms"]);
         assert!(between > 0.0 && (gap - between).abs() < 0.01, "{fault}: {gap} {between}");

@@ -7,17 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use elect_api::{
     Boottime, Candidate, ElectionName, Error, ErrorKind, Lease, Order, Profile, Refreshed, Removal,
     Standing, Store as _, Ticket, Wake,
 };
-use elect_record::{
-    Document, Documents, IsNews, Listing, Name, Purpose, Record, RecordStore, Removed, Stored,
-    Swapped,
-};
+use elect_record::{Ask, Purpose, RecordStore, Remote, Reply};
 
-use super::record::{Ask, Reply};
 use super::seat::{Asked, ERRANDS, Seat};
 use crate::election::{Answer, Call, Reply as Heard};
 
@@ -41,8 +36,19 @@ impl Desk {
     fn post(&self) -> std::sync::MutexGuard<'_, Post> {
         self.post.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    async fn ask(&self, ask: Ask) -> Reply {
+impl Remote for Desk {
+    fn profile(&self) -> Profile {
+        Profile::new("simulated", "the simulated store".to_owned(), self.lease, Order::Queue)
+    }
+
+    async fn ask(
+        &self,
+        _election: &ElectionName,
+        _purpose: Option<Purpose>,
+        ask: Ask,
+    ) -> Result<Reply, Error> {
         let call = {
             let mut post = self.post();
             post.calls += 1;
@@ -51,109 +57,10 @@ impl Desk {
             call
         };
         std::future::poll_fn(|_| match self.post().answers.remove(&call) {
-            Some(reply) => Poll::Ready(reply),
+            Some(reply) => Poll::Ready(Ok(reply)),
             None => Poll::Pending,
         })
         .await
-    }
-}
-
-fn unexpected() -> Error {
-    Error::new(ErrorKind::Unfit, "another answer than that to the question")
-}
-
-#[async_trait]
-impl Documents for Desk {
-    fn profile(&self) -> Profile {
-        Profile::new("simulated", "the simulated store".to_owned(), self.lease, Order::Queue)
-    }
-
-    async fn read(
-        &self,
-        _election: &ElectionName,
-        name: Name,
-        _purpose: Purpose,
-    ) -> Result<Option<Stored>, Error> {
-        match self.ask(Ask::Read(name)).await {
-            Reply::Found(found) => Ok(found.map(|found| *found)),
-            _ => Err(unexpected()),
-        }
-    }
-
-    async fn swap(
-        &self,
-        _election: &ElectionName,
-        name: Name,
-        expected: u64,
-        document: &Document,
-        _purpose: Purpose,
-    ) -> Result<Swapped, Error> {
-        match self.ask(Ask::Swap(name, expected, Box::new(document.clone()))).await {
-            Reply::Swapped(swapped) => Ok(swapped),
-            _ => Err(unexpected()),
-        }
-    }
-
-    async fn remove(
-        &self,
-        _election: &ElectionName,
-        name: Name,
-        version: u64,
-        _purpose: Purpose,
-    ) -> Result<Removed, Error> {
-        match self.ask(Ask::Remove(name, version)).await {
-            Reply::Removed(removed) => Ok(removed),
-            _ => Err(unexpected()),
-        }
-    }
-
-    async fn list(&self, _election: &ElectionName, _purpose: Purpose) -> Result<Listing, Error> {
-        match self.ask(Ask::List).await {
-            Reply::Listed(listing) => Ok(*listing),
-            _ => Err(unexpected()),
-        }
-    }
-
-    /// Nobody here asks for more than one election.
-    async fn records(&self) -> Result<Vec<(ElectionName, Record)>, Error> {
-        Ok(Vec::new())
-    }
-
-    async fn wait(
-        &self,
-        _election: &ElectionName,
-        name: Name,
-        mut version: u64,
-        is_news: IsNews<'_>,
-    ) -> Result<(), Error> {
-        loop {
-            let Reply::Found(found) = self.ask(Ask::Await(name, version)).await else {
-                return Err(unexpected());
-            };
-            if is_news(name, found.as_ref().map(|found| &found.document)) {
-                return Ok(());
-            }
-            version = found.map_or(0, |found| found.version);
-        }
-    }
-
-    async fn wait_for_any(
-        &self,
-        _election: &ElectionName,
-        mut revision: u64,
-        is_news: IsNews<'_>,
-    ) -> Result<(), Error> {
-        loop {
-            let Reply::Changed(changes) = self.ask(Ask::AwaitAny(revision)).await else {
-                return Err(unexpected());
-            };
-            for (changed, name, document) in changes {
-                if is_news(name, document.as_ref()) {
-                    return Ok(());
-                }
-                revision = revision.max(changed);
-            }
-        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! elect's adapter of stores that keep documents, each changed by compare-and-swap, and that know no time.
 //!
 //! Such a store offers [`Documents`]: to read, to swap, to list and to watch them. [`RecordStore`] makes a store of the
-//! contract from that. An election has these:
+//! contract from that. Where requests are messages to somewhere else, [`Remote`] makes documents of it; [`Folder`] keeps
+//! some in memory, for simulations. An election has these:
 //!
 //! - the **[`Record`]**: who holds the lease, with which token, and the cells but for fences and values. Whoever writes
 //!   itself there as its holder has the lease. It is never removed, so that what was sent before finds another version.
@@ -65,10 +66,12 @@
 mod data;
 mod documents;
 mod election;
+mod folder;
 mod guards;
 mod line;
 mod patience;
 mod record;
+mod remote;
 mod seat;
 mod store;
 mod text;
@@ -77,9 +80,11 @@ mod ticket;
 pub use documents::{
     Document, Documents, IsNews, Listed, Listing, Name, Purpose, Removed, Stored, Swapped,
 };
+pub use folder::Folder;
 #[cfg(feature = "guards")]
 pub use guards::judge_by;
 pub use guards::{Guard, Judge};
 pub use record::{Data, Holder, Record, Waiter};
+pub use remote::{Ask, Remote, Reply};
 pub use store::RecordStore;
 pub use text::Text;

@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use elect_api::{Candidate, ElectionName, Error, Profile};
-use elect_record::{
-    Document, Documents, IsNews, Listing, Name, Purpose, Record, Removed, Stored, Swapped,
-};
+use elect_record::{Documents, Purpose, Record, Remote};
 
 use super::message::{Ask, Envelope, Op, Reply, Request};
 use super::transport::{Link, Transport, send, unexpected};
@@ -25,16 +22,9 @@ impl SimDocuments {
         judge_records();
         Self { transport, profile, client: String::new() }
     }
-
-    async fn ask(&self, election: &ElectionName, op: Op, ask: Ask) -> Result<Reply, Error> {
-        let transport = Arc::clone(&self.transport);
-        let link = Link { transport, election: election.clone(), client: self.client.clone() };
-        link.ask(op, ask).await
-    }
 }
 
-#[async_trait]
-impl Documents for SimDocuments {
+impl Remote for SimDocuments {
     fn profile(&self) -> Profile {
         self.profile.clone()
     }
@@ -44,50 +34,16 @@ impl Documents for SimDocuments {
         Some(Box::new(Self { transport, profile, client: candidate.id.clone() }))
     }
 
-    async fn read(
+    async fn ask(
         &self,
         election: &ElectionName,
-        name: Name,
-        purpose: Purpose,
-    ) -> Result<Option<Stored>, Error> {
-        match self.ask(election, purpose.into(), Ask::ReadDocument(name)).await? {
-            Reply::Document(found) => Ok(found.map(|found| *found)),
-            reply => Err(unexpected(&reply)),
-        }
-    }
-
-    async fn swap(
-        &self,
-        election: &ElectionName,
-        name: Name,
-        expected: u64,
-        document: &Document,
-        purpose: Purpose,
-    ) -> Result<Swapped, Error> {
-        let document = Box::new(document.clone());
-        let ask = Ask::SwapDocument { name, expected, document };
-        match self.ask(election, purpose.into(), ask).await? {
-            Reply::Swapped(swapped) => Ok(swapped),
-            reply => Err(unexpected(&reply)),
-        }
-    }
-
-    async fn remove(
-        &self,
-        election: &ElectionName,
-        name: Name,
-        version: u64,
-        purpose: Purpose,
-    ) -> Result<Removed, Error> {
-        match self.ask(election, purpose.into(), Ask::RemoveDocument(name, version)).await? {
-            Reply::Removed(removed) => Ok(removed),
-            reply => Err(unexpected(&reply)),
-        }
-    }
-
-    async fn list(&self, election: &ElectionName, purpose: Purpose) -> Result<Listing, Error> {
-        match self.ask(election, purpose.into(), Ask::ListDocuments).await? {
-            Reply::Documents(listing) => Ok(*listing),
+        purpose: Option<Purpose>,
+        ask: elect_record::Ask,
+    ) -> Result<elect_record::Reply, Error> {
+        let transport = Arc::clone(&self.transport);
+        let link = Link { transport, election: election.clone(), client: self.client.clone() };
+        match link.ask(purpose.map_or(Op::Watch, Op::from), Ask::Documents(ask)).await? {
+            Reply::Documents(reply) => Ok(reply),
             reply => Err(unexpected(&reply)),
         }
     }
@@ -98,47 +54,6 @@ impl Documents for SimDocuments {
         match send(&*self.transport, envelope).await? {
             Reply::Records(records) => Ok(records),
             reply => Err(unexpected(&reply)),
-        }
-    }
-
-    async fn wait(
-        &self,
-        election: &ElectionName,
-        name: Name,
-        mut version: u64,
-        is_news: IsNews<'_>,
-    ) -> Result<(), Error> {
-        loop {
-            let found =
-                match self.ask(election, Op::Watch, Ask::AwaitDocument(name, version)).await? {
-                    Reply::Document(found) => found,
-                    reply => return Err(unexpected(&reply)),
-                };
-            if is_news(name, found.as_ref().map(|found| &found.document)) {
-                return Ok(());
-            }
-            version = found.map_or(0, |found| found.version);
-        }
-    }
-
-    async fn wait_for_any(
-        &self,
-        election: &ElectionName,
-        mut revision: u64,
-        is_news: IsNews<'_>,
-    ) -> Result<(), Error> {
-        loop {
-            let changes =
-                match self.ask(election, Op::Watch, Ask::AwaitAnyDocument(revision)).await? {
-                    Reply::Changes(changes) => changes,
-                    reply => return Err(unexpected(&reply)),
-                };
-            for (changed, name, document) in changes {
-                if is_news(name, document.as_ref()) {
-                    return Ok(());
-                }
-                revision = revision.max(changed);
-            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use elect_api::{Candidate, ElectionName, Key};
-use elect_record::{Document, Listing, Record, Removed, Stored, Swapped};
+use elect_record::Record;
 use serde::{Deserialize, Serialize};
 
 use super::StoreTime;
@@ -79,25 +79,8 @@ pub enum Ask {
         /// That of the orders.
         orders: u64,
     },
-    /// Documents: what one says.
-    ReadDocument(elect_record::Name),
-    /// Documents: write one, if its version is still the expected one.
-    SwapDocument {
-        /// Which.
-        name: elect_record::Name,
-        /// The version that it must have; 0 is that of one which does not exist.
-        expected: u64,
-        /// What it is to say.
-        document: Box<Document>,
-    },
-    /// Documents: remove one if it has this version.
-    RemoveDocument(elect_record::Name, u64),
-    /// Documents: the record and the waiters.
-    ListDocuments,
-    /// Documents: answer when one has another version than this.
-    AwaitDocument(elect_record::Name, u64),
-    /// Documents: answer when any was written or removed after this revision, with all that were.
-    AwaitAnyDocument(u64),
+    /// Documents: this of them.
+    Documents(elect_record::Ask),
     /// Queue: who leads and who waits.
     Survey,
     /// Queue: remove all that there is of the election, if nobody is in it.
@@ -194,16 +177,8 @@ pub enum Reply {
     },
     /// Queue: there is no such entry any more.
     Left,
-    /// What a document says, if it is there.
-    Document(Option<Box<Stored>>),
-    /// Whether a document is written.
-    Swapped(Swapped),
-    /// Whether a document is gone.
-    Removed(Removed),
-    /// Who is in an election.
-    Documents(Box<Listing>),
-    /// The documents that were written or removed, by which revision, in this order.
-    Changes(Vec<(u64, elect_record::Name, Option<Document>)>),
+    /// Documents: this of them.
+    Documents(elect_record::Reply),
     /// The records of all elections.
     Records(Vec<(ElectionName, Record)>),
     /// What a cell says: now that it was written, or if it was only to be read.

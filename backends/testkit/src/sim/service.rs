@@ -454,18 +454,24 @@ impl Service {
         };
         let orders = self.world.orders(election);
         match ask {
-            Ask::ReadDocument(_) | Ask::AwaitDocument(..) => Reply::Document(None),
-            Ask::ListDocuments => Reply::Documents(Box::default()),
-            Ask::SwapDocument { .. } => Reply::Swapped(Swapped::No),
-            Ask::RemoveDocument(..) => Reply::Removed(Removed::Yes),
-            Ask::AwaitAnyDocument(revision) => {
-                Reply::Changes(vec![(*revision, elect_record::Name::Record, None)])
-            }
+            Ask::Documents(ask) => Reply::Documents(gone(ask)),
             Ask::AwaitEnd { .. } | Ask::AwaitCell(..) | Ask::AwaitSight(_) => Reply::Changed,
             Ask::ReadCell(Name::Control) => Reply::Cell(orders),
             Ask::ReadCell(_) => Reply::Cell(Slip::default()),
             Ask::WriteCell { when: When::Version(_), .. } => Reply::Overtaken,
             _ => Reply::Ended { others: 1, orders },
         }
+    }
+}
+
+/// What documents are like that are gone.
+fn gone(ask: &elect_record::Ask) -> elect_record::Reply {
+    use elect_record::{Ask, Name, Reply};
+    match ask {
+        Ask::Read(_) | Ask::Await(..) => Reply::Found(None),
+        Ask::List => Reply::Listed(Box::default()),
+        Ask::Swap(..) => Reply::Swapped(Swapped::No),
+        Ask::Remove(..) => Reply::Removed(Removed::Yes),
+        Ask::AwaitAny(revision) => Reply::Changed(vec![(*revision, Name::Record, None)]),
     }
 }

@@ -48,8 +48,7 @@ impl World {
     pub fn remove(&mut self, now: StoreTime, election: &ElectionName, candidate: &str) -> usize {
         self.settle(now);
         if let Some(folder) = self.folders.get_mut(election) {
-            self.revision += 1;
-            let gone = folder.evict(self.revision, candidate);
+            let gone = folder.evict(candidate);
             self.note(now, election, Cause::Removed);
             return gone;
         }
@@ -79,7 +78,7 @@ impl World {
             queue.remove(nonce);
         }
         if let Some(folder) = self.folders.get_mut(election) {
-            folder.bury(self.revision, nonce);
+            folder.bury(nonce);
         }
         self.note(now, election, Cause::Removed);
     }
@@ -89,7 +88,9 @@ impl World {
         self.settle(now);
         self.revision += 1;
         self.cells.remove(election);
-        self.folders.remove(election);
+        if let Some(folder) = self.folders.remove(election) {
+            self.revision = self.revision.max(folder.revision());
+        }
         if let Some(queue) = self.elections.remove(election) {
             self.ended.extend(queue.nonces());
         }

@@ -11,9 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use elect_api::{Cell, ElectionName};
-use elect_record::Swapped;
 
-use self::documents::Folder;
+use self::documents::Election;
 use self::history::History;
 use self::queue::Queue;
 use super::message::{Ask, Cause, Line, Name, Reply, Request, Slip, Tenure, When};
@@ -25,14 +24,14 @@ use crate::switches::{Part, is_off};
 #[derive(Clone, Debug)]
 pub struct World {
     options: Options,
-    /// Rises with each change of anything, and is never reset.
+    /// Rises with each change of a queue or a cell, and is never reset.
     revision: u64,
     /// Rises with each change of the store's own leader.
     term: u64,
     /// Those of queues.
     elections: BTreeMap<ElectionName, Queue>,
     /// Those of documents.
-    folders: BTreeMap<ElectionName, Folder>,
+    folders: BTreeMap<ElectionName, Election>,
     cells: BTreeMap<ElectionName, BTreeMap<Name, Slip>>,
     /// The nonces of entries that have been, and of those that must never be. As with sessions of a
     /// real store: what has ended does not come to life again, however late a request for it comes.
@@ -98,7 +97,8 @@ impl World {
             Request::In(election, ask) if self.options.kind == Kind::Queue => {
                 self.ask(now, election, ask, keeps_alive)
             }
-            Request::In(election, ask) => self.ask_documents(now, election, ask),
+            Request::In(election, Ask::Documents(ask)) => self.ask_documents(now, election, ask),
+            Request::In(..) => Some(Reply::Unfit),
         }
     }
 
@@ -146,12 +146,7 @@ impl World {
             Ask::AwaitOrders(version) => {
                 (self.orders(election).version != *version).then_some(Reply::Reordered)
             }
-            Ask::ReadDocument(_)
-            | Ask::SwapDocument { .. }
-            | Ask::RemoveDocument(..)
-            | Ask::ListDocuments
-            | Ask::AwaitDocument(..)
-            | Ask::AwaitAnyDocument(_) => Some(Reply::Unfit),
+            Ask::Documents(_) => Some(Reply::Unfit),
         }
     }
 
@@ -177,44 +172,16 @@ impl World {
         &mut self,
         now: StoreTime,
         election: &ElectionName,
-        ask: &Ask,
+        ask: &elect_record::Ask,
     ) -> Option<Reply> {
-        let none = Folder::default();
-        let folder = self.folders.get(election).unwrap_or(&none);
-        let found = |name| Reply::Document(folder.read(name).cloned().map(Box::new));
-        match ask {
-            Ask::ReadDocument(name) => Some(found(*name)),
-            Ask::ListDocuments => Some(Reply::Documents(Box::new(folder.list(self.revision)))),
-            Ask::AwaitDocument(name, version) => {
-                (folder.version(*name) != *version).then(|| found(*name))
-            }
-            Ask::AwaitAnyDocument(revision) => {
-                let changes = folder.changes_since(*revision);
-                (!changes.is_empty()).then_some(Reply::Changes(changes))
-            }
-            Ask::SwapDocument { name, expected, document } => {
-                let (revision, folder) = (self.revision + 1, self.folder(election));
-                let swapped = folder.swap(revision, now, *name, *expected, document);
-                if let Swapped::Yes(revision) = swapped {
-                    self.revision = self.revision.max(revision);
-                }
-                let leads = self.folders.get(election).and_then(Folder::leads);
-                let cause = if leads.is_some() { Cause::Replaced } else { Cause::Left };
-                self.note(now, election, cause);
-                Some(Reply::Swapped(swapped))
-            }
-            Ask::RemoveDocument(name, version) => {
-                let (revision, folder) = (self.revision + 1, self.folder(election));
-                let removed = folder.remove_version(revision, *name, *version);
-                self.revision = revision;
-                Some(Reply::Removed(removed))
-            }
-            _ => Some(Reply::Unfit),
+        let folder = self.folders.entry(election.clone());
+        let folder = folder.or_insert_with(|| Election::after(self.revision));
+        let reply = folder.answer(now, ask);
+        if matches!(ask, elect_record::Ask::Swap(..)) {
+            let leads = folder.leads().is_some();
+            self.note(now, election, if leads { Cause::Replaced } else { Cause::Left });
         }
-    }
-
-    fn folder(&mut self, election: &ElectionName) -> &mut Folder {
-        self.folders.entry(election.clone()).or_default()
+        reply.map(Reply::Documents)
     }
 
     /// The nonce and the token of who leads.
@@ -359,7 +326,7 @@ impl World {
     fn note(&mut self, now: StoreTime, election: &ElectionName, cause: Cause) {
         let leads = match self.elections.get_mut(election) {
             Some(queue) => queue.leads(now),
-            None => self.folders.get(election).and_then(Folder::leads),
+            None => self.folders.get(election).and_then(Election::leads),
         };
         self.history.note(now, election, cause, leads);
     }

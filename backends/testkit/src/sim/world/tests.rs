@@ -1,7 +1,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use elect_api::{Candidate, ElectionName};
-use elect_record::{Document, Holder, Name, Record, Removed, Swapped};
+use elect_record::{Ask as Of, Document, Holder, Name, Record, Removed, Reply as Said, Swapped};
 
 use super::World;
 use crate::sim::message::{Ask, Bid, Cause, Reply, Request};
@@ -55,9 +55,9 @@ fn swap(
     let holder = Holder { nonce, beat, ttl, candidate, joined: 0, since: 0, arrival: 0 };
     let record = Record { token, holder: Some(holder), ..Record::default() };
     let document = Box::new(Document::Record(record));
-    match ask(world, now, Ask::SwapDocument { name: Name::Record, expected, document }) {
-        Some(Reply::Swapped(Swapped::Yes(version))) => Some(version),
-        Some(Reply::Swapped(Swapped::No)) => None,
+    match ask(world, now, Ask::Documents(Of::Swap(Name::Record, expected, document))) {
+        Some(Reply::Documents(Said::Swapped(Swapped::Yes(version)))) => Some(version),
+        Some(Reply::Documents(Said::Swapped(Swapped::No))) => None,
         other => panic!("a swap is {other:?}"),
     }
 }
@@ -140,10 +140,10 @@ fn a_document_is_changed_by_who_knows_its_version() {
     swap(&mut world, at(9), renewed, (1, 7, 2)).expect("what is no renewal");
     assert_eq!(world.history()[0].lease_end, at(15));
     assert_eq!(world.next_end(), None, "it knows no time");
-    let removed = ask(&mut world, at(9), Ask::RemoveDocument(Name::Record, held));
-    assert_eq!(removed, Some(Reply::Removed(Removed::No)));
-    let found = ask(&mut world, at(9), Ask::ReadDocument(Name::Record));
-    assert!(matches!(found, Some(Reply::Document(Some(_)))), "{found:?}");
+    let removed = ask(&mut world, at(9), Ask::Documents(Of::Remove(Name::Record, held)));
+    assert_eq!(removed, Some(Reply::Documents(Said::Removed(Removed::No))));
+    let found = ask(&mut world, at(9), Ask::Documents(Of::Read(Name::Record)));
+    assert!(matches!(found, Some(Reply::Documents(Said::Found(Some(_))))), "{found:?}");
 }
 
 #[test]
@@ -167,12 +167,12 @@ fn waits_end_with_what_they_wait_for() {
     );
     let mut record = World::new(Options::new(Kind::Record));
     let held = swap(&mut record, at(0), 0, (1, 1, 1)).expect("a record");
-    for wait in [Ask::AwaitDocument(Name::Record, held), Ask::AwaitAnyDocument(held)] {
-        assert_eq!(ask(&mut record, at(9), wait), None);
+    for wait in [Of::Await(Name::Record, held), Of::AwaitAny(held)] {
+        assert_eq!(ask(&mut record, at(9), Ask::Documents(wait)), None);
     }
     swap(&mut record, at(9), held, (1, 1, 2)).expect("a renewal");
-    for wait in [Ask::AwaitDocument(Name::Record, held), Ask::AwaitAnyDocument(held)] {
-        assert!(ask(&mut record, at(9), wait).is_some());
+    for wait in [Of::Await(Name::Record, held), Of::AwaitAny(held)] {
+        assert!(ask(&mut record, at(9), Ask::Documents(wait)).is_some());
     }
 }
 
@@ -191,7 +191,7 @@ fn grants_stay_within_their_bounds() {
 #[test]
 fn a_store_of_one_kind_does_not_pose_as_another() {
     let mut world = World::new(Options::new(Kind::Queue));
-    assert_eq!(ask(&mut world, at(0), Ask::ListDocuments), Some(Reply::Unfit));
+    assert_eq!(ask(&mut world, at(0), Ask::Documents(Of::List)), Some(Reply::Unfit));
     let mut world = World::new(Options::new(Kind::Record));
     assert_eq!(ask(&mut world, at(0), Ask::Renew(1)), Some(Reply::Unfit));
 }

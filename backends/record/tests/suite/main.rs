@@ -5,4 +5,5 @@ mod chaos;
 mod crowd;
 mod documents;
 mod far;
+mod folder;
 mod late;

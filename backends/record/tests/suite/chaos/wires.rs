@@ -4,37 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-use async_trait::async_trait;
 use elect_api::{Cadence, ElectionName, Error, ErrorKind, Judge, Lease, Order, Profile};
-use elect_record::{
-    Document, Documents, IsNews, Listing, Name, Purpose, Record, Removed, Stored, Swapped,
-};
+use elect_record::{Ask, Document, Name, Purpose, Remote, Removed, Reply, Swapped};
 
 use crate::documents::Fake;
-
-enum Op {
-    Read(Name),
-    Swap(Name, u64, Box<Document>),
-    Remove(Name, u64),
-    List,
-}
-
-enum Reply {
-    Read(Option<Stored>),
-    Swapped(Swapped),
-    Removed(Removed),
-    Listed(Listing),
-    Failed(ErrorKind),
-}
 
 enum Stage {
     Sent,
     Done(Reply),
-    Answered(Reply),
+    Answered(Result<Reply, ErrorKind>),
 }
 
 struct Request {
-    op: Op,
+    ask: Ask,
     stage: Stage,
     /// Nothing becomes of it before.
     due: u64,
@@ -91,49 +73,13 @@ impl Net {
         act(&mut self.wires.lock().expect("as it was made"))
     }
 
-    async fn ask(&self, op: Op) -> Result<Reply, Error> {
-        let id = self.with(|wires| {
-            wires.sent += 1;
-            let delay = match fastrand::u8(0..20) {
-                _ if wires.calm => 0,
-                0..13 => 0,
-                13..17 => fastrand::u64(0..1500),
-                17..19 => fastrand::u64(0..6000),
-                _ => fastrand::u64(0..90_000),
-            };
-            let due = wires.now + delay + fastrand::u64(0..=wires.slow);
-            let request = Request { op, stage: Stage::Sent, due, is_left: false };
-            wires.requests.insert(wires.sent, request);
-            wires.sent
-        });
-        let _caller = Caller(self, id);
-        let reply = std::future::poll_fn(|_| {
-            self.with(|wires| {
-                let is_over = wires
-                    .requests
-                    .get(&id)
-                    .is_none_or(|request| matches!(request.stage, Stage::Answered(_)));
-                if !is_over {
-                    return Poll::Pending;
-                }
-                match wires.requests.remove(&id) {
-                    Some(Request { stage: Stage::Answered(reply), .. }) => Poll::Ready(reply),
-                    _ => Poll::Pending,
-                }
-            })
-        })
-        .await;
-        match reply {
-            Reply::Failed(kind) => Err(Error::new(kind, "it failed")),
-            reply => Ok(reply),
-        }
-    }
-
-    fn carry_out(&self, op: &Op) -> Reply {
-        match op {
-            Op::Read(name) => Reply::Read(self.fake.with(|inner| inner.docs.get(name).cloned())),
-            Op::List => Reply::Listed(self.fake.with(|inner| inner.list())),
-            Op::Remove(name, version) => {
+    fn carry_out(&self, ask: &Ask) -> Reply {
+        match ask {
+            Ask::Read(name) => {
+                Reply::Found(self.fake.with(|inner| inner.docs.get(name).cloned().map(Box::new)))
+            }
+            Ask::List => Reply::Listed(Box::new(self.fake.with(|inner| inner.list()))),
+            Ask::Remove(name, version) => {
                 Reply::Removed(self.fake.with(|inner| match inner.version(*name) {
                     0 => Removed::Yes,
                     present if present == *version => {
@@ -143,7 +89,7 @@ impl Net {
                     _ => Removed::No,
                 }))
             }
-            Op::Swap(name, expected, document) => {
+            Ask::Swap(name, expected, document) => {
                 let before = self.value();
                 let swapped = self.fake.with(|inner| inner.swap(*name, *expected, document));
                 if let (Swapped::Yes(_), Document::Record(record)) = (swapped, &**document)
@@ -160,6 +106,7 @@ impl Net {
                 }
                 Reply::Swapped(swapped)
             }
+            Ask::Await(..) | Ask::AwaitAny(_) => unreachable!("none is sent"),
         }
     }
 
@@ -198,47 +145,46 @@ impl Net {
             let id = *ids.get(fastrand::usize(0..ids.len().max(1)))?;
             Some((id, wires.requests.remove(&id)?))
         });
-        let Some((id, Request { op, stage, due, is_left })) = request else { return };
+        let Some((id, Request { ask, stage, due, is_left })) = request else { return };
         let calm = self.with(|wires| wires.calm);
         let dice = if calm { 99 } else { fastrand::u8(0..100) };
-        let writes = matches!(op, Op::Swap(..) | Op::Remove(..));
+        let writes = matches!(ask, Ask::Swap(..) | Ask::Remove(..));
         let lost = if writes { ErrorKind::Ambiguous } else { ErrorKind::Unreachable };
         let stage = match stage {
             Stage::Sent => match dice {
-                0..3 => Stage::Answered(Reply::Failed(ErrorKind::Unreachable)),
+                0..3 => Stage::Answered(Err(ErrorKind::Unreachable)),
                 3..6 if writes => {
                     // It is still under way.
                     let late = fastrand::u64(0..60_000);
                     self.with(|wires| {
                         wires.sent += 1;
                         let (id, due) = (wires.sent, wires.now + late);
-                        let request = Request { op, stage: Stage::Sent, due, is_left: true };
+                        let request = Request { ask, stage: Stage::Sent, due, is_left: true };
                         wires.requests.insert(id, request);
                     });
-                    let stage = Stage::Answered(Reply::Failed(lost));
-                    let request = Request { op: Op::List, stage, due, is_left };
+                    let stage = Stage::Answered(Err(lost));
+                    let request = Request { ask: Ask::List, stage, due, is_left };
                     self.with(|wires| wires.requests.insert(id, request));
                     return;
                 }
                 6..9 => return,
-                _ => Stage::Done(self.carry_out(&op)),
+                _ => Stage::Done(self.carry_out(&ask)),
             },
             Stage::Done(reply) => match dice {
-                0..4 => Stage::Answered(Reply::Failed(lost)),
+                0..4 => Stage::Answered(Err(lost)),
                 4..8 => return,
-                _ => Stage::Answered(reply),
+                _ => Stage::Answered(Ok(reply)),
             },
             answered @ Stage::Answered(_) => answered,
         };
         if !is_left {
-            let request = Request { op, stage, due, is_left };
+            let request = Request { ask, stage, due, is_left };
             self.with(|wires| wires.requests.insert(id, request));
         }
     }
 }
 
-#[async_trait]
-impl Documents for Net {
+impl Remote for Net {
     fn profile(&self) -> Profile {
         let judge = Judge::Candidates;
         let lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge });
@@ -246,61 +192,47 @@ impl Documents for Net {
         Profile::new("net", "here".into(), lease, order)
     }
 
-    async fn read(
+    async fn ask(
         &self,
         _: &ElectionName,
-        name: Name,
-        _: Purpose,
-    ) -> Result<Option<Stored>, Error> {
-        match self.ask(Op::Read(name)).await? {
-            Reply::Read(found) => Ok(found),
-            _ => unreachable!(),
+        purpose: Option<Purpose>,
+        ask: Ask,
+    ) -> Result<Reply, Error> {
+        if purpose.is_none() {
+            // Nothing is told of changes.
+            std::future::pending::<()>().await;
         }
-    }
-
-    async fn swap(
-        &self,
-        _: &ElectionName,
-        name: Name,
-        expected: u64,
-        document: &Document,
-        _: Purpose,
-    ) -> Result<Swapped, Error> {
-        match self.ask(Op::Swap(name, expected, Box::new(document.clone()))).await? {
-            Reply::Swapped(swapped) => Ok(swapped),
-            _ => unreachable!(),
-        }
-    }
-
-    async fn remove(
-        &self,
-        _: &ElectionName,
-        name: Name,
-        version: u64,
-        _: Purpose,
-    ) -> Result<Removed, Error> {
-        match self.ask(Op::Remove(name, version)).await? {
-            Reply::Removed(removed) => Ok(removed),
-            _ => unreachable!(),
-        }
-    }
-
-    async fn list(&self, _: &ElectionName, _: Purpose) -> Result<Listing, Error> {
-        match self.ask(Op::List).await? {
-            Reply::Listed(listing) => Ok(listing),
-            _ => unreachable!(),
-        }
-    }
-
-    async fn records(&self) -> Result<Vec<(ElectionName, Record)>, Error> {
-        Ok(Vec::new())
-    }
-
-    async fn wait(&self, _: &ElectionName, _: Name, _: u64, _: IsNews<'_>) -> Result<(), Error> {
-        std::future::pending().await
-    }
-
-    async fn wait_for_any(&self, _: &ElectionName, _: u64, _: IsNews<'_>) -> Result<(), Error> {
-        std::future::pending().await
+        let id = self.with(|wires| {
+            wires.sent += 1;
+            let delay = match fastrand::u8(0..20) {
+                _ if wires.calm => 0,
+                0..13 => 0,
+                13..17 => fastrand::u64(0..1500),
+                17..19 => fastrand::u64(0..6000),
+                _ => fastrand::u64(0..90_000),
+            };
+            let due = wires.now + delay + fastrand::u64(0..=wires.slow);
+            let request = Request { ask, stage: Stage::Sent, due, is_left: false };
+            wires.requests.insert(wires.sent, request);
+            wires.sent
+        });
+        let _caller = Caller(self, id);
+        std::future::poll_fn(|_| {
+            self.with(|wires| {
+                let is_over = wires
+                    .requests
+                    .get(&id)
+                    .is_none_or(|request| matches!(request.stage, Stage::Answered(_)));
+                if !is_over {
+                    return Poll::Pending;
+                }
+                match wires.requests.remove(&id) {
+                    Some(Request { stage: Stage::Answered(outcome), .. }) => Poll::Ready(outcome),
+                    _ => Poll::Pending,
+                }
+            })
+        })
+        .await
+        .map_err(|kind| Error::new(kind, "it failed"))
     }
 }

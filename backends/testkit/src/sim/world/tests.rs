@@ -157,6 +157,17 @@ fn a_record_outlasts_its_time_until_it_is_taken() {
 }
 
 #[test]
+fn what_comes_late_finds_another_version_than_before_a_wipe() {
+    let mut world = World::new(Options::new(Kind::Record));
+    let held = swap(&mut world, at(0), 0, (1, 1, 1)).expect("a record");
+    world.wipe(at(1), &election());
+    assert_eq!(swap(&mut world, at(1), held, (1, 1, 2)), None, "there is none");
+    let anew = swap(&mut world, at(2), 0, (2, 2, 1)).expect("there is none");
+    assert!(anew > held);
+    assert_eq!(swap(&mut world, at(2), held, (1, 1, 2)), None, "it is another");
+}
+
+#[test]
 fn waits_end_with_what_they_wait_for() {
     let mut queue = World::new(Options::new(Kind::Queue));
     place(&mut queue, at(0), Ask::Enter(bid(1)));

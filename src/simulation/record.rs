@@ -10,11 +10,11 @@ use elect_simulation::replicas::State;
 
 use super::seat::{Asked, Told};
 
-/// The documents of one election.
+/// The documents of one election, and those who wait for a change.
 #[derive(Clone, Debug, Default)]
 pub struct Shelf {
     folder: Folder,
-    /// Those who wait, with what for.
+    /// Who waits, and what for.
     waits: Vec<(NodeId, u32, Ask)>,
 }
 

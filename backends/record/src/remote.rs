@@ -40,7 +40,8 @@ pub enum Reply {
     Changed(Vec<(u64, Name, Option<Document>)>),
 }
 
-/// A way to documents: one message asks, and another one answers. That makes it [`Documents`].
+/// Documents that are somewhere else: one message asks, and another one answers. What implements this implements
+/// [`Documents`], too.
 pub trait Remote: Send + Sync {
     /// As [`Documents::profile`].
     fn profile(&self) -> Profile;

@@ -464,7 +464,7 @@ impl Service {
     }
 }
 
-/// What documents are like that are gone.
+/// The answer where all documents are gone.
 fn gone(ask: &elect_record::Ask) -> elect_record::Reply {
     use elect_record::{Ask, Name, Reply};
     match ask {

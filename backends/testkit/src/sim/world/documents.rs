@@ -49,7 +49,7 @@ impl Election {
         self.record()?.holder.as_ref()
     }
 
-    /// Another one after each renewal, by which holder and for which token ever.
+    /// What a renewal changes, and another holder: token, nonce and beat.
     fn beat(&self) -> Option<(u64, u64, u64)> {
         let record = self.record()?;
         record.holder.as_ref().map(|holder| (record.token, holder.nonce, holder.beat))

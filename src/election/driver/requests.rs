@@ -57,8 +57,8 @@ impl<'a> Driver<'a> {
             Call::Recall => read(self.seat.clone()?, now, Cell::Once),
             Call::ReadHistory => read(self.seat.clone()?, now, Cell::History),
             Call::Record => {
-                let cell = self.done.clone().with(candidacy.once?.key);
-                write(self.seat.clone()?, now, (Cell::Once, Durability::Usual), cell)
+                let text = self.done.clone().with(candidacy.once?.key);
+                write(self.seat.clone()?, now, (Cell::Once, Durability::Usual), text)
             }
             Call::Attempt(token) => {
                 self.run.counted = Some(*token);
@@ -66,14 +66,14 @@ impl<'a> Driver<'a> {
                 attempt(candidacy, self.seat.clone()?, now, run)?
             }
             Call::WriteHistory => {
-                let cell = self.history.cell_with(self.began.as_ref()?);
-                write(self.seat.clone()?, now, (Cell::History, Durability::Usual), cell)
+                let text = self.history.cell_with(self.began.as_ref()?);
+                write(self.seat.clone()?, now, (Cell::History, Durability::Usual), text)
             }
             Call::BeginHistory(token) => {
                 let begun = self.begin(*token);
-                let cell = self.history.cell_with(&begun);
+                let text = self.history.cell_with(&begun);
                 // A winner that holds back for a leader that was cut short goes by it.
-                write(self.seat.clone()?, now, (Cell::History, Durability::Lasting), cell)
+                write(self.seat.clone()?, now, (Cell::History, Durability::Lasting), text)
             }
             Call::Resign(words) => {
                 self.wake = None;
@@ -81,10 +81,10 @@ impl<'a> Driver<'a> {
                 let ended = self.began.take().zip(words.as_ref());
                 let run = std::mem::take(&mut self.run);
                 let ended = ended.map(|(begun, words)| begun.ended(words, run.outcome()));
-                let cell = ended.map(|ended| self.history.cell_with(&ended));
+                let text = ended.map(|ended| self.history.cell_with(&ended));
                 let said =
                     candidacy.once.and_then(|once| Some((once.key, run.say(candidacy.candidate)?)));
-                resign(self.seat.clone()?, now, cell, said)
+                resign(self.seat.clone()?, now, text, said)
             }
         })
     }

@@ -227,6 +227,7 @@ impl Play<'_> {
             token: is_candidate.then_some(lead.term),
         });
         spans.extend(own);
+        spans.extend(self.cut_off(node));
         spans.extend(self.ills(node));
         Lane { label: self.cast.name(node), role, spans }
     }
@@ -248,7 +249,60 @@ impl Play<'_> {
         spans.collect()
     }
 
-    /// When this node was dead, stopped or cut off.
+    /// When this node had no way to a majority of the store, or to anybody. Members pass requests on to their leader.
+    fn cut_off(&self, node: NodeId) -> Vec<Span> {
+        let all = 0..self.cast.candidates + self.cast.members;
+        let (mut cuts, mut since, mut spans) = (Vec::new(), None, Vec::new());
+        let mut note = |from: &mut Option<Duration>, until| {
+            let state = State::CutOff;
+            spans.extend(from.take().map(|from| Span { from, until, state, token: None }));
+        };
+        for (at, fault, hit) in self.events() {
+            match fault {
+                Fault::Isolate(_) => {
+                    cuts.extend(
+                        hit.into_iter().flat_map(|hit| all.clone().map(move |it| (hit, it))),
+                    );
+                }
+                Fault::Split(sides) => {
+                    for (number, side) in sides.iter().enumerate() {
+                        let others = sides[number + 1..].concat();
+                        let pairs = |one| others.iter().map(move |other| (one, *other));
+                        cuts.extend(side.iter().flat_map(|one| pairs(*one)));
+                    }
+                }
+                Fault::OneWay { from, to } => cuts.push((*from, *to)),
+                Fault::Heal => cuts.clear(),
+                _ => continue,
+            }
+            if self.has_way(node, &cuts) {
+                note(&mut since, at);
+            } else {
+                since = since.or(Some(at));
+            }
+        }
+        note(&mut since, self.run.end());
+        spans
+    }
+
+    fn has_way(&self, node: NodeId, cuts: &[(NodeId, NodeId)]) -> bool {
+        let Cast { candidates, members, .. } = self.cast;
+        let meet = |one, other| !cuts.contains(&(one, other)) && !cuts.contains(&(other, one));
+        // It, and the members that it reaches, if need be through others.
+        let mut reached = vec![node];
+        let mut next = 0;
+        while let Some(&from) = reached.get(next) {
+            let new = (candidates..candidates + members).filter(|to| meet(from, *to));
+            let new: Vec<_> = new.filter(|to| !reached.contains(to)).collect();
+            reached.extend(new);
+            next += 1;
+        }
+        let count = reached.len() - usize::from(node < candidates);
+        let is_alone = !(0..candidates + members).any(|other| other != node && meet(node, other));
+        2 * count > members && !is_alone
+    }
+
+    /// When this node was dead or stopped.
     fn ills(&self, node: NodeId) -> Vec<Span> {
         let (mut spans, mut open): (Vec<Span>, Vec<(Duration, State)>) = (Vec::new(), Vec::new());
         for (at, fault, hit) in self.events() {
@@ -258,13 +312,8 @@ impl Play<'_> {
                 Fault::Pause(_) | Fault::PauseProcess(_, Process::Both) | Fault::Suspend(_) => {
                     State::Stopped
                 }
-                Fault::Isolate(_) => State::CutOff,
                 Fault::Restart(_) | Fault::Resume(_) if is_hit => {
-                    close(&mut spans, &mut open, at, |state| state != State::CutOff);
-                    continue;
-                }
-                Fault::Heal => {
-                    close(&mut spans, &mut open, at, |state| state == State::CutOff);
+                    close(&mut spans, &mut open, at);
                     continue;
                 }
                 _ => continue,
@@ -273,24 +322,14 @@ impl Play<'_> {
                 open.push((at, begins));
             }
         }
-        close(&mut spans, &mut open, self.run.end(), |_| true);
+        close(&mut spans, &mut open, self.run.end());
         spans
     }
 }
 
-fn close(
-    spans: &mut Vec<Span>,
-    open: &mut Vec<(Duration, State)>,
-    at: Duration,
-    ends: impl Fn(State) -> bool,
-) {
-    open.retain(|&(from, state)| {
-        let is_over = ends(state);
-        if is_over {
-            spans.push(Span { from, until: at, state, token: None });
-        }
-        !is_over
-    });
+fn close(spans: &mut Vec<Span>, open: &mut Vec<(Duration, State)>, until: Duration) {
+    let ends = open.drain(..).map(|(from, state)| Span { from, until, state, token: None });
+    spans.extend(ends);
 }
 
 const fn name(process: Process) -> &'static str {

@@ -64,7 +64,7 @@ pub enum State {
     Serves,
     /// It is up, but paused.
     Stopped,
-    /// It is up, but others do not hear it.
+    /// It is up, but has no way to a majority of the store.
     CutOff,
     /// It is not up.
     Dead,

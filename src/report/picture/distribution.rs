@@ -7,7 +7,7 @@ use clap::builder::styling::{AnsiColor, Style};
 
 use super::axis::{Times, brief};
 use super::canvas::{Canvas, PLAIN, Shape, cell, cut};
-use super::drawing::{Drawing, LETTER, LINE, PAGE, WIDTH, label_width, lines, words};
+use super::drawing::{Drawing, LETTER, LINE, PAGE, Size, label_width, lines, tick, words};
 use super::frontier::put_times;
 use super::markup::{Element, count};
 
@@ -93,32 +93,35 @@ impl Distribution {
     }
 
     /// The distributions as a drawing.
-    pub(super) fn drawing(&self) -> Drawing {
-        let mut drawing = Drawing::new(&self.title, self.description());
-        let left =
-            label_width(self.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0));
+    pub(super) fn drawing(&self, size: Size) -> Drawing {
+        let mut drawing = Drawing::new(&self.title, self.description(), size);
+        let letters = self.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
         let figures = self.rows.iter().map(|row| row.figures().len()).max().unwrap_or(0);
         let heading = "median | 99th | longest";
-        let right = WIDTH - PAGE - LETTER * count(figures.max(heading.len())) - 18.0;
-        let times = self.times(7);
+        let (mut left, mut right) = (label_width(letters, size), size.width - PAGE);
+        let (mut class, mut label, mut line) = ("end", left - 8.0, 0.0);
+        if size.is_narrow {
+            // What is said of a row stands above it.
+            (left, class, label, line) = (PAGE, "", PAGE, LINE);
+        } else {
+            right -= LETTER * count(figures.max(heading.len())) + 18.0;
+        }
+        let times = self.times(size.ticks - 1);
         let x = |time| left + (right - left) * times.at(time);
         let top = LINE + 6.0;
-        let foot = top + ROW * count(self.rows.len());
+        let foot = top + (ROW + line) * count(self.rows.len());
         for time in &times.ticks {
-            let line = Element::new("line").with("class", "grid");
-            drawing.extend([
-                line.sized(&[("x1", x(*time)), ("x2", x(*time)), ("y1", top), ("y2", foot + 4.0)]),
-                words("quiet middle", x(*time), foot + LINE, &brief(*time)),
-            ]);
+            drawing.extend(tick(x(*time), (top, foot), &brief(*time), size));
         }
-        drawing.extend([words("quiet end", WIDTH - PAGE, LINE - 4.0, heading)]);
+        let edge = size.width - PAGE;
+        drawing.extend([words("quiet end", edge, LINE - 4.0, heading)]);
         for (number, row) in self.rows.iter().enumerate() {
-            let middle = top + ROW * (count(number) + 0.5);
-            let label = cut(&row.label, 24, true);
+            let middle = top + (ROW + line) * count(number) + line + ROW / 2.0;
+            let said = middle + 4.5 - if size.is_narrow { ROW / 2.0 + 6.0 } else { 0.0 };
             drawing.extend([
-                words("end", left - 8.0, middle + 4.5, &label),
+                words(class, label, said, &cut(&row.label, 24, true)),
                 draw_row(row, middle, x),
-                words("end", WIDTH - PAGE, middle + 4.5, &row.figures()),
+                words("end", edge, said, &row.figures()),
             ]);
         }
         let scale = if times.is_log { "The axis is logarithmic. " } else { "" };

@@ -3,17 +3,44 @@
 use super::canvas::fold;
 use super::markup::{Element, count, pixels};
 
-/// The width of every drawing; 13 pixels of text are read well at it.
-pub(super) const WIDTH: f64 = 800.0;
+/// How large drawings are, in pixels. Text of 13 pixels is read well at their width.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size {
+    pub(super) class: &'static str,
+    pub(super) width: f64,
+    /// Lines of text are folded at so many characters.
+    letters: usize,
+    /// The most characters of a label at the left that are shown.
+    pub(super) label: usize,
+    /// About how many ticks an axis of times has.
+    pub(super) ticks: usize,
+    pub(super) is_narrow: bool,
+}
+
+/// For files, paper, and screens of at least the width that `page.css` has.
+pub(super) const WIDE: Size = Size {
+    class: "picture wide",
+    width: 800.0,
+    letters: 100,
+    label: 24,
+    ticks: 8,
+    is_narrow: false,
+};
+/// For narrower screens.
+pub(super) const NARROW: Size = Size {
+    class: "picture narrow",
+    width: 360.0,
+    letters: 48,
+    label: 10,
+    ticks: 4,
+    is_narrow: true,
+};
 /// What stays free at each side.
 pub(super) const PAGE: f64 = 14.0;
 /// From a line of text to the next.
 pub(super) const LINE: f64 = 18.0;
 /// How wide a character is, with room to spare.
 pub(super) const LETTER: f64 = 7.2;
-
-/// Lines of text are folded at so many characters.
-const LETTERS: usize = 100;
 
 /// The rules of style of all drawings.
 pub(super) const STYLE: &str = include_str!("picture.css");
@@ -24,12 +51,13 @@ pub(super) struct Drawing {
     pub(super) title: String,
     pub(super) description: String,
     pub(super) height: f64,
+    size: Size,
     elements: Vec<Element>,
 }
 
 impl Drawing {
-    pub(super) fn new(title: &str, description: String) -> Self {
-        Self { title: title.to_owned(), description, height: 0.0, elements: Vec::new() }
+    pub(super) fn new(title: &str, description: String, size: Size) -> Self {
+        Self { title: title.to_owned(), description, height: 0.0, size, elements: Vec::new() }
     }
 
     pub(super) fn extend(&mut self, elements: impl IntoIterator<Item = Element>) {
@@ -49,8 +77,9 @@ impl Drawing {
 
     /// The picture for a page that has the styles and patterns.
     pub(super) fn inline(self) -> Element {
-        let size = format!("0 0 {} {}", pixels(WIDTH), pixels(self.height));
-        self.fill(Element::new("svg").with("class", "picture").with("viewBox", size))
+        let size = format!("0 0 {} {}", pixels(self.size.width), pixels(self.height));
+        let class = self.size.class;
+        self.fill(Element::new("svg").with("class", class).with("viewBox", size))
     }
 
     fn fill(self, into: Element) -> Element {
@@ -70,7 +99,7 @@ pub(super) fn words(class: &str, x: f64, y: f64, text: &str) -> Element {
 /// Text below a line at this height, folded; where its last line is.
 pub(super) fn lines(drawing: &mut Drawing, class: &str, text: &str, above: f64) -> f64 {
     let mut y = above;
-    for line in fold(text, LETTERS, 0) {
+    for line in fold(text, drawing.size.letters, 0) {
         y += LINE;
         drawing.extend([words(class, PAGE, y, &line)]);
     }
@@ -78,8 +107,18 @@ pub(super) fn lines(drawing: &mut Drawing, class: &str, text: &str, above: f64) 
 }
 
 /// How much labels of so many characters take at the left.
-pub(super) fn label_width(letters: usize) -> f64 {
-    PAGE + LETTER * count(letters.min(24)) + 10.0
+pub(super) fn label_width(letters: usize, size: Size) -> f64 {
+    PAGE + LETTER * count(letters.min(size.label)) + 10.0
+}
+
+/// A tick of an axis at `foot`: a line up to `top`, and what it stands for, all of it within the drawing.
+pub(super) fn tick(x: f64, (top, foot): (f64, f64), label: &str, size: Size) -> [Element; 2] {
+    let line = Element::new("line").with("class", "grid");
+    let middle = x.min(size.width - LETTER * count(label.len()) / 2.0);
+    [
+        line.sized(&[("x1", x), ("x2", x), ("y1", top), ("y2", foot + 4.0)]),
+        words("quiet middle", middle, foot + LINE, label),
+    ]
 }
 
 /// The patterns that styles refer to: what is told apart by colours is told apart without them, too.
@@ -91,6 +130,7 @@ pub(super) fn patterns() -> Element {
         sized.child(lines)
     };
     Element::new("defs").children([
+        pattern("elect-serves", "ink-serves", "M0 1.5H4", 4.0),
         pattern("elect-dead", "ink-dead", "M0 0L6 6M6 0L0 6", 6.0),
         pattern("elect-stopped", "ink-stopped", "M1.5 0V6", 4.0),
         pattern("elect-cut-off", "ink-cut-off", "M-1 1L1 -1M0 8L8 0M7 9L9 7", 8.0),

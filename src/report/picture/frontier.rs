@@ -6,7 +6,7 @@ use clap::builder::styling::{AnsiColor, Style};
 
 use super::axis::{Decades, Times, brief};
 use super::canvas::{Canvas, PLAIN, Shape, cell, cut};
-use super::drawing::{Drawing, LETTER, LINE, PAGE, WIDTH, lines, words};
+use super::drawing::{Drawing, LETTER, LINE, PAGE, Size, lines, tick, words};
 use super::markup::{Element, count, pixels};
 
 /// The lines of the field of points in a terminal.
@@ -127,56 +127,53 @@ impl Frontier {
     }
 
     /// The frontier as a drawing.
-    pub(super) fn drawing(&self) -> Drawing {
-        let mut drawing = Drawing::new(&self.title, self.description());
-        let (times, rates) = self.axes(8);
+    pub(super) fn drawing(&self, size: Size) -> Drawing {
+        let mut drawing = Drawing::new(&self.title, self.description(), size);
+        let (times, rates) = self.axes(size.ticks);
         let ticks = rates.ticks(8);
         let widest = ticks.iter().map(|(_, label)| label.len()).max().unwrap_or(0);
         let left = PAGE + LETTER * count(widest) + 12.0;
-        let (right, top) = (WIDTH - PAGE - 60.0, LINE + 12.0);
-        let x = |time| left + (right - left) * times.at(time);
-        let y = |value| top + HEIGHT * (1.0 - rates.at(value));
-        drawing.extend([words(
-            "quiet",
-            PAGE,
-            LINE - 4.0,
-            &format!("{} (logarithmic)", self.y_title),
-        )]);
+        let right = size.width - PAGE - if size.is_narrow { 30.0 } else { 60.0 };
+        let up = format!("{} (logarithmic)", self.y_title);
+        let top = lines(&mut drawing, "quiet", &up, -4.0) + 16.0;
+        let foot = top + HEIGHT;
         for (value, label) in &ticks {
             let line = Element::new("line").with("class", "grid");
+            let y = foot - HEIGHT * rates.at(*value);
             drawing.extend([
-                line.sized(&[("x1", left), ("x2", right), ("y1", y(*value)), ("y2", y(*value))]),
-                words("quiet end", left - 8.0, y(*value) + 4.5, label),
+                line.sized(&[("x1", left), ("x2", right), ("y1", y), ("y2", y)]),
+                words("quiet end", left - 8.0, y + 4.5, label),
             ]);
         }
+        let x = |time| left + (right - left) * times.at(time);
         for time in &times.ticks {
-            let line = Element::new("line").with("class", "grid");
-            let foot = top + HEIGHT;
-            drawing.extend([
-                line.sized(&[("x1", x(*time)), ("x2", x(*time)), ("y1", top), ("y2", foot + 4.0)]),
-                words("quiet middle", x(*time), foot + LINE, &brief(*time)),
-            ]);
+            drawing.extend(tick(x(*time), (top, foot), &brief(*time), size));
         }
         let seen = self.seen();
-        let path =
-            seen.iter().map(|point| format!("{} {}", pixels(x(point.x)), pixels(y(point.y))));
+        let places = seen.iter().map(|point| (x(point.x), foot - HEIGHT * rates.at(point.y)));
+        let places: Vec<_> = places.collect();
+        let path = places.iter().map(|(x, y)| format!("{} {}", pixels(*x), pixels(*y)));
         let path = path.collect::<Vec<_>>().join("L");
         if seen.len() > 1 {
-            drawing.extend([Element::new("path")
-                .with("class", "curve")
-                .with("d", format!("M{path}"))]);
+            let curve = Element::new("path").with("class", "curve");
+            drawing.extend([curve.with("d", format!("M{path}"))]);
         }
-        drawing.extend(seen.iter().map(|point| draw(point, x(point.x), y(point.y), &self.x_title)));
+        let spots = spots(&seen, &places, [2.0, top - 12.0, size.width - 2.0, foot + 6.0]);
+        let drawn = seen.iter().zip(&places).zip(&spots);
+        drawing.extend(drawn.map(|((point, at), spot)| draw(point, *at, *spot, &self.x_title)));
         let scale = if times.is_log { " (logarithmic)" } else { "" };
-        let foot = top + HEIGHT + 2.0 * LINE;
         let across = format!("{}{scale}", self.x_title);
-        drawing.extend([words("quiet end", right, foot, &across)]);
-        drawing.height = match self.points.iter().find(|point| point.is_advised) {
-            Some(point) => {
-                lines(&mut drawing, "strong", &format!("Advised: {}", point.label), foot - LINE)
-            }
-            None => foot,
-        } + 8.0;
+        let mut y = foot + LINE;
+        if size.is_narrow {
+            y = lines(&mut drawing, "quiet", &across, y);
+        } else {
+            drawing.extend([words("quiet end", right, y + LINE, &across)]);
+        }
+        if let Some(point) = self.points.iter().find(|point| point.is_advised) {
+            y = lines(&mut drawing, "strong", &format!("Advised: {}", point.label), y);
+        }
+        y = y.max(foot + 2.0 * LINE);
+        drawing.height = y + 8.0;
         drawing
     }
 
@@ -238,18 +235,79 @@ pub(super) fn put_times(
     }
 }
 
-fn draw(point: &Point, x: f64, y: f64, x_title: &str) -> Element {
+/// The left, the top, the right and the bottom of something.
+type Area = [f64; 4];
+
+/// Where the label of each point begins, and its base line: within the field, over no point and no other label. What
+/// finds no such place is said in the description only.
+fn spots(seen: &[&Point], places: &[(f64, f64)], field: Area) -> Vec<Option<(f64, f64)>> {
+    let mut taken: Vec<Area> =
+        places.iter().map(|(x, y)| [x - 7.0, y - 7.0, x + 7.0, y + 7.0]).collect();
+    let mut spots = vec![None; seen.len()];
+    // From the right on, so that the poles of those at the left have room; but what is advised comes first.
+    let mut order: Vec<_> = (0..seen.len()).rev().collect();
+    order.sort_by_key(|number| !seen[*number].is_advised);
+    for number in order {
+        let length = LETTER * count(cut(&seen[number].label, LABEL, true).chars().count());
+        let is_free = |area: &Area| {
+            let mut others = taken.iter().enumerate().filter(|(other, _)| *other != number);
+            others.all(|(_, other)| {
+                area[0] >= other[2]
+                    || other[0] >= area[2]
+                    || area[1] >= other[3]
+                    || other[1] >= area[3]
+            })
+        };
+        let all = (0..30).map(|step| spot(step, places[number], length, field[2]));
+        let free = all.into_iter().find(|(_, label, pole)| {
+            let is_within = label[0] >= field[0] && label[1] >= field[1];
+            is_within
+                && label[2] <= field[2]
+                && label[3] <= field[3]
+                && is_free(label)
+                && is_free(pole)
+        });
+        if let Some((at, label, pole)) = free {
+            taken.extend([label, pole]);
+            spots[number] = Some(at);
+        }
+    }
+    spots
+}
+
+/// A place for the label of a point: beside it above or below; with a greater step farther from it, on a pole.
+fn spot(step: u32, (x, y): (f64, f64), length: f64, edge: f64) -> ((f64, f64), Area, Area) {
+    let far = 14.0 * f64::from(step / 2);
+    let (base, foot) =
+        if step % 2 == 0 { (y - 7.0 - far, y - 8.0) } else { (y + 16.0 + far, y + 8.0) };
+    let gap = if step < 2 { 11.0 } else { 3.0 };
+    let left = if x + gap + length > edge { x - gap - length } else { x + gap };
+    let mut label = [left, base - 11.0, left + length, base + 3.0];
+    if step < 2 {
+        // No other point is between it and its own.
+        label = [left, label[1].min(y - 6.0), label[2], label[3].max(y + 6.0)];
+    }
+    ((left, base), label, [x - 0.5, base.min(foot), x + 0.5, base.max(foot)])
+}
+
+fn draw(point: &Point, (x, y): (f64, f64), spot: Option<(f64, f64)>, x_title: &str) -> Element {
     let what = format!("{}: {} {}, rate {}", point.label, x_title, brief(point.x), rate(point.y));
-    let group = Element::new("g").child(Element::new("title").text(&what));
-    let label = cut(&point.label, LABEL, true);
+    let mut group = Element::new("g").child(Element::new("title").text(&what));
+    if let Some((left, base)) = spot {
+        if (base - y).abs() > 20.0 {
+            let pole = Element::new("line").with("class", "axis");
+            let end = if base < y { base - 9.0 } else { base };
+            group = group.child(pole.sized(&[("x1", x), ("x2", x), ("y1", y), ("y2", end)]));
+        }
+        let class = if point.is_advised { "label strong" } else { "label" };
+        group = group.child(words(class, left, base, &cut(&point.label, LABEL, true)));
+    }
     if point.is_advised {
         let at = |dx: f64, dy: f64| format!("{} {}", pixels(x + dx), pixels(y + dy));
         let corners = [at(0.0, -9.0), at(9.0, 0.0), at(0.0, 9.0), at(-9.0, 0.0)].join("L");
-        let diamond =
-            Element::new("path").with("class", "advised").with("d", format!("M{corners}Z"));
-        return group.child(diamond).child(words("strong", x + 13.0, y - 7.0, &label));
+        let diamond = Element::new("path").with("class", "advised");
+        return group.child(diamond.with("d", format!("M{corners}Z")));
     }
     let disc = Element::new("circle").with("class", "point");
-    let disc = disc.sized(&[("cx", x), ("cy", y), ("r", 5.0)]);
-    group.child(disc).child(words("", x + 9.0, y - 7.0, &label))
+    group.child(disc.sized(&[("cx", x), ("cy", y), ("r", 5.0)]))
 }

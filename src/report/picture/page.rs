@@ -1,6 +1,6 @@
 //! A whole report in one file: its pictures as SVG, or all of it as HTML.
 
-use super::drawing::{Drawing, LINE, PAGE, STYLE, WIDTH, lines, patterns, words};
+use super::drawing::{Drawing, LINE, NARROW, PAGE, STYLE, Size, WIDE, lines, patterns, words};
 use super::markup::{Element, pixels};
 use super::{Report, Section, Table};
 
@@ -15,12 +15,12 @@ const GAP: f64 = 26.0;
 
 /// All pictures of a report, one below the other.
 pub(super) fn svg(report: &Report) -> String {
-    let mut foot = Drawing::new("", String::new());
+    let mut foot = Drawing::new("", String::new(), WIDE);
     let mut parts = Vec::new();
     let mut y = PAGE + LINE;
     parts.push(words("headline", PAGE, y, &report.title));
     y += 8.0;
-    for drawing in report.sections.iter().filter_map(drawing) {
+    for drawing in report.sections.iter().filter_map(|it| drawing(it, WIDE)) {
         y += GAP;
         parts.push(words("strong", PAGE, y, &drawing.title));
         y += 10.0;
@@ -30,11 +30,11 @@ pub(super) fn svg(report: &Report) -> String {
     }
     let repeat = format!("Seed {}. Repeat: {}", report.seed, report.command_line);
     y = lines(&mut foot, "quiet", &repeat, y) + PAGE;
-    let size = format!("0 0 {} {}", pixels(WIDTH), pixels(y));
+    let size = format!("0 0 {} {}", pixels(WIDE.width), pixels(y));
     let paper = Element::new("rect").with("class", "paper");
     let root = Element::new("svg").with("xmlns", "http://www.w3.org/2000/svg");
     let root = root.with("class", "picture").with("viewBox", size);
-    root.sized(&[("width", WIDTH), ("height", y)])
+    root.sized(&[("width", WIDE.width), ("height", y)])
         .child(Element::new("title").text(&report.title))
         .child(Element::new("desc").text(&repeat))
         .child(Element::new("style").ours(STYLE))
@@ -75,11 +75,11 @@ fn repeat(report: &Report) -> Element {
         .child(command)
 }
 
-fn drawing(section: &Section) -> Option<Drawing> {
+fn drawing(section: &Section, size: Size) -> Option<Drawing> {
     match section {
-        Section::Timeline(it) => Some(it.drawing()),
-        Section::Frontier(it) => Some(it.drawing()),
-        Section::Distribution(it) => Some(it.drawing()),
+        Section::Timeline(it) => Some(it.drawing(size)),
+        Section::Frontier(it) => Some(it.drawing(size)),
+        Section::Distribution(it) => Some(it.drawing(size)),
         Section::Text(_) | Section::Table(..) => None,
     }
 }
@@ -87,15 +87,17 @@ fn drawing(section: &Section) -> Option<Drawing> {
 fn section(section: &Section) -> Vec<Element> {
     match section {
         Section::Text(text) => paragraphs(text),
-        Section::Table(caption, it) => vec![scrolling(caption, table(caption, it))],
+        Section::Table(caption, it) => {
+            let shown = Element::new("p").with("class", "caption").text(caption);
+            vec![shown, scrolling(caption, table(it))]
+        }
         Section::Timeline(_) | Section::Frontier(_) | Section::Distribution(_) => {
-            let drawing = drawing(section).into_iter();
-            let figures = drawing.map(|drawing| {
-                let title = drawing.title.clone();
-                let heading = Element::new("h2").text(&title);
-                Element::new("section").child(heading).child(scrolling(&title, drawing.inline()))
-            });
-            figures.collect()
+            // The page shows one of them, as its width is.
+            let drawings: Vec<_> =
+                [WIDE, NARROW].into_iter().filter_map(|size| drawing(section, size)).collect();
+            let heading = drawings.first().map(|it| Element::new("h2").text(&it.title));
+            let figures = Element::new("section").children(heading);
+            vec![figures.children(drawings.into_iter().map(Drawing::inline))]
         }
     }
 }
@@ -112,7 +114,7 @@ fn scrolling(name: &str, inside: Element) -> Element {
     place.with("role", "region").with("aria-label", name).child(inside)
 }
 
-fn table(caption: &str, table: &Table) -> Element {
+fn table(table: &Table) -> Element {
     let Some((headings, rows)) = table.rows().split_first() else { return Element::new("table") };
     let is_number = |column: usize| {
         let mut cells = rows.iter().filter_map(|row| row.get(column));
@@ -128,7 +130,6 @@ fn table(caption: &str, table: &Table) -> Element {
     let body = rows.iter().map(|row| Element::new("tr").children(row.iter().enumerate().map(cell)));
     let head = Element::new("tr").children(headings.iter().enumerate().map(heading));
     Element::new("table")
-        .child(Element::new("caption").text(caption))
         .child(Element::new("thead").child(head))
         .child(Element::new("tbody").children(body))
 }

@@ -6,7 +6,7 @@ use super::{Lane, Role, Span, State, Timeline};
 use crate::report::picture::axis::{brief, ticks};
 use crate::report::picture::canvas::cut;
 use crate::report::picture::drawing::{
-    Drawing, LETTER, LINE, PAGE, WIDTH, label_width, lines, words,
+    Drawing, LETTER, LINE, PAGE, Size, label_width, lines, tick, words,
 };
 use crate::report::picture::markup::{Element, count};
 
@@ -29,6 +29,7 @@ struct Field {
     top: f64,
     bottom: f64,
     end: Duration,
+    size: Size,
 }
 
 impl Field {
@@ -39,13 +40,14 @@ impl Field {
 
 impl Timeline {
     /// The time line as a drawing.
-    pub(in super::super) fn drawing(&self) -> Drawing {
+    pub(in super::super) fn drawing(&self, size: Size) -> Drawing {
         let labels = self.lanes.iter().map(|lane| lane.label.chars().count());
-        let left = label_width(labels.chain(["overlap".len()]).max().unwrap_or(0));
-        let (mark_rows, top) = self.mark_places(left);
-        let mut drawing = Drawing::new(&self.title, self.description());
-        let mut field =
-            Field { left, width: WIDTH - left - PAGE, top, bottom: top, end: self.end() };
+        let left = label_width(labels.chain(["overlap".len()]).max().unwrap_or(0), size);
+        let width = size.width - left - PAGE;
+        let mut field = Field { left, width, top: 0.0, bottom: 0.0, end: self.end(), size };
+        let mark_rows = self.mark_places(&mut field);
+        let top = field.top;
+        let mut drawing = Drawing::new(&self.title, self.description(), size);
         let mut lanes = Vec::new();
         let mut role = Role::Candidate;
         let mut candidates_end = top;
@@ -64,14 +66,12 @@ impl Timeline {
         drawing.extend(lanes);
         drawing.extend(overlaps);
         drawing.extend(self.draw_marks(&mark_rows, &field));
-        self.draw_legend(&mut drawing, field.bottom + 2.0 * LINE);
+        self.draw_legend(&mut drawing, &field);
         drawing
     }
 
-    /// On which row above the lanes each mark has its number, so that none covers another; and where the lanes begin.
-    fn mark_places(&self, left: f64) -> (Vec<f64>, f64) {
-        let field =
-            Field { left, width: WIDTH - left - PAGE, top: 0.0, bottom: 0.0, end: self.end() };
+    /// On which row above the lanes each mark has its number, so that none covers another. The lanes begin below.
+    fn mark_places(&self, field: &mut Field) -> Vec<f64> {
         let mut ends: Vec<f64> = Vec::new();
         let place = |at| {
             let x = field.x(at);
@@ -82,8 +82,10 @@ impl Timeline {
             ends[free] = x + DISC + 1.0;
             count(free) * 2.0 * (DISC + 1.0) + DISC + 1.0
         };
-        let rows: Vec<f64> = self.marks.iter().map(|mark| mark.at).map(place).collect();
-        (rows, count(ends.len()) * 2.0 * (DISC + 1.0) + 4.0)
+        let rows = self.marks.iter().map(|mark| mark.at).map(place).collect();
+        field.top = count(ends.len()) * 2.0 * (DISC + 1.0) + 4.0;
+        field.bottom = field.top;
+        rows
     }
 
     fn draw_marks(&self, rows: &[f64], field: &Field) -> Vec<Element> {
@@ -120,11 +122,11 @@ impl Timeline {
         bars.chain([label]).collect()
     }
 
-    fn draw_legend(&self, drawing: &mut Drawing, top: f64) {
-        let (mut x, mut y) = (PAGE, top + LINE);
+    fn draw_legend(&self, drawing: &mut Drawing, field: &Field) {
+        let (mut x, mut y) = (PAGE, field.bottom + 3.0 * LINE);
         for state in self.seen() {
             let width = 34.0 + 8.0 * count(state.words().len()) + 14.0;
-            if x + width > WIDTH - PAGE {
+            if x + width > field.size.width - PAGE {
                 (x, y) = (PAGE, y + LINE + 2.0);
             }
             drawing.extend([
@@ -204,7 +206,7 @@ fn bar(state: State, x: f64, y: f64, width: f64, height: f64) -> Element {
 
 fn draw_lane(lane: &Lane, y: f64, field: &Field) -> Vec<Element> {
     let middle = y + LANE / 2.0;
-    let shown = cut(&lane.label, 24, true);
+    let shown = cut(&lane.label, field.size.label, true);
     let label = words("end", field.left - 8.0, middle + 4.5, &shown);
     let mut drawn = vec![Element::new("g").child(title(&lane.label)).child(label)];
     let seen = lane.spans.iter().filter(|span| span.is_seen() && span.from < field.end);
@@ -237,16 +239,9 @@ fn draw_span(span: &Span, lane: &Lane, middle: f64, height: f64, field: &Field) 
 
 fn draw_axis(field: &Field) -> Vec<Element> {
     let mut drawn = Vec::new();
-    for time in ticks(field.end, 8) {
-        let x = field.x(time);
-        let line = Element::new("line").with("class", "grid");
-        drawn.push(line.sized(&[
-            ("x1", x),
-            ("x2", x),
-            ("y1", field.top),
-            ("y2", field.bottom + 4.0),
-        ]));
-        drawn.push(words("middle quiet", x, field.bottom + LINE, &brief(time)));
+    for time in ticks(field.end, field.size.ticks) {
+        let height = (field.top, field.bottom);
+        drawn.extend(tick(field.x(time), height, &brief(time), field.size));
     }
     let line = Element::new("line").with("class", "axis");
     let (left, right) = (field.left, field.left + field.width);

@@ -253,7 +253,7 @@ impl Play<'_> {
     fn cut_off(&self, node: NodeId) -> Vec<Span> {
         let all = 0..self.cast.candidates + self.cast.members;
         let (mut cuts, mut since, mut spans) = (Vec::new(), None, Vec::new());
-        let mut note = |from: &mut Option<Duration>, until| {
+        let mut over = |from: &mut Option<Duration>, until| {
             let state = State::CutOff;
             spans.extend(from.take().map(|from| Span { from, until, state, token: None }));
         };
@@ -276,12 +276,12 @@ impl Play<'_> {
                 _ => continue,
             }
             if self.has_way(node, &cuts) {
-                note(&mut since, at);
+                over(&mut since, at);
             } else {
                 since = since.or(Some(at));
             }
         }
-        note(&mut since, self.run.end());
+        over(&mut since, self.run.end());
         spans
     }
 

@@ -279,7 +279,7 @@ fn spots(seen: &[&Point], places: &[(f64, f64)], field: Area) -> Vec<Option<(f64
 fn spot(step: u32, (x, y): (f64, f64), length: f64, edge: f64) -> ((f64, f64), Area, Area) {
     let far = 14.0 * f64::from(step / 2);
     let (base, foot) =
-        if step % 2 == 0 { (y - 7.0 - far, y - 8.0) } else { (y + 16.0 + far, y + 8.0) };
+        if step.is_multiple_of(2) { (y - 7.0 - far, y - 8.0) } else { (y + 16.0 + far, y + 8.0) };
     let gap = if step < 2 { 11.0 } else { 3.0 };
     let left = if x + gap + length > edge { x - gap - length } else { x + gap };
     let mut label = [left, base - 11.0, left + length, base + 3.0];

@@ -124,10 +124,10 @@ impl Driver<'_> {
                 self.seat = Some(Arc::new(Mutex::new(seat)));
                 Ok(Reply::Opened)
             }
-            Ok(Raw::Cell(cell)) if call == Some(&Call::ReadHistory) => {
-                Ok(Reply::EndedWell(self.history_read(&cell)))
+            Ok(Raw::Cell(found)) if call == Some(&Call::ReadHistory) => {
+                Ok(Reply::EndedWell(self.history_read(&found)))
             }
-            Ok(Raw::Cell(cell)) => self.recalled(cell).map(Reply::Done),
+            Ok(Raw::Cell(found)) => self.recalled(found).map(Reply::Done),
             Ok(Raw::Refreshed(refreshed)) => return self.refreshed(refreshed),
         })
     }

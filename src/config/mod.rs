@@ -32,7 +32,9 @@ pub use looking::{Done, DonePlan, HistoryPlan, ObservePlan, StatusPlan, Target, 
 pub use naming::{candidate_id, host_name, is_known_as};
 pub(crate) use naming::{label, label_of, label_of_host};
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, Wait};
-pub use simulation::{Cast, Leased, Peace, has_unicode, leases, leases_on, share, store};
+pub use simulation::{
+    Cast, Leased, Peace, between_those, has_unicode, leases, leases_on, share, store,
+};
 pub use steering::{AskPlan, Force, ForgetPlan, PauseEnd, PausePlan, PriorityPlan, ResignPlan};
 pub use stores::{PodLabel, connect, pod_label, schemes};
 pub use variables::misspelt_variables;

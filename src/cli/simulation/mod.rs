@@ -99,7 +99,8 @@ pub struct NetworkArgs {
     /// Round trip between regions: who is where, and the time
     ///
     /// In 1,s1/2,s2/s3=80ms candidate 1 and the store's member s1 are in one region, 2 and s2 in another, s3 alone in a
-    /// third. Within a region it is --rtt, and so it is for all that are not named. Of several the last counts.
+    /// third. Within a region it is --rtt, and so it is for all that are not named. Of several that name the same two
+    /// the last counts.
     #[arg(long, env = "ELECT_BETWEEN", value_name = "SIDES=TIME", value_delimiter = ' ', allow_hyphen_values = true, help_heading = NETWORK)]
     pub between: Vec<Between>,
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 use anyhow::bail;
 use elect_simulation::peers::theory::{self, Theory};
 use elect_simulation::peers::{Bully, Heartbeat, Ids, Raft, RaftOptions, Recipe, Recipes, Ring};
-use elect_simulation::{Election, History, Trial, over};
+use elect_simulation::{Election, History, Scenario, Trial, over};
 
 use super::judged::{Judged, Sum, mean, quantiles, ratio};
 use super::{Played, Theatre, open_files, present, repeated};
-use crate::cli::simulation::{CompareArgs, StoreKind, USUAL_TIME};
-use crate::config::{Cast, Peace, leases_on};
+use crate::cli::simulation::{CompareArgs, NetworkArgs, StoreKind, USUAL_TIME, Whom};
+use crate::config::{Cast, Peace, between_those, leases_on};
 use crate::report::Table;
 use crate::report::picture::{Distribution, Quantiles, Report, Section};
 use crate::report::simulation::{ComparedReport, ComparisonReport, Spread, TheoryReport};
@@ -19,6 +19,7 @@ use crate::report::simulation::{ComparedReport, ComparisonReport, Spread, Theory
 struct Entrant {
     name: &'static str,
     election: Box<dyn Election>,
+    is_elect: bool,
     /// What is known of its messages without a simulation.
     theory: Option<Theory>,
 }
@@ -38,7 +39,11 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
     let settled = args.ttl * 2;
     let usual_time = USUAL_TIME.max(settled);
     let cast = Cast { candidates: args.candidates.into(), members: 0, usual_time };
-    let network = cast.network(&args.network.rtt, &args.network.between)?;
+    let NetworkArgs { rtt, between, members, .. } = &args.network;
+    // Only the stores of elect have members that may be far.
+    let of_elect = Cast { members: (*members).into(), ..cast }.network(rtt, between)?;
+    let is_candidate = |whom| !matches!(whom, Whom::Member(_));
+    let network = cast.network(rtt, &between_those(between, is_candidate))?;
     let (seed, runs) = (args.output.seed, args.output.runs);
     let (mut elections, mut rows, mut by, mut played) = (Vec::new(), Vec::new(), None, 0);
     let shift = args.ttl / 6;
@@ -53,9 +58,11 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
     }
     let entrants = entrants(args)?;
     open_files(&args.output)?;
+    let of_elect = Scenario { network: of_elect, ..scenario.clone() };
     for entrant in entrants {
         let name = entrant.name;
-        let trial = Trial::new(&*entrant.election, &scenario)?;
+        let scenario = if entrant.is_elect { &of_elect } else { &scenario };
+        let trial = Trial::new(&*entrant.election, scenario)?;
         let Played { what: played_runs, by: signal } = theatre.play(name, runs, |progress| {
             over(0..runs, progress, |index| {
                 let seed = seed.wrapping_add(index);
@@ -64,6 +71,10 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
                 (judged, entrant.to_elect(&run, &judged))
             })
         })?;
+        if played_runs.is_empty() {
+            by = signal;
+            break;
+        }
         let (judged, to_elect): (Vec<_>, Vec<_>) = played_runs.into_iter().unzip();
         played = judged.len();
         let sum = Sum(&judged);
@@ -101,9 +112,11 @@ fn entrants(args: &CompareArgs) -> anyhow::Result<Vec<Entrant>> {
     let recipe = |recipe| Recipes { recipe, session_timeout: ttl };
     let peace = Peace::of(&args.faults);
     let elect = |kind| leases_on(kind, &args.network, &args.lease, (ttl, None), peace);
-    let entrant = |name, election, theory| Entrant { name, election, theory };
-    let elects =
-        |name, kind, theory| Ok::<_, anyhow::Error>(entrant(name, elect(kind)?.election, theory));
+    let entrant = |name, election, theory| Entrant { name, election, is_elect: false, theory };
+    let elects = |name, kind, theory| {
+        let election = elect(kind)?.election;
+        Ok::<_, anyhow::Error>(Entrant { name, election, is_elect: true, theory })
+    };
     let nodes = args.candidates.into();
     let (queue, herd) = (Some(theory::queue()), Some(theory::herd(nodes)));
     let raft_theory = |pre_vote| Some(theory::raft(nodes, pre_vote));

@@ -9,7 +9,7 @@ use elect_simulation::{
 use super::judged::ratio;
 use super::{Played, Theatre, open_files, present, repeated};
 use crate::cli::simulation::{NetworkArgs, Outage, TtlArgs, Whom};
-use crate::config::{Cast, Leased, Peace, leases, share, store};
+use crate::config::{Cast, Leased, Peace, between_those, leases, share, store};
 use crate::report::Table;
 use crate::report::picture::{Frontier, Point, Report, Section};
 use crate::report::simulation::{Spread, TtlAdviceReport, TtlRow, in_ms};
@@ -79,12 +79,11 @@ impl Places {
     fn new(args: &NetworkArgs) -> anyhow::Result<Self> {
         let cast =
             |candidates| Cast { candidates, members: args.members.into(), usual_time: SETTLED };
-        let of_two = cast(2).network(&args.rtt, &args.between)?;
-        let mut between = args.between.clone();
-        for side in between.iter_mut().flat_map(|between| &mut between.sides) {
-            side.retain(|whom| *whom != Whom::Candidate(2));
-        }
-        Ok(Self { of_two, of_one: cast(1).network(&args.rtt, &between)? })
+        let of_first = |count: usize| {
+            let plays = |whom| !matches!(whom, Whom::Candidate(number) if number > count);
+            cast(count).network(&args.rtt, &between_those(&args.between, plays))
+        };
+        Ok(Self { of_two: of_first(2)?, of_one: of_first(1)? })
     }
 }
 

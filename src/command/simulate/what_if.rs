@@ -232,8 +232,7 @@ impl Play<'_> {
         Lane { label: self.cast.name(node), role, spans }
     }
 
-    /// When a candidate takes part: to the end of its leadership, with which `elect run` ends, and again once it is
-    /// started anew.
+    /// When a candidate waits: until it leads, with which `elect run` ends, and again once it is started anew.
     fn waiting(&self, node: NodeId) -> Vec<Span> {
         let restarts = self.events().filter_map(|(at, fault, hit)| {
             (matches!(fault, Fault::Restart(_)) && hit == Some(node)).then_some(at)
@@ -243,7 +242,7 @@ impl Play<'_> {
         let spans = starts.iter().zip(ends).map(|(&from, end)| {
             let is_own = |lead: &&Lead| lead.node == node && (from..end).contains(&lead.from);
             let last = self.run.leads().iter().rfind(is_own);
-            let until = last.and_then(|lead| lead.until).map_or(end, |until| until.min(end));
+            let until = last.map_or(end, |lead| lead.from);
             Span { from, until, state: State::Waits, token: None }
         });
         spans.collect()

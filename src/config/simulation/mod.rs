@@ -11,7 +11,7 @@ use elect_api::{Cadence, Judge, Lease};
 use elect_simulation::replicas::Replicas;
 use elect_simulation::{Delay, Election, PerMillion};
 
-pub use self::script::Cast;
+pub use self::script::{Cast, between_those};
 use crate::cli::simulation::{FaultArgs, LeaseArgs, NetworkArgs, RoundTrip, StoreKind};
 use crate::election::timing::Wishes;
 #[cfg(feature = "kubernetes")]

@@ -65,7 +65,7 @@ impl Cast {
         let sides = sides.iter().map(side).collect::<anyhow::Result<Vec<Vec<_>>>>()?;
         let mut named = BTreeSet::new();
         if let Some(twice) = sides.iter().flatten().find(|node| !named.insert(**node)) {
-            bail!("{} is on two sides: name each once", self.name(*twice));
+            bail!("{} is named twice: name each once", self.name(*twice));
         }
         Ok(sides)
     }
@@ -182,6 +182,15 @@ impl Cast {
         refuse_half_mended(faults)?;
         Ok(script)
     }
+}
+
+/// The same regions with only some of those who are in them.
+pub fn between_those(between: &[Between], plays: impl Fn(Whom) -> bool) -> Vec<Between> {
+    let mut all = between.to_vec();
+    for side in all.iter_mut().flat_map(|between| &mut between.sides) {
+        side.retain(|whom| plays(*whom));
+    }
+    all
 }
 
 /// What ends a fault ends all of its kind: so those that overlap end at the same time.

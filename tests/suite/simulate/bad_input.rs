@@ -26,7 +26,7 @@ fn faults_of_who_is_not_there_are_refused() {
     );
     refuses("what-if --drift 7:+5%", &["no candidate 7", "1 to 3"]);
     refuses("what-if --one-way 1:s8", &["no member s8"]);
-    refuses("what-if --split 1,s2/3,s2", &["s2 is on two sides", "name each once"]);
+    refuses("what-if --split 1,s2/3,s2", &["s2 is named twice", "name each once"]);
     refuses("what-if --split leader/2", &["who leads is not known beforehand", "by its number"]);
     refuses(
         "what-if --kill leader.kernel",
@@ -43,9 +43,10 @@ fn distributions_and_numbers_that_make_no_sense_are_refused() {
     refuses("ttl --rtt lognormal:5ms:9", &["sigma", "lognormal:80ms:0.3"]);
     refuses("ttl --between 1,s1/2,s2", &["--between", "1,s1/2,s2=80ms"]);
     refuses("ttl --between 1,s1=80ms", &["--between", "two sides at least"]);
-    refuses("ttl --between 1,s1/2,s1=80ms", &["s1 is on two sides"]);
-    refuses("ttl --between 1/3,s1=80ms", &["no candidate 3", "1 to 2"]);
-    refuses("compare --between 1/2,s1=80ms", &["is of candidates"]);
+    refuses("ttl --between 1,s1/2,s1=80ms", &["s1 is named twice"]);
+    refuses("what-if --between 1/4,s1=80ms", &["no candidate 4", "1 to 3"]);
+    refuses("ttl --between 1/2,s4=80ms", &["no member s4", "s1 to s3"]);
+    refuses("compare --between 1/2,s4=80ms", &["no member s4", "s1 to s3"]);
     refuses("what-if --between 1/2=-5ms", &["--between", "cannot be negative"]);
     refuses("ttl --rtt -5ms", &["--rtt", "cannot be negative"]);
     refuses("what-if --kill leader@-5s", &["--kill", "cannot be negative", "15s"]);

@@ -29,6 +29,24 @@ fn the_way_counts_between_regions_and_not_within_one() {
     assert!((twice - far).abs() < 1.0, "{far} {twice}");
 }
 
+/// Those who compete with elect have no store that may be far.
+#[test]
+fn a_comparison_takes_elect_to_a_store_in_other_regions() {
+    let medians = |between: &str| {
+        let words = format!("compare --runs 20 --ttl 5s -o json{between}");
+        let report = report(&simulate(&words).run().exits(0).is_quiet());
+        let of = |name: &str| {
+            let mut rows = list(&report["elections"]).iter();
+            let row = rows.find(|row| row["election"] == name).expect("a row");
+            number(&row["failover_ms"]["median"])
+        };
+        (of("elect on Kubernetes"), of("Bully"))
+    };
+    let (near, bully) = medians("");
+    let (far, same) = medians(" --between 1,2,3,4,5/s1,s2,s3=600ms");
+    assert!(far > near + 500.0 && (same - bully).abs() < 0.01, "{near} {far}, {bully} {same}");
+}
+
 #[test]
 fn ttl_takes_regions_too() {
     let advised = |words: &str| {
@@ -37,6 +55,8 @@ fn ttl_takes_regions_too() {
     };
     let far = advised(" --between 1,2/s1,s2,s3=1500ms");
     assert!(far > advised(""), "{far}");
+    // Two candidates play: a third is nobody here, as in a line for what-if.
+    assert!((advised(" --between 1,2,3/s1,s2,s3=1500ms") - far).abs() < 0.01);
     // Who waits may be near: the leader is not.
     assert!(advised(" --between 1/2,s1,s2,s3=1500ms") > advised(""));
 }

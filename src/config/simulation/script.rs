@@ -40,7 +40,9 @@ impl Cast {
                 Ok(number - 1)
             }
             Whom::Member(number) if members == 0 => {
-                bail!("a comparison is of candidates, and s{number} is a member of a store")
+                bail!(
+                    "the faults of a comparison are of candidates, and s{number} is a member of a store"
+                )
             }
             Whom::Member(number) => {
                 ensure!(

@@ -33,7 +33,7 @@ fn faults_of_who_is_not_there_are_refused() {
         &["\"kernel\" is no process", "wrapper, guardian or both"],
     );
     refuses("what-if --suspend leader.wrapper", &["--suspend is of a machine"]);
-    refuses("compare --kill s1", &["s1 is a member of a store", "is of candidates"]);
+    refuses("compare --kill s1", &["s1 is a member of a store", "are of candidates"]);
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn topic(words: &[String]) -> Option<Topic> {
 
 /// All topics, a line each.
 fn contents() -> String {
-    let widest = manual::topics().map(|topic| topic.name.len()).max().unwrap_or(0);
+    let widest = manual::names().map(str::len).max().unwrap_or(0);
     let lines =
         manual::topics().map(|topic| format!("  {:widest$}  {}\n", topic.name, topic.summary()));
     let lines: String = lines.collect();
@@ -168,9 +168,10 @@ fn found(words: &[String]) -> anyhow::Result<String> {
     let places = manual::search(words);
     let words = words.join(" ");
     if flags.is_empty() && places.is_empty() {
-        let names = manual::topics().map(|topic| topic.name);
-        let names = names.chain(manual.get_subcommands().map(clap::Command::get_name));
+        let mut names: Vec<&str> = manual::names().collect();
+        names.extend(manual.get_subcommands().map(clap::Command::get_name));
         let near = names
+            .into_iter()
             .max_by(|one, other| strsim::jaro(&words, one).total_cmp(&strsim::jaro(&words, other)));
         let near = near.filter(|name| strsim::jaro(&words, name) > 0.8);
         let near = near.map(|name| format!(" (did you mean {name:?}?)")).unwrap_or_default();

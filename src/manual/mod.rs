@@ -7,6 +7,9 @@ mod markdown;
 mod render;
 
 use std::cmp::Reverse;
+use std::sync::LazyLock;
+
+use miniz_oxide::inflate::decompress_to_vec;
 
 use markdown::{Block, blocks, links, plain};
 
@@ -19,48 +22,16 @@ pub struct Topic {
     pub text: &'static str,
 }
 
-/// The pages that lie here.
-macro_rules! topics {
-    ($($name:literal),* $(,)?) => {
-        [$(Topic { name: $name, text: include_str!(concat!($name, ".md")) }),*]
-    };
-}
+/// The names of the pages that lie here.
+const NAMES: &[&str] = &include!("names.rs");
 
-const TOPICS: &[Topic] = &topics![
-    "install",
-    "basics",
-    "cron",
-    "once",
-    "daemon",
-    "health",
-    "divisions",
-    "signals",
-    "hooks",
-    "exit-codes",
-    "environment",
-    "configuration",
-    "operating",
-    "priorities",
-    "status",
-    "monitors",
-    "metrics",
-    "systemd",
-    "kubernetes",
-    "kubernetes-service",
-    "sidecar",
-    "library",
-    "guarantee",
-    "containment",
-    "leases",
-    "fencing",
-    "doctor",
-    "selftest",
-    "simulate",
-    "security",
-    "credentials",
-    "stores",
-    "performance",
-];
+/// Their texts, each with a NUL behind it: `build.rs` has made a third of them.
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/manual"));
+
+static TEXTS: LazyLock<String> = LazyLock::new(|| {
+    let bytes = decompress_to_vec(PACKED).expect("packed by the build");
+    String::from_utf8(bytes).expect("UTF-8, as the build has read it")
+});
 
 /// The pages of the stores that this build has.
 const STORES: &[Topic] = &[
@@ -76,7 +47,13 @@ const STORES: &[Topic] = &[
 
 /// All pages, in the order in which somebody reads them who is new.
 pub fn topics() -> impl Iterator<Item = Topic> {
-    TOPICS.iter().chain(STORES).copied()
+    let here = NAMES.iter().zip(TEXTS.split('\0')).map(|(name, text)| Topic { name, text });
+    here.chain(STORES.iter().copied())
+}
+
+/// Their names. No text is unpacked for them.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().copied().chain(STORES.iter().map(|topic| topic.name))
 }
 
 /// The page of this name.

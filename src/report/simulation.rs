@@ -158,6 +158,8 @@ pub struct TtlAdviceReport {
 pub struct ComparedReport {
     /// Which.
     pub election: String,
+    /// How many runs it had.
+    pub runs: usize,
     /// From the first fault to the next leader.
     pub failover_ms: Option<Spread>,
     /// In how many runs nobody led at the end.
@@ -196,7 +198,7 @@ impl fmt::Display for TheoryReport {
 pub struct ComparisonReport {
     /// The seed of the first run.
     pub seed: u64,
-    /// How many runs there were of each.
+    /// How many runs there were of each, but perhaps of the last.
     pub runs: usize,
     /// Whether a signal ended it: then elections are missing, and runs of the last one.
     pub ended_early: bool,

@@ -36,8 +36,13 @@ impl FromStr for RoundTrip {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let refuse = |why: &str| format!("{why}; {ROUND_TRIPS}");
-        let half =
-            |text: &str| parse_duration(text).map(|time| time / 2).map_err(|why| refuse(&why));
+        let half = |text: &str| {
+            // A round trip of 80 seconds is hardly what 80 is to be.
+            if text != "0" && text.parse::<f64>().is_ok() {
+                return Err(refuse(&format!("{text} has no unit")));
+            }
+            parse_duration(text).map(|time| time / 2).map_err(|why| refuse(&why))
+        };
         let words: Vec<&str> = text.split(':').collect();
         let delay = match words[..] {
             [file] if file.starts_with('@') => return Ok(Self::Measured(file[1..].into())),
@@ -89,7 +94,10 @@ impl FromStr for Whom {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let number = |digits: &str| digits.parse().ok().filter(|number| *number > 0);
+        let number = |digits: &str| {
+            let digits = Some(digits).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
+            digits?.parse().ok().filter(|number| *number > 0)
+        };
         match text {
             "leader" => Some(Self::Leader),
             text => match text.strip_prefix('s') {
@@ -273,7 +281,9 @@ impl FromStr for Drifting {
         if millionths > 1_000_000 {
             return Err(format!("{share:?} is more than twice as fast; write +100% at most"));
         }
-        let drift = Drift::per_million(millionths).map_err(|why| why.to_string())?;
+        let drift = Drift::per_million(millionths).map_err(|_| {
+            format!("{share:?} is a clock that stands still, or goes back; write more than -100%")
+        })?;
         Ok(Self { whom: whom.parse()?, drift, when })
     }
 }
@@ -345,7 +355,7 @@ impl FromStr for Outage {
 
 /// Reads how many leaderships may be lost: any number but a negative one.
 pub(super) fn parse_tolerance(text: &str) -> Result<f64, String> {
-    let count = text.parse::<f64>().ok().filter(|count| *count >= 0.0);
+    let count = text.parse::<f64>().ok().filter(|count| *count >= 0.0 && count.is_finite());
     count.ok_or_else(|| format!("{text:?} is no number of leaderships; write 0.1, or 0 for none"))
 }
 
@@ -362,6 +372,7 @@ mod tests {
             other => panic!("{text}: {other:?}"),
         };
         assert_eq!(delay("80ms"), Delay::constant(S / 25));
+        assert_eq!(delay("0"), Delay::constant(Duration::ZERO));
         assert_eq!(delay("60ms..100ms"), Delay::uniform(S * 3 / 100, S / 20).unwrap());
         assert_eq!(delay("normal:80ms:10ms"), Delay::normal(S / 25, S / 200));
         assert_eq!(delay("lognormal:80ms:0.3"), Delay::log_normal(S / 25, 300).unwrap());
@@ -370,6 +381,9 @@ mod tests {
             "",
             "-5ms",
             "soon",
+            "80",
+            "60..100ms",
+            "normal:80:5ms",
             "9ms..2ms",
             "normal:1ms",
             "lognormal:1ms:9",
@@ -397,7 +411,7 @@ mod tests {
         assert_eq!("1,s1/2@20s..30s".parse(), Ok(Split { sides, when }));
         let (from, to) = (Whom::Candidate(1), Whom::Member(2));
         assert_eq!("1:s2@20s..30s".parse(), Ok(OneWay { from, to, when }));
-        for bad in ["0@1s", "x@1s", "1@-5s", "1@9s..2s", "1.kernel@1s", "s0", "@", "1@"] {
+        for bad in ["0@1s", "+1@1s", "x@1s", "1@-5s", "1@9s..2s", "1.kernel@1s", "s0", "@", "1@"] {
             assert!(bad.parse::<Blow>().is_err(), "{bad}");
         }
         for bad in ["1,2@1s", "leader/2@1s", "1,/2@1s"] {
@@ -424,7 +438,7 @@ mod tests {
             assert!(bad.parse::<Outage>().is_err(), "{bad}");
         }
         assert_eq!(parse_tolerance("0"), Ok(0.0));
-        for bad in ["-1", "NaN", "few", ""] {
+        for bad in ["-1", "NaN", "inf", "few", ""] {
             assert!(parse_tolerance(bad).is_err(), "{bad}");
         }
     }

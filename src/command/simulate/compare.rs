@@ -76,11 +76,12 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
             break;
         }
         let (judged, to_elect): (Vec<_>, Vec<_>) = played_runs.into_iter().unzip();
-        played = judged.len();
+        played = played.max(judged.len());
         let sum = Sum(&judged);
         rows.extend(quantiles(name, &sum.failovers()));
         elections.push(ComparedReport {
             election: name.to_owned(),
+            runs: judged.len(),
             failover_ms: Spread::of(&sum.failovers()),
             unreplaced: sum.unreplaced().len(),
             messages: sum.messages(),
@@ -141,11 +142,11 @@ fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>)
     let headings = ["ELECTION", "FAIL-OVER", "99 %", "NO LEADER", "TWO AT ONCE", "LONGEST"];
     let mut table = Table::new(&headings).without(&["99 %", "LONGEST", "NO LEADER"]);
     let mut messages = Table::new(&["ELECTION", "MESSAGES", "TO ELECT", "THEORY"]);
-    let percent = |count: usize| match count {
-        0 => "never".to_owned(),
-        _ => format!("{:.1} %", 100.0 * ratio(count, figures.runs)),
-    };
     for row in &figures.elections {
+        let percent = |count: usize| match count {
+            0 => "never".to_owned(),
+            _ => format!("{:.1} %", 100.0 * ratio(count, row.runs)),
+        };
         let failover = |of: fn(&Spread) -> f64| {
             row.failover_ms.as_ref().map_or_else(|| "-".to_owned(), |spread| seconds(of(spread)))
         };
@@ -179,16 +180,19 @@ fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>)
     );
     let counted = "From the last fault to the end of a run, heartbeats among them, but for those within a store. TO ELECT \
                    are those of the election itself, where the next leader came, and THEORY says how many one takes.";
-    let distribution =
-        Distribution { title: "From the first fault to the next leader".to_owned(), rows };
+    let mut sections = vec![Section::Table(caption, table)];
+    if !rows.is_empty() {
+        let title = "From the first fault to the next leader".to_owned();
+        sections.push(Section::Distribution(Distribution { title, rows }));
+    }
+    sections.push(Section::Table(counted.to_owned(), messages));
+    if figures.elections.is_empty() {
+        sections = vec![Section::Text("Ended early, before any election had a run.".to_owned())];
+    }
     Report {
         title: "elect beside other elections".to_owned(),
         command_line: repeated(figures.seed),
         seed: figures.seed,
-        sections: vec![
-            Section::Table(caption, table),
-            Section::Distribution(distribution),
-            Section::Table(counted.to_owned(), messages),
-        ],
+        sections,
     }
 }

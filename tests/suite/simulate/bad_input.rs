@@ -49,6 +49,7 @@ fn distributions_and_numbers_that_make_no_sense_are_refused() {
     refuses("compare --between 1/2,s4=80ms", &["no member s4", "s1 to s3"]);
     refuses("what-if --between 1/2=-5ms", &["--between", "cannot be negative"]);
     refuses("ttl --rtt -5ms", &["--rtt", "cannot be negative"]);
+    refuses("ttl --rtt 80", &["--rtt", "80 has no unit", "80ms"]);
     refuses("what-if --kill leader@-5s", &["--kill", "cannot be negative", "15s"]);
     refuses("what-if --ttl -5s", &["--ttl", "cannot be negative"]);
     refuses("what-if --loss -1%", &["--loss", "0.1 or 10%"]);

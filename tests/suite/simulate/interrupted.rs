@@ -3,7 +3,7 @@
 use nix::sys::signal::Signal;
 use std::os::unix::process::ExitStatusExt;
 
-use elect_testkit::program::eventually;
+use elect_testkit::program::{Ended, eventually};
 
 use super::{list, number, report, simulate};
 use crate::support::Ground;
@@ -28,20 +28,38 @@ fn a_signal_ends_it_and_what_is_known_is_printed() {
     }
 }
 
-/// A run of an hour with a hundred candidates takes minutes here: it ends where it is.
-#[test]
-fn a_signal_ends_a_single_run_too() {
-    let mut running =
-        simulate("what-if --runs 1 --candidates 100 --ttl 4s --for 1h --kill leader -o json")
-            .spawn();
+/// What it has said once it was ended as it played.
+fn ended_as_it_plays(words: &str) -> Ended {
+    let mut running = simulate(words).spawn();
     let tasks = format!("/proc/{}/task", running.pid());
     eventually("a thread that plays", || {
         let threads = std::fs::read_dir(&tasks).ok()?.count();
         (threads > 1).then_some(())
     });
     running.signal(Signal::SIGTERM);
-    let report = report(&running.wait().exits(143));
+    running.wait().exits(143)
+}
+
+/// A run of an hour with a hundred candidates takes minutes here: it ends where it is, and nobody is warned of a fault
+/// that it has not come to.
+#[test]
+fn a_signal_ends_a_single_run_too() {
+    let ended = ended_as_it_plays(
+        "what-if --runs 1 --candidates 100 --ttl 4s --for 1h --kill leader@59m -o json",
+    );
+    assert_eq!(ended.stderr, "");
+    let report = report(&ended);
     assert_eq!((&report["runs"], &report["ended_early"]), (&0.into(), &true.into()));
+}
+
+#[test]
+fn an_election_without_a_run_is_not_compared() {
+    let words = "compare --runs 1 --candidates 100 --ttl 4s --kill leader@59m";
+    let report = report(&ended_as_it_plays(&format!("{words} -o json")));
+    assert_eq!((&report["runs"], &report["ended_early"]), (&0.into(), &true.into()));
+    assert!(list(&report["elections"]).is_empty(), "{report}");
+    let text = ended_as_it_plays(words).stdout;
+    assert!(text.contains("before any election had a run") && !text.contains("ELECTION"), "{text}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod advice;
 mod bad_input;
 mod comparison;
-mod cut_off;
+mod drawn;
 mod faults;
 mod guards;
 mod interrupted;

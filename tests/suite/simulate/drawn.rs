@@ -1,4 +1,4 @@
-//! Who is drawn as cut off: each that has no way to a majority of the store.
+//! What a time line shows: who is cut off, as it has no way to a majority of the store, who is dead, and who waits.
 
 use std::fs;
 
@@ -50,4 +50,21 @@ fn the_dead_are_drawn_as_dead() {
     let dead = first(&signs, ['x', '×']).expect("dead");
     let again = first(&signs[dead..], ['~', '╌']).expect("cut off again");
     assert!(cut < dead && again > 5, "{lanes:#?}");
+}
+
+/// A candidate waits until its command runs, and no longer.
+#[test]
+fn whoever_runs_the_command_is_not_said_to_wait() {
+    let (_, page) = drawn("--kill leader@20s");
+    let spans: Vec<&str> =
+        page.split("<title>").filter_map(|it| Some(it.split_once('<')?.0)).collect();
+    for name in ["1", "2"] {
+        let span = |state: &str| {
+            let head = format!("{name}: {state}, ");
+            let span = spans.iter().find_map(|span| span.strip_prefix(&head));
+            let (from, rest) = span.and_then(|span| span.split_once(" to ")).expect(&head);
+            (from, rest.split(',').next().unwrap_or_default())
+        };
+        assert_eq!(span("waits").1, span("command runs").0, "{spans:?}");
+    }
 }

@@ -107,7 +107,7 @@ mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
     use elect_api::{
-        Boottime, Cadence, Candidate, Entry, Judge, Leader, Lease, Order, Profile, Survey, Token,
+        Boottime, Cadence, Candidate, Entry, Leader, Lease, Order, Profile, Survey, Token,
     };
 
     use super::{FRESH, Look, Scene};
@@ -145,8 +145,7 @@ mod tests {
 
     #[test]
     fn a_leader_is_one_until_its_lease_could_have_ended() {
-        let timed =
-            Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Store });
+        let timed = Lease::Timed(Cadence::LEASE);
         let second = Duration::from_secs(1);
         for (lease, remaining, end) in [
             (timed, Some(second * 10), second * 10),

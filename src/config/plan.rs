@@ -206,12 +206,7 @@ mod tests {
     #[test]
     fn leases_without_limit_take_no_flags_about_time() {
         let store = |lease| Profile::new("some", "some:".into(), lease, elect_api::Order::Queue);
-        let cadence = elect_api::Cadence {
-            anchor_lag_48ths: 0,
-            renew_48ths: 8,
-            judge: elect_api::Judge::Store,
-        };
-        let timed = Lease::Timed(cadence);
+        let timed = Lease::Timed(elect_api::Cadence::LEASE);
         let timing = |args: &[&str], lease| run(args).unwrap().campaign.timing(&store(lease), None);
         assert_eq!(timing(&["--ttl", "30s", "job"], timed).unwrap().window().as_secs(), 30);
         let refusal = timing(&["--ttl", "30s", "job"], Lease::Unlimited).unwrap_err();

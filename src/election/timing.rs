@@ -290,14 +290,11 @@ impl Timing {
 mod tests {
     use super::*;
 
-    const ETCD: Lease =
-        Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Store });
-    const ZOOKEEPER: Lease =
-        Lease::Timed(Cadence { anchor_lag_48ths: 15, renew_48ths: 3, judge: Judge::Store });
+    const ETCD: Lease = Lease::Timed(Cadence::LEASE);
+    const ZOOKEEPER: Lease = Lease::Timed(Cadence::SESSION);
 
     /// That of documents, where those who wait judge.
-    const RECORDS: Lease =
-        Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Candidates });
+    const RECORDS: Lease = Lease::Timed(Cadence::RECORD);
 
     fn seconds(seconds: f64) -> Duration {
         Duration::from_secs_f64(seconds)

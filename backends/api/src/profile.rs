@@ -55,6 +55,18 @@ pub struct Cadence {
     pub judge: Judge,
 }
 
+impl Cadence {
+    /// Of a lease that the store ends, and whose renewal is answered: six times in W, as in etcd.
+    pub const LEASE: Self = Self { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Store };
+
+    /// Of a session that is proven by a request which was acknowledged before the next renewal, at W/16, and confirmed by
+    /// one at least W/4 after that, as in `ZooKeeper`: 1/16 + 4/16.
+    pub const SESSION: Self = Self { anchor_lag_48ths: 15, renew_48ths: 3, judge: Judge::Store };
+
+    /// Of a record that candidates judge, as in Kubernetes.
+    pub const RECORD: Self = Self { judge: Judge::Candidates, ..Self::LEASE };
+}
+
 /// Who says that a lease is over (law 8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judge {

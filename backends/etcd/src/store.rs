@@ -4,8 +4,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{
     Cadence, Candidate, Cell, Clock, ElectionName, Error, ErrorKind, Examination, Finding, If,
-    Judge, Keys, Lease, Order, Profile, Removal, Scope, Seat, Store, Survey, Versioned, Wake,
-    Written,
+    Keys, Lease, Order, Profile, Removal, Scope, Seat, Store, Survey, Versioned, Wake, Written,
 };
 
 use crate::address::Address;
@@ -45,11 +44,7 @@ impl Store for EtcdStore {
         Profile {
             scheme: crate::SCHEME,
             location: self.location.clone(),
-            lease: Lease::Timed(Cadence {
-                anchor_lag_48ths: 0,
-                renew_48ths: 8,
-                judge: Judge::Store,
-            }),
+            lease: Lease::Timed(Cadence::LEASE),
             order: Order::Queue,
             id: self.link.badge().identity().expected(),
             cautions: self.cautions.clone(),

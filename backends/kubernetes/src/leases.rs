@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Clock, ElectionName, Error, ErrorKind, Examination, Judge, Lease, Order, Profile,
-    stamp,
+    Cadence, Clock, ElectionName, Error, ErrorKind, Examination, Lease, Order, Profile, stamp,
 };
 use elect_record::{
     Document, Documents, IsNews, Listed, Listing, Name, Purpose, Record, Removed, Stored, Swapped,
@@ -43,10 +42,9 @@ impl Leases {
     pub(crate) fn new(address: &Address, access: Access) -> Result<Self, Error> {
         let namespace = address.namespace.clone().or_else(|| access.namespace().map(str::to_owned));
         let namespace = namespace.unwrap_or_else(|| "default".to_owned());
-        let timed =
-            Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Candidates });
         let location = address.location(&namespace);
-        let mut profile = Profile::new(SCHEME, location, timed, address.order);
+        let mut profile =
+            Profile::new(SCHEME, location, Lease::Timed(Cadence::RECORD), address.order);
         profile.cautions = access.cautions();
         let api = Arc::new(Api::new(access, namespace)?);
         let (watches, events) = (Watches::new(Arc::clone(&api)), Events::new(Arc::clone(&api)));

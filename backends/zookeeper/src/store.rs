@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, Cell, Clock, ElectionName, Error, Examination, If, Judge, Keys, Lease,
-    Order, Profile, Removal, Scope, Seat, Store, Survey, Versioned, Wake, Written,
+    Cadence, Candidate, Cell, Clock, ElectionName, Error, Examination, If, Keys, Lease, Order,
+    Profile, Removal, Scope, Seat, Store, Survey, Versioned, Wake, Written,
 };
 
 use crate::directory::Directory;
@@ -16,10 +16,6 @@ use crate::seat::ZkSeat;
 use crate::sessions::Sessions;
 use crate::settings::{Settings, expect_no_candidate};
 use crate::{cells, changes, examine, survey};
-
-/// Renewals go out every S/16. A proof anchors at a request that was acknowledged before the next
-/// renewal, and confirmed by one at least S/4 after that: 1/16 + 4/16.
-const CADENCE: Cadence = Cadence { anchor_lag_48ths: 15, renew_48ths: 3, judge: Judge::Store };
 
 /// The elections in one directory of an ensemble.
 pub(crate) struct ZkStore {
@@ -51,7 +47,7 @@ impl Store for ZkStore {
         Profile {
             scheme: crate::SCHEME,
             location: self.settings.location.clone(),
-            lease: Lease::Timed(CADENCE),
+            lease: Lease::Timed(Cadence::SESSION),
             order: Order::Queue,
             id: self.settings.identity.expected(),
             cautions: self.settings.cautions.clone(),

@@ -153,13 +153,12 @@ fn spoken(span: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use elect_api::{Judge, Severity};
+    use elect_api::Severity;
 
     use super::*;
 
-    const ETCD: Cadence = Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Store };
-    const ZOOKEEPER: Cadence =
-        Cadence { anchor_lag_48ths: 15, renew_48ths: 3, judge: Judge::Store };
+    const ETCD: Cadence = Cadence::LEASE;
+    const ZOOKEEPER: Cadence = Cadence::SESSION;
 
     fn seen(milliseconds: u64, greatest: Option<u64>) -> TtlAdvice {
         let grants = Grants { least: None, greatest: greatest.map(Duration::from_secs) };

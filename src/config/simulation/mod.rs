@@ -7,7 +7,7 @@ use std::time::Duration;
 use std::{env, fs};
 
 use anyhow::{Context, ensure};
-use elect_api::{Cadence, Judge, Lease};
+use elect_api::{Cadence, Lease};
 use elect_simulation::replicas::Replicas;
 use elect_simulation::{Delay, Election, PerMillion};
 
@@ -76,11 +76,11 @@ pub fn leases_on(
         max_clock_drift: lease.max_clock_drift.unwrap_or(Wishes::default().max_clock_drift),
     };
     let cadence = match kind {
-        StoreKind::Etcd => ETCD,
+        StoreKind::Etcd => Cadence::LEASE,
         #[cfg(feature = "zookeeper")]
-        StoreKind::ZooKeeper => ZOOKEEPER,
+        StoreKind::ZooKeeper => Cadence::SESSION,
         #[cfg(feature = "kubernetes")]
-        StoreKind::Kubernetes => KUBERNETES,
+        StoreKind::Kubernetes => Cadence::RECORD,
     };
     let setup = Setup { wishes, lease: Lease::Timed(cadence), stops_within };
     setup.timing()?;
@@ -137,16 +137,6 @@ pub fn share(fraction: f64) -> anyhow::Result<PerMillion> {
     Ok(PerMillion::new(format!("{:.0}", fraction * 1e6).parse()?)?)
 }
 
-/// How often leases are renewed in etcd, as its profile has it.
-const ETCD: Cadence = Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Store };
-/// The same in `ZooKeeper`.
-#[cfg(feature = "zookeeper")]
-const ZOOKEEPER: Cadence = Cadence { anchor_lag_48ths: 15, renew_48ths: 3, judge: Judge::Store };
-/// The same in Kubernetes, where candidates judge.
-#[cfg(feature = "kubernetes")]
-const KUBERNETES: Cadence =
-    Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Candidates };
-
 /// One way of a round trip.
 fn one_way(rtt: &RoundTrip) -> anyhow::Result<Delay> {
     match rtt {
@@ -201,23 +191,6 @@ pub fn has_unicode() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::BackendUrl;
-    use crate::config::connect;
-
-    /// What is simulated renews as what is deployed.
-    #[test]
-    fn leases_are_as_the_stores_have_them() {
-        let cadences = [
-            #[cfg(feature = "etcd")]
-            ("etcd://localhost", ETCD),
-            #[cfg(feature = "zookeeper")]
-            ("zk://localhost", ZOOKEEPER),
-        ];
-        for (url, cadence) in cadences {
-            let url: BackendUrl = url.parse().unwrap();
-            assert_eq!(connect(&url).unwrap().profile().lease, Lease::Timed(cadence));
-        }
-    }
 
     #[test]
     fn what_was_measured_is_read_from_doctors_report_or_from_a_list() {

@@ -296,7 +296,7 @@ mod tests {
     use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
     use elect_api::{
-        Cadence, Candidate, Division, Entry, Judge, Leader, Lease, Order, Profile, Survey, Token,
+        Cadence, Candidate, Division, Entry, Leader, Lease, Order, Profile, Survey, Token,
     };
 
     use super::{ElectionStatus, PauseStatus, StatusReport};
@@ -323,7 +323,7 @@ mod tests {
     }
 
     fn timed() -> Profile {
-        store(Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Store }))
+        store(Lease::Timed(Cadence::LEASE))
     }
 
     fn report() -> StatusReport {

@@ -19,7 +19,7 @@ use elect::simulation::{
     Ask, Candidate as Simulated, Identity, Looks, Process, Proof, Queue, QueueSeat, Reply, Setup,
     candidacy,
 };
-use elect_api::{Boottime, Cadence, Candidate as Candidacy, Judge, Lease, Token};
+use elect_api::{Boottime, Cadence, Candidate as Candidacy, Lease, Token};
 
 /// How long each message takes.
 const TRANSIT: Duration = Duration::from_millis(10);
@@ -131,7 +131,7 @@ fn store_time(now: Boottime) -> Duration {
 fn setup() -> Setup {
     Setup {
         wishes: Wishes { ttl: TTL, ..Wishes::default() },
-        lease: Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Store }),
+        lease: Lease::Timed(Cadence::LEASE),
         stops_within: None,
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use elect::election::timing::Wishes;
 use elect::simulation::{InQueue, Leases, OnRecord, Proof, Setup};
-use elect_api::{Cadence, Judge, Lease};
+use elect_api::{Cadence, Lease};
 use elect_simulation::replicas::Replicas;
 use elect_simulation::{
     Chance, Delay, Drift, Election, End, Fault, History, Network, PerMillion, Process, Progress,
@@ -76,12 +76,11 @@ fn below(chance: &mut Chance, bound: usize) -> usize {
 }
 
 pub(crate) fn election(kind: Kind, ttl: Duration, members: usize) -> Box<dyn Election> {
-    let (lag, renew, judge) = match kind {
-        Kind::Etcd => (0, 8, Judge::Store),
-        Kind::ZooKeeper => (15, 3, Judge::Store),
-        Kind::Kubernetes => (0, 8, Judge::Candidates),
-    };
-    let lease = Lease::Timed(Cadence { anchor_lag_48ths: lag, renew_48ths: renew, judge });
+    let lease = Lease::Timed(match kind {
+        Kind::Etcd => Cadence::LEASE,
+        Kind::ZooKeeper => Cadence::SESSION,
+        Kind::Kubernetes => Cadence::RECORD,
+    });
     let wishes = Wishes { ttl, ..Wishes::default() };
     let setup = Setup { wishes, lease, stops_within: None };
     let replicas = Replicas::of(members);

@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect::election::orders as election;
 use elect_api::{
-    Boottime, Cadence, Candidate, Cell, Durability, ElectionName, Error, If, Judge, Keys, Lease,
-    Profile, Refreshed, Removal, Scope, Seat, Standing, Store, Survey, Ticket, Validity, Versioned,
-    Wake, WatchedCell, Written,
+    Boottime, Cadence, Candidate, Cell, Durability, ElectionName, Error, If, Keys, Lease, Profile,
+    Refreshed, Removal, Scope, Seat, Standing, Store, Survey, Ticket, Validity, Versioned, Wake,
+    WatchedCell, Written,
 };
 use elect_testkit::switches::{Part, is_off};
 use elect_zookeeper::{Anchors, Calls};
@@ -56,11 +56,7 @@ impl Session {
 impl Store for SeenStore {
     fn profile(&self) -> Profile {
         let profile = self.inner.profile();
-        let lease = if self.confirms {
-            Lease::Timed(Cadence { anchor_lag_48ths: 15, renew_48ths: 3, judge: Judge::Store })
-        } else {
-            profile.lease
-        };
+        let lease = if self.confirms { Lease::Timed(Cadence::SESSION) } else { profile.lease };
         Profile { lease, ..profile }
     }
 

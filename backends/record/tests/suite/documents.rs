@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Cadence, Candidate, ElectionName, Error, ErrorKind, Judge, Lease, Order, Profile,
-    Seat, Standing, Store, Token,
+    Boottime, Cadence, Candidate, ElectionName, Error, ErrorKind, Lease, Order, Profile, Seat,
+    Standing, Store, Token,
 };
 use elect_record::{
     Data, Document, Documents, IsNews, Listed, Listing, Name, Purpose, Record, RecordStore,
@@ -217,8 +217,7 @@ impl Fake {
 #[async_trait]
 impl Documents for Fake {
     fn profile(&self) -> Profile {
-        let judge = Judge::Candidates;
-        let lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge });
+        let lease = Lease::Timed(Cadence::RECORD);
         let order = if self.with(|inner| inner.races) { Order::Race } else { Order::Queue };
         Profile::new("fake", "here".into(), lease, order)
     }

@@ -3,9 +3,8 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, Cell, ElectionName, Ending, Entry, Error, ErrorKind, If, Judge, Keys,
-    Leader, Lease, Profile, Removal, Renewed, Scope, Seat, Store, Survey, Token, Versioned, Wake,
-    Written,
+    Cadence, Candidate, Cell, ElectionName, Ending, Entry, Error, ErrorKind, If, Keys, Leader,
+    Lease, Profile, Removal, Renewed, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
 };
 use elect_record::RecordStore;
 
@@ -21,7 +20,7 @@ pub(super) fn connect(
     kind: Kind,
     location: String,
 ) -> Box<dyn Store> {
-    let lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Store });
+    let lease = Lease::Timed(Cadence::LEASE);
     let profile = Profile::new(super::SCHEME, location, lease, kind.order());
     match kind {
         Kind::Queue => Box::new(SimStore { transport, profile }),

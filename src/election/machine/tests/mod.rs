@@ -13,7 +13,7 @@ mod wishes;
 
 use std::time::Duration;
 
-use elect_api::{Cadence, Error, ErrorKind, Judge, Lease, Token, Validity};
+use elect_api::{Cadence, Error, ErrorKind, Lease, Token, Validity};
 
 use self::transcript::{
     ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting, word,
@@ -317,8 +317,7 @@ fn who_would_wait_for_itself_is_told_so() {
 /// A leader that is cut off asks again in time; who only waits has time for a slow connection.
 #[test]
 fn a_candidates_attempts_may_take_longer_than_a_leaders() {
-    const ZOOKEEPER: Lease =
-        Lease::Timed(Cadence { anchor_lag_48ths: 15, renew_48ths: 3, judge: Judge::Store });
+    const ZOOKEEPER: Lease = Lease::Timed(Cadence::SESSION);
     Transcript::joined(ZOOKEEPER, rules()).pass(2.4, &[]).pass(2.6, &["abandon", "refresh"]);
     Transcript::running(ZOOKEEPER, rules())
         .pass(1.8, &["refresh"])

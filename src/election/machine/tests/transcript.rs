@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Cadence, Error, ErrorKind, Judge, Lease, Token, Validity};
+use elect_api::{Boottime, Cadence, Error, ErrorKind, Lease, Token, Validity};
 
 use crate::election::machine::{Command, Event, Machine, Rules, StoppedBy, Verdict};
 use crate::election::timing::{Timing, Wishes};
 use crate::election::{Answer, Call, EndRecord, Reply};
 use crate::guard::Order;
 
-pub(super) const ETCD: Lease =
-    Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Store });
+pub(super) const ETCD: Lease = Lease::Timed(Cadence::LEASE);
 pub(super) const TERM: i32 = libc::SIGTERM;
 
 pub(super) fn at(second: f64) -> Boottime {

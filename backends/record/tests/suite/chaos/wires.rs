@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-use elect_api::{Cadence, ElectionName, Error, ErrorKind, Judge, Lease, Order, Profile};
+use elect_api::{Cadence, ElectionName, Error, ErrorKind, Lease, Order, Profile};
 use elect_record::{Ask, Document, Name, Purpose, Remote, Removed, Reply, Swapped};
 
 use crate::documents::Fake;
@@ -186,8 +186,7 @@ impl Net {
 
 impl Remote for Net {
     fn profile(&self) -> Profile {
-        let judge = Judge::Candidates;
-        let lease = Lease::Timed(Cadence { anchor_lag_48ths: 0, renew_48ths: 8, judge });
+        let lease = Lease::Timed(Cadence::RECORD);
         let order = if self.with(|wires| wires.races) { Order::Race } else { Order::Queue };
         Profile::new("net", "here".into(), lease, order)
     }

@@ -24,8 +24,8 @@ SECTIONS {
 INSERT BEFORE .text;
 ";
 
-/// The names of the manual's pages.
-const PAGES: &[&str] = &include!("manual/names.rs");
+/// The names of the manual's pages, a line each.
+const PAGES: &str = include_str!("manual/order.txt");
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=src/build.rs");
@@ -38,7 +38,7 @@ fn main() -> io::Result<()> {
 /// Packs the texts of the manual, each with a NUL behind it.
 fn pack_manual() -> io::Result<()> {
     let mut texts = String::new();
-    for page in PAGES {
+    for page in PAGES.lines() {
         texts += &fs::read_to_string(format!("src/manual/{page}.md"))?;
         texts.push('\0');
     }

@@ -22,10 +22,10 @@ pub struct Topic {
     pub text: &'static str,
 }
 
-/// The names of the pages that lie here.
-const NAMES: &[&str] = &include!("names.rs");
+/// The names of the pages that lie here, a line each.
+const NAMES: &str = include_str!("order.txt");
 
-/// Their texts, each with a NUL behind it: `build.rs` has made a third of them.
+/// Their texts, each with a NUL behind it, as `build.rs` has packed them into a third of their room.
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/manual"));
 
 static TEXTS: LazyLock<String> = LazyLock::new(|| {
@@ -47,13 +47,13 @@ const STORES: &[Topic] = &[
 
 /// All pages, in the order in which somebody reads them who is new.
 pub fn topics() -> impl Iterator<Item = Topic> {
-    let here = NAMES.iter().zip(TEXTS.split('\0')).map(|(name, text)| Topic { name, text });
+    let here = NAMES.lines().zip(TEXTS.split('\0')).map(|(name, text)| Topic { name, text });
     here.chain(STORES.iter().copied())
 }
 
 /// Their names. No text is unpacked for them.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    NAMES.iter().copied().chain(STORES.iter().map(|topic| topic.name))
+    NAMES.lines().chain(STORES.iter().map(|topic| topic.name))
 }
 
 /// The page of this name.

@@ -106,7 +106,7 @@ impl Duel {
             (None, _) => leader.arg("--"),
         };
         let mut a = leader.args(world.command(tree, setting.tree)).spawn();
-        oracle.wait_for_run("A");
+        wait_for_command(&oracle, &mut a);
         let next = oracle.stamper("B").children(1).lasting(Duration::from_millis(50));
         let on_b = network.as_deref().map(|net| (net, B));
         let b = elect(&others, "B", ttl, on_b).arg("--").args(next.command()).spawn();
@@ -220,6 +220,16 @@ impl Duel {
 fn binary_of(id: &str) -> PathBuf {
     std::env::var_os(format!("ELECT_BINARY_{id}"))
         .map_or_else(|| env!("CARGO_BIN_EXE_elect").into(), PathBuf::from)
+}
+
+/// Waits until all processes of A's command have stamped. One that ends before says why at once.
+#[track_caller]
+fn wait_for_command(oracle: &Oracle, a: &mut Running) {
+    let is_there = eventually("all processes of A, or its end", || {
+        let is_there = oracle.newest("A").is_some_and(|run| run.is_complete());
+        (is_there || !a.is_running()).then_some(is_there)
+    });
+    assert!(is_there, "A has ended before all processes of its command were there");
 }
 
 /// `elect run` in the election "job"; the command is to be added.

@@ -56,11 +56,10 @@
 //!        └─ command tree, in a process group of its own
 //! ```
 //!
-//! **From words to a plan.** `cli` reads arguments and does no I/O. `config` finds the configuration
-//! file, whose values become the defaults of the one grammar in which the words are then read again, and
-//! turns the result into a plan that contradicts itself nowhere; what only the store can tell, as how long its leases
-//! may be, is checked once it is open. `command` carries it out; `main` only
-//! maps the result to an exit code.
+//! **From words to a plan.** `cli` reads arguments and does no I/O. `config` finds the configuration file, whose
+//! values become the defaults of the one grammar in which the words are then read again, and turns the result into a
+//! plan that contradicts itself nowhere; what only the store can tell, as how long its leases may be, is checked once
+//! it is open. `command` carries it out; `main` only maps the result to an exit code.
 //!
 //! **The candidacy.** `election` is the engine. Its machine (`election::machine`) is a pure function
 //! of state, time and event; its driver (`election::driver`) is the one loop that waits for events and
@@ -73,10 +72,10 @@
 //!
 //! **What comes in.** The driver waits for time and for three others: the store, by the answer to the one call of the
 //! seat, by wakes, and by what is looked at beside that call; the tree, which runs the command
-//! (`election::driver::Tree`), or a duty in its place where no process is to be killed (`election::driver::Duty`); and
-//! the inbox, in which signals to elect stand, and what whoever drives the candidacy wants. A signal about a job of the
-//! terminal, or about a child, goes by the tree first, and may end there. What any other does is said in
-//! `machine/obeying.rs`. After a call without an answer all stays as it was, and the same is asked again while there is
+//! (`election::driver::Tree`), or a duty in its place where no process is to be killed (`election::driver::Duty`);
+//! and the inbox, in which signals to elect stand, and what whoever drives the candidacy wants. A signal about a job
+//! of the terminal, or about a child, goes by the tree first, and may end there. `machine/obeying.rs` says what any
+//! other signal does. After a call without an answer all stays as it was, and the same is asked again while there is
 //! time (`machine/patience.rs`).
 //!
 //! **The win.** When a refresh says that we lead, every gate lets us pass (`election::machine::gates`), and the lease
@@ -97,12 +96,12 @@
 //! command's own, whose first process dies with the guardian. The containments (`guard::Containment`) are ways to
 //! start, to kill and to prove empty; what is tried and not to be had is refused before anything starts.
 //!
-//! **Deadlines.** Where leases end by time, each proof that we lead counts from before its request was
-//! sent, and timing (`election::timing`) derives three instants from it: at the soft deadline the command is
-//! asked to stop, at the hard one everything is killed, and a quarter of the margin later the kernel kills
-//! a guardian that could not act, and the command's group with it. One that has killed all that it found, and is still
-//! killing, has until a quarter of the margin before the end of the lease. The guardian keeps them by itself; the
-//! wrapper only moves them on. A store that sees our entry vanish wakes the engine, which asks again: if it is gone
+//! **Deadlines.** Where leases end by time, each proof that we lead counts from before its request was sent, and
+//! timing (`election::timing`) derives three instants from it: at the soft deadline the command is asked to stop, at
+//! the hard one everything is killed, and a quarter of the margin later the kernel kills a guardian that could not
+//! act, and the command's group with it. One that has killed all that it found by then, and goes on killing, has
+//! longer: until a quarter of the margin before the end of the lease. The guardian keeps them by itself; the wrapper
+//! only moves them on. A store that sees our entry vanish wakes the engine, which asks again: if it is gone
 //! (`Standing::Gone`) everything is killed at once; if we were only put out, and nobody else can lead yet
 //! (`Standing::Evicted`), the command has its grace. With `--after-loss campaign` elect then executes itself anew
 //! (`guard/exec_handoff.rs`).
@@ -137,11 +136,11 @@
 //! its place and starts nothing.
 //!
 //! **Ranks.** Where candidates have priorities, or `elect resign --to` names who is to lead next, the orders say that
-//! it matters who leads (`Orders::are_ranked`). Whoever is named counts as better than all others until the history
-//! shows a later leader. The head of the queue is the only one that can lead all the same; before it starts anything it
-//! looks who else is there (`election::ranking`), and for somebody better it gives its place up and comes again behind.
-//! So no two candidates need to agree on anything: whoever is wrong about the others leads too early or too late, and
-//! alone.
+//! it matters who leads (`Orders::are_ranked`). Whoever is named comes before all others, whatever their priorities,
+//! until the history shows that somebody has led since. The head of the queue is the only one that can lead all the
+//! same; before it starts anything it looks who else is there (`election::ranking`), and for somebody better it gives
+//! its place up and comes again behind. So no two candidates need to agree on anything: whoever is wrong about the
+//! others leads too early or too late, and alone.
 //!
 //! **Divisions.** An election can be several under one name, `NAME:0` and so on, each of them an election like any
 //! other. Each candidate says into what it takes the election to be divided, and the orders keep what all agree on:
@@ -184,9 +183,9 @@
 //! **What runs beside the command.** The hook that is run as leadership begins has a guardian of its own, with the
 //! deadlines of the command's and what holds the lease. It lives on when the command is started again. The tree counts
 //! as empty once that hook is dead as well, which it is asked to be where the leadership is to end, and whatever looks
-//! at whether the command is well; and while one of them runs the command's guardian has no ticket, which it could
-//! redeem before the other guardian is done. One owner (`command::candidacy::Company`) sees to that: it passes on what
-//! the engine orders, to the tree and to the rest, as far as that concerns them. The other hooks nothing protects.
+//! at whether the command is well. While one of them runs the command's guardian has no ticket: it could redeem it
+//! before the hook's own guardian is done. One owner (`command::candidacy::Company`) sees to that: it passes on what
+//! the engine orders, to the tree and to the rest, as far as that concerns them. No other hook is protected so.
 //!
 //! **What people see.** `report` writes logs, the line that shows the waiting, tables, JSON and the
 //! outcome file, and never blocks on a reader that does not read. A service manager, where one listens, is
@@ -203,8 +202,9 @@
 //! TTL fits what it saw, timing (`election::timing`) says.
 //!
 //! **The simulation.** `elect simulate` plays the machine and the ladder in a world of `backends/simulation`, with no
-//! process, future or clock between them (`simulation/candidate.rs`), before a store whose members elect their leader.
-//! Tests go every way of the same candidate. A seed gives the same run on every machine.
+//! process, future or clock between them (`simulation/candidate.rs`), before a store whose members elect their
+//! leader. Tests play every order of events of the same candidate, within bounds (`tests/suite/exploration`). A seed
+//! gives the same run on every machine.
 //!
 //! **The terminal.** Wrapper and command are one job for whoever sits at it, but two process groups: the
 //! command's has the foreground, and what a key does to it alone the wrapper does to the rest of the job.
@@ -224,13 +224,13 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | a flag of `run` | `cli/run.rs`, or `cli/groups.rs` if a sidecar has it too, with `hide_short_help` if few need it; plans hold it as it is given. If it needs or excludes another one, `config/conflicts.rs`; if the engine is to know it, `Rules`, which `command/run/terms.rs` fills (a field that is forgotten there has the value of `Rules::of`); if it belongs to one run, `config/variables.rs` |
-//! | a condition of a start | a gate in `election/machine/gates`, and its field in `Gates`; what people are told of it is a variant of `Block` in `election/machine/messages.rs`. If it asks the store: a `Call` and a `Reply` in `election/call.rs`, sent in `driver/requests.rs`. If it makes us leave: a `Verdict` |
+//! | a flag of `run` | `cli/run.rs`, whose `MORE` lists some variables, or `cli/groups.rs` if a sidecar has it too, with `hide_short_help` if few need it; plans hold it as it is given. If it needs or excludes another one, `config/conflicts.rs`; if the engine is to know it, `Rules`, which `command/run/terms.rs` fills (a field that is forgotten there has the value of `Rules::of`; the roster of shards has those of a run, but for what `roster_rules` resets); if it belongs to one run, `config/variables.rs` and the topic `environment` |
+//! | a condition of a start | a gate in `election/machine/gates`, its field in `Gates`, and its place in their order; what people are told of it is a variant of `Block` in `election/machine/messages.rs`, its name in the topic `metrics`, and who does not want to wait for it leaves in `machine/obeying.rs`. If it asks the store: a `Call` and a `Reply` in `election/call.rs`, sent in `driver/requests.rs`, taken in by `machine/mod.rs`. A gate asks nobody but the store: what this machine knows comes with `Rules`, or as an event by the inbox. If it makes us leave: a `Verdict` |
 //! | a health check | its flag in `HealthArgs` (`cli/groups.rs`), what it needs in `config/conflicts.rs`, and the look in `command/candidacy/health.rs`; that of a sidecar is `command/sidecar/health.rs` |
 //! | what `status` shows | `report/status`; it is seen in `command/look/mod.rs` |
 //! | a page of the manual | `manual/TOPIC.md`, and its name in `manual/order.txt`; that of a store is `manual.md` beside its code |
 //! | a subcommand | its arguments in `cli`, its plan in `config` if that is more than they are, what it does in `command`, and a line in the `mod.rs` of each |
-//! | a store | a crate in `backends` that passes the laws (`elect_testkit::conformance!`), a dependency and a feature in `Cargo.toml`, its scheme in `config/stores.rs` and `cli/backend_url.rs`, its page in `manual/mod.rs`, and what of it is fuzzed in `fuzzing.rs` |
+//! | a store | a crate in `backends` that passes all laws (`elect_testkit::conformance!`): one that keeps some of them is none. A dependency and a feature in `Cargo.toml`, its scheme in `config/stores.rs` and `cli/backend_url.rs`, what helps against its errors in `config/error.rs`, its page in `manual/mod.rs` and the topic `stores`, and what of it is fuzzed in `fuzzing.rs` |
 //! | what `elect simulate` answers | a subcommand of it: its arguments in `cli/simulation/mod.rs`, what it plays in `command/simulate`, its keys in `report/simulation.rs`, and its part of `manual/simulate.md` |
 //! | a kind of store in it | a `StoreKind` in `cli/simulation/mod.rs`, its leases in `config/simulation/mod.rs`, and what members keep of it in `simulation/kinds.rs` |
 //! | a fault in it | a variant of `Fault` in `backends/simulation`, its flag in `FaultArgs`, what the flag takes in `cli/simulation/values.rs`, and `Cast::script` in `config/simulation/script.rs` |

@@ -59,8 +59,8 @@ impl Cadence {
     /// Of a lease that the store ends, and whose renewal is answered: six times in W, as in etcd.
     pub const LEASE: Self = Self { anchor_lag_48ths: 0, renew_48ths: 8, judge: Judge::Store };
 
-    /// Of a session that is proven by a request which was acknowledged before the next renewal, at W/16, and confirmed by
-    /// one at least W/4 after that, as in `ZooKeeper`: 1/16 + 4/16.
+    /// Of a session, as in `ZooKeeper`. It is renewed every W/16. A proof takes two requests: it anchors at the first,
+    /// which was acknowledged within W/16, before the next renewal, and the second confirms it, at least W/4 after that.
     pub const SESSION: Self = Self { anchor_lag_48ths: 15, renew_48ths: 3, judge: Judge::Store };
 
     /// Of a record that candidates judge, as in Kubernetes.

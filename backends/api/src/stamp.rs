@@ -1,5 +1,5 @@
-//! When somebody joined or won, as people are shown it. It decides nothing: clocks of different machines
-//! are never compared.
+//! When somebody joined or won, as people are shown it. It decides nothing, as clocks of different machines are never
+//! compared.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

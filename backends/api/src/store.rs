@@ -57,9 +57,9 @@ pub trait Store: Send + Sync {
     /// it is gone, or never was.
     ///
     /// # Errors
-    /// As [`Store::open`]. `Unfit` where an entry lasts as long as its holder lives, and cannot be removed in spite of
-    /// it, where it was renewed since it was judged to be over, and where an election has fences that may not go; `Unreachable` also while somebody is in an election of
-    /// which everything was to go.
+    /// As [`Store::open`]. `Unfit` if the entry lasts as long as its holder lives, if it was renewed since it was judged
+    /// to be over, or if the election has fences that may not go. `Unreachable` also if everything was to go, and
+    /// somebody is in the election.
     ///
     /// # Cancellation
     /// The outcome is unknown; the call may be repeated.

@@ -85,8 +85,8 @@ impl Leader {
 
 /// How an entry ends whose holder does nothing for it any more (law 13).
 ///
-/// Whatever is still there later was renewed meanwhile, or the store itself has prolonged it; unless it is
-/// [`Ending::Judged`], which is over with the same mark.
+/// An entry that is still there later was renewed meanwhile, or the store itself has prolonged it. Not so one that
+/// candidates judge ([`Ending::Judged`]): it is over as long as its mark is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// By time: so long after the answer the store has removed it, or lets others pass it by.

@@ -160,7 +160,7 @@ impl Driver<'_> {
             Command::Tell(news) => {
                 let is_of_place = match &news {
                     News::Waiting { .. } => true,
-                    News::Blocked(block) => block.is_lifted_by_people(),
+                    News::Blocked(block) => block.is_open_ended(),
                     _ => false,
                 };
                 if is_of_place && (!self.has_looked || self.observer.wants_surveys()) {

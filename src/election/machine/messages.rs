@@ -317,8 +317,8 @@ impl Block {
         }
     }
 
-    /// Whether it stays until people ask for something else; a delay is over by itself.
-    pub const fn is_lifted_by_people(&self) -> bool {
+    /// Whether nobody knows when it ends, as people decide that; a delay is over by itself.
+    pub const fn is_open_ended(&self) -> bool {
         match self {
             Self::Pause(_) | Self::Exclusion(_) => true,
             Self::Delay { .. } => false,
@@ -360,7 +360,7 @@ pub enum Verdict {
     UsedUp(String),
     /// Leadership was not to be had in time, for this reason.
     NotAcquired(&'static str),
-    /// It was not to be had in time as people do not want us to lead, in these words.
+    /// It was not to be had in time for a reason that stays ([`Block::is_open_ended`]), in these words.
     Unwanted(String),
     /// This signal ended the wait.
     Interrupted(i32),

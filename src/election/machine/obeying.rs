@@ -125,9 +125,9 @@ impl Machine {
                 self.say(Command::LookOut);
             }
         }
-        let is_lifted_by_people = block.is_lifted_by_people();
+        let is_open_ended = block.is_open_ended();
         self.block = Some(block);
-        if is_lifted_by_people {
+        if is_open_ended {
             self.leave_if_impatient(now, true);
         }
     }
@@ -137,7 +137,7 @@ impl Machine {
         self.rules.lock_delay.is_some()
             && !self.rejoins
             && matches!(self.phase, Phase::Campaigning(Place::First(_)))
-            && !self.block.as_ref().is_some_and(Block::is_lifted_by_people)
+            && !self.block.as_ref().is_some_and(Block::is_open_ended)
     }
 }
 

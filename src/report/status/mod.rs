@@ -89,7 +89,7 @@ pub struct LeaderStatus {
     pub token: u64,
     /// Since when it leads, by its machine's clock; RFC 3339 in UTC. `null` if the store does not tell.
     pub since: Option<String>,
-    /// When it arrived, likewise.
+    /// When it arrived, by its machine's clock or the store's; RFC 3339 in UTC. `null` if the store does not tell.
     pub joined: Option<String>,
     /// How many milliseconds its lease runs on without a renewal; `null` where leases have no limit, or
     /// the store does not tell.

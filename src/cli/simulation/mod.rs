@@ -355,8 +355,8 @@ Exit codes:
 Output:
   JSON and YAML have these keys, and more may come:
   seed, runs, ended_early
-  elections: [{election, runs,
-               failover_ms: {p5, median, p95, p99, max, mean}, unreplaced, messages, to_elect, theory: {least, most},
+  elections: [{election, runs, failover_ms: {p5, median, p95, p99, max, mean},
+               unreplaced, messages, to_elect, theory: {least, most},
                overlaps: {runs, seeds, longest_ms}}]
   to_elect, theory and most can be null.";
 

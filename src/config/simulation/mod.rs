@@ -75,14 +75,7 @@ pub fn leases_on(
         kill_grace: lease.kill_grace,
         max_clock_drift: lease.max_clock_drift.unwrap_or(Wishes::default().max_clock_drift),
     };
-    let cadence = match kind {
-        StoreKind::Etcd => Cadence::LEASE,
-        #[cfg(feature = "zookeeper")]
-        StoreKind::ZooKeeper => Cadence::SESSION,
-        #[cfg(feature = "kubernetes")]
-        StoreKind::Kubernetes => Cadence::RECORD,
-    };
-    let setup = Setup { wishes, lease: Lease::Timed(cadence), stops_within };
+    let setup = Setup { wishes, lease: Lease::Timed(cadence(kind)), stops_within };
     setup.timing()?;
     let replicas = match (peace, Replicas::of(network.members.into())) {
         (Peace::Troubled, usual) => usual,
@@ -135,6 +128,17 @@ pub fn store(network: &NetworkArgs) -> String {
 /// It is more than one, or negative.
 pub fn share(fraction: f64) -> anyhow::Result<PerMillion> {
     Ok(PerMillion::new(format!("{:.0}", fraction * 1e6).parse()?)?)
+}
+
+/// How often leases are renewed in a store of this kind.
+const fn cadence(kind: StoreKind) -> Cadence {
+    match kind {
+        StoreKind::Etcd => Cadence::LEASE,
+        #[cfg(feature = "zookeeper")]
+        StoreKind::ZooKeeper => Cadence::SESSION,
+        #[cfg(feature = "kubernetes")]
+        StoreKind::Kubernetes => Cadence::RECORD,
+    }
 }
 
 /// One way of a round trip.
@@ -191,6 +195,23 @@ pub fn has_unicode() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::BackendUrl;
+    use crate::config::connect;
+
+    /// What is simulated renews as what is deployed.
+    #[test]
+    fn leases_are_as_the_stores_have_them() {
+        let stores = [
+            #[cfg(feature = "etcd")]
+            ("etcd://localhost", StoreKind::Etcd),
+            #[cfg(feature = "zookeeper")]
+            ("zk://localhost", StoreKind::ZooKeeper),
+        ];
+        for (url, kind) in stores {
+            let url: BackendUrl = url.parse().unwrap();
+            assert_eq!(connect(&url).unwrap().profile().lease, Lease::Timed(cadence(kind)));
+        }
+    }
 
     #[test]
     fn what_was_measured_is_read_from_doctors_report_or_from_a_list() {

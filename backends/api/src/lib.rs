@@ -35,8 +35,8 @@
 //! 11. **What is asked reaches everybody.** Whoever may write to the store writes [`Cell::Control`], also where nobody
 //!     is or ever was, by comparing and swapping: of two who have read the same, one is overtaken. Each `refresh` that
 //!     says how we lead or wait brings it as it stood after its `now`, for a leader read in one step with the proof,
-//!     and the wake ends when it is written. A waiter with 3 or more before it may hear of it later, as its
-//!     store says, but within two leases. It outlasts all candidates, until it is forgotten, and neither a list of elections
+//!     and the wake ends when it is written. A waiter with 3 or more before it may hear of it later, as its store
+//!     says, but within two leases. It outlasts all candidates, until it is forgotten, and neither a list of elections
 //!     nor other programs take it for one.
 //! 12. **An examination is a visit.** [`Store::examine`] disturbs nobody, returns within half a minute however slow a
 //!     server is, and leaves no election, no entry and no cell behind.
@@ -51,8 +51,7 @@
 //! 15. **A value is a leader's, whoever writes it.** [`Cell::Value`] is written in one step with the proof that the
 //!     entry with this token leads in the store. Whoever does it need not have the seat, and may have stood still
 //!     before, in the middle or since: once another leads nothing is written any more, and once a later value is
-//!     written no earlier one takes its place. Everybody may read it, and it is kept
-//!     as what a fence records.
+//!     written no earlier one takes its place. Everybody may read it, and it is kept as what a fence records.
 //! 16. **The seats of one store share a session**, and nothing else: see [`Store`]. Each leads with a token of its
 //!     own; a resign and a ticket free one place, at once, and leave nothing of it that is still under way;
 //!     whoever asks no more loses its place in time though the others go on; and a crash frees all of them.

@@ -11,6 +11,7 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use self::values::parse_tolerance;
 pub use self::values::{
     Between, Blow, Drifting, Losing, OneWay, Outage, RoundTrip, Split, USUAL_TIME, When, Whom,
+    parse_trip,
 };
 use super::OutputFormat;
 use super::parse_duration;

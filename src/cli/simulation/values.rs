@@ -36,13 +36,7 @@ impl FromStr for RoundTrip {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let refuse = |why: &str| format!("{why}; {ROUND_TRIPS}");
-        let half = |text: &str| {
-            // A round trip of 80 seconds is hardly what 80 is to be.
-            if text != "0" && text.parse::<f64>().is_ok() {
-                return Err(refuse(&format!("{text} has no unit")));
-            }
-            parse_duration(text).map(|time| time / 2).map_err(|why| refuse(&why))
-        };
+        let half = |text: &str| parse_trip(text).map(|time| time / 2).map_err(|why| refuse(&why));
         let words: Vec<&str> = text.split(':').collect();
         let delay = match words[..] {
             [file] if file.starts_with('@') => return Ok(Self::Measured(file[1..].into())),
@@ -67,6 +61,18 @@ impl FromStr for RoundTrip {
         };
         delay.map(Self::Given).map_err(|why| refuse(&why.to_string()))
     }
+}
+
+/// Reads the time of one round trip, with its unit. Elsewhere a bare number is seconds; here it would be milliseconds
+/// to most people, and is refused.
+///
+/// # Errors
+/// It has no unit, or is no duration.
+pub fn parse_trip(text: &str) -> Result<Duration, String> {
+    if text != "0" && text.ends_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return Err(format!("{text} has no unit: write {text}ms or {text}s"));
+    }
+    parse_duration(text)
 }
 
 fn thousandths(text: &str) -> Option<u32> {

@@ -138,6 +138,16 @@ fn entrants(args: &CompareArgs) -> anyhow::Result<Vec<Entrant>> {
 }
 
 fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>) -> Report {
+    let report = |sections| Report {
+        title: "elect beside other elections".to_owned(),
+        command_line: repeated(figures.seed),
+        seed: figures.seed,
+        sections,
+    };
+    if figures.elections.is_empty() {
+        let why = "Ended early, before any election had a run.".to_owned();
+        return report(vec![Section::Text(why)]);
+    }
     let seconds = |ms: f64| format!("{:.1}s", ms / 1000.0);
     let headings = ["ELECTION", "FAIL-OVER", "99 %", "NO LEADER", "TWO AT ONCE", "LONGEST"];
     let mut table = Table::new(&headings).without(&["99 %", "LONGEST", "NO LEADER"]);
@@ -186,13 +196,43 @@ fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>)
         sections.push(Section::Distribution(Distribution { title, rows }));
     }
     sections.push(Section::Table(counted.to_owned(), messages));
-    if figures.elections.is_empty() {
-        sections = vec![Section::Text("Ended early, before any election had a run.".to_owned())];
+    report(sections)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::report::picture::Shape;
+    use crate::report::simulation::OverlapReport;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: CompareArgs,
     }
-    Report {
-        title: "elect beside other elections".to_owned(),
-        command_line: repeated(figures.seed),
-        seed: figures.seed,
-        sections,
+
+    /// Of one that ended early the last election has had fewer.
+    #[test]
+    fn shares_are_of_the_runs_that_each_election_had() {
+        let elections = [("whole", 10), ("part", 4)].map(|(name, runs)| ComparedReport {
+            election: name.to_owned(),
+            runs,
+            failover_ms: None,
+            unreplaced: 2,
+            messages: 0.0,
+            to_elect: None,
+            theory: None,
+            overlaps: OverlapReport { runs: 1, ..OverlapReport::default() },
+        });
+        let figures =
+            ComparisonReport { seed: 1, runs: 10, ended_early: true, elections: elections.into() };
+        let shape = Shape { width: 120, is_unicode: false, has_colour: false };
+        let text = picture(&Line::parse_from(["x"]).args, &figures, Vec::new()).text(shape);
+        for (name, shares) in [("whole", ["20.0 %", "10.0 %"]), ("part", ["50.0 %", "25.0 %"])] {
+            let row = text.lines().find(|line| line.starts_with(name)).expect("a row");
+            assert!(shares.iter().all(|share| row.contains(share)), "{text}");
+        }
     }
 }

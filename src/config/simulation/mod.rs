@@ -12,7 +12,7 @@ use elect_simulation::replicas::Replicas;
 use elect_simulation::{Delay, Election, PerMillion};
 
 pub use self::script::{Cast, between_those};
-use crate::cli::simulation::{FaultArgs, LeaseArgs, NetworkArgs, RoundTrip, StoreKind};
+use crate::cli::simulation::{FaultArgs, LeaseArgs, NetworkArgs, RoundTrip, StoreKind, parse_trip};
 use crate::election::timing::Wishes;
 #[cfg(feature = "kubernetes")]
 use crate::simulation::OnRecord;
@@ -175,14 +175,7 @@ fn trips_of_doctor(report: &serde_json::Value) -> Vec<Duration> {
 
 fn lines(text: &str) -> anyhow::Result<Vec<Duration>> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let time = |line: &str| {
-        ensure!(
-            line.ends_with(char::is_alphabetic),
-            "{line:?} has no unit: write {line}ms or {line}s"
-        );
-        crate::cli::parse_duration(line).map_err(anyhow::Error::msg)
-    };
-    lines.map(time).collect()
+    lines.map(|line| parse_trip(line).map_err(anyhow::Error::msg)).collect()
 }
 
 /// Whether texts may have other characters than ASCII, as the locale has it.
@@ -226,7 +219,7 @@ mod tests {
         assert_eq!(read("2ms\n\n 4ms\n").unwrap(), expected);
         let report = r#"{"endpoints": [{"round_trip_ms": 2.0}, {"round_trip_ms": null}, {"round_trip_ms": 4.0}]}"#;
         assert_eq!(read(report).unwrap(), expected);
-        for bad in ["", "soon", "{}", "[1]", r#"{"endpoints": [{"round_trip_ms": null}]}"#] {
+        for bad in ["", "soon", "4", "{}", "[1]", r#"{"endpoints": [{"round_trip_ms": null}]}"#] {
             assert!(read(bad).is_err(), "{bad}");
         }
         fs::remove_file(&file).unwrap();

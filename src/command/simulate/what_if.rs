@@ -59,7 +59,8 @@ pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Resul
             .log
             .warn(format_args!("nobody led at {at:?}: {what}. Name somebody, or another time"));
     }
-    if shown.leads().is_empty() {
+    // A run that a signal has cut off may not have come to anybody who leads.
+    if !judged.is_empty() && shown.leads().is_empty() {
         theatre.log.warn("nobody ever led: a round trip may be too long for the TTL");
     }
     let code = u8::from(figures.overlaps.runs > 0);

@@ -128,3 +128,13 @@ fn cuts_that_heal_and_machines_that_come_back_are_survived() {
         assert_eq!(report["overlaps"]["runs"], 0, "{words}");
     }
 }
+
+/// A fault that meets nobody, and a run without a leader, are rather a slip of whoever asks than an answer.
+#[test]
+fn who_asks_for_nothing_is_warned() {
+    let ended =
+        simulate("what-if --runs 1 --ttl 4s --rtt 5s --for 1m --kill leader@30s").run().exits(0);
+    for part in ["nobody led at 30", "nobody ever led: a round trip may be too long for the TTL"] {
+        assert!(ended.stderr.contains(part), "{part:?} is not in {}", ended.stderr);
+    }
+}

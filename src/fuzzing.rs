@@ -22,7 +22,7 @@ const OWN: &[Target] = &[
     ("http", report::http::fuzz),
     ("lease", lease),
     ("listen-address", listen_address),
-    ("once-note", once_note),
+    ("once-done", once_done),
     ("ticket", ticket),
 ];
 
@@ -102,7 +102,7 @@ fn config_file(bytes: &[u8]) {
     }
 }
 
-fn once_note(bytes: &[u8]) {
+fn once_done(bytes: &[u8]) {
     let Ok(done) = Done::read(Some(bytes)) else { return };
     let cell = done.with("new");
     let again = Done::read(Some(&cell)).expect("what was printed is a cell");

@@ -131,19 +131,19 @@
 //! started. Only who leads writes either cell, so `elect done` leads for a moment to change them.
 //!
 //! **Steering.** What people ask of an election, that it be paused or that a leader hand over, is one
-//! cell (`election::orders`), which a candidate gets with each answer; one far behind may hear of it later. Asking
+//! cell (`election::control`), which a candidate gets with each answer; one far behind may hear of it later. Asking
 //! changes it and waits; who obeys is the engine of whoever it concerns. A winner in a paused election keeps
 //! its place and starts nothing.
 //!
-//! **Ranks.** Where candidates have priorities, or `elect resign --to` names who is to lead next, the orders say that
-//! it matters who leads (`Orders::are_ranked`). Whoever is named comes before all others, whatever their priorities,
+//! **Ranks.** Where candidates have priorities, or `elect resign --to` names who is to lead next, that cell says that
+//! it matters who leads (`Control::is_ranked`). Whoever is named comes before all others, whatever their priorities,
 //! until the history shows that somebody has led since. The head of the queue is the only one that can lead all the
 //! same; before it starts anything it looks who else is there (`election::ranking`), and for somebody better it gives
 //! its place up and comes again behind. So no two candidates need to agree on anything: whoever is wrong about the
 //! others leads too early or too late, and alone.
 //!
 //! **Divisions.** An election can be several under one name, `NAME:0` and so on, each of them an election like any
-//! other. Each candidate says into what it takes the election to be divided, and the orders keep what all agree on:
+//! other. Each candidate says into what it takes the election to be divided, and the control cell keeps what all agree on:
 //! whoever disagrees is refused before it starts anything (`election::division`). All that a process takes part in it
 //! does over one store, whose seats share a session ([`elect_api::Store`]).
 //!
@@ -152,7 +152,7 @@
 //! rest is given up beside.
 //!
 //! **Shards.** A member has an engine for the roster, the election that has the name, for which nothing runs, and an
-//! engine, a guardian and a command for each shard that it is to hold. Whoever leads the roster writes into the orders
+//! engine, a guardian and a command for each shard that it is to hold. Whoever leads the roster writes into the control cell
 //! who is to hold what (`election::spread`). That is advice: it settles who takes part in the election of a shard, and
 //! nothing else does who leads it.
 //!

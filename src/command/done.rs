@@ -192,7 +192,7 @@ async fn make(plan: &DonePlan, inherited: &Inherited, log: &Log) -> anyhow::Resu
 async fn is_needed(store: &dyn Store, plan: &DonePlan, log: &Log) -> anyhow::Result<bool> {
     let election = &plan.target.election;
     let location = store.profile().location;
-    let asked = insist(&location, ATTEMPTS, async || look::orders(store, election).await);
+    let asked = insist(&location, ATTEMPTS, async || look::control(store, election).await);
     let division = asked.await?.division();
     if !division.is_whole() {
         bail!("{election} has {division}, and --once does not go with those");

@@ -7,9 +7,9 @@ use elect_api::{Cell, Division, ElectionName, Error, ErrorKind, Keys, Scope, Sto
 
 use super::attempts::insist;
 use crate::config::nearest_names;
+use crate::election::control::Control;
 use crate::election::history::History;
 use crate::election::once::Done;
-use crate::election::orders::Orders;
 use crate::report::Log;
 
 /// How many names are told that may have been meant.
@@ -19,7 +19,7 @@ const NAMES: usize = 3;
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     /// What people ask of it at present.
-    pub(super) orders: Orders,
+    pub(super) control: Control,
     /// Under what it keeps fences and values.
     pub(super) keys: Keys,
     /// Why that cannot be known: what is there was not written by an elect.
@@ -44,8 +44,8 @@ impl Kept {
         };
         let control = read(Cell::Control).await?;
         // What cannot be read asks nothing, and is there all the same.
-        let asked = control.map(|bytes| bytes.and_then(|text| Orders::read(Some(&text)).ok()));
-        let orders = asked.flatten().unwrap_or_default().as_of(stamp::display());
+        let asked = control.map(|bytes| bytes.and_then(|text| Control::read(Some(&text)).ok()));
+        let control = asked.flatten().unwrap_or_default().as_of(stamp::display());
         let mut left = Vec::new();
         for cell in Cell::OF_LEADERS {
             if let Some(bytes) = read(cell).await? {
@@ -60,7 +60,7 @@ impl Kept {
             Err(error) => Err(error),
         };
         let (keys, damage) = insist(&location, attempts, keys).await?;
-        Ok(Self { orders, keys, damage, left })
+        Ok(Self { control, keys, damage, left })
     }
 
     /// Whether nothing is kept that anybody could miss.
@@ -81,13 +81,13 @@ impl Kept {
         lines.extend(
             self.damage.iter().map(|_| "fences and values, which cannot be read".to_owned()),
         );
-        let pause = self.orders.pausing().map(|pause| pause.in_words("paused"));
+        let pause = self.control.pausing().map(|pause| pause.in_words("paused"));
         lines.extend(pause);
-        let division = self.orders.division();
+        let division = self.control.division();
         if !division.is_whole() {
             lines.push(division.to_string());
         }
-        if self.orders.clone().paused(None).divided(Division::Whole).are_kept() {
+        if self.control.clone().paused(None).divided(Division::Whole).is_kept() {
             lines.push("priorities".to_owned());
         }
         lines
@@ -166,7 +166,7 @@ impl Stranger {
             return Ok(None);
         }
         if let Some(whole) = Division::whole(election)
-            && Kept::read(store, &whole, attempts).await?.orders.has_part(election)
+            && Kept::read(store, &whole, attempts).await?.control.has_part(election)
         {
             return Ok(None);
         }

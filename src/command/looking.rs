@@ -10,13 +10,13 @@ use elect_api::{Cell, Division, ElectionName, Finding, Severity, Store, Survey};
 
 use super::attempts::{aloud, insist};
 use super::kept::Stranger;
-use super::look::{FRESH, Reach, Rhythm, Seen, Snapshot, Until, Watcher, look, orders, until};
+use super::look::{FRESH, Reach, Rhythm, Seen, Snapshot, Until, Watcher, control, look, until};
 use super::runtime::block_on;
 use crate::config::{
     self, CheckPlan, Goal, HistoryPlan, StatusPlan, WaitPlan, is_known_as, nearest_names,
 };
+use crate::election::control::Control;
 use crate::election::history::History;
-use crate::election::orders::Orders;
 use crate::guard::{self, lease};
 use crate::report::{
     self, ElectionStatus, HistoryReport, LeadershipReport, Log, NOT_ACQUIRED, StatusReport,
@@ -99,21 +99,21 @@ pub(super) fn history(plan: &HistoryPlan, log: &Log) -> anyhow::Result<u8> {
     let ask = async || {
         let found = store.read(&plan.target.election, Cell::History).await?;
         // They make for a hint only.
-        Ok((found.bytes, orders(store, &plan.target.election).await.unwrap_or_default()))
+        Ok((found.bytes, control(store, &plan.target.election).await.unwrap_or_default()))
     };
-    let (bytes, orders, is_told) = block_on(async {
-        let (bytes, orders) = aloud(log, &location, insist(&location, ATTEMPTS, ask)).await?;
+    let (bytes, control, is_told) = block_on(async {
+        let (bytes, control) = aloud(log, &location, insist(&location, ATTEMPTS, ask)).await?;
         let is_told = bytes.is_none() && Stranger::warn_of(store, &plan.target.election, log).await;
-        anyhow::Ok((bytes, orders, is_told))
+        anyhow::Ok((bytes, control, is_told))
     })?;
     let history = History::read(bytes.as_deref())?;
     if let (false, Ok(part)) =
-        (orders.division().is_whole(), Division::part(&plan.target.election, 0))
+        (control.division().is_whole(), Division::part(&plan.target.election, 0))
     {
         log.warn(format_args!(
             "{} has {}, each with its own history: see {part}",
             plan.target.election,
-            orders.division()
+            control.division()
         ));
     } else if history.records().is_empty() && !is_told {
         log.warn(format_args!("{} has no history at {location}", plan.target.election));
@@ -168,7 +168,7 @@ async fn expect_one(store: &dyn Store, election: &ElectionName) -> anyhow::Resul
     let location = store.profile().location;
     let asked = insist(&location, 1, async || store.read(election, Cell::Control).await);
     let Ok(kept) = asked.await else { return Ok(false) };
-    let division = Orders::read(kept.bytes.as_deref()).unwrap_or_default().division();
+    let division = Control::read(kept.bytes.as_deref()).unwrap_or_default().division();
     if division.is_whole() {
         return Ok(kept.bytes.is_none());
     }

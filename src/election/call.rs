@@ -134,18 +134,18 @@ pub enum Answer {
 
 /// A call that is over, for whoever counts and measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Called {
+pub struct CallEnd {
     /// What was asked for.
     pub call: Call,
     /// The time from before it was sent to when its end was seen.
     pub took: Duration,
     /// How it ended.
-    pub ending: Ending,
+    pub ending: CallOutcome,
 }
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum CallOutcome {
     /// With the proof that we lead.
     Proven,
     /// With another answer.

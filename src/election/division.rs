@@ -1,22 +1,22 @@
 //! All who take part in an election agree on what it is divided into.
 //!
-//! It is kept in the orders of the election, and settled like this by whoever finds another division there than its
+//! It is kept in the control cell of the election, and settled like this by whoever finds another division there than its
 //! own:
 //!
 //! 1. It looks for candidates that go by another division than its own: in the election first, then in each part of
 //!    the division that is kept. If there is one, it is refused.
-//! 2. It writes its own division, in place of exactly the orders that it has read, and with it that this is not
+//! 2. It writes its own division, in place of exactly the cell that it has read, and with it that this is not
 //!    proven yet, and how many parts there may be candidates in.
 //! 3. It looks again. If there is one now, it puts back what was there, and is refused.
 //! 4. It writes that it is proven.
 //!
 //! Only a division that is proven is one; whoever finds one that is not, his own too, settles it himself. And
-//! whoever has entered looks at the orders that come with its refresh, and settles again if they are others,
+//! whoever has entered looks at the cell that comes with its refresh, and settles again if it is another,
 //! before it starts anything.
 //!
 //! So of two who disagree at most one starts anything. Say that both have started. Each had entered, and a refresh
 //! after that had shown it its own division, proven. Let the one that A was shown be the later one. It was written
-//! after B had read the orders for the last time before it started, for else B would have been shown that one, or one
+//! after B had read the cell for the last time before it started, for else B would have been shown that one, or one
 //! that is later still. So it was written when B was in; and whoever proved it looked after it was written, in the
 //! election, and in all parts that B can be in. Who moves from the one into the other enters the part before it leaves
 //! the election, and is looked for in the opposite order: so B was seen, unless it had gone, and A's was not proven.
@@ -30,7 +30,7 @@ use elect_api::{
 
 use futures_util::future::join_all;
 
-use super::orders::Orders;
+use super::control::Control;
 
 /// How often others may write between our reading and our writing before that is told.
 const RACES: u32 = 20;
@@ -49,7 +49,7 @@ pub enum Agreement {
 /// Sees to it that `candidate` may take part with the division that it has.
 ///
 /// # Errors
-/// As those of the store's orders and surveys; `Unfit` for a store that keeps no orders.
+/// As those of the store's cells and surveys; `Unfit` for a store that keeps no cell of control.
 ///
 /// # Cancellation
 /// The outcome is unknown; the call may be repeated, and finds out.
@@ -64,38 +64,38 @@ pub async fn settle(
     }
     for _ in 0..RACES {
         let kept = store.read(election, Cell::Control).await?;
-        let orders = Orders::read(kept.bytes.as_deref())?;
-        if orders.is_divided(ours) {
+        let control = Control::read(kept.bytes.as_deref())?;
+        if control.is_divided(ours) {
             return Ok(Agreement::Ours);
         }
-        let parts = orders.parts_in_use();
+        let parts = control.parts_in_use();
         if let Some(why) = dissent(store, election, parts, candidate).await? {
             return Ok(Agreement::Disputed(why));
         }
-        let claim = orders.clone().claimed(ours).to_bytes();
-        let write = async |orders: &[u8], version| {
-            store.write(election, Cell::Control, orders, If::Version(version)).await
+        let claim = control.clone().claimed(ours).to_bytes();
+        let write = async |control: &[u8], version| {
+            store.write(election, Cell::Control, control, If::Version(version)).await
         };
         let Written::Yes(version) = write(&claim, kept.version).await? else { continue };
         if let Some(why) = dissent(store, election, parts, candidate).await? {
             // If it stays, it is not proven.
-            let _ = write(&orders.to_bytes(), version).await;
+            let _ = write(&control.to_bytes(), version).await;
             return Ok(Agreement::Disputed(why));
         }
-        let proven = orders.divided(ours).to_bytes();
+        let proven = control.divided(ours).to_bytes();
         if let Written::Yes(_) = write(&proven, version).await? {
             return Ok(Agreement::Ours);
         }
     }
-    let what = format!("others write the orders of {election} all the time");
+    let what = format!("others write the control cell of {election} all the time");
     Err(Error::new(ErrorKind::Unreachable, what))
 }
 
 /// What an election is a part of, in words, if its name is that of a part: then nobody takes part in it by that name.
 async fn belongs(store: &dyn Store, election: &ElectionName) -> Result<Option<String>, Error> {
     let Some(whole) = Division::whole(election) else { return Ok(None) };
-    let orders = Orders::read(store.read(&whole, Cell::Control).await?.bytes.as_deref())?;
-    let division = orders.division();
+    let control = Control::read(store.read(&whole, Cell::Control).await?.bytes.as_deref())?;
+    let division = control.division();
     Ok((!division.is_whole()).then(|| {
         format!(
             "{election} is a part of {whole}, which has {division}: take part in that, or take another name"
@@ -233,9 +233,9 @@ mod tests {
             Slow(self.sim.connect())
         }
 
-        async fn kept(&self) -> Orders {
-            let kept = self.store().read(&election(), Cell::Control).await.expect("orders");
-            Orders::read(kept.bytes.as_deref()).expect("orders of ours")
+        async fn kept(&self) -> Control {
+            let kept = self.store().read(&election(), Cell::Control).await.expect("a cell");
+            Control::read(kept.bytes.as_deref()).expect("a cell of ours")
         }
 
         async fn settle(&self, candidate: &Candidate) -> Agreement {
@@ -272,8 +272,8 @@ mod tests {
             yield_now().await;
             let (mut door, mut control) = self.enter(&election(), &candidate).await;
             loop {
-                let orders = Orders::read(control.bytes.as_deref()).expect("orders of ours");
-                if orders.is_divided(candidate.division) {
+                let known = Control::read(control.bytes.as_deref()).expect("a cell of ours");
+                if known.is_divided(candidate.division) {
                     break;
                 }
                 yield_now().await;

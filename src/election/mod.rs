@@ -18,7 +18,7 @@
 //!
 //! Between a win and a start stand gates, each of one shape (`machine/gates`). One sees to it that all agree on what
 //! the election is divided into ([`division`]), one that what is to be done once was not done ([`once`]), one that
-//! people want somebody to lead ([`orders`]), one that nobody better is there ([`ranking`]), one that the lock delay is
+//! people want somebody to lead ([`control`]), one that nobody better is there ([`ranking`]), one that the lock delay is
 //! over, and one that the run is counted where only so many may be. The first two rule on whoever is about to join as
 //! well. A further condition of a start is a further gate; what people are told of it is a further
 //! [`Block`](machine::Block).
@@ -27,7 +27,7 @@
 //!
 //! An election of several slots is one seat to the machine ([`slots`]).
 //!
-//! What people ask of the election comes with each answer ([`orders`]): in a paused one a winner starts nothing, and
+//! What people ask of the election comes with each answer ([`control`]): in a paused one a winner starts nothing, and
 //! who leads stops its command in good order and resigns, as it does when it is asked by its token.
 //!
 //! Beside its renewals a leader reads who has led before, and adds itself ([`history`]). Where there is a lock delay it
@@ -37,19 +37,19 @@
 //! definite loss; it resigns only afterwards.
 
 mod call;
+pub mod control;
 pub mod division;
 pub mod driver;
 pub mod history;
 pub mod machine;
 pub mod once;
-pub mod orders;
 pub mod ranking;
 pub mod runs;
 pub mod slots;
 pub mod spread;
 pub mod timing;
 
-pub use call::{Answer, Attempted, Call, Called, EndRecord, Ending, Reply};
+pub use call::{Answer, Attempted, Call, CallEnd, CallOutcome, EndRecord, Reply};
 
 /// The output of the future in `slot`; never, if there is none.
 async fn ready<F: Future + Unpin>(slot: &mut Option<F>) -> F::Output {

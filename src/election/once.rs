@@ -27,7 +27,7 @@ impl Done {
     /// [`ErrorKind::Unfit`] for what no version of elect has written.
     pub fn read(cell: Option<&[u8]>) -> Result<Self, Error> {
         cell.map_or(Ok(Self::default()), |text| {
-            let what = "the note of the --once keys that are done is unreadable: remove it from the \
+            let what = "what is known of the --once keys that are done is unreadable: remove it from the \
                         store, and no key counts as done";
             let unreadable = Error::new(ErrorKind::Unfit, what);
             if text.len() > Cell::LONGEST {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use elect_api::{Entry, Survey, Token};
 
-use super::orders::Orders;
+use super::control::Control;
 
 /// What decides between two candidates: the greater one is the better.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,13 +31,13 @@ pub struct Field {
 impl Field {
     /// Whether the head may be about to stand back: somebody better is there, and it has not said yet that it
     /// leads. That is so for some round trips at most, unless it has come to a stop in the middle of them.
-    pub fn is_unsettled(&self, orders: &Orders) -> bool {
-        self.unsaid(orders).is_some_and(|contest| contest.ours.priority > 0 && !contest.is_ours())
+    pub fn is_unsettled(&self, control: &Control) -> bool {
+        self.unsaid(control).is_some_and(|contest| contest.ours.priority > 0 && !contest.is_ours())
     }
 
     /// What is shown to people: a head of priority 0 that has not led only keeps its place. It waits as the next.
-    pub fn settled(mut self, orders: &Orders) -> Survey {
-        let is_held = self.unsaid(orders).is_some_and(|contest| contest.ours.priority == 0);
+    pub fn settled(mut self, control: &Control) -> Survey {
+        let is_held = self.unsaid(control).is_some_and(|contest| contest.ours.priority == 0);
         if let Some(held) = self.survey.leader.take_if(|_| is_held) {
             self.survey.waiting.insert(0, held.entry);
         }
@@ -45,12 +45,12 @@ impl Field {
     }
 
     /// What there is for a head that has not said yet that it leads, and was not asked to give that up.
-    fn unsaid(&self, orders: &Orders) -> Option<Contest> {
+    fn unsaid(&self, control: &Control) -> Option<Contest> {
         let leader = self.survey.leader.as_ref()?;
         let is_plain = leader.entry.candidate.is_foreign()
             || self.last == Some(leader.token)
-            || orders.ends(leader.token);
-        if is_plain { None } else { Contest::of(self, orders, &leader.entry.candidate.id) }
+            || control.ends(leader.token);
+        if is_plain { None } else { Contest::of(self, control, &leader.entry.candidate.id) }
     }
 }
 
@@ -70,13 +70,13 @@ pub struct Contest {
 
 impl Contest {
     /// What is shown of it to the candidate of this id. `None` if that is not there.
-    pub fn of(field: &Field, orders: &Orders, id: &str) -> Option<Self> {
+    pub fn of(field: &Field, control: &Control, id: &str) -> Option<Self> {
         let Field { survey, last } = field;
         let last = *last;
-        let successor = orders.successor(last);
+        let successor = control.successor(last);
         let rank = |entry: &Entry| Rank {
             is_named: successor == Some(entry.candidate.id.as_str()),
-            priority: orders.priority_of(&entry.candidate.id, entry.candidate.priority),
+            priority: control.priority_of(&entry.candidate.id, entry.candidate.priority),
             arrival: Reverse(entry.arrival),
             id: Reverse(entry.candidate.id.clone()),
         };
@@ -125,7 +125,7 @@ mod tests {
         let waiting =
             vec![entry("b", 80, 2), entry("late", 100, 9), entry("c", 100, 3), entry("z", 80, 2)];
         let field = field(entry("a", 90, 1), waiting);
-        let contest = Contest::of(&field, &Orders::default(), "a").unwrap();
+        let contest = Contest::of(&field, &Control::default(), "a").unwrap();
         assert_eq!(ids(&contest), ["c", "late", "b", "z"]);
         let better = contest.others.iter().filter(|rank| **rank > contest.ours).count();
         assert_eq!(better, 2);
@@ -138,25 +138,27 @@ mod tests {
         let foreign = Entry::new(Candidate::foreign("foreign"), None, 4);
         let waiting = vec![entry("observer", 0, 2), stopped, foreign, entry("b", 50, 5)];
         let field = field(entry("a", 90, 1), waiting);
-        let contest = Contest::of(&field, &Orders::default(), "a").unwrap();
+        let contest = Contest::of(&field, &Control::default(), "a").unwrap();
         assert_eq!(ids(&contest), ["b"]);
         assert!(contest.has_foreign);
-        assert_eq!(Contest::of(&field, &Orders::default(), "who"), None);
+        assert_eq!(Contest::of(&field, &Control::default(), "who"), None);
     }
 
     #[test]
     fn a_head_is_unsettled_until_it_says_that_it_leads() {
         let seen = |head, last| Field { last, ..field(head, vec![entry("b", 100, 2)]) };
         let is_unsettled = |head, last: Option<u64>| {
-            seen(head, last.map(Token::new)).is_unsettled(&Orders::default())
+            seen(head, last.map(Token::new)).is_unsettled(&Control::default())
         };
         assert!(is_unsettled(entry("a", 90, 1), None));
         assert!(is_unsettled(entry("a", 90, 7), Some(6)));
         assert!(!is_unsettled(entry("a", 90, 7), Some(7)));
         assert!(!is_unsettled(entry("a", 100, 1), None));
         assert!(!is_unsettled(Entry::new(Candidate::foreign("a"), None, 1), None));
-        let asked = Orders::default()
-            .stepping_down(Token::new(7), crate::election::orders::Request::new("me".into(), None));
+        let asked = Control::default().stepping_down(
+            Token::new(7),
+            crate::election::control::Request::new("me".into(), None),
+        );
         assert!(!seen(entry("a", 90, 7), None).is_unsettled(&asked));
     }
 
@@ -167,8 +169,8 @@ mod tests {
                 last: last.map(Token::new),
                 ..field(entry("a", 0, 7), vec![entry("b", 100, 2)])
             };
-            assert!(!field.is_unsettled(&Orders::default()));
-            let survey = field.settled(&Orders::default());
+            assert!(!field.is_unsettled(&Control::default()));
+            let survey = field.settled(&Control::default());
             (survey.leader.is_some(), survey.waiting.len())
         };
         assert_eq!(shown(None), (false, 2));

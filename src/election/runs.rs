@@ -88,7 +88,7 @@ impl Runs {
     /// [`ErrorKind::Unfit`] for what no version of elect has written.
     pub fn read(cell: Option<&[u8]>) -> Result<Self, Error> {
         cell.map_or(Ok(Self::default()), |text| {
-            let what = "the note of how the runs of each --once key went is unreadable: remove it from the \
+            let what = "what is known of the runs of each --once key is unreadable: remove it from the \
                         store, and no attempt is counted";
             let unreadable = Error::new(ErrorKind::Unfit, what);
             if text.len() > Cell::LONGEST {

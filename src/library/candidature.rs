@@ -9,7 +9,7 @@ use tokio::sync::{oneshot, watch};
 use super::Error;
 use super::engine::Engine;
 use super::leadership::Told;
-use crate::election::Called;
+use crate::election::CallEnd;
 use crate::election::driver::{self, Candidacy, Clock as _, Duty, OnDuty};
 use crate::election::machine::{Event, Machine, News, Rules, Settles, Verdict, Wait};
 use crate::election::timing::Timing;
@@ -100,7 +100,7 @@ impl driver::Observer for Observer {
 
     fn renewed(&mut self, _: Deadlines) {}
 
-    fn called(&mut self, _: &Called) {}
+    fn called(&mut self, _: &CallEnd) {}
 
     fn turns(&mut self, _: Option<Boottime>) {}
 

@@ -8,8 +8,8 @@ use elect_api::{Boottime, Token};
 use super::seat::{Asked, ERRANDS, Seat};
 use super::setup::{Identity, Setup};
 use crate::election::Call;
+use crate::election::control::Control;
 use crate::election::machine::{Command, Event, Machine, Rules};
-use crate::election::orders::Orders;
 use crate::election::timing::TooTight;
 use crate::guard::ladder::{self, Action, Deadlines, Ladder};
 use crate::guard::{Ended, Leftover, is_off};
@@ -89,7 +89,7 @@ impl<S: Seat> Candidate<S> {
     pub fn new(
         identity: Identity<'_>,
         seat: S,
-        orders: Option<Orders>,
+        control: Option<Control>,
         setup: &Setup,
         now: Boottime,
     ) -> Result<Self, TooTight> {
@@ -104,7 +104,7 @@ impl<S: Seat> Candidate<S> {
             ladder: Ladder::new(Leftover::Kill, true),
             wrapper: Process::Runs,
             guardian: Process::Runs,
-            events: orders.map(Event::Ordered).into_iter().collect(),
+            events: control.map(Event::ControlRead).into_iter().collect(),
             orders: VecDeque::new(),
             token: None,
             ticket: None,

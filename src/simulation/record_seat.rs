@@ -27,18 +27,18 @@ struct Post {
 
 /// The documents, as somebody on a machine of the world asks for them.
 #[derive(Clone)]
-struct Desk {
+struct RemoteDocuments {
     post: Arc<Mutex<Post>>,
     lease: Lease,
 }
 
-impl Desk {
+impl RemoteDocuments {
     fn post(&self) -> std::sync::MutexGuard<'_, Post> {
         self.post.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Remote for Desk {
+impl Remote for RemoteDocuments {
     fn profile(&self) -> Profile {
         Profile::new("simulated", "the simulated store".to_owned(), self.lease, Order::Queue)
     }
@@ -69,10 +69,10 @@ type RealSeat = Arc<tokio::sync::Mutex<Box<dyn elect_api::Seat>>>;
 
 /// A seat on documents.
 pub struct RecordSeat {
-    desk: Desk,
+    desk: RemoteDocuments,
     store: Arc<RecordStore>,
     /// Where errands are done, and their store.
-    errand_desk: Desk,
+    errand_desk: RemoteDocuments,
     errand_store: Arc<RecordStore>,
     election: ElectionName,
     candidate: Candidate,
@@ -114,7 +114,7 @@ impl RecordSeat {
     ) -> Self {
         let desk = |calls| {
             let post = Arc::new(Mutex::new(Post { calls, ..Post::default() }));
-            Desk { post, lease }
+            RemoteDocuments { post, lease }
         };
         let (desk, errand_desk) = (desk(0), desk(ERRANDS));
         Self {

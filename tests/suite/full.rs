@@ -94,7 +94,7 @@ mod simulated {
     #[test]
     fn any_store_that_takes_no_entry_is_a_failed_one() {
         let server = SimServer::start(&Options::new(Kind::Queue));
-        server.controls().add(Rule::new(Effect::Refuse).op(Op::Enter).op(Op::Orders));
+        server.controls().add(Rule::new(Effect::Refuse).op(Op::Enter).op(Op::Control));
         fails(&server.url(), "the simulated store refuses");
         for kind in [Kind::Record, Kind::Race] {
             let server = SimServer::start(&Options::new(kind));

@@ -169,7 +169,7 @@ fn a_history_that_cannot_be_read_is_none_of_a_good_end() {
     }
 }
 
-/// The moments vary: before the win, before the note, in the middle of the command, at its end.
+/// The moments vary: before the win, before the history is written, in the middle of the command, at its end.
 fn kills_at_any_moment_are_followed_by_the_wait(arena: &Arena) {
     const ROUNDS: usize = 24;
     let script = format!("{BRIEF}; sleep 0.03; echo end >>\"$RECORD.ends\"");

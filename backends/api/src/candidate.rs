@@ -66,7 +66,7 @@ impl Candidate {
         }
     }
 
-    /// Whether it is a program other than elect, which reads no orders.
+    /// Whether it is a program other than elect, which reads no control cell.
     pub fn is_foreign(&self) -> bool {
         self.host.is_empty()
     }

@@ -32,12 +32,12 @@ pub struct Endpoint {
     /// Where it is, without secrets: `HOST:PORT`, or a path.
     pub address: String,
     /// What it answered, or why it did not.
-    pub answer: Result<Answer, Error>,
+    pub answer: Result<EndpointAnswer, Error>,
 }
 
 /// What an endpoint says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct EndpointAnswer {
     /// From a question over an open connection to its answer: the middle one of several.
     pub round_trip: Duration,
     /// The server's version, as it writes it; `None` if it does not tell, or is no server.
@@ -46,12 +46,12 @@ pub struct Answer {
     /// tell.
     pub role: Option<String>,
     /// Which store it leads to.
-    pub store: Called,
+    pub store: StoreIdentity,
 }
 
 /// What an endpoint says that its store is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Called {
+pub enum StoreIdentity {
     /// It does not tell, or its stores have no ids.
     #[default]
     Untold,
@@ -61,7 +61,7 @@ pub enum Called {
     Id(StoreId),
 }
 
-impl Called {
+impl StoreIdentity {
     /// What was found where the id is kept.
     pub fn of(found: Option<StoreId>) -> Self {
         found.map_or(Self::NotYet, Self::Id)

@@ -97,7 +97,8 @@ pub use division::Division;
 pub use election_name::{ElectionName, ElectionNameError};
 pub use error::{Error, ErrorKind};
 pub use examination::{
-    Answer, Called, Clock, Endpoint, Examination, Finding, Grants, Severity, Supply, Unit, middle,
+    Clock, Endpoint, EndpointAnswer, Examination, Finding, Grants, Severity, StoreIdentity, Supply,
+    Unit, middle,
 };
 pub use key::{Key, KeyError};
 pub use profile::{Cadence, Judge, Lease, Order, Profile};

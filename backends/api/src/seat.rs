@@ -142,7 +142,7 @@ pub enum Standing {
         /// each that it shows. Where candidates judge ([`crate::Judge`]), one that died a year ago looks alive until
         /// it was looked at for as long as its lease: until then it is not settled whether we lead next.
         alive: bool,
-        /// Ends when it is worth asking again: when it may be our turn, or orders seem to have been written.
+        /// Ends when it is worth asking again: when it may be our turn, or the control cell seems to have been written.
         wake: Wake,
     },
     /// Our entry is gone, but nobody else can lead until we resign: stop in good order. Said again by

@@ -87,8 +87,8 @@ impl Doing {
     /// That a cell is written.
     pub(crate) const fn writing(cell: Cell<'_>) -> Self {
         Self::Write(match cell {
-            Cell::Once | Cell::Runs | Cell::History => "write a note to",
-            Cell::Control => "write orders to",
+            Cell::Once | Cell::Runs | Cell::History => "write a cell to",
+            Cell::Control => "write the control cell to",
             Cell::Fence(_) => "record a token in",
             Cell::Value(_) => "write a value to",
         })

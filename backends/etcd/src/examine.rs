@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use elect_api::{
-    Answer, Called, Clock, Endpoint, Error, ErrorKind, Examination, Finding, Grants, Supply, Unit,
-    middle,
+    Clock, Endpoint, EndpointAnswer, Error, ErrorKind, Examination, Finding, Grants, StoreIdentity,
+    Supply, Unit, middle,
 };
 use etcd_client::{Client, LeaseGrantOptions, StatusResponse};
 use tokio::task::JoinSet;
@@ -33,7 +33,7 @@ struct Respondent {
     client: Client,
     status: StatusResponse,
     round_trip: Duration,
-    store: Called,
+    store: StoreIdentity,
 }
 
 /// Asks all members at once, and then one of them about the cluster.
@@ -106,11 +106,13 @@ async fn visit(link: &Arc<Link>, member: usize, clock: &Clock) -> Result<Respond
     }
     let status = last.ok_or_else(silent)?;
     let asked = timeout(ANSWER_TIMEOUT, link.badge().ask(&client)).await;
-    let store = asked.map_or(Called::Untold, |asked| asked.map_or(Called::Untold, Called::of));
+    let store = asked.map_or(StoreIdentity::Untold, |asked| {
+        asked.map_or(StoreIdentity::Untold, StoreIdentity::of)
+    });
     Ok(Respondent { client, status, round_trip: middle(spans), store })
 }
 
-fn answer(respondent: &Respondent) -> Answer {
+fn answer(respondent: &Respondent) -> EndpointAnswer {
     let status = &respondent.status;
     let is_leader = status.header().is_some_and(|header| header.member_id() == status.leader());
     let role = match (status.is_learner(), is_leader) {
@@ -118,7 +120,7 @@ fn answer(respondent: &Respondent) -> Answer {
         (false, true) => "leader",
         (false, false) => "follower",
     };
-    Answer {
+    EndpointAnswer {
         round_trip: respondent.round_trip,
         version: Some(status.version().to_owned()),
         role: Some(role.to_owned()),

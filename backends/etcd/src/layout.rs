@@ -1,6 +1,6 @@
 //! The keys that Go's `client/v3/concurrency` makes: `PREFIX ELECTION / NUMBER`, in hexadecimal; there the number
 //! is always that of the lease.
-//! Notes and orders are elsewhere, so that nobody takes one for a candidate: `PREFIX .notes / ELECTION / NAME`,
+//! Cells are elsewhere, so that nobody takes one for a candidate: `PREFIX .notes / ELECTION / NAME`,
 //! and beside them the tombs of entries, `PREFIX .notes / ELECTION / gone / NUMBER`.
 //! Beside them is the id of the store, `PREFIX .store`.
 //! So are fences and values: `PREFIX .data / ELECTION / fence / RESOURCE` and `... / value / KEY`.
@@ -233,16 +233,16 @@ mod tests {
         let name = |key: &str| election_of("elect/", key.as_bytes()).map(|name| name.to_string());
         assert_eq!(name("elect/job/a1").as_deref(), Some("job"));
         let keyspace = Keyspace::new("elect/", &"job".parse().expect("a name"));
-        let (note, orders) = (keyspace.cell(Cell::Once), keyspace.cell(Cell::Control));
+        let (cell, control) = (keyspace.cell(Cell::Once), keyspace.cell(Cell::Control));
         let tomb = keyspace.tomb(Mark::first(LeaseId(0xa1)));
         assert_eq!(tomb, "elect/.notes/job/gone/a1");
-        assert_eq!((&*note, &*orders), ("elect/.notes/job/once", "elect/.notes/job/orders"));
+        assert_eq!((&*cell, &*control), ("elect/.notes/job/once", "elect/.notes/job/orders"));
         let a1 = "a1".parse().expect("a key");
         let (fence, value) = (keyspace.cell(Cell::Fence(&a1)), keyspace.cell(Cell::Value(&a1)));
         assert_eq!((&*fence, &*value), ("elect/.data/job/fence/a1", "elect/.data/job/value/a1"));
         let others = ["elect/job", "elect/job/", "elect/a/b/c1", "elect/7/a1", "other/job/a1"];
         let id = store_id("elect/");
-        for none in others.into_iter().chain([&*note, &*orders, &*tomb, &*fence, &*value, &*id]) {
+        for none in others.into_iter().chain([&*cell, &*control, &*tomb, &*fence, &*value, &*id]) {
             assert_eq!(name(none), None, "{none}");
         }
     }

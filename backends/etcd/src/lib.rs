@@ -22,7 +22,7 @@
 //! **One lease**: the seats of one store that ask for the same TTL have one, which the first of them to enter is
 //! granted and each renews as if it were its own. Every key has a number of its own, drawn for each candidacy
 //! before etcd hears of it. To resign is to revoke the lease for the last who uses it; for others it is to remove
-//! the key. So it is for a leader that leaves a note: what is left then is a lease on which nothing hangs, and which
+//! the key. So it is for a leader that leaves a last cell: what is left then is a lease on which nothing hangs, and which
 //! ends by itself, or with the next grant. etcd flushes its disk three times for a revocation, and the next leader
 //! would wait for that. Who asks no more while others renew has its key removed by them, once it has not asked for the
 //! lease's length.
@@ -31,7 +31,7 @@
 //! itself then: others may have it.
 //!
 //! **Tombs**: what was asked for and not answered may still be carried out. Without its lease it makes no key; but
-//! where the lease goes on, a key beside the notes, `PREFIX .notes / ELECTION / gone / NUMBER`, keeps it from that,
+//! where the lease goes on, a key beside the cells, `PREFIX .notes / ELECTION / gone / NUMBER`, keeps it from that,
 //! and ends with the lease.
 //!
 //! **Entering** is a grant, if there is no lease yet, and one transaction that makes the key unless it is there and
@@ -62,8 +62,8 @@
 //! **Looking on**: what is left of a lease tells whoever asks when it was renewed last, to the second. A new
 //! leader of etcd lets leases run their full length anew, which looks like a renewal.
 //!
-//! **Orders** are a key beside the notes, `PREFIX .notes / ELECTION / orders`. Each transaction that proves,
-//! lists or enters gets it too, so they are as new as the proof; and the stream of the watch on the one before
+//! **The control cell** is a key beside the others, `PREFIX .notes / ELECTION / orders`. Each transaction that proves,
+//! lists or enters gets it too, so it is as new as the proof; and the stream of the watch on the one before
 //! us, or on our own key, has a watch on it. A leader opens that stream half a second after it was heard that it
 //! leads, from the revision of that answer on: a short command does not pay for it.
 //!

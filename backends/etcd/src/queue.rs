@@ -79,7 +79,7 @@ impl Before {
     pub(crate) fn left(&self, reply: &TxnResponse) -> Option<Self> {
         let rivals = self.by_name()?;
         let mut answers = gets(reply);
-        // The orders.
+        // The control cell.
         answers.pop_back();
         if answers.len() != rivals.len() {
             return None;

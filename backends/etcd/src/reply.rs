@@ -39,8 +39,8 @@ pub(crate) fn gets(reply: &TxnResponse) -> VecDeque<GetResponse> {
 
 /// The revision at which a cell was changed last, by a transaction that did not write it; 0 if never.
 pub(crate) fn cell_seen(reply: &TxnResponse) -> i64 {
-    let note = gets(reply).pop_back();
-    note.and_then(|note| note.kvs().first().map(KeyValue::mod_revision)).unwrap_or(0)
+    let cell = gets(reply).pop_back();
+    cell.and_then(|cell| cell.kvs().first().map(KeyValue::mod_revision)).unwrap_or(0)
 }
 
 /// The revision of the store at which a transaction was answered.

@@ -8,7 +8,7 @@ use crate::queue;
 use crate::reply::whole;
 
 /// Removes an entry, and sees to it that it is not made any more if it `may_come`: somebody may have asked for it
-/// who has not heard the answer. Whoever may write no notes can leave no tomb; then it ends with its lease.
+/// who has not heard the answer. Whoever may write no cells can leave no tomb; then it ends with its lease.
 pub(crate) async fn withdraw(
     client: &Client,
     keyspace: &Keyspace,

@@ -73,7 +73,7 @@ pub(crate) fn open(
 /// lets nobody pass.
 fn decode(cell: Cell<'_>, bytes: Vec<u8>) -> Result<Versioned, &'static str> {
     match cell {
-        Cell::Control => versioned(&bytes).ok_or("holds no orders of elect: remove it"),
+        Cell::Control => versioned(&bytes).ok_or("holds no control cell of elect: remove it"),
         Cell::Fence(_) => match token_in(&bytes) {
             Some(token) => Ok(Versioned { bytes: Some(bytes), version: token.get() }),
             None => {

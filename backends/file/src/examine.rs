@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use elect_api::{
-    Answer, Called, Clock, ElectionName, Endpoint, Entry, Error, Examination, Finding, Grants,
-    Scope, Supply, Unit, middle,
+    Clock, ElectionName, Endpoint, EndpointAnswer, Entry, Error, Examination, Finding, Grants,
+    Scope, StoreIdentity, Supply, Unit, middle,
 };
 use nix::sys::inotify::{InitFlags, Inotify};
 use nix::sys::statfs::fstatfs;
@@ -45,7 +45,7 @@ pub(crate) fn examine(root: &Root, clock: &Clock) -> Examination {
     examination
 }
 
-fn look(root: &Root, clock: &Clock) -> Result<(Answer, u32, Statvfs), Error> {
+fn look(root: &Root, clock: &Clock) -> Result<(EndpointAnswer, u32, Statvfs), Error> {
     let mut spans = Vec::new();
     loop {
         let sent = clock();
@@ -55,11 +55,11 @@ fn look(root: &Root, clock: &Clock) -> Result<(Answer, u32, Statvfs), Error> {
         let space = fstatvfs(&place).map_err(failed)?;
         spans.push(clock().since(sent));
         if spans.len() == LOOKS {
-            let answer = Answer {
+            let answer = EndpointAnswer {
                 round_trip: middle(spans),
                 version: None,
                 role: Some(kind(magic)),
-                store: Called::Untold,
+                store: StoreIdentity::Untold,
             };
             return Ok((answer, magic, space));
         }

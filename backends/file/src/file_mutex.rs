@@ -12,7 +12,7 @@ use crate::trust::FileId;
 use crate::watch::spawn;
 
 /// The way in: the lock of `enter`, which newcomers hold for some system calls, or of `order`, `fence` or `value`, which
-/// those hold who write orders, fences or values.
+/// those hold who write the control cell, fences or values.
 ///
 /// Who holds it may be stopped or very slow. Then a thread sleeps on it, and the future of the caller
 /// may be dropped: the thread lets go of what nobody wants any more. There is never more than one.

@@ -11,7 +11,7 @@ pub type Reader = fn(&[u8]);
 pub const TARGETS: &[(&str, Reader)] = &[
     ("file-entry", entry),
     ("file-queue", queue),
-    ("file-slate", two_place_file::fuzz),
+    ("file-two-place", two_place_file::fuzz),
     ("file-token", token),
     ("file-url", url),
 ];

@@ -14,7 +14,7 @@
 //! ROOT/.new-NUMBER               the directory of an election, as it is being made; a crash may leave an empty one
 //! ROOT/ELECTION/.new-NAME        the next one of a file that is replaced, as it is being written
 //! ROOT/ELECTION/orders           what people ask of it, below a line with its version
-//! ROOT/ELECTION/order            locked by one who writes orders at a time, for some system calls
+//! ROOT/ELECTION/order            locked by one who writes that at a time, for some system calls
 //! ROOT/ELECTION/fence-RESOURCE   the greatest token that came for it
 //! ROOT/ELECTION/value-KEY        what a leader keeps
 //! ROOT/ELECTION/fence, value     locked by one who writes one of those at a time, for some system calls
@@ -44,8 +44,8 @@
 //! `lock` and `tree` would still let one of them lead. Only who removes `lock` itself breaks the promise, and
 //! `refresh` tells ([`Gone`](elect_api::Standing::Gone)).
 //!
-//! Orders are compared and swapped under a lock of their own. A refresh asks which file has their name, and
-//! reads it if it is another one than it read last. What wakes a leader or a waiter for them is started only
+//! The control cell is compared and swapped under a lock of its own. A refresh asks which file has its name, and
+//! reads it if it is another one than it read last. What wakes a leader or a waiter for it is started only
 //! when nothing has happened for half a second, so that a short command does not pay for it.
 //!
 //! Whoever writes a value for a leader is another process, which may stand still at any time. It holds the lock of

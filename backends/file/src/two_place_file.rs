@@ -193,11 +193,11 @@ mod tests {
 
     fn dir() -> (TempDir, ElectionDir) {
         let folder = tempfile::tempdir().expect("a folder");
-        let dir = hall_in(&folder);
+        let dir = dir_in(&folder);
         (folder, dir)
     }
 
-    fn hall_in(folder: &TempDir) -> ElectionDir {
+    fn dir_in(folder: &TempDir) -> ElectionDir {
         let address = Address { directory: Some(folder.path().join("state")), allow_network: true };
         let root = Root::choose(address, &Process).expect("a root");
         let election: ElectionName = "job".parse().expect("a name");
@@ -350,7 +350,7 @@ mod tests {
         writes(&dir, &text(0));
         thread::scope(|scope| {
             scope.spawn(|| {
-                let dir = hall_in(&folder);
+                let dir = dir_in(&folder);
                 for turn in 1..2_000 {
                     replace(&dir, NAME, text(turn).as_bytes()).expect("it is written");
                 }

@@ -4,7 +4,8 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use elect_api::{
-    Answer, Called, Clock, Endpoint, Error, ErrorKind, Examination, Finding, Grants, middle,
+    Clock, Endpoint, EndpointAnswer, Error, ErrorKind, Examination, Finding, Grants, StoreIdentity,
+    middle,
 };
 use hyper::Method;
 use serde_json::{Value, json};
@@ -47,7 +48,7 @@ pub(crate) async fn examine(
     Examination { endpoints: vec![endpoint], grants, findings, ..Examination::default() }
 }
 
-async fn visit(api: &Api, clock: &Clock) -> Result<Answer, Error> {
+async fn visit(api: &Api, clock: &Clock) -> Result<EndpointAnswer, Error> {
     api.client.log_in(LIMIT).await.map_err(|failure| unheard(api, failure))?;
     let (mut spans, mut version) = (Vec::new(), None);
     // The first one connects.
@@ -63,7 +64,12 @@ async fn visit(api: &Api, clock: &Clock) -> Result<Answer, Error> {
     if spans.len() > 1 {
         spans.remove(0);
     }
-    Ok(Answer { round_trip: middle(spans), version, role: None, store: Called::Untold })
+    Ok(EndpointAnswer {
+        round_trip: middle(spans),
+        version,
+        role: None,
+        store: StoreIdentity::Untold,
+    })
 }
 
 /// Why it did not answer as it should. What a failure says names the API server, but for what came of credentials.

@@ -2,7 +2,7 @@
 //!
 //! Other programs put our annotations back as they found them. So what we keep there says of which holder it was
 //! written, and the spec decides who holds the Lease: where another holds it than we wrote, or the same one anew, it
-//! is a program other than elect. What we keep of the election itself, such as orders and the history, still stands.
+//! is a program other than elect. What we keep of the election itself, such as the control cell and the history, still stands.
 //!
 //! client-go sees a renewal by a spec that has changed, to the second. So we change the spec with each renewal, and with
 //! nothing else.
@@ -368,7 +368,7 @@ mod tests {
         record.holder = Some(holder("a", 5, 2));
         let renewed = write(Some(&led), &record, 12);
         assert_eq!(shown(&renewed), ("a".into(), 15, 10, 12, 0));
-        // Orders are no renewal; client-go would take them for one.
+        // A write of the control cell is no renewal; client-go would take them for one.
         let control = serde_json::from_str(r#"{"version":3,"bytes":"{}"}"#).expect("a text");
         record.control = Some(control);
         let asked = write(Some(&renewed), &record, 14);

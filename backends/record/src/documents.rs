@@ -210,7 +210,7 @@ pub enum Purpose {
     /// To give up the entry of a candidate that crashed.
     Redeem,
     /// To read or to write a cell that leaders write.
-    Note,
+    LeaderCell,
     /// To read or to write what is asked of an election.
     Control,
     /// To read or to write fences and values.

@@ -257,7 +257,7 @@ pub(crate) async fn read(election: &Election, cell: Cell<'_>) -> Result<Versione
         let (_, data) = election.data().await?;
         return Ok(data.texts.get(&name).map(crate::Text::versioned).unwrap_or_default());
     }
-    let purpose = if cell == Cell::Control { Purpose::Control } else { Purpose::Note };
+    let purpose = if cell == Cell::Control { Purpose::Control } else { Purpose::LeaderCell };
     Ok(election.record(purpose).await?.record.cell(cell))
 }
 

@@ -56,7 +56,7 @@
 //!
 //! What follows from that:
 //!
-//! - Orders reach those with more than 32 before them within two leases. All others hear of them at once.
+//! - What is asked reaches those with more than 32 before them within two leases. All others hear of them at once.
 //! - How many they say are before them is exact up to three, and else out of date by up to twenty leases, and too
 //!   great.
 //! - Where the store falls silent they notice that within a lease.

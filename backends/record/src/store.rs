@@ -187,11 +187,11 @@ impl Store for RecordStore {
 async fn wait_for_change(election: &Election, seen: Listing) -> Result<(), Error> {
     let revision = seen.revision;
     let version = seen.record.as_ref().map_or(0, |(version, _)| *version);
-    let mut sight = Sight::of(seen);
-    let before = sight.clone();
+    let mut shown = Shown::of(seen);
+    let before = shown.clone();
     let mut is_news = move |name, found: Option<&Document>| {
-        sight.follow(name, found);
-        sight != before
+        shown.follow(name, found);
+        shown != before
     };
     let (documents, name) = (&election.documents, &election.name);
     if election.queues() {
@@ -203,7 +203,7 @@ async fn wait_for_change(election: &Election, seen: Listing) -> Result<(), Error
 
 /// What there is to see of an election, but for renewals.
 #[derive(Clone, PartialEq, Eq)]
-struct Sight {
+struct Shown {
     /// Nonce and token of who leads.
     holder: Option<(u64, u64)>,
     /// The nonce of the holder before.
@@ -213,20 +213,20 @@ struct Sight {
     waiting: BTreeSet<u64>,
 }
 
-impl Sight {
+impl Shown {
     fn of(listing: Listing) -> Self {
         let record = listing.record.unwrap_or_default().1;
-        let mut sight = Self {
+        let mut shown = Self {
             holder: None,
             last: None,
             cells: <[u64; Cell::WATCHED.len()]>::default(),
             waiting: BTreeSet::new(),
         };
-        sight.follow_record(&record);
+        shown.follow_record(&record);
         for Listed { nonce, waiter, .. } in listing.waiters {
-            sight.follow_waiter(nonce, Some(&waiter));
+            shown.follow_waiter(nonce, Some(&waiter));
         }
-        sight
+        shown
     }
 
     /// A document is like this now.

@@ -46,7 +46,7 @@ impl Ground {
     }
 }
 
-/// Orders, notes of the past, fences and values are written all the time: a dead lease is over all the same.
+/// All kinds of cells are written all the time: a dead lease is over all the same.
 #[test]
 fn what_others_write_prolongs_no_dead_lease() {
     run("writes of others", async {

@@ -240,24 +240,24 @@ impl Contender {
     }
 
     /// What [`Cell::Once`] says.
-    pub async fn read_note(&mut self) -> Option<String> {
-        let text = self.note().await.bytes?;
+    pub async fn read_cell(&mut self) -> Option<String> {
+        let text = self.cell().await.bytes?;
         Some(String::from_utf8(text).expect("what was written"))
     }
 
     /// What ends when the cell changes that is read now.
-    pub async fn wake_of_note(&mut self) -> Wake {
-        self.note().await.wake
+    pub async fn wake_of_cell(&mut self) -> Wake {
+        self.cell().await.wake
     }
 
-    async fn note(&mut self) -> WatchedCell {
+    async fn cell(&mut self) -> WatchedCell {
         let id = &self.candidate.id;
-        let note = self.seat.read(self.bench.now(), Cell::Once).await;
-        note.unwrap_or_else(|error| panic!("{id} cannot read a cell: {error}: {error:?}"))
+        let cell = self.seat.read(self.bench.now(), Cell::Once).await;
+        cell.unwrap_or_else(|error| panic!("{id} cannot read a cell: {error}: {error:?}"))
     }
 
     /// Writes that cell, as a leader; or why it is not written.
-    pub async fn write_note(&mut self, text: &str) -> Result<(), String> {
+    pub async fn write_cell(&mut self, text: &str) -> Result<(), String> {
         let (now, bytes) = (self.bench.now(), text.as_bytes());
         let written = self.seat.write(now, Cell::Once, bytes, Durability::Usual).await;
         let id = &self.candidate.id;

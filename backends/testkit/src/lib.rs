@@ -92,33 +92,33 @@ macro_rules! conformance {
             elections_are_listed_by_name
             elections_are_independent
             each_change_wakes_whoever_looks_out
-            a_note_wakes_whoever_looks_out
+            a_leaders_cell_wakes_whoever_looks_out
             looking_out_disturbs_nobody
-            // Law 10: a note is a leader's.
-            a_note_is_there_for_whoever_comes_later
-            only_the_leader_writes_a_note
-            a_note_is_no_entry
-            each_election_has_its_own_notes
-            a_new_note_wakes_all_who_have_read_the_last
-            a_note_may_be_long
-            a_note_cut_anywhere_may_be_written_again
-            a_note_of_another_name_is_another
-            whoever_takes_no_part_reads_a_note_and_makes_nothing
+            // Law 10: cells that only a leader writes.
+            a_leaders_cell_is_there_for_whoever_comes_later
+            only_the_leader_writes_a_leaders_cell
+            a_leaders_cell_is_no_entry
+            each_election_has_its_own_cells
+            a_new_cell_wakes_all_who_have_read_the_last
+            a_leaders_cell_may_be_long
+            a_leaders_cell_cut_anywhere_may_be_written_again
+            each_leaders_cell_is_another
+            whoever_takes_no_part_reads_a_cell_and_makes_nothing
             last_words_are_there_for_the_next_who_leads_at_once
             who_does_not_lead_has_no_last_words
             last_words_are_written_as_the_entry_goes
-            // Law 11: orders reach everybody.
-            orders_may_be_written_where_nobody_ever_was
-            elections_under_orders_are_listed_by_name
-            orders_that_were_overtaken_are_not_written
-            orders_of_many_writers_are_all_written
-            a_refresh_brings_the_orders_of_before_it
-            new_orders_wake_everybody
-            one_change_wakes_one_waiter_under_orders
-            orders_wake_whoever_looks_out
-            orders_are_neither_entries_nor_notes
-            each_election_has_its_own_orders
-            orders_may_be_long
+            // Law 11: what is asked reaches everybody.
+            a_control_cell_may_be_written_where_nobody_ever_was
+            elections_with_a_control_cell_are_listed_by_name
+            a_control_cell_that_was_overtaken_is_not_written
+            the_changes_of_many_writers_are_all_written
+            a_refresh_brings_the_control_cell_of_before_it
+            a_write_of_the_control_cell_wakes_everybody
+            one_change_wakes_one_waiter_where_there_is_a_control_cell
+            a_write_of_the_control_cell_wakes_whoever_looks_out
+            a_control_cell_is_neither_an_entry_nor_a_cell_of_a_leader
+            each_election_has_its_own_control_cell
+            a_control_cell_may_be_long
             an_order_cut_anywhere_may_be_written_again
             // Law 12: an examination is a visit.
             an_examination_disturbs_nobody
@@ -151,7 +151,7 @@ macro_rules! conformance {
             a_seat_that_asks_no_more_loses_its_place_though_others_go_on
             several_seats_that_crash_together_are_followed
             // What is forgotten.
-            forgotten_orders_are_gone
+            a_forgotten_control_cell_is_gone
             forgotten_fences_and_values_are_gone
             an_election_with_a_fence_is_not_forgotten_unless_that_may_go
             no_fence_is_lost_that_is_set_as_its_election_is_forgotten

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use elect_api::remote::Host;
 use elect_api::{
-    Answer, Called, Clock, Endpoint, Error, ErrorKind, Examination, Finding, Grants, middle,
+    Clock, Endpoint, EndpointAnswer, Error, ErrorKind, Examination, Finding, Grants, StoreIdentity,
+    middle,
 };
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -34,7 +35,7 @@ const OLDEST: (u32, u32) = (3, 5);
 
 /// A server that has answered.
 struct Respondent {
-    answer: Answer,
+    answer: EndpointAnswer,
     grants: Grants,
     /// How many servers of the ensemble have a vote, if that may be read.
     voters: Option<usize>,
@@ -98,8 +99,8 @@ async fn visit(settings: &Arc<Settings>, host: &Host, clock: &Clock) -> Result<R
     let spans = ask(&client, clock).await;
     let voters = voters(&client).await;
     let store = match timeout(ANSWER_TIMEOUT, identity::read(&client, settings)).await {
-        Ok(Ok(id)) => Called::of(id),
-        _ => Called::Untold,
+        Ok(Ok(id)) => StoreIdentity::of(id),
+        _ => StoreIdentity::Untold,
     };
     close(client).await;
     let Some(spans) = spans else {
@@ -116,7 +117,7 @@ async fn visit(settings: &Arc<Settings>, host: &Host, clock: &Clock) -> Result<R
         Err(_) => None,
     };
     Ok(Respondent {
-        answer: Answer {
+        answer: EndpointAnswer {
             round_trip: middle(spans),
             version: version(&said),
             role: line(&said, "Mode: ").map(str::to_owned),
@@ -256,11 +257,11 @@ mod tests {
 
     fn respondent(version: &str, role: &str, greatest: u64) -> Respondent {
         Respondent {
-            answer: Answer {
+            answer: EndpointAnswer {
                 round_trip: Duration::ZERO,
                 version: Some(version.to_owned()),
                 role: Some(role.to_owned()),
-                store: Called::Untold,
+                store: StoreIdentity::Untold,
             },
             grants: Grants { least: None, greatest: Some(Duration::from_secs(greatest)) },
             voters: Some(3),

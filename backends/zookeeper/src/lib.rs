@@ -59,7 +59,7 @@
 //! is which session they are in: each stays in it until it has found its end itself, so that none proves an old
 //! entry by a new session.
 //!
-//! A leader that leaves a note is done when its entry and the note are, in one step: its session is closed
+//! A leader that leaves a last cell is done when its entry and the cell are, in one step: its session is closed
 //! meanwhile, or ends by itself. To close it is a write of the quorum, which the next leader would wait for.
 //!
 //! Each seat knows of its own calls only that one began after the other, and so by when a request was acknowledged.
@@ -92,13 +92,13 @@
 //! with the session by its id and password, so that nobody loses a place; watches count as fired. A process has 32 such
 //! threads at most, as nothing of what a stopped one had is given back.
 //!
-//! ## Orders
+//! ## The control cell
 //!
 //! A refresh begins with a `sync` or with the quorum's write, and a server answers a session in order: what is
-//! read behind them is as new as they are, and so is the silence of a watch. So the orders are read behind the
-//! first of them, and again behind one before which their watch has fired. Their version is the transaction
-//! that wrote them; it is compared before the node's own count of writes is swapped, so that only orders that
-//! were forgotten and made anew between those two requests are taken for others.
+//! read behind them is as new as they are, and so is the silence of a watch. So the cell is read behind the
+//! first of them, and again behind one before which its watch has fired. Its version is the transaction
+//! that wrote it; that is compared before the node's own count of writes is swapped, so that only a cell that
+//! was forgotten and made anew between those two requests is taken for another.
 //!
 //! # Sharing elections with other programs
 //!

@@ -144,7 +144,7 @@ impl Settings {
         format!("{}/.store", self.directory)
     }
 
-    /// The node above all fences and values of an election, beside its notes.
+    /// The node above all fences and values of an election, beside its other cells.
     pub(crate) fn path_of_data(&self, election: &ElectionName) -> String {
         format!("{}/{}", self.path_of_all_data(), election.as_str())
     }

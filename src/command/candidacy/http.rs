@@ -15,7 +15,7 @@ use crate::command::look::{FRESH, pace, pause_status, see};
 use crate::config::{self, CampaignPlan, ListenAddress};
 use crate::election::history::since;
 use crate::election::machine::{Event, News};
-use crate::election::{Call, Called, Ending};
+use crate::election::{Call, CallEnd, CallOutcome};
 use crate::guard::{self, Deadlines, Ended};
 use crate::report::http::{
     Clocks, Failure, HttpState, Identity, Listener, Reason, Server, Snapshot, Watcher,
@@ -182,7 +182,7 @@ impl<'a> Feed<'a> {
             | News::EntryLeft(_)
             | News::MayNotSignal(_)
             | News::Unrecorded(_)
-            | News::OrdersUnread(_)
+            | News::ControlUnread(_)
             | News::HistoryUnkept(_) => {}
         }
     }
@@ -196,8 +196,8 @@ impl<'a> Feed<'a> {
                 self.board.metrics().command_ended("signaled", signal.into());
             }
             Event::NotStarted(_) | Event::GuardianDied => self.board.over(Reason::Failed, None),
-            Event::Ordered(ref orders) => {
-                self.board.paused(orders.pausing().map(pause_status));
+            Event::ControlRead(ref control) => {
+                self.board.paused(control.pausing().map(pause_status));
             }
             Event::Started => self.board.command_runs(true),
             Event::Outlived | Event::Empty => self.board.command_runs(false),
@@ -209,21 +209,21 @@ impl<'a> Feed<'a> {
         self.board.renewed(deadlines.soft, deadlines.hard);
     }
 
-    pub(in crate::command) fn called(&mut self, called: &Called) {
+    pub(in crate::command) fn called(&mut self, called: &CallEnd) {
         let metrics = self.board.metrics();
-        let Called { call, took, ending } = called;
+        let CallEnd { call, took, ending } = called;
         let outcome = match ending {
-            Ending::Proven | Ending::Answered => "answered",
-            Ending::Failed(kind) => Failure::Error(*kind).name(),
-            Ending::Abandoned => "abandoned",
+            CallOutcome::Proven | CallOutcome::Answered => "answered",
+            CallOutcome::Failed(kind) => Failure::Error(*kind).name(),
+            CallOutcome::Abandoned => "abandoned",
         };
         metrics.called(call.name(), outcome);
         if *call == Call::Refresh && self.board.has_won() {
             match ending {
-                Ending::Proven => metrics.renewed(*took),
-                Ending::Failed(kind) => metrics.not_renewed(Failure::Error(*kind)),
-                Ending::Abandoned => metrics.not_renewed(Failure::Timeout),
-                Ending::Answered => {}
+                CallOutcome::Proven => metrics.renewed(*took),
+                CallOutcome::Failed(kind) => metrics.not_renewed(Failure::Error(*kind)),
+                CallOutcome::Abandoned => metrics.not_renewed(Failure::Timeout),
+                CallOutcome::Answered => {}
             }
         }
     }

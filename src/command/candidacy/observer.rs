@@ -11,7 +11,7 @@ use super::environment::is_our_ancestor;
 use super::{Feed, Service};
 use crate::election::machine::{Block, Event, News};
 use crate::election::slots::Slot;
-use crate::election::{Called, driver};
+use crate::election::{CallEnd, driver};
 use crate::guard::{self, Deadlines, Ended};
 use crate::report::{Level, Log, Waiting, wall_clock};
 
@@ -169,7 +169,7 @@ impl driver::Observer for Observer<'_> {
         }
     }
 
-    fn called(&mut self, called: &Called) {
+    fn called(&mut self, called: &CallEnd) {
         if let Some(feed) = &mut self.feed {
             feed.called(called);
         }
@@ -225,7 +225,7 @@ impl driver::Observer for Observer<'_> {
             News::StandingBack { id, priority } => {
                 self.log.info(format_args!("standing back for {id}, of priority {priority}"));
             }
-            News::OrdersUnread(error) => {
+            News::ControlUnread(error) => {
                 self.log.warn(format_args!("{:#}", anyhow::Error::from(error)));
             }
             News::HistoryUnkept(error) => {

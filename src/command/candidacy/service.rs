@@ -176,7 +176,7 @@ impl<'a> Service<'a> {
             | News::EntryLeft(_)
             | News::MayNotSignal(_)
             | News::Unrecorded(_)
-            | News::OrdersUnread(_)
+            | News::ControlUnread(_)
             | News::StandingBack { .. }
             | News::Reprioritized(_)
             | News::HistoryUnkept(_) => {}

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use elect_api::remote::StoreId;
-use elect_api::{Answer, Called, Endpoint, ErrorKind, Examination, Finding, Store};
+use elect_api::{Endpoint, EndpointAnswer, ErrorKind, Examination, Finding, Store, StoreIdentity};
 
 use self::machine::Machine;
 use self::trial::Trial;
@@ -120,14 +120,14 @@ fn report(
     }
 }
 
-fn answers(endpoints: &[Endpoint]) -> impl Iterator<Item = (&str, &Answer)> {
+fn answers(endpoints: &[Endpoint]) -> impl Iterator<Item = (&str, &EndpointAnswer)> {
     endpoints
         .iter()
         .filter_map(|endpoint| Some((&*endpoint.address, endpoint.answer.as_ref().ok()?)))
 }
 
 fn is_unnamed(endpoint: &Endpoint) -> bool {
-    endpoint.answer.as_ref().is_ok_and(|answer| answer.store == Called::NotYet)
+    endpoint.answer.as_ref().is_ok_and(|answer| answer.store == StoreIdentity::NotYet)
 }
 
 fn id(id: &StoreId) -> String {
@@ -136,9 +136,9 @@ fn id(id: &StoreId) -> String {
 
 /// Endpoints of one URL that lead to several stores.
 fn divided(endpoints: &[Endpoint]) -> Option<Finding> {
-    let told: Vec<(&str, &Called)> = answers(endpoints)
+    let told: Vec<(&str, &StoreIdentity)> = answers(endpoints)
         .map(|(address, answer)| (address, &answer.store))
-        .filter(|(_, store)| **store != Called::Untold)
+        .filter(|(_, store)| **store != StoreIdentity::Untold)
         .collect();
     let (_, first) = told.first()?;
     if told.iter().all(|(_, store)| store == first) {

@@ -61,7 +61,7 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// Looks, enters, leads, renews, writes a note, and leaves. What is refused is left out with what needs it.
+    /// Looks, enters, leads, renews, writes a cell, and leaves. What is refused is left out with what needs it.
     ///
     /// # Cancellation
     /// [`Trial::clear_away`] removes what there is.

@@ -14,8 +14,8 @@ use elect_api::{
     Boottime, Cell, Division, ElectionName, Error, ErrorKind, Profile, Store, Survey, stamp,
 };
 
+use crate::election::control::{Control, Request};
 use crate::election::history::{History, Record, last_led};
-use crate::election::orders::{Orders, Request};
 use crate::election::ranking::Field;
 use crate::guard;
 use crate::report::{ElectionStatus, PauseStatus, Suspicion};
@@ -94,15 +94,15 @@ pub(in crate::command) fn pause_status(request: &Request) -> PauseStatus {
 ///
 /// # Errors
 /// As the store has them.
-pub(in crate::command) async fn orders(
+pub(in crate::command) async fn control(
     store: &dyn Store,
     election: &ElectionName,
-) -> Result<Orders, Error> {
+) -> Result<Control, Error> {
     match store.read(election, Cell::Control).await {
         Ok(asked) => {
-            Ok(Orders::read(asked.bytes.as_deref()).unwrap_or_default().as_of(stamp::display()))
+            Ok(Control::read(asked.bytes.as_deref()).unwrap_or_default().as_of(stamp::display()))
         }
-        Err(error) if error.kind() == ErrorKind::Unfit => Ok(Orders::default()),
+        Err(error) if error.kind() == ErrorKind::Unfit => Ok(Control::default()),
         Err(error) => Err(error),
     }
 }
@@ -116,31 +116,31 @@ pub(in crate::command) async fn see(
     election: &ElectionName,
 ) -> Result<Seen, Error> {
     let patience = guard::now() + SETTLING;
-    let (asked, answered, orders, survey, may_stand_back) = loop {
+    let (asked, answered, control, survey, may_stand_back) = loop {
         let asked = guard::now();
         let survey = store.survey(election).await?;
         let answered = guard::now();
-        let orders = orders(store, election).await?;
-        if !orders.are_ranked() || orders.pausing().is_some() {
-            break (asked, answered, orders, survey, false);
+        let control = control(store, election).await?;
+        if !control.is_ranked() || control.pausing().is_some() {
+            break (asked, answered, control, survey, false);
         }
         let field = Field { survey, last: last_led(store, election).await? };
-        let may_stand_back = field.is_unsettled(&orders);
+        let may_stand_back = field.is_unsettled(&control);
         if !may_stand_back || patience <= answered {
-            let survey = field.settled(&orders);
-            break (asked, answered, orders, survey, may_stand_back);
+            let survey = field.settled(&control);
+            break (asked, answered, control, survey, may_stand_back);
         }
         tokio::time::sleep(PAUSE).await;
     };
     Ok(Seen {
         election: election.clone(),
-        survey: orders.obeyed(survey),
+        survey: control.obeyed(survey),
         may_stand_back,
-        pause: orders.pausing().cloned(),
+        pause: control.pausing().cloned(),
         asked,
         answered,
         suspicion: None,
-        division: orders.division(),
+        division: control.division(),
         last: None,
         parts: Vec::new(),
     })

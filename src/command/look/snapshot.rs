@@ -8,7 +8,7 @@ use elect_api::{
 };
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
-use super::{Seen, orders, see};
+use super::{Seen, control, see};
 use crate::command::attempts::insist;
 use crate::election::history::History;
 use crate::guard;
@@ -137,8 +137,8 @@ impl Asking<'_> {
             if all.contains(&name) {
                 continue;
             }
-            let orders = match self.insist(async || orders(self.store, &name).await).await {
-                Ok(orders) => orders,
+            let control = match self.insist(async || control(self.store, &name).await).await {
+                Ok(control) => control,
                 // Whoever looks at it says so.
                 Err(error) if is_final(&error) => {
                     all.insert(name);
@@ -146,8 +146,8 @@ impl Asking<'_> {
                 }
                 Err(error) => return Err(error),
             };
-            let is_whole_of_some = wholes.contains(&name) && !orders.division().is_whole();
-            if orders.pausing().is_some() || is_whole_of_some {
+            let is_whole_of_some = wholes.contains(&name) && !control.division().is_whole();
+            if control.pausing().is_some() || is_whole_of_some {
                 all.insert(name);
             }
         }
@@ -253,7 +253,7 @@ mod tests {
     };
 
     use super::{BESIDES, FULL, ROOM, Reach, Snapshot, look};
-    use crate::election::orders::{Orders, Request};
+    use crate::election::control::{Control, Request};
     use crate::report::StatusReport;
 
     /// How many candidates are in each of two parts.
@@ -288,10 +288,10 @@ mod tests {
             if self.paused > 0 {
                 let long = |bytes: usize| "\u{1f600}".repeat(bytes / 4);
                 let request = Request::new(long(1 << 12), Some(long(1 << 12)));
-                asked.bytes = Some(Orders::default().paused(Some(request)).to_bytes());
+                asked.bytes = Some(Control::default().paused(Some(request)).to_bytes());
             }
             if election.as_str() == "crowd" && cell == Cell::Control {
-                asked.bytes = Some(Orders::default().divided(Division::Shards(3)).to_bytes());
+                asked.bytes = Some(Control::default().divided(Division::Shards(3)).to_bytes());
             }
             Ok(asked)
         }

@@ -13,7 +13,7 @@ use super::health::Fitness;
 use crate::command::candidacy::{Poster, Service};
 use crate::election::driver::Duty;
 use crate::election::machine::{Event, News};
-use crate::election::{Called, driver};
+use crate::election::{CallEnd, driver};
 use crate::guard::{self, Deadlines, Incoming, Order, Whom};
 use crate::report::Log;
 use crate::report::http::{HttpState, Reason};
@@ -153,7 +153,7 @@ impl<O: driver::Observer> driver::Observer for Quiet<'_, O> {
         self.others.renewed(deadlines);
     }
 
-    fn called(&mut self, called: &Called) {
+    fn called(&mut self, called: &CallEnd) {
         self.others.called(called);
     }
 

@@ -82,11 +82,11 @@ async fn whole_and_parts(
     election: &ElectionName,
 ) -> anyhow::Result<Vec<ElectionName>> {
     if let Some(whole) = Division::whole(election)
-        && Kept::read(store, &whole, ATTEMPTS).await?.orders.has_part(election)
+        && Kept::read(store, &whole, ATTEMPTS).await?.control.has_part(election)
     {
         bail!("{election} is a part of {whole}; forget the whole election: elect forget {whole}");
     }
-    let division = Kept::read(store, election, ATTEMPTS).await?.orders.division();
+    let division = Kept::read(store, election, ATTEMPTS).await?.control.division();
     let numbers = if division.is_whole() { 0..0 } else { 0..division.parts() };
     let mut names = vec![election.clone()];
     for number in numbers {
@@ -110,7 +110,7 @@ async fn expect_idle(
         }
         bail!("{election} has {number} candidates, the first is {id}: stop them first");
     }
-    if let Some(pause) = kept.orders.pausing() {
+    if let Some(pause) = kept.control.pausing() {
         let pause = pause.in_words("paused");
         bail!("{election} is {pause}; end the pause first: elect resume {election}");
     }

@@ -21,7 +21,7 @@ use crate::command::attempts::{aloud, insist_until};
 use crate::command::kept::Stranger;
 use crate::command::look::{Rhythm, Seen, Until, Watcher, see, until};
 use crate::config::{self, BackendUrl, host_name};
-use crate::election::orders::{Orders, Request};
+use crate::election::control::{Control, Request};
 use crate::guard;
 use crate::report::{self, Log};
 
@@ -120,7 +120,7 @@ impl<'a> ControlClient<'a> {
     pub(super) async fn stranger(&self) -> anyhow::Result<Option<Stranger>> {
         // Asked first, as whoever has no more time ends there.
         let is_there = self.survey().await?.entries().next().is_some();
-        if is_there || self.asked().await?.are_kept() {
+        if is_there || self.asked().await?.is_kept() {
             return Ok(None);
         }
         Stranger::find(self.store.as_ref(), self.election, AGAIN, &self.log).await
@@ -220,7 +220,7 @@ impl<'a> ControlClient<'a> {
     ///
     /// # Errors
     /// The store does not answer, or refuses us, or holds what no elect has written.
-    pub(super) async fn asked(&self) -> anyhow::Result<Orders> {
+    pub(super) async fn asked(&self) -> anyhow::Result<Control> {
         Ok(self.ever_asked().await?.as_of(stamp::display()))
     }
 
@@ -228,12 +228,12 @@ impl<'a> ControlClient<'a> {
     ///
     /// # Errors
     /// As [`ControlClient::asked`].
-    pub(super) async fn ever_asked(&self) -> anyhow::Result<Orders> {
+    pub(super) async fn ever_asked(&self) -> anyhow::Result<Control> {
         self.read(&self.kept().await?)
     }
 
-    fn read(&self, kept: &Versioned) -> anyhow::Result<Orders> {
-        Orders::read(kept.bytes.as_deref())
+    fn read(&self, kept: &Versioned) -> anyhow::Result<Control> {
+        Control::read(kept.bytes.as_deref())
             .with_context(|| format!("cannot change {} at {}", self.election, self.location))
     }
 
@@ -246,7 +246,7 @@ impl<'a> ControlClient<'a> {
     ///
     /// # Errors
     /// The store does not answer, or refuses us, or holds what no elect has written.
-    pub(super) async fn ask(&self, change: impl Fn(Orders) -> Orders) -> anyhow::Result<Orders> {
+    pub(super) async fn ask(&self, change: impl Fn(Control) -> Control) -> anyhow::Result<Control> {
         for _ in 0..RACES {
             let kept = self.kept().await?;
             let known = self.read(&kept)?;

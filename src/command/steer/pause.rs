@@ -10,7 +10,7 @@ use super::{ControlClient, request};
 use crate::command::look::Seen;
 use crate::command::runtime::block_on;
 use crate::config::{PausePlan, Target};
-use crate::election::orders::{Orders, Request};
+use crate::election::control::{Control, Request};
 use crate::report::{self, Log, NOT_ACQUIRED};
 
 /// Just less than a second.
@@ -106,13 +106,13 @@ fn give_up(client: &ControlClient<'_>, why: &str) -> u8 {
     NOT_ACQUIRED
 }
 
-/// Who leads a part does so in an election of its own, and obeys the orders of the whole.
+/// Who leads a part does so in an election of its own, and obeys what is asked of the whole.
 async fn pause_parts(
     client: &ControlClient<'_>,
     pause: &Pause<'_>,
     division: Division,
 ) -> anyhow::Result<u8> {
-    client.ask(|orders| paused(orders, pause, None)).await?;
+    client.ask(|control| paused(control, pause, None)).await?;
     for slot in client.slots().await? {
         stop_everybody(&client.at(&slot)?, pause).await?;
     }
@@ -141,11 +141,11 @@ async fn until_resumed(client: &ControlClient<'_>, pause: &Pause<'_>) -> anyhow:
 async fn stop_everybody(client: &ControlClient<'_>, pause: &Pause<'_>) -> anyhow::Result<()> {
     let is_news = !is_paused(client).await?;
     let before = client.holder().await?;
-    client.ask(|orders| paused(orders, pause, before.filter(|_| is_news))).await?;
+    client.ask(|control| paused(control, pause, before.filter(|_| is_news))).await?;
     // Somebody may have won before the pause began, and run; who has won since starts nothing.
     let after = client.holder().await?;
     if is_news && after.is_some() && after != before {
-        client.ask(|orders| paused(orders, pause, after)).await?;
+        client.ask(|control| paused(control, pause, after)).await?;
     }
     Ok(())
 }
@@ -154,18 +154,18 @@ async fn is_paused(client: &ControlClient<'_>) -> anyhow::Result<bool> {
     Ok(client.asked().await?.pausing().is_some())
 }
 
-/// The orders that pause the election, and that have whoever leads with this token give that up. A pause that
+/// What pauses the election, and has whoever leads with this token give that up. A pause that
 /// is there stays as it is but for its end, unless there is another reason for it now.
-fn paused(orders: Orders, pause: &Pause<'_>, token: Option<Token>) -> Orders {
-    let orders = orders.as_of(stamp::display());
+fn paused(control: Control, pause: &Pause<'_>, token: Option<Token>) -> Control {
+    let control = control.as_of(stamp::display());
     let request = request(pause.reason);
     let keeps = |known: &&Request| pause.reason.is_none() || known.reason() == pause.reason;
-    let known = orders.pausing().filter(keeps).cloned();
+    let known = control.pausing().filter(keeps).cloned();
     let asked = known.unwrap_or_else(|| request.clone()).until(pause.end);
-    let orders = orders.paused(Some(asked));
-    match token.filter(|token| !orders.ends(*token)) {
-        Some(token) => orders.stepping_down(token, request),
-        None => orders,
+    let control = control.paused(Some(asked));
+    match token.filter(|token| !control.ends(*token)) {
+        Some(token) => control.stepping_down(token, request),
+        None => control,
     }
 }
 
@@ -193,7 +193,7 @@ pub(in crate::command) fn resume(target: &Target, log: &Log) -> anyhow::Result<u
 /// Ends the pause of one election, and returns it; also one that is over, as older versions do not know that.
 async fn end_pause(client: &ControlClient<'_>) -> anyhow::Result<Option<Request>> {
     let pause = client.ever_asked().await?.pausing().cloned();
-    client.ask(|orders| orders.paused(None)).await?;
+    client.ask(|control| control.paused(None)).await?;
     Ok(pause)
 }
 

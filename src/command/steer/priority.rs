@@ -10,8 +10,8 @@ use super::{ControlClient, is_led_by, is_settled, request, say_who_leads};
 use crate::command::runtime::BootClock;
 use crate::command::runtime::block_on;
 use crate::config::{CampaignPlan, Preference, PriorityPlan, is_known_as};
+use crate::election::control::{Control, Request};
 use crate::election::driver::Clock as _;
-use crate::election::orders::{Orders, Request};
 use crate::guard;
 use crate::report::{self, Log, NOT_ACQUIRED};
 
@@ -39,7 +39,9 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
         let request = request(ask.reason.as_deref());
         let is_gone = |who: &str| is_gone(&survey, who);
         client
-            .ask(|orders| orders.without(is_gone).prioritizing(&plan.id, priority, request.clone()))
+            .ask(|control| {
+                control.without(is_gone).prioritizing(&plan.id, priority, request.clone())
+            })
             .await?;
         // Before it is waited for: a command may take its time to end.
         let is_drained = priority == Some(0) && warn_if_drained(&client, &survey).await?;
@@ -115,9 +117,9 @@ fn say_what_is_set(plan: &PriorityPlan) -> anyhow::Result<u8> {
 /// Warns if nobody is left who may lead, and says whether that is so: the last one was drained, which may not be what was
 /// wanted.
 async fn warn_if_drained(client: &ControlClient<'_>, survey: &Survey) -> anyhow::Result<bool> {
-    let orders = client.asked().await?;
+    let control = client.asked().await?;
     let may_lead = |candidate: &Candidate| {
-        candidate.is_foreign() || orders.priority_of(&candidate.id, candidate.priority) > 0
+        candidate.is_foreign() || control.priority_of(&candidate.id, candidate.priority) > 0
     };
     let is_drained = !survey.entries().any(|entry| may_lead(&entry.candidate));
     if is_drained {
@@ -199,15 +201,15 @@ async fn ask_each(plan: &CampaignPlan, candidate: &Candidate, log: &Log) -> anyh
         }
         let reason = format!("of priority {priority}");
         let request = Request::new(candidate.id.clone(), Some(reason));
-        client.ask(|orders| asking(orders, leader.token, &request)).await?;
+        client.ask(|control| asking(control, leader.token, &request)).await?;
         asked = Some(leader.token);
     }
 }
 
-/// The orders that have whoever leads with this token hand over. Whoever has asked for that already may have named
+/// What has whoever leads with this token hand over. Whoever has asked for that already may have named
 /// who is to be next.
-fn asking(orders: Orders, token: Token, request: &Request) -> Orders {
-    if orders.ends(token) { orders } else { orders.stepping_down(token, request.clone()) }
+fn asking(control: Control, token: Token, request: &Request) -> Control {
+    if control.ends(token) { control } else { control.stepping_down(token, request.clone()) }
 }
 
 /// A leader that has less priority than we have.
@@ -254,8 +256,8 @@ mod tests {
     fn what_was_asked_of_the_leader_already_stays() {
         let request = Request::new("me".into(), None);
         let token = Token::new(7);
-        assert!(asking(Orders::default(), token, &request).ends(token));
-        let named = Orders::default().handing_over(token, Some("b".into()), request.clone());
+        assert!(asking(Control::default(), token, &request).ends(token));
+        let named = Control::default().handing_over(token, Some("b".into()), request.clone());
         assert_eq!(asking(named.clone(), token, &request), named);
         assert!(asking(named, Token::new(8), &request).ends(Token::new(8)));
     }

@@ -45,7 +45,9 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
         }
         let request = request(ask.reason.as_deref());
         if !is_foreign {
-            client.ask(|orders| orders.handing_over(token, heir.clone(), request.clone())).await?;
+            client
+                .ask(|control| control.handing_over(token, heir.clone(), request.clone()))
+                .await?;
         }
         if let Some(force) = plan.force {
             see_off(&client, &leader, force).await?;

@@ -17,11 +17,11 @@ pub use ports::{Candidacy, Clock, Inbox, Observer, Once, Tree, no_inbox};
 
 use self::requests::{PendingCall, SharedSeat};
 use self::run::Progress;
+use super::control::{Control, InForce};
 use super::history::{History, Record};
 use super::machine::{Command, Event, Machine, News, Verdict};
 use super::once::Done;
-use super::orders::{InForce, Orders};
-use super::{Call, Called, Ending, ready};
+use super::{Call, CallEnd, CallOutcome, ready};
 
 type Look<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Survey, Error>> + Send + 'a>>;
 type Watch<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Wake, Error>> + Send + 'a>>;
@@ -51,8 +51,8 @@ struct Driver<'a> {
     began: Option<Record>,
     /// The run of this leadership: the last one, if there were several.
     run: Progress,
-    /// The orders that the machine knows.
-    orders: InForce,
+    /// What the machine knows of the control cell.
+    in_force: InForce,
     /// The ticket that the guardian has.
     ticket: Option<Ticket>,
     /// What came of a command at once.
@@ -91,7 +91,7 @@ pub async fn drive(
         history: History::default(),
         began: None,
         run: Progress::default(),
-        orders: InForce::default(),
+        in_force: InForce::default(),
         ticket: None,
         pending: VecDeque::new(),
     };
@@ -135,7 +135,7 @@ impl Driver<'_> {
             }
             Command::Abandon => {
                 self.request = None;
-                self.call_ended(Ending::Abandoned);
+                self.call_ended(CallOutcome::Abandoned);
             }
             Command::Start(token) => {
                 // If the guardian is gone, that is the news to come.
@@ -180,10 +180,11 @@ impl Driver<'_> {
 
     /// Tells the observer of the survey that was under way.
     fn looked(&mut self, survey: &Result<Survey, Error>) {
-        let ending =
-            survey.as_ref().map_or_else(|error| Ending::Failed(error.kind()), |_| Ending::Answered);
+        let ending = survey
+            .as_ref()
+            .map_or_else(|error| CallOutcome::Failed(error.kind()), |_| CallOutcome::Answered);
         let took = self.clock.now().since(self.looked);
-        self.observer.called(&Called { call: Call::Survey, took, ending });
+        self.observer.called(&CallEnd { call: Call::Survey, took, ending });
     }
 
     fn start(&mut self, token: Token) -> io::Result<()> {
@@ -202,7 +203,7 @@ impl Driver<'_> {
 
     async fn next(&mut self, tick: Option<Boottime>) -> Event {
         loop {
-            let due = self.orders.next_look().into_iter().chain(tick).min();
+            let due = self.in_force.next_look().into_iter().chain(tick).min();
             tokio::select! {
                 biased;
                 // What has come before a win counts before it: nothing is started that is asked to end already.
@@ -249,8 +250,8 @@ impl Driver<'_> {
                     if tick.is_some_and(|tick| tick <= self.clock.now()) {
                         return Event::Tick;
                     }
-                    if let Some(orders) = self.lapsed() {
-                        return Event::Ordered(orders);
+                    if let Some(control) = self.lapsed() {
+                        return Event::ControlRead(control);
                     }
                 }
             }
@@ -258,9 +259,9 @@ impl Driver<'_> {
     }
 
     /// Tells the observer of the call that was under way. Returns which it was.
-    fn call_ended(&mut self, ending: Ending) -> Option<Call> {
+    fn call_ended(&mut self, ending: CallOutcome) -> Option<Call> {
         let (call, sent) = self.sent.take()?;
-        let called = Called { call, took: self.clock.now().since(sent), ending };
+        let called = CallEnd { call, took: self.clock.now().since(sent), ending };
         self.observer.called(&called);
         Some(called.call)
     }
@@ -276,17 +277,17 @@ impl Driver<'_> {
     }
 
     fn surveyed(&mut self, survey: Survey) -> Option<Event> {
-        let orders = self.orders.orders();
-        self.observer.survey(&orders.obeyed(survey), orders.pause().as_deref())
+        let control = self.in_force.control();
+        self.observer.survey(&control.obeyed(survey), control.pause().as_deref())
     }
 
     /// What people ask from now on, if a pause has ended by itself. Whoever waits looks at once.
-    fn lapsed(&mut self) -> Option<Orders> {
-        let orders = self.orders.lapsed(self.clock.now())?;
+    fn lapsed(&mut self) -> Option<Control> {
+        let control = self.in_force.lapsed(self.clock.now())?;
         if self.has_looked && self.observer.wants_surveys() {
             self.look(self.clock.now());
         }
         self.pending.push_back(Event::Woken);
-        Some(orders)
+        Some(control)
     }
 }

@@ -7,7 +7,7 @@ use elect_api::{Boottime, Candidate, ElectionName, Error, Holds, Store, Survey, 
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::election::Called;
+use crate::election::CallEnd;
 use crate::election::machine::{Event, News, StoppedBy};
 use crate::guard::{Deadlines, Order};
 
@@ -126,7 +126,7 @@ pub trait Observer: Send {
     fn renewed(&mut self, deadlines: Deadlines);
 
     /// A call to the store is over.
-    fn called(&mut self, called: &Called);
+    fn called(&mut self, called: &CallEnd);
 
     /// The loop turns, and does so again by `next`, whatever happens before.
     fn turns(&mut self, next: Option<Boottime>);

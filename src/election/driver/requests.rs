@@ -13,14 +13,14 @@ use tokio::sync::Mutex;
 use super::Driver;
 use super::ports::{Candidacy, Once};
 use super::run::{self, Said};
+use crate::election::control::Control;
 use crate::election::division;
 use crate::election::history::{History, Record, last_led};
 use crate::election::machine::{Event, News};
 use crate::election::once::Done;
-use crate::election::orders::Orders;
 use crate::election::ranking::Field;
 use crate::election::runs::Run;
-use crate::election::{Answer, Call, Ending, Reply};
+use crate::election::{Answer, Call, CallOutcome, Reply};
 use crate::guard::is_off;
 
 /// A call that is under way.
@@ -151,13 +151,13 @@ impl Driver<'_> {
             Standing::Gone(why) => Answer::Gone(why),
         };
         let answer = Event::Replied(Ok(Reply::Standing(answer)));
-        let Some(orders) = self.new_orders(&control) else { return answer };
+        let Some(control) = self.new_control(&control) else { return answer };
         // Who leads may be seen otherwise now.
         if waits && self.has_looked && self.observer.wants_surveys() {
             self.look(self.clock.now());
         }
         self.pending.push_back(answer);
-        Event::Ordered(orders)
+        Event::ControlRead(control)
     }
 
     /// As the store says, unless a test wants the mistake of counting from the reply.
@@ -171,16 +171,16 @@ impl Driver<'_> {
     }
 
     /// What people ask of the election, if that is not what it was.
-    fn new_orders(&mut self, kept: &Versioned) -> Option<Orders> {
-        if !self.orders.is_new(kept.version) {
+    fn new_control(&mut self, kept: &Versioned) -> Option<Control> {
+        if !self.in_force.is_new(kept.version) {
             return None;
         }
-        let read = Orders::read(kept.bytes.as_deref()).unwrap_or_else(|error| {
-            self.observer.news(News::OrdersUnread(error));
-            Orders::default()
+        let read = Control::read(kept.bytes.as_deref()).unwrap_or_else(|error| {
+            self.observer.news(News::ControlUnread(error));
+            Control::default()
         });
-        self.orders.take_in(self.clock.now(), read);
-        Some(self.orders.orders().clone())
+        self.in_force.take_in(self.clock.now(), read);
+        Some(self.in_force.control().clone())
     }
 
     /// Whether it is done already, as this cell says.
@@ -200,11 +200,13 @@ impl Driver<'_> {
 }
 
 /// How a call ended that was answered like this.
-pub(super) const fn ending(answer: &Result<Raw, Error>) -> Ending {
+pub(super) const fn ending(answer: &Result<Raw, Error>) -> CallOutcome {
     match answer {
-        Err(error) => Ending::Failed(error.kind()),
-        Ok(Raw::Refreshed(Refreshed { standing: Standing::Leading { .. }, .. })) => Ending::Proven,
-        Ok(_) => Ending::Answered,
+        Err(error) => CallOutcome::Failed(error.kind()),
+        Ok(Raw::Refreshed(Refreshed { standing: Standing::Leading { .. }, .. })) => {
+            CallOutcome::Proven
+        }
+        Ok(_) => CallOutcome::Answered,
     }
 }
 
@@ -226,9 +228,9 @@ fn announce<'a>(candidacy: &Candidacy<'a>) -> PendingCall<'a> {
     let Candidacy { store, election, .. } = *candidacy;
     Box::pin(async move {
         let Versioned { bytes, version } = store.read(election, Cell::Control).await?;
-        let orders = Orders::read(bytes.as_deref())?;
-        if !orders.are_ranked() {
-            let ranked = orders.ranked().to_bytes();
+        let control = Control::read(bytes.as_deref())?;
+        if !control.is_ranked() {
+            let ranked = control.ranked().to_bytes();
             store.write(election, Cell::Control, &ranked, If::Version(version)).await?;
         }
         Ok(Raw::Plain(Reply::Announced))

@@ -83,8 +83,8 @@ pub(super) async fn count(
             let undo = format!("elect done {election} {} --undo", quoted(key));
             Attempted::UsedUp(format!("{why}; `{undo}` permits as many again"))
         }
-        Attempt::Write(note) => {
-            match seat.write(now, Cell::Runs, &note, Durability::Usual).await?.why_not() {
+        Attempt::Write(cell) => {
+            match seat.write(now, Cell::Runs, &cell, Durability::Usual).await?.why_not() {
                 None => Attempted::Counted,
                 Some(_) => Attempted::Uncounted,
             }
@@ -93,8 +93,8 @@ pub(super) async fn count(
 }
 
 async fn read_runs(seat: &mut dyn Seat, now: Boottime) -> Result<Runs, Error> {
-    let note = seat.read(now, Cell::Runs).await?;
-    Runs::read(note.bytes.as_deref())
+    let cell = seat.read(now, Cell::Runs).await?;
+    Runs::read(cell.bytes.as_deref())
 }
 
 /// The key as a word for a shell.
@@ -124,12 +124,12 @@ pub(super) async fn say(seat: &mut dyn Seat, now: Boottime, key: &str, said: Sai
 
 async fn write(seat: &mut dyn Seat, now: Boottime, key: &str, said: Said) -> Result<(), Error> {
     let runs = read_runs(seat, now).await?;
-    let note = match said {
+    let cell = match said {
         Said::Ended(run) => Some(runs.ended(key, run)),
         Said::Retracted(token) => runs.retracted(key, token),
     };
-    let Some(note) = note else { return Ok(()) };
-    let written = seat.write(now, Cell::Runs, &note, Durability::Usual).await?;
+    let Some(cell) = cell else { return Ok(()) };
+    let written = seat.write(now, Cell::Runs, &cell, Durability::Usual).await?;
     written.why_not().map_or(Ok(()), |why| Err(Error::new(ErrorKind::Unreachable, why)))
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Division, ElectionName, Error, Token};
 
-use crate::election::orders::Orders;
+use crate::election::control::Control;
 use crate::election::{Call, Reply};
 use crate::guard::{Ended, Order};
 
@@ -179,7 +179,7 @@ pub enum Event {
     /// The command that runs is not well, for this reason: give leadership up.
     Sick(String),
     /// This is what people ask of the election from now on. It comes before the answer that it came with.
-    Ordered(Orders),
+    ControlRead(Control),
     /// We are not to lead, for this reason: leave the queue, or give leadership up.
     Withdraw(String),
     /// The same, where to give leadership up is no failure: somebody else is to have it.
@@ -256,7 +256,7 @@ pub enum News {
     /// Our priority was set, or is our own again: which it is, and who wants that.
     Reprioritized(String),
     /// What people ask of the election cannot be read, and is not done.
-    OrdersUnread(Error),
+    ControlUnread(Error),
     /// Our leadership is not in the election's history, as the store refuses that.
     HistoryUnkept(Error),
     /// We were asked to give leadership up.

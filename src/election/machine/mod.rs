@@ -5,7 +5,7 @@
 //! | what it is told and says | `messages` |
 //! | what stands between a win and a start | `gates` |
 //! | renewals, deadlines and losses of a leader | `leading`; how far it is, `leader_state` |
-//! | orders of people, and signals | `obeying` |
+//! | what people ask, and signals | `obeying` |
 //! | after the command: its next run, or the end | `leaving` |
 //! | what is done once, and the history | `recording` |
 //! | the one call, calls that fail, and for how long we wait | `patience` |
@@ -30,7 +30,7 @@ use self::leader_state::LeaderState;
 use self::patience::CallState;
 use self::patience::Contact;
 use self::recording::{HistoryProgress, LAST_PATIENCE};
-use super::orders::Orders;
+use super::control::Control;
 use super::timing::Timing;
 use super::{Answer, Attempted, Call, EndRecord, Reply};
 use crate::guard::is_off;
@@ -69,7 +69,7 @@ pub struct Machine {
     /// Whether something of our command may have been cut short: then our end is no mark for our successor.
     is_abrupt: bool,
     /// What people ask of the election, as last read.
-    orders: Orders,
+    control: Control,
     /// Why we are leaving; the first reason that ends the command stays.
     verdict: Option<Verdict>,
     /// The last signal that asked for an end.
@@ -104,7 +104,7 @@ impl Machine {
             rejoins: false,
             progress: HistoryProgress::Closed,
             is_abrupt: false,
-            orders: Orders::default(),
+            control: Control::default(),
             rules,
             timing,
             rate: 1.0,
@@ -174,7 +174,7 @@ impl Machine {
             Event::Signal(signal) => self.signaled(now, signal),
             Event::StepDown(why) => self.step_down(now, why),
             Event::Sick(why) => self.sick(now, &why),
-            Event::Ordered(orders) => self.ordered(now, orders),
+            Event::ControlRead(control) => self.ordered(now, control),
             Event::Release(why) if matches!(self.phase, Phase::Leading(_)) => {
                 self.step_down(now, why);
             }

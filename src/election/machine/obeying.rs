@@ -10,19 +10,19 @@ use super::recording::HistoryProgress;
 use super::{
     Attempted, Block, Call, Command, Heeds, Machine, News, Phase, Reply, StoppedBy, Verdict,
 };
-use crate::election::orders::Orders;
+use crate::election::control::Control;
 use crate::guard::Order;
 
 impl Machine {
     pub(super) fn tell_gates(&mut self, now: Boottime, heard: &Notice<'_>) {
         let place = self.place();
-        let Self { gates, rules, orders, timing, .. } = self;
-        gates.hear(&View { now, place, rules, orders, window: timing.window() }, heard);
+        let Self { gates, rules, control, timing, .. } = self;
+        gates.hear(&View { now, place, rules, control, window: timing.window() }, heard);
     }
 
     pub(super) fn ruling(&self, now: Boottime) -> Ruling {
-        let Self { gates, rules, orders, timing, .. } = self;
-        gates.rule(&View { now, place: self.place(), rules, orders, window: timing.window() })
+        let Self { gates, rules, control, timing, .. } = self;
+        gates.rule(&View { now, place: self.place(), rules, control, window: timing.window() })
     }
 
     const fn place(&self) -> Place {
@@ -142,23 +142,23 @@ impl Machine {
 }
 
 impl Machine {
-    pub(super) fn ordered(&mut self, now: Boottime, orders: Orders) {
-        let orders = match self.rules.heeds {
-            Heeds::All => orders,
-            Heeds::Resigning => orders.about_the_leader(),
+    pub(super) fn ordered(&mut self, now: Boottime, control: Control) {
+        let control = match self.rules.heeds {
+            Heeds::All => control,
+            Heeds::Resigning => control.about_the_leader(),
         };
-        let old = std::mem::replace(&mut self.orders, orders);
-        let set = |orders: &Orders| orders.prioritization(&self.rules.id);
-        let (was, is) = (set(&old), set(&self.orders));
+        let old = std::mem::replace(&mut self.control, control);
+        let set = |control: &Control| control.prioritization(&self.rules.id);
+        let (was, is) = (set(&old), set(&self.control));
         if was != is {
             let own = || format!("priority {} again, as it was started", self.rules.priority);
             let news = News::Reprioritized(is.unwrap_or_else(own));
             self.say(Command::Tell(news));
         }
-        self.tell_gates(now, &Notice::Ordered);
+        self.tell_gates(now, &Notice::ControlRead);
         self.hurry_chapter(now);
         let Phase::Leading(state) = &self.phase else { return };
-        let against = self.orders.against(state.token);
+        let against = self.control.against(state.token);
         let against = against.or_else(|| self.exclusion());
         if let Some(why) = against {
             self.step_down(now, why);
@@ -167,7 +167,7 @@ impl Machine {
 
     /// Why we are never to lead, if so.
     pub(super) fn exclusion(&self) -> Option<String> {
-        self.orders.exclusion(&self.rules.id, self.rules.priority)
+        self.control.exclusion(&self.rules.id, self.rules.priority)
     }
 
     /// A leader gives leadership up, in good order. Whoever does not lead has nothing to give up.

@@ -263,7 +263,7 @@ impl Machine {
 
     /// Why people do not want us to lead, as far as is known.
     fn unwanted(&self) -> Option<String> {
-        let pause = self.orders.pause().map(|why| format!("the election is {why}"));
+        let pause = self.control.pause().map(|why| format!("the election is {why}"));
         pause.or_else(|| {
             let why = self.exclusion().filter(|_| self.contact.has_answered)?;
             Some(format!("this candidate never leads: {why}"))

@@ -124,7 +124,7 @@ impl Machine {
 
     /// Where others look who led last, they are told at once.
     pub(super) fn hurry_chapter(&mut self, now: Boottime) {
-        if let (HistoryProgress::Unsaid(due), true) = (&mut self.progress, self.orders.are_ranked())
+        if let (HistoryProgress::Unsaid(due), true) = (&mut self.progress, self.control.is_ranked())
         {
             *due = now.min(*due);
         }

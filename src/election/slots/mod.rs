@@ -204,7 +204,7 @@ impl Store for Slots {
 
 /// What people ask of the election, for whoever leads in a slot, and is at the door no more.
 ///
-/// A look-out for other orders. It reads them when the store hints that something has changed, and when it is told to.
+/// Watches the control cell. It is read when the store hints that something has changed, and when it is told to.
 #[derive(Default)]
 pub(super) struct ControlWatcher {
     shared: Arc<Shared>,
@@ -220,7 +220,7 @@ struct Shared {
 }
 
 impl ControlWatcher {
-    /// What was found since the last call, if there are other orders than `known`. They are read again meanwhile.
+    /// What was found since the last call, if the cell is another than `known`. It is read again meanwhile.
     pub(super) fn look(
         &self,
         store: &Arc<dyn Store>,
@@ -245,13 +245,13 @@ impl ControlWatcher {
         *self.shared.found.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Ends when there are other orders.
+    /// Ends when the cell is another.
     pub(super) fn wake(&self) -> Wake {
         self.aside.wake()
     }
 }
 
-/// Ends with other orders than those of the version `known`.
+/// Ends with a cell of another version than `known`.
 async fn follow(store: Arc<dyn Store>, election: ElectionName, shared: Arc<Shared>, known: u64) {
     let mut change: Option<Wake> = None;
     loop {

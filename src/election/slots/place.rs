@@ -12,7 +12,7 @@ use elect_api::{
 use futures_util::future::join_all;
 use tokio::sync::Mutex;
 
-use crate::election::orders::Orders;
+use crate::election::control::Control;
 
 pub(super) struct Standpoint {
     /// The number of the slot; `None` at the door.
@@ -63,14 +63,14 @@ impl Standpoint {
     }
 
     /// Whether it leads, and may: a slot that is paused for itself is kept, so that nobody leads in it who reads no
-    /// orders, and waited for like one that is taken.
+    /// control cell, and waited for like one that is taken.
     pub(super) fn counts(&self) -> bool {
         self.leads && self.asked().pausing().is_none()
     }
 
     /// What is asked of the slot. What cannot be read asks nothing; whoever leads says so.
-    fn asked(&self) -> Orders {
-        let asked = Orders::read(self.control.bytes.as_deref()).unwrap_or_default();
+    fn asked(&self) -> Control {
+        let asked = Control::read(self.control.bytes.as_deref()).unwrap_or_default();
         asked.as_of(stamp::display())
     }
 

@@ -14,7 +14,7 @@ use futures_util::future::{BoxFuture, join_all};
 
 use super::place::{Leaving, Standpoint, join_tickets};
 use super::{ControlWatcher, Slot, survey};
-use crate::election::orders;
+use crate::election::control;
 
 /// Where somebody takes part, as whom.
 pub(super) struct Entrant {
@@ -280,7 +280,7 @@ impl SlotsSeat {
     /// What is asked of us, as known by now.
     fn heed(&mut self) {
         let of_slot = self.leading.as_ref().map(|leading| &leading.control);
-        let bytes = orders::in_slot(&self.asked, of_slot);
+        let bytes = control::in_slot(&self.asked, of_slot);
         if bytes != self.control.bytes {
             self.control = Versioned { bytes, version: self.control.version + 1 };
         }

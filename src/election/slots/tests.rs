@@ -5,7 +5,7 @@ use elect_testkit::sim::{Effect, Kind, ManualClock, Op, Options, Rule, Sim};
 use elect_testkit::{election, poll_n, poll_n_eagerly, run};
 
 use super::*;
-use crate::election::orders::{Orders as Asked, Request};
+use crate::election::control::{Control as Asked, Request};
 
 const TTL: Duration = Duration::from_secs(12);
 /// More than any call needs that is answered.
@@ -131,7 +131,7 @@ fn paused() -> Asked {
 
 fn is_paused(contender: &Contender) -> bool {
     let text = contender.control.bytes.clone();
-    Asked::read(text.as_deref()).expect("orders of ours").pausing().is_some()
+    Asked::read(text.as_deref()).expect("a cell of ours").pausing().is_some()
 }
 
 #[test]
@@ -298,8 +298,8 @@ fn nobody_has_a_rank_in_a_slot() {
         ground.ask(&election(), &asked).await;
         ground.ask(&Ground::part(0), &asked).await;
         let a = ground.come("a").await;
-        let known = Asked::read(a.control.bytes.as_deref()).expect("orders of ours");
-        assert!(known.ends(Token::new(7)) && !known.are_ranked());
+        let known = Asked::read(a.control.bytes.as_deref()).expect("a cell of ours");
+        assert!(known.ends(Token::new(7)) && !known.is_ranked());
     });
 }
 

@@ -13,7 +13,7 @@ use std::fmt::{self, Write};
 use std::hash::{DefaultHasher, Hasher};
 use std::time::Duration;
 
-use elect::election::orders::Orders;
+use elect::election::control::Control;
 use elect::election::timing::Wishes;
 use elect::simulation::{
     Ask, Candidate as Simulated, Identity, Looks, Process, Proof, Queue, QueueSeat, Reply, Setup,
@@ -149,13 +149,13 @@ impl State {
     fn new(bound: Bound) -> Self {
         let now = Boottime::from_boot(Duration::from_secs(1000));
         let is_ranked = bound.priorities != NO_RANKS;
-        let orders = || is_ranked.then(|| Orders::default().ranked());
+        let control = || is_ranked.then(|| Control::default().ranked());
         let player = |id: usize| {
             let (name, priority) = (format!("c{id}-"), bound.priorities[id]);
             let (nonce, seed) = (id as u64 * 1000, id as u64);
             let identity = Identity { id: &name, priority, seed };
             let seat = QueueSeat::new(candidacy(&name, priority), TTL, nonce, Proof::Renewal);
-            let candidate = Candidate::new(identity, seat, orders(), &setup(), now);
+            let candidate = Candidate::new(identity, seat, control(), &setup(), now);
             Player { candidate: candidate.expect("the defaults fit"), letters: Vec::new() }
         };
         Self {

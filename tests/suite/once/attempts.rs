@@ -132,8 +132,8 @@ fn attempts_are_of_a_key_and_of_one_run_each() {
 fn a_count_that_cannot_be_read_starts_nothing() {
     let scene = Scene::new(None);
     attempt(&scene, "2", 3).exits(3);
-    let note = scene.folder.path().join("state/nightly/note-runs");
-    std::fs::write(&note, "{").expect("a note");
+    let cell = scene.folder.path().join("state/nightly/note-runs");
+    std::fs::write(&cell, "{").expect("a cell");
     attempt(&scene, "2", 4).exits(125).says("remove it");
     assert_eq!(scene.word(), "3\n");
     scene.once("today").arg("true").run().exits(0);

@@ -115,14 +115,14 @@ on_every_store! {
 
 /// Releases of elect share elections with each other: what is done is what it always was.
 #[test]
-fn the_note_of_what_is_done_keeps_its_bytes() {
+fn the_cell_of_what_is_done_keeps_its_bytes() {
     let scene = Scene::new(None);
     scene.once("a").args(["--once-attempts", "2", "true"]).run().exits(0);
     scene.once("b").arg("true").run().exits(0);
     scene.elect("done").args(["nightly", "c", "--record"]).run().exits(0);
     scene.elect("done").args(["nightly", "a", "--undo"]).run().exits(0);
-    let note = std::fs::read_to_string(scene.folder.path().join("state/nightly/note-once"));
-    assert_eq!(note.expect("a note"), r#"{"done":["b","c"]}"#);
+    let cell = std::fs::read_to_string(scene.folder.path().join("state/nightly/note-once"));
+    assert_eq!(cell.expect("a cell"), r#"{"done":["b","c"]}"#);
 }
 
 #[test]

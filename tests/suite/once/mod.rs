@@ -70,8 +70,8 @@ impl Scene {
         report["keys"][0].clone()
     }
 
-    /// Writes a note as a leader that is none of ours.
-    async fn plant(&self, cell: Cell<'_>, note: &[u8]) {
+    /// Writes a cell as a leader that is none of ours.
+    async fn plant(&self, cell: Cell<'_>, bytes: &[u8]) {
         let store = config::connect(&self.url.parse().expect("a good URL")).expect("a store");
         let name = "nightly".parse().expect("a good name");
         let ttl = Duration::from_secs(10);
@@ -79,7 +79,7 @@ impl Scene {
             store.open(&name, &Candidate::foreign("planter"), ttl).await.expect("a seat");
         let standing = seat.refresh(now()).await.expect("a standing").standing;
         assert!(matches!(standing, Standing::Leading { .. }), "it does not lead");
-        let written = seat.write(now(), cell, note, Durability::Usual).await.expect("an answer");
+        let written = seat.write(now(), cell, bytes, Durability::Usual).await.expect("an answer");
         assert_eq!(written.why_not(), None);
         seat.resign(None).await.expect("a resign");
     }
@@ -174,8 +174,8 @@ fn a_waiter_hears_of_it_past_one_that_is_stopped(scene: &Scene) {
 fn only_so_many_keys_are_known(scene: &Scene) {
     let keys = |range: std::ops::Range<usize>| range.map(|n| format!("key {n}")).collect();
     let all: Vec<String> = keys(0..KEPT);
-    let note = json!({ "done": all }).to_string();
-    elect_testkit::run("many keys", scene.plant(Cell::Once, note.as_bytes()));
+    let cell = json!({ "done": all }).to_string();
+    elect_testkit::run("many keys", scene.plant(Cell::Once, cell.as_bytes()));
     was_done_already(scene.once("key 0").sh(BRIEF).arg("0").run());
     scene.once("one more").arg("true").run().exits(0);
     was_done_already(scene.once("key 1").sh(BRIEF).arg("1").run());
@@ -248,18 +248,18 @@ fn a_key_says_something() {
 
 /// Nobody does again what may have been done.
 #[test]
-fn a_note_that_cannot_be_read_is_no_empty_one() {
+fn a_cell_that_cannot_be_read_is_no_empty_one() {
     let scene = Scene::new(None);
     scene.once("today").arg("true").run().exits(0);
-    let note = scene.folder.path().join("state/nightly/note-once");
-    fs::write(&note, "{").expect("a note");
+    let cell = scene.folder.path().join("state/nightly/note-once");
+    fs::write(&cell, "{").expect("a cell");
     scene.once("tomorrow").sh(BRIEF).arg("a").run().exits(125).says("remove it");
     assert_eq!(scene.word(), "");
-    fs::remove_file(&note).expect("the note");
-    std::os::unix::fs::symlink("/nowhere", &note).expect("a link");
+    fs::remove_file(&cell).expect("the cell");
+    std::os::unix::fs::symlink("/nowhere", &cell).expect("a link");
     scene.once("tomorrow").sh(BRIEF).arg("a").run().exits(125).says("move it away");
     assert_eq!(scene.word(), "");
-    fs::remove_file(note).expect("the link");
+    fs::remove_file(cell).expect("the link");
     scene.once("tomorrow").sh(BRIEF).arg("a").run().exits(0);
 }
 

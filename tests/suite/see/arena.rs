@@ -167,10 +167,10 @@ impl Arena {
         report.map(|mut report| report["elections"][0].take()).unwrap_or_default()
     }
 
-    /// The file of a note, where the store keeps it in one.
-    pub(crate) fn note(&self, name: &str) -> Option<PathBuf> {
-        let note = self.path("state").join("job").join(format!("note-{name}"));
-        self.home.is_none().then_some(note)
+    /// The file of a cell that leaders write, where the store keeps it in one.
+    pub(crate) fn cell(&self, name: &str) -> Option<PathBuf> {
+        let cell = self.path("state").join("job").join(format!("note-{name}"));
+        self.home.is_none().then_some(cell)
     }
 
     /// Has the server answer nobody.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use elect::config;
-use elect::election::orders::Orders;
+use elect::election::control::Control;
 use elect_api::{Candidate, Cell, Division, ElectionName, If, Seat, Standing, Store, Written};
 use elect_testkit::oracle::now;
 use elect_testkit::program::{Ended, eventually};
@@ -22,18 +22,18 @@ on_each_store! {
 const TTL: Duration = Duration::from_secs(15);
 
 /// Candidates of this process in "job", which is divided.
-struct Hall<'a> {
+struct Divided<'a> {
     arena: &'a Arena,
     store: Box<dyn Store>,
     division: Division,
     seats: Vec<Box<dyn Seat>>,
 }
 
-impl<'a> Hall<'a> {
+impl<'a> Divided<'a> {
     async fn new(arena: &'a Arena, division: Division) -> Self {
         let store = config::connect(&arena.url().parse().expect("a good URL")).expect("a store");
-        let orders = Orders::default().divided(division).to_bytes();
-        let written = store.write(&job(), Cell::Control, &orders, If::Version(0)).await;
+        let control = Control::default().divided(division).to_bytes();
+        let written = store.write(&job(), Cell::Control, &control, If::Version(0)).await;
         let written = written.expect("an answer");
         assert!(matches!(written, Written::Yes(_)), "{written:?}");
         Self { arena, store, division, seats: Vec::new() }
@@ -87,12 +87,12 @@ fn roles(table: &str) -> Vec<(&str, &str)> {
 
 fn slots_show_who_leads_and_who_waits_for_one(arena: &Arena) {
     elect_testkit::run("slots", async {
-        let mut hall = Hall::new(arena, Division::Slots(3)).await;
-        hall.status(&["job"]).await.exits(1).is_quiet();
-        hall.leads(2, "b").await;
-        hall.enter(job(), "c").await;
-        hall.enter(job(), "d").await;
-        let report = hall.shown(&["job"]).await;
+        let mut divided = Divided::new(arena, Division::Slots(3)).await;
+        divided.status(&["job"]).await.exits(1).is_quiet();
+        divided.leads(2, "b").await;
+        divided.enter(job(), "c").await;
+        divided.enter(job(), "d").await;
+        let report = divided.shown(&["job"]).await;
         let status = &report["elections"][0];
         assert!(status["leader"].is_null(), "{status}");
         assert_eq!(ids(&status["waiting"]), ["c", "d"]);
@@ -106,7 +106,7 @@ fn slots_show_who_leads_and_who_waits_for_one(arena: &Arena) {
             (&"job:2".into(), &"b".into())
         );
         assert!(parts[2]["leader"]["token"].is_u64() && parts[0]["leader"].is_null());
-        let table = hall.status(&["job"]).await.exits(0).stdout;
+        let table = divided.status(&["job"]).await.exits(0).stdout;
         let expected = [
             ("job", "slots"),
             ("job", "waiting"),
@@ -117,27 +117,27 @@ fn slots_show_who_leads_and_who_waits_for_one(arena: &Arena) {
         ];
         assert_eq!(roles(&table), expected);
         assert!(table.contains("1 of 3 led"), "{table}");
-        hall.resign().await;
+        divided.resign().await;
     });
 }
 
 fn shards_show_who_holds_how_many(arena: &Arena) {
     elect_testkit::run("shards", async {
-        let mut hall = Hall::new(arena, Division::Shards(4)).await;
-        hall.enter(job(), "a").await;
-        hall.enter(job(), "b").await;
-        hall.enter(job(), "c").await;
+        let mut divided = Divided::new(arena, Division::Shards(4)).await;
+        divided.enter(job(), "a").await;
+        divided.enter(job(), "b").await;
+        divided.enter(job(), "c").await;
         for (part, id) in [(0, "b"), (1, "a"), (3, "a")] {
-            hall.leads(part, id).await;
+            divided.leads(part, id).await;
         }
         // One has no leader.
-        let table = hall.status(&["job"]).await.exits(1).stdout;
+        let table = divided.status(&["job"]).await.exits(1).stdout;
         assert!(table.contains("3 of 4 led"), "{table}");
-        hall.leads(2, "b").await;
-        let table = hall.status(&["job"]).await.exits(0).stdout;
+        divided.leads(2, "b").await;
+        let table = divided.status(&["job"]).await.exits(0).stdout;
         assert_eq!(roles(&table)[..2], [("job", "shards"), ("job", "member")]);
         assert!(table.lines().nth(1).is_some_and(|line| line.ends_with("HOLDS  NOTE")), "{table}");
-        let report = hall.shown(&["job"]).await;
+        let report = divided.shown(&["job"]).await;
         let status = &report["elections"][0];
         let members = &status["division"]["members"];
         assert_eq!(ids(members), ["a", "b", "c"]);
@@ -145,20 +145,20 @@ fn shards_show_who_holds_how_many(arena: &Arena) {
             members.as_array().expect("a list").iter().map(|it| it["holds"].as_u64()).collect();
         assert_eq!(holds, [Some(2), Some(2), Some(0)]);
         assert_eq!(ids(&status["waiting"]), [""; 0]);
-        hall.resign().await;
+        divided.resign().await;
     });
 }
 
 fn parts_are_shown_once_and_below_their_whole(arena: &Arena) {
     elect_testkit::run("all", async {
-        let mut hall = Hall::new(arena, Division::Slots(2)).await;
+        let mut divided = Divided::new(arena, Division::Slots(2)).await;
         // Nobody waits, and a name that only looks like that of a part is one.
-        hall.leads(0, "a").await;
-        hall.leads(1, "b").await;
+        divided.leads(0, "a").await;
+        divided.leads(1, "b").await;
         for other in ["job:2", "other:0"] {
-            hall.enter(other.parse().expect("a name"), "o").await;
+            divided.enter(other.parse().expect("a name"), "o").await;
         }
-        let report = hall.shown(&[]).await;
+        let report = divided.shown(&[]).await;
         let names: Vec<_> = report["elections"]
             .as_array()
             .expect("a list")
@@ -166,10 +166,10 @@ fn parts_are_shown_once_and_below_their_whole(arena: &Arena) {
             .map(|election| election["election"].as_str().unwrap_or(""))
             .collect();
         assert_eq!(names, ["job", "job:2", "other:0"]);
-        let part = hall.shown(&["job:0"]).await;
+        let part = divided.shown(&["job:0"]).await;
         assert_eq!(part["elections"][0]["leader"]["id"], "a");
         assert!(part["elections"][0].get("division").is_none());
-        hall.resign().await;
+        divided.resign().await;
     });
 }
 

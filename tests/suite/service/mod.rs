@@ -90,14 +90,14 @@ fn while_it_is_paused_a_standby_says_that_nobody_leads_and_why() {
     last.hears("STATUS=waiting for job, place 1 of 1, led by next-");
 }
 
-/// Whoever can write the orders can write a reason that is longer than any message may be, once it is escaped.
+/// Whoever can write the control cell can write a reason that is longer than any message may be, once it is escaped.
 #[test]
 fn a_standby_is_ready_however_long_a_reason_is() {
     let ground = Ground::new();
     ground.elect("pause").args(["job", "--create", "--reason", "deploy"]).run().exits(0);
-    let orders = ground.state().join("job/orders");
-    let text = fs::read_to_string(&orders).expect("orders");
-    fs::write(&orders, text.replace("deploy", &"deploy".repeat(7_000))).expect("orders");
+    let control = ground.state().join("job/orders");
+    let text = fs::read_to_string(&control).expect("a file");
+    fs::write(&control, text.replace("deploy", &"deploy".repeat(7_000))).expect("a file");
     let mut unit = Manager::new().starts(ground.job().sh(STAY));
     unit.hears("READY=1");
     let status = unit.hears("STATUS=waiting for job, place 1 of 1, paused by ");

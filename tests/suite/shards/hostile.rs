@@ -12,23 +12,23 @@ use super::{Arena, Ground, Troop};
 const SHARDS: u32 = 3;
 
 /// What the members of "job" are to hold, as it is kept on the local disk: a number, and JSON behind it.
-struct Orders(PathBuf);
+struct Control(PathBuf);
 
-impl Orders {
+impl Control {
     fn read(&self) -> (u64, Value) {
-        let text = fs::read_to_string(&self.0).expect("orders");
-        let (version, orders) = text.split_once('\n').expect("a line");
-        (version.parse().expect("a number"), serde_json::from_str(orders).expect("JSON"))
+        let text = fs::read_to_string(&self.0).expect("a file");
+        let (version, control) = text.split_once('\n').expect("a line");
+        (version.parse().expect("a number"), serde_json::from_str(control).expect("JSON"))
     }
 
     /// Has the member with this label hold these.
     fn give(&self, label: &str, shards: &Value) {
-        let (version, mut orders) = self.read();
-        let held = orders["spread"]["held"].as_object_mut().expect("a spread");
+        let (version, mut control) = self.read();
+        let held = control["spread"]["held"].as_object_mut().expect("a spread");
         let (_, held) = held.iter_mut().find(|(id, _)| id.starts_with(label)).expect("a member");
         *held = shards.clone();
         let written = self.0.with_extension("written");
-        fs::write(&written, format!("{}\n{orders}", version + 1)).expect("a file");
+        fs::write(&written, format!("{}\n{control}", version + 1)).expect("a file");
         fs::rename(&written, &self.0).expect("the same file system");
     }
 }
@@ -43,12 +43,12 @@ fn shards_that_there_are_not_are_ignored() {
     let shard = *troop.wait_for_even(&["a", "b"]).held_by("b").first().expect("a shard");
     // It coordinates, and would see to it.
     troop.signal("a", Signal::SIGSTOP);
-    let orders = Orders(arena.path("state/job/orders"));
+    let control = Control(arena.path("state/job/orders"));
     let strange: Vec<u32> = (3..100).chain([65535]).collect();
-    orders.give("b", &json!(strange));
+    control.give("b", &json!(strange));
     troop.wait_until("the shard to be given up", |picture| !picture.held_by("b").contains(&shard));
     // Whoever was to start before it has.
-    orders.give("b", &json!([strange, vec![shard]].concat()));
+    control.give("b", &json!([strange, vec![shard]].concat()));
     troop.wait_until("the shard to be led again", |picture| picture.held_by("b").contains(&shard));
     let runs = troop.oracle.verdict().runs;
     let parts: Vec<_> = runs.iter().filter_map(|run| run.part).collect();
@@ -58,8 +58,8 @@ fn shards_that_there_are_not_are_ignored() {
     assert_eq!(told.matches("by the store").count(), 1, "{told}");
     troop.signal("a", Signal::SIGCONT);
     eventually("a sound spread", || {
-        let (_, orders) = orders.read();
-        (!orders["spread"].to_string().contains("65535")).then_some(())
+        let (_, control) = control.read();
+        (!control["spread"].to_string().contains("65535")).then_some(())
     });
     troop.signal("a", Signal::SIGTERM);
     troop.ended("a");

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use elect::election::Called;
+use elect::election::CallEnd;
 use elect::election::driver::{self, Candidacy, Once};
 use elect::election::machine::{Counting, Event, Machine, News, Rules, Verdict};
 use elect::election::timing::{Timing, Wishes};
@@ -74,7 +74,7 @@ impl driver::Observer for Narrator {
 
     fn renewed(&mut self, _deadlines: Deadlines) {}
 
-    fn called(&mut self, called: &Called) {
+    fn called(&mut self, called: &CallEnd) {
         self.say(called);
     }
 

@@ -26,7 +26,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 struct Brief {
     controls: Controls,
     clock: Arc<TokioClock>,
-    /// How much later notes are answered from the resignation on.
+    /// How much later cells are answered from the resignation on.
     late: Duration,
     resigned: Option<Boottime>,
     events: VecDeque<Event>,
@@ -44,7 +44,7 @@ impl driver::Tree for Brief {
     fn keep(&mut self, _: Option<&Ticket>) {}
 
     fn resigns(&mut self) {
-        self.controls.add(Rule::new(Effect::DelayReply(self.late)).op(Op::Note));
+        self.controls.add(Rule::new(Effect::DelayReply(self.late)).op(Op::LeaderCell));
         self.resigned = Some(self.clock.now());
     }
 
@@ -97,8 +97,8 @@ async fn resign(late: Duration) -> (Duration, Option<u8>) {
     assert!(matches!(verdict, Verdict::Ended(Ended::Exited(3))), "{verdict:?}");
     assert!(controls.leader(&election).is_none(), "our entry is left");
     controls.lift_all();
-    let note = store.read(&election, Cell::Runs).await.expect("an answer");
-    let runs = Runs::read(note.bytes.as_deref()).expect("what was written here");
+    let cell = store.read(&election, Cell::Runs).await.expect("an answer");
+    let runs = Runs::read(cell.bytes.as_deref()).expect("what was written here");
     (took, runs.of(KEY).and_then(Key::last).and_then(Run::exit_code))
 }
 

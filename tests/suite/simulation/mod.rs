@@ -158,8 +158,8 @@ impl Game {
 
     /// That no more trees ran than were counted.
     async fn compare_with_the_count(&self) {
-        let note = self.sim.connect().read(&self.election, Cell::Runs).await.expect("an answer");
-        let runs = Runs::read(note.bytes.as_deref()).expect("what was written here");
+        let cell = self.sim.connect().read(&self.election, Cell::Runs).await.expect("an answer");
+        let runs = Runs::read(cell.bytes.as_deref()).expect("what was written here");
         let counted = runs.of(candidate::KEY).map_or(0, Key::tries);
         let ran = self.stage.trees().len();
         if usize::try_from(counted).unwrap_or_default() < ran {

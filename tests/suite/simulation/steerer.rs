@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use elect::election::orders::{Orders, Request};
+use elect::election::control::{Control, Request};
 use elect_api::{Cell, If, Store, Versioned, Written};
 use elect_testkit::sim::Clock as _;
 
@@ -23,7 +23,7 @@ pub(super) async fn steer(game: Arc<Game>) {
         let kinds = if game.plan.is_ranked() { 7 } else { 4 };
         let what = match chance.u8(0..kinds) {
             0 => {
-                let is_sure = ask(&game, &*store, |orders| orders.paused(Some(request()))).await;
+                let is_sure = ask(&game, &*store, |control| control.paused(Some(request()))).await;
                 // The last word is another's.
                 if is_sure && !game.is_over() {
                     game.stage.pause(game.clock.now());
@@ -35,7 +35,7 @@ pub(super) async fn steer(game: Arc<Game>) {
                     continue;
                 };
                 let Some(leader) = survey.leader else { continue };
-                let step_down = |orders: Orders| orders.stepping_down(leader.token, request());
+                let step_down = |control: Control| control.stepping_down(leader.token, request());
                 ask(&game, &*store, step_down).await;
                 "asked in the store to step down"
             }
@@ -47,14 +47,16 @@ pub(super) async fn steer(game: Arc<Game>) {
                     continue;
                 };
                 let to = Some(to.candidate.id);
-                let hand_over = |orders: Orders| orders.handing_over(leader.token, to, request());
+                let hand_over =
+                    |control: Control| control.handing_over(leader.token, to, request());
                 ask(&game, &*store, hand_over).await;
                 "asked to hand over to somebody"
             }
             5 | 6 => {
                 let who = format!("c{}", chance.usize(..game.plan.rates.len()));
                 let priority = chance.choice([None, Some(0), Some(1), Some(90), Some(300)]);
-                let set = |orders: Orders| orders.prioritizing(&who, priority.flatten(), request());
+                let set =
+                    |control: Control| control.prioritizing(&who, priority.flatten(), request());
                 ask(&game, &*store, set).await;
                 "given another priority"
             }
@@ -72,8 +74,8 @@ pub(super) async fn end(game: &Game) {
     let store = game.sim.connect();
     game.stage.resume();
     loop {
-        if let Some(orders) = read(game, &*store).await
-            && write(game, &*store, orders, |orders| orders.paused(None).without(|_| true)).await
+        if let Some(control) = read(game, &*store).await
+            && write(game, &*store, control, |control| control.paused(None).without(|_| true)).await
         {
             return;
         }
@@ -83,14 +85,14 @@ pub(super) async fn end(game: &Game) {
 
 async fn resume(game: &Game, store: &dyn Store) -> bool {
     game.stage.resume();
-    ask(game, store, |orders| orders.paused(None)).await
+    ask(game, store, |control| control.paused(None)).await
 }
 
 /// Whether it is surely asked from now on. What was read after the end is not changed any more: that would be a word
 /// after the last.
-async fn ask(game: &Game, store: &dyn Store, change: impl FnOnce(Orders) -> Orders) -> bool {
+async fn ask(game: &Game, store: &dyn Store, change: impl FnOnce(Control) -> Control) -> bool {
     match read(game, store).await {
-        Some(orders) if !game.is_over() => write(game, store, orders, change).await,
+        Some(control) if !game.is_over() => write(game, store, control, change).await,
         _ => false,
     }
 }
@@ -103,10 +105,10 @@ async fn write(
     game: &Game,
     store: &dyn Store,
     known: Versioned,
-    change: impl FnOnce(Orders) -> Orders,
+    change: impl FnOnce(Control) -> Control,
 ) -> bool {
-    let orders = Orders::read(known.bytes.as_deref()).expect("what was written here");
-    let text = change(orders).to_bytes();
+    let control = Control::read(known.bytes.as_deref()).expect("what was written here");
+    let text = change(control).to_bytes();
     let unchanged = If::Version(known.version);
     let write = store.write(&game.election, Cell::Control, &text, unchanged);
     matches!(bounded(game, write).await, Ok(Ok(Written::Yes(_))))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect::election::orders as election;
+use elect::election::control as election;
 use elect_api::{
     Boottime, Cadence, Candidate, Cell, Durability, ElectionName, Error, If, Keys, Lease, Profile,
     Refreshed, Removal, Scope, Seat, Standing, Store, Survey, Ticket, Validity, Versioned, Wake,
@@ -137,7 +137,7 @@ impl Seat for SeenSeat {
         let Refreshed { standing, control } = refreshed;
         if !matches!(standing, Standing::Gone(_)) {
             let text = control.bytes.as_deref();
-            self.witness.is_placed(&election::Orders::read(text).expect("what was written here"));
+            self.witness.is_placed(&election::Control::read(text).expect("what was written here"));
         }
         let standing = match standing {
             Standing::Leading { token, validity: Validity::Window { window, .. }, wake } => {
@@ -164,11 +164,11 @@ impl Seat for SeenSeat {
     }
 
     async fn read(&mut self, now: Boottime, cell: Cell<'_>) -> Result<WatchedCell, Error> {
-        let note = self.inner.read(now, cell).await?;
-        if let (Cell::Runs, Some(bytes)) = (cell, &note.bytes) {
+        let known = self.inner.read(now, cell).await?;
+        if let (Cell::Runs, Some(bytes)) = (cell, &known.bytes) {
             self.witness.counts(bytes);
         }
-        Ok(note)
+        Ok(known)
     }
 
     async fn write(

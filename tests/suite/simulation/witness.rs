@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use elect::election::control::Control;
 use elect::election::machine::Counting;
-use elect::election::orders::Orders;
 use elect::election::runs::{Key, Run, Runs};
 use elect_api::{Boottime, Token};
 use elect_testkit::sim::Clock;
@@ -79,9 +79,9 @@ impl Witness {
     }
 
     /// The store has said that we have a place, and what is asked of the election.
-    pub(crate) fn is_placed(&self, orders: &Orders) {
+    pub(crate) fn is_placed(&self, control: &Control) {
         let Name { id, priority } = &self.name;
-        self.seen().priority = Some(orders.priority_of(id, *priority));
+        self.seen().priority = Some(control.priority_of(id, *priority));
         self.stage.list(self.host.world.now(), &self.name);
     }
 
@@ -123,8 +123,8 @@ impl Witness {
     }
 
     /// The store has these runs, or has taken them.
-    pub(crate) fn counts(&self, note: &[u8]) {
-        let runs = Runs::read(Some(note)).expect("what was written here");
+    pub(crate) fn counts(&self, cell: &[u8]) {
+        let runs = Runs::read(Some(cell)).expect("what was written here");
         self.seen().counted = runs.of(KEY).and_then(Key::last).map(Run::token);
     }
 

@@ -2,7 +2,7 @@
 
 use elect_testkit::program::Running;
 
-use super::hall::on_each_store;
+use super::arena::on_each_store;
 use crate::real::Brand;
 use crate::see::{Arena, Ground};
 

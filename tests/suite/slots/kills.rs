@@ -5,7 +5,7 @@ use std::time::Duration;
 use elect_testkit::program::{Running, eventually, is_alive, state};
 use nix::sys::signal::Signal;
 
-use super::hall::{Hall, SLOTS, on_each_store};
+use super::arena::{SLOTS, SlotsArena, on_each_store};
 use crate::real::Brand;
 use crate::stage::send_if_alive;
 
@@ -21,25 +21,25 @@ struct Contender {
     running: Running,
 }
 
-fn start(hall: &Hall, tag: String) -> Contender {
+fn start(arena: &SlotsArena, tag: String) -> Contender {
     let shape = |stamper: elect_testkit::oracle::Stamper| {
         stamper.children(1).daemons(1).lasting(Duration::from_millis(150))
     };
-    let running = hall.candidate(&tag, "5", shape).spawn();
+    let running = arena.candidate(&tag, "5", shape).spawn();
     Contender { tag, running }
 }
 
 fn eight_for_three_slots_under_kills_never_share_one(brand: Option<Brand>) {
-    let hall = Hall::on(brand);
+    let arena = SlotsArena::on(brand);
     let mut chance = fastrand::Rng::new();
     println!("seed {}", chance.get_seed());
     let mut contenders: Vec<Contender> =
-        (0..CONTENDERS).map(|number| start(&hall, format!("c{number}"))).collect();
+        (0..CONTENDERS).map(|number| start(&arena, format!("c{number}"))).collect();
     let mut still: Vec<i32> = Vec::new();
     for strike in 0..STRIKES {
-        let before = hall.started();
+        let before = arena.started();
         // Whoever leads is struck as often as somebody who waits.
-        let leads = |contender: &Contender| hall.run_of(&contender.tag).is_some();
+        let leads = |contender: &Contender| arena.run_of(&contender.tag).is_some();
         let leader = contenders.iter().position(leads).filter(|_| chance.bool());
         let victim = leader.unwrap_or_else(|| chance.usize(0..CONTENDERS));
         let contender = &mut contenders[victim];
@@ -52,7 +52,7 @@ fn eight_for_three_slots_under_kills_never_share_one(brand: Option<Brand>) {
                 }
             }
             2 => {
-                if let Some((_, run)) = hall.run_of(&contender.tag) {
+                if let Some((_, run)) = arena.run_of(&contender.tag) {
                     send_if_alive(run.main().pid, Signal::SIGKILL);
                 }
             }
@@ -65,7 +65,7 @@ fn eight_for_three_slots_under_kills_never_share_one(brand: Option<Brand>) {
             }
             _ if contender.running.is_running() => {
                 // Where leases do not end by time, nobody passes whoever is stopped.
-                if hall.is_local() {
+                if arena.is_local() {
                     send_if_alive(wrapper, Signal::SIGSTOP);
                     // It may come to its end before.
                     eventually("a process to stop, or to end", || {
@@ -83,10 +83,10 @@ fn eight_for_three_slots_under_kills_never_share_one(brand: Option<Brand>) {
         eventually(&format!("commands to go on after strike {strike}"), || {
             for contender in &mut contenders {
                 if !contender.running.is_running() {
-                    *contender = start(&hall, contender.tag.clone());
+                    *contender = start(&arena, contender.tag.clone());
                 }
             }
-            (hall.started() > before + 1).then_some(())
+            (arena.started() > before + 1).then_some(())
         });
         if still.len() > 2 {
             send_if_alive(still.remove(0), Signal::SIGCONT);
@@ -101,7 +101,7 @@ fn eight_for_three_slots_under_kills_never_share_one(brand: Option<Brand>) {
     for contender in contenders {
         contender.running.wait();
     }
-    let runs: Vec<usize> = hall.oracles.iter().map(|oracle| oracle.assert_sound().len()).collect();
+    let runs: Vec<usize> = arena.oracles.iter().map(|oracle| oracle.assert_sound().len()).collect();
     println!("runs in each slot: {runs:?}");
     assert!(runs.len() == SLOTS && runs.iter().all(|&number| number > 0), "{runs:?}");
 }

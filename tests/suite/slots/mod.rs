@@ -1,7 +1,7 @@
 //! `elect run --slots`: several lead at once, each in a slot of its own, on each store.
 
 mod agreement;
-mod hall;
+mod arena;
 mod inside;
 mod kills;
 mod manual;

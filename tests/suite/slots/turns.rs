@@ -5,7 +5,7 @@ use elect_testkit::oracle::Flag;
 use elect_testkit::program::Running;
 use nix::sys::signal::Signal;
 
-use super::hall::{Hall, SLOTS, on_each_store};
+use super::arena::{SLOTS, SlotsArena, on_each_store};
 use crate::real::Brand;
 use crate::stage::stop;
 
@@ -26,14 +26,14 @@ mod hasty {
 const TTL: &str = "90m";
 
 struct Crowd {
-    hall: Hall,
+    arena: SlotsArena,
     all: Vec<(String, Running, Flag)>,
 }
 
 impl Crowd {
     /// So many, who have come in this order: the first lead, the others are at the door.
     fn new(brand: Option<Brand>, size: usize) -> Self {
-        let mut crowd = Self { hall: Hall::slow(brand), all: Vec::new() };
+        let mut crowd = Self { arena: SlotsArena::slow(brand), all: Vec::new() };
         for number in 0..size {
             crowd.come(&format!("c{number}"));
         }
@@ -41,21 +41,21 @@ impl Crowd {
     }
 
     fn come(&mut self, tag: &str) {
-        let end = self.hall.oracles[0].flag(tag);
-        let running = self.hall.candidate(tag, TTL, |it| it.until(&end)).spawn();
+        let end = self.arena.oracles[0].flag(tag);
+        let running = self.arena.candidate(tag, TTL, |it| it.until(&end)).spawn();
         self.all.push((tag.to_owned(), running, end));
         let number = self.all.len();
         if number <= SLOTS {
-            self.hall.wait_for_run(tag);
-            self.hall.wait_for_queue(&[]);
+            self.arena.wait_for_run(tag);
+            self.arena.wait_for_queue(&[]);
         } else {
             let tags: Vec<&str> = self.all[SLOTS..].iter().map(|(tag, ..)| tag.as_str()).collect();
-            self.hall.wait_for_queue(&tags);
+            self.arena.wait_for_queue(&tags);
         }
     }
 
     fn slot_of(&self, number: usize) -> usize {
-        self.hall.wait_for_run(&self.all[number].0).0
+        self.arena.wait_for_run(&self.all[number].0).0
     }
 
     /// Has all end, in the order in which they came, and looks whether each slot was one's at a time.
@@ -64,14 +64,14 @@ impl Crowd {
             if gone.contains(&number) {
                 continue;
             }
-            self.hall.wait_for_run(&tag);
+            self.arena.wait_for_run(&tag);
             end.raise();
             running.wait().exits(0);
         }
-        for oracle in &self.hall.oracles {
+        for oracle in &self.arena.oracles {
             oracle.assert_sound();
         }
-        self.hall.wait_for_queue(&[]);
+        self.arena.wait_for_queue(&[]);
     }
 }
 
@@ -86,7 +86,7 @@ fn a_free_slot_is_taken_at_once_by_whoever_is_next(brand: Option<Brand>) {
         end.raise();
         running.wait().exits(0);
     }
-    for oracle in &crowd.hall.oracles {
+    for oracle in &crowd.arena.oracles {
         assert_eq!(oracle.assert_sound().len(), 2);
     }
 }
@@ -104,32 +104,32 @@ fn a_slot_of_a_wrapper_that_was_killed_is_taken_at_once(brand: Option<Brand>) {
 fn whoever_is_next_and_is_killed_leaves_nothing_behind(brand: Option<Brand>) {
     let mut crowd = Crowd::new(brand, 6);
     crowd.all[3].1.signal(Signal::SIGKILL);
-    crowd.hall.wait_for_queue(&["c4", "c5"]);
+    crowd.arena.wait_for_queue(&["c4", "c5"]);
     crowd.all[1].2.raise();
     assert_eq!(crowd.slot_of(4), 1);
     // The same where elect is told to end, or its guardian is gone.
     crowd.all[5].1.signal(Signal::SIGTERM);
-    crowd.hall.wait_for_queue(&[]);
+    crowd.arena.wait_for_queue(&[]);
     crowd.end(&[1, 3, 5]);
 }
 
 fn who_does_not_wait_takes_a_slot_that_is_free_and_no_other(brand: Option<Brand>) {
     let mut crowd = Crowd::new(brand, 3);
     let hasty = |crowd: &Crowd| {
-        let run = crowd.hall.elect("run");
+        let run = crowd.arena.elect("run");
         run.args(["-e", "job", "--slots", "3", "-n"]).sh("echo \"in $ELECT_SLOT\"").run()
     };
     hasty(&crowd).exits(75).says("another candidate leads");
     crowd.come("c3");
     hasty(&crowd).exits(75);
     crowd.all[3].1.signal(Signal::SIGTERM);
-    crowd.hall.wait_for_queue(&[]);
+    crowd.arena.wait_for_queue(&[]);
     let (_, leader, end) = crowd.all.remove(1);
     end.raise();
     leader.wait().exits(0);
     hasty(&crowd).exits(0).prints("in 1\n");
     // A leader that is stopped has left the door long ago.
-    if crowd.hall.is_local() {
+    if crowd.arena.is_local() {
         stop(crowd.all[0].1.pid());
         hasty(&crowd).exits(0).prints("in 1\n");
         crowd.all[0].1.signal(Signal::SIGCONT);

@@ -1,4 +1,4 @@
-//! A program leads that is no elect: it reads no orders.
+//! A program leads that is no elect: it reads no control cell.
 
 use elect_testkit::oracle::Flag;
 use elect_testkit::program::{Running, eventually};

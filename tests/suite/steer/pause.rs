@@ -255,17 +255,17 @@ fn what_was_damaged_by_hand_asks_nothing() {
     pause(&arena, &[]).run().exits(0);
     let one = arena.candidate("one", 15);
     arena.wait_for_waiter("one");
-    let orders = arena.path("state/job/orders");
+    let control = arena.path("state/job/orders");
     for damage in ["damaged", "7\ndamaged"] {
         let written = arena.path("written");
         std::fs::write(&written, damage).expect("a file");
-        std::fs::rename(&written, &orders).expect("the same file system");
+        std::fs::rename(&written, &control).expect("the same file system");
         arena.wait_for_leader("one");
         assert!(arena.status()["leader"]["id"].as_str().is_some_and(|id| id.starts_with("one-")));
         arena.elect("resume").arg("job").run().exits(125).says("remove it");
     }
     crash(one);
     arena.elect("run").args(["-e", "job", "--priority", "50", "true"]).run().exits(0);
-    std::fs::remove_file(&orders).expect("a file");
+    std::fs::remove_file(&control).expect("a file");
     resume(&arena);
 }

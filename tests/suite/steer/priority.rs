@@ -362,8 +362,8 @@ fn a_leader_is_shown_though_its_history_is_gone(arena: &Arena) {
     crowd.join("high", 200, LONG);
     let leads = || arena.status()["leader"]["id"] == id.as_str();
     eventually("it to be shown", || leads().then_some(()));
-    if let Some(note) = arena.note("history") {
-        std::fs::remove_file(note).expect("a note");
+    if let Some(cell) = arena.cell("history") {
+        std::fs::remove_file(cell).expect("a cell");
         assert!(leads());
     }
     let said = arena.elect("resign").arg("job").run().exits(0);
@@ -377,9 +377,9 @@ fn a_history_that_cannot_be_read_keeps_nobody_from_leading() {
     let mut crowd = Crowd::new(&arena);
     crowd.join("low", 50, LONG);
     let first = arena.wait_for_leader("low");
-    let note = arena.note("history").expect("a file");
-    eventually("it to be written", || note.exists().then_some(()));
-    std::fs::write(&note, [0xff; 64]).expect("our own file");
+    let cell = arena.cell("history").expect("a file");
+    eventually("it to be written", || cell.exists().then_some(()));
+    std::fs::write(&cell, [0xff; 64]).expect("our own file");
     crowd.join("high", 200, LONG);
     crowd.join("middle", 100, LONG);
     crowd.kill(&["low"]);

@@ -16,8 +16,8 @@ const TRIES: usize = 8;
 impl EtcdSeat {
     pub(super) async fn read_up(&mut self, cell: Cell<'_>) -> Result<WatchedCell, Error> {
         let attempt = self.link.attempt(self.keyspace.above(cell)).await?;
-        let note = self.look(&attempt, cell).await;
-        attempt.conclude(note).await
+        let cell = self.look(&attempt, cell).await;
+        attempt.conclude(cell).await
     }
 
     pub(super) async fn write_down(

@@ -46,7 +46,7 @@ fn who_has_rights_to_the_prefix_may_lead_and_wait_and_look() {
 }
 
 #[test]
-fn who_may_write_no_note_may_lead_and_resign() {
+fn who_may_write_no_cell_may_lead_and_resign() {
     run("credentials", async {
         let etcd = Etcd::start(1);
         etcd.demand_logins(&[("me", "hush", &["readwrite elect/job/", "read elect/.notes/job/"])]);

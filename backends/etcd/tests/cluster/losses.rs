@@ -155,11 +155,11 @@ fn whatever_reply_is_lost_a_seat_that_shares_its_lease_leaves_nothing() {
     });
 }
 
-/// No refresh looks at a note: whoever waits for a change of one is to hear of it however often the look-out
+/// No refresh looks at a cell: whoever waits for a change of one is to hear of it however often the look-out
 /// breaks off.
 #[test]
-fn a_note_is_looked_out_for_after_every_break() {
-    run("notes", async {
+fn a_cell_is_looked_out_for_after_every_break() {
+    run("cells", async {
         let etcd = Etcd::start(1);
         let proxy = TcpProxy::start(etcd.endpoints()[0]);
         let _leader = {
@@ -170,8 +170,8 @@ fn a_note_is_looked_out_for_after_every_break() {
         let mut waiter = Runner::new(&etcd.url_through(&[proxy.address()]), "waiter").await;
         waiter.within(2).await;
         for _ in 0..4 {
-            let note = waiter.seat.read(oracle::now(), Cell::Once).await.expect("a note");
-            let mut wake = pin!(note.wake);
+            let cell = waiter.seat.read(oracle::now(), Cell::Once).await.expect("a cell");
+            let mut wake = pin!(cell.wake);
             proxy.cut();
             // As the engine does, until it is woken.
             let woken = async {

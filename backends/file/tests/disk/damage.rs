@@ -8,13 +8,13 @@ use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
 use crate::common::{entry_of, hold};
-use crate::support::{bench, hall};
+use crate::support::{bench, election_dir};
 
 #[test]
 fn foreign_files_in_the_queue_are_passed_over() {
     run("foreign files", async {
         let (bench, disk) = bench();
-        let queue = hall(&disk).join("queue");
+        let queue = election_dir(&disk).join("queue");
         fs::create_dir_all(&queue).unwrap();
         for (name, text) in [
             ("00000000000000000001", ""),
@@ -45,8 +45,11 @@ fn living_entries_that_cannot_be_read_keep_their_place_and_are_left_out_of_the_s
     run("damaged entries", async {
         let (bench, disk) = bench();
         let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
-        fs::write(entry_of(&hall(&disk).join("queue"), line[1].candidate()), "\u{0}garbage")
-            .unwrap();
+        fs::write(
+            entry_of(&election_dir(&disk).join("queue"), line[1].candidate()),
+            "\u{0}garbage",
+        )
+        .unwrap();
         assert_eq!(line_up(&bench).await, LineUp::led_by(&["a", "c"]));
         line[0].resign().await;
         line[2].wait_behind(1).await;
@@ -67,12 +70,13 @@ fn a_torn_token_file_still_gives_a_greater_token() {
             contender.resign().await;
             assert!(last < Some(token), "step {step}: {last:?}, then {token}");
             last = Some(token);
-            let file = OpenOptions::new().write(true).open(hall(&disk).join("token")).unwrap();
+            let file =
+                OpenOptions::new().write(true).open(election_dir(&disk).join("token")).unwrap();
             match step % 4 {
                 0 => file.set_len(step * 100).unwrap(),
                 1 => file.write_all_at(&[0xff; 300], step * 60).unwrap(),
                 2 => file.write_all_at(&vec![0; 8192], 0).unwrap(),
-                _ => fs::remove_file(hall(&disk).join("token")).unwrap(),
+                _ => fs::remove_file(election_dir(&disk).join("token")).unwrap(),
             }
         }
     });
@@ -104,7 +108,7 @@ fn missing_parts_are_made_anew() {
 fn the_last_number_of_all_is_reported_not_wrapped() {
     run("numbers", async {
         let (bench, disk) = bench();
-        let queue = hall(&disk).join("queue");
+        let queue = election_dir(&disk).join("queue");
         fs::create_dir_all(&queue).unwrap();
         let greatest = queue.join(format!("{:020}", i64::MAX));
         fs::write(&greatest, "").unwrap();
@@ -120,7 +124,7 @@ fn the_last_number_of_all_is_reported_not_wrapped() {
 fn a_number_that_somebody_else_locked_is_waited_for() {
     run("foreign locks", async {
         let (bench, disk) = bench();
-        let queue = hall(&disk).join("queue");
+        let queue = election_dir(&disk).join("queue");
         fs::create_dir_all(&queue).unwrap();
         let foreign = hold(&queue.join("00000000000000000001"));
         let mut contender = Contender::new(&bench, "a").await;

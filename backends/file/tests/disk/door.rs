@@ -4,7 +4,7 @@
 use elect_testkit::{Bench, Contender, LineUp, election, line_up, poll_n, run};
 
 use crate::common::hold;
-use crate::support::{bench, hall};
+use crate::support::{bench, election_dir};
 
 #[test]
 fn a_stopped_newcomer_does_not_stop_those_who_are_in() {
@@ -55,8 +55,8 @@ fn who_gave_up_at_the_door_does_not_keep_it() {
 fn the_refresh_is_pending_while_the_door_is_shut() {
     run("a shut door", async {
         let (bench, disk) = bench();
-        std::fs::create_dir_all(hall(&disk)).unwrap();
-        let stopped = hold(&hall(&disk).join("enter"));
+        std::fs::create_dir_all(election_dir(&disk)).unwrap();
+        let stopped = hold(&election_dir(&disk).join("enter"));
         let mut newcomer = Contender::new(&bench, "a").await;
         let now = bench.now();
         assert!(poll_n(1, newcomer.seat().refresh(now)).await.is_none());

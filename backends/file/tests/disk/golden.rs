@@ -5,7 +5,7 @@ use std::fs;
 use elect_api::{Cell, Durability, If, Written, fence};
 use elect_testkit::{Contender, election, run};
 
-use crate::support::{bench, hall};
+use crate::support::{bench, election_dir};
 
 #[test]
 fn cells_are_the_files_that_they_always_were() {
@@ -28,7 +28,7 @@ fn cells_are_the_files_that_they_always_were() {
             store.write(&election(), Cell::Control, b"asked", If::Version(0)).await.unwrap();
         let Written::Yes(version) = asked else { panic!("{asked:?}") };
         fence(store.as_ref(), &election(), &name, token).await.unwrap();
-        let read = |name: &str| fs::read_to_string(hall(&disk).join(name)).unwrap();
+        let read = |name: &str| fs::read_to_string(election_dir(&disk).join(name)).unwrap();
         for (file, text) in [
             ("note-once", "done".to_owned()),
             ("note-runs", "ran".to_owned()),

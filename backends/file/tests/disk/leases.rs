@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 
-use crate::support::{bench, connect, hall, lead, seat};
+use crate::support::{bench, connect, election_dir, lead, seat};
 
 const CHANGES: usize = 1000;
 
@@ -77,7 +77,7 @@ fn nobody_leads_beside_a_tree_that_outlived_its_guardian() {
 #[test]
 fn who_looks_while_leaders_change_sees_no_orphan() {
     let (_bench, disk) = bench();
-    let root = hall(&disk).parent().expect("a root").to_owned();
+    let root = election_dir(&disk).parent().expect("a root").to_owned();
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -127,7 +127,7 @@ fn what_a_command_has_can_give_up_no_lock_and_write_nothing() {
         let (bench, disk) = bench();
         let mut leader = Contender::new(&bench, "a").await;
         let tree = tree_of(&mut leader).await;
-        let said = fs::read(hall(&disk).join("tree")).expect("whose it is");
+        let said = fs::read(election_dir(&disk).join("tree")).expect("whose it is");
         for fd in tree {
             let mut file = File::from(fd);
             assert!(file.write_all(b"x").is_err() && file.set_len(0).is_err());
@@ -140,7 +140,7 @@ fn what_a_command_has_can_give_up_no_lock_and_write_nothing() {
             };
             fcntl(&file, FcntlArg::F_OFD_SETLK(&unlock)).expect("unlocked");
         }
-        assert_eq!(fs::read(hall(&disk).join("tree")).expect("whose it is"), said);
+        assert_eq!(fs::read(election_dir(&disk).join("tree")).expect("whose it is"), said);
         let mut newcomer = Contender::new(&bench, "b").await;
         newcomer.wait_behind(1).await;
         assert_eq!(line_up(&bench).await, LineUp::led_by(&["a", "b"]));
@@ -171,9 +171,9 @@ fn a_leader_without_its_lock_is_gone() {
             let mut leader = Contender::new(&bench, "a").await;
             let token = leader.lead().await;
             if moved {
-                fs::rename(hall(&disk), disk.root().join("elsewhere")).unwrap();
+                fs::rename(election_dir(&disk), disk.root().join("elsewhere")).unwrap();
             } else {
-                fs::remove_dir_all(hall(&disk)).unwrap();
+                fs::remove_dir_all(election_dir(&disk)).unwrap();
             }
             assert!(matches!(leader.refresh().await, Standing::Gone(why) if why.contains("lock")));
             let mut usurper = Contender::new(&bench, "b").await;
@@ -191,7 +191,7 @@ fn waiters_of_a_wiped_election_enter_it_anew() {
     run("wiped", async {
         let (bench, disk) = bench();
         let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
-        fs::remove_dir_all(hall(&disk)).unwrap();
+        fs::remove_dir_all(election_dir(&disk)).unwrap();
         line[0].resign().await;
         line[2].lead().await;
         line[1].wait_behind(1).await;
@@ -211,9 +211,9 @@ fn looking_creates_nothing() {
     });
 }
 
-/// Many look out for orders: all would wake up at once, when the next one in the queue is to lead.
+/// Many look out for the control cell: all would wake up at once, when the next one in the queue is to lead.
 #[test]
-fn whoever_looks_out_for_orders_sleeps_through_a_change_of_leaders() {
+fn whoever_looks_out_for_the_control_cell_sleeps_through_a_change_of_leaders() {
     run("look-outs", async {
         let (bench, disk) = bench();
         let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
@@ -222,7 +222,7 @@ fn whoever_looks_out_for_orders_sleeps_through_a_change_of_leaders() {
         let look_out = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).unwrap();
         let renamed =
             AddWatchFlags::IN_MOVED_TO | AddWatchFlags::IN_DELETE | AddWatchFlags::IN_CREATE;
-        look_out.add_watch(&hall(&disk), renamed).unwrap();
+        look_out.add_watch(&election_dir(&disk), renamed).unwrap();
         line[1].resign_with("the second one").await;
         line[2].lead().await;
         assert_eq!(cell(&bench, Cell::History).await.as_deref(), Some("the second one"));

@@ -8,7 +8,7 @@ use elect_api::Cell;
 use elect_api::ErrorKind::{Denied, Unfit};
 use elect_testkit::{Contender, cell, run};
 
-use crate::support::{bench, hall, lead, refused, seat};
+use crate::support::{bench, election_dir, lead, refused, seat};
 
 /// An election that was led once, so that all its parts are there.
 async fn used() -> (std::sync::Arc<crate::common::FileBench>, std::path::PathBuf) {
@@ -16,8 +16,8 @@ async fn used() -> (std::sync::Arc<crate::common::FileBench>, std::path::PathBuf
     let mut contender = Contender::new(&shared, "a").await;
     contender.lead().await;
     contender.resign().await;
-    let hall = hall(&disk);
-    (disk, hall)
+    let election_dir = election_dir(&disk);
+    (disk, election_dir)
 }
 
 fn mode(path: &Path, mode: u32) {
@@ -29,7 +29,7 @@ fn last_words_that_cannot_be_written_hold_up_nobody() {
     run("last words", async {
         let (bench, disk) = bench();
         let mut line = Contender::in_line(&bench, &["a", "b"]).await;
-        let history = hall(&disk).join("note-history");
+        let history = election_dir(&disk).join("note-history");
         fs::create_dir(&history).unwrap();
         line[0].resign_with("unheard").await;
         line[1].lead().await;
@@ -47,7 +47,7 @@ fn last_words_are_not_written_through_what_somebody_planted() {
             let victim = disk.root().with_file_name("victim");
             fs::write(&victim, "precious").unwrap();
             mode(&victim, 0o600);
-            let history = hall(&disk).join("note-history");
+            let history = election_dir(&disk).join("note-history");
             let planted =
                 if is_link { symlink(&victim, history) } else { fs::hard_link(&victim, history) };
             planted.unwrap();
@@ -62,9 +62,9 @@ fn last_words_are_not_written_through_what_somebody_planted() {
 fn links_below_the_root_are_refused_and_their_targets_left_alone() {
     run("symbolic links", async {
         for part in ["lock", "enter", "token", "queue"] {
-            let (disk, hall) = used().await;
+            let (disk, election_dir) = used().await;
             let victim = disk.root().with_file_name("victim");
-            let path = hall.join(part);
+            let path = election_dir.join(part);
             if path.is_dir() {
                 fs::create_dir(&victim).unwrap();
                 fs::remove_dir_all(&path).unwrap();
@@ -86,9 +86,9 @@ fn links_below_the_root_are_refused_and_their_targets_left_alone() {
 #[test]
 fn an_election_that_is_a_link_is_refused() {
     run("a linked election", async {
-        let (disk, hall) = used().await;
-        fs::rename(&hall, disk.root().join("other")).unwrap();
-        symlink("other", hall.to_str().unwrap().trim_end_matches('/')).unwrap();
+        let (disk, election_dir) = used().await;
+        fs::rename(&election_dir, disk.root().join("other")).unwrap();
+        symlink("other", election_dir.to_str().unwrap().trim_end_matches('/')).unwrap();
         refused(&disk.root(), Unfit, &["conformance"]).await;
     });
 }
@@ -97,12 +97,12 @@ fn an_election_that_is_a_link_is_refused() {
 fn hard_links_are_refused_and_their_other_names_left_alone() {
     run("hard links", async {
         for part in ["lock", "enter", "token"] {
-            let (disk, hall) = used().await;
+            let (disk, election_dir) = used().await;
             let victim = disk.root().with_file_name("victim");
             fs::write(&victim, "precious").unwrap();
             mode(&victim, 0o600);
-            fs::remove_file(hall.join(part)).unwrap();
-            fs::hard_link(&victim, hall.join(part)).unwrap();
+            fs::remove_file(election_dir.join(part)).unwrap();
+            fs::hard_link(&victim, election_dir.join(part)).unwrap();
             refused(&disk.root(), Denied, &[part, "hard link"]).await;
             assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
         }
@@ -113,12 +113,12 @@ fn hard_links_are_refused_and_their_other_names_left_alone() {
 fn things_that_are_no_files_are_refused_without_waiting_for_them() {
     run("pipes", async {
         for part in ["lock", "enter", "token"] {
-            let (disk, hall) = used().await;
-            fs::remove_file(hall.join(part)).unwrap();
-            nix::unistd::mkfifo(&hall.join(part), nix::sys::stat::Mode::S_IRWXU).unwrap();
+            let (disk, election_dir) = used().await;
+            fs::remove_file(election_dir.join(part)).unwrap();
+            nix::unistd::mkfifo(&election_dir.join(part), nix::sys::stat::Mode::S_IRWXU).unwrap();
             refused(&disk.root(), Unfit, &[part, "regular file"]).await;
-            fs::remove_file(hall.join(part)).unwrap();
-            fs::create_dir(hall.join(part)).unwrap();
+            fs::remove_file(election_dir.join(part)).unwrap();
+            fs::create_dir(election_dir.join(part)).unwrap();
             refused(&disk.root(), Unfit, &[part]).await;
         }
     });
@@ -129,8 +129,8 @@ fn what_others_can_write_is_refused() {
     run("modes", async {
         for part in ["", "lock", "enter", "token", "queue"] {
             for excess in [0o020, 0o002] {
-                let (disk, hall) = used().await;
-                let path = hall.join(part);
+                let (disk, election_dir) = used().await;
+                let path = election_dir.join(part);
                 let good = fs::metadata(&path).unwrap().permissions().mode() & 0o7777;
                 mode(&path, good | excess);
                 refused(&disk.root(), Denied, &[part, "chmod go-w"]).await;

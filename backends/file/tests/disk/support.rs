@@ -14,7 +14,7 @@ pub(crate) fn bench() -> (Shared, Arc<FileBench>) {
 }
 
 /// The directory of the election that the suite's helpers are about.
-pub(crate) fn hall(bench: &FileBench) -> PathBuf {
+pub(crate) fn election_dir(bench: &FileBench) -> PathBuf {
     bench.path(&election(), "")
 }
 

@@ -76,7 +76,7 @@ impl RecordSeat {
         let due = *self.due.get_or_insert_with(|| now + self.ttl.mul_f64(fastrand::f64()));
         let watch = Watch::of_waiter(&self.election, before, version);
         let asking = (ahead <= WATCHFUL)
-            .then(|| Watch::of_orders(&self.election, known.version, self.control.version));
+            .then(|| Watch::of_control(&self.election, known.version, self.control.version));
         let (listed, asked, reads_record) = (now, now, false);
         let far = Far { ahead, alive, before, listed, asked, due, reads_record, watch, asking };
         let wake = far.wake();
@@ -154,9 +154,9 @@ fn has_near_behind(waiter: &Waiter) -> bool {
 }
 
 /// A watch of a document, which goes on from one wake to the next.
-struct Watch(Arc<Mutex<Sight>>);
+struct Watch(Arc<Mutex<SeenState>>);
 
-enum Sight {
+enum SeenState {
     /// Nothing was told.
     Open(Watching),
     /// There is news: it is gone, or so far to the front that we are near; or something else is asked.
@@ -173,42 +173,42 @@ impl Watch {
             _ => true,
         };
         let told = election.watch(Name::Waiter(nonce), version, is_news);
-        Self(Arc::new(Mutex::new(Sight::Open(told))))
+        Self(Arc::new(Mutex::new(SeenState::Open(told))))
     }
 
     /// Of what is asked of the election, from this version of its record and of that on.
-    fn of_orders(election: &Election, version: u64, control: u64) -> Self {
+    fn of_control(election: &Election, version: u64, control: u64) -> Self {
         let is_news = move |found: Option<&Document>| {
             let Some(Document::Record(record)) = found else { return false };
             record.cell(Cell::Control).version != control
         };
         let told = election.watch(Name::Record, version, is_news);
-        Self(Arc::new(Mutex::new(Sight::Open(told))))
+        Self(Arc::new(Mutex::new(SeenState::Open(told))))
     }
 
-    fn sight(&self) -> MutexGuard<'_, Sight> {
+    fn state(&self) -> MutexGuard<'_, SeenState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn has_told(&self) -> bool {
-        matches!(*self.sight(), Sight::Told)
+        matches!(*self.state(), SeenState::Told)
     }
 
     fn is_lost(&self) -> bool {
-        matches!(*self.sight(), Sight::Lost)
+        matches!(*self.state(), SeenState::Lost)
     }
 
     /// Ends when there is news.
     fn wake(&self) -> Wake {
         let watch = Self(Arc::clone(&self.0));
         Box::pin(std::future::poll_fn(move |context| {
-            let mut sight = watch.sight();
-            if let Sight::Open(told) = &mut *sight
+            let mut state = watch.state();
+            if let SeenState::Open(told) = &mut *state
                 && let Poll::Ready(told) = told.as_mut().poll(context)
             {
-                *sight = if told.is_ok() { Sight::Told } else { Sight::Lost };
+                *state = if told.is_ok() { SeenState::Told } else { SeenState::Lost };
             }
-            if matches!(*sight, Sight::Told) { Poll::Ready(()) } else { Poll::Pending }
+            if matches!(*state, SeenState::Told) { Poll::Ready(()) } else { Poll::Pending }
         }))
     }
 }

@@ -412,7 +412,7 @@ impl Seat for RecordSeat {
         }
         // Cells that are watched stand in the record, whose version the wake begins at.
         let owned = if cell == Cell::Control { Cell::Control } else { Cell::Once };
-        let known = self.election.record(Purpose::Note).await?;
+        let known = self.election.record(Purpose::LeaderCell).await?;
         let Versioned { bytes, version } = known.record.cell(owned);
         let wake =
             self.wake_by_record(known.version, move |record| record.cell(owned).version != version);
@@ -439,7 +439,8 @@ impl Seat for RecordSeat {
                 Step::Leave(Written::Gone("our entry does not lead".into()))
             }
         };
-        let (written, now_known) = self.election.update(Purpose::Note, Some(known), write).await?;
+        let (written, now_known) =
+            self.election.update(Purpose::LeaderCell, Some(known), write).await?;
         if let (Written::Yes(_), State::Leading { known, .. }) = (&written, &mut self.state) {
             **known = now_known;
         }

@@ -81,7 +81,7 @@ impl Line {
 }
 
 #[test]
-fn orders_reach_all_within_two_leases() {
+fn the_control_cell_reaches_all_within_two_leases() {
     run("orders", async {
         let mut line = Line::of(8).await;
         let asks = If::Version(0);

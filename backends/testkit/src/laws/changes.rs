@@ -64,13 +64,13 @@ pub async fn each_change_wakes_whoever_looks_out(bench: Shared) {
 }
 
 /// The first, and one in its place.
-pub async fn a_note_wakes_whoever_looks_out(bench: Shared) {
+pub async fn a_leaders_cell_wakes_whoever_looks_out(bench: Shared) {
     let store = bench.connect().await;
     let mut leader = Contender::new(&bench, "a").await;
     leader.lead().await;
     for text in ["one", "two"] {
         let wake = look_out(store.as_ref()).await;
-        leader.write_note(text).await.expect("it leads");
+        leader.write_cell(text).await.expect("it leads");
         wake.await;
     }
 }

@@ -91,7 +91,7 @@ pub async fn a_fence_is_no_entry_and_outlasts_all(bench: Shared) {
     let token = line[0].lead().await.get();
     assert_eq!(come(store.as_ref(), token).await, Fenced::Passed);
     expect_led_by(&bench, &["a", "b"]).await;
-    assert_eq!(line[1].read_note().await, None);
+    assert_eq!(line[1].read_cell().await, None);
     line.remove(0).crash().await;
     let next = line[0].wait_until_leading().await.get();
     // Until the new one has come the old one may.

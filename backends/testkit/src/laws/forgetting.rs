@@ -8,7 +8,7 @@ use crate::{Contender, Shared, apart, cell, election, expect_led_by, expect_nobo
 /// Whether its candidate leads or waits: neither is disturbed.
 pub async fn an_election_that_somebody_is_in_is_not_forgotten(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
-    line[0].write_note("kept").await.expect("it leads");
+    line[0].write_cell("kept").await.expect("it leads");
     let store = bench.connect().await;
     let refusal = store
         .remove(&election(), Removal::Everything { fences: true })
@@ -16,7 +16,7 @@ pub async fn an_election_that_somebody_is_in_is_not_forgotten(bench: Shared) {
         .expect_err("two are in it");
     assert_eq!(refusal.kind(), ErrorKind::Unreachable, "{refusal}");
     expect_led_by(&bench, &["a", "b"]).await;
-    assert_eq!(line[1].read_note().await.as_deref(), Some("kept"));
+    assert_eq!(line[1].read_cell().await.as_deref(), Some("kept"));
     for contender in &mut line {
         contender.lead().await;
         contender.resign().await;
@@ -32,7 +32,7 @@ pub async fn a_forgotten_election_is_as_if_nobody_had_entered(bench: Shared) {
         .expect("nobody ever was in it");
     let mut before = Contender::new(&bench, "a").await;
     let token = before.lead().await;
-    before.write_note("gone").await.expect("it leads");
+    before.write_cell("gone").await.expect("it leads");
     before.resign_with("gone").await;
     for _ in 0..2 {
         store
@@ -87,7 +87,7 @@ pub async fn an_election_with_a_fence_is_not_forgotten_unless_that_may_go(bench:
     let key: Key = "a".parse().expect("a key");
     let mut leader = Contender::new(&bench, "a").await;
     let token = leader.lead().await;
-    leader.write_note("kept").await.expect("it leads");
+    leader.write_cell("kept").await.expect("it leads");
     fence(store.as_ref(), &election(), &key, token).await.expect("an answer");
     leader.resign().await;
     let forget = async |fences| store.remove(&election(), Removal::Everything { fences }).await;
@@ -110,7 +110,7 @@ pub async fn no_fence_is_lost_that_is_set_as_its_election_is_forgotten(bench: Sh
     let mut contender = Contender::new(&bench, "a").await;
     for round in 0..ROUNDS {
         contender.lead().await;
-        contender.write_note("something to forget").await.expect("it leads");
+        contender.write_cell("something to forget").await.expect("it leads");
         contender.resign().await;
         let theirs = Shared::clone(&bench);
         let comer = apart(move || async move {

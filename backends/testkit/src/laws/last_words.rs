@@ -12,7 +12,7 @@ const CUTS: usize = 12;
 const HISTORY: Cell<'static> = Cell::History;
 
 /// Neither is written over by the other, in whatever order they come.
-pub async fn a_note_of_another_name_is_another(bench: Shared) {
+pub async fn each_leaders_cell_is_another(bench: Shared) {
     let mut leader = Contender::new(&bench, "a").await;
     leader.lead().await;
     for round in ["1", "2"] {
@@ -20,21 +20,21 @@ pub async fn a_note_of_another_name_is_another(bench: Shared) {
         let bytes = round.as_bytes();
         let written = leader.seat().write(now, HISTORY, bytes, Durability::Usual).await;
         assert_eq!(done(&written.expect("a leader writes")), Ok(()));
-        assert_eq!(leader.write_note(&format!("once {round}")).await, Ok(()));
-        assert_eq!(leader.read_note().await, Some(format!("once {round}")));
+        assert_eq!(leader.write_cell(&format!("once {round}")).await, Ok(()));
+        assert_eq!(leader.read_cell().await, Some(format!("once {round}")));
         assert_eq!(cell(&bench, HISTORY).await.as_deref(), Some(round));
     }
 }
 
 /// Also where nobody ever was; and nobody is disturbed.
-pub async fn whoever_takes_no_part_reads_a_note_and_makes_nothing(bench: Shared) {
+pub async fn whoever_takes_no_part_reads_a_cell_and_makes_nothing(bench: Shared) {
     for name in Cell::OF_LEADERS {
         assert_eq!(cell(&bench, name).await, None);
     }
     assert_eq!(bench.connect().await.list(Scope::Entered).await.expect("a list"), []);
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let token = line[0].lead().await;
-    assert_eq!(line[0].write_note("one").await, Ok(()));
+    assert_eq!(line[0].write_cell("one").await, Ok(()));
     assert_eq!(cell(&bench, Cell::Once).await.as_deref(), Some("one"));
     assert_eq!(cell(&bench, HISTORY).await, None);
     assert_eq!(line[0].lead().await, token);
@@ -47,7 +47,7 @@ pub async fn last_words_are_there_for_the_next_who_leads_at_once(bench: Shared) 
     line[0].resign_with("a was here").await;
     let token = line[1].lead().await;
     let now = bench.now();
-    let read = line[1].seat().read(now, HISTORY).await.expect("a note");
+    let read = line[1].seat().read(now, HISTORY).await.expect("a cell");
     assert_eq!(read.bytes.as_deref(), Some(&b"a was here"[..]));
     line[1].resign_with("b was here").await;
     assert!(line[2].lead().await > token);

@@ -2,15 +2,15 @@
 
 mod ambiguity;
 mod changes;
+mod control;
 mod crowd;
 mod examination;
 mod expiry;
 mod fences;
 mod forgetting;
 mod last_words;
-mod notes;
+mod leader_cells;
 mod order;
-mod orders;
 mod proof;
 mod removal;
 mod resigning;
@@ -22,15 +22,15 @@ mod values;
 
 pub use ambiguity::*;
 pub use changes::*;
+pub use control::*;
 pub use crowd::*;
 pub use examination::*;
 pub use expiry::*;
 pub use fences::*;
 pub use forgetting::*;
 pub use last_words::*;
-pub use notes::*;
+pub use leader_cells::*;
 pub use order::*;
-pub use orders::*;
 pub use proof::*;
 pub use removal::*;
 pub use resigning::*;

@@ -15,7 +15,7 @@ use crate::{Contender, LineUp, Shared, poll_n, poll_n_eagerly};
 const CUTS: usize = 12;
 
 /// One process with a seat in each of several elections, all of one store.
-struct Household {
+struct SharedSession {
     bench: Shared,
     store: Box<dyn Store>,
     seats: Vec<Member>,
@@ -26,21 +26,21 @@ struct Member {
     seat: Box<dyn Seat>,
 }
 
-impl Household {
+impl SharedSession {
     async fn new(bench: &Shared, seats: usize) -> Self {
         let store = bench.connect().await;
-        let mut household = Self { bench: bench.clone(), store, seats: Vec::new() };
+        let mut session = Self { bench: bench.clone(), store, seats: Vec::new() };
         for number in 0..seats {
-            household.open(number).await;
+            session.open(number).await;
         }
-        household
+        session
     }
 
     /// As [`Self::new`], and each leads.
     async fn leading(bench: &Shared, seats: usize) -> (Self, Vec<Token>) {
-        let mut household = Self::new(bench, seats).await;
-        let tokens = household.lead().await;
-        (household, tokens)
+        let mut session = Self::new(bench, seats).await;
+        let tokens = session.lead().await;
+        (session, tokens)
     }
 
     async fn open(&mut self, number: usize) {
@@ -131,10 +131,10 @@ async fn all<T>(futures: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T
 }
 
 /// The rival comes to lead in time, while the others go on; how often they are refreshed does not matter.
-async fn outlast(household: &mut Household, rival: &mut Contender) {
+async fn outlast(session: &mut SharedSession, rival: &mut Contender) {
     for _ in 0..24 {
-        household.bench.advance(household.bench.ttl() / 6).await;
-        household.lead().await;
+        session.bench.advance(session.bench.ttl() / 6).await;
+        session.lead().await;
         match rival.refresh().await {
             Standing::Leading { .. } => return,
             Standing::Waiting { .. } => {}
@@ -146,84 +146,81 @@ async fn outlast(household: &mut Household, rival: &mut Contender) {
 
 /// Each leads with a token of its own, and others wait for each alone.
 pub async fn seats_of_one_store_lead_apart(bench: Shared) {
-    let (mut household, tokens) = Household::leading(&bench, 5).await;
+    let (mut session, tokens) = SharedSession::leading(&bench, 5).await;
     for number in 0..5 {
         // Rivals come slowly where the machine is busy.
-        assert_eq!(household.lead().await, tokens);
-        household.rival(number).await.wait_behind(1).await;
-        let others = (0..number).filter_map(|other| household.ticket(other));
-        assert!(others.into_iter().all(|other| Some(other) != household.ticket(number)));
+        assert_eq!(session.lead().await, tokens);
+        session.rival(number).await.wait_behind(1).await;
+        let others = (0..number).filter_map(|other| session.ticket(other));
+        assert!(others.into_iter().all(|other| Some(other) != session.ticket(number)));
     }
     for _ in 0..3 {
-        assert_eq!(household.lead().await, tokens);
+        assert_eq!(session.lead().await, tokens);
         bench.advance(bench.ttl() / 6).await;
     }
 }
 
 /// With or without last words, wherever that was dropped before. The others go on, and it may come back.
 pub async fn one_of_several_seats_resigns_alone(bench: Shared) {
-    let (mut household, tokens) = Household::leading(&bench, 3).await;
+    let (mut session, tokens) = SharedSession::leading(&bench, 3).await;
     for cut in 0..=CUTS {
-        let (mut rival, ticket) = (household.rival(1).await, household.ticket(1));
-        let old = household.lead_in(1).await;
+        let (mut rival, ticket) = (session.rival(1).await, session.ticket(1));
+        let old = session.lead_in(1).await;
         rival.wait_behind(1).await;
-        let seat = &mut household.seats[1].seat;
+        let seat = &mut session.seats[1].seat;
         if cut % 2 == 0 {
             drop(poll_n(cut, seat.resign(Some((Cell::History, b"a word")))).await);
         } else {
             drop(poll_n(cut, seat.resign(None)).await);
         }
-        household.resign(1).await;
+        session.resign(1).await;
         assert!(rival.lead().await > old, "cut after {cut} polls");
-        assert!(ticket.is_none() || ticket != household.ticket(1), "two entries have one ticket");
-        assert_eq!(
-            (household.lead_in(0).await, household.lead_in(2).await),
-            (tokens[0], tokens[2])
-        );
+        assert!(ticket.is_none() || ticket != session.ticket(1), "two entries have one ticket");
+        assert_eq!((session.lead_in(0).await, session.lead_in(2).await), (tokens[0], tokens[2]));
         rival.resign().await;
-        assert!(household.lead_in(1).await > old);
+        assert!(session.lead_in(1).await > old);
     }
     for number in [1, 0, 2] {
-        household.resign(number).await;
-        household.expect_free(number).await;
+        session.resign(number).await;
+        session.expect_free(number).await;
     }
-    assert!(household.lead().await.iter().zip(&tokens).all(|(new, old)| new > old));
+    assert!(session.lead().await.iter().zip(&tokens).all(|(new, old)| new > old));
 }
 
 /// Also late: the others, and a later entry of the same seat, keep their places.
 pub async fn a_ticket_of_one_of_several_seats_frees_that_one_alone(bench: Shared) {
-    let (mut household, tokens) = Household::leading(&bench, 3).await;
+    let (mut session, tokens) = SharedSession::leading(&bench, 3).await;
     // Where there is none it takes the death of the whole process.
-    let Some(ticket) = household.ticket(1) else { return };
-    let election = household.seats[1].election.clone();
+    let Some(ticket) = session.ticket(1) else { return };
+    let election = session.seats[1].election.clone();
     let redeem = async || {
         bench.connect().await.remove(&election, Removal::Crashed(&ticket)).await.expect("redeemed");
     };
-    let mut rival = household.rival(1).await;
+    let mut rival = session.rival(1).await;
     rival.wait_behind(1).await;
     redeem().await;
     rival.lead().await;
-    let standing = refresh(&bench, household.seats[1].seat.as_mut()).await.expect("a standing");
+    let standing = refresh(&bench, session.seats[1].seat.as_mut()).await.expect("a standing");
     assert!(matches!(standing, Standing::Gone(_)), "it {}", in_words(&standing));
-    assert_eq!((household.lead_in(0).await, household.lead_in(2).await), (tokens[0], tokens[2]));
+    assert_eq!((session.lead_in(0).await, session.lead_in(2).await), (tokens[0], tokens[2]));
     rival.resign().await;
-    household.resign(1).await;
-    let token = household.lead_in(1).await;
+    session.resign(1).await;
+    let token = session.lead_in(1).await;
     redeem().await;
-    assert_eq!(household.lead().await, [tokens[0], token, tokens[2]]);
+    assert_eq!(session.lead().await, [tokens[0], token, tokens[2]]);
 }
 
 /// Wherever the refresh of one was dropped: given up by its seat, or by its ticket, there is nothing left of it.
 pub async fn what_was_cut_of_one_of_several_seats_leaves_nothing(bench: Shared) {
-    let (mut household, tokens) = Household::leading(&bench, 1).await;
+    let (mut session, tokens) = SharedSession::leading(&bench, 1).await;
     for cut in 1..=CUTS {
         for redeems in [false, true] {
-            household.open(1).await;
+            session.open(1).await;
             let now = bench.now();
-            drop(poll_n(cut, household.seats[1].seat.refresh(now)).await);
-            match household.ticket(1).filter(|_| redeems) {
+            drop(poll_n(cut, session.seats[1].seat.refresh(now)).await);
+            match session.ticket(1).filter(|_| redeems) {
                 Some(ticket) => {
-                    let election = &household.seats[1].election;
+                    let election = &session.seats[1].election;
                     bench
                         .connect()
                         .await
@@ -231,11 +228,11 @@ pub async fn what_was_cut_of_one_of_several_seats_leaves_nothing(bench: Shared) 
                         .await
                         .expect("redeemed");
                 }
-                None => household.resign(1).await,
+                None => session.resign(1).await,
             }
-            household.expect_free(1).await;
-            household.seats.truncate(1);
-            assert_eq!(household.lead().await, tokens, "cut after {cut} polls");
+            session.expect_free(1).await;
+            session.seats.truncate(1);
+            assert_eq!(session.lead().await, tokens, "cut after {cut} polls");
         }
     }
 }
@@ -243,14 +240,14 @@ pub async fn what_was_cut_of_one_of_several_seats_leaves_nothing(bench: Shared) 
 /// What was sent is answered later, when its seat has given up already.
 pub async fn what_one_of_several_seats_asked_of_a_store_that_stalled_leaves_nothing(bench: Shared) {
     for redeems in [false, true] {
-        let (mut household, tokens) = Household::leading(&bench, 1).await;
-        household.open(1).await;
-        let stall = bench.stall(&household.seats[1].election).await;
+        let (mut session, tokens) = SharedSession::leading(&bench, 1).await;
+        session.open(1).await;
+        let stall = bench.stall(&session.seats[1].election).await;
         let now = bench.now();
-        drop(poll_n_eagerly(100, household.seats[1].seat.refresh(now)).await);
+        drop(poll_n_eagerly(100, session.seats[1].seat.refresh(now)).await);
         drop(stall);
-        let ticket = household.ticket(1).filter(|_| redeems);
-        let mut member = household.seats.remove(1);
+        let ticket = session.ticket(1).filter(|_| redeems);
+        let mut member = session.seats.remove(1);
         if let Some(ticket) = ticket {
             bench
                 .connect()
@@ -265,40 +262,40 @@ pub async fn what_one_of_several_seats_asked_of_a_store_that_stalled_leaves_noth
                 tokio::time::sleep(bench.ttl() / 100).await;
             }
         }
-        while let Err(error) = refresh(&bench, household.seats[0].seat.as_mut()).await {
+        while let Err(error) = refresh(&bench, session.seats[0].seat.as_mut()).await {
             assert!(!error.is_permanent(), "{error}");
             tokio::time::sleep(bench.ttl() / 100).await;
         }
-        household.seats.push(member);
-        household.expect_free(1).await;
-        assert_eq!(household.lead_in(0).await, tokens[0]);
-        household.resign(0).await;
+        session.seats.push(member);
+        session.expect_free(1).await;
+        assert_eq!(session.lead_in(0).await, tokens[0]);
+        session.resign(0).await;
     }
 }
 
 /// Others who renew what they share with it do not keep its place.
 pub async fn a_seat_that_asks_no_more_loses_its_place_though_others_go_on(bench: Shared) {
-    let (mut household, tokens) = Household::leading(&bench, 3).await;
-    let mut rival = household.rival(1).await;
+    let (mut session, tokens) = SharedSession::leading(&bench, 3).await;
+    let mut rival = session.rival(1).await;
     rival.wait_behind(1).await;
-    drop(household.seats.remove(1));
-    outlast(&mut household, &mut rival).await;
-    assert_eq!(household.lead().await, [tokens[0], tokens[2]]);
+    drop(session.seats.remove(1));
+    outlast(&mut session, &mut rival).await;
+    assert_eq!(session.lead().await, [tokens[0], tokens[2]]);
 }
 
 /// Without a word: each place is free when the lease is over.
 pub async fn several_seats_that_crash_together_are_followed(bench: Shared) {
-    let (mut household, tokens) = Household::leading(&bench, 3).await;
+    let (mut session, tokens) = SharedSession::leading(&bench, 3).await;
     let mut rivals = Vec::new();
     for number in 0..3 {
-        assert_eq!(household.lead().await, tokens);
-        let mut rival = household.rival(number).await;
+        assert_eq!(session.lead().await, tokens);
+        let mut rival = session.rival(number).await;
         rival.wait_behind(1).await;
         rivals.push(rival);
     }
-    let Household { bench, store, seats } = household;
+    let SharedSession { bench, store, seats } = session;
     drop((seats, store));
-    let mut nobody = Household::new(&bench, 0).await;
+    let mut nobody = SharedSession::new(&bench, 0).await;
     for (rival, old) in rivals.iter_mut().zip(tokens) {
         outlast(&mut nobody, rival).await;
         assert!(rival.lead().await > old);

@@ -151,16 +151,16 @@ async fn writes(store: &dyn Store, token: Token, key: &Key, text: &str) -> bool 
     }
 }
 
-/// It is no candidate and no note, and stands in nobody's way.
+/// It is no candidate and no leader's cell, and stands in nobody's way.
 pub async fn a_value_is_no_entry(bench: Shared) {
     let store = bench.connect().await;
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let token = line[0].lead().await;
-    assert_eq!(line[0].write_note("noted").await, Ok(()));
+    assert_eq!(line[0].write_cell("noted").await, Ok(()));
     assert_eq!(put(store.as_ref(), token, "kept").await, Ok(()));
     expect_led_by(&bench, &["a", "b"]).await;
     assert_eq!(bench.connect().await.list(Scope::Entered).await.expect("a list"), [election()]);
-    assert_eq!(line[1].read_note().await.as_deref(), Some("noted"));
+    assert_eq!(line[1].read_cell().await.as_deref(), Some("noted"));
     assert_eq!(line[0].lead().await, token);
     line[0].resign().await;
     line[1].lead().await;

@@ -10,8 +10,8 @@ const TRIES: usize = 8;
 
 const fn op_of(cell: Cell<'_>) -> Op {
     match cell {
-        Cell::Once | Cell::Runs | Cell::History => Op::Note,
-        Cell::Control => Op::Orders,
+        Cell::Once | Cell::Runs | Cell::History => Op::LeaderCell,
+        Cell::Control => Op::Control,
         Cell::Fence(_) | Cell::Value(_) => Op::Data,
     }
 }

@@ -66,8 +66,8 @@ impl From<Purpose> for Op {
             Purpose::Renew => Self::Renew,
             Purpose::Leave => Self::Leave,
             Purpose::Redeem => Self::Redeem,
-            Purpose::Note => Self::Note,
-            Purpose::Control => Self::Orders,
+            Purpose::LeaderCell => Self::LeaderCell,
+            Purpose::Control => Self::Control,
             Purpose::Data => Self::Data,
             Purpose::Survey => Self::Survey,
         }

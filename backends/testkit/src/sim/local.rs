@@ -23,8 +23,8 @@ struct Inner {
     clock: Arc<dyn Clock>,
     /// Changes whenever there are replies to be taken.
     bell: watch::Sender<u64>,
-    /// Changes whenever there are orders for those who lead.
-    orders: watch::Sender<u64>,
+    /// Changes whenever the control cell does, for those who lead.
+    control: watch::Sender<u64>,
 }
 
 impl Sim {
@@ -32,8 +32,8 @@ impl Sim {
     pub fn new(options: Options, clock: Arc<dyn Clock>) -> Self {
         let kind = options.kind;
         let service = Mutex::new(Service::new(options));
-        let (bell, orders) = (watch::Sender::new(0), watch::Sender::new(0));
-        Self { kind, inner: Arc::new(Inner { service, clock, bell, orders }) }
+        let (bell, control) = (watch::Sender::new(0), watch::Sender::new(0));
+        Self { kind, inner: Arc::new(Inner { service, clock, bell, control }) }
     }
 
     /// A new connection to it.
@@ -55,7 +55,7 @@ impl Inner {
         let result = act(&mut service, self.clock.now());
         let news = service.take_news();
         drop(service);
-        for (rings, bell) in [(news.replies, &self.bell), (news.orders, &self.orders)] {
+        for (rings, bell) in [(news.replies, &self.bell), (news.control, &self.control)] {
             if rings {
                 bell.send_modify(|count| *count += 1);
             }
@@ -70,9 +70,9 @@ impl Inner {
         }
     }
 
-    /// A call that comes to nothing until there are orders takes no step of anybody's until then.
+    /// A call that comes to nothing until there is a control cell takes no step of anybody's until then.
     async fn look_out(&self, envelope: Envelope) -> Reply {
-        let mut bell = self.orders.subscribe();
+        let mut bell = self.control.subscribe();
         let id = self.with(|service, now| service.receive(now, envelope));
         let call = Call { inner: self, id };
         loop {
@@ -111,7 +111,7 @@ impl Transport for Inner {
     /// Yields once before the request arrives and once before its reply is read: a test that drops
     /// the call can do so at either point, as with a real connection.
     async fn call(&self, envelope: Envelope) -> Result<Reply, Error> {
-        if matches!(envelope.request, Request::In(_, Ask::AwaitOrders(_))) {
+        if matches!(envelope.request, Request::In(_, Ask::AwaitControl(_))) {
             return Ok(self.look_out(envelope).await);
         }
         tokio::task::yield_now().await;

@@ -34,10 +34,10 @@ pub enum Op {
     Redeem,
     /// To be told of a change.
     Watch,
-    /// To read or to write a note.
-    Note,
-    /// To read or to write orders.
-    Orders,
+    /// To read or to write a cell that only a leader writes.
+    LeaderCell,
+    /// To read or to write the control cell.
+    Control,
     /// To record the token of a resource, or to read or write a value.
     Data,
     /// To show the election to people.
@@ -72,12 +72,12 @@ pub enum Ask {
     Leave(u64),
     /// Queue: end the entry that has this token, whoever has it.
     Remove(u64),
-    /// Queue: answer when an entry is gone, or when the orders have another version than this.
+    /// Queue: answer when an entry is gone, or when the control cell has another version than this.
     AwaitEnd {
         /// That of the entry.
         nonce: u64,
-        /// That of the orders.
-        orders: u64,
+        /// That of the control cell.
+        control: u64,
     },
     /// Documents: this of them.
     Documents(elect_record::Ask),
@@ -89,9 +89,9 @@ pub enum Ask {
         fences: bool,
     },
     /// What there is to see: another number after each change.
-    Sight,
+    Digest,
     /// Answer when there is something else to see than this.
-    AwaitSight(u64),
+    AwaitChange(u64),
     /// Under what fences and values are kept.
     Keys,
     /// What a cell says.
@@ -116,8 +116,8 @@ pub enum Ask {
         /// What it is to say.
         text: Vec<u8>,
     },
-    /// Answer when the orders have another version than this.
-    AwaitOrders(u64),
+    /// Answer when the control cell has another version than this.
+    AwaitControl(u64),
 }
 
 /// Which cell of an election, on its way.
@@ -173,7 +173,7 @@ pub enum Reply {
         /// How many others are in the queue.
         others: usize,
         /// What is asked of them.
-        orders: Slip,
+        control: Slip,
     },
     /// Queue: there is no such entry any more.
     Left,
@@ -185,14 +185,14 @@ pub enum Reply {
     Cell(Slip),
     /// The cell is not written: it has another version.
     Overtaken,
-    /// The orders whose change was waited for have changed.
+    /// The control cell whose change was waited for has changed.
     Reordered,
     /// What was waited for has happened.
     Changed,
     /// Who leads and who waits.
     Survey(Line),
     /// What there is to see.
-    Sight(u64),
+    Digest(u64),
     /// All elections, by name.
     Elections(Vec<ElectionName>),
     /// Of one election: all its cells, by name.
@@ -219,7 +219,7 @@ pub struct Place {
     /// The length of lease that was granted.
     pub ttl: Duration,
     /// What is asked of everybody.
-    pub orders: Slip,
+    pub control: Slip,
     /// Whether this very request has made it.
     pub is_new: bool,
     /// The term of the store's leader, as the member knows it that answers; `None` where the store shows none.

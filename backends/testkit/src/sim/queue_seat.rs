@@ -81,21 +81,21 @@ impl QueueSeat {
 
     fn placed(&mut self, now: Boottime, place: Place) -> Standing {
         self.place = Some(place.token);
-        self.control = place.orders.into();
-        let orders = self.control.version;
+        self.control = place.control.into();
+        let control = self.control.version;
         if let Some(nonce) = place.before {
             self.state = State::Waiting;
-            let wake = self.link.wake(Ask::AwaitEnd { nonce, orders });
+            let wake = self.link.wake(Ask::AwaitEnd { nonce, control });
             return Standing::Waiting { ahead: place.ahead, alive: true, wake };
         }
         self.state = State::Leading;
         let validity = Validity::Window { anchor: now, window: place.ttl };
-        let wake = self.link.wake(Ask::AwaitOrders(orders));
+        let wake = self.link.wake(Ask::AwaitControl(control));
         Standing::Leading { token: Token::new(place.token), validity, wake }
     }
 
     /// The store has no entry of ours, and never will have with this nonce.
-    fn ended(&mut self, others: usize, orders: Slip) -> Result<Standing, Error> {
+    fn ended(&mut self, others: usize, control: Slip) -> Result<Standing, Error> {
         match self.state {
             State::Leading | State::Gone => {
                 self.state = State::Gone;
@@ -104,7 +104,7 @@ impl QueueSeat {
             // Whoever guards us has to see the new ticket before there is an entry for it.
             State::Waiting => {
                 self.start_over();
-                self.control = orders.into();
+                self.control = control.into();
                 Ok(Standing::Waiting { ahead: others, alive: true, wake: awake() })
             }
             State::Out | State::Unknown => {
@@ -145,7 +145,7 @@ impl QueueSeat {
                     by_write = true;
                 }
                 Reply::Placed(_) => {}
-                Reply::Ended { others, orders } => return self.ended(others, orders),
+                Reply::Ended { others, control } => return self.ended(others, control),
                 reply => return Err(unexpected(&reply)),
             }
         }

@@ -51,8 +51,8 @@ pub(super) struct Service {
     /// Those who stand still.
     stood: BTreeMap<RuleId, Stood>,
     watches: Vec<Letter>,
-    /// Those who lead, and wait for orders. Until there are any nothing comes of them: no chance is taken, no
-    /// time passes and nobody is woken, so that a game without orders is what it would be without them.
+    /// Those who lead, and wait for the control cell. Until there is one nothing comes of them: no chance is taken, no
+    /// time passes and nobody is woken, so that a game without it is what it would be without them.
     lookouts: Vec<Letter>,
     replies: HashMap<CallId, Reply>,
     tally: Tally,
@@ -70,8 +70,8 @@ pub(super) struct Service {
 pub(super) struct News {
     /// Whoever has sent a request.
     pub(super) replies: bool,
-    /// Whoever leads, and waits for orders.
-    pub(super) orders: bool,
+    /// Whoever leads, and waits for the control cell.
+    pub(super) control: bool,
 }
 
 /// A request on its way.
@@ -129,7 +129,7 @@ impl Service {
 
     /// A request has arrived.
     pub(super) fn receive(&mut self, now: Boottime, envelope: Envelope) -> CallId {
-        if matches!(envelope.request, Request::In(_, Ask::AwaitOrders(_))) {
+        if matches!(envelope.request, Request::In(_, Ask::AwaitControl(_))) {
             return self.look_out(now, envelope);
         }
         self.run(now);
@@ -182,7 +182,7 @@ impl Service {
         call
     }
 
-    /// Tells those who wait for orders that there are some. What faults there are concern the telling.
+    /// Tells those who wait for the control cell that it has changed. What faults there are concern the telling.
     fn tell_lookouts(&mut self, now: Boottime) {
         let at = self.options.rate.store(now);
         for letter in std::mem::take(&mut self.lookouts) {
@@ -227,7 +227,7 @@ impl Service {
 
     fn tell(&mut self, reply: &Reply) {
         match reply {
-            Reply::Reordered => self.news.orders = true,
+            Reply::Reordered => self.news.control = true,
             _ => self.news.replies = true,
         }
     }
@@ -450,16 +450,16 @@ impl Service {
 
     fn gone(&self, request: &Request) -> Reply {
         let Request::In(election, ask) = request else {
-            return Reply::Ended { others: 1, orders: Slip::default() };
+            return Reply::Ended { others: 1, control: Slip::default() };
         };
-        let orders = self.world.orders(election);
+        let control = self.world.control(election);
         match ask {
             Ask::Documents(ask) => Reply::Documents(gone(ask)),
-            Ask::AwaitEnd { .. } | Ask::AwaitCell(..) | Ask::AwaitSight(_) => Reply::Changed,
-            Ask::ReadCell(Name::Control) => Reply::Cell(orders),
+            Ask::AwaitEnd { .. } | Ask::AwaitCell(..) | Ask::AwaitChange(_) => Reply::Changed,
+            Ask::ReadCell(Name::Control) => Reply::Cell(control),
             Ask::ReadCell(_) => Reply::Cell(Slip::default()),
             Ask::WriteCell { when: When::Version(_), .. } => Reply::Overtaken,
-            _ => Reply::Ended { others: 1, orders },
+            _ => Reply::Ended { others: 1, control },
         }
     }
 }

@@ -90,8 +90,8 @@ impl Store for SimStore {
 
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
         let link = self.link(election, "");
-        match link.ask(Op::Survey, Ask::Sight).await? {
-            Reply::Sight(seen) => Ok(link.wake(Ask::AwaitSight(seen))),
+        match link.ask(Op::Survey, Ask::Digest).await? {
+            Reply::Digest(seen) => Ok(link.wake(Ask::AwaitChange(seen))),
             reply => Err(unexpected(&reply)),
         }
     }
@@ -114,8 +114,8 @@ impl Store for SimStore {
     async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
         let (op, request) = match scope {
             Scope::Entered => (Op::Survey, Request::Elections),
-            Scope::Asked => (Op::Orders, Request::UnderControl),
-            Scope::Kept => (Op::Orders, Request::Remembered),
+            Scope::Asked => (Op::Control, Request::UnderControl),
+            Scope::Kept => (Op::Control, Request::Remembered),
         };
         match send(&*self.transport, Envelope { client: String::new(), op, request }).await? {
             Reply::Elections(names) => Ok(names),

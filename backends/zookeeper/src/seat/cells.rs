@@ -18,9 +18,9 @@ impl ZkSeat {
             Ok(client) => client,
             Err(why) => return Err(Error::new(ErrorKind::Unreachable, why)),
         };
-        let note = self.cells.read(&client, cell).await?;
+        let cell = self.cells.read(&client, cell).await?;
         self.acknowledged(now);
-        Ok(note)
+        Ok(cell)
     }
 
     pub(super) async fn write_down(

@@ -358,8 +358,8 @@ impl Seat for ZkSeat {
     }
 
     async fn read(&mut self, now: Boottime, cell: Cell<'_>) -> Result<WatchedCell, Error> {
-        let note = self.look_up(now, cell).await;
-        note.map_err(|error| self.directory.explain(error))
+        let cell = self.look_up(now, cell).await;
+        cell.map_err(|error| self.directory.explain(error))
     }
 
     async fn write(

@@ -198,10 +198,10 @@ fn a_ticket_removes_what_a_dead_one_left() {
     });
 }
 
-/// Whoever only asks for a note, and does not refresh, gets a new session all the same.
+/// Whoever only asks for a cell, and does not refresh, gets a new session all the same.
 #[test]
-fn a_note_can_be_read_after_the_end_of_the_session_with_the_entry() {
-    run("a note", async {
+fn a_cell_can_be_read_after_the_end_of_the_session_with_the_entry() {
+    run("a cell", async {
         let mut stage = Stage::new().await;
         stage.enter_unheard().await;
         let ticket = stage.seat.ticket();
@@ -217,16 +217,16 @@ fn a_note_can_be_read_after_the_end_of_the_session_with_the_entry() {
             tokio::time::sleep(TTL / 64).await;
         }
         stage.proxy.refuse(false);
-        let note = async {
+        let cell = async {
             loop {
                 match timeout(TTL, stage.seat.read(now(), Cell::Once)).await {
-                    Ok(Ok(note)) => break note,
+                    Ok(Ok(cell)) => break cell,
                     _ => tokio::time::sleep(TTL / 64).await,
                 }
             }
         };
-        let note = timeout(Duration::from_secs(60), note).await.expect("a note in time");
-        assert_eq!(note.bytes, None);
+        let cell = timeout(Duration::from_secs(60), cell).await.expect("a cell in time");
+        assert_eq!(cell.bytes, None);
         assert_ne!(stage.seat.ticket(), ticket, "the old one stands for an entry that was lost");
     });
 }

@@ -123,7 +123,7 @@ fn whoever_is_alone_wins_and_leaves_with_one_write_each_and_nothing_is_left() {
         assert_eq!(asked("multi"), 0, "{:?}", trips());
         lead(seat.as_mut()).await;
         assert_eq!(asked("multi"), 1, "a renewal proves the entry");
-        // The first note ever takes nodes above it.
+        // The first cell ever takes nodes above it.
         seat.resign(Some((Cell::History, b"a word"))).await.expect("a resign");
         lead(seat.as_mut()).await;
         let before = asked("multi");

@@ -30,8 +30,8 @@ impl Stage {
         let spoil = Spoil::Short(SHORT);
         self.proxy.replies(Mode::Garble(Garbling { frames: Frames::Lengths, spoil }));
         let seat = other.unwrap_or(&mut self.seat);
-        let note = seat.read(now(), Cell::History).await;
-        let error = note.err().expect("an answer that cannot be read");
+        let cell = seat.read(now(), Cell::History).await;
+        let error = cell.err().expect("an answer that cannot be read");
         assert!(!error.is_permanent(), "{error}");
         self.heal();
         std::error::Error::source(&error).map_or_else(String::new, ToString::to_string)
@@ -51,11 +51,11 @@ fn run_alone(name: &str, test: impl Future<Output = ()>) {
     assert!(command.status().expect("this binary").success(), "see above");
 }
 
-/// The note is there, so that it is in the answer.
+/// The cell is there, so that it is in the answer.
 async fn leader() -> Stage {
     let mut stage = Stage::new().await;
     lead_in_time(stage.seat.as_mut(), TTL).await;
-    stage.seat.write(now(), Cell::History, b"something", Durability::Usual).await.expect("a note");
+    stage.seat.write(now(), Cell::History, b"something", Durability::Usual).await.expect("a cell");
     stage
 }
 

@@ -1,7 +1,7 @@
 //! `elect run --shards`: a command for each shard that is ours, one elect for all of them.
 //!
 //! Every process is a member of the roster, the election that has the name, and whoever leads that coordinates
-//! ([`coordinator`]): it keeps with the orders who is to hold which shards ([`crate::election::spread`]). Each shard
+//! ([`coordinator`]): it keeps in the control cell who is to hold which shards ([`crate::election::spread`]). Each shard
 //! is an election of its own; a member takes part in those that it is to hold, with an engine, a guardian and a token
 //! for each, and gives up in good order what it is not to hold any more. So nothing but an election decides who leads
 //! a shard, whatever the coordinator says, and however late that comes.
@@ -30,9 +30,9 @@ use super::{Audience, CandidacyEnd, Finished, judge};
 use crate::command::candidacy::{Observer, Poster, Service, Shared, keep_in_touch, warn_of};
 use crate::command::runtime::{self, BootClock};
 use crate::config::{self, RunPlan};
+use crate::election::control::Control;
 use crate::election::driver::{self, Clock as _, Inbox, OnDuty};
 use crate::election::machine::{Event, Machine, Verdict};
-use crate::election::orders::Orders;
 use crate::guard::{self, Enclosure, Ended, ExecHandoff, Forked, Incoming, Inherited, Whom};
 use crate::report::Log;
 
@@ -152,7 +152,7 @@ struct Member<'a> {
     terms: &'a Terms<'a>,
     /// How many there are.
     shards: u16,
-    /// That the orders name others.
+    /// That the control cell names another number.
     has_told: bool,
     inherited: &'a Inherited,
     service: Option<&'a Service<'a>>,
@@ -177,15 +177,17 @@ struct Held {
 }
 
 impl Member<'_> {
-    /// Does what the orders say by now.
+    /// Does what the control cell says by now.
     fn follow(&mut self, known: &Known) {
-        let Some(orders) = known.orders.as_ref().filter(|_| self.verdict.is_none()) else { return };
+        let Some(control) = known.control.as_ref().filter(|_| self.verdict.is_none()) else {
+            return;
+        };
         let ours = &self.terms.candidate.id;
-        let mut wanted = match orders.pausing() {
-            None => orders.spread().of(ours),
+        let mut wanted = match control.pausing() {
+            None => control.spread().of(ours),
             Some(_) => BTreeSet::new(),
         };
-        // Whoever can write the orders has us start no more than we were told of.
+        // Whoever can write the control cell has us start no more than we were told of.
         let strange = wanted.split_off(&self.shards);
         if let Some(shard) =
             strange.first().filter(|_| !std::mem::replace(&mut self.has_told, true))
@@ -198,7 +200,7 @@ impl Member<'_> {
         }
         for (shard, held) in &mut self.held {
             if !wanted.contains(shard) {
-                held.release(|| why_not(orders, *shard));
+                held.release(|| why_not(control, *shard));
             }
         }
         for shard in wanted {
@@ -208,7 +210,7 @@ impl Member<'_> {
             }
         }
         if let Some(service) = self.service {
-            service.holds(self.held.len(), orders.division());
+            service.holds(self.held.len(), control.division());
         }
     }
 
@@ -305,8 +307,8 @@ impl Held {
     }
 }
 
-fn why_not(orders: &Orders, shard: u16) -> String {
-    match (orders.pausing(), orders.spread().holder(shard)) {
+fn why_not(control: &Control, shard: u16) -> String {
+    match (control.pausing(), control.spread().holder(shard)) {
         (Some(request), _) => request.in_words("paused"),
         (None, Some(holder)) => format!("the shard moves to {holder}"),
         (None, None) => "nobody is to hold the shard".to_owned(),

@@ -13,11 +13,11 @@ use tokio::time::{sleep, timeout};
 
 use crate::command::candidacy::Observer;
 use crate::command::run::tree::{Guarded, Happened};
+use crate::election::control::Control;
 use crate::election::driver::{self, Duty};
 use crate::election::machine::{Event, News};
-use crate::election::orders::Orders;
 use crate::election::spread::{Member, Spread};
-use crate::election::{Called, Reply};
+use crate::election::{CallEnd, Reply};
 use crate::guard::Deadlines;
 use crate::report::Log;
 
@@ -25,7 +25,7 @@ use crate::report::Log;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     /// What is asked, and who is to hold which shards; `None` before the store has said so.
-    pub(super) orders: Option<Orders>,
+    pub(super) control: Option<Control>,
     /// The token with which we coordinate, if we do.
     pub(super) leads: Option<Token>,
 }
@@ -81,12 +81,12 @@ impl driver::Observer for RosterObserver<'_> {
     /// What it hears is the roster's: no command of a member runs for that.
     fn happened(&mut self, event: &Event) {
         match event {
-            Event::Ordered(orders) => {
-                self.known.send_modify(|known| known.orders = Some(orders.clone()));
+            Event::ControlRead(control) => {
+                self.known.send_modify(|known| known.control = Some(control.clone()));
             }
             // Nothing was ever asked, if it did not come before.
-            Event::Replied(Ok(Reply::Standing(_))) if self.known.borrow().orders.is_none() => {
-                self.known.send_modify(|known| known.orders = Some(Orders::default()));
+            Event::Replied(Ok(Reply::Standing(_))) if self.known.borrow().control.is_none() => {
+                self.known.send_modify(|known| known.control = Some(Control::default()));
             }
             _ => {}
         }
@@ -96,7 +96,7 @@ impl driver::Observer for RosterObserver<'_> {
         self.inner.renewed(deadlines);
     }
 
-    fn called(&mut self, called: &Called) {
+    fn called(&mut self, called: &CallEnd) {
         self.inner.called(called);
     }
 
@@ -164,9 +164,9 @@ impl Coordinator<'_> {
         let changed = self.store.changed(self.election).await?;
         let survey = self.store.survey(self.election).await?;
         let kept = self.store.read(self.election, Cell::Control).await?;
-        let orders = Orders::read(kept.bytes.as_deref())?;
+        let control = Control::read(kept.bytes.as_deref())?;
         let mut arrives = never();
-        let mut spread = orders.spread().clone();
+        let mut spread = control.spread().clone();
         if let Some((shard, holder)) = spread.moving() {
             let part = part(self.election, shard)?;
             arrives = self.store.changed(&part).await?;
@@ -176,12 +176,12 @@ impl Coordinator<'_> {
             }
         }
         let spread =
-            spread.next(self.shards, &members(&orders, &survey, Division::Shards(self.shards)));
-        if spread == *orders.spread() {
+            spread.next(self.shards, &members(&control, &survey, Division::Shards(self.shards)));
+        if spread == *control.spread() {
             return Ok(first_of(vec![changed, arrives]));
         }
-        self.tell(orders.spread(), &spread);
-        let text = orders.spreading(spread).to_bytes();
+        self.tell(control.spread(), &spread);
+        let text = control.spreading(spread).to_bytes();
         let unchanged = If::Version(kept.version);
         self.store.write(self.election, Cell::Control, &text, unchanged).await?;
         // Also where another was faster.
@@ -207,11 +207,11 @@ fn part(election: &ElectionName, shard: u16) -> Result<ElectionName, Error> {
 
 /// Who takes part in shards as we do, first come, first served. Nobody else runs anything for one: no program that is
 /// no elect, and nobody who is about to be refused.
-fn members<'a>(orders: &Orders, survey: &'a Survey, ours: Division) -> Vec<Member<'a>> {
+fn members<'a>(control: &Control, survey: &'a Survey, ours: Division) -> Vec<Member<'a>> {
     let candidates = survey.entries().map(|entry| &entry.candidate);
     let member = |candidate: &'a elect_api::Candidate| Member {
         id: &candidate.id,
-        is_wanted: orders.priority_of(&candidate.id, candidate.priority) > 0,
+        is_wanted: control.priority_of(&candidate.id, candidate.priority) > 0,
     };
     candidates.filter(|candidate| candidate.division == ours).map(member).collect()
 }

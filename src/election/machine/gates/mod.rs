@@ -13,8 +13,8 @@ use elect_api::{Boottime, Token, Written};
 
 use self::ranking::RankingGate;
 use super::{Attempted, Block, Call, Counting, News, Reply, Rules, Settles, Verdict};
+use crate::election::control::Control;
 use crate::election::division::Agreement;
-use crate::election::orders::Orders;
 use crate::guard::is_off;
 
 /// Where a candidate stands that does not lead.
@@ -34,7 +34,7 @@ pub(super) struct View<'a> {
     pub(super) place: Place,
     pub(super) rules: &'a Rules,
     /// What people ask of the election, as last read.
-    pub(super) orders: &'a Orders,
+    pub(super) control: &'a Control,
     /// The length of a lease.
     pub(super) window: Duration,
 }
@@ -44,7 +44,7 @@ pub(super) enum Notice<'a> {
     /// The store has said where we stand: we have joined, or our place is confirmed.
     Placed,
     /// People ask something else of the election.
-    Ordered,
+    ControlRead,
     /// More may be done by now.
     Noted,
     /// Our place is given up, and we are to come again.
@@ -123,7 +123,7 @@ impl Gates {
 
 /// What people ask of the election: that nobody leads for now, or that a leader gives it up.
 ///
-/// While the election is paused a winner keeps its place, so that nobody leads who does not read orders; asked to give
+/// While the election is paused a winner keeps its place, so that nobody leads who does not read the control cell; asked to give
 /// it up it comes again as a newcomer.
 #[derive(Clone, Debug)]
 pub(super) struct ControlGate;
@@ -131,16 +131,16 @@ pub(super) struct ControlGate;
 impl Gate for ControlGate {
     fn rule(&self, view: &View<'_>) -> Ruling {
         let Place::First(token) = view.place else { return Ruling::Pass };
-        if let Some(why) = view.orders.step_down(token) {
+        if let Some(why) = view.control.step_down(token) {
             return Ruling::Rejoin(Some(News::SteppingDown(why)));
         }
-        view.orders.pause().map_or(Ruling::Pass, |why| Ruling::Block(Block::Pause(why)))
+        view.control.pause().map_or(Ruling::Pass, |why| Ruling::Block(Block::Pause(why)))
     }
 
     fn hear(&mut self, _: &View<'_>, _: &Notice<'_>) {}
 }
 
-/// Whether what is to be done once is done already. It is asked before we join, whenever the note changes, and again
+/// Whether what is to be done once is done already. It is asked before we join, whenever that cell changes, and again
 /// since we won: from then on nobody else can do it.
 #[derive(Clone, Debug, Default)]
 pub(super) enum OnceGate {
@@ -242,7 +242,7 @@ impl DivisionGate {
 
 impl Gate for DivisionGate {
     fn rule(&self, view: &View<'_>) -> Ruling {
-        let is_shown = view.orders.is_divided(view.rules.division);
+        let is_shown = view.control.is_divided(view.rules.division);
         match self {
             Self::Disputed(why) => Ruling::Leave(Verdict::Failed(why.clone())),
             Self::Unsettled if view.place == Place::None || !is_shown => Ruling::Ask(Call::Settle),
@@ -252,7 +252,7 @@ impl Gate for DivisionGate {
     }
 
     fn hear(&mut self, view: &View<'_>, heard: &Notice<'_>) {
-        let is_shown = view.orders.is_divided(view.rules.division);
+        let is_shown = view.control.is_divided(view.rules.division);
         match (heard, &self) {
             (Notice::Replied(Reply::Agreement(Agreement::Ours)), _) => *self = Self::Told,
             (Notice::Replied(Reply::Agreement(Agreement::Disputed(why))), _) => {
@@ -261,7 +261,7 @@ impl Gate for DivisionGate {
             (Notice::Placed, _) if is_shown => *self = Self::Settled,
             (Notice::Placed, Self::Told | Self::Settled) => *self = Self::Unshown,
             (Notice::Placed, Self::Unshown) => *self = Self::Unsettled,
-            (Notice::Ordered, _) if !is_shown => *self = Self::Unsettled,
+            (Notice::ControlRead, _) if !is_shown => *self = Self::Unsettled,
             _ => {}
         }
     }

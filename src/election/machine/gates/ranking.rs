@@ -59,14 +59,14 @@ struct Vacancy {
 impl Gate for RankingGate {
     fn rule(&self, view: &View<'_>) -> Ruling {
         let is_usual = view.rules.priority == Candidate::USUAL_PRIORITY;
-        let is_ranked = view.orders.are_ranked() || !is_usual;
-        let is_in_haste = view.rules.wait == Wait::No && view.orders.pausing().is_none();
+        let is_ranked = view.control.is_ranked() || !is_usual;
+        let is_in_haste = view.rules.wait == Wait::No && view.control.pausing().is_none();
         let looks = match view.place {
             Place::None => return Ruling::Pass,
             Place::First(_) => is_ranked && !is_off!(Comparison),
             Place::Behind(ahead) => is_ranked && is_in_haste && ahead > 0,
         };
-        let has_to_announce = !is_usual && !view.orders.are_ranked();
+        let has_to_announce = !is_usual && !view.control.is_ranked();
         match &self.judgement {
             _ if self.has_cleared(view) => Ruling::Pass,
             _ if has_to_announce && self.announcement == Announcement::Unsaid => {
@@ -96,8 +96,8 @@ impl Gate for RankingGate {
                     _ => Announcement::Unsaid,
                 };
             }
-            // Other orders may be another order of candidates.
-            Notice::Ordered | Notice::Rejoined => self.judgement = Judgement::None,
+            // What is asked now may be another order of candidates.
+            Notice::ControlRead | Notice::Rejoined => self.judgement = Judgement::None,
             Notice::Replied(Reply::Announced) => self.announcement = Announcement::Said,
             Notice::Replied(Reply::Field(field)) => self.judgement = self.judge(view, field),
             Notice::Noted | Notice::Replied(_) => {}
@@ -112,9 +112,9 @@ impl RankingGate {
     }
 
     fn judge(&mut self, view: &View<'_>, field: &Field) -> Judgement {
-        let View { rules, orders, .. } = view;
-        let exclusion = orders.exclusion(&rules.id, rules.priority);
-        let contest = Contest::of(field, orders, &rules.id);
+        let View { rules, control, .. } = view;
+        let exclusion = control.exclusion(&rules.id, rules.priority);
+        let contest = Contest::of(field, control, &rules.id);
         match (view.place, contest, exclusion) {
             (Place::First(token), Some(contest), None) => match self.better(view, &contest) {
                 Some(better) => self.stand_back(&better),
@@ -128,8 +128,8 @@ impl RankingGate {
             // Our entry went meanwhile: the next refresh will say so.
             (Place::First(_), None, _) => Judgement::Unclear,
             (Place::Behind(_) | Place::None, _, exclusion) => {
-                let is_settled = !field.is_unsettled(orders);
-                let leader = field.clone().settled(orders).leader;
+                let is_settled = !field.is_unsettled(control);
+                let leader = field.clone().settled(control).leader;
                 // Those before us may have gone since we looked: then the next refresh will say that we have won.
                 let is_another = leader.is_some_and(|it| it.entry.candidate.id != rules.id);
                 // Whoever comes before us, we are never to lead.

@@ -1,8 +1,8 @@
 use elect_api::{Error, ErrorKind, Lease, Written};
 
 use super::{ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting};
+use crate::election::control::Control;
 use crate::election::machine::{Block, Command, Event, News, Restarts, Rules, Wait};
-use crate::election::orders::Orders;
 use crate::election::{Call, Reply};
 use crate::guard::Ended;
 
@@ -265,7 +265,7 @@ fn a_pause_takes_effect_and_what_was_waited_for_counts() {
         .tell(1.0, leading(LOCAL, 1.0), &[])
         .pass(6.0, &["refresh"])
         .tell(19.0, leading(LOCAL, 6.0), &["refresh"])
-        .tell(19.0, Event::Ordered(Orders::default()), &[])
+        .tell(19.0, Event::ControlRead(Control::default()), &[])
         .tell(19.1, leading(LOCAL, 19.0), &[])
         .pass(20.0, &["begin history 7"]);
 }

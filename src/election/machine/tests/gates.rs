@@ -3,9 +3,9 @@
 use elect_api::{Candidate, Division, Entry, Leader, Lease, Survey, Token, Validity, Written};
 
 use super::{ETCD, TERM, Transcript, after, at, leading, rules, unreachable, waiting};
+use crate::election::control::{Control, Request};
 use crate::election::division::Agreement;
 use crate::election::machine::{Event, Heeds, Rules, Settles, Wait};
-use crate::election::orders::{Orders, Request};
 use crate::election::ranking::Field;
 use crate::election::{Answer, Reply};
 use crate::guard::Ended;
@@ -116,8 +116,8 @@ fn divided() -> Rules {
     Rules { division: Division::Slots(3), settles: Settles::First, ..rules() }
 }
 
-fn orders(division: Division) -> Event {
-    Event::Ordered(Orders::default().divided(division))
+fn control(division: Division) -> Event {
+    Event::ControlRead(Control::default().divided(division))
 }
 
 fn settled() -> Event {
@@ -135,7 +135,7 @@ fn whoever_divides_an_election_settles_that_before_it_joins() {
         .tell(0.0, Event::Tick, &["open"])
         .tell(0.0, Event::Replied(Ok(Reply::Opened)), &["settle"])
         .tell(0.1, settled(), &["refresh"])
-        .tell(0.2, orders(Division::Slots(3)), &[])
+        .tell(0.2, control(Division::Slots(3)), &[])
         .tell(0.2, leading(ETCD, 0.1), &["start 7"]);
 }
 
@@ -175,13 +175,13 @@ fn who_is_shown_another_division_starts_nothing_before_that_is_settled() {
             if !ours.is_whole() {
                 transcript.tell(0.0, settled(), &["refresh"]);
             }
-            transcript.tell(0.1, orders(other), &[]);
+            transcript.tell(0.1, control(other), &[]);
             transcript
         };
         waits()
             .tell(0.1, leading(ETCD, 0.0), &["settle"])
             .tell(0.2, settled(), &["refresh"])
-            .tell(0.3, orders(ours), &[])
+            .tell(0.3, control(ours), &[])
             .tell(0.3, leading(ETCD, 0.2), &["start 7"]);
         waits().tell(0.1, waiting(1), &["settle"]).tell(0.2, disputed(), &["resign"]);
         // Its place is looked after in between.
@@ -208,11 +208,9 @@ fn a_division_that_nobody_has_written_is_none() {
 
 #[test]
 fn whoever_runs_a_command_pays_no_heed() {
-    Transcript::running(Lease::Unlimited, rules()).tell(1.0, orders(Division::Slots(3)), &[]).tell(
-        5.0,
-        leading(Lease::Unlimited, 5.0),
-        &[],
-    );
+    Transcript::running(Lease::Unlimited, rules())
+        .tell(1.0, control(Division::Slots(3)), &[])
+        .tell(5.0, leading(Lease::Unlimited, 5.0), &[]);
 }
 
 fn request() -> Request {
@@ -221,15 +219,15 @@ fn request() -> Request {
 
 /// What people ask of the election: a pause, or that the leader gives leadership up.
 pub(super) fn paused() -> Event {
-    Event::Ordered(Orders::default().paused(Some(request())))
+    Event::ControlRead(Control::default().paused(Some(request())))
 }
 
 fn nothing() -> Event {
-    Event::Ordered(Orders::default())
+    Event::ControlRead(Control::default())
 }
 
 fn step_down(token: u64) -> Event {
-    Event::Ordered(Orders::default().stepping_down(Token::new(token), request()))
+    Event::ControlRead(Control::default().stepping_down(Token::new(token), request()))
 }
 
 #[test]
@@ -247,10 +245,10 @@ fn a_leader_of_a_paused_election_stops_its_command_and_gives_leadership_up() {
 #[test]
 fn for_whom_nothing_runs_only_a_request_to_resign_counts() {
     let rules = Rules { heeds: Heeds::Resigning, ..rules() };
-    let excluded = Orders::default().prioritizing("us", Some(0), request());
+    let excluded = Control::default().prioritizing("us", Some(0), request());
     Transcript::running(ETCD, rules)
         .tell(1.0, paused(), &[])
-        .tell(1.1, Event::Ordered(excluded), &[])
+        .tell(1.1, Event::ControlRead(excluded), &[])
         .tell(1.2, step_down(7), &["signal 15"]);
 }
 

@@ -3,9 +3,9 @@
 use elect_api::{Division, Error, ErrorKind, Lease};
 
 use super::{ETCD, Transcript, after, at, leading, rules, unreachable, waiting, word, *};
+use crate::election::control::Control;
 use crate::election::division::Agreement;
 use crate::election::machine::{Command, Event, News, Rules, Settles, Verdict, Wait};
-use crate::election::orders::Orders;
 use crate::election::{Answer, Call, Reply};
 
 const LOCAL: Lease = Lease::Unlimited;
@@ -214,7 +214,7 @@ fn a_winner_whose_time_is_over_before_it_may_start_does_not_say_that_another_lea
 #[test]
 fn a_waiter_rides_out_an_outage_without_a_limit() {
     let mut transcript = Transcript::waiting(ETCD, rules());
-    transcript.tell(1.0, Event::Ordered(Orders::default()), &[]);
+    transcript.tell(1.0, Event::ControlRead(Control::default()), &[]);
     let mut now = at(1.0);
     while now < at(1000.0) {
         now = transcript.machine.next_tick().expect("a tick");
@@ -228,7 +228,7 @@ fn a_waiter_rides_out_an_outage_without_a_limit() {
 }
 
 /// How often a winner asks in a minute, or until it gives up, what its store has no answer to. Refreshes have one.
-fn asks(rules: Rules, told: &Orders) -> usize {
+fn asks(rules: Rules, told: &Control) -> usize {
     let mut machine = Transcript::new(ETCD, rules).machine;
     let (mut now, mut has_place, mut asked) = (at(0.0), false, 0);
     let mut events = vec![Event::Tick];
@@ -239,7 +239,7 @@ fn asks(rules: Rules, told: &Orders) -> usize {
                 Command::Ask(Call::Refresh) => {
                     has_place = true;
                     events.push(leading(ETCD, now.since(at(0.0)).as_secs_f64()));
-                    Event::Ordered(told.clone())
+                    Event::ControlRead(told.clone())
                 }
                 Command::Ask(Call::Recall) if !has_place => Event::Replied(Ok(Reply::Done(false))),
                 Command::Ask(Call::Resign(_)) => return asked,
@@ -249,7 +249,7 @@ fn asks(rules: Rules, told: &Orders) -> usize {
             };
             asked += usize::from(!matches!(
                 no_answer,
-                Event::Replied(Ok(Reply::Opened)) | Event::Ordered(_)
+                Event::Replied(Ok(Reply::Opened)) | Event::ControlRead(_)
             ));
             events.push(no_answer);
         }
@@ -263,11 +263,11 @@ fn asks(rules: Rules, told: &Orders) -> usize {
 
 #[test]
 fn what_a_winner_asks_in_vain_it_asks_less_and_less_often() {
-    let divided = Orders::default().divided(Division::Slots(3));
+    let divided = Control::default().divided(Division::Slots(3));
     for (rules, told) in [
-        (Rules { once: true, ..rules() }, Orders::default()),
-        (Rules { priority: 80, ..rules() }, Orders::default()),
-        (rules(), Orders::default().ranked()),
+        (Rules { once: true, ..rules() }, Control::default()),
+        (Rules { priority: 80, ..rules() }, Control::default()),
+        (rules(), Control::default().ranked()),
         (rules(), divided),
     ] {
         let asked = asks(rules, &told);

@@ -6,8 +6,8 @@ use super::{
     Answer, ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting,
 };
 use crate::election::Reply;
+use crate::election::control::{Control, Request};
 use crate::election::machine::{Event, Rules, Wait};
-use crate::election::orders::{Orders, Request};
 use crate::election::ranking::Field;
 use crate::guard::Ended;
 
@@ -16,11 +16,11 @@ fn request() -> Request {
 }
 
 fn ranked() -> Event {
-    Event::Ordered(Orders::default().ranked())
+    Event::ControlRead(Control::default().ranked())
 }
 
 fn set(who: &str, priority: u32) -> Event {
-    Event::Ordered(Orders::default().prioritizing(who, Some(priority), request()))
+    Event::ControlRead(Control::default().prioritizing(who, Some(priority), request()))
 }
 
 fn of_priority(priority: u32) -> Rules {
@@ -84,11 +84,9 @@ fn stood_back() -> Transcript {
 #[test]
 fn where_nobody_has_a_priority_nobody_asks_for_any() {
     for lease in [ETCD, Lease::Unlimited] {
-        Transcript::joined(lease, rules()).tell(0.1, Event::Ordered(Orders::default()), &[]).tell(
-            0.1,
-            leading(lease, 0.0),
-            &["start 7"],
-        );
+        Transcript::joined(lease, rules())
+            .tell(0.1, Event::ControlRead(Control::default()), &[])
+            .tell(0.1, leading(lease, 0.0), &["start 7"]);
     }
 }
 
@@ -193,10 +191,10 @@ fn what_a_better_one_has_to_have_sinks_with_each_slot_without_a_leader() {
 #[test]
 fn whoever_was_named_leads_rather_than_somebody_better() {
     let handed_over =
-        || Orders::default().handing_over(Token::new(6), Some("b".into()), request()).ranked();
+        || Control::default().handing_over(Token::new(6), Some("b".into()), request()).ranked();
     for (last, expected) in [(Some(6), "resign"), (None, "resign"), (Some(7), "refresh")] {
         Transcript::joined(ETCD, rules())
-            .tell(0.1, Event::Ordered(handed_over()), &[])
+            .tell(0.1, Event::ControlRead(handed_over()), &[])
             .tell(0.1, leading(ETCD, 0.0), &["compare"])
             .tell(0.2, sees(last, 100, vec![entry("b", 50, 6), entry("c", 70, 8)]), &[expected]);
     }
@@ -336,8 +334,8 @@ fn who_does_not_wait_lets_those_give_way_who_are_about_to() {
     // In a pause nobody gives way.
     let rules = Rules { wait: Wait::No, ..rules() };
     let mut transcript = Transcript::joined(ETCD, rules);
-    let paused = Orders::default().ranked().paused(Some(Request::new("me".into(), None)));
-    transcript.tell(0.1, Event::Ordered(paused), &[]).tell(0.1, waiting(1), &["resign"]);
+    let paused = Control::default().ranked().paused(Some(Request::new("me".into(), None)));
+    transcript.tell(0.1, Event::ControlRead(paused), &[]).tell(0.1, waiting(1), &["resign"]);
 }
 
 #[test]
@@ -353,7 +351,7 @@ fn who_has_waited_long_enough_leaves_in_the_middle_of_a_comparison() {
 }
 
 #[test]
-fn orders_that_change_after_a_comparison_have_it_repeated() {
+fn a_control_cell_that_changes_after_a_comparison_has_it_repeated() {
     let cleared = || {
         let mut transcript = comparing(rules());
         transcript.tell(0.2, sees_one("b", 80, 6), &["refresh"]);
@@ -373,7 +371,7 @@ fn orders_that_change_after_a_comparison_have_it_repeated() {
 
 #[test]
 fn while_the_election_is_paused_a_head_neither_compares_nor_stands_back() {
-    let paused = || Event::Ordered(Orders::default().ranked().paused(Some(request())));
+    let paused = || Event::ControlRead(Control::default().ranked().paused(Some(request())));
     let mut transcript = comparing(rules());
     transcript
         .tell(0.2, sees(None, 100, vec![]), &["refresh"])

@@ -43,11 +43,11 @@ impl Transcript {
     #[track_caller]
     pub(super) fn stopped_by(&mut self, second: f64, event: Event) -> Option<StoppedBy> {
         let commands = self.machine.step(at(second), event);
-        let mut orders = commands.iter().filter_map(|command| match command {
+        let mut control = commands.iter().filter_map(|command| match command {
             Command::Order(order, stopped_by) => Some((order, *stopped_by)),
             _ => None,
         });
-        let (Some((_, stopped_by)), None) = (orders.next(), orders.next()) else {
+        let (Some((_, stopped_by)), None) = (control.next(), control.next()) else {
             panic!("not one order: {commands:?}")
         };
         stopped_by

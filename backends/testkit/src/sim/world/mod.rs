@@ -120,14 +120,14 @@ impl World {
                 self.take_out(now, election, *token);
                 Some(Reply::Left)
             }
-            Ask::Sight => Some(Reply::Sight(self.sight(election))),
-            Ask::AwaitSight(seen) => (self.sight(election) != *seen).then_some(Reply::Changed),
+            Ask::Digest => Some(Reply::Digest(self.digest(election))),
+            Ask::AwaitChange(seen) => (self.digest(election) != *seen).then_some(Reply::Changed),
             Ask::Enter(_) | Ask::Renew(_) | Ask::RenewByWrite(_) | Ask::Leave(_) => {
                 Some(self.ask_queue(now, election, ask, keeps_alive))
             }
-            Ask::AwaitEnd { nonce, orders } => {
+            Ask::AwaitEnd { nonce, control } => {
                 let is_over =
-                    !self.has(election, *nonce) || self.orders(election).version != *orders;
+                    !self.has(election, *nonce) || self.control(election).version != *control;
                 is_over.then_some(Reply::Changed)
             }
             Ask::ReadCell(cell) => Some(Reply::Cell(self.slip(election, cell))),
@@ -143,8 +143,8 @@ impl World {
                     refusal => refusal,
                 })
             }
-            Ask::AwaitOrders(version) => {
-                (self.orders(election).version != *version).then_some(Reply::Reordered)
+            Ask::AwaitControl(version) => {
+                (self.control(election).version != *version).then_some(Reply::Reordered)
             }
             Ask::Documents(_) => Some(Reply::Unfit),
         }
@@ -154,7 +154,7 @@ impl World {
         let line = self.line(now, election);
         let others = line.waiting.len() + usize::from(line.leader.is_some());
         if others > 0 {
-            return Reply::Ended { others, orders: self.orders(election) };
+            return Reply::Ended { others, control: self.control(election) };
         }
         let mut cells = self.cells.get(election).into_iter().flat_map(BTreeMap::keys);
         let fence = cells.find_map(|cell| match cell {
@@ -190,7 +190,7 @@ impl World {
     }
 
     /// Of entries that are there, and of the cells whose changes are told.
-    fn sight(&self, election: &ElectionName) -> u64 {
+    fn digest(&self, election: &ElectionName) -> u64 {
         let nonces: Vec<u64> =
             self.queue(election).map(|queue| queue.nonces().collect()).unwrap_or_default();
         let mut hasher = DefaultHasher::new();
@@ -218,7 +218,7 @@ impl World {
             When::Leads(theirs, version) => (token == Some(theirs), version == present),
         };
         if !leads {
-            return Reply::Ended { others: 0, orders: self.orders(election) };
+            return Reply::Ended { others: 0, control: self.control(election) };
         }
         if !is_expected {
             return Reply::Overtaken;
@@ -241,7 +241,7 @@ impl World {
     }
 
     /// What is asked of an election.
-    pub(super) fn orders(&self, election: &ElectionName) -> Slip {
+    pub(super) fn control(&self, election: &ElectionName) -> Slip {
         self.slip(election, &Name::Control)
     }
 
@@ -261,13 +261,13 @@ impl World {
         ask: &Ask,
         keeps_alive: bool,
     ) -> Reply {
-        let orders = self.orders(election);
+        let control = self.control(election);
         let queue = self.elections.entry(election.clone()).or_default();
         let term = self.options.shows_terms.then_some(self.term);
         let reply = match ask {
             Ask::Enter(bid) if !self.ended.contains(&bid.nonce) && !queue.has(bid.nonce) => {
                 self.revision += 1;
-                queue.enter(self.revision, now, bid, self.options.grant(bid.ttl), (orders, term))
+                queue.enter(self.revision, now, bid, self.options.grant(bid.ttl), (control, term))
             }
             Ask::Enter(super::message::Bid { nonce, .. })
             | Ask::Renew(nonce)
@@ -275,7 +275,7 @@ impl World {
                 if keeps_alive {
                     queue.renew(now, *nonce, self.options.tells_every);
                 }
-                queue.find_place(*nonce, (orders, term))
+                queue.find_place(*nonce, (control, term))
             }
             Ask::Leave(nonce) => {
                 self.ended.insert(*nonce);

@@ -53,7 +53,7 @@ impl Entry {
     }
 }
 
-/// What comes with a place: the orders, and the term of the store's leader, where the store shows it.
+/// What comes with a place: the control cell, and the term of the store's leader, where the store shows it.
 type Shown = (Slip, Option<u64>);
 
 impl Queue {
@@ -125,11 +125,11 @@ impl Queue {
     pub(super) fn find_place(&self, nonce: u64, shown: Shown) -> Reply {
         match self.find(nonce) {
             Some(key) => self.place(key, false, shown),
-            None => Reply::Ended { others: self.entries.len(), orders: shown.0 },
+            None => Reply::Ended { others: self.entries.len(), control: shown.0 },
         }
     }
 
-    fn place(&self, key: u64, is_new: bool, (orders, term): Shown) -> Reply {
+    fn place(&self, key: u64, is_new: bool, (control, term): Shown) -> Reply {
         let mut before = self.entries.range(..key);
         let before = if is_off(Part::OneWake) { before.next() } else { before.next_back() };
         Reply::Placed(Place {
@@ -137,7 +137,7 @@ impl Queue {
             ahead: self.entries.range(..key).count(),
             before: before.map(|(_, entry)| entry.bid.nonce),
             ttl: self.entries.get(&key).map(|entry| entry.ttl).unwrap_or_default(),
-            orders,
+            control,
             is_new,
             term,
         })

@@ -171,9 +171,9 @@ fn what_comes_late_finds_another_version_than_before_a_wipe() {
 fn waits_end_with_what_they_wait_for() {
     let mut queue = World::new(Options::new(Kind::Queue));
     place(&mut queue, at(0), Ask::Enter(bid(1)));
-    assert_eq!(ask(&mut queue, at(9), Ask::AwaitEnd { nonce: 1, orders: 0 }), None);
+    assert_eq!(ask(&mut queue, at(9), Ask::AwaitEnd { nonce: 1, control: 0 }), None);
     assert_eq!(
-        ask(&mut queue, at(10), Ask::AwaitEnd { nonce: 1, orders: 0 }),
+        ask(&mut queue, at(10), Ask::AwaitEnd { nonce: 1, control: 0 }),
         Some(Reply::Changed)
     );
     let mut record = World::new(Options::new(Kind::Record));

@@ -11,13 +11,13 @@ use crate::real::{Brand, Home};
 pub(crate) const SLOTS: usize = 3;
 
 /// The election "job" with [`SLOTS`] slots, and an oracle for each of them.
-pub(crate) struct Hall {
+pub(crate) struct SlotsArena {
     folder: TempDir,
     home: Option<Home>,
     pub(crate) oracles: Vec<Oracle>,
 }
 
-impl Hall {
+impl SlotsArena {
     /// On the local disk, for `None`.
     pub(crate) fn on(brand: Option<Brand>) -> Self {
         Self::with(brand.map(Home::usual))

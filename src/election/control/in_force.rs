@@ -1,10 +1,10 @@
-//! What a candidate, or whoever looks on, does about orders: which of them count at present, and what follows from them.
+//! What a candidate, or whoever looks on, does about what is asked: what of it counts at present, and what follows from it.
 
 use std::time::Duration;
 
 use elect_api::{Boottime, Candidate, Entry, Survey, Token, Versioned, stamp};
 
-use super::{Orders, Priority, Request, StepDown};
+use super::{Control, Priority, Request, StepDown};
 
 /// How long the wall clock is trusted to go on as it does, where a pause ends by it.
 const WALL_CLOCK: Duration = Duration::from_secs(10);
@@ -12,17 +12,17 @@ const WALL_CLOCK: Duration = Duration::from_secs(10);
 /// What a candidate goes by.
 #[derive(Debug, Default)]
 pub(in crate::election) struct InForce {
-    orders: Orders,
+    control: Control,
     /// The version of what was read last.
     version: u64,
     /// What was read, while a pause in it is to end by itself, and when to look at our wall clock again.
-    lapsing: Option<(Orders, Boottime)>,
+    lapsing: Option<(Control, Boottime)>,
 }
 
 impl InForce {
     /// What counts at present.
-    pub(in crate::election) const fn orders(&self) -> &Orders {
-        &self.orders
+    pub(in crate::election) const fn control(&self) -> &Control {
+        &self.control
     }
 
     /// When to ask whether a pause [has ended](InForce::lapsed), if that may come.
@@ -35,35 +35,35 @@ impl InForce {
         std::mem::replace(&mut self.version, version) != version
     }
 
-    /// Goes by what of these orders counts at `now`. Where a pause in them ends by itself our wall clock says when, and
+    /// Goes by what of this counts at `now`. Where a pause in it ends by itself our wall clock says when, and
     /// somebody may set it meanwhile.
-    pub(in crate::election) fn take_in(&mut self, now: Boottime, read: Orders) {
+    pub(in crate::election) fn take_in(&mut self, now: Boottime, read: Control) {
         let Some(end) = read.pausing().and_then(Request::end) else {
-            (self.orders, self.lapsing) = (read, None);
+            (self.control, self.lapsing) = (read, None);
             return;
         };
         let wall = stamp::display();
-        self.orders = read.clone().as_of(wall);
+        self.control = read.clone().as_of(wall);
         let left = Duration::from_millis(end.saturating_sub(wall)).min(WALL_CLOCK);
         self.lapsing = (!left.is_zero()).then(|| (read, now + left));
     }
 
     /// What people ask from `now` on, if a pause has ended by itself.
-    pub(in crate::election) fn lapsed(&mut self, now: Boottime) -> Option<Orders> {
+    pub(in crate::election) fn lapsed(&mut self, now: Boottime) -> Option<Control> {
         let (read, _) = self.lapsing.take_if(|(_, at)| *at <= now)?;
         self.take_in(now, read);
-        self.orders.pausing().is_none().then(|| self.orders.clone())
+        self.control.pausing().is_none().then(|| self.control.clone())
     }
 }
 
-impl Orders {
+impl Control {
     /// Whether leadership with this token is to be given up whether or not anything runs.
     pub fn ends(&self, token: Token) -> bool {
         self.step_down.as_ref().is_some_and(|step_down| step_down.token == token.get())
     }
 
     /// Whether it may matter who of several candidates leads.
-    pub fn are_ranked(&self) -> bool {
+    pub fn is_ranked(&self) -> bool {
         self.ranked || self.step_down.as_ref().is_some_and(|step_down| step_down.to.is_some())
     }
 
@@ -90,7 +90,7 @@ impl Orders {
         step_down.to.as_deref().filter(|_| is_open)
     }
 
-    /// What a survey shows, with these orders obeyed: while the election is paused nobody leads but who is
+    /// What a survey shows, with this obeyed: while the election is paused nobody leads but who is
     /// being stopped, and programs that are no elect. Any other leader of the store's only keeps its place
     /// then, and is the next to lead.
     pub fn obeyed(&self, mut survey: Survey) -> Survey {
@@ -148,21 +148,21 @@ impl Orders {
 /// What is asked of whoever takes part in an election of slots, or leads in the slot of which `slot` is asked.
 /// Nobody has a rank in it.
 pub(in crate::election) fn in_slot(whole: &Versioned, slot: Option<&Versioned>) -> Option<Vec<u8>> {
-    let of_slot = slot.map_or(Ok(Orders::default()), |slot| Orders::read(slot.bytes.as_deref()));
-    let (whole, of_slot) = match (Orders::read(whole.bytes.as_deref()), of_slot) {
+    let of_slot = slot.map_or(Ok(Control::default()), |slot| Control::read(slot.bytes.as_deref()));
+    let (whole, of_slot) = match (Control::read(whole.bytes.as_deref()), of_slot) {
         (Ok(whole), Ok(of_slot)) => (whole, of_slot),
         // Whoever reads it says that it cannot be read.
         (Err(_), _) => return whole.bytes.clone(),
         (_, Err(_)) => return slot.and_then(|slot| slot.bytes.clone()),
     };
-    let orders = Orders {
+    let control = Control {
         step_down: of_slot.step_down.map(|step_down| StepDown { to: None, ..step_down }),
         division: whole.division,
         unproven: whole.unproven,
-        ..Orders::default()
+        ..Control::default()
     };
-    let orders = orders.paused(longer(whole.paused, of_slot.paused));
-    (orders != Orders::default()).then(|| orders.to_bytes())
+    let control = control.paused(longer(whole.paused, of_slot.paused));
+    (control != Control::default()).then(|| control.to_bytes())
 }
 
 /// Of two pauses the one that ends later; of two that end at the same time, or never, the first.
@@ -188,19 +188,19 @@ mod tests {
         Request::new("root@web1".into(), reason.map(Into::into))
     }
 
-    fn through_a_store(orders: &Orders) -> Orders {
-        Orders::read(Some(&orders.to_bytes())).unwrap()
+    fn through_a_store(control: &Control) -> Control {
+        Control::read(Some(&control.to_bytes())).unwrap()
     }
 
     #[test]
     fn in_a_slot_the_longer_of_two_pauses_counts() {
         let cell = |until: Option<u64>| {
-            let orders = Orders::default().paused(Some(request(None).until(until)));
-            Versioned { bytes: Some(orders.to_bytes()), version: 1 }
+            let control = Control::default().paused(Some(request(None).until(until)));
+            Versioned { bytes: Some(control.to_bytes()), version: 1 }
         };
         let end = |whole: Option<u64>, slot: Option<u64>| {
             let text = in_slot(&cell(whole), Some(&cell(slot)));
-            Orders::read(text.as_deref()).unwrap().pausing().unwrap().end()
+            Control::read(text.as_deref()).unwrap().pausing().unwrap().end()
         };
         assert_eq!(end(Some(5), Some(7)), Some(7));
         assert_eq!(end(Some(7), Some(5)), Some(7));
@@ -210,11 +210,11 @@ mod tests {
 
     #[test]
     fn a_leader_is_asked_by_its_token() {
-        let orders =
-            through_a_store(&Orders::default().stepping_down(Token::new(7), request(None)));
-        assert_eq!(orders.against(Token::new(7)).as_deref(), Some("asked by root@web1"));
-        assert_eq!(orders.against(Token::new(8)), None);
-        assert!(orders.ends(Token::new(7)) && !orders.ends(Token::new(8)));
+        let control =
+            through_a_store(&Control::default().stepping_down(Token::new(7), request(None)));
+        assert_eq!(control.against(Token::new(7)).as_deref(), Some("asked by root@web1"));
+        assert_eq!(control.against(Token::new(8)), None);
+        assert!(control.ends(Token::new(7)) && !control.ends(Token::new(8)));
     }
 
     #[test]
@@ -226,42 +226,43 @@ mod tests {
             let leader = Leader::new(entry, token);
             Survey { leader: Some(leader), waiting: Vec::new() }
         };
-        let leads = |orders: &Orders, host| orders.obeyed(survey(host)).leader.is_some();
-        let paused = Orders::default().paused(Some(request(None)));
+        let leads = |control: &Control, host| control.obeyed(survey(host)).leader.is_some();
+        let paused = Control::default().paused(Some(request(None)));
         assert_eq!(paused.obeyed(survey("web")).waiting.len(), 1);
         assert!(!leads(&paused, "web") && leads(&paused, ""));
         assert!(leads(&paused.stepping_down(Token::new(7), request(None)), "web"));
-        assert!(leads(&Orders::default(), "web"));
+        assert!(leads(&Control::default(), "web"));
     }
 
     #[test]
     fn a_priority_is_that_of_the_id_or_the_label_or_the_candidates_own() {
-        let orders = Orders::default();
-        assert!(!orders.are_ranked() && orders.priority_of("web-1-0123456789", 80) == 80);
-        let set = |orders: Orders, who: &str, priority| {
-            through_a_store(&orders.prioritizing(who, priority, request(None)))
+        let control = Control::default();
+        assert!(!control.is_ranked() && control.priority_of("web-1-0123456789", 80) == 80);
+        let set = |control: Control, who: &str, priority| {
+            through_a_store(&control.prioritizing(who, priority, request(None)))
         };
-        let orders = set(orders, "web-1", Some(7));
-        assert!(orders.are_ranked());
-        assert_eq!(orders.priority_of("web-1-0123456789", 80), 7);
-        assert_eq!(orders.priority_of("web-0123456789", 80), 80);
-        let orders = set(orders, "web-1-0123456789", Some(0));
-        assert_eq!(orders.priority_of("web-1-0123456789", 80), 0);
-        assert_eq!(orders.priority_of("web-1-9123456789", 80), 7);
+        let control = set(control, "web-1", Some(7));
+        assert!(control.is_ranked());
+        assert_eq!(control.priority_of("web-1-0123456789", 80), 7);
+        assert_eq!(control.priority_of("web-0123456789", 80), 80);
+        let control = set(control, "web-1-0123456789", Some(0));
+        assert_eq!(control.priority_of("web-1-0123456789", 80), 0);
+        assert_eq!(control.priority_of("web-1-9123456789", 80), 7);
         let why = "priority set to 0 by root@web1";
-        assert_eq!(orders.exclusion("web-1-0123456789", 80).as_deref(), Some(why));
-        assert_eq!(orders.exclusion("web-1-9123456789", 0), None);
-        let orders = orders.without(|who| who == "web-1-0123456789");
-        assert_eq!(orders.priority_of("web-1-0123456789", 80), 7);
-        assert_eq!(set(orders, "web-1", None).priority_of("web-1-0123456789", 80), 80);
+        assert_eq!(control.exclusion("web-1-0123456789", 80).as_deref(), Some(why));
+        assert_eq!(control.exclusion("web-1-9123456789", 0), None);
+        let control = control.without(|who| who == "web-1-0123456789");
+        assert_eq!(control.priority_of("web-1-0123456789", 80), 7);
+        assert_eq!(set(control, "web-1", None).priority_of("web-1-0123456789", 80), 80);
     }
 
     #[test]
     fn a_successor_is_one_until_a_later_leader_was_there() {
-        let orders = Orders::default().handing_over(Token::new(7), Some("b".into()), request(None));
-        let orders = through_a_store(&orders);
-        assert!(orders.are_ranked() && orders.ends(Token::new(7)));
-        let successor = |last: Option<u64>| orders.successor(last.map(Token::new));
+        let control =
+            Control::default().handing_over(Token::new(7), Some("b".into()), request(None));
+        let control = through_a_store(&control);
+        assert!(control.is_ranked() && control.ends(Token::new(7)));
+        let successor = |last: Option<u64>| control.successor(last.map(Token::new));
         assert_eq!(successor(None), Some("b"));
         assert_eq!(successor(Some(7)), Some("b"));
         assert_eq!(successor(Some(8)), None);

@@ -1,4 +1,4 @@
-//! Law 10: a note is a leader's.
+//! Law 10: cells that only a leader writes.
 
 use elect_api::{Cell, Durability, Order, Scope};
 
@@ -9,26 +9,26 @@ const CUTS: usize = 12;
 
 /// Nothing is there at first. What the leader writes is there for everybody, in the election or not, and
 /// what it writes next takes its place.
-pub async fn a_note_is_there_for_whoever_comes_later(bench: Shared) {
+pub async fn a_leaders_cell_is_there_for_whoever_comes_later(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
-    assert_eq!(line[0].read_note().await, None);
-    assert_eq!(line[0].write_note("one").await, Ok(()));
-    assert_eq!(line[1].read_note().await.as_deref(), Some("one"));
-    assert_eq!(line[0].write_note("two").await, Ok(()));
+    assert_eq!(line[0].read_cell().await, None);
+    assert_eq!(line[0].write_cell("one").await, Ok(()));
+    assert_eq!(line[1].read_cell().await.as_deref(), Some("one"));
+    assert_eq!(line[0].write_cell("two").await, Ok(()));
     line[0].resign().await;
     line[1].wait_until_leading().await;
-    assert_eq!(line[1].read_note().await.as_deref(), Some("two"));
+    assert_eq!(line[1].read_cell().await.as_deref(), Some("two"));
     line[1].resign().await;
-    assert_eq!(Contender::new(&bench, "c").await.read_note().await.as_deref(), Some("two"));
+    assert_eq!(Contender::new(&bench, "c").await.read_cell().await.as_deref(), Some("two"));
     expect_nobody(&bench).await;
 }
 
 /// Neither before it leads, nor after, nor when it does not know yet that another leads.
-pub async fn only_the_leader_writes_a_note(bench: Shared) {
+pub async fn only_the_leader_writes_a_leaders_cell(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
-    assert!(line[1].write_note("early").await.is_err());
+    assert!(line[1].write_cell("early").await.is_err());
     line[0].resign().await;
-    assert!(line[0].write_note("resigned").await.is_err());
+    assert!(line[0].write_cell("resigned").await.is_err());
     line[1].wait_until_leading().await;
     bench.evict(&election(), line[1].candidate()).await;
     if order(&bench).await == Order::Race {
@@ -38,14 +38,14 @@ pub async fn only_the_leader_writes_a_note(bench: Shared) {
         line[1].resign().await;
         line[0].wait_until_leading().await;
     }
-    assert!(line[1].write_note("late").await.is_err());
-    assert_eq!(line[0].read_note().await, None);
+    assert!(line[1].write_cell("late").await.is_err());
+    assert_eq!(line[0].read_cell().await, None);
 }
 
 /// It is no candidate, and stands in nobody's way.
-pub async fn a_note_is_no_entry(bench: Shared) {
+pub async fn a_leaders_cell_is_no_entry(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
-    line[0].write_note("x").await.expect("it leads");
+    line[0].write_cell("x").await.expect("it leads");
     expect_led_by(&bench, &["a", "b"]).await;
     assert_eq!(bench.connect().await.list(Scope::Entered).await.expect("a list"), [election()]);
     line[0].resign().await;
@@ -54,20 +54,20 @@ pub async fn a_note_is_no_entry(bench: Shared) {
     expect_nobody(&bench).await;
 }
 
-/// Elections whose names begin in the same way have notes of their own.
-pub async fn each_election_has_its_own_notes(bench: Shared) {
+/// Elections whose names begin in the same way have cells of their own.
+pub async fn each_election_has_its_own_cells(bench: Shared) {
     let mut one = Contender::in_election(&bench, &"job".parse().expect("a name"), "a").await;
     let mut other = Contender::in_election(&bench, &"job.b".parse().expect("a name"), "a").await;
     one.lead().await;
     other.lead().await;
-    one.write_note("one").await.expect("it leads");
-    assert_eq!(other.read_note().await, None);
-    other.write_note("other").await.expect("it leads");
-    assert_eq!(one.read_note().await.as_deref(), Some("one"));
+    one.write_cell("one").await.expect("it leads");
+    assert_eq!(other.read_cell().await, None);
+    other.write_cell("other").await.expect("it leads");
+    assert_eq!(one.read_cell().await.as_deref(), Some("one"));
 }
 
 /// Whoever has read one is woken by the next one, also if there was none yet.
-pub async fn a_new_note_wakes_all_who_have_read_the_last(bench: Shared) {
+pub async fn a_new_cell_wakes_all_who_have_read_the_last(bench: Shared) {
     let mut leader = Contender::new(&bench, "a").await;
     leader.lead().await;
     let mut others = Vec::new();
@@ -77,32 +77,32 @@ pub async fn a_new_note_wakes_all_who_have_read_the_last(bench: Shared) {
     for text in ["one", "two"] {
         let mut wakes = Vec::new();
         for other in &mut others {
-            wakes.push(other.wake_of_note().await);
+            wakes.push(other.wake_of_cell().await);
         }
-        leader.write_note(text).await.expect("it leads");
+        leader.write_cell(text).await.expect("it leads");
         for wake in wakes {
             wake.await;
         }
         for other in &mut others {
-            assert_eq!(other.read_note().await.as_deref(), Some(text));
+            assert_eq!(other.read_cell().await.as_deref(), Some(text));
         }
     }
 }
 
 /// As much as the contract allows, of any bytes.
-pub async fn a_note_may_be_long(bench: Shared) {
+pub async fn a_leaders_cell_may_be_long(bench: Shared) {
     let mut leader = Contender::new(&bench, "a").await;
     leader.lead().await;
     let text = "\u{0}\u{00FC}\"\n".repeat(64 * 1024 / 5);
-    assert_eq!(leader.write_note(&text).await, Ok(()));
-    assert_eq!(leader.read_note().await, Some(text));
-    assert_eq!(leader.write_note("").await, Ok(()));
-    assert_eq!(leader.read_note().await.as_deref(), Some(""));
+    assert_eq!(leader.write_cell(&text).await, Ok(()));
+    assert_eq!(leader.read_cell().await, Some(text));
+    assert_eq!(leader.write_cell("").await, Ok(()));
+    assert_eq!(leader.read_cell().await.as_deref(), Some(""));
 }
 
 /// Wherever the writing of the first or of a later one was dropped, the next attempt writes it, and what was
 /// to be written before does not come to light afterwards.
-pub async fn a_note_cut_anywhere_may_be_written_again(bench: Shared) {
+pub async fn a_leaders_cell_cut_anywhere_may_be_written_again(bench: Shared) {
     let mut reader = Contender::new(&bench, "reader").await;
     for cut in 1..=CUTS {
         let mut leader = Contender::new(&bench, "a").await;
@@ -111,11 +111,11 @@ pub async fn a_note_cut_anywhere_may_be_written_again(bench: Shared) {
             let now = bench.now();
             let lost = leader.seat().write(now, Cell::Once, b"lost", Durability::Usual);
             drop(poll_n(cut, lost).await);
-            assert_eq!(leader.write_note(text).await, Ok(()));
-            assert_eq!(reader.read_note().await.as_deref(), Some(text));
+            assert_eq!(leader.write_cell(text).await, Ok(()));
+            assert_eq!(reader.read_cell().await.as_deref(), Some(text));
         }
         leader.resign().await;
-        assert_eq!(reader.read_note().await.as_deref(), Some("two"));
+        assert_eq!(reader.read_cell().await.as_deref(), Some("two"));
         bench.wipe(&election()).await;
     }
 }

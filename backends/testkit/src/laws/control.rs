@@ -1,4 +1,4 @@
-//! Law 11: orders reach everybody.
+//! Law 11: what is asked reaches everybody.
 
 use std::slice;
 
@@ -35,7 +35,7 @@ async fn write(
 /// Writes them in place of those that there are; their version.
 async fn ask(store: &dyn Store, text: &str) -> u64 {
     let version = asked(store).await.version;
-    match give(store, text, version).await.expect("an order") {
+    match give(store, text, version).await.expect("an answer") {
         Written::Yes(version) => version,
         refusal => panic!("{refusal:?} though nobody else writes"),
     }
@@ -47,7 +47,7 @@ fn saying(text: &str, version: u64) -> Versioned {
 
 /// Nothing is asked at first, and what is asked then is there for whoever reads it. Nobody has to be there
 /// for it, and the election is no more than it was.
-pub async fn orders_may_be_written_where_nobody_ever_was(bench: Shared) {
+pub async fn a_control_cell_may_be_written_where_nobody_ever_was(bench: Shared) {
     let store = bench.connect().await;
     assert_eq!(asked(store.as_ref()).await, Versioned::default());
     let first = ask(store.as_ref(), "one").await;
@@ -61,14 +61,14 @@ pub async fn orders_may_be_written_where_nobody_ever_was(bench: Shared) {
     assert_eq!(store.list(Scope::Entered).await.expect("a list"), [election()]);
 }
 
-/// Those that have orders, each once, and for as long as these are there.
-pub async fn elections_under_orders_are_listed_by_name(bench: Shared) {
+/// Those that have a control cell, each once, and for as long as it is there.
+pub async fn elections_with_a_control_cell_are_listed_by_name(bench: Shared) {
     let store = bench.connect().await;
     let listed = async || store.list(Scope::Asked).await.expect("a list");
     assert_eq!(listed().await, []);
     let mut leader = Contender::new(&bench, "a").await;
     leader.lead().await;
-    leader.write_note("a note is no order").await.expect("it leads");
+    leader.write_cell("another cell").await.expect("it leads");
     assert_eq!(listed().await, []);
     let other: ElectionName = "other".parse().expect("a good name");
     for _ in 0..2 {
@@ -92,7 +92,7 @@ pub async fn elections_under_orders_are_listed_by_name(bench: Shared) {
 }
 
 /// Of two who have read the same one writes, and neither does who knows an old version or none.
-pub async fn orders_that_were_overtaken_are_not_written(bench: Shared) {
+pub async fn a_control_cell_that_was_overtaken_is_not_written(bench: Shared) {
     let (one, other) = (bench.connect().await, bench.connect().await);
     let mut version = 0;
     for text in ["one", "two"] {
@@ -110,7 +110,7 @@ pub async fn orders_that_were_overtaken_are_not_written(bench: Shared) {
 }
 
 /// As many as write at once, one after another gets through, and nobody's is lost.
-pub async fn orders_of_many_writers_are_all_written(bench: Shared) {
+pub async fn the_changes_of_many_writers_are_all_written(bench: Shared) {
     const WRITERS: usize = 4;
     const TURNS: usize = 5;
     let mut threads = Vec::new();
@@ -154,7 +154,7 @@ async fn adds(store: &dyn Store, line: &str) -> Result<bool, Error> {
 }
 
 /// Every refresh brings those that were written before it, whether they are the first, others, or gone.
-pub async fn a_refresh_brings_the_orders_of_before_it(bench: Shared) {
+pub async fn a_refresh_brings_the_control_cell_of_before_it(bench: Shared) {
     let store = bench.connect().await;
     let store = store.as_ref();
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
@@ -181,8 +181,8 @@ pub async fn a_refresh_brings_the_orders_of_before_it(bench: Shared) {
     assert_eq!(*line[1].control(), saying("four", version));
 }
 
-/// The leader's wake ends, and that of each who waits, by the first orders and by others.
-pub async fn new_orders_wake_everybody(bench: Shared) {
+/// The leader's wake ends, and that of each who waits, by the first write and by another.
+pub async fn a_write_of_the_control_cell_wakes_everybody(bench: Shared) {
     let store = bench.connect().await;
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     for text in ["one", "two"] {
@@ -200,12 +200,12 @@ pub async fn new_orders_wake_everybody(bench: Shared) {
     }
 }
 
-/// Where there are orders, a change of leader wakes one waiter as ever.
-pub async fn one_change_wakes_one_waiter_under_orders(bench: Shared) {
+/// Where there is a control cell, a change of leader wakes one waiter as ever.
+pub async fn one_change_wakes_one_waiter_where_there_is_a_control_cell(bench: Shared) {
     let store = bench.connect().await;
     ask(store.as_ref(), "before").await;
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
-    // What they hear of the orders may come late, and would then be taken for news of the change.
+    // What they hear of the cell may come late, and would then be taken for news of the change.
     let heard = [line[1].sleep_behind(1).await, line[2].sleep_behind(2).await];
     ask(store.as_ref(), "now").await;
     for wake in heard {
@@ -223,7 +223,7 @@ pub async fn one_change_wakes_one_waiter_under_orders(bench: Shared) {
 }
 
 /// Also where nobody ever was.
-pub async fn orders_wake_whoever_looks_out(bench: Shared) {
+pub async fn a_write_of_the_control_cell_wakes_whoever_looks_out(bench: Shared) {
     let store = bench.connect().await;
     for text in ["one", "two"] {
         let wake = store.changed(&election()).await.expect("a look-out");
@@ -237,16 +237,16 @@ pub async fn orders_wake_whoever_looks_out(bench: Shared) {
     wake.await;
 }
 
-/// They are nobody's entry and nobody's note, and stay when all are gone.
-pub async fn orders_are_neither_entries_nor_notes(bench: Shared) {
+/// It is nobody's entry and no leader's, and stays when all are gone.
+pub async fn a_control_cell_is_neither_an_entry_nor_a_cell_of_a_leader(bench: Shared) {
     let store = bench.connect().await;
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
-    line[0].write_note("noted").await.expect("it leads");
+    line[0].write_cell("noted").await.expect("it leads");
     let version = ask(store.as_ref(), "asked").await;
     expect_led_by(&bench, &["a", "b"]).await;
-    assert_eq!(line[1].read_note().await.as_deref(), Some("noted"));
-    let note = line[0].seat().write(bench.now(), Cell::Once, b"again", Durability::Usual).await;
-    note.expect("a note");
+    assert_eq!(line[1].read_cell().await.as_deref(), Some("noted"));
+    let cell = line[0].seat().write(bench.now(), Cell::Once, b"again", Durability::Usual).await;
+    cell.expect("a cell");
     assert_eq!(asked(store.as_ref()).await, saying("asked", version));
     line.remove(0).crash().await;
     line[0].wait_until_leading().await;
@@ -255,8 +255,8 @@ pub async fn orders_are_neither_entries_nor_notes(bench: Shared) {
     assert_eq!(asked(store.as_ref()).await, saying("asked", version));
 }
 
-/// Elections whose names begin in the same way have orders of their own.
-pub async fn each_election_has_its_own_orders(bench: Shared) {
+/// Elections whose names begin in the same way have control cells of their own.
+pub async fn each_election_has_its_own_control_cell(bench: Shared) {
     let store = bench.connect().await;
     let names = ["job", "job.b", "jo"].map(|name| name.parse().expect("a name"));
     for name in &names {
@@ -271,7 +271,7 @@ pub async fn each_election_has_its_own_orders(bench: Shared) {
 }
 
 /// As much as the contract allows, of any bytes, and no more.
-pub async fn orders_may_be_long(bench: Shared) {
+pub async fn a_control_cell_may_be_long(bench: Shared) {
     let store = bench.connect().await;
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let text: Vec<u8> = (0..=u8::MAX).cycle().take(Cell::LONGEST).collect();
@@ -322,8 +322,8 @@ async fn ask_again(store: &dyn Store, text: &str) -> u64 {
     panic!("overtaken though nobody else writes")
 }
 
-/// What is asked goes with all else that there is of an election, and the next orders have another version.
-pub async fn forgotten_orders_are_gone(bench: Shared) {
+/// What is asked goes with all else that there is of an election, and the next cell has another version.
+pub async fn a_forgotten_control_cell_is_gone(bench: Shared) {
     let store = bench.connect().await;
     let store = store.as_ref();
     let mut contender = Contender::new(&bench, "a").await;

@@ -15,11 +15,11 @@ use serde_json::{Map, Value};
 use super::spread::Spread;
 pub(super) use in_force::{InForce, in_slot};
 
-/// All that is asked of one election at present.
+/// What the control cell of one election says at present.
 ///
 /// What it does not know, a later version has written: that is kept, and not obeyed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Orders {
+pub struct Control {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     paused: Option<Box<Request>>,
     /// When that ends by itself. Versions that do not know of it keep it, and stay paused.
@@ -136,7 +136,7 @@ impl Request {
     }
 }
 
-impl Orders {
+impl Control {
     /// Reads what a store keeps; `None` is nothing.
     ///
     /// # Errors
@@ -273,7 +273,7 @@ impl Orders {
     }
 
     /// Whether anything is asked of it, or was settled, that lasts.
-    pub fn are_kept(&self) -> bool {
+    pub fn is_kept(&self) -> bool {
         self.paused.is_some() || !self.priorities.is_empty() || !self.division.is_whole()
     }
 
@@ -296,57 +296,57 @@ mod tests {
         Request::new("root@web1".into(), reason.map(Into::into))
     }
 
-    fn through_a_store(orders: &Orders) -> Orders {
-        Orders::read(Some(&orders.to_bytes())).unwrap()
+    fn through_a_store(control: &Control) -> Control {
+        Control::read(Some(&control.to_bytes())).unwrap()
     }
 
     #[test]
     fn nothing_is_asked_before_somebody_asks() {
-        let none = Orders::read(None).unwrap();
-        assert_eq!(none, Orders::default());
+        let none = Control::read(None).unwrap();
+        assert_eq!(none, Control::default());
         assert_eq!(none.against(Token::new(1)), None);
         assert_eq!(none.to_bytes(), b"{}");
     }
 
     #[test]
     fn a_pause_concerns_everybody_until_it_is_over() {
-        let paused = through_a_store(&Orders::default().paused(Some(request(Some("disk full")))));
+        let paused = through_a_store(&Control::default().paused(Some(request(Some("disk full")))));
         let why = "paused by root@web1: disk full";
         assert_eq!(paused.against(Token::new(1)).as_deref(), Some(why));
         assert_eq!(paused.against(Token::new(2)).as_deref(), Some(why));
         assert!(paused.step_down(Token::new(1)).is_none());
-        assert_eq!(through_a_store(&paused.paused(None)), Orders::default());
+        assert_eq!(through_a_store(&paused.paused(None)), Control::default());
     }
 
     #[test]
     fn a_pause_with_an_end_is_over_by_then_and_older_versions_keep_both() {
         let pause = request(Some("disk full")).until(Some(1_000));
-        let paused = through_a_store(&Orders::default().paused(Some(pause)));
+        let paused = through_a_store(&Control::default().paused(Some(pause)));
         let why = "paused until 1970-01-01T00:00:01Z by root@web1: disk full";
         assert_eq!(paused.clone().as_of(999).pause().as_deref(), Some(why));
-        assert_eq!(paused.clone().as_of(1_000), Orders::default());
+        assert_eq!(paused.clone().as_of(1_000), Control::default());
         let text = String::from_utf8(paused.to_bytes()).unwrap();
         let asked = paused.pausing().unwrap().at;
         let kept = format!("{{\"asked\":{asked},\"at\":1000}}");
         assert!(text.contains(&format!("\"pause_ends\":{kept}")), "{text}");
         // Of another pause, which an older version has begun since, it says nothing.
         let another = text.replace(&format!("\"at\":{asked}"), "\"at\":7");
-        let another = Orders::read(Some(another.as_bytes())).unwrap();
+        let another = Control::read(Some(another.as_bytes())).unwrap();
         assert!(another.pausing().is_some() && another.as_of(u64::MAX).pausing().is_some());
     }
 
     #[test]
     fn an_election_is_divided_as_whoever_came_first_says() {
-        let orders = through_a_store(&Orders::default().divided(Division::Slots(3)));
-        assert_eq!(orders.division(), Division::Slots(3));
-        let whole = orders.divided(Division::Whole);
+        let control = through_a_store(&Control::default().divided(Division::Slots(3)));
+        assert_eq!(control.division(), Division::Slots(3));
+        let whole = control.divided(Division::Whole);
         assert_eq!(whole.to_bytes(), b"{}");
     }
 
     #[test]
     fn what_a_later_version_asks_is_kept() {
         let text = br#"{"paused":{"by":"me","at":5},"later":[1,{"a":null}]}"#;
-        let resumed = Orders::read(Some(text)).unwrap().paused(None);
+        let resumed = Control::read(Some(text)).unwrap().paused(None);
         assert_eq!(resumed.to_bytes(), br#"{"later":[1,{"a":null}]}"#);
     }
 
@@ -359,25 +359,25 @@ mod tests {
             "priorities": { "e\u{9b}": { "priority": 3, "by": "me", "at": 5 } },
             "spread": { "held": { "f\r": [1, 2] } },
         });
-        let orders = Orders::read(Some(text.to_string().as_bytes())).unwrap();
-        let paused = orders.pausing().unwrap();
+        let control = Control::read(Some(text.to_string().as_bytes())).unwrap();
+        let paused = control.pausing().unwrap();
         assert_eq!(paused.by(), "a\\u{0}b");
         let reason = paused.reason().unwrap();
         assert!(reason.starts_with("\\u{1b}[2Jxx") && reason.ends_with('\u{2026}'));
         assert_eq!(reason.chars().count(), text::WORDS);
-        assert_eq!(orders.step_down(Token::new(7)).as_deref(), Some("asked by \\u{202e}"));
-        assert_eq!(orders.successor(None), Some("c\\nd"));
-        assert_eq!(orders.priority_of("e\\u{9b}", 1), 3);
-        assert_eq!(orders.spread().of("f\\r").len(), 2);
-        assert_eq!(through_a_store(&orders), orders);
-        let ours = Orders::default().paused(Some(request(Some(&format!("\0{long}")))));
+        assert_eq!(control.step_down(Token::new(7)).as_deref(), Some("asked by \\u{202e}"));
+        assert_eq!(control.successor(None), Some("c\\nd"));
+        assert_eq!(control.priority_of("e\\u{9b}", 1), 3);
+        assert_eq!(control.spread().of("f\\r").len(), 2);
+        assert_eq!(through_a_store(&control), control);
+        let ours = Control::default().paused(Some(request(Some(&format!("\0{long}")))));
         assert_eq!(through_a_store(&ours), ours);
     }
 
     #[test]
     fn what_cannot_be_read_is_said() {
         for bad in ["", "[]", "1", "{\"paused\":1}", "{\"step_down\":{\"token\":-1}}", "\u{0}"] {
-            let error = Orders::read(Some(bad.as_bytes())).unwrap_err();
+            let error = Control::read(Some(bad.as_bytes())).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unfit, "{bad:?}");
         }
     }
@@ -386,11 +386,11 @@ mod tests {
     fn what_is_longer_than_any_of_ours_is_not_even_read() {
         let zeros = vec!["0"; Cell::LONGEST / 2].join(",");
         let bomb = format!("{{\"zz\":[{zeros}]}}");
-        let error = Orders::read(Some(bomb.as_bytes())).unwrap_err();
+        let error = Control::read(Some(bomb.as_bytes())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unfit);
         let text = &bomb.as_bytes()[..Cell::LONGEST - 2];
         let end = text.iter().rposition(|&byte| byte == b'0').unwrap();
         let longest = [&text[..=end], b"]}"].concat();
-        Orders::read(Some(&longest)).unwrap();
+        Control::read(Some(&longest)).unwrap();
     }
 }

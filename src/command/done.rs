@@ -21,7 +21,7 @@ use crate::cli::Period;
 use crate::config::{self, Done, DonePlan};
 use crate::election::once;
 use crate::election::runs::{Run, Runs};
-use crate::election::timing::Wishes;
+use crate::election::timing::TimingOptions;
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{self, DoneReport, KeyReport, Log, NOT_ACQUIRED, wall_clock};
 
@@ -50,12 +50,12 @@ pub(super) fn done(plan: &DonePlan, log: &Log) -> anyhow::Result<u8> {
 }
 
 /// What is known of an election.
-struct Known {
+struct KnownKeys {
     done: once::Done,
     runs: Runs,
 }
 
-async fn known(store: &dyn Store, election: &ElectionName, log: &Log) -> anyhow::Result<Known> {
+async fn known(store: &dyn Store, election: &ElectionName, log: &Log) -> anyhow::Result<KnownKeys> {
     let location = store.profile().location;
     let read = async || {
         let done = store.read(election, Cell::Once).await?.bytes;
@@ -66,10 +66,10 @@ async fn known(store: &dyn Store, election: &ElectionName, log: &Log) -> anyhow:
         log.warn(report::chain(&error));
         Runs::default()
     });
-    Ok(Known { done: once::Done::read(done.as_deref())?, runs })
+    Ok(KnownKeys { done: once::Done::read(done.as_deref())?, runs })
 }
 
-impl Known {
+impl KnownKeys {
     fn has(&self, key: &str) -> bool {
         self.done.has(key) || self.runs.of(key).is_some()
     }
@@ -273,7 +273,7 @@ impl Turn<'_> {
 
     async fn step(&mut self, what: &Done) -> Result<Step, Error> {
         if self.seat.is_none() {
-            let (candidate, ttl) = (candidate(), Wishes::default().ttl);
+            let (candidate, ttl) = (candidate(), TimingOptions::default().ttl);
             self.seat = Some(self.store.open(self.election, &candidate, ttl).await?);
         }
         let Some(seat) = &mut self.seat else { return Ok(Step::Wait(None)) };

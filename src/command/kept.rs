@@ -17,7 +17,7 @@ const NAMES: usize = 3;
 
 /// What is kept of one election.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct KeptCells {
     /// What people ask of it at present.
     pub(super) control: Control,
     /// Under what it keeps fences and values.
@@ -28,7 +28,7 @@ pub(super) struct Kept {
     left: Vec<String>,
 }
 
-impl Kept {
+impl KeptCells {
     /// Reads it, each cell in up to so many attempts.
     ///
     /// # Errors
@@ -162,11 +162,11 @@ impl Stranger {
         let location = store.profile().location;
         let survey = insist(&location, attempts, async || store.survey(election).await).await?;
         let is_there = survey.entries().next().is_some();
-        if is_there || !Kept::read(store, election, attempts).await?.is_nothing() {
+        if is_there || !KeptCells::read(store, election, attempts).await?.is_nothing() {
             return Ok(None);
         }
         if let Some(whole) = Division::whole(election)
-            && Kept::read(store, &whole, attempts).await?.control.has_part(election)
+            && KeptCells::read(store, &whole, attempts).await?.control.has_part(election)
         {
             return Ok(None);
         }
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn what_says_nothing_is_nothing() {
         assert_eq!(in_words(Cell::Once, Some(br#"{"done":[]}"#)), None);
-        assert!(Kept::default().is_nothing());
+        assert!(KeptCells::default().is_nothing());
         let done = in_words(Cell::Once, Some(br#"{"done":["a","b"]}"#));
         assert_eq!(done.as_deref(), Some("2 --once keys, the last b"));
         let odd = in_words(Cell::History, Some(b"?")).unwrap();

@@ -10,7 +10,9 @@ use elect_api::{Cell, Division, ElectionName, Finding, Severity, Store, Survey};
 
 use super::attempts::{aloud, insist};
 use super::kept::Stranger;
-use super::look::{FRESH, Reach, Rhythm, Seen, Snapshot, Until, Watcher, control, look, until};
+use super::look::{
+    Awaited, ElectionSnapshot, FRESH, Reach, Rhythm, Snapshot, Watcher, control, look, until,
+};
 use super::runtime::block_on;
 use crate::config::{
     self, CheckPlan, Goal, HistoryPlan, StatusPlan, WaitPlan, is_known_as, nearest_names,
@@ -153,12 +155,12 @@ async fn look_on(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
     let watcher = Watcher::over(store, vec![plan.target.election.clone()], Rhythm::Calm)?;
     let limit = humantime::format_duration(plan.timeout.unwrap_or_default());
     match until(watcher, end, log, |seen| is_met(&plan.goal, &seen.survey)).await? {
-        Until::So(_) => Ok(0),
-        Until::NotSo(seen) => {
+        Awaited::So(_) => Ok(0),
+        Awaited::NotSo(seen) => {
             log.warn(format_args!("{}", in_vain(&plan.goal, &limit, &seen)));
             Ok(NOT_ACQUIRED)
         }
-        Until::Unknown(reason) => bail!("no answer within {limit}: {reason}"),
+        Awaited::Unknown(reason) => bail!("no answer within {limit}: {reason}"),
     }
 }
 
@@ -185,7 +187,7 @@ fn is_met(goal: &Goal, survey: &Survey) -> bool {
 }
 
 /// That the time is over, and it is not so.
-fn in_vain(goal: &Goal, limit: &impl fmt::Display, seen: &Seen) -> String {
+fn in_vain(goal: &Goal, limit: &impl fmt::Display, seen: &ElectionSnapshot) -> String {
     let now = leader_in_words(seen);
     match goal {
         Goal::Led => format!("no leader within {limit}: {now}"),
@@ -199,7 +201,7 @@ fn in_vain(goal: &Goal, limit: &impl fmt::Display, seen: &Seen) -> String {
     }
 }
 
-fn leader_in_words(seen: &Seen) -> String {
+fn leader_in_words(seen: &ElectionSnapshot) -> String {
     match (&seen.survey.leader, &seen.pause) {
         (Some(leader), _) => format!("{} leads", leader.entry.candidate.id),
         (None, Some(pause)) => {

@@ -111,7 +111,7 @@ mod tests {
     };
 
     use super::{FRESH, Look, Scene};
-    use crate::command::look::{Seen, Silence, Snapshot};
+    use crate::command::look::{ElectionSnapshot, Silence, Snapshot};
 
     const START: Boottime = Boottime::from_boot(Duration::from_secs(100));
 
@@ -122,7 +122,7 @@ mod tests {
         let (token, renewed) = (Token::new(7), None);
         let leader = Leader { remaining, renewed, ..Leader::new(entry("one"), token) };
         let survey = Survey { leader: Some(leader), waiting: vec![entry("two")] };
-        let seen = Seen {
+        let seen = ElectionSnapshot {
             election: "job".parse().unwrap(),
             survey,
             may_stand_back: false,

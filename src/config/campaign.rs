@@ -11,7 +11,7 @@ use elect_api::{Candidate, Division, ElectionName, Lease, Order, Profile};
 use super::naming::{self, host_name};
 use super::{ConfigError, candidate_id, stores};
 use crate::cli::{CampaignArgs, HealthArgs, HookArgs, LogArgs, SidecarArgs};
-use crate::election::timing::{Timing, Wishes};
+use crate::election::timing::{Timing, TimingOptions};
 
 /// How long a leader of less priority is left alone.
 const PREEMPT_AFTER: Duration = Duration::from_secs(30);
@@ -103,8 +103,8 @@ impl CampaignPlan {
         if let (Lease::Unlimited, Some((flag, _))) = (store.lease, given) {
             return Err(ConfigError::Timeless { scheme: store.scheme, flag }.into());
         }
-        let usual = Wishes::default();
-        let wishes = Wishes {
+        let usual = TimingOptions::default();
+        let wishes = TimingOptions {
             ttl: ttl.unwrap_or(usual.ttl),
             kill_grace,
             max_clock_drift: max_clock_drift.unwrap_or(usual.max_clock_drift),

@@ -140,7 +140,7 @@ pub struct CallEnd {
     /// The time from before it was sent to when its end was seen.
     pub took: Duration,
     /// How it ended.
-    pub ending: CallOutcome,
+    pub outcome: CallOutcome,
 }
 
 /// How a call ended.

@@ -24,7 +24,7 @@ pub struct Control {
     paused: Option<Box<Request>>,
     /// When that ends by itself. Versions that do not know of it keep it, and stay paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pause_ends: Option<PauseEnd>,
+    pause_ends: Option<PauseLimit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     step_down: Option<StepDown>,
     /// Somebody takes part, or has, of another priority than the usual one.
@@ -63,7 +63,7 @@ pub struct Request {
 
 /// The end of the one pause that was asked for at this time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct PauseEnd {
+struct PauseLimit {
     asked: u64,
     /// Milliseconds since 1970, by the wall clock of each candidate: it carries no promise.
     at: u64,
@@ -175,7 +175,7 @@ impl Control {
     /// The same with nobody to lead until further notice; or with somebody, for `None`.
     #[must_use]
     pub fn paused(mut self, request: Option<Request>) -> Self {
-        let end = |it: &Request| Some(PauseEnd { asked: it.at, at: it.until? });
+        let end = |it: &Request| Some(PauseLimit { asked: it.at, at: it.until? });
         self.pause_ends = request.as_ref().and_then(end);
         self.paused = request.map(Box::new);
         self

@@ -9,7 +9,7 @@ use crate::guard::is_off;
 
 /// What the user may choose.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wishes {
+pub struct TimingOptions {
     /// The length of lease to ask for: W, unless the store grants another one. Default 15 s.
     pub ttl: Duration,
     /// How long a command may take to end after it was asked to, once leadership is lost: G.
@@ -20,7 +20,7 @@ pub struct Wishes {
     pub max_clock_drift: f64,
 }
 
-impl Default for Wishes {
+impl Default for TimingOptions {
     fn default() -> Self {
         Self { ttl: Duration::from_secs(15), kill_grace: None, max_clock_drift: 0.1 }
     }
@@ -40,7 +40,7 @@ pub struct Timing {
     pub kill_grace: Duration,
     /// How long the store may stay unreached before the first contact.
     pub connect_timeout: Duration,
-    wishes: Wishes,
+    wishes: TimingOptions,
     lease: Lease,
 }
 
@@ -98,7 +98,7 @@ impl Timing {
     /// # Errors
     /// When soft deadlines would come before renewals can: `soft - s >= anchor lag + 2 x renewal
     /// interval + attempt timeout` does not hold.
-    pub fn new(wishes: &Wishes, lease: Lease) -> Result<Self, TooTight> {
+    pub fn new(wishes: &TimingOptions, lease: Lease) -> Result<Self, TooTight> {
         let timing = Self::derive(wishes, lease);
         match lease {
             Lease::Timed(cadence) if timing.slack(wishes.ttl, cadence) < 0.0 => Err(TooTight {
@@ -110,7 +110,7 @@ impl Timing {
         }
     }
 
-    fn derive(wishes: &Wishes, lease: Lease) -> Self {
+    fn derive(wishes: &TimingOptions, lease: Lease) -> Self {
         let interval = match lease {
             Lease::Unlimited => UNLIMITED_INTERVAL,
             Lease::Timed(cadence) => wishes.ttl * cadence.renew_48ths / 48,
@@ -233,7 +233,7 @@ impl Timing {
     pub fn regrant(&self, validity: Validity) -> Result<Self, TooTight> {
         match validity {
             Validity::Window { window, .. } if window != self.wishes.ttl => {
-                Self::new(&Wishes { ttl: window, ..self.wishes }, self.lease)
+                Self::new(&TimingOptions { ttl: window, ..self.wishes }, self.lease)
             }
             _ => Ok(*self),
         }
@@ -248,19 +248,19 @@ impl Timing {
         soft - lag - 2.0 * self.renew_interval.as_secs_f64() - self.attempt_timeout.as_secs_f64()
     }
 
-    fn would_do(wishes: &Wishes, cadence: Cadence) -> bool {
+    fn would_do(wishes: &TimingOptions, cadence: Cadence) -> bool {
         Self::derive(wishes, Lease::Timed(cadence)).slack(wishes.ttl, cadence) >= 0.0
     }
 
-    fn smallest_ttl(wishes: &Wishes, cadence: Cadence) -> Option<Duration> {
+    fn smallest_ttl(wishes: &TimingOptions, cadence: Cadence) -> Option<Duration> {
         (1..36_000)
             .map(|tenths| Duration::from_millis(tenths * 100))
-            .find(|&ttl| Self::would_do(&Wishes { ttl, ..*wishes }, cadence))
+            .find(|&ttl| Self::would_do(&TimingOptions { ttl, ..*wishes }, cadence))
     }
 
-    fn largest_grace(wishes: &Wishes, cadence: Cadence) -> Option<Duration> {
+    fn largest_grace(wishes: &TimingOptions, cadence: Cadence) -> Option<Duration> {
         let without = Self::derive(
-            &Wishes { kill_grace: Some(Duration::ZERO), ..*wishes },
+            &TimingOptions { kill_grace: Some(Duration::ZERO), ..*wishes },
             Lease::Timed(cadence),
         );
         let tenths = (without.slack(wishes.ttl, cadence) * 10.0).floor();
@@ -303,14 +303,14 @@ mod tests {
     #[test]
     fn the_defaults_hold_for_every_cadence() {
         for lease in [ETCD, ZOOKEEPER, RECORDS, Lease::Unlimited] {
-            let timing = Timing::new(&Wishes::default(), lease).expect("defaults hold");
+            let timing = Timing::new(&TimingOptions::default(), lease).expect("defaults hold");
             assert_eq!(timing.kill_grace, seconds(4.0));
         }
     }
 
     #[test]
     fn deadlines_follow_the_design() {
-        let timing = Timing::new(&Wishes::default(), ETCD).expect("defaults hold");
+        let timing = Timing::new(&TimingOptions::default(), ETCD).expect("defaults hold");
         let anchor = Boottime::from_boot(seconds(100.0));
         let found =
             timing.deadlines(Validity::Window { anchor, window: seconds(15.0) }).expect("timed");
@@ -329,10 +329,10 @@ mod tests {
     #[test]
     fn where_candidates_judge_each_clock_has_half_of_the_drift() {
         for drift in [0.0, 0.02, 0.1, 0.3] {
-            let wishes = Wishes {
+            let wishes = TimingOptions {
                 max_clock_drift: drift,
                 kill_grace: Some(Duration::ZERO),
-                ..Wishes::default()
+                ..TimingOptions::default()
             };
             let timing = Timing::new(&wishes, RECORDS).expect("it holds");
             let anchor = Boottime::from_boot(seconds(100.0));
@@ -350,20 +350,21 @@ mod tests {
 
     #[test]
     fn a_plan_without_time_to_renew_names_both_ways_out() {
-        let wishes = Wishes { kill_grace: Some(seconds(10.0)), ..Wishes::default() };
+        let wishes = TimingOptions { kill_grace: Some(seconds(10.0)), ..TimingOptions::default() };
         let refusal = Timing::new(&wishes, ETCD).expect_err("too tight");
         let ttl = refusal.smallest_ttl.expect("a TTL that would do");
         let grace = refusal.largest_grace.expect("a grace that would do");
         assert!(ttl > wishes.ttl && grace < seconds(10.0));
-        let longer = Wishes { ttl, ..wishes };
+        let longer = TimingOptions { ttl, ..wishes };
         assert!(Timing::new(&longer, ETCD).is_ok());
-        let shorter = Wishes { kill_grace: Some(grace), ..wishes };
+        let shorter = TimingOptions { kill_grace: Some(grace), ..wishes };
         assert!(Timing::new(&shorter, ETCD).is_ok());
         assert!(
-            Timing::new(&Wishes { ttl: ttl.saturating_sub(seconds(0.1)), ..wishes }, ETCD).is_err()
+            Timing::new(&TimingOptions { ttl: ttl.saturating_sub(seconds(0.1)), ..wishes }, ETCD)
+                .is_err()
         );
         assert!(
-            Timing::new(&Wishes { kill_grace: Some(grace + seconds(0.1)), ..wishes }, ETCD)
+            Timing::new(&TimingOptions { kill_grace: Some(grace + seconds(0.1)), ..wishes }, ETCD)
                 .is_err()
         );
     }
@@ -371,7 +372,7 @@ mod tests {
     #[test]
     fn a_clock_is_trusted_within_the_drift_and_as_far_as_it_is_steered() {
         let trusts = |drift, lease, rate| {
-            let wishes = Wishes { max_clock_drift: drift, ..Wishes::default() };
+            let wishes = TimingOptions { max_clock_drift: drift, ..TimingOptions::default() };
             Timing::new(&wishes, lease).expect("it holds").trust(rate)
         };
         for rate in [0.9, 0.95, 1.0, 1.1] {
@@ -389,7 +390,8 @@ mod tests {
     #[test]
     fn a_refusal_names_only_what_would_do() {
         let said = |ttl, grace, drift| {
-            let wishes = Wishes { ttl: seconds(ttl), kill_grace: grace, max_clock_drift: drift };
+            let wishes =
+                TimingOptions { ttl: seconds(ttl), kill_grace: grace, max_clock_drift: drift };
             Timing::new(&wishes, ETCD).expect_err("too tight").to_string()
         };
         assert!(said(10.0, Some(seconds(9.0)), 0.1).ends_with("or a grace of at most 3s 400ms"));
@@ -400,12 +402,12 @@ mod tests {
 
     #[test]
     fn what_the_store_grants_is_checked_again() {
-        let timing = Timing::new(&Wishes::default(), ETCD).expect("defaults hold");
+        let timing = Timing::new(&TimingOptions::default(), ETCD).expect("defaults hold");
         let granted =
             |window| Validity::Window { anchor: Boottime::from_boot(seconds(9.0)), window };
         let longer = timing.regrant(granted(seconds(30.0))).expect("more time");
         assert_eq!((longer.renew_interval, longer.kill_grace), (seconds(5.0), seconds(8.0)));
-        let fixed = Wishes { kill_grace: Some(seconds(4.0)), ..Wishes::default() };
+        let fixed = TimingOptions { kill_grace: Some(seconds(4.0)), ..TimingOptions::default() };
         let timing = Timing::new(&fixed, ETCD).expect("holds as asked");
         assert_eq!(
             timing.regrant(granted(seconds(6.0))).expect_err("too tight").window,
@@ -429,7 +431,8 @@ mod tests {
         };
         let mut table = String::from("| kill grace | smallest TTL |\n|---|---|\n");
         for grace in [None, Some(0.0), Some(1.0), Some(5.0), Some(10.0), Some(30.0)] {
-            let wishes = Wishes { kill_grace: grace.map(seconds), ..Wishes::default() };
+            let wishes =
+                TimingOptions { kill_grace: grace.map(seconds), ..TimingOptions::default() };
             let name = grace.map_or("4/15 of the TTL".into(), |grace| format!("{grace:.0} s"));
             let ttl =
                 only(&|cadence| Timing::smallest_ttl(&wishes, cadence).expect("some TTL does"));
@@ -437,7 +440,7 @@ mod tests {
         }
         table.push_str("\n| TTL | largest kill grace |\n|---|---|\n");
         for ttl in [5.0, 10.0, 15.0, 30.0, 60.0] {
-            let wishes = Wishes { ttl: seconds(ttl), ..Wishes::default() };
+            let wishes = TimingOptions { ttl: seconds(ttl), ..TimingOptions::default() };
             let grace =
                 only(&|cadence| Timing::largest_grace(&wishes, cadence).expect("some grace does"));
             let _ = writeln!(table, "| {ttl:.0} s | {grace} |");
@@ -457,7 +460,7 @@ mod tests {
     fn the_manual_says_how_long_a_store_may_be_silent() {
         let manual = include_str!("../manual/leases.md");
         for (store, lease) in [("etcd", ETCD), ("ZooKeeper", ZOOKEEPER)] {
-            let timing = Timing::new(&Wishes::default(), lease).expect("defaults hold");
+            let timing = Timing::new(&TimingOptions::default(), lease).expect("defaults hold");
             let Lease::Timed(cadence) = lease else { unreachable!("it ends by time") };
             let anchor = Boottime::from_boot(seconds(100.0));
             let validity = Validity::Window { anchor, window: timing.window() };
@@ -476,7 +479,7 @@ mod tests {
     #[test]
     fn candidates_have_time_to_connect_and_no_more() {
         for (ttl, timeout) in [(5.0, 2.0), (15.0, 2.5), (600.0, 5.0)] {
-            let wishes = Wishes { ttl: seconds(ttl), ..Wishes::default() };
+            let wishes = TimingOptions { ttl: seconds(ttl), ..TimingOptions::default() };
             let timing = Timing::new(&wishes, ZOOKEEPER).expect("it holds");
             assert_eq!(timing.entry_timeout, seconds(timeout));
         }
@@ -484,7 +487,7 @@ mod tests {
 
     #[test]
     fn backoff_grows_to_the_interval_and_is_spread() {
-        let timing = Timing::new(&Wishes::default(), ETCD).expect("defaults hold");
+        let timing = Timing::new(&TimingOptions::default(), ETCD).expect("defaults hold");
         assert_eq!(timing.backoff(1, 1.0), Duration::from_millis(50));
         assert_eq!(timing.backoff(1, 0.0), Duration::from_millis(25));
         assert_eq!(timing.backoff(3, 1.0), Duration::from_millis(200));

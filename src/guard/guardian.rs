@@ -20,7 +20,7 @@ use super::hunt::Hunt;
 use super::ladder::{Action, Event, Ladder};
 use super::outbox::Outbox;
 use super::redeemer::{Redeemer, TicketText};
-use super::wire::{self, MOST_HOLDS, Message, Received, Report, Request, nanos};
+use super::wire::{self, FromGuardian, MOST_HOLDS, Message, Received, ToGuardian, nanos};
 use super::{allocator, clock, descriptors, lease, priority};
 
 /// How many are reaped before the time is looked at: the members of a tree may die faster than they are reaped.
@@ -29,7 +29,7 @@ const MOST_REAPED: u32 = 256;
 pub(super) const MOST_OPEN: usize = 40;
 
 /// What the guardian is forked with; all of it exists before.
-pub(super) struct Parts {
+pub(super) struct GuardianParts {
     pub(super) socket: OwnedFd,
     pub(super) death_writers: dead_man::Writers,
     pub(super) failure_read: OwnedFd,
@@ -54,8 +54,8 @@ pub(super) struct Parts {
     pub(super) redeemer: Option<Redeemer>,
 }
 
-struct Guardian {
-    parts: Parts,
+struct GuardianProcess {
+    parts: GuardianParts,
     /// Where leases end by time.
     dead_man: Option<DeadMan>,
     /// The entry to be given up if the wrapper dies.
@@ -78,13 +78,13 @@ struct Guardian {
 }
 
 /// Turns this freshly forked process into the guardian.
-pub(super) fn main(mut parts: Parts) -> ! {
+pub(super) fn main(mut parts: GuardianParts) -> ! {
     // The wrapper has tried all of this for itself, and sees the end of us.
     // SAFETY: _exit has no preconditions.
     let dead_man = settle(&mut parts).unwrap_or_else(|_| unsafe { libc::_exit(1) });
     let before = priority::raise();
     allocator::ban();
-    let mut guardian = Guardian {
+    let mut guardian = GuardianProcess {
         parts,
         dead_man,
         ticket: TicketText::NONE,
@@ -105,7 +105,7 @@ pub(super) fn main(mut parts: Parts) -> ! {
 }
 
 /// Gets ready for guarding: nothing of this may fail.
-fn settle(parts: &mut Parts) -> io::Result<Option<DeadMan>> {
+fn settle(parts: &mut GuardianParts) -> io::Result<Option<DeadMan>> {
     // SAFETY: prctl takes a NUL-terminated name here.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"elect-guardian".as_ptr()) };
     adopt_orphans()?;
@@ -125,7 +125,7 @@ pub(super) fn child_news() -> SigSet {
     Signal::SIGCHLD.into()
 }
 
-impl Guardian {
+impl GuardianProcess {
     fn run(mut self) -> ! {
         loop {
             let tick =
@@ -195,7 +195,7 @@ impl Guardian {
             }
             Action::Refuse => self.not_started(libc::ETIME),
             Action::Ask => {
-                self.report(Report::SoftPassed);
+                self.report(FromGuardian::SoftPassed);
                 self.signal(self.parts.ask, true);
             }
             Action::Rearm => self.rearm(),
@@ -227,18 +227,18 @@ impl Guardian {
                     self.step(Event::WrapperGone);
                     self.outlive_wrapper()
                 }
-                Received::Message { complete } => match Request::decode(&message) {
-                    Some(Request::Start { token, marks }) if complete => {
+                Received::Message { complete } => match ToGuardian::decode(&message) {
+                    Some(ToGuardian::Start { token, marks }) if complete => {
                         self.marks = usize::from(marks).min(MOST_HOLDS);
                         self.parts.launch.image.set_token(token);
                         self.parts.lease.begin(token);
                         self.step(Event::Start);
                     }
                     // A descriptor that holds the lease got lost on the way to us.
-                    Some(Request::Start { .. }) => self.not_started(libc::EMFILE),
-                    Some(Request::Part(number)) => self.parts.launch.image.set_part(number),
-                    Some(Request::Order(order)) => self.step(Event::Order(order)),
-                    Some(Request::Ticket(text)) => self.ticket.set(text),
+                    Some(ToGuardian::Start { .. }) => self.not_started(libc::EMFILE),
+                    Some(ToGuardian::Part(number)) => self.parts.launch.image.set_part(number),
+                    Some(ToGuardian::Order(order)) => self.step(Event::Order(order)),
+                    Some(ToGuardian::Ticket(text)) => self.ticket.set(text),
                     None => {}
                 },
             }
@@ -355,18 +355,18 @@ impl Guardian {
             Ok(None) => {}
             Ok(Some(0)) | Err(_) => {
                 self.launched = true;
-                self.report(Report::Started { group });
+                self.report(FromGuardian::Started { group });
             }
             Ok(Some(_)) => {
                 self.launched = true;
-                self.report(Report::NotStarted(i32::from_ne_bytes(errno)));
+                self.report(FromGuardian::NotStarted(i32::from_ne_bytes(errno)));
             }
         }
     }
 
     /// No command could be made: there is an empty tree to report.
     fn not_started(&mut self, errno: i32) {
-        self.report(Report::NotStarted(errno));
+        self.report(FromGuardian::NotStarted(errno));
         self.step(Event::NotStarted);
     }
 
@@ -409,7 +409,7 @@ impl Guardian {
     fn may_not_signal(&mut self, refused: Option<i32>) {
         if let Some(pid) = refused.filter(|&pid| self.refused != Some(pid)) {
             self.refused = Some(pid);
-            self.report(Report::MayNotSignal(pid));
+            self.report(FromGuardian::MayNotSignal(pid));
         }
     }
 
@@ -461,7 +461,7 @@ impl Guardian {
     fn command_stopped(&mut self, command: i32, signal: i32) {
         self.learn_of_launch();
         if self.launched {
-            self.report(Report::Stopped(signal));
+            self.report(FromGuardian::Stopped(signal));
         } else {
             self.parts.enclosure.signal(Some(command), libc::SIGCONT);
         }
@@ -471,7 +471,7 @@ impl Guardian {
         self.learn_of_launch();
         self.command = None;
         self.parts.enclosure.command_ended();
-        self.report(Report::Ended(ended));
+        self.report(FromGuardian::Ended(ended));
         self.step(Event::CommandEnded);
     }
 
@@ -482,10 +482,10 @@ impl Guardian {
             let _ = dead_man.set(None);
         }
         self.holds = [const { None }; MOST_HOLDS];
-        self.report(Report::Empty);
+        self.report(FromGuardian::Empty);
     }
 
-    fn report(&mut self, report: Report) {
+    fn report(&mut self, report: FromGuardian) {
         self.outbox.report(&self.parts.socket, report);
     }
 }

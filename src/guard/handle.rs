@@ -13,7 +13,7 @@ use super::birth::{self, Launch, Role};
 use super::children::{self, Waited};
 use super::descendants::{Spared, with_helpers};
 use super::enclosure::Enclosure;
-use super::guardian::{self, MOST_OPEN, Parts};
+use super::guardian::{self, GuardianParts, MOST_OPEN};
 use super::hunt::Hunt;
 use super::image::{Image, LEASE, LISTEN_PID, Late, PART, SLOT, TOKEN};
 use super::is_off;
@@ -24,7 +24,7 @@ use super::redeemer::{Redeem, Redeemer};
 use super::self_check::{self, cannot};
 use super::signals::{self, Inherited};
 use super::takeover::{Conclusion, Takeover};
-use super::wire::{self, MOST_HOLDS, Message, Received, Report, Request};
+use super::wire::{self, FromGuardian, MOST_HOLDS, Message, Received, ToGuardian};
 use super::{Alarm, Terminal, clock, dead_man, descriptors, lease};
 
 /// How many are reaped between two passes of killing: the members of a tree may die faster than they are reaped.
@@ -117,7 +117,7 @@ impl Forked {
                 guardian::main(parts)
             }
             pid => {
-                let Parts { lease, enclosure, .. } = parts;
+                let GuardianParts { lease, enclosure, .. } = parts;
                 let enclosure = enclosure.for_wrapper();
                 Ok(Self { pid, socket, lease, enclosure, spare })
             }
@@ -146,7 +146,7 @@ impl Forked {
     }
 }
 
-fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
+fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, GuardianParts)> {
     let (socket, theirs) = wire::pair()?;
     let (death_readers, death_writers) = dead_man::new()?;
     let (failure_read, failure_write) = birth::failure_pipe()?;
@@ -183,7 +183,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, Parts)> {
     let inherited = if is_alone { settings.inherited.descriptors().to_vec() } else { Vec::new() };
     let lasting = (settings.starts == Starts::Again).then_some(inherited);
     let ladder = Ladder::new(settings.leftover, settings.is_timed);
-    let parts = Parts {
+    let parts = GuardianParts {
         socket: theirs,
         death_writers,
         failure_read,
@@ -243,20 +243,20 @@ impl Guardian {
             // It must not overtake what has to be known before.
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        wire::send(self.socket.get_ref(), &Request::Start { token, marks }.encode(), &numbers)?;
+        wire::send(self.socket.get_ref(), &ToGuardian::Start { token, marks }.encode(), &numbers)?;
         self.takeover.begin();
         Ok(())
     }
 
     /// Has the next command that is started lead the part of the election that has this number.
     pub fn leads_part(&mut self, number: u16) {
-        self.ask(Request::Part(number));
+        self.ask(ToGuardian::Part(number));
     }
 
     /// Keeps a ticket, in place of any before: if the wrapper dies, the guardian empties the tree and
     /// has the entry given up. With `None` the entry ends by itself then.
     pub fn keep(&mut self, ticket: Option<&Ticket>) {
-        self.ask(Request::Ticket(ticket.map_or(&[], |ticket| ticket.as_str().as_bytes())));
+        self.ask(ToGuardian::Ticket(ticket.map_or(&[], |ticket| ticket.as_str().as_bytes())));
     }
 
     /// Has it do what is asked, unless it is dead. A guardian that is stopped cannot kill: it is killed instead, and
@@ -269,7 +269,7 @@ impl Guardian {
             }
             Order::Signal { kill_at: None, .. } | Order::Kill => {}
         }
-        self.ask(Request::Order(order));
+        self.ask(ToGuardian::Order(order));
         if order == Order::Kill {
             self.insist();
         }
@@ -335,7 +335,7 @@ impl Guardian {
         }
     }
 
-    fn ask(&mut self, request: Request<'_>) {
+    fn ask(&mut self, request: ToGuardian<'_>) {
         use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
         // A guardian that is gone shows itself in `next_report`; whatever else fails, for want of room or
         // of memory, is tried again.
@@ -353,7 +353,7 @@ impl Guardian {
     ///
     /// # Cancellation
     /// No report is lost.
-    pub async fn next_report(&mut self) -> Option<Report> {
+    pub async fn next_report(&mut self) -> Option<FromGuardian> {
         loop {
             let interest = if self.unsent.is_empty() {
                 Interest::READABLE
@@ -381,7 +381,7 @@ impl Guardian {
                 &mut [const { None }; MOST_HOLDS],
             ) {
                 Received::Message { .. } => {
-                    if let Some(report) = Report::decode(&message) {
+                    if let Some(report) = FromGuardian::decode(&message) {
                         return Some(self.noted(report));
                     }
                 }
@@ -391,8 +391,8 @@ impl Guardian {
         }
     }
 
-    fn noted(&mut self, report: Report) -> Report {
-        if report == Report::Empty {
+    fn noted(&mut self, report: FromGuardian) -> FromGuardian {
+        if report == FromGuardian::Empty {
             self.takeover.end();
             self.turn = None;
         }

@@ -14,17 +14,17 @@ use elect_api::{Boottime, Token, path};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::descriptors::out_of_the_way;
-use super::view::{Until, View};
+use super::view::{LeadershipView, Until};
 use super::{lease_file, proc};
 
 /// Marks the page as ours: "elect", and the version of the layout.
 const MAGIC: u64 = u64::from_be_bytes(*b"elect\0\0\x01");
-const LENGTH: usize = size_of::<Page>();
+const LENGTH: usize = size_of::<LeasePage>();
 const HELD: u64 = 1;
 const OVER: u64 = 2;
 
 #[repr(C)]
-struct Page {
+struct LeasePage {
     magic: AtomicU64,
     state: AtomicU64,
     token: AtomicU64,
@@ -35,7 +35,7 @@ struct Page {
 /// The page, for the guardian to write.
 pub(super) struct Writer {
     /// Mapped for as long as this lives.
-    page: &'static Page,
+    page: &'static LeasePage,
     memory: OwnedFd,
 }
 
@@ -59,7 +59,7 @@ impl Writer {
         }
         // SAFETY: the mapping is as long as a Page, aligned to a memory page and unmapped only with the
         // writer, which hands this reference to nobody; any bytes are valid for its atomic fields.
-        let page = unsafe { &*page.cast::<Page>() };
+        let page = unsafe { &*page.cast::<LeasePage>() };
         Ok(Self { page, memory })
     }
 
@@ -108,7 +108,7 @@ impl Drop for Writer {
 /// # Errors
 /// When the path cannot be read: then whoever held it open is gone, and with it the lease. With a
 /// [`Doubt`](elect_api::path::Doubt) within where a stranger may have put there what is there.
-pub fn read(path: &Path, owner: Option<u32>) -> io::Result<Option<View>> {
+pub fn read(path: &Path, owner: Option<u32>) -> io::Result<Option<LeadershipView>> {
     let mut bytes = [0; LENGTH];
     let mut file = path::look(path, owner.as_slice())?;
     match file.read_exact(&mut bytes) {
@@ -129,7 +129,7 @@ pub fn read(path: &Path, owner: Option<u32>) -> io::Result<Option<View>> {
         (MAGIC, OVER, _) => Until::Over,
         _ => return Ok(None),
     };
-    Ok(Some(View { token: Token::new(word(2)), until, grace: None }))
+    Ok(Some(LeadershipView { token: Token::new(word(2)), until, grace: None }))
 }
 
 #[cfg(test)]
@@ -140,7 +140,7 @@ mod tests {
     fn the_page_tells_what_the_guardian_wrote() {
         let writer = Writer::new().expect("a page");
         let view = || read(&writer.path(), None).expect("readable");
-        let told = |until| Some(View { token: Token::new(7), until, grace: None });
+        let told = |until| Some(LeadershipView { token: Token::new(7), until, grace: None });
         assert_eq!(view(), None, "nothing began");
         writer.begin(Token::new(7));
         assert_eq!(view(), told(Until::Unlimited));

@@ -37,7 +37,7 @@ use nix::sys::stat::{FileStat, Mode, fchmod, fstat};
 use nix::unistd::{Gid, UnlinkatFlags, fchown, geteuid, unlinkat};
 
 use super::locks;
-use super::view::{Until, View};
+use super::view::{LeadershipView, Until};
 use super::wire::nanos;
 
 /// Marks the file as ours, and its layout: this, state, token, until, grace, identity of the boot.
@@ -250,7 +250,7 @@ fn other_kind(site: &Site, file: &File) -> io::Result<Option<&'static str>> {
 }
 
 /// What the file says; `None` if it is none of ours.
-pub(super) fn view(file: &File) -> io::Result<Option<View>> {
+pub(super) fn view(file: &File) -> io::Result<Option<LeadershipView>> {
     // Asked first: whoever dies after it was alive when it was asked.
     let is_held = locks::is_locked(file, WHOLE)?;
     let words = match read(file) {
@@ -269,7 +269,7 @@ pub(super) fn view(file: &File) -> io::Result<Option<View>> {
         _ => return Ok(None),
     };
     let grace = (grace != u64::MAX).then(|| Duration::from_nanos(grace));
-    Ok(Some(View { token: Token::new(token), until, grace }))
+    Ok(Some(LeadershipView { token: Token::new(token), until, grace }))
 }
 
 /// The words, as they were between two writes.
@@ -333,7 +333,8 @@ mod tests {
         let mut lease = LeaseFile::create(&path, GRACE).expect("a file");
         assert_eq!(until(&path), Until::NotYet);
         lease.begin(Token::new(7), None).expect("written");
-        let expected = View { token: Token::new(7), until: Until::Unlimited, grace: GRACE };
+        let expected =
+            LeadershipView { token: Token::new(7), until: Until::Unlimited, grace: GRACE };
         assert_eq!(read(&path, None).expect("readable"), Some(expected));
         let at = Boottime::from_boot(Duration::from_nanos(5));
         lease.limit(Some(at)).expect("written");

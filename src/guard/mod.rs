@@ -79,8 +79,8 @@ pub use lease_file::LeaseFile;
 pub use redeemer::Redeem;
 pub use signals::{Incoming, Inherited, Whom, end_by, leave_no_core, stop};
 pub use terminal::Terminal;
-pub use view::{Until, View};
-pub use wire::Report;
+pub use view::{LeadershipView, Until};
+pub use wire::FromGuardian;
 #[cfg(feature = "fuzzing")]
 pub use wire::fuzz as fuzz_wire;
 

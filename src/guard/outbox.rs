@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
-use super::wire::{Message, Report, send};
+use super::wire::{FromGuardian, Message, send};
 
 /// Reports that wait, the oldest first: a command has at most three that have to arrive. Nothing is allocated.
 #[derive(Default)]
-pub(super) struct Outbox([Option<Report>; 4]);
+pub(super) struct Outbox([Option<FromGuardian>; 4]);
 
 impl Outbox {
     pub(super) const fn is_empty(&self) -> bool {
@@ -16,11 +16,11 @@ impl Outbox {
 
     /// Reports in order. What the command's stops have to say, and who cannot be killed, is dropped when the wrapper
     /// does not read, as it may be stopped itself; the rest waits for it.
-    pub(super) fn report(&mut self, socket: &OwnedFd, report: Report) {
+    pub(super) fn report(&mut self, socket: &OwnedFd, report: FromGuardian) {
         if self.is_empty() && send(socket, &report.encode(), &[]).is_ok() {
             return;
         }
-        if !matches!(report, Report::Stopped(_) | Report::MayNotSignal(_))
+        if !matches!(report, FromGuardian::Stopped(_) | FromGuardian::MayNotSignal(_))
             && let Some(slot) = self.0.iter_mut().find(|slot| slot.is_none())
         {
             *slot = Some(report);
@@ -74,17 +74,17 @@ impl Unsent {
 mod tests {
     use super::*;
     use crate::guard::ladder::Order;
-    use crate::guard::wire::Request;
+    use crate::guard::wire::ToGuardian;
 
     #[test]
     fn the_last_ticket_counts_and_equal_signals_count_once() {
-        let (signal, ticket) = (Request::Order(Order::pass_on(28)), Request::Ticket(b"7"));
+        let (signal, ticket) = (ToGuardian::Order(Order::pass_on(28)), ToGuardian::Ticket(b"7"));
         let mut unsent = Unsent::default();
         // Nobody is to have a ticket in the end: neither the one before, nor by taking this for known.
-        for request in [Request::Ticket(&[]), signal, ticket, signal, Request::Ticket(&[])] {
+        for request in [ToGuardian::Ticket(&[]), signal, ticket, signal, ToGuardian::Ticket(&[])] {
             unsent.add(request.encode());
         }
-        let waiting: Vec<_> = unsent.0.iter().map(|message| Request::decode(message)).collect();
-        assert_eq!(waiting, [Some(signal), Some(Request::Ticket(&[]))]);
+        let waiting: Vec<_> = unsent.0.iter().map(|message| ToGuardian::decode(message)).collect();
+        assert_eq!(waiting, [Some(signal), Some(ToGuardian::Ticket(&[]))]);
     }
 }

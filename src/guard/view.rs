@@ -6,7 +6,7 @@ use elect_api::{Boottime, Token};
 
 /// What a command is told of its leadership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct View {
+pub struct LeadershipView {
     /// The token of the leadership that the command was started with.
     pub token: Token,
     /// Until when it may count on it.

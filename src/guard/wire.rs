@@ -25,7 +25,7 @@ const TICKET: u8 = 6;
 
 /// From the wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Request<'a> {
+pub(super) enum ToGuardian<'a> {
     /// Start the command; what holds the lease comes along as descriptors.
     Start {
         /// The command's `ELECT_TOKEN`.
@@ -71,7 +71,7 @@ impl Message {
 
 /// From the guardian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Report {
+pub enum FromGuardian {
     /// The command runs.
     Started {
         /// Its process group, which is also its process id.
@@ -132,7 +132,7 @@ pub(super) fn nanos(at: Option<Boottime>) -> u64 {
     at.map_or(u64::MAX, |at| u64::try_from(at.since_boot().as_nanos()).unwrap_or(u64::MAX))
 }
 
-impl<'a> Request<'a> {
+impl<'a> ToGuardian<'a> {
     pub(super) fn encode(self) -> Message {
         let parts = match self {
             Self::Start { token, marks } => {
@@ -183,7 +183,7 @@ impl<'a> Request<'a> {
     }
 }
 
-impl Report {
+impl FromGuardian {
     pub(super) fn encode(self) -> Message {
         let (tag, small, flag) = match self {
             Self::Started { group } => (1, group, false),
@@ -358,11 +358,11 @@ pub fn fuzz(bytes: &[u8]) {
     let length = bytes.len().min(MAX);
     message.bytes[..length].copy_from_slice(&bytes[..length]);
     message.length = length;
-    if let Some(request) = Request::decode(&message) {
-        assert_eq!(Request::decode(&request.encode()), Some(request));
+    if let Some(request) = ToGuardian::decode(&message) {
+        assert_eq!(ToGuardian::decode(&request.encode()), Some(request));
     }
-    if let Some(report) = Report::decode(&message) {
-        assert_eq!(Report::decode(&report.encode()), Some(report));
+    if let Some(report) = FromGuardian::decode(&message) {
+        assert_eq!(FromGuardian::decode(&report.encode()), Some(report));
     }
 }
 

@@ -13,7 +13,7 @@ use super::store_of;
 use super::{Error, Leadership, Validity};
 use crate::config::{self, LONGEST_TTL};
 use crate::election::machine::Wait;
-use crate::election::timing::{Timing, Wishes};
+use crate::election::timing::{Timing, TimingOptions};
 
 /// What others see in the place of a containment: there is none.
 const CONTAINMENT: &str = "none";
@@ -31,7 +31,7 @@ pub struct Campaign {
     store: Arc<dyn Store>,
     election: ElectionName,
     label: String,
-    wishes: Wishes,
+    wishes: TimingOptions,
 }
 
 impl Campaign {
@@ -48,7 +48,7 @@ impl Campaign {
         let election = config::parse_election(election).map_err(Error::invalid)?;
         let store = store_of(url)?;
         let label = config::label_of_host(&config::host_name());
-        Ok(Self { store, election, label, wishes: Wishes::default() })
+        Ok(Self { store, election, label, wishes: TimingOptions::default() })
     }
 
     /// What people are to know this candidate by: 1 to 64 printable ASCII characters without spaces and `/`. The name
@@ -160,7 +160,7 @@ impl Campaign {
     }
 
     fn timing(&self) -> Result<Timing, Error> {
-        let Wishes { ttl, max_clock_drift: drift, .. } = self.wishes;
+        let TimingOptions { ttl, max_clock_drift: drift, .. } = self.wishes;
         if ttl > LONGEST_TTL {
             return Err(Error::Invalid("a lease takes 24 hours at most".to_owned()));
         }

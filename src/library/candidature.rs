@@ -39,7 +39,7 @@ impl Candidature {
             once: None,
             surveys: None,
         };
-        let mut observer = Observer::new(told);
+        let mut observer = LibraryObserver::new(told);
         let mut work = OnDuty::new(work, &*engine, Some(self.timing.kill_grace));
         let machine = Machine::new(self.rules(), self.timing, engine.now(), fastrand::u64(..));
         let verdict = driver::drive(
@@ -73,19 +73,19 @@ impl Candidature {
 }
 
 /// Tells the program why leadership ends, and keeps what it is to be told at the end.
-pub(super) struct Observer {
+pub(super) struct LibraryObserver {
     told: Arc<watch::Sender<Told>>,
     /// Why our entry could not be removed.
     pub(super) left: Option<elect_api::Error>,
 }
 
-impl Observer {
+impl LibraryObserver {
     pub(super) const fn new(told: Arc<watch::Sender<Told>>) -> Self {
         Self { told, left: None }
     }
 }
 
-impl driver::Observer for Observer {
+impl driver::Observer for LibraryObserver {
     fn news(&mut self, news: News) {
         match news {
             News::Lost(why) | News::SteppingDown(why) => {

@@ -124,7 +124,7 @@ impl Alarms {
     pub(super) async fn until(&self, at: Option<Boottime>) {
         let Some(at) = at else { return std::future::pending().await };
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        Until { alarms: self, place: (at, number) }.await;
+        Sleep { alarms: self, place: (at, number) }.await;
     }
 
     fn wake_until(&self, now: Boottime) {
@@ -141,12 +141,12 @@ impl Alarms {
     }
 }
 
-struct Until<'a> {
+struct Sleep<'a> {
     alarms: &'a Alarms,
     place: Instant,
 }
 
-impl Future for Until<'_> {
+impl Future for Sleep<'_> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
@@ -162,7 +162,7 @@ impl Future for Until<'_> {
     }
 }
 
-impl Drop for Until<'_> {
+impl Drop for Sleep<'_> {
     fn drop(&mut self) {
         self.alarms.lock().remove(&self.place);
     }

@@ -13,7 +13,7 @@ pub fn in_ms(time: Duration) -> f64 {
 
 /// How long something took, over many runs, in milliseconds and parts of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Spread {
+pub struct Percentiles {
     /// A twentieth took less.
     pub p5: f64,
     /// Half took less.
@@ -28,7 +28,7 @@ pub struct Spread {
     pub mean: f64,
 }
 
-impl Spread {
+impl Percentiles {
     /// That of these times; `None` without any.
     pub fn of(times: &Times) -> Option<Self> {
         let rank = |rank| times.per_mille(rank).map(in_ms);
@@ -99,9 +99,9 @@ pub struct WhatIfReport {
     /// The kind of store, and how many members it has.
     pub store: String,
     /// From the first fault to the next leader, where there was a next one.
-    pub failover_ms: Option<Spread>,
+    pub failover_ms: Option<Percentiles>,
     /// For how long no command ran before the next leader's did.
-    pub gap_ms: Option<Spread>,
+    pub gap_ms: Option<Percentiles>,
     /// In how many runs the same one led on through all faults.
     pub kept: usize,
     /// The seeds of the first runs in which nobody led at the end, twenty at most.
@@ -126,9 +126,9 @@ pub struct TtlRow {
     /// From one renewal to the next.
     pub renew_ms: f64,
     /// From a crash to the next leader.
-    pub failover_ms: Option<Spread>,
+    pub failover_ms: Option<Percentiles>,
     /// The same where the machine that leads the store crashes at once with it.
-    pub failover_with_store_ms: Option<Spread>,
+    pub failover_with_store_ms: Option<Percentiles>,
     /// How many leaderships are lost for nothing in thirty days.
     pub lost_monthly: f64,
     /// By how much that may be off: one standard error. Where none was seen to be lost, it is hardly more than this: in one
@@ -161,7 +161,7 @@ pub struct ComparedReport {
     /// How many runs it had.
     pub runs: usize,
     /// From the first fault to the next leader.
-    pub failover_ms: Option<Spread>,
+    pub failover_ms: Option<Percentiles>,
     /// In how many runs nobody led at the end.
     pub unreplaced: usize,
     /// The mean number of messages, from the last fault on, to the end of the run.

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use elect_api::Lease;
 
-use crate::election::timing::{Timing, TooTight, Wishes};
+use crate::election::timing::{Timing, TimingOptions, TooTight};
 
 /// What a candidate is like.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// What `elect run` is told about time.
-    pub wishes: Wishes,
+    pub wishes: TimingOptions,
     /// The store's leases.
     pub lease: Lease,
     /// How long its command runs on after leadership is lost and it was asked to stop; `None` until it is killed. A signal

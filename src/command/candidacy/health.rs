@@ -22,7 +22,7 @@ use crate::guard::{self, Deadlines, Inherited, Order};
 use crate::report::Log;
 
 /// Looks at the command again and again.
-pub(in crate::command) struct Health<'a> {
+pub(in crate::command) struct CommandHealth<'a> {
     plan: &'a HealthArgs,
     check: HealthCheck<'a>,
     log: &'a Log,
@@ -61,7 +61,7 @@ pub(in crate::command) fn look_after<'a>(
     inherited: &'a Inherited,
     log: &'a Log,
     environment: impl Fn() -> Vec<(OsString, OsString)> + 'a,
-) -> Option<(Patient, Health<'a>)> {
+) -> Option<(Patient, CommandHealth<'a>)> {
     if !plan.looks() {
         return None;
     }
@@ -73,19 +73,19 @@ pub(in crate::command) fn look_after<'a>(
     let patient =
         Patient { leave, found: finds, looks: looking, withheld: withholds, started, relapse };
     let check = HealthCheck::new(plan, inherited, environment);
-    let health = Health { plan, check, log, leave: left, found, looks, withheld };
+    let health = CommandHealth { plan, check, log, leave: left, found, looks, withheld };
     Some((patient, health))
 }
 
 /// Looks as often as is asked for, if it is.
-pub(in crate::command) async fn keep_looking(health: Option<Health<'_>>) -> Infallible {
+pub(in crate::command) async fn keep_looking(health: Option<CommandHealth<'_>>) -> Infallible {
     let Some(mut health) = health else { return std::future::pending().await };
     loop {
         health.look_at_one().await;
     }
 }
 
-impl Health<'_> {
+impl CommandHealth<'_> {
     /// Looks at one command from its start to its end.
     async fn look_at_one(&mut self) {
         self.until(false).await;
@@ -241,7 +241,7 @@ pub(in crate::command) struct HealthCheck<'a> {
 }
 
 /// What came of a look.
-pub(in crate::command) struct Finding {
+pub(in crate::command) struct LookResult {
     /// Why that which was looked at did not pass, if so.
     pub(in crate::command) outcome: Result<(), String>,
     /// What cannot be killed. Its guardian waits for it, also when it is dropped.
@@ -262,7 +262,7 @@ impl<'a> HealthCheck<'a> {
     ///
     /// # Cancellation
     /// A health command is killed, and not waited for.
-    pub(in crate::command) async fn look(&self, leave: &mut watch::Receiver<Leave>) -> Finding {
+    pub(in crate::command) async fn look(&self, leave: &mut watch::Receiver<Leave>) -> LookResult {
         if let Some(url) = &self.plan.health_http {
             let outcome = tokio::select! {
                 biased;
@@ -270,17 +270,17 @@ impl<'a> HealthCheck<'a> {
                 outcome = look_at(url, self.plan.health_timeout) => outcome,
             };
             if outcome.is_err() {
-                return Finding { outcome, stuck: None };
+                return LookResult { outcome, stuck: None };
             }
         }
         match &self.plan.health_cmd {
             Some(command) => self.ask(command, leave).await,
-            None => Finding { outcome: Ok(()), stuck: None },
+            None => LookResult { outcome: Ok(()), stuck: None },
         }
     }
 
     /// Runs a health command as commands are run: whatever it does, all of it is dead in the end.
-    async fn ask(&self, command: &CommandLine, leave: &mut watch::Receiver<Leave>) -> Finding {
+    async fn ask(&self, command: &CommandLine, leave: &mut watch::Receiver<Leave>) -> LookResult {
         let limit = self.plan.health_timeout;
         let deadlines = leave.borrow_and_update().deadlines;
         let nothing = Holds::default();
@@ -289,14 +289,14 @@ impl<'a> HealthCheck<'a> {
         let spec = HelperSpec { command, environment, limit, lease: held };
         let mut helper = match Helper::start(spec, self.inherited) {
             Ok(helper) => helper,
-            Err(why) => return Finding { outcome: Err(why), stuck: None },
+            Err(why) => return LookResult { outcome: Err(why), stuck: None },
         };
         match timeout(limit * 2, end_of(&mut helper, leave)).await {
             Ok(outcome) => {
                 helper.dismiss();
-                Finding { outcome, stuck: None }
+                LookResult { outcome, stuck: None }
             }
-            Err(_) => Finding { outcome: Err(helper.overdue()), stuck: Some(helper) },
+            Err(_) => LookResult { outcome: Err(helper.overdue()), stuck: Some(helper) },
         }
     }
 }

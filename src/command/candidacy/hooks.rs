@@ -13,7 +13,7 @@ use crate::config::variables::{LEADER_ELECTION, LEADER_ID, SLOT, TOKEN};
 use crate::config::{self, CampaignPlan, CommandLine, HookArgs};
 use crate::election::slots::Slot;
 use crate::guard::{
-    Deadlines, Enclosure, Ended, Forked, Guardian, Inherited, Leftover, Order, Report, Role,
+    Deadlines, Enclosure, Ended, Forked, FromGuardian, Guardian, Inherited, Leftover, Order, Role,
     Settings, Starts,
 };
 use crate::report::Log;
@@ -241,14 +241,14 @@ impl Helper {
             }
         };
         match report {
-            Some(Report::Ended(Ended::Exited(0))) => self.end(Ok(())),
-            Some(Report::Ended(ended)) => self.end(Err(ended.to_string())),
-            Some(Report::NotStarted(errno)) => {
+            Some(FromGuardian::Ended(Ended::Exited(0))) => self.end(Ok(())),
+            Some(FromGuardian::Ended(ended)) => self.end(Err(ended.to_string())),
+            Some(FromGuardian::NotStarted(errno)) => {
                 let why = nix::errno::Errno::from_raw(errno).desc();
                 self.end(Err(format!("cannot be executed: {why}")));
             }
-            Some(Report::SoftPassed) => self.is_asked = true,
-            Some(Report::Empty) => return true,
+            Some(FromGuardian::SoftPassed) => self.is_asked = true,
+            Some(FromGuardian::Empty) => return true,
             Some(_) => {}
             None => {
                 self.guardian_is_dead = true;

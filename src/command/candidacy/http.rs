@@ -18,7 +18,7 @@ use crate::election::machine::{Event, News};
 use crate::election::{Call, CallEnd, CallOutcome};
 use crate::guard::{self, Deadlines, Ended};
 use crate::report::http::{
-    Clocks, Failure, HttpState, Identity, Listener, Reason, Server, Snapshot, Watcher,
+    Clocks, ElectionWatcher, Failure, HttpState, Identity, Listener, Reason, Server, StatusSnapshot,
 };
 use crate::report::{Renewals, Suspicion, wall_clock};
 
@@ -59,13 +59,13 @@ fn way_out(error: &io::Error, address: &ListenAddress) -> String {
     }
 }
 
-/// What is shown of a candidate, and what shows it once [`Page::serve`] is called.
-pub(in crate::command) struct Page {
+/// What is shown of a candidate, and what shows it once [`CandidatePage::serve`] is called.
+pub(in crate::command) struct CandidatePage {
     pub(in crate::command) board: Arc<HttpState>,
     listener: Listener,
 }
 
-impl Page {
+impl CandidatePage {
     pub(in crate::command) fn new(
         listener: Listener,
         plan: &CampaignPlan,
@@ -90,7 +90,7 @@ impl Page {
         self.listener.address()
     }
 
-    /// What is left for a new start once [`Page::serve`] has taken this.
+    /// What is left for a new start once [`CandidatePage::serve`] has taken this.
     ///
     /// # Errors
     /// When no descriptor is left.
@@ -211,15 +211,15 @@ impl<'a> Feed<'a> {
 
     pub(in crate::command) fn called(&mut self, called: &CallEnd) {
         let metrics = self.board.metrics();
-        let CallEnd { call, took, ending } = called;
-        let outcome = match ending {
+        let CallEnd { call, took, outcome } = called;
+        let label = match outcome {
             CallOutcome::Proven | CallOutcome::Answered => "answered",
             CallOutcome::Failed(kind) => Failure::Error(*kind).name(),
             CallOutcome::Abandoned => "abandoned",
         };
-        metrics.called(call.name(), outcome);
+        metrics.called(call.name(), label);
         if *call == Call::Refresh && self.board.has_won() {
-            match ending {
+            match outcome {
                 CallOutcome::Proven => metrics.renewed(*took),
                 CallOutcome::Failed(kind) => metrics.not_renewed(Failure::Error(*kind)),
                 CallOutcome::Abandoned => metrics.not_renewed(Failure::Timeout),
@@ -243,14 +243,14 @@ struct Surveyor {
     store: Box<dyn Store>,
     election: ElectionName,
     asked: tokio::sync::Mutex<Option<Boottime>>,
-    seen: Mutex<Seen>,
+    seen: Mutex<SurveyorState>,
     interest: Notify,
 }
 
 /// What is known so far.
 #[derive(Default)]
-struct Seen {
-    newest: Option<Snapshot>,
+struct SurveyorState {
+    newest: Option<StatusSnapshot>,
     renewals: Renewals,
     /// When somebody last wanted to know how suspicious the leader is.
     wanted: Option<Boottime>,
@@ -282,7 +282,7 @@ impl Surveyor {
         let mut seen = self.seen();
         let suspicion = seen.renewals.take_in(leader, at, guard::now());
         let status = snapshot.status(&self.store.profile());
-        seen.newest = Some(Snapshot { at, status, suspicion });
+        seen.newest = Some(StatusSnapshot { at, status, suspicion });
         Some(pace(leader.into_iter()))
     }
 
@@ -291,14 +291,14 @@ impl Surveyor {
         wanted.is_some_and(|wanted| guard::now() < wanted + INTEREST)
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, SurveyorState> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[async_trait]
-impl Watcher for Surveyor {
-    async fn look(&self) -> Option<Snapshot> {
+impl ElectionWatcher for Surveyor {
+    async fn look(&self) -> Option<StatusSnapshot> {
         if let Ok(mut asked) = self.asked.try_lock() {
             let at = guard::now();
             if asked.is_none_or(|asked| asked + PAUSE <= at) {

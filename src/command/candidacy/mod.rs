@@ -19,7 +19,7 @@ pub(super) use health::{HealthCheck, Leave};
 pub(super) use health::{keep_looking, look_after};
 pub(super) use hooks::Hooks;
 pub(super) use http::Feed;
-pub(super) use http::{HttpHandoff, Page, listen};
+pub(super) use http::{CandidatePage, HttpHandoff, listen};
 pub(super) use label_keeper::LabelKeeper;
 pub(super) use observer::{Observer, Shared};
 pub(super) use poster::Poster;

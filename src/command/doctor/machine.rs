@@ -6,7 +6,7 @@ use elect_api::{Finding, Lease, Supply, Unit};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::Uid;
 
-use crate::election::timing::{Distrust, Timing, Wishes};
+use crate::election::timing::{Distrust, Timing, TimingOptions};
 use crate::guard::{self, Containment, Enclosure};
 use crate::report::{ClockReport, ContainmentReport};
 
@@ -61,7 +61,7 @@ impl Machine {
     /// What is wrong with it for leases of this kind.
     pub(super) fn findings(&self, lease: Lease) -> Vec<Finding> {
         let mut findings = self.findings.clone();
-        let timing = Timing::new(&Wishes::default(), lease);
+        let timing = Timing::new(&TimingOptions::default(), lease);
         if let Ok(Err(distrust)) = timing.map(|timing| timing.trust(self.clock.rate)) {
             findings.push(Finding::error(distrust.what, Distrust::WAY_OUT));
         }

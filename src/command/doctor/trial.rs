@@ -6,7 +6,7 @@ use elect_api::{
 };
 use tokio::time::{sleep, timeout};
 
-use crate::election::timing::Wishes;
+use crate::election::timing::TimingOptions;
 use crate::report::{self, RightReport};
 use crate::{config, guard};
 
@@ -84,7 +84,7 @@ impl<'a> Trial<'a> {
                 ..Candidate::foreign(config::candidate_id("elect-doctor"))
             }
         };
-        let ttl = Wishes::default().ttl;
+        let ttl = TimingOptions::default().ttl;
         let mut seat = None;
         let opened = patience.insist(async || {
             seat = Some(store.open(&election, &candidate, ttl).await?);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use elect_api::{Cadence, Finding, Grants, Lease, middle};
 
-use crate::election::timing::{Timing, Wishes};
+use crate::election::timing::{Timing, TimingOptions};
 use crate::report::{CheckReport, RenewalReport, TtlReport, milliseconds};
 
 /// Which TTL to take, and why.
@@ -28,9 +28,9 @@ struct Advice {
 impl Advice {
     /// The TTL wished for as far as the store grants it, or else the next longer one with which all that
     /// [`Timing`] checks holds, and a renewal that takes `HEADROOM` times as long as `renewal` is not cut off.
-    fn new(wishes: &Wishes, cadence: Cadence, renewal: Duration, grants: Grants) -> Self {
+    fn new(wishes: &TimingOptions, cadence: Cadence, renewal: Duration, grants: Grants) -> Self {
         let fits = |ttl: Duration| {
-            let timing = Timing::new(&Wishes { ttl, ..*wishes }, Lease::Timed(cadence));
+            let timing = Timing::new(&TimingOptions { ttl, ..*wishes }, Lease::Timed(cadence));
             timing.is_ok_and(|timing| timing.attempt_timeout >= renewal * HEADROOM)
         };
         let tenths = 1..=LONGEST.as_secs() * 10;
@@ -67,7 +67,7 @@ pub(super) fn prescribe(lease: Lease, renewals: &[Duration], grants: Grants) -> 
     let Lease::Timed(cadence) = lease else {
         return TtlAdvice { renewal: Some(renewal), ttl: None, findings: Vec::new() };
     };
-    let wishes = Wishes::default();
+    let wishes = TimingOptions::default();
     let advice = Advice::new(&wishes, cadence, usual, grants);
     let whole = |span: Option<Duration>| span.map(CheckReport::whole_ms);
     let ttl = TtlReport {
@@ -84,7 +84,7 @@ pub(super) fn prescribe(lease: Lease, renewals: &[Duration], grants: Grants) -> 
     }
 }
 
-fn reasons(wishes: &Wishes, usual: Duration, advice: Advice, grants: Grants) -> Vec<String> {
+fn reasons(wishes: &TimingOptions, usual: Duration, advice: Advice, grants: Grants) -> Vec<String> {
     let mut reasons = Vec::new();
     let usual = spoken(usual);
     reasons.push(match advice.shortest {
@@ -107,7 +107,12 @@ fn reasons(wishes: &Wishes, usual: Duration, advice: Advice, grants: Grants) -> 
     reasons
 }
 
-fn finding(wishes: &Wishes, usual: Duration, advice: Advice, grants: Grants) -> Option<Finding> {
+fn finding(
+    wishes: &TimingOptions,
+    usual: Duration,
+    advice: Advice,
+    grants: Grants,
+) -> Option<Finding> {
     let default = length(wishes.ttl);
     match advice.ttl {
         Some(ttl) if ttl == wishes.ttl => None,
@@ -204,7 +209,12 @@ mod tests {
 
     fn advice(cadence: Cadence, renewal: f64, grants: [Option<f64>; 2]) -> Advice {
         let [least, greatest] = grants.map(|span| span.map(seconds));
-        Advice::new(&Wishes::default(), cadence, seconds(renewal), Grants { least, greatest })
+        Advice::new(
+            &TimingOptions::default(),
+            cadence,
+            seconds(renewal),
+            Grants { least, greatest },
+        )
     }
 
     #[test]
@@ -240,7 +250,7 @@ mod tests {
     fn a_store_that_grants_what_nobody_may_ask_for_gets_no_advice() {
         for least in [24 * 60 * 60 + 1, i64::MAX.unsigned_abs(), u64::MAX] {
             let grants = Grants { least: Some(Duration::from_secs(least)), greatest: None };
-            let advice = Advice::new(&Wishes::default(), ETCD, seconds(0.002), grants);
+            let advice = Advice::new(&TimingOptions::default(), ETCD, seconds(0.002), grants);
             assert_eq!(advice.ttl, None, "{least}");
         }
     }

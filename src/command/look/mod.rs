@@ -23,7 +23,7 @@ use crate::report::{ElectionStatus, PauseStatus, Suspicion};
 pub(super) use snapshot::{Reach, Snapshot, look};
 #[cfg(test)]
 pub(super) use watcher::Silence;
-pub(super) use watcher::{Look, Rhythm, Until, Watcher, pace, until};
+pub(super) use watcher::{Awaited, Look, Rhythm, Watcher, pace, until};
 
 /// How old what is seen may be and count as the present. Whoever looks on has asked again by then, and waited
 /// for the answer.
@@ -36,7 +36,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// What was seen of one election.
 #[derive(Debug)]
-pub(in crate::command) struct Seen {
+pub(in crate::command) struct ElectionSnapshot {
     pub(in crate::command) election: ElectionName,
     /// Who leads and who waits. While the election is paused, whoever is next to lead waits.
     pub(in crate::command) survey: Survey,
@@ -58,7 +58,7 @@ pub(in crate::command) struct Seen {
     pub(in crate::command) parts: Vec<Self>,
 }
 
-impl Seen {
+impl ElectionSnapshot {
     /// As a report shows it.
     pub(in crate::command) fn status(&self, store: &Profile) -> ElectionStatus {
         let pause = self.pause.as_ref();
@@ -114,7 +114,7 @@ pub(in crate::command) async fn control(
 pub(in crate::command) async fn see(
     store: &dyn Store,
     election: &ElectionName,
-) -> Result<Seen, Error> {
+) -> Result<ElectionSnapshot, Error> {
     let patience = guard::now() + SETTLING;
     let (asked, answered, control, survey, may_stand_back) = loop {
         let asked = guard::now();
@@ -132,7 +132,7 @@ pub(in crate::command) async fn see(
         }
         tokio::time::sleep(PAUSE).await;
     };
-    Ok(Seen {
+    Ok(ElectionSnapshot {
         election: election.clone(),
         survey: control.obeyed(survey),
         may_stand_back,

@@ -8,7 +8,7 @@ use elect_api::{
 };
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
-use super::{Seen, control, see};
+use super::{ElectionSnapshot, control, see};
 use crate::command::attempts::insist;
 use crate::election::history::History;
 use crate::guard;
@@ -39,7 +39,7 @@ pub(in crate::command) struct Snapshot {
     /// When the question was sent whose answer is the oldest here.
     pub(in crate::command) at: Boottime,
     /// Each election, in the order asked for.
-    pub(in crate::command) elections: Vec<Seen>,
+    pub(in crate::command) elections: Vec<ElectionSnapshot>,
     /// Those that nobody asked for by name and of which nothing could be seen.
     pub(in crate::command) left_out: Vec<(ElectionName, anyhow::Error)>,
 }
@@ -168,7 +168,7 @@ impl Asking<'_> {
     }
 
     /// One election, and its parts if those are wanted.
-    async fn see(&mut self, name: &ElectionName) -> anyhow::Result<Seen> {
+    async fn see(&mut self, name: &ElectionName) -> anyhow::Result<ElectionSnapshot> {
         let seen = self.see_within(name).await;
         let is_full = seen.as_ref().is_err_and(anyhow::Error::is::<NoRoom>);
         self.refused += usize::from(is_full);
@@ -176,7 +176,7 @@ impl Asking<'_> {
     }
 
     /// One election, with what its history tells where the parts are looked at: since when it is led, or who led last.
-    async fn see_one(&self, name: &ElectionName) -> anyhow::Result<Seen> {
+    async fn see_one(&self, name: &ElectionName) -> anyhow::Result<ElectionSnapshot> {
         let mut seen = self.insist(async || see(self.store, name).await).await?;
         if self.reach == Reach::Parts && seen.division.is_whole() {
             let read = async || self.store.read(name, Cell::History).await;
@@ -187,7 +187,7 @@ impl Asking<'_> {
         Ok(seen)
     }
 
-    async fn see_within(&mut self, name: &ElectionName) -> anyhow::Result<Seen> {
+    async fn see_within(&mut self, name: &ElectionName) -> anyhow::Result<ElectionSnapshot> {
         let mut whole = self.see_one(name).await?;
         let mut all = room_with(self.seen, &whole)?;
         if self.reach == Reach::Parts {
@@ -198,7 +198,7 @@ impl Asking<'_> {
             let mut looks = stream::iter(looks).buffered(ABREAST);
             while let Some(part) = looks.try_next().await? {
                 all = room_with(all, &part)?;
-                whole.parts.push(Seen { last: None, ..part });
+                whole.parts.push(ElectionSnapshot { last: None, ..part });
             }
         }
         self.seen = all;
@@ -208,7 +208,7 @@ impl Asking<'_> {
 
 /// How much room is taken with this one, in bytes. Whoever may write to the store may write as many as it takes, in as many
 /// elections.
-fn room_with(before: usize, seen: &Seen) -> Result<usize, NoRoom> {
+fn room_with(before: usize, seen: &ElectionSnapshot) -> Result<usize, NoRoom> {
     let each = |entry: &Entry| {
         let Candidate { id, host, command, containment, .. } = &entry.candidate;
         BESIDES + id.len() + host.len() + command.len() + containment.len()

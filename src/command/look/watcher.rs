@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use elect_api::{Boottime, ElectionName, Leader, Store, Wake};
 
-use super::Seen;
+use super::ElectionSnapshot;
 use super::snapshot::{Reach, Snapshot, is_final, look};
 use crate::command::attempts::insist;
 use crate::command::runtime::BootClock;
@@ -156,7 +156,7 @@ impl Looker {
             Rhythm::Calm => Duration::from_secs(5),
             Rhythm::Live => {
                 self.suspect(&mut snapshot);
-                let elections = || snapshot.elections.iter().flat_map(Seen::elections);
+                let elections = || snapshot.elections.iter().flat_map(ElectionSnapshot::elections);
                 let leaders = elections().filter_map(|seen| seen.survey.leader.as_ref());
                 pace(leaders).max(LEAST * u32::try_from(elections().count()).unwrap_or(u32::MAX))
             }
@@ -217,11 +217,11 @@ const FIRST_LOOK: Duration = Duration::from_secs(2);
 
 /// What comes of waiting until an election is so.
 #[derive(Debug)]
-pub(in crate::command) enum Until {
+pub(in crate::command) enum Awaited {
     /// It is so, and this was seen.
-    So(Seen),
+    So(ElectionSnapshot),
     /// The time was over before. This was seen last.
-    NotSo(Seen),
+    NotSo(ElectionSnapshot),
     /// The time was over before the store had answered once, and why.
     Unknown(String),
 }
@@ -236,11 +236,11 @@ pub(in crate::command) async fn until(
     mut watcher: Watcher,
     end: Option<Boottime>,
     log: &Log,
-    mut is_met: impl FnMut(&Seen) -> bool,
-) -> anyhow::Result<Until> {
+    mut is_met: impl FnMut(&ElectionSnapshot) -> bool,
+) -> anyhow::Result<Awaited> {
     let clock = BootClock::new()?;
     // What was seen last, and what was wrong last.
-    let (mut seen, mut trouble): (Option<Seen>, Option<String>) = (None, None);
+    let (mut seen, mut trouble): (Option<ElectionSnapshot>, Option<String>) = (None, None);
     let mut has_complained = false;
     let patience = guard::now() + FIRST_LOOK;
     loop {
@@ -255,7 +255,7 @@ pub(in crate::command) async fn until(
             Look::Seen(snapshot) => {
                 for now in snapshot.elections {
                     if is_met(&now) {
-                        return Ok(Until::So(now));
+                        return Ok(Awaited::So(now));
                     }
                     seen = Some(now);
                 }
@@ -269,7 +269,7 @@ pub(in crate::command) async fn until(
         }
     }
     let silence = || trouble.unwrap_or_else(|| "the store is silent".to_owned());
-    Ok(seen.map_or_else(|| Until::Unknown(silence()), Until::NotSo))
+    Ok(seen.map_or_else(|| Awaited::Unknown(silence()), Awaited::NotSo))
 }
 
 #[cfg(test)]

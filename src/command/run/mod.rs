@@ -20,7 +20,7 @@ use self::terms::Terms;
 use self::tree::Job;
 use self::tree::Watched;
 use super::candidacy::{
-    Company, Feed, HttpHandoff, LabelKeeper, Observer, Page, Poster, Service, Shared,
+    CandidatePage, Company, Feed, HttpHandoff, LabelKeeper, Observer, Poster, Service, Shared,
     keep_in_touch, keep_looking, listen, look_after, warn_of,
 };
 use super::runtime::{BootClock, forward};
@@ -119,18 +119,18 @@ fn take_part(
         warn_of(&*store, &terms.log);
     }
     let page = listener.map(|listener| terms.page(listener, note.as_deref()));
-    let guardian = terms.fork(inherited, enclosure, page.as_ref().map(Page::address))?;
+    let guardian = terms.fork(inherited, enclosure, page.as_ref().map(CandidatePage::address))?;
     if plan.flags.after_loss == AfterLoss::Exit {
         inherited.release().context("cannot let go of stdin")?;
     }
     let starts_over = plan.flags.after_loss == AfterLoss::Campaign;
-    let kept = page.as_ref().filter(|_| starts_over).map(Page::kept).transpose()?;
+    let kept = page.as_ref().filter(|_| starts_over).map(CandidatePage::kept).transpose()?;
     let close = terms.campaign(guardian, inherited, page, pause)?;
     let CampaignEnd { verdict, leader, token, told_to_end, ended_by_key, relapse } = close;
     let may_campaign =
         !told_to_end && matches!(verdict, Verdict::Lost(_) | Verdict::SteppedDown(_));
     let location = store.profile().location;
-    let known = Known { location: &location, once: plan.flags.once.as_deref(), leader };
+    let known = VerdictContext { location: &location, once: plan.flags.once.as_deref(), leader };
     let (outcome, reason) = judge(verdict, &known);
     terms.tell(outcome, &reason);
     let pause = relapse.map(|ran| plan.relapses().next_pause(pause, Some(ran)));
@@ -198,9 +198,9 @@ fn write_outcome(
 
 impl Terms<'_> {
     /// What `--http` shows. `note` is of the time before a new start.
-    fn page(&self, listener: Listener, note: Option<&str>) -> Page {
+    fn page(&self, listener: Listener, note: Option<&str>) -> CandidatePage {
         let (plan, store) = (&self.plan.campaign, self.store.profile());
-        let page = Page::new(listener, plan, &self.candidate, &store, None);
+        let page = CandidatePage::new(listener, plan, &self.candidate, &store, None);
         if let Some(note) = note {
             page.board.metrics().resume(note);
         }
@@ -212,11 +212,11 @@ impl Terms<'_> {
         &self,
         guardian: Forked,
         inherited: &Inherited,
-        page: Option<Page>,
+        page: Option<CandidatePage>,
         pause: Duration,
     ) -> anyhow::Result<CampaignEnd> {
         let board = page.as_ref().map(|page| Arc::clone(&page.board));
-        let http = page.as_ref().map(Page::address);
+        let http = page.as_ref().map(CandidatePage::address);
         let server = page.map(|page| page.serve(&self.plan.campaign)).transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -381,7 +381,7 @@ struct CampaignEnd {
 }
 
 /// What people read of beside a verdict.
-struct Known<'a> {
+struct VerdictContext<'a> {
     /// Where the store is.
     location: &'a str,
     /// What is to be done once.
@@ -408,7 +408,7 @@ fn in_words(leader: &Leader) -> String {
 }
 
 /// What a verdict means to the outside, and why it came to it.
-fn judge(verdict: Verdict, known: &Known<'_>) -> (Outcome, String) {
+fn judge(verdict: Verdict, known: &VerdictContext<'_>) -> (Outcome, String) {
     match verdict {
         Verdict::Ended(Ended::Exited(code)) => {
             (Outcome::Exited(code), format!("the command exited with code {code}"))

@@ -9,7 +9,7 @@ use crate::command::candidacy::Poster;
 use crate::election::driver::Tree;
 use crate::election::machine::{Event, StoppedBy};
 use crate::election::slots::Slot;
-use crate::guard::{self, Ended, Guardian, Order, Report, Terminal, Whom};
+use crate::guard::{self, Ended, FromGuardian, Guardian, Order, Terminal, Whom};
 
 pub(super) struct Watched {
     guarded: Guarded,
@@ -41,26 +41,30 @@ impl Watched {
     fn happened(&mut self, happened: Happened) -> Option<Event> {
         if let Happened::Died
         | Happened::Swept
-        | Happened::Reported(Report::NotStarted(_) | Report::Ended(_) | Report::Empty) = happened
+        | Happened::Reported(
+            FromGuardian::NotStarted(_) | FromGuardian::Ended(_) | FromGuardian::Empty,
+        ) = happened
         {
             self.poster.end();
         }
         let Some(job) = &mut self.job else { return happened.event() };
         match happened {
-            Happened::Died | Happened::Reported(Report::NotStarted(_)) => job.is_gone(),
-            Happened::Reported(Report::Started { group }) => job.started(group),
-            Happened::Reported(Report::Stopped(signal)) => {
+            Happened::Died | Happened::Reported(FromGuardian::NotStarted(_)) => job.is_gone(),
+            Happened::Reported(FromGuardian::Started { group }) => job.started(group),
+            Happened::Reported(FromGuardian::Stopped(signal)) => {
                 if job.stopped(signal) {
                     self.guarded.guardian().obey(Order::pass_on(libc::SIGCONT));
                 }
             }
-            Happened::Reported(Report::Ended(ended)) => {
+            Happened::Reported(FromGuardian::Ended(ended)) => {
                 job.ended(ended);
                 if job.ended_by_key() {
                     return Some(Event::EndedByKey(ended));
                 }
             }
-            Happened::Reported(Report::SoftPassed | Report::MayNotSignal(_) | Report::Empty)
+            Happened::Reported(
+                FromGuardian::SoftPassed | FromGuardian::MayNotSignal(_) | FromGuardian::Empty,
+            )
             | Happened::Swept => {}
         }
         happened.event()
@@ -135,7 +139,7 @@ pub(super) struct Guarded {
 /// What comes of it.
 #[derive(Clone, Copy)]
 pub(super) enum Happened {
-    Reported(Report),
+    Reported(FromGuardian),
     /// The guardian is dead, and may have left something.
     Died,
     /// Nothing of that is left.
@@ -147,13 +151,13 @@ impl Happened {
     pub(super) const fn event(self) -> Option<Event> {
         Some(match self {
             Self::Died => Event::GuardianDied,
-            Self::Reported(Report::Started { .. }) => Event::Started,
-            Self::Reported(Report::NotStarted(errno)) => Event::NotStarted(errno),
-            Self::Reported(Report::SoftPassed) => Event::SoftPassed,
-            Self::Reported(Report::Stopped(_)) => return None,
-            Self::Reported(Report::MayNotSignal(pid)) => Event::MayNotSignal(pid),
-            Self::Reported(Report::Ended(ended)) => Event::Ended(ended),
-            Self::Reported(Report::Empty) | Self::Swept => Event::Empty,
+            Self::Reported(FromGuardian::Started { .. }) => Event::Started,
+            Self::Reported(FromGuardian::NotStarted(errno)) => Event::NotStarted(errno),
+            Self::Reported(FromGuardian::SoftPassed) => Event::SoftPassed,
+            Self::Reported(FromGuardian::Stopped(_)) => return None,
+            Self::Reported(FromGuardian::MayNotSignal(pid)) => Event::MayNotSignal(pid),
+            Self::Reported(FromGuardian::Ended(ended)) => Event::Ended(ended),
+            Self::Reported(FromGuardian::Empty) | Self::Swept => Event::Empty,
         })
     }
 }

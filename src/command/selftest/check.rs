@@ -9,7 +9,7 @@ use super::candidate::signal;
 use super::duel::{Duel, Failure, Finding, Setting, one_after_another, until};
 use super::proxy::{Mode, Proxy};
 use crate::command::attempts;
-use crate::election::timing::{Timing, Wishes};
+use crate::election::timing::{Timing, TimingOptions};
 use crate::guard::{self, Containment};
 use crate::report::CheckReport;
 
@@ -231,7 +231,8 @@ async fn late_reply(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
         ..Setting::PLAIN
     };
     let window = scratch.ttl.unwrap_or_default() * setting.leases;
-    let wishes = Wishes { ttl: window, kill_grace: Some(Duration::ZERO), max_clock_drift: 0.0 };
+    let wishes =
+        TimingOptions { ttl: window, kill_grace: Some(Duration::ZERO), max_clock_drift: 0.0 };
     let timing = Timing::new(&wishes, scratch.profile.lease).map_err(anyhow::Error::from)?;
     let late = timing.attempt_timeout.mul_f64(0.85);
     let anchor = guard::now();

@@ -10,7 +10,7 @@ use super::candidate::Scratch;
 use super::candidate::{Candidate, Role};
 use super::proxy::Proxy;
 use super::trace::{Promise, Stamps};
-use crate::election::timing::{Timing, Wishes};
+use crate::election::timing::{Timing, TimingOptions};
 use crate::guard::{self, Containment};
 use crate::report::FAILED;
 
@@ -275,7 +275,7 @@ fn verdict(
 /// Why a leader whose lease lasts for `window` after each renewal lived for longer, or was to, than another clock
 /// allows for. A renewal is asked for before it is seen, so it can only be worse.
 fn too_long(promise: Promise, last: Boottime, window: Duration) -> Option<String> {
-    let counted_on = window.div_f64(1.0 + Wishes::default().max_clock_drift);
+    let counted_on = window.div_f64(1.0 + TimingOptions::default().max_clock_drift);
     let alive = last.since(promise.seen);
     if alive > counted_on {
         return Some(format!(

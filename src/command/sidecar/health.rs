@@ -21,14 +21,14 @@ pub(super) enum Fitness {
     Unfit(String),
 }
 
-pub(super) struct Health<'a> {
+pub(super) struct ApplicationHealth<'a> {
     plan: &'a HealthArgs,
     check: HealthCheck<'a>,
     log: &'a Log,
     told: watch::Sender<Fitness>,
 }
 
-impl<'a> Health<'a> {
+impl<'a> ApplicationHealth<'a> {
     pub(super) fn new(
         plan: &'a HealthArgs,
         inherited: &'a Inherited,

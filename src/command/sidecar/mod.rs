@@ -16,9 +16,9 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::watch;
 
 use self::application::{Application, Quiet, forward};
-use self::health::{Fitness, Health};
+use self::health::{ApplicationHealth, Fitness};
 use super::candidacy::{
-    Charge, Company, Feed, Hooks, LabelKeeper, Observer, Page, Poster, Service, Shared,
+    CandidatePage, Charge, Company, Feed, Hooks, LabelKeeper, Observer, Poster, Service, Shared,
     environment, keep_in_touch, listen, warn_of,
 };
 use super::runtime::{BootClock, block_on};
@@ -58,11 +58,11 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let page = plan.campaign.flags.http.as_ref().map(|address| {
         let listener = listen(address, None)?;
         log.info(format_args!("HTTP is served on http://{}/", listener.address()));
-        anyhow::Ok(Page::new(listener, &plan.campaign, &candidate, &profile, Some(grace)))
+        anyhow::Ok(CandidatePage::new(listener, &plan.campaign, &candidate, &profile, Some(grace)))
     });
     let page = page.transpose()?;
     let board = page.as_ref().map(|page| Arc::clone(&page.board));
-    let address = page.as_ref().map(Page::address);
+    let address = page.as_ref().map(CandidatePage::address);
     let server = page.map(|page| page.serve(&plan.campaign)).transpose()?;
     let incoming = Incoming::new(inherited).context("cannot read signals")?;
     let (told, fitness) = watch::channel(Fitness::Unknown);
@@ -83,7 +83,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
         after_loss: AfterLoss::Campaign,
     };
     let service = Service::new(charge, None, log);
-    let others = Others { board: board.as_deref(), service: service.as_ref() };
+    let others = Listeners { board: board.as_deref(), service: service.as_ref() };
     let mut sidecar = Sidecar {
         plan,
         log,
@@ -94,7 +94,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
         inbox,
         fitness: fitness.clone(),
     };
-    let health = Health::new(&plan.health, inherited, log, told);
+    let health = ApplicationHealth::new(&plan.health, inherited, log, told);
     let outcome = tokio::select! {
         outcome = sidecar.campaign() => outcome,
         never = health.keep_looking() => match never {},
@@ -116,12 +116,12 @@ enum Next {
 
 /// Who else is told, where there is somebody.
 #[derive(Clone, Copy)]
-struct Others<'a> {
+struct Listeners<'a> {
     board: Option<&'a HttpState>,
     service: Option<&'a Service<'a>>,
 }
 
-impl Others<'_> {
+impl Listeners<'_> {
     fn joins(self) {
         if let Some(board) = self.board {
             board.joins();
@@ -139,7 +139,7 @@ struct Sidecar<'a> {
     plan: &'a SidecarPlan,
     log: &'a Log,
     candidate: Candidate,
-    others: Others<'a>,
+    others: Listeners<'a>,
     clock: &'a BootClock,
     application: Company<'a, OnDuty<'a, Application<'a>>>,
     /// The signals that want us to end, and whether the application is well by now.
@@ -195,7 +195,7 @@ impl Sidecar<'_> {
             surveys: None,
         };
         let shared = Shared::new(self.log, self.clock.now());
-        let Others { board, service } = self.others;
+        let Listeners { board, service } = self.others;
         let observer = Observer::new(self.log, &shared, candidate, service, board.map(Feed::new));
         let mut observer = Quiet::new(observer, self.log, board, service);
         let rules = rules(&campaign.election, candidate, campaign.lock_delay());

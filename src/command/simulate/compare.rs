@@ -13,7 +13,7 @@ use crate::cli::simulation::{CompareArgs, NetworkArgs, StoreKind, USUAL_TIME, Wh
 use crate::config::{Cast, Peace, between_those, leases_on};
 use crate::report::Table;
 use crate::report::picture::{Distribution, Quantiles, Report, Section};
-use crate::report::simulation::{ComparedReport, ComparisonReport, Spread, TheoryReport};
+use crate::report::simulation::{ComparedReport, ComparisonReport, Percentiles, TheoryReport};
 
 /// What is compared.
 struct Entrant {
@@ -82,7 +82,7 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
         elections.push(ComparedReport {
             election: name.to_owned(),
             runs: judged.len(),
-            failover_ms: Spread::of(&sum.failovers()),
+            failover_ms: Percentiles::of(&sum.failovers()),
             unreplaced: sum.unreplaced().len(),
             messages: sum.messages(),
             to_elect: mean(to_elect.into_iter().flatten()),
@@ -157,7 +157,7 @@ fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>)
             0 => "never".to_owned(),
             _ => format!("{:.1} %", 100.0 * ratio(count, row.runs)),
         };
-        let failover = |of: fn(&Spread) -> f64| {
+        let failover = |of: fn(&Percentiles) -> f64| {
             row.failover_ms.as_ref().map_or_else(|| "-".to_owned(), |spread| seconds(of(spread)))
         };
         let overlaps = &row.overlaps;

@@ -12,7 +12,7 @@ use crate::cli::simulation::{NetworkArgs, Outage, TtlArgs, Whom};
 use crate::config::{Cast, Leased, Peace, between_those, leases, share, store};
 use crate::report::Table;
 use crate::report::picture::{Frontier, Point, Report, Section};
-use crate::report::simulation::{Spread, TtlAdviceReport, TtlRow, in_ms};
+use crate::report::simulation::{Percentiles, TtlAdviceReport, TtlRow, in_ms};
 
 /// The TTLs that are tried, in seconds.
 const TTLS: [u64; 15] = [4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 45, 60, 90, 120, 180];
@@ -136,8 +136,8 @@ impl Case<'_> {
             ttl_ms: in_ms(ttl),
             kill_grace_ms: in_ms(timing.kill_grace),
             renew_ms: in_ms(timing.renew_interval),
-            failover_ms: Spread::of(&failovers),
-            failover_with_store_ms: Spread::of(&with_store),
+            failover_ms: Percentiles::of(&failovers),
+            failover_with_store_ms: Percentiles::of(&with_store),
             lost_monthly: monthly,
             lost_error: variance.sqrt(),
         })
@@ -196,7 +196,7 @@ fn picture(args: &TtlArgs, outages: &[Outage], figures: &TtlAdviceReport) -> Rep
         ["TTL", "GRACE", "RENEWED EACH", "FAIL-OVER", "99 %", "WITH STORE", "LOST A MONTH"];
     let mut table = Table::new(&headings).without(&["RENEWED EACH", "99 %", "GRACE", "WITH STORE"]);
     for row in &figures.ttls {
-        let time = |times: &Option<Spread>, of: fn(&Spread) -> f64| {
+        let time = |times: &Option<Percentiles>, of: fn(&Percentiles) -> f64| {
             times.as_ref().map_or_else(|| "-".to_owned(), |spread| seconds(of(spread)))
         };
         table.row([

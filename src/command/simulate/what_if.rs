@@ -11,7 +11,7 @@ use crate::config::{Cast, Peace, leases, store};
 use crate::report::picture::{
     Distribution, Lane, Mark, Report, Role, Section, Span, State, Timeline,
 };
-use crate::report::simulation::{FaultReport, LeaderReport, Spread, WhatIfReport, in_ms};
+use crate::report::simulation::{FaultReport, LeaderReport, Percentiles, WhatIfReport, in_ms};
 
 /// The exit code is 0, and 1 if two commands ran at once.
 pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
@@ -43,8 +43,8 @@ pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Resul
         runs: judged.len(),
         ended_early: by.is_some(),
         store: store(&args.network),
-        failover_ms: Spread::of(&sum.failovers()),
-        gap_ms: Spread::of(&sum.gaps()),
+        failover_ms: Percentiles::of(&sum.failovers()),
+        gap_ms: Percentiles::of(&sum.gaps()),
         kept: sum.kept(),
         unreplaced: sum.unreplaced().into_iter().take(20).collect(),
         overlaps: sum.overlaps(),

@@ -5,7 +5,7 @@ use anyhow::{Context, bail};
 use elect_api::{Division, ElectionName, Removal, Scope, Store};
 
 use crate::command::attempts::{aloud, insist};
-use crate::command::kept::{Kept, Stranger};
+use crate::command::kept::{KeptCells, Stranger};
 use crate::command::runtime::block_on;
 use crate::config::{self, ForgetPlan, RedeemPlan, Target};
 use crate::election::slots;
@@ -35,7 +35,7 @@ async fn forget_in(store: &dyn Store, plan: &ForgetPlan, log: &Log) -> anyhow::R
     let election = &plan.target.election;
     let mut all = Vec::new();
     for name in whole_and_parts(store, election).await? {
-        let kept = Kept::read(store, &name, ATTEMPTS).await?;
+        let kept = KeptCells::read(store, &name, ATTEMPTS).await?;
         expect_idle(store, &name, &kept).await?;
         all.push((name, kept));
     }
@@ -70,7 +70,7 @@ async fn forget_in(store: &dyn Store, plan: &ForgetPlan, log: &Log) -> anyhow::R
 }
 
 /// Why an election is not to be forgotten just so: it has a fence, or may have one.
-fn why_fenced(name: &ElectionName, kept: &Kept) -> Option<String> {
+fn why_fenced(name: &ElectionName, kept: &KeptCells) -> Option<String> {
     let fence = kept.keys.fences.first();
     let fence = fence.map(|fence| Removal::refuse_fence(name, fence.as_str()).to_string());
     fence.or_else(|| kept.damage.clone())
@@ -82,11 +82,11 @@ async fn whole_and_parts(
     election: &ElectionName,
 ) -> anyhow::Result<Vec<ElectionName>> {
     if let Some(whole) = Division::whole(election)
-        && Kept::read(store, &whole, ATTEMPTS).await?.control.has_part(election)
+        && KeptCells::read(store, &whole, ATTEMPTS).await?.control.has_part(election)
     {
         bail!("{election} is a part of {whole}; forget the whole election: elect forget {whole}");
     }
-    let division = Kept::read(store, election, ATTEMPTS).await?.control.division();
+    let division = KeptCells::read(store, election, ATTEMPTS).await?.control.division();
     let numbers = if division.is_whole() { 0..0 } else { 0..division.parts() };
     let mut names = vec![election.clone()];
     for number in numbers {
@@ -99,7 +99,7 @@ async fn whole_and_parts(
 async fn expect_idle(
     store: &dyn Store,
     election: &ElectionName,
-    kept: &Kept,
+    kept: &KeptCells,
 ) -> anyhow::Result<()> {
     let location = store.profile().location;
     let survey = insist(&location, ATTEMPTS, async || store.survey(election).await).await?;

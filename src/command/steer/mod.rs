@@ -19,7 +19,7 @@ use tokio::time::sleep;
 
 use crate::command::attempts::{aloud, insist_until};
 use crate::command::kept::Stranger;
-use crate::command::look::{Rhythm, Seen, Until, Watcher, see, until};
+use crate::command::look::{Awaited, ElectionSnapshot, Rhythm, Watcher, see, until};
 use crate::config::{self, BackendUrl, host_name};
 use crate::election::control::{Control, Request};
 use crate::guard;
@@ -291,7 +291,7 @@ impl<'a> ControlClient<'a> {
         mut is_met: impl FnMut(&Survey) -> bool,
     ) -> anyhow::Result<Option<Survey>> {
         let end = self.end.map_or(end, |own| own.min(end));
-        let is_met = |seen: &Seen| is_met(&seen.survey);
+        let is_met = |seen: &ElectionSnapshot| is_met(&seen.survey);
         let end = self.wait(self.election, Some(end), is_met).await?;
         Ok(end.map(|seen| seen.survey))
     }
@@ -304,8 +304,8 @@ impl<'a> ControlClient<'a> {
     pub(super) async fn wait_until_seen(
         &self,
         why: &str,
-        is_met: impl FnMut(&Seen) -> bool,
-    ) -> anyhow::Result<Option<Seen>> {
+        is_met: impl FnMut(&ElectionSnapshot) -> bool,
+    ) -> anyhow::Result<Option<ElectionSnapshot>> {
         self.reminding(why, self.wait(self.election, self.end, is_met)).await
     }
 
@@ -349,13 +349,13 @@ impl<'a> ControlClient<'a> {
         &self,
         election: &ElectionName,
         end: Option<Boottime>,
-        is_met: impl FnMut(&Seen) -> bool,
-    ) -> anyhow::Result<Option<Seen>> {
+        is_met: impl FnMut(&ElectionSnapshot) -> bool,
+    ) -> anyhow::Result<Option<ElectionSnapshot>> {
         let store = config::connect(self.backend)?;
         let watcher = Watcher::over(store, vec![election.clone()], Rhythm::Calm)?;
         Ok(match until(watcher, end, &self.log, is_met).await? {
-            Until::So(seen) => Some(seen),
-            Until::NotSo(_) | Until::Unknown(_) => None,
+            Awaited::So(seen) => Some(seen),
+            Awaited::NotSo(_) | Awaited::Unknown(_) => None,
         })
     }
 }
@@ -380,7 +380,7 @@ pub(super) fn is_led_by(survey: &Survey, token: Token) -> bool {
 
 /// Whether it is plain who leads now: whoever may lead does not only wait, and is not about to stand back, unless it is seen
 /// to be stopped.
-pub(super) fn is_settled(seen: &Seen) -> bool {
+pub(super) fn is_settled(seen: &ElectionSnapshot) -> bool {
     let survey = &seen.survey;
     let may_lead = survey.waiting.iter().any(|entry| entry.candidate.priority > 0);
     let stays =

@@ -7,7 +7,7 @@ use elect_api::{Candidate, Division, Token, stamp};
 use tokio::time::sleep;
 
 use super::{ControlClient, request};
-use crate::command::look::Seen;
+use crate::command::look::ElectionSnapshot;
 use crate::command::runtime::block_on;
 use crate::config::{PausePlan, Target};
 use crate::election::control::{Control, Request};
@@ -60,7 +60,8 @@ pub(in crate::command) fn pause(
             client.log().warn(format_args!("{id} leads, is not an elect run, and knows no pause"));
         }
         let why = late(leader.as_ref());
-        let is_over = |seen: &Seen| seen.survey.leader.is_none() || seen.pause.is_none();
+        let is_over =
+            |seen: &ElectionSnapshot| seen.survey.leader.is_none() || seen.pause.is_none();
         match client.wait_until_seen(&why, is_over).await? {
             Some(seen) if seen.pause.is_none() => bail!(pause.why_over()),
             Some(_) => pause.done(&client),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::bail;
 use elect_api::{Candidate, Ending, Leader, Survey};
 
-use super::{ControlClient, Seen, is_led_by, is_settled, request, say_who_leads};
+use super::{ControlClient, ElectionSnapshot, is_led_by, is_settled, request, say_who_leads};
 use crate::command::runtime::block_on;
 use crate::config::{Force, ResignPlan, is_known_as};
 use crate::guard;
@@ -208,7 +208,8 @@ async fn is_followed(client: &ControlClient<'_>, leader: &Leader) -> anyhow::Res
     let patience = within.max(PATIENCE);
     let end = guard::now() + patience;
     let end = client.end.map_or(end, |own| own.min(end));
-    let is_over = |seen: &Seen| !is_led_by(&seen.survey, leader.token) && is_settled(seen);
+    let is_over =
+        |seen: &ElectionSnapshot| !is_led_by(&seen.survey, leader.token) && is_settled(seen);
     let seen = client.wait(client.election, Some(end), is_over).await?;
     if seen.is_some() || client.is_late() || is_led_by(&client.survey().await?, leader.token) {
         return Ok(true);

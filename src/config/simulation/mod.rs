@@ -13,7 +13,7 @@ use elect_simulation::{Delay, Election, PerMillion};
 
 pub use self::script::{Cast, between_those};
 use crate::cli::simulation::{FaultArgs, LeaseArgs, NetworkArgs, RoundTrip, StoreKind, parse_trip};
-use crate::election::timing::Wishes;
+use crate::election::timing::TimingOptions;
 #[cfg(feature = "kubernetes")]
 use crate::simulation::OnRecord;
 use crate::simulation::{InQueue, Leases, Proof, Setup};
@@ -70,10 +70,10 @@ pub fn leases_on(
     (ttl, stops_within): (Duration, Option<Duration>),
     peace: Peace,
 ) -> anyhow::Result<Leased> {
-    let wishes = Wishes {
+    let wishes = TimingOptions {
         ttl,
         kill_grace: lease.kill_grace,
-        max_clock_drift: lease.max_clock_drift.unwrap_or(Wishes::default().max_clock_drift),
+        max_clock_drift: lease.max_clock_drift.unwrap_or(TimingOptions::default().max_clock_drift),
     };
     let setup = Setup { wishes, lease: Lease::Timed(cadence(kind)), stops_within };
     setup.timing()?;

@@ -180,11 +180,11 @@ impl Driver<'_> {
 
     /// Tells the observer of the survey that was under way.
     fn looked(&mut self, survey: &Result<Survey, Error>) {
-        let ending = survey
+        let outcome = survey
             .as_ref()
             .map_or_else(|error| CallOutcome::Failed(error.kind()), |_| CallOutcome::Answered);
         let took = self.clock.now().since(self.looked);
-        self.observer.called(&CallEnd { call: Call::Survey, took, ending });
+        self.observer.called(&CallEnd { call: Call::Survey, took, outcome });
     }
 
     fn start(&mut self, token: Token) -> io::Result<()> {
@@ -214,7 +214,7 @@ impl Driver<'_> {
                 }
                 answer = ready(&mut self.request) => {
                     self.request = None;
-                    let call = self.call_ended(requests::ending(&answer));
+                    let call = self.call_ended(requests::outcome(&answer));
                     return self.answered(call.as_ref(), answer);
                 }
                 event = self.tree.next_event() => return event,
@@ -259,9 +259,9 @@ impl Driver<'_> {
     }
 
     /// Tells the observer of the call that was under way. Returns which it was.
-    fn call_ended(&mut self, ending: CallOutcome) -> Option<Call> {
+    fn call_ended(&mut self, outcome: CallOutcome) -> Option<Call> {
         let (call, sent) = self.sent.take()?;
-        let called = CallEnd { call, took: self.clock.now().since(sent), ending };
+        let called = CallEnd { call, took: self.clock.now().since(sent), outcome };
         self.observer.called(&called);
         Some(called.call)
     }

@@ -200,7 +200,7 @@ impl Driver<'_> {
 }
 
 /// How a call ended that was answered like this.
-pub(super) const fn ending(answer: &Result<Raw, Error>) -> CallOutcome {
+pub(super) const fn outcome(answer: &Result<Raw, Error>) -> CallOutcome {
     match answer {
         Err(error) => CallOutcome::Failed(error.kind()),
         Ok(Raw::Refreshed(Refreshed { standing: Standing::Leading { .. }, .. })) => {

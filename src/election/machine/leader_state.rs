@@ -16,7 +16,7 @@ pub(super) struct LeaderState {
     pub(super) validity: Validity,
     pub(super) started: Option<Boottime>,
     pub(super) stage: Stage,
-    pub(super) runs: Runs,
+    pub(super) runs: CommandRuns,
     /// Whether somebody wants us to end: the lease is not kept for longer than the command runs.
     pub(super) told_to_stop: bool,
     /// The signals that asked the command to stop, and came through us.
@@ -110,7 +110,7 @@ impl LeaderState {
 
 /// How a leader's command has fared so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Runs {
+pub(super) struct CommandRuns {
     /// When it was started last.
     pub(super) last: Option<Boottime>,
     /// How it has ended, if it is to be started again.
@@ -125,7 +125,7 @@ pub(super) struct Runs {
     pub(super) outlived: bool,
 }
 
-impl Runs {
+impl CommandRuns {
     pub(super) const fn started(&mut self, now: Boottime) {
         self.last = Some(now);
     }

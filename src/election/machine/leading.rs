@@ -2,7 +2,7 @@
 
 use elect_api::{Boottime, Token, Validity};
 
-use super::leader_state::{LeaderState, Runs, Stage};
+use super::leader_state::{CommandRuns, LeaderState, Stage};
 use super::{Answer, Command, Machine, News, Phase, StoppedBy, Verdict};
 use crate::guard::Order;
 use crate::guard::is_off;
@@ -43,7 +43,7 @@ impl Machine {
             validity,
             started: None,
             stage: Stage::Running,
-            runs: Runs::default(),
+            runs: CommandRuns::default(),
             told_to_stop: false,
             asked: Vec::new(),
             asked_at: None,

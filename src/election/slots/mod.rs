@@ -141,7 +141,7 @@ impl Store for Slots {
         if *election != self.whole {
             return Ok(door);
         }
-        let entrant = seat::Entrant {
+        let entrant = seat::Participant {
             store: Arc::clone(&self.store),
             whole: self.whole.clone(),
             parts: Arc::clone(&self.parts),

@@ -17,7 +17,7 @@ use super::{ControlWatcher, Slot, survey};
 use crate::election::control;
 
 /// Where somebody takes part, as whom.
-pub(super) struct Entrant {
+pub(super) struct Participant {
     pub(super) store: Arc<dyn Store>,
     pub(super) whole: ElectionName,
     pub(super) parts: Arc<[ElectionName]>,
@@ -27,7 +27,7 @@ pub(super) struct Entrant {
     pub(super) is_in_haste: bool,
 }
 
-impl Entrant {
+impl Participant {
     async fn open(&self, election: &ElectionName) -> Result<Box<dyn Seat>, Error> {
         self.store.open(election, &self.candidate, self.ttl).await
     }
@@ -51,7 +51,7 @@ impl Entrant {
 }
 
 pub(super) struct SlotsSeat {
-    entrant: Entrant,
+    entrant: Participant,
     /// The place at the door, unless we lead.
     door: Option<Standpoint>,
     /// Those in the slots. There are none before we are the head, and once we lead.
@@ -67,26 +67,26 @@ pub(super) struct SlotsSeat {
 }
 
 /// Those who keep us from leading.
-struct Others {
+struct Predecessors {
     wakes: Vec<Wake>,
     /// Whether whoever has a slot is known to be alive, in each.
     are_known: bool,
 }
 
-impl Default for Others {
+impl Default for Predecessors {
     fn default() -> Self {
         Self { wakes: Vec::new(), are_known: true }
     }
 }
 
-impl Others {
+impl Predecessors {
     fn beside(wake: Wake) -> Self {
         Self { wakes: vec![wake], ..Self::default() }
     }
 }
 
 impl SlotsSeat {
-    pub(super) fn new(entrant: Entrant, door: Box<dyn Seat>) -> Self {
+    pub(super) fn new(entrant: Participant, door: Box<dyn Seat>) -> Self {
         Self {
             entrant,
             door: Some(Standpoint::new(None, door)),
@@ -133,7 +133,7 @@ impl SlotsSeat {
                 return Ok(Standing::Waiting { ahead: 0, alive: true, wake: awake() });
             }
         }
-        let mut others = Others::beside(wake);
+        let mut others = Predecessors::beside(wake);
         let (mut first, mut width) = (0, 1);
         while first < self.parts.len() {
             let some = self.parts.iter_mut().skip(first).take(width);
@@ -158,7 +158,7 @@ impl SlotsSeat {
         if let (Some(door), Ok(_)) = (&self.door, &at_the_door) {
             self.asked = door.control.clone();
         }
-        let mut others = Others::default();
+        let mut others = Predecessors::default();
         if let Some(leading) = self.sort_out(0, outcomes, &mut others)? {
             return Ok(leading);
         }
@@ -176,7 +176,7 @@ impl SlotsSeat {
         &mut self,
         first: usize,
         outcomes: Vec<Result<Standing, Error>>,
-        others: &mut Others,
+        others: &mut Predecessors,
     ) -> Result<Option<Standing>, Error> {
         let mut failure = None;
         for (number, outcome) in (first..).zip(outcomes) {
@@ -219,7 +219,7 @@ impl SlotsSeat {
     }
 
     fn look_out(&mut self) {
-        let Entrant { store, whole, .. } = &self.entrant;
+        let Participant { store, whole, .. } = &self.entrant;
         if let Some(asked) = self.control_watcher.look(store, whole, self.asked.version) {
             self.asked = asked;
         }
@@ -250,11 +250,13 @@ impl SlotsSeat {
         let places: Vec<_> = self.parts.drain(..).filter(|place| place.is_in).collect();
         self.leaving.begin(places);
         match standing {
-            Standing::Waiting { ahead: 0, wake, .. } => Ok(self.waiting(0, Others::beside(wake))),
+            Standing::Waiting { ahead: 0, wake, .. } => {
+                Ok(self.waiting(0, Predecessors::beside(wake)))
+            }
             Standing::Waiting { ahead, alive, wake } => {
                 // A leader has to go as well as all at the door.
                 let may_be_next = self.entrant.is_in_haste && self.entrant.has_free_slot().await?;
-                let others = Others { are_known: alive, ..Others::beside(wake) };
+                let others = Predecessors { are_known: alive, ..Predecessors::beside(wake) };
                 Ok(self.waiting(if may_be_next { 0 } else { ahead + 1 }, others))
             }
             _ => {
@@ -266,8 +268,8 @@ impl SlotsSeat {
         }
     }
 
-    fn waiting(&self, ahead: usize, others: Others) -> Standing {
-        let Others { mut wakes, are_known: alive } = others;
+    fn waiting(&self, ahead: usize, others: Predecessors) -> Standing {
+        let Predecessors { mut wakes, are_known: alive } = others;
         wakes.push(self.leaving.wake());
         Standing::Waiting { ahead, alive, wake: first_of(wakes) }
     }

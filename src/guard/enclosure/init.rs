@@ -14,7 +14,7 @@ use crate::guard::{descriptors, signals};
 pub(super) const LEAVE: u8 = 0;
 
 /// What it keeps open.
-pub(super) struct Kept<'a> {
+pub(super) struct InitFds<'a> {
     pub(super) orders: &'a OwnedFd,
     /// For `ELECT_LEASE`: programs in a user namespace may look at descriptors of this process only.
     pub(super) lease: &'a OwnedFd,
@@ -23,7 +23,7 @@ pub(super) struct Kept<'a> {
 }
 
 /// Turns this process, freshly forked as the first of its namespace, with all signals blocked, into that.
-pub(super) fn main(kept: &Kept<'_>) -> ! {
+pub(super) fn main(kept: &InitFds<'_>) -> ! {
     // SAFETY: prctl takes integers, and a NUL-terminated name for PR_SET_NAME.
     let is_tied = unsafe {
         libc::prctl(libc::PR_SET_NAME, c"elect-init".as_ptr());

@@ -23,7 +23,7 @@ use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
 
 use super::clone;
-use super::init::{self, Kept, LEAVE};
+use super::init::{self, InitFds, LEAVE};
 use crate::guard::birth::Birth;
 use crate::guard::children::wait_for;
 use crate::guard::descriptors::out_of_the_way;
@@ -77,13 +77,13 @@ impl User {
 
 /// What the door has to say.
 #[derive(Clone, Copy, Default)]
-struct Told {
+struct DoorReport {
     errno: i32,
     init: i32,
     command: i32,
 }
 
-impl Told {
+impl DoorReport {
     const SIZE: usize = 3 * size_of::<i32>();
 
     fn bytes(self) -> [u8; Self::SIZE] {
@@ -141,9 +141,9 @@ impl Namespace {
             0 => go_ahead(self.user.as_ref(), &entrance, birth),
             door => wait_for(door),
         }
-        let mut bytes = [0; Told::SIZE];
+        let mut bytes = [0; DoorReport::SIZE];
         let told = match descriptors::read_now(&entrance.told, &mut bytes) {
-            Ok(Some(Told::SIZE)) => Told::from(bytes),
+            Ok(Some(DoorReport::SIZE)) => DoorReport::from(bytes),
             // It was killed, and what it has forked is not known: with the guardian the kernel ends that,
             // too, and the wrapper sees to the rest.
             // SAFETY: _exit has no preconditions.
@@ -196,8 +196,8 @@ fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> 
     unsafe { libc::prctl(libc::PR_SET_NAME, c"elect-door".as_ptr()) };
     // Whoever comes after it sees by the death-pipes whether the guardian lives.
     birth.let_go_of_the_death_pipes();
-    let mut told = Told::default();
-    let tell = |told: Told| -> ! {
+    let mut told = DoorReport::default();
+    let tell = |told: DoorReport| -> ! {
         let _ = nix::unistd::write(&entrance.tell, &told.bytes());
         // SAFETY: _exit has no preconditions.
         unsafe { libc::_exit(0) }
@@ -208,14 +208,14 @@ fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> 
     }
     let (it_let_go, until_it_does) = match pipe2(OFlag::O_CLOEXEC) {
         Ok(ends) => ends,
-        Err(errno) => tell(Told { errno: errno as i32, ..told }),
+        Err(errno) => tell(DoorReport { errno: errno as i32, ..told }),
     };
     match clone::sibling() {
         Ok(0) => {
             // The exec is seen once nobody else has this open.
             birth.launch.failure_write = None;
             drop(until_it_does);
-            init::main(&Kept {
+            init::main(&InitFds {
                 orders: &entrance.orders,
                 lease: birth.lease,
                 death_readers: &birth.launch.death_readers,
@@ -223,7 +223,7 @@ fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> 
             })
         }
         Ok(init) => told.init = init,
-        Err(errno) => tell(Told { errno, ..told }),
+        Err(errno) => tell(DoorReport { errno, ..told }),
     }
     drop(until_it_does);
     // Else a stop of the command's soon after its exec would be taken for one before it.
@@ -234,8 +234,8 @@ fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> 
     birth.guardian = 0;
     match clone::sibling() {
         Ok(0) => birth.become_command(Ok(())),
-        Ok(command) => tell(Told { command, ..told }),
-        Err(errno) => tell(Told { errno, ..told }),
+        Ok(command) => tell(DoorReport { command, ..told }),
+        Err(errno) => tell(DoorReport { errno, ..told }),
     }
 }
 
@@ -309,7 +309,7 @@ fn try_out(user: Option<&User>) -> Result<(), Unavailable> {
             Err(errno) => Err((Step::Init, errno)),
         });
         let (step, errno) = result.err().unwrap_or((Step::Begin, 0));
-        let told = Told { errno, init: step as i32, command: 0 };
+        let told = DoorReport { errno, init: step as i32, command: 0 };
         let _ = nix::unistd::write(&write, &told.bytes());
         // SAFETY: _exit has no preconditions.
         unsafe { libc::_exit(0) }
@@ -318,10 +318,10 @@ fn try_out(user: Option<&User>) -> Result<(), Unavailable> {
         return Err(begin(Errno::last_raw()));
     }
     wait_for(pid);
-    let mut bytes = [0; Told::SIZE];
+    let mut bytes = [0; DoorReport::SIZE];
     match descriptors::read_now(&read, &mut bytes) {
-        Ok(Some(Told::SIZE)) => {
-            let Told { errno, init, .. } = Told::from(bytes);
+        Ok(Some(DoorReport::SIZE)) => {
+            let DoorReport { errno, init, .. } = DoorReport::from(bytes);
             let step =
                 Step::ALL.into_iter().find(|&step| step as i32 == init).unwrap_or(Step::Begin);
             if errno == 0 {

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::connections::{Connections, Pace};
 use super::pages::{Pages, Room};
 use super::server::Guest;
-use super::{Clocks, HttpState, Identity, Snapshot, Watcher};
+use super::{Clocks, ElectionWatcher, HttpState, Identity, StatusSnapshot};
 use crate::report::Suspicion;
 
 /// What is sent in full: so much fits into the buffers.
@@ -86,8 +86,8 @@ fn guest() -> Guest {
 struct Blind;
 
 #[async_trait]
-impl Watcher for Blind {
-    async fn look(&self) -> Option<Snapshot> {
+impl ElectionWatcher for Blind {
+    async fn look(&self) -> Option<StatusSnapshot> {
         None
     }
 

@@ -10,7 +10,7 @@ use prometheus::{Gauge, Histogram, HistogramOpts, IntCounterVec, Opts, Registry,
 
 use serde::{Deserialize, Serialize};
 
-use super::{Identity, Reason, View};
+use super::{CandidateView, Identity, Reason};
 use crate::report::Suspicion;
 
 /// Seconds that a renewal may take: from a store in the same rack to one that is nearly too late.
@@ -253,7 +253,7 @@ impl Metrics {
     }
 
     /// All of it in Prometheus' text format.
-    pub(super) fn text(&self, view: &View, suspicion: Option<Suspicion>) -> String {
+    pub(super) fn text(&self, view: &CandidateView, suspicion: Option<Suspicion>) -> String {
         self.count_trips();
         let mut families = self.registry.gather();
         families.extend(self.present(view, suspicion).gather());
@@ -262,7 +262,7 @@ impl Metrics {
     }
 
     /// What is so at one instant. What does not apply is left out.
-    fn present(&self, view: &View, suspicion: Option<Suspicion>) -> Registry {
+    fn present(&self, view: &CandidateView, suspicion: Option<Suspicion>) -> Registry {
         let registry = registry(&self.identity);
         let show = |opts: Opts, value: f64| {
             let gauge = Gauge::with_opts(opts).expect("a valid name");

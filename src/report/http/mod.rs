@@ -30,7 +30,7 @@ use elect_api::{Boottime, Token};
 #[cfg(feature = "fuzzing")]
 pub use fuzzing::fuzz;
 pub use metrics::{Failure, Metrics};
-pub use present::{Snapshot, Watcher};
+pub use present::{ElectionWatcher, StatusSnapshot};
 pub use server::{Listener, Server};
 pub use state::{Clocks, HttpState};
 
@@ -53,7 +53,7 @@ pub struct Identity {
 
 /// How things are at one instant. It is as old as the answer that is made of it, and no older.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct View {
+pub struct CandidateView {
     /// That instant.
     pub at: Boottime,
     /// The token, the begin and what is left of our leadership; `None` where we do not lead.
@@ -84,7 +84,7 @@ pub struct Leadership {
     pub to_hard: Option<Duration>,
 }
 
-impl View {
+impl CandidateView {
     /// Whether we are the next to lead: only the leader is before us.
     pub fn is_next(&self) -> bool {
         self.place == Some(1)

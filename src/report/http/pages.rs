@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use super::connections::{Connections, Pace};
 use super::events;
-use super::present::{Present, Watcher};
+use super::present::{ElectionWatcher, Present};
 use super::state::HttpState;
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -41,7 +41,7 @@ pub(super) struct Pages {
     /// Only this machine can connect.
     pub(super) is_local: bool,
     pub(super) state: Arc<HttpState>,
-    pub(super) watcher: Box<dyn Watcher>,
+    pub(super) watcher: Box<dyn ElectionWatcher>,
     pub(super) connections: Connections,
     pub(super) pace: Pace,
     pub(super) stopping: watch::Receiver<bool>,

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use elect_api::Boottime;
 use serde::Serialize;
 
-use super::View;
+use super::CandidateView;
 use super::state::HttpState;
 use crate::report::{ElectionStatus, LeaderStatus, PauseStatus, Suspicion, WaitingStatus, rfc3339};
 
@@ -60,7 +60,7 @@ impl<'a> Present<'a> {
     /// As it is now, without candidates.
     pub(super) fn of(state: &'a HttpState) -> Self {
         let identity = state.identity();
-        let View { at, leadership, place, command_runs, .. } = state.view();
+        let CandidateView { at, leadership, place, command_runs, .. } = state.view();
         Self {
             at,
             name: &identity.election,
@@ -82,8 +82,8 @@ impl<'a> Present<'a> {
 
     /// With who else takes part, as far as it is known.
     #[must_use]
-    pub(super) fn among(self, snapshot: Option<&'a Snapshot>) -> Self {
-        let candidates = snapshot.map(|Snapshot { at, status, suspicion }| Candidates {
+    pub(super) fn among(self, snapshot: Option<&'a StatusSnapshot>) -> Self {
+        let candidates = snapshot.map(|StatusSnapshot { at, status, suspicion }| Candidates {
             age_ms: millis(self.at.since(*at)),
             leader: status.leader.as_ref(),
             suspicion: *suspicion,
@@ -110,7 +110,7 @@ fn millis(time: Duration) -> u64 {
 
 /// An election, and when it looked like this.
 #[derive(Clone, Debug)]
-pub struct Snapshot {
+pub struct StatusSnapshot {
     /// When it was asked for.
     pub at: Boottime,
     /// What was seen.
@@ -121,15 +121,15 @@ pub struct Snapshot {
 
 /// Whoever knows who else takes part.
 #[async_trait]
-pub trait Watcher: Send + Sync {
+pub trait ElectionWatcher: Send + Sync {
     /// The newest snapshot; asks for a newer one if it is time, and does not wait long for it.
     ///
     /// # Cancellation
     /// May be dropped at any time.
-    async fn look(&self) -> Option<Snapshot>;
+    async fn look(&self) -> Option<StatusSnapshot>;
 
     /// How suspicious the leader is at this moment, as far as that is known. To ask has it
-    /// [watched](Watcher::watch) for some time.
+    /// [watched](ElectionWatcher::watch) for some time.
     fn suspicion(&self) -> Option<Suspicion>;
 
     /// Looks again and again at how the leader renews its lease, for as long as somebody wants to know, and it is

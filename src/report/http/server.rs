@@ -18,7 +18,7 @@ use tokio::sync::watch;
 
 use super::connections::{Connections, Pace, Permit};
 use super::pages::{Pages, Room};
-use super::{HttpState, Watcher};
+use super::{ElectionWatcher, HttpState};
 use crate::cli::ListenAddress;
 
 /// How long the head of a request may take, and how long a connection may be silent before the next.
@@ -49,7 +49,7 @@ impl Server {
     pub fn start(
         listener: Listener,
         state: Arc<HttpState>,
-        watcher: Box<dyn Watcher>,
+        watcher: Box<dyn ElectionWatcher>,
     ) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stopping, stops) = watch::channel(false);

@@ -5,7 +5,7 @@ use elect_api::{Boottime, Token};
 use tokio::sync::broadcast;
 
 use super::metrics::Metrics;
-use super::{Identity, Leadership, Reason, View};
+use super::{CandidateView, Identity, Leadership, Reason};
 use crate::report::PauseStatus;
 
 /// How many changes may wait for a reader of events before it is hung up on.
@@ -187,7 +187,7 @@ impl HttpState {
     }
 
     /// How things are now.
-    pub fn view(&self) -> View {
+    pub fn view(&self) -> CandidateView {
         let Facts { phase, command_runs, changes, .. } = *self.facts();
         // After the copy, so that no delay in between makes us lead for longer.
         let now = (self.clocks.now)();
@@ -212,7 +212,7 @@ impl HttpState {
         let is_ready = matches!(phase, Phase::Waiting(_) | Phase::Leading { .. });
         let command_runs = self.identity.has_command.then_some(command_runs);
         let is_paused = self.pause().is_some();
-        View { at: now, leadership, place, is_ready, is_paused, command_runs, changes }
+        CandidateView { at: now, leadership, place, is_ready, is_paused, command_runs, changes }
     }
 
     pub(super) const fn clocks(&self) -> Clocks {

@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::time::Duration;
 
 use elect::election::control::Control;
-use elect::election::timing::Wishes;
+use elect::election::timing::TimingOptions;
 use elect::simulation::{
     Ask, Candidate as Simulated, Identity, Looks, Process, Proof, Queue, QueueSeat, Reply, Setup,
     candidacy,
@@ -130,7 +130,7 @@ fn store_time(now: Boottime) -> Duration {
 
 fn setup() -> Setup {
     Setup {
-        wishes: Wishes { ttl: TTL, ..Wishes::default() },
+        wishes: TimingOptions { ttl: TTL, ..TimingOptions::default() },
         lease: Lease::Timed(Cadence::LEASE),
         stops_within: None,
     }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use elect::election::timing::Wishes;
+use elect::election::timing::TimingOptions;
 use elect::simulation::{InQueue, Leases, OnRecord, Proof, Setup};
 use elect_api::{Cadence, Lease};
 use elect_simulation::replicas::Replicas;
@@ -81,7 +81,7 @@ pub(crate) fn election(kind: Kind, ttl: Duration, members: usize) -> Box<dyn Ele
         Kind::ZooKeeper => Cadence::SESSION,
         Kind::Kubernetes => Cadence::RECORD,
     });
-    let wishes = Wishes { ttl, ..Wishes::default() };
+    let wishes = TimingOptions { ttl, ..TimingOptions::default() };
     let setup = Setup { wishes, lease, stops_within: None };
     let replicas = Replicas::of(members);
     match kind {

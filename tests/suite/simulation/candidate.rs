@@ -9,7 +9,7 @@ use std::time::Duration;
 use elect::election::CallEnd;
 use elect::election::driver::{self, Candidacy, Once};
 use elect::election::machine::{Counting, Event, Machine, News, Rules, Verdict};
-use elect::election::timing::{Timing, Wishes};
+use elect::election::timing::{Timing, TimingOptions};
 use elect::guard::Deadlines;
 use elect_api::{Candidate, Removal, Store, Survey, Ticket};
 use elect_testkit::sim::Clock;
@@ -189,7 +189,7 @@ async fn campaign(
         confirms: game.plan.confirms,
         returns: game.plan.returns,
     };
-    let wishes = Wishes { ttl: game.plan.ttl, ..Wishes::default() };
+    let wishes = TimingOptions { ttl: game.plan.ttl, ..TimingOptions::default() };
     let timing =
         Timing::new(&wishes, store.profile().lease).expect("the default grace fits every TTL");
     let rules = Rules {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use elect::election::timing::{Timing, Wishes};
+use elect::election::timing::{Timing, TimingOptions};
 use elect_api::{Boottime, Candidate, ElectionName, Seat, Standing};
 use elect_testkit::sim::{Clock, Kind, ManualClock, Options, Sim};
 
@@ -40,7 +40,7 @@ async fn slack(max_clock_drift: f64, holders: u32, waiters: u32) -> f64 {
         store.open(&election, &candidate, TTL).await.expect("a seat")
     };
     let (mut holder, mut waiter) = (open("a").await, open("b").await);
-    let wishes = Wishes { ttl: TTL, kill_grace: Some(Duration::ZERO), max_clock_drift };
+    let wishes = TimingOptions { ttl: TTL, kill_grace: Some(Duration::ZERO), max_clock_drift };
     let timing = Timing::new(&wishes, store.profile().lease).expect("it holds");
 
     let mut now = Duration::from_secs(1000);

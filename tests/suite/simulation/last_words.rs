@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use elect::election::driver::{self, Candidacy, Once};
 use elect::election::machine::{Counting, Event, Machine, Rules, StoppedBy, Verdict};
 use elect::election::runs::{Key, Run, Runs};
-use elect::election::timing::{Timing, Wishes};
+use elect::election::timing::{Timing, TimingOptions};
 use elect::guard::{Ended, Order};
 use elect_api::{Boottime, Candidate, Cell, Holds, Ticket, Token};
 use elect_testkit::sim::{Clock, Controls, Effect, Kind, Op, Options, Rule, Sim, TokioClock};
@@ -73,7 +73,7 @@ async fn resign(late: Duration) -> (Duration, Option<u8>) {
         Brief { controls: controls.clone(), clock: Arc::clone(&clock), late, resigned, events };
     let (election, candidate) = ("job".parse().expect("a name"), Candidate::foreign("us"));
     let lease = store.profile().lease;
-    let timing = Timing::new(&Wishes::default(), lease).expect("defaults hold");
+    let timing = Timing::new(&TimingOptions::default(), lease).expect("defaults hold");
     let rules = Rules { counting: Counting::BeforeStart, ..Rules::of("us", 100) };
     let machine = Machine::new(rules, timing, clock.now(), 7);
     let candidacy = Candidacy {

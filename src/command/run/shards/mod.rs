@@ -1,7 +1,7 @@
 //! `elect run --shards`: a command for each shard that is ours, one elect for all of them.
 //!
 //! Every process is a member of the roster, the election that has the name, and whoever leads that coordinates
-//! ([`coordinator`]): it keeps in the control cell who is to hold which shards ([`crate::election::spread`]). Each shard
+//! ([`roster`]): it keeps in the control cell who is to hold which shards ([`crate::election::spread`]). Each shard
 //! is an election of its own; a member takes part in those that it is to hold, with an engine, a guardian and a token
 //! for each, and gives up in good order what it is not to hold any more. So nothing but an election decides who leads
 //! a shard, whatever the coordinator says, and however late that comes.
@@ -23,7 +23,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::yield_now;
 
 use self::roster::Coordinator;
-use self::roster::{Known, Roster, RosterObserver};
+use self::roster::{Roster, RosterObserver, RosterState};
 use super::terms::Terms;
 use super::tree::{Guarded, Watched};
 use super::{Audience, CandidacyEnd, Finished, judge};
@@ -61,7 +61,7 @@ pub(super) fn take_part(
     let may_campaign = matches!(verdict, Verdict::Lost(_) | Verdict::SteppedDown(_));
     let location = store.profile().location;
     let (outcome, reason) =
-        judge(verdict, &super::Known { location: &location, once: None, leader: None });
+        judge(verdict, &super::VerdictContext { location: &location, once: None, leader: None });
     terms.tell(outcome, &reason);
     let id = terms.candidate.id;
     Ok(Finished {
@@ -87,7 +87,7 @@ async fn campaign(
     let guardian = guardian.attach().context("cannot watch the guardian")?;
     let service = Service::new(terms.charge(), Some(guardian.pulse()), &terms.log);
     let line = Shared::new(&terms.log, clock.now());
-    let (told, mut known) = watch::channel(Known::default());
+    let (told, mut known) = watch::channel(RosterState::default());
     let (tell, mut inbox) = unbounded_channel();
     let mut roster =
         OnDuty::new(Roster { guarded: Guarded::new(guardian), known: &told }, &clock, None);
@@ -95,7 +95,7 @@ async fn campaign(
     let mut observer = RosterObserver { inner, known: &told };
     let coordinator =
         Coordinator { store: terms.store, election: &terms.election, shards, log: &terms.log };
-    let mut member = Member {
+    let mut member = ShardHolder {
         terms,
         shards,
         has_told: false,
@@ -148,7 +148,7 @@ type Running<'a> = LocalBoxFuture<'a, (u16, anyhow::Result<Led>)>;
 type Led = (Verdict, Option<Duration>);
 
 /// What we hold, and how it goes.
-struct Member<'a> {
+struct ShardHolder<'a> {
     terms: &'a Terms<'a>,
     /// How many there are.
     shards: u16,
@@ -176,9 +176,9 @@ struct Held {
     is_released: bool,
 }
 
-impl Member<'_> {
+impl ShardHolder<'_> {
     /// Does what the control cell says by now.
-    fn follow(&mut self, known: &Known) {
+    fn follow(&mut self, known: &RosterState) {
         let Some(control) = known.control.as_ref().filter(|_| self.verdict.is_none()) else {
             return;
         };
@@ -225,7 +225,7 @@ impl Member<'_> {
         self.running.push(past.boxed_local());
     }
 
-    fn part_is_over(&mut self, shard: u16, past: anyhow::Result<Led>, known: &Known) {
+    fn part_is_over(&mut self, shard: u16, past: anyhow::Result<Led>, known: &RosterState) {
         self.held.remove(&shard);
         let (verdict, relapse) =
             past.unwrap_or_else(|error| (Verdict::Failed(format!("{error:#}")), None));

@@ -23,7 +23,7 @@ use crate::report::Log;
 
 /// What a member knows of the roster.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct RosterState {
     /// What is asked, and who is to hold which shards; `None` before the store has said so.
     pub(super) control: Option<Control>,
     /// The token with which we coordinate, if we do.
@@ -34,7 +34,7 @@ pub(super) struct Known {
 /// entry up if we crash.
 pub(super) struct Roster<'a> {
     pub(super) guarded: Guarded,
-    pub(super) known: &'a watch::Sender<Known>,
+    pub(super) known: &'a watch::Sender<RosterState>,
 }
 
 #[async_trait]
@@ -63,7 +63,7 @@ impl Duty for Roster<'_> {
 /// Passes on what a member needs to know, and to people what is not only the roster's.
 pub(super) struct RosterObserver<'a> {
     pub(super) inner: Observer<'a>,
-    pub(super) known: &'a watch::Sender<Known>,
+    pub(super) known: &'a watch::Sender<RosterState>,
 }
 
 impl driver::Observer for RosterObserver<'_> {
@@ -131,7 +131,7 @@ pub(super) struct Coordinator<'a> {
 
 impl Coordinator<'_> {
     /// Coordinates whenever we lead the roster.
-    pub(super) async fn work(&self, mut known: watch::Receiver<Known>) -> Infallible {
+    pub(super) async fn work(&self, mut known: watch::Receiver<RosterState>) -> Infallible {
         let mut told = None;
         loop {
             if known.wait_for(|known| known.leads.is_some()).await.is_err() {

@@ -19,7 +19,7 @@ use self::transcript::{
     ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting, word,
 };
 use super::{Command, Event, Machine, News, Restarts, Rules, StoppedBy, Verdict, Wait};
-use crate::election::timing::{Timing, Wishes};
+use crate::election::timing::{Timing, TimingOptions};
 use crate::election::{Answer, Call, Reply};
 use crate::guard::Ended;
 
@@ -245,7 +245,7 @@ fn a_grant_too_small_for_the_grace_is_given_back() {
             validity: granted,
         })))
     };
-    let wishes = Wishes { kill_grace: Some(after(4.0)), ..Wishes::default() };
+    let wishes = TimingOptions { kill_grace: Some(after(4.0)), ..TimingOptions::default() };
     let timing = Timing::new(&wishes, ETCD).expect("holds as asked");
     let mut transcript = Transcript { machine: Machine::new(rules(), timing, at(0.0), 7) };
     transcript.tell(0.0, Event::Tick, &["open"]).tell(
@@ -264,7 +264,7 @@ fn a_grant_too_small_for_the_grace_is_given_back() {
 
 #[test]
 fn the_first_renewal_comes_in_the_time_that_was_granted() {
-    let wishes = Wishes { ttl: after(600.0), ..Wishes::default() };
+    let wishes = TimingOptions { ttl: after(600.0), ..TimingOptions::default() };
     let timing = Timing::new(&wishes, ETCD).expect("holds as asked");
     let mut transcript = Transcript { machine: Machine::new(rules(), timing, at(0.0), 7) };
     transcript.tell(0.0, Event::Tick, &["open"]).tell(

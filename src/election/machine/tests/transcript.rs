@@ -5,7 +5,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Cadence, Error, ErrorKind, Lease, Token, Validity};
 
 use crate::election::machine::{Command, Event, Machine, Rules, StoppedBy, Verdict};
-use crate::election::timing::{Timing, Wishes};
+use crate::election::timing::{Timing, TimingOptions};
 use crate::election::{Answer, Call, EndRecord, Reply};
 use crate::guard::Order;
 
@@ -27,7 +27,7 @@ pub(super) struct Transcript {
 
 impl Transcript {
     pub(super) fn new(lease: Lease, rules: Rules) -> Self {
-        let timing = Timing::new(&Wishes::default(), lease).expect("defaults hold");
+        let timing = Timing::new(&TimingOptions::default(), lease).expect("defaults hold");
         Self { machine: Machine::new(rules, timing, at(0.0), 7) }
     }
 

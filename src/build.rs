@@ -37,6 +37,12 @@ fn main() -> io::Result<()> {
 
 /// Packs the texts of the manual, each with a NUL behind it.
 fn pack_manual() -> io::Result<()> {
+    for entry in fs::read_dir("src/manual")? {
+        let path = entry?.path();
+        let is_page = path.extension().is_some_and(|extension| extension == "md");
+        let is_listed = PAGES.lines().any(|page| path.file_stem().is_some_and(|stem| stem == page));
+        assert!(is_listed || !is_page, "{} is not named in manual/order.txt", path.display());
+    }
     let mut texts = String::new();
     for page in PAGES.lines() {
         texts += &fs::read_to_string(format!("src/manual/{page}.md"))?;

@@ -10,7 +10,7 @@ use clap::{Args, ValueHint};
 use elect_api::Candidate;
 use hyper::Uri;
 
-use super::backend_url::STORES;
+use super::backend_url::BACKEND_HELP;
 use super::help::GENERAL;
 use super::settings::{Layers, Overruled, Rivals};
 use super::values::{
@@ -28,7 +28,7 @@ const STANDING: &str = "Standing";
 #[derive(Args, Clone, Debug)]
 pub struct TargetArgs {
     /// Store that keeps the election
-    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES)]
+    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = BACKEND_HELP)]
     pub backend: BackendUrl,
 
     /// Name of the election
@@ -40,7 +40,7 @@ pub struct TargetArgs {
 #[derive(Args, Clone, Debug)]
 pub struct CampaignArgs {
     /// Store that keeps the election
-    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES, help_heading = ELECTION)]
+    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = BACKEND_HELP, help_heading = ELECTION)]
     pub backend: BackendUrl,
 
     /// Election's name [default: command's file name]

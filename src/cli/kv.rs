@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueHint};
 
-use super::backend_url::STORES;
+use super::backend_url::BACKEND_HELP;
 use super::values::whole;
 use super::{BackendUrl, FileArgs};
 
@@ -12,7 +12,7 @@ use super::{BackendUrl, FileArgs};
 #[derive(Args, Clone, Debug)]
 pub struct KeptArgs {
     /// Store [default: the command's, else file:]
-    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", hide_default_value = true, long_help = STORES)]
+    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", hide_default_value = true, long_help = BACKEND_HELP)]
     pub backend: BackendUrl,
 
     /// Name of the election [default: the command's]

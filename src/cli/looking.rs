@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueHint};
 
-use super::backend_url::STORES;
+use super::backend_url::BACKEND_HELP;
 use super::settings::{Layers, Overruled, Rivals};
 use super::values::{OutputFormat, parse_duration, parse_once, whole};
 use super::{BackendUrl, FileArgs, TargetArgs};
@@ -289,7 +289,7 @@ Output:
 #[command(after_help = STATUS_EXAMPLES, after_long_help = STATUS_MORE)]
 pub struct StatusArgs {
     /// Store that keeps the elections
-    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES)]
+    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = BACKEND_HELP)]
     pub backend: BackendUrl,
 
     /// Output format: table, json or yaml

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 
-use super::backend_url::STORES;
+use super::backend_url::BACKEND_HELP;
 use super::values::{ContainmentChoice, OutputFormat, parse_ttl};
 use super::{BackendUrl, FileArgs};
 
@@ -42,7 +42,7 @@ Output:
 #[command(after_help = DOCTOR_EXAMPLES, after_long_help = DOCTOR_MORE)]
 pub struct DoctorArgs {
     /// Store to examine
-    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES)]
+    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = BACKEND_HELP)]
     pub backend: BackendUrl,
 
     /// Output format: table, json or yaml
@@ -81,7 +81,7 @@ Output:
 #[command(after_help = SELFTEST_EXAMPLES, after_long_help = SELFTEST_MORE)]
 pub struct SelftestArgs {
     /// Store to test
-    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = STORES)]
+    #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = BACKEND_HELP)]
     pub backend: BackendUrl,
 
     /// Length of the leases [default: 5s]

@@ -11,7 +11,7 @@ use super::{BackendUrl, CampaignPlan, ConfigError};
 type Connect = fn(&str) -> Result<Box<dyn Store>, Error>;
 
 /// Every store of this build by the scheme of its URLs. What people are told of a scheme is in `cli::backend_url`.
-const STORES: &[(&str, Connect)] = &[
+const CONNECTORS: &[(&str, Connect)] = &[
     #[cfg(feature = "file")]
     ("file", elect_file::connect),
     #[cfg(feature = "etcd")]
@@ -37,7 +37,7 @@ pub(super) const NOTHING: &str = "no store at all";
 
 /// The schemes that this build knows.
 pub fn schemes() -> Vec<&'static str> {
-    STORES.iter().map(|(scheme, _)| *scheme).collect()
+    CONNECTORS.iter().map(|(scheme, _)| *scheme).collect()
 }
 
 /// Opens the store that a URL names.
@@ -57,10 +57,10 @@ pub(super) fn check(url: &BackendUrl) -> Result<(), ConfigError> {
 
 fn find(url: &BackendUrl) -> Result<Connect, ConfigError> {
     let wanted = url.scheme().ok_or_else(|| ConfigError::NoScheme(url.to_string()))?;
-    let entry = STORES.iter().find(|(scheme, _)| *scheme == wanted);
+    let entry = CONNECTORS.iter().find(|(scheme, _)| *scheme == wanted);
     entry.map(|(_, connect)| *connect).ok_or_else(|| ConfigError::UnknownScheme {
         url: url.to_string(),
-        known: if STORES.is_empty() { NOTHING.to_owned() } else { schemes().join(", ") },
+        known: if CONNECTORS.is_empty() { NOTHING.to_owned() } else { schemes().join(", ") },
     })
 }
 

@@ -34,7 +34,7 @@ static TEXTS: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// The pages of the stores that this build has.
-const STORES: &[Topic] = &[
+const STORE_PAGES: &[Topic] = &[
     #[cfg(feature = "file")]
     Topic { name: "file", text: elect_file::MANUAL },
     #[cfg(feature = "etcd")]
@@ -48,12 +48,12 @@ const STORES: &[Topic] = &[
 /// All pages, in the order in which somebody reads them who is new.
 pub fn topics() -> impl Iterator<Item = Topic> {
     let here = NAMES.lines().zip(TEXTS.split('\0')).map(|(name, text)| Topic { name, text });
-    here.chain(STORES.iter().copied())
+    here.chain(STORE_PAGES.iter().copied())
 }
 
 /// Their names. No text is unpacked for them.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    NAMES.lines().chain(STORES.iter().map(|topic| topic.name))
+    NAMES.lines().chain(STORE_PAGES.iter().map(|topic| topic.name))
 }
 
 /// The page of this name.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use elect_api::Boottime;
@@ -54,8 +55,13 @@ fn rate_of(tick: i64, frequency: i64) -> f64 {
     tick as f64 / 10_000.0 + frequency as f64 / 65_536.0 / 1_000_000.0
 }
 
-/// A timer on `CLOCK_BOOTTIME`: unlike the runtime's own it goes off in time after a suspend.
-pub struct Alarm(AsyncFd<Timer>);
+/// A timer on `CLOCK_BOOTTIME`: unlike the runtime's own it goes off in time after a suspend. However many wait at once,
+/// each is woken in time.
+pub struct Alarm {
+    timer: AsyncFd<Timer>,
+    /// What is waited for, by whoever waits: one, or two or three. All are woken by the first.
+    waits: Mutex<Vec<Boottime>>,
+}
 
 struct Timer(TimerFd);
 
@@ -72,24 +78,54 @@ impl Alarm {
     /// When no descriptor is left.
     pub fn new() -> io::Result<Self> {
         // SAFETY: a timer owns its descriptor until it is dropped.
-        Ok(Self(unsafe { descriptors::watch(Timer(timer()?)) }?))
+        let timer = unsafe { descriptors::watch(Timer(timer()?)) }?;
+        Ok(Self { timer, waits: Mutex::default() })
     }
 
     /// Ends at `at`, at once if that has passed, never for `None`.
     ///
     /// # Cancellation
-    /// May be dropped at any time; the next call sets the timer anew.
+    /// May be dropped at any time.
     pub async fn until(&self, at: Option<Boottime>) {
         let Some(at) = at else { return std::future::pending().await };
-        if arm(&self.0.get_ref().0, Some(at)).is_err() {
-            // Only an invalid time is refused, and `arm` makes none; asking again is the safe reading.
-            return;
-        }
+        let _wait = Wait::new(self, at);
         while now() < at {
-            match self.0.readable().await {
+            // Whoever is woken for another sets it for those that are left.
+            let first = self.waits().iter().min().copied();
+            if arm(&self.timer.get_ref().0, first).is_err() {
+                // Only an invalid time is refused, and `arm` makes none; asking again is the safe reading.
+                return;
+            }
+            match self.timer.readable().await {
                 Ok(mut ready) => ready.clear_ready(),
                 Err(_) => return,
             }
+        }
+    }
+
+    fn waits(&self) -> MutexGuard<'_, Vec<Boottime>> {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody who waits for an instant.
+struct Wait<'a> {
+    alarm: &'a Alarm,
+    at: Boottime,
+}
+
+impl<'a> Wait<'a> {
+    fn new(alarm: &'a Alarm, at: Boottime) -> Self {
+        alarm.waits().push(at);
+        Self { alarm, at }
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        let mut waits = self.alarm.waits();
+        if let Some(index) = waits.iter().position(|at| *at == self.at) {
+            waits.swap_remove(index);
         }
     }
 }
@@ -117,7 +153,35 @@ pub(super) fn arm(timer: &TimerFd, at: Option<Boottime>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{rate, rate_of};
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::{Alarm, now, rate, rate_of};
+
+    /// As a duty that ends by itself waits beside the engine.
+    #[test]
+    fn of_two_that_wait_each_is_woken_in_time() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (alarm, begin) = (Alarm::new().unwrap(), now());
+            let [soon, later, never] =
+                [20, 40, 3_600_000].map(|millis| Some(begin + Duration::from_millis(millis)));
+            for _ in 0..2 {
+                let both = async { tokio::join!(alarm.until(later), alarm.until(soon)) };
+                let woken = async {
+                    tokio::select! {
+                        biased;
+                        _ = both => {}
+                        () = alarm.until(never) => unreachable!("an hour has passed"),
+                    }
+                };
+                timeout(Duration::from_secs(60), woken).await.expect("in time");
+                assert!(now() >= later.unwrap());
+            }
+            assert!(alarm.waits().is_empty());
+        });
+    }
 
     #[test]
     fn the_rate_is_what_the_kernel_was_told() {

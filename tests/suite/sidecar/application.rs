@@ -20,15 +20,25 @@ pub(crate) enum Store {
 pub(crate) struct Pods {
     folder: TempDir,
     pub(crate) store: Store,
+    ttl: &'static str,
 }
 
 impl Pods {
     pub(crate) fn on_disk() -> Self {
-        Self { folder: TempDir::new().expect("a folder"), store: Store::Disk }
+        Self::on(Store::Disk, "15s")
     }
 
     pub(crate) fn on_etcd() -> Self {
-        Self { folder: TempDir::new().expect("a folder"), store: Store::Etcd(Etcd::start(1)) }
+        Self::with_leases("15s")
+    }
+
+    /// On etcd, with leases of this length: short ones where somebody waits for the end of one.
+    pub(crate) fn with_leases(ttl: &'static str) -> Self {
+        Self::on(Store::Etcd(Etcd::start(1)), ttl)
+    }
+
+    fn on(store: Store, ttl: &'static str) -> Self {
+        Self { folder: TempDir::new().expect("a folder"), store, ttl }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -46,10 +56,10 @@ impl Pods {
         Elect::new(ELECT).args([subcommand, "-b", &self.url()])
     }
 
-    /// The sidecar of the pod of this name, which takes part in the election "web", checks its application
-    /// often, and has a short lease where leases end by time.
+    /// The sidecar of the pod of this name, which takes part in the election "web", and checks its application often.
     pub(crate) fn sidecar(&self, pod: &str) -> Elect {
-        let ttl: &[&str] = if matches!(self.store, Store::Disk) { &[] } else { &["--ttl", "4s"] };
+        let ttl: &[&str] =
+            if matches!(self.store, Store::Disk) { &[] } else { &["--ttl", self.ttl] };
         let elect = self.elect("sidecar").args(["-v", "-e", "web", "--id", pod]).args(ttl);
         let elect = elect.env("ELECT_HEALTH_INTERVAL", "50ms").env("ELECT_HEALTH_THRESHOLD", "2");
         elect.args(["--grace", "500ms", "--lease-file"]).arg(self.lease(pod))

@@ -36,18 +36,19 @@ fn one_that_hangs_has_failed_and_leaves_nothing_behind() {
 
 #[test]
 fn one_that_hangs_is_in_no_renewals_way() {
-    let pods = Pods::on_etcd();
+    let pods = Pods::with_leases("8s");
     // Hangs from its second run on, and never long enough to fail often enough.
     let script = "sh -c 'test -e $D/ran || { : >$D/ran; exit; }; echo >>$D/hung; sleep 3600'";
     let elect = pods.sidecar("one").env("D", pods.path());
-    let flags = ["--health-timeout", "2s", "--health-threshold", "1000", "--health-cmd", script];
+    let flags = ["--health-timeout", "4s", "--health-threshold", "1000", "--health-cmd", script];
     let mut one = elect.args(flags).spawn();
     pods.wait_until_leads("one");
     let hung = || fs::read_to_string(pods.path().join("hung")).unwrap_or_default().lines().count();
     // Longer than the lease, as each of these takes half of it.
-    while hung() < 4 {
+    eventually("four that hang", || {
         assert_eq!(pods.check("one").code(), 0);
-    }
+        (hung() >= 4).then_some(())
+    });
     one.signal(Signal::SIGTERM);
     let said = one.wait().exits(0).stderr;
     assert!(!said.contains("lost"), "{said}");

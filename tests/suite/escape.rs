@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use elect_testkit::oracle::{Flag, Oracle, Stamper};
-use elect_testkit::program::Running;
+use elect_testkit::oracle::{Flag, Oracle, Run, Stamper};
+use elect_testkit::program::{Running, eventually};
 use nix::sys::signal::Signal;
 
 use crate::stage::{Stage, send, send_if_alive, stop};
@@ -154,6 +154,10 @@ fn leftovers_are_awaited_where_that_is_asked_for() {
 
 /// Who left the group survives the death of both wrapper and guardian. It inherited the lock, so
 /// that nobody else leads as long as it lives.
+fn alive(run: &Run) -> usize {
+    run.processes.iter().filter(|process| process.is_alive).count()
+}
+
 #[test]
 fn an_escaper_that_nobody_is_left_to_kill_keeps_the_lock() {
     for escapers in [|it: Stamper| it.daemons(2), |it: Stamper| it.groups(2)] {
@@ -167,9 +171,10 @@ fn an_escaper_that_nobody_is_left_to_kill_keeps_the_lock() {
         stop(guardian);
         send(guardian, Signal::SIGKILL);
         send(wrapper, Signal::SIGKILL);
+        let living = || stage.oracle.newest("A").filter(|run| alive(run) == 2);
+        eventually("the others' death", || living().map(drop));
         let run = stage.oracle.wait_for_stamps("A", Duration::from_millis(50));
-        let alive = run.processes.iter().filter(|process| process.is_alive);
-        assert_eq!(alive.count(), 2, "{run}");
+        assert_eq!(alive(&run), 2, "{run}");
         assert!(stage.oracle.newest("B").is_none(), "B started beside {run}");
         end.raise();
         b.wait().exits(0);

@@ -150,7 +150,7 @@ fn a_job_that_is_continued_before_the_deadline_leads_on() {
     let (ground, server) = (Ground::new(), timed_store());
     let mut terminal = shell(&ground);
     let read = "echo asking; read x; echo \"got $x\"; exit 3";
-    terminal.types(&format!("$E run -q -b {} --ttl 5s -e job sh -c '{read}'\r", server.url()));
+    terminal.types(&format!("$E run -q -b {} --ttl 15s -e job sh -c '{read}'\r", server.url()));
     terminal.shows("asking");
     terminal.types("\x1a");
     terminal.shows("Stopped");

@@ -13,7 +13,7 @@ use nix::sys::signal::Signal;
 
 use crate::manual;
 use crate::see::{Arena, Ground, on_each_cluster, on_each_store};
-use crate::stage::send;
+use crate::stage::{send, send_if_alive};
 
 on_each_store! {
     a_clean_end_is_not_waited_for
@@ -36,7 +36,9 @@ const DEADLY: &str = "read up rest </proc/uptime; echo \"$up\" >>\"$RECORD.start
     read -r stat </proc/$PPID/stat; set -- ${stat##*) }; kill -9 \"$2\"; exec sleep 3600";
 
 fn delaying(arena: &Arena, delay: &str) -> Elect {
-    let timed = if arena.url().starts_with("file:") { &[][..] } else { &["--ttl", "5s"] };
+    // Who waits for the end of no lease has a long one.
+    let ttl = if delay == NEVER { "15s" } else { "5s" };
+    let timed = if arena.url().starts_with("file:") { &[][..] } else { &["--ttl", ttl] };
     let run = arena.elect("run").args(["-v", "-e", "job", "--lock-delay", delay]).args(timed);
     run.env("RECORD", arena.path("record"))
 }
@@ -64,7 +66,7 @@ fn a_clean_end_is_not_waited_for(arena: &Arena) {
     }
     let mut told_to_end = delaying(arena, NEVER).sh(&format!("{BRIEF}; exec sleep 3600")).spawn();
     eventually("a start", || (starts(arena).len() == 2).then_some(()));
-    let next = arena.candidate_with("next", 5, |run| run.args(["--lock-delay", NEVER]));
+    let next = arena.candidate_with("next", 15, |run| run.args(["--lock-delay", NEVER]));
     arena.wait_for_waiter("next");
     told_to_end.signal(Signal::SIGTERM);
     told_to_end.wait().exits(143);
@@ -81,7 +83,7 @@ fn a_leader_that_was_cut_short_is(arena: &Arena) {
         |_, guardian| send(guardian, Signal::SIGKILL),
         |wrapper, guardian| {
             send(wrapper, Signal::SIGKILL);
-            send(guardian, Signal::SIGKILL);
+            send_if_alive(guardian, Signal::SIGKILL);
         },
     ];
     for crash in crashes {

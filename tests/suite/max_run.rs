@@ -7,7 +7,6 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::see::{Arena, Ground, on_each_cluster, on_each_store};
-use crate::stage::stop;
 
 on_each_store! {
     it_is_stopped_in_good_order_and_elect_ends_as_it_does
@@ -62,15 +61,8 @@ fn what_is_deaf_is_killed(arena: &Arena) {
     let deaf = run(arena).args(["--max-run", SOON, "--stop-timeout", SOON]).sh(STAY);
     deaf.under(["env", "--ignore-signal=TERM"]).run().exits(128 + 9);
     // It is resumed to be asked.
-    let mut running = run(arena).args(["--max-run", LONG_ENOUGH]).sh(
-        "trap 'exit 4' TERM; echo $$ >\"$D/new\"; mv \"$D/new\" \"$D/pid\"; while :; do sleep 0.01; done",
-    ).spawn();
-    let command = eventually("the command", || {
-        fs::read_to_string(arena.path("pid")).ok()?.trim().parse().ok()
-    });
-    stop(command);
-    assert!(running.is_running());
-    running.wait().exits(4);
+    let script = "trap 'exit 4' TERM; kill -STOP $$; while :; do sleep 0.01; done";
+    run(arena).args(["--max-run", LONG_ENOUGH]).sh(script).run().exits(4);
 }
 
 fn the_next_one_leads_and_the_first_does_not_come_again(arena: &Arena) {

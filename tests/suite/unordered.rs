@@ -71,7 +71,7 @@ fn what_needs_an_order_is_refused_by_leases_that_are_raced_for() {
     // With those rights two take turns, and people look on and steer.
     let folder = tempfile::tempdir().expect("a folder");
     let run = |id: &str| {
-        let run = race.elect(&["run", "-e", "job", "--ttl", "6s", "--id", id]);
+        let run = race.elect(&["run", "-e", "job", "--ttl", "30s", "--id", id]);
         run.env("D", folder.path())
     };
     let first = run("one").sh("touch $D/one; until [ -e $D/end ]; do sleep 0.01; done").spawn();

@@ -37,6 +37,9 @@ pub(crate) fn lines(arena: &Arena, name: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
+/// A hook that leaves word of who it is, and fails.
+const FAILING: &str = "sh -c 'echo $$ >\"$D/hook\"; exit 1'";
+
 fn tell(name: &str) -> String {
     format!("{TELL}{name}")
 }
@@ -89,10 +92,12 @@ fn hooks_are_told_who_leads(arena: &Arena) {
     stopped.wait().exits(124).says("code 124");
     // Whoever fails is told of, and changes nothing.
     let run =
-        arena.elect("run").args(["-e", "other", "--on-elected", "false", "--on-lost", "/dev/null"]);
-    let ended = run.args(["sh", "-c", "sleep 1; exit 7"]).run().exits(7);
+        arena.elect("run").args(["-e", "other", "--on-elected", FAILING, "--on-lost", "/dev/null"]);
+    // It ends after its hook.
+    let script = "until [ -s \"$D/hook\" ] && ! [ -e \"/proc/$(cat \"$D/hook\")\" ]; do sleep 0.01; done; exit 7";
+    let ended = run.env("D", arena.path("")).sh(script).run().exits(7);
     ended
-        .says("--on-elected: false exited with code 1")
+        .says("--on-elected: sh exited with code 1")
         .says("--on-lost: /dev/null cannot be executed");
     let run = arena.elect("run").args(["-e", "other", "--hook-timeout", "100ms"]);
     let run = run.args(["--on-lost", "sleep 3600"]).arg("true");
@@ -250,12 +255,19 @@ fn the_manual_shows_calls_that_work() {
     fs::create_dir(&bin).expect("a folder");
     let link = std::os::unix::fs::symlink::<&str, std::path::PathBuf>;
     link(env!("CARGO_BIN_EXE_elect"), bin.join("elect")).expect("a link");
-    // Stands for the one that changes addresses, and says what it was told.
-    let ip = bin.join("ip");
-    fs::write(&ip, "#!/bin/sh\necho ip \"$@\" >&2\n").expect("a program");
-    let server = arena.path("server");
-    fs::write(&server, "#!/bin/sh\nsleep 1\n").expect("a program");
-    for program in [ip, server] {
+    let programs = [
+        // Stands for the one that changes addresses, and says what it was told.
+        (bin.join("ip"), "echo ip \"$@\" >&2; : >\"$D/told\""),
+        (bin.join("sh"), "/bin/sh \"$@\"; : >\"$D/changed\""),
+        // It ends after the hook: the one of the first call, and then that of the second.
+        (
+            arena.path("server"),
+            "awaited=told; [ -e \"$D/ran\" ] && awaited=changed
+             until [ -e \"$D/$awaited\" ]; do sleep 0.01; done; : >\"$D/ran\"",
+        ),
+    ];
+    for (program, script) in programs {
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).expect("a program");
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(program, mode).expect("mine");
     }

@@ -9,7 +9,7 @@ use super::client::{Event, Events, address, get, wait_for_leader};
 
 fn candidate(etcd: &Etcd, id: &str, server: std::net::SocketAddr) -> Running {
     let (url, server) = (etcd.url(), server.to_string());
-    let flags = ["run", "-b", &url, "-e", "job", "--id", id, "--ttl", "5s", "--http", &server];
+    let flags = ["run", "-b", &url, "-e", "job", "--id", id, "--ttl", "60s", "--http", &server];
     Elect::new(env!("CARGO_BIN_EXE_elect")).args(flags).args(["sleep", "3600"]).spawn()
 }
 

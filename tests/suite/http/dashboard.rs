@@ -45,7 +45,7 @@ fn full_pages() -> [String; 2] {
     let (etcd, server, other) = (Etcd::start(1), address(), address());
     let candidate = |server: SocketAddr| {
         let (url, http) = (etcd.url(), server.to_string());
-        let flags = ["run", "-b", &url, "-e", "job", "--ttl", "4s", "--http", &http];
+        let flags = ["run", "-b", &url, "-e", "job", "--ttl", "8s", "--http", &http];
         Elect::new(env!("CARGO_BIN_EXE_elect")).args(flags).args(["sleep", "3600"]).spawn()
     };
     let _leader = candidate(server);

@@ -64,7 +64,8 @@ fn pid_in(path: &Path) -> i32 {
 fn a_plugin_is_asked_while_the_command_runs_and_says_nothing_in_its_place() {
     let cluster = Cluster::new("echo hello >&2");
     let script = "until [ $(wc -l <\"$D/runs\") -ge 5 ]; do sleep 0.05; done; echo done";
-    cluster.run(script).run().exits(0).prints("done\n").is_quiet();
+    let ended = cluster.run(script).run().exits(0).prints("done\n");
+    assert!(!ended.stderr.contains("hello"), "{}", ended.stderr);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use super::duel::{elect, wait_in_line};
 use super::witness::Witness;
 use super::{Brand, KUBERNETES, report};
 
-const TTL: Duration = Duration::from_secs(6);
+const TTL: Duration = Duration::from_secs(15);
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/elect/leases";
 /// What the manual's Role for those who queue has.
 const VERBS: [&str; 6] = ["get", "list", "watch", "create", "update", "delete"];

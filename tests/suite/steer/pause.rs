@@ -120,15 +120,12 @@ fn pausing_again_changes_nothing_but_the_reason(arena: &Arena) {
 
 fn a_pause_with_an_end_ends_by_itself(arena: &Arena) {
     let leader = arena.leader("one", 15);
+    let next = arena.candidate_with("two", 15, |it| it.arg("-v"));
+    arena.wait_for_waiter("two");
     let paused = pause(arena, &["--for", "3s", "--reason", "deploy"]).run().exits(0);
     let until = paused.stdout.strip_prefix("job is paused until ").expect("an end");
     let until = until.strip_suffix(": nobody leads\n").expect("an end").to_owned();
     leader.wait().exits(124).says(&format!("giving leadership up: paused until {until} by "));
-    let next = arena.candidate_with("two", 15, |it| it.arg("-v"));
-    arena.wait_for_waiter("two");
-    let status = arena.status();
-    let shown = status["paused"]["until"].as_str().expect("an end").to_owned();
-    assert_eq!(shown.replace(".000Z", "Z"), until);
     // Nobody resumes it. Whoever waits was told until when, and what has led is there by then.
     arena.wait_for_leader("two");
     assert!(arena.status()["paused"].is_null());

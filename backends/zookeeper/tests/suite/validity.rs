@@ -5,6 +5,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use elect_api::{Boottime, Standing, Token};
+use elect_testkit::program::eventually;
 use elect_testkit::servers::{ZooKeeper, ZooKeeperSetup};
 use elect_testkit::{election, run};
 use zookeeper_client::{Acls, Client, CreateMode};
@@ -15,7 +16,7 @@ use crate::support::{Claim, attempt, end_of, lead_for, lead_in_time, plant, seat
 fn three(tick: Duration) -> ZooKeeper {
     let setup = ZooKeeperSetup { members: 3, tick, proxied: true, ..ZooKeeperSetup::default() };
     let servers = ZooKeeper::start(&setup);
-    assert_eq!(servers.mode(0).as_deref(), Some("follower"), "the first is to be a follower");
+    eventually("the first to be a follower", || (servers.mode(0)? == "follower").then_some(()));
     servers
 }
 
@@ -200,7 +201,7 @@ async fn life_after_a_last_write() -> (Duration, Duration) {
     let onlooker = raw(&others(&servers)).await;
     let patient = Client::connector()
         .with_session_timeout(S)
-        .with_connection_timeout(S.mul_f64(0.6))
+        .with_connection_timeout(S)
         .connect(&servers.address(0).to_string())
         .await
         .expect("a session");

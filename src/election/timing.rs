@@ -280,6 +280,21 @@ impl Timing {
         longest.mul_f64(0.5 + chance.clamp(0.0, 1.0) / 2.0)
     }
 
+    /// Whether the next proof comes before a command that starts now would have to stop, with a store that answers. A proof
+    /// that takes two requests, W/4 apart, follows at once only on an unbroken series of them: `answered` is since when there
+    /// is one. Of what was proven before a silence of the store enough is left only if it has just been so.
+    pub fn will_be_proven(&self, validity: Validity, now: Boottime, answered: Boottime) -> bool {
+        let (Lease::Timed(cadence), Validity::Window { anchor, window }) = (self.lease, validity)
+        else {
+            return true;
+        };
+        let two_renewals = window * cadence.renew_48ths / 24;
+        cadence.anchor_lag_48ths == 0
+            || anchor >= answered
+            || now <= anchor + two_renewals
+            || is_off!(Reproof)
+    }
+
     /// Whether leadership that was proven like this leaves the command its grace.
     pub fn leaves_grace(&self, validity: Validity, now: Boottime) -> bool {
         is_off!(Reproof) || self.deadlines(validity).is_none_or(|deadlines| now < deadlines.soft)
@@ -305,6 +320,22 @@ mod tests {
         for lease in [ETCD, ZOOKEEPER, RECORDS, Lease::Unlimited] {
             let timing = Timing::new(&TimingOptions::default(), lease).expect("defaults hold");
             assert_eq!(timing.kill_grace, seconds(4.0));
+        }
+    }
+
+    #[test]
+    fn only_where_a_proof_takes_two_requests_it_may_be_too_old_for_a_start() {
+        let second = |at: f64| Boottime::from_boot(seconds(at));
+        let will = |lease, now: f64, answered: f64| {
+            let timing = Timing::new(&TimingOptions::default(), lease).expect("defaults hold");
+            let validity = Validity::Window { anchor: second(100.0), window: seconds(15.0) };
+            timing.will_be_proven(validity, second(now), second(answered))
+        };
+        // Two sixteenths of W are 1.875 s.
+        assert!(will(ZOOKEEPER, 101.8, 101.8) && !will(ZOOKEEPER, 101.9, 101.9));
+        assert!(will(ZOOKEEPER, 105.0, 100.0) && !will(ZOOKEEPER, 105.0, 100.1));
+        for lease in [ETCD, RECORDS, Lease::Unlimited] {
+            assert!(will(lease, 110.0, 110.0));
         }
     }
 

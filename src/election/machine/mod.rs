@@ -339,18 +339,26 @@ impl Machine {
     fn answered(&mut self, now: Boottime, answer: Answer) {
         let sent = self.request.when_sent().unwrap_or(now);
         self.contact.may_have_entry = true;
+        // One attempt in between may fail, as one of a leader's may.
+        let answered = self.contact.answered(now, self.timing.renew_interval * 3);
         self.heard();
         let woken = self.request.is_hastened();
         self.request = CallState::due(if woken { now } else { sent + self.timing.renew_interval });
         match self.phase {
             Phase::Leading(_) => self.renewed(now, answer),
-            Phase::Campaigning(known) => self.placed(now, answer, known, sent),
+            Phase::Campaigning(known) => self.placed(now, answer, known, (sent, answered)),
             _ => {}
         }
     }
 
-    /// The answer to a candidate that does not lead.
-    fn placed(&mut self, now: Boottime, answer: Answer, known: Place, sent: Boottime) {
+    /// The answer to a candidate that does not lead, to a question of `sent`. The store has answered since `answered`.
+    fn placed(
+        &mut self,
+        now: Boottime,
+        answer: Answer,
+        known: Place,
+        (sent, answered): (Boottime, Boottime),
+    ) {
         let place = match answer {
             Answer::Leading { token, .. } => Place::First(token),
             Answer::Waiting { ahead, .. } => Place::Behind(ahead),
@@ -369,6 +377,13 @@ impl Machine {
         }
         if matches!(place, Place::Behind(_)) {
             self.forget_the_win();
+        }
+        if let Answer::Leading { validity, .. } = answer
+            && !self.timing.will_be_proven(validity, now, answered)
+        {
+            // We would start what we have to stop. Nothing is settled or written for it before.
+            self.confirmed = None;
+            return self.ask_again(now);
         }
         self.tell_gates(now, &Notice::Placed);
         match (self.ruling(now), answer) {

@@ -31,6 +31,8 @@ pub(super) struct Contact {
     trouble: Option<Error>,
     /// Whether it ever answered.
     has_answered: bool,
+    /// Since when it says again and again where we stand, without a longer break, and when it did last.
+    answered: Option<(Boottime, Boottime)>,
     place: LastPlace,
     /// Whether another candidate of this machine keeps us from one: that is no fault of the store's.
     is_blocked: bool,
@@ -71,6 +73,7 @@ impl Contact {
             in_vain: 0,
             trouble: None,
             has_answered: false,
+            answered: None,
             place: LastPlace::Never,
             is_blocked: false,
             may_have_entry: false,
@@ -104,6 +107,16 @@ impl Contact {
             self.in_vain += 1;
             self.failures = self.failures.max(self.in_vain);
         }
+    }
+
+    /// It has said where we stand. Returns since when it does so without a break that is longer than `most`.
+    pub(super) fn answered(&mut self, now: Boottime, most: Duration) -> Boottime {
+        let since = match self.answered {
+            Some((since, last)) if now <= last + most => since,
+            _ => now,
+        };
+        self.answered = Some((since, now));
+        since
     }
 
     /// Our place, as answered: the first, or behind somebody.

@@ -201,7 +201,7 @@ async fn life_after_a_last_write() -> (Duration, Duration) {
     let onlooker = raw(&others(&servers)).await;
     let patient = Client::connector()
         .with_session_timeout(S)
-        .with_connection_timeout(S)
+        .with_connection_timeout(S.mul_f64(0.6))
         .connect(&servers.address(0).to_string())
         .await
         .expect("a session");

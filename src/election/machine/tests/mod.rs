@@ -314,10 +314,41 @@ fn who_would_wait_for_itself_is_told_so() {
         .tell(0.1, Event::Replied(Ok(Reply::Resigned)), &["finish: failed"]);
 }
 
+const ZOOKEEPER: Lease = Lease::Timed(Cadence::SESSION);
+
+/// It would have to be stopped before the next proof can come.
+#[test]
+fn what_was_proven_before_a_silence_of_a_store_of_sessions_starts_nothing() {
+    // A connect that was answered late.
+    let mut came = Transcript::joined(ZOOKEEPER, rules());
+    came.tell(2.2, leading(ZOOKEEPER, 0.0), &[]);
+    for second in [2.3, 3.0, 4.0, 5.0, 6.0] {
+        came.pass(second, &["refresh"]).tell(second, leading(ZOOKEEPER, 0.0), &[]);
+    }
+    // It counts from a question that was asked since.
+    came.pass(7.0, &["refresh"]).tell(7.0, leading(ZOOKEEPER, 2.3), &["start 7", "refresh"]);
+    // One that is as old is enough for whoever was heard all the time.
+    let mut waited = Transcript::waiting(ZOOKEEPER, rules());
+    for second in [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0] {
+        waited.pass(second, &["refresh"]).tell(second, waiting(1), &[]);
+    }
+    let heard = |transcript: &Transcript| Transcript { machine: transcript.machine.clone() };
+    heard(&waited).pass(9.0, &["refresh"]).tell(
+        9.0,
+        leading(ZOOKEEPER, 4.0),
+        &["start 7", "refresh"],
+    );
+    // Not if it was not heard meanwhile.
+    waited.pass(9.0, &["refresh"]).tell(11.4, leading(ZOOKEEPER, 7.0), &[]);
+    for second in [11.5, 12.5, 13.5, 14.5, 15.5] {
+        waited.pass(second, &["refresh"]).tell(second, leading(ZOOKEEPER, 8.0), &[]);
+    }
+    waited.pass(16.5, &["refresh"]).tell(16.5, leading(ZOOKEEPER, 11.5), &["start 7", "refresh"]);
+}
+
 /// A leader that is cut off asks again in time; who only waits has time for a slow connection.
 #[test]
 fn a_candidates_attempts_may_take_longer_than_a_leaders() {
-    const ZOOKEEPER: Lease = Lease::Timed(Cadence::SESSION);
     Transcript::joined(ZOOKEEPER, rules()).pass(2.4, &[]).pass(2.6, &["abandon", "refresh"]);
     Transcript::running(ZOOKEEPER, rules())
         .pass(1.8, &["refresh"])

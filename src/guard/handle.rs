@@ -199,7 +199,11 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, GuardianParts)> {
         lasting,
         ask: settings.signal,
         dead_man_is_on: !is_off!(DeadMan),
-        redeemer: settings.redeem.as_ref().map(Redeemer::new).transpose()?,
+        // Without a `/proc` there is none: the entry ends by itself.
+        redeemer: match settings.redeem.as_ref().map(Redeemer::new).transpose() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            found => found?,
+        },
     };
     Ok((socket, parts))
 }

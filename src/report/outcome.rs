@@ -208,8 +208,6 @@ impl Outcome {
     /// What it comes to that a command could not be started, for this errno of its execution.
     pub const fn not_started(errno: i32) -> Self {
         match errno {
-            // The guardian got its order too late.
-            libc::ETIME => Self::Lost,
             libc::ENOENT | libc::ENOTDIR => Self::NotFound,
             libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE => Self::Failed,
             _ => Self::NotExecutable,

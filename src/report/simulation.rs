@@ -48,20 +48,16 @@ impl Percentiles {
 pub struct OverlapReport {
     /// In how many runs.
     pub runs: usize,
-    /// The seeds of the first of them, twenty at most.
+    /// The seeds of those with the longest, twenty at most, the longest first.
     pub seeds: Vec<u64>,
     /// The longest, in milliseconds; 0 without any.
     pub longest_ms: f64,
 }
 
 impl OverlapReport {
-    /// Of runs with these seeds, with the longest.
-    pub fn of(seeds: &[u64], longest: Duration) -> Self {
-        Self {
-            runs: seeds.len(),
-            seeds: seeds.iter().take(20).copied().collect(),
-            longest_ms: in_ms(longest),
-        }
+    /// Of runs with these seeds, the one with the longest first.
+    pub fn of(seeds: impl ExactSizeIterator<Item = u64>, longest: Duration) -> Self {
+        Self { runs: seeds.len(), seeds: seeds.take(20).collect(), longest_ms: in_ms(longest) }
     }
 }
 

@@ -125,3 +125,13 @@ fn beside_a_stranger() -> Ended {
     prefix.extend(["bash", "-c", around, "bash"]);
     ground.job().sh(command).under(prefix).run()
 }
+
+/// Nothing is left that could give up the entry of an elect that crashes; it ends by itself.
+#[cfg(feature = "sim")]
+#[test]
+fn leases_that_end_by_time_need_no_proc() {
+    use elect_testkit::sim::{Kind, Options, SimServer};
+    let server = SimServer::start(&Options::new(Kind::Queue));
+    let run = crate::support::run_at(&server.url(), "one").args(["echo", "hi"]);
+    run.under(["unshare", "-m", "sh", "-c", EMPTY_PROC, "sh"]).run().exits(0).prints("hi\n");
+}

@@ -8,8 +8,10 @@ use std::process::{Child, Command, Stdio};
 use elect_testkit::program::{children, eventually, name};
 use nix::sys::signal::Signal;
 
-use crate::stage::send;
+use crate::stage::{send, stop};
 use crate::support::Ground;
+#[cfg(feature = "sim")]
+use crate::support::run_at;
 
 #[test]
 fn a_guardian_killed_before_the_start_is_no_fault_of_the_command() {
@@ -34,6 +36,36 @@ fn a_guardian_killed_before_the_start_is_no_fault_of_the_command() {
     });
     send(wrapper, Signal::SIGCONT);
     tracer.wait().exits(125).prints("");
+}
+
+/// It is told to start the command, and how the lease is renewed, and reads of neither.
+#[cfg(feature = "sim")]
+#[test]
+fn a_guardian_that_stands_still_for_longer_than_a_lease_starts_nothing_and_that_is_said() {
+    use elect_testkit::sim::{Effect, Kind, Op, Options, Rule, SimServer};
+    let server = SimServer::start(&Options::new(Kind::Queue));
+    let mut one = run_at(&server.url(), "one").args(["sleep", "3600"]).spawn();
+    let leads = |id: &str| {
+        let leader = server.controls().leader(&"job".parse().expect("a good name"))?;
+        leader.candidate.starts_with(id).then_some(())
+    };
+    eventually("the first to lead", || leads("one-"));
+    let mut two = run_at(&server.url(), "two").args(["echo", "ran"]).spawn();
+    let guardian = two.guardian();
+    stop(guardian);
+    let slow = Rule::new(Effect::DelayReply(std::time::Duration::from_millis(1)));
+    let renewals = server.controls().add(slow.op(Op::Renew).client("two-"));
+    one.signal(Signal::SIGTERM);
+    one.wait();
+    eventually("the second to lead", || leads("two-"));
+    // Six of them are as long as a lease.
+    let before = server.controls().hits(renewals);
+    eventually("renewals", || (server.controls().hits(renewals) > before + 7).then_some(()));
+    send(guardian, Signal::SIGCONT);
+    let ended = two.wait().exits(124).prints("");
+    ended
+        .says("leadership is lost")
+        .says("it was not started in time, as its guardian stood still");
 }
 
 /// Echoes what it is told, in a process group that others may join.

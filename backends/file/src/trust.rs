@@ -83,12 +83,13 @@ impl Policy {
         }
         let group_may = self.shared == Some(stat.st_gid);
         if stat.st_mode & libc::S_IWOTH != 0 || (stat.st_mode & libc::S_IWGRP != 0 && !group_may) {
-            return Err(wrong(
-                ErrorKind::Denied,
-                path,
+            let what = if stat.st_mode & libc::S_ISVTX == 0 {
                 "can be written by others, who could turn elect against you: chmod go-w it (a directory to share \
-                 is made with `install -d -m 2770 -g GROUP DIR`)",
-            ));
+                 is made with `install -d -m 2770 -g GROUP DIR`)"
+            } else {
+                "can be written by others, who could turn elect against you: name a directory of yours below it"
+            };
+            return Err(wrong(ErrorKind::Denied, path, what));
         }
         Ok(())
     }

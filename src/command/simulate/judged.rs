@@ -1,5 +1,6 @@
 //! What matters of one run.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use elect_simulation::replicas::WITHIN;
@@ -78,10 +79,10 @@ impl Sum<'_> {
     }
 
     pub(super) fn overlaps(&self) -> OverlapReport {
-        let overlapping: Vec<u64> =
-            self.0.iter().filter(|run| !run.overlap.is_zero()).map(|run| run.seed).collect();
-        let longest = self.0.iter().map(|run| run.overlap).max().unwrap_or_default();
-        OverlapReport::of(&overlapping, longest)
+        let mut runs: Vec<&Judged> = self.0.iter().filter(|run| !run.overlap.is_zero()).collect();
+        runs.sort_by_key(|run| Reverse(run.overlap));
+        let longest = runs.first().map(|run| run.overlap).unwrap_or_default();
+        OverlapReport::of(runs.iter().map(|run| run.seed), longest)
     }
 
     /// The mean number since the last fault; 0 without a run.

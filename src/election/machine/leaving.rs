@@ -23,6 +23,12 @@ impl Machine {
                     self.open_chapter(now);
                 }
             }
+            // The guardian got its order too late. Nothing has run that could have been cut short.
+            Event::NotStarted(libc::ETIME) => {
+                const WHY: &str = "it was not started in time, as its guardian stood still";
+                self.say(Command::Tell(News::Lost(WHY.into())));
+                self.verdict.get_or_insert(Verdict::Lost(WHY.into()));
+            }
             Event::NotStarted(errno) => _ = self.verdict.get_or_insert(Verdict::NotStarted(errno)),
             Event::Ended(ended) | Event::EndedByKey(ended) => {
                 self.is_abrupt |= state.is_cut_short(ended);

@@ -103,6 +103,11 @@ fn a_slow_clock_lets_two_lead_beyond_the_bound_only() {
 fn a_suspended_machine_lets_two_lead() {
     let report = what_if("--suspend leader@20s..60s", 1);
     assert_eq!(report["overlaps"]["runs"], report["runs"]);
+    // The first seed is that of the longest.
+    let seed = number(&list(&report["overlaps"]["seeds"])[0]);
+    let words = format!("what-if --runs 1 -o json --suspend leader@20s..60s --seed {seed}");
+    let alone = super::report(&simulate(&words).run().exits(1));
+    assert_eq!(alone["overlaps"]["longest_ms"], report["overlaps"]["longest_ms"]);
     let resumed = number(&report["faults"][1]["at_ms"]);
     let again = list(&report["leaders"]).last().expect("a leader").clone();
     assert_eq!((&again["node"], &again["token"]), (&Value::from("1"), &Value::from(1)));

@@ -50,6 +50,15 @@ fn a_command_that_cannot_run_gives_the_lease_up() {
 }
 
 #[test]
+fn a_guardian_that_is_too_late_to_start_anything_is_a_loss() {
+    Transcript::joined(ETCD, rules())
+        .tell(0.0, leading(ETCD, 0.0), &["start 7"])
+        .tell(1.0, Event::NotStarted(libc::ETIME), &[])
+        .tell(1.0, Event::Empty, &["resign"])
+        .tell(1.1, Event::Replied(Ok(Reply::Resigned)), &["finish: lost"]);
+}
+
+#[test]
 fn a_waiter_asks_again_when_woken_and_from_time_to_time() {
     Transcript::waiting(Lease::Unlimited, rules())
         .tell(1.0, Event::Woken, &["refresh"])

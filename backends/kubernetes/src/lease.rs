@@ -40,17 +40,17 @@ const MOST_TRANSITIONS: u64 = i32::MAX as u64;
 struct Kept {
     record: Record,
     /// The spec that was written with it.
-    spec: Tenure,
+    spec: HolderState,
 }
 
 /// Who holds a Lease, as its spec says, and how often that has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Tenure {
+struct HolderState {
     holder: String,
     transitions: u64,
 }
 
-impl Tenure {
+impl HolderState {
     fn of(lease: &Value) -> Self {
         Self {
             holder: holder(lease).to_owned(),
@@ -115,7 +115,7 @@ pub(crate) fn record(lease: &Value) -> Result<Record, Error> {
         return Err(Error::new(ErrorKind::Unfit, what));
     }
     let Kept { mut record, spec } = kept(lease, RECORD)?.unwrap_or_default();
-    let (was, is) = (spec, Tenure::of(lease));
+    let (was, is) = (spec, HolderState::of(lease));
     let passed = is.transitions.saturating_sub(was.transitions);
     if is == was {
         // A holder that is not ours is in the spec alone.
@@ -185,7 +185,7 @@ pub(crate) fn written(
             hold(&mut lease, was.as_ref(), record, now);
             let holder = record.holder.clone().filter(|holder| holder.nonce != 0);
             let record = Record { holder, ..record.clone() };
-            (RECORD, text(&Kept { record, spec: Tenure::of(&lease) }))
+            (RECORD, text(&Kept { record, spec: HolderState::of(&lease) }))
         }
         Document::Waiter(waiter) => {
             renew(&mut lease, &waiter.candidate.id, waiter.ttl(), now);
@@ -216,7 +216,7 @@ fn hold(lease: &mut Value, before: Option<&Record>, record: &Record, now: System
             held.nonce == holder.nonce && held.candidate.id == holder.candidate.id
         })
     };
-    let Tenure { transitions, .. } = Tenure::of(lease);
+    let HolderState { transitions, .. } = HolderState::of(lease);
     match &record.holder {
         Some(holder) if is_one(holder) => {
             let is_renewed =

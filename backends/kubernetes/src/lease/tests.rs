@@ -30,7 +30,7 @@ fn shown(lease: &Value) -> (String, u64, u64, u64, u64) {
         let time = time(spec(lease, field)).expect("a time");
         time.duration_since(at(0)).map_or(0, |since| since.as_secs())
     };
-    let Tenure { holder, transitions } = Tenure::of(lease);
+    let HolderState { holder, transitions } = HolderState::of(lease);
     let ttl = spec(lease, "leaseDurationSeconds").as_u64().unwrap_or_default();
     (holder, ttl, seconds("acquireTime"), seconds("renewTime"), transitions)
 }
@@ -38,7 +38,7 @@ fn shown(lease: &Value) -> (String, u64, u64, u64, u64) {
 /// As client-go takes a Lease: it puts back what it found, with another spec.
 fn taken(lease: &Value, who: &str, second: u64) -> Value {
     let mut lease = lease.clone();
-    let transitions = Tenure::of(&lease).transitions + 1;
+    let transitions = HolderState::of(&lease).transitions + 1;
     let now = humantime::format_rfc3339_micros(at(second)).to_string();
     lease["spec"] = json!({"holderIdentity": who, "leaseDurationSeconds": 15, "acquireTime": now,
         "renewTime": now, "leaseTransitions": transitions});

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use elect_api::{Boottime, ElectionName, Ticket};
 
-use super::message::{Tally, Tenure};
+use super::message::{Leadership, Tally};
 use super::service::{Command, Outcome};
 use super::{Rule, RuleId, ticket};
 
@@ -86,7 +86,7 @@ impl Controls {
     }
 
     /// Everybody who has led any election, in the order of leading, by the machine's clock.
-    pub fn history(&self) -> Vec<Tenure<Boottime>> {
+    pub fn history(&self) -> Vec<Leadership<Boottime>> {
         match self.0.steer(Command::History) {
             Outcome::History(tenures) => tenures,
             other => panic!("the history is {other:?}"),
@@ -94,7 +94,7 @@ impl Controls {
     }
 
     /// Who leads an election now, and when its lease ends by the machine's clock.
-    pub fn leader(&self, election: &ElectionName) -> Option<Tenure<Boottime>> {
+    pub fn leader(&self, election: &ElectionName) -> Option<Leadership<Boottime>> {
         let last = self.history().into_iter().rfind(|tenure| tenure.election == *election);
         last.filter(|tenure| tenure.over.is_none())
     }

@@ -283,7 +283,7 @@ pub struct Tally {
 
 /// The time that one candidate led, `T` being instants by the store's or by the machine's clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tenure<T = StoreTime> {
+pub struct Leadership<T = StoreTime> {
     /// Of which election.
     pub election: ElectionName,
     /// The id of the candidate that led.
@@ -311,10 +311,10 @@ pub enum Cause {
     Removed,
 }
 
-impl<T> Tenure<T> {
+impl<T> Leadership<T> {
     /// The same with other instants.
-    pub fn map<U>(self, change: impl Fn(T) -> U) -> Tenure<U> {
-        Tenure {
+    pub fn map<U>(self, change: impl Fn(T) -> U) -> Leadership<U> {
+        Leadership {
             election: self.election,
             candidate: self.candidate,
             token: self.token,

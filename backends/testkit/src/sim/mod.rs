@@ -26,7 +26,7 @@
 //! Elect::new(binary).args(["run", "-b", &server.url(), "--id", "x", ...]).spawn();
 //! let rule = server.controls().add(Rule::new(Effect::LoseRequest).client("x"));
 //! eventually("a lost renewal", || (server.controls().hits(rule) > 0).then_some(()));
-//! let history = server.controls().history();                  // Vec<Tenure<Boottime>>
+//! let history = server.controls().history();                  // Vec<Leadership<Boottime>>
 //! ```
 
 mod bench;
@@ -56,7 +56,7 @@ pub use controls::Controls;
 pub use launch::SimServer;
 pub use local::Sim;
 pub use message::{
-    Arrival, Ask, Bid, Cause, Envelope, Line, Op, Place, Reply, Request, Tally, Tenure,
+    Arrival, Ask, Bid, Cause, Envelope, Leadership, Line, Op, Place, Reply, Request, Tally,
 };
 pub use options::{Kind, Options};
 pub use remote::connect;

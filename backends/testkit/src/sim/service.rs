@@ -5,7 +5,7 @@ use elect_api::{Boottime, ElectionName};
 use elect_record::{Removed, Swapped};
 use serde::{Deserialize, Serialize};
 
-use super::message::{Ask, Envelope, Name, Reply, Request, Slip, Tally, Tenure, When};
+use super::message::{Ask, Envelope, Leadership, Name, Reply, Request, Slip, Tally, When};
 use super::rules::Rules;
 use super::{Effect, Op, Options, Rule, RuleId, StoreTime, World};
 
@@ -34,7 +34,7 @@ pub(super) enum Outcome {
     Rule(RuleId),
     Count(u32),
     Tally(Tally),
-    History(Vec<Tenure<Boottime>>),
+    History(Vec<Leadership<Boottime>>),
 }
 
 /// The store with its faults, by the machine's time, which is an argument. It does no I/O: whoever

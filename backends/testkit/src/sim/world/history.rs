@@ -4,18 +4,18 @@ use elect_api::ElectionName;
 
 use super::Leads;
 use crate::sim::StoreTime;
-use crate::sim::message::{Cause, Tenure};
+use crate::sim::message::{Cause, Leadership};
 
 /// Everybody who has led.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
-    tenures: Vec<Tenure>,
+    tenures: Vec<Leadership>,
     /// Where the tenures are that last.
     open: BTreeMap<ElectionName, usize>,
 }
 
 impl History {
-    pub(super) fn tenures(&self) -> &[Tenure] {
+    pub(super) fn tenures(&self) -> &[Leadership] {
         &self.tenures
     }
 
@@ -42,7 +42,7 @@ impl History {
         }
         if let Some(Leads { token, candidate, lease_end }) = leads {
             self.open.insert(election.clone(), self.tenures.len());
-            self.tenures.push(Tenure {
+            self.tenures.push(Leadership {
                 election: election.clone(),
                 candidate,
                 token,

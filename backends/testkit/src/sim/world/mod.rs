@@ -15,7 +15,7 @@ use elect_api::{Cell, ElectionName};
 use self::documents::Election;
 use self::history::History;
 use self::queue::Queue;
-use super::message::{Ask, Cause, Line, Name, Reply, Request, Slip, Tenure, When};
+use super::message::{Ask, Cause, Leadership, Line, Name, Reply, Request, Slip, When};
 use super::{Kind, Options, StoreTime};
 use crate::switches::{Part, is_off};
 
@@ -319,7 +319,7 @@ impl World {
     }
 
     /// Everybody who has led, in the order of leading; those of several elections among each other.
-    pub fn history(&self) -> &[Tenure] {
+    pub fn history(&self) -> &[Leadership] {
         self.history.tenures()
     }
 

@@ -104,7 +104,8 @@
 //! only moves them on. A store that sees our entry vanish wakes the engine, which asks again: if it is gone
 //! (`Standing::Gone`) everything is killed at once; if we were only put out, and nobody else can lead yet
 //! (`Standing::Evicted`), the command has its grace. With `--after-loss campaign` elect then executes itself anew
-//! (`guard/exec_handoff.rs`).
+//! (`guard/exec_handoff.rs`). A winner starts nothing by a proof that the next one cannot follow in time: in a store whose
+//! proofs take two requests (`Cadence::SESSION`) one from before a silence is of no use (`Timing::will_be_proven`).
 //!
 //! **Tickets.** A store whose leases end by time has a ticket for each entry before the entry exists. The
 //! guardian gets it first; if the wrapper dies, it executes `elect redeem` once the tree is proven empty,

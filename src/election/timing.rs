@@ -281,8 +281,9 @@ impl Timing {
     }
 
     /// Whether the next proof comes before a command that starts now would have to stop, with a store that answers. A proof
-    /// that takes two requests, W/4 apart, follows at once only on an unbroken series of them: `answered` is since when there
-    /// is one. Of what was proven before a silence of the store enough is left only if it has just been so.
+    /// that takes two requests, W/4 apart, follows at once only on an unbroken series of them: `answered` is since when the
+    /// store answers ours, and, where seats share what they prove, those of others. Of what was proven before a silence of
+    /// the store enough is left only if it has just been so.
     pub fn will_be_proven(&self, validity: Validity, now: Boottime, answered: Boottime) -> bool {
         let (Lease::Timed(cadence), Validity::Window { anchor, window }) = (self.lease, validity)
         else {

@@ -339,8 +339,7 @@ impl Machine {
     fn answered(&mut self, now: Boottime, answer: Answer) {
         let sent = self.request.when_sent().unwrap_or(now);
         self.contact.may_have_entry = true;
-        // One attempt in between may fail, as one of a leader's may.
-        let answered = self.contact.answered(now, self.timing.renew_interval * 3);
+        let answered = self.contact.answered(now, sent, self.timing.renew_interval);
         self.heard();
         let woken = self.request.is_hastened();
         self.request = CallState::due(if woken { now } else { sent + self.timing.renew_interval });

@@ -109,10 +109,13 @@ impl Contact {
         }
     }
 
-    /// It has said where we stand. Returns since when it does so without a break that is longer than `most`.
-    pub(super) fn answered(&mut self, now: Boottime, most: Duration) -> Boottime {
+    /// It has said where we stand, as it was asked at `sent`. Returns since when it does so without a break: for all we know
+    /// from the beginning, if the first answer has not kept us waiting. In between one may fail, as one of a leader's may.
+    pub(super) fn answered(&mut self, now: Boottime, sent: Boottime, step: Duration) -> Boottime {
+        let is_first_and_quick = self.failures == 0 && now <= sent + step * 2;
         let since = match self.answered {
-            Some((since, last)) if now <= last + most => since,
+            Some((since, last)) if now <= last + step * 3 => since,
+            None if is_first_and_quick => Boottime::from_boot(Duration::ZERO),
             _ => now,
         };
         self.answered = Some((since, now));

@@ -336,6 +336,11 @@ fn what_was_proven_before_a_silence_of_a_store_of_sessions_starts_nothing() {
     }
     // It counts from a question that was asked since.
     came.pass(7.0, &["refresh"]).tell(7.0, leading(ZOOKEEPER, 2.3), &["start 7", "refresh"]);
+    // Whoever is answered at once may have what others have proven in the same session.
+    let mut late = Transcript::new(ZOOKEEPER, rules());
+    late.tell(4.0, Event::Tick, &["open"]);
+    late.tell(4.0, Event::Replied(Ok(Reply::Opened)), &["refresh"]);
+    late.tell(4.1, leading(ZOOKEEPER, 0.0), &["start 7", "refresh"]);
     // One that is as old is enough for whoever was heard all the time.
     let mut waited = Transcript::waiting(ZOOKEEPER, rules());
     for second in [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0] {

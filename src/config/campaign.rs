@@ -104,12 +104,12 @@ impl CampaignPlan {
             return Err(ConfigError::Timeless { scheme: store.scheme, flag }.into());
         }
         let usual = TimingOptions::default();
-        let wishes = TimingOptions {
+        let options = TimingOptions {
             ttl: ttl.unwrap_or(usual.ttl),
             kill_grace,
             max_clock_drift: max_clock_drift.unwrap_or(usual.max_clock_drift),
         };
-        Ok(Timing::new(&wishes, store.lease)?)
+        Ok(Timing::new(&options, store.lease)?)
     }
 
     /// A candidate for this plan in the process `pid`, with an id of its own: no two are equal.

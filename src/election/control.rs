@@ -292,11 +292,11 @@ impl Control {
 mod tests {
     use super::*;
 
-    fn request(reason: Option<&str>) -> Request {
+    pub(super) fn request(reason: Option<&str>) -> Request {
         Request::new("root@web1".into(), reason.map(Into::into))
     }
 
-    fn through_a_store(control: &Control) -> Control {
+    pub(super) fn through_a_store(control: &Control) -> Control {
         Control::read(Some(&control.to_bytes())).unwrap()
     }
 

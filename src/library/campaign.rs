@@ -31,7 +31,7 @@ pub struct Campaign {
     store: Arc<dyn Store>,
     election: ElectionName,
     label: String,
-    wishes: TimingOptions,
+    options: TimingOptions,
 }
 
 impl Campaign {
@@ -48,7 +48,7 @@ impl Campaign {
         let election = config::parse_election(election).map_err(Error::invalid)?;
         let store = store_of(url)?;
         let label = config::label_of_host(&config::host_name());
-        Ok(Self { store, election, label, wishes: TimingOptions::default() })
+        Ok(Self { store, election, label, options: TimingOptions::default() })
     }
 
     /// What people are to know this candidate by: 1 to 64 printable ASCII characters without spaces and `/`. The name
@@ -61,7 +61,7 @@ impl Campaign {
     /// The length of lease to ask for, 1 s to 24 h; 15 s if this is not called. It is how long nobody leads after a
     /// leader that crashed. Where leases do not end by time (`file:`) it has no meaning.
     pub const fn ttl(mut self, ttl: Duration) -> Self {
-        self.wishes.ttl = ttl;
+        self.options.ttl = ttl;
         self
     }
 
@@ -69,7 +69,7 @@ impl Campaign {
     /// [`Validity::lost`] to the [deadline](Validity::deadline). 4/15 of the TTL if this is not called. A lease has to
     /// leave time for it.
     pub const fn grace(mut self, grace: Duration) -> Self {
-        self.wishes.kill_grace = Some(grace);
+        self.options.kill_grace = Some(grace);
         self
     }
 
@@ -77,7 +77,7 @@ impl Campaign {
     /// and without, 1; 0.1 if this is not called. In a store that counts no leases it is that between the clocks of two
     /// candidates, each of which has half. Where leases do not end by time it has no meaning.
     pub const fn max_clock_drift(mut self, share: f64) -> Self {
-        self.wishes.max_clock_drift = share;
+        self.options.max_clock_drift = share;
         self
     }
 
@@ -160,7 +160,7 @@ impl Campaign {
     }
 
     fn timing(&self) -> Result<Timing, Error> {
-        let TimingOptions { ttl, max_clock_drift: drift, .. } = self.wishes;
+        let TimingOptions { ttl, max_clock_drift: drift, .. } = self.options;
         if ttl > LONGEST_TTL {
             return Err(Error::Invalid("a lease takes 24 hours at most".to_owned()));
         }
@@ -169,7 +169,7 @@ impl Campaign {
             return Err(Error::Invalid(what));
         }
         let lease = self.store.profile().lease;
-        Timing::new(&self.wishes, lease).map_err(Error::invalid)
+        Timing::new(&self.options, lease).map_err(Error::invalid)
     }
 }
 
@@ -179,7 +179,7 @@ impl fmt::Debug for Campaign {
             .field("store", &self.store.profile().location)
             .field("election", &self.election)
             .field("label", &self.label)
-            .field("wishes", &self.wishes)
+            .field("options", &self.options)
             .finish()
     }
 }

@@ -51,7 +51,7 @@ impl Kind for InQueue {
     }
 
     fn seat(&self, candidate: Candidate, setup: &Setup, nonce: u64) -> QueueSeat {
-        QueueSeat::new(candidate, setup.wishes.ttl, nonce, self.proof)
+        QueueSeat::new(candidate, setup.options.ttl, nonce, self.proof)
     }
 }
 
@@ -73,7 +73,7 @@ impl Kind for OnRecord {
     }
 
     fn seat(&self, candidate: Candidate, setup: &Setup, _nonce: u64) -> RecordSeat {
-        RecordSeat::new(candidate, setup.wishes.ttl, setup.lease, self.election.clone())
+        RecordSeat::new(candidate, setup.options.ttl, setup.lease, self.election.clone())
     }
 }
 

@@ -10,7 +10,7 @@ use crate::election::timing::{Timing, TimingOptions, TooTight};
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// What `elect run` is told about time.
-    pub wishes: TimingOptions,
+    pub options: TimingOptions,
     /// The store's leases.
     pub lease: Lease,
     /// How long its command runs on after leadership is lost and it was asked to stop; `None` until it is killed. A signal
@@ -24,7 +24,7 @@ impl Setup {
     /// # Errors
     /// Such a lease leaves no time to renew it.
     pub fn timing(&self) -> Result<Timing, TooTight> {
-        Timing::new(&self.wishes, self.lease)
+        Timing::new(&self.options, self.lease)
     }
 }
 

@@ -8,10 +8,8 @@ use std::process::{Child, Command, Stdio};
 use elect_testkit::program::{children, eventually, name};
 use nix::sys::signal::Signal;
 
-use crate::stage::{send, stop};
+use crate::stage::send;
 use crate::support::Ground;
-#[cfg(feature = "sim")]
-use crate::support::run_at;
 
 #[test]
 fn a_guardian_killed_before_the_start_is_no_fault_of_the_command() {
@@ -42,6 +40,8 @@ fn a_guardian_killed_before_the_start_is_no_fault_of_the_command() {
 #[cfg(feature = "sim")]
 #[test]
 fn a_guardian_that_stands_still_for_longer_than_a_lease_starts_nothing_and_that_is_said() {
+    use crate::stage::stop;
+    use crate::support::run_at;
     use elect_testkit::sim::{Effect, Kind, Op, Options, Rule, SimServer};
     let server = SimServer::start(&Options::new(Kind::Queue));
     let mut one = run_at(&server.url(), "one").args(["sleep", "3600"]).spawn();

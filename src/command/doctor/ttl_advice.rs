@@ -28,9 +28,9 @@ struct Advice {
 impl Advice {
     /// The TTL wished for as far as the store grants it, or else the next longer one with which all that
     /// [`Timing`] checks holds, and a renewal that takes `HEADROOM` times as long as `renewal` is not cut off.
-    fn new(wishes: &TimingOptions, cadence: Cadence, renewal: Duration, grants: Grants) -> Self {
+    fn new(options: &TimingOptions, cadence: Cadence, renewal: Duration, grants: Grants) -> Self {
         let fits = |ttl: Duration| {
-            let timing = Timing::new(&TimingOptions { ttl, ..*wishes }, Lease::Timed(cadence));
+            let timing = Timing::new(&TimingOptions { ttl, ..*options }, Lease::Timed(cadence));
             timing.is_ok_and(|timing| timing.attempt_timeout >= renewal * HEADROOM)
         };
         let tenths = 1..=LONGEST.as_secs() * 10;
@@ -38,7 +38,7 @@ impl Advice {
             tenths.map(|tenths| Duration::from_millis(tenths * 100)).find(|&ttl| fits(ttl));
         let (least, greatest) =
             (grants.least.unwrap_or_default(), grants.greatest.unwrap_or(Duration::MAX));
-        let granted = wishes.ttl.max(least).min(greatest);
+        let granted = options.ttl.max(least).min(greatest);
         let ttl = shortest.map(|shortest| shortest.max(granted));
         // A server may say anything: what is longer is not even reckoned with.
         let is_fit = |&ttl: &Duration| ttl <= greatest.min(LONGEST) && fits(ttl);
@@ -67,24 +67,29 @@ pub(super) fn prescribe(lease: Lease, renewals: &[Duration], grants: Grants) -> 
     let Lease::Timed(cadence) = lease else {
         return TtlAdvice { renewal: Some(renewal), ttl: None, findings: Vec::new() };
     };
-    let wishes = TimingOptions::default();
-    let advice = Advice::new(&wishes, cadence, usual, grants);
+    let options = TimingOptions::default();
+    let advice = Advice::new(&options, cadence, usual, grants);
     let whole = |span: Option<Duration>| span.map(CheckReport::whole_ms);
     let ttl = TtlReport {
         advised_ms: whole(advice.ttl),
         shortest_ms: whole(advice.shortest),
         least_ms: whole(grants.least),
         greatest_ms: whole(grants.greatest),
-        reasons: reasons(&wishes, usual, advice, grants),
+        reasons: reasons(&options, usual, advice, grants),
     };
     TtlAdvice {
         renewal: Some(renewal),
         ttl: Some(ttl),
-        findings: finding(&wishes, usual, advice, grants).into_iter().collect(),
+        findings: finding(&options, usual, advice, grants).into_iter().collect(),
     }
 }
 
-fn reasons(wishes: &TimingOptions, usual: Duration, advice: Advice, grants: Grants) -> Vec<String> {
+fn reasons(
+    options: &TimingOptions,
+    usual: Duration,
+    advice: Advice,
+    grants: Grants,
+) -> Vec<String> {
     let mut reasons = Vec::new();
     let usual = spoken(usual);
     reasons.push(match advice.shortest {
@@ -101,21 +106,21 @@ fn reasons(wishes: &TimingOptions, usual: Duration, advice: Advice, grants: Gran
     if !granted.is_empty() {
         reasons.push(format!("the store grants leases {}", granted.join(" ")));
     }
-    if advice.ttl == Some(wishes.ttl) {
+    if advice.ttl == Some(options.ttl) {
         reasons.push("it is the default".to_owned());
     }
     reasons
 }
 
 fn finding(
-    wishes: &TimingOptions,
+    options: &TimingOptions,
     usual: Duration,
     advice: Advice,
     grants: Grants,
 ) -> Option<Finding> {
-    let default = length(wishes.ttl);
+    let default = length(options.ttl);
     match advice.ttl {
-        Some(ttl) if ttl == wishes.ttl => None,
+        Some(ttl) if ttl == options.ttl => None,
         Some(ttl) if ttl == advice.granted => Some(Finding::note(
             format!("the store makes {} of the default TTL of {default}", length(ttl)),
             "take the loss of time into account, or change the store's limits",

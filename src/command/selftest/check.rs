@@ -231,9 +231,9 @@ async fn late_reply(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
         ..Setting::PLAIN
     };
     let window = scratch.ttl.unwrap_or_default() * setting.leases;
-    let wishes =
+    let options =
         TimingOptions { ttl: window, kill_grace: Some(Duration::ZERO), max_clock_drift: 0.0 };
-    let timing = Timing::new(&wishes, scratch.profile.lease).map_err(anyhow::Error::from)?;
+    let timing = Timing::new(&options, scratch.profile.lease).map_err(anyhow::Error::from)?;
     let late = timing.attempt_timeout.mul_f64(0.85);
     let anchor = guard::now();
     let deadlines = timing.deadlines(Validity::Window { anchor, window });

@@ -43,7 +43,7 @@ pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
     let (seed, runs) = (args.output.seed, args.output.runs);
     let (mut rows, mut by) = (Vec::new(), None);
     for (lease, in_trouble) in &leases {
-        let ttl = lease.setup.wishes.ttl;
+        let ttl = lease.setup.options.ttl;
         let loss = share(args.loss)?;
         let case = Case { lease, in_trouble, places: &places, outages, loss, seed, runs };
         let what = format!("a TTL of {}", humantime::format_duration(ttl));
@@ -105,7 +105,7 @@ impl Case<'_> {
     fn row(&self, progress: &Progress) -> anyhow::Result<TtlRow> {
         let timing = self.lease.setup.timing()?;
         let shift = timing.renew_interval;
-        let ttl = self.lease.setup.wishes.ttl;
+        let ttl = self.lease.setup.options.ttl;
         let crash = self.scenario(2, End::Replaced { limit: SETTLED + shift + ttl * 4 }, shift);
         let crash = crash.with(SETTLED, Fault::Kill(Who::Leader));
         let failovers = |lease, crash: &Scenario| {

@@ -70,12 +70,12 @@ pub fn leases_on(
     (ttl, stops_within): (Duration, Option<Duration>),
     peace: Peace,
 ) -> anyhow::Result<Leased> {
-    let wishes = TimingOptions {
+    let options = TimingOptions {
         ttl,
         kill_grace: lease.kill_grace,
         max_clock_drift: lease.max_clock_drift.unwrap_or(TimingOptions::default().max_clock_drift),
     };
-    let setup = Setup { wishes, lease: Lease::Timed(cadence(kind)), stops_within };
+    let setup = Setup { options, lease: Lease::Timed(cadence(kind)), stops_within };
     setup.timing()?;
     let replicas = match (peace, Replicas::of(network.members.into())) {
         (Peace::Troubled, usual) => usual,

@@ -182,15 +182,8 @@ fn label_of(id: &str) -> Option<&str> {
 mod tests {
     use elect_api::Leader;
 
+    use super::super::tests::{request, through_a_store};
     use super::*;
-
-    fn request(reason: Option<&str>) -> Request {
-        Request::new("root@web1".into(), reason.map(Into::into))
-    }
-
-    fn through_a_store(control: &Control) -> Control {
-        Control::read(Some(&control.to_bytes())).unwrap()
-    }
 
     #[test]
     fn in_a_slot_the_longer_of_two_pauses_counts() {

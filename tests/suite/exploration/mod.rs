@@ -130,7 +130,7 @@ fn store_time(now: Boottime) -> Duration {
 
 fn setup() -> Setup {
     Setup {
-        wishes: TimingOptions { ttl: TTL, ..TimingOptions::default() },
+        options: TimingOptions { ttl: TTL, ..TimingOptions::default() },
         lease: Lease::Timed(Cadence::LEASE),
         stops_within: None,
     }

@@ -81,8 +81,8 @@ pub(crate) fn election(kind: Kind, ttl: Duration, members: usize) -> Box<dyn Ele
         Kind::ZooKeeper => Cadence::SESSION,
         Kind::Kubernetes => Cadence::RECORD,
     });
-    let wishes = TimingOptions { ttl, ..TimingOptions::default() };
-    let setup = Setup { wishes, lease, stops_within: None };
+    let options = TimingOptions { ttl, ..TimingOptions::default() };
+    let setup = Setup { options, lease, stops_within: None };
     let replicas = Replicas::of(members);
     match kind {
         Kind::Etcd => {

@@ -189,9 +189,9 @@ async fn campaign(
         confirms: game.plan.confirms,
         returns: game.plan.returns,
     };
-    let wishes = TimingOptions { ttl: game.plan.ttl, ..TimingOptions::default() };
+    let options = TimingOptions { ttl: game.plan.ttl, ..TimingOptions::default() };
     let timing =
-        Timing::new(&wishes, store.profile().lease).expect("the default grace fits every TTL");
+        Timing::new(&options, store.profile().lease).expect("the default grace fits every TTL");
     let rules = Rules {
         restarts: game.plan.restarts,
         counting: game.plan.counting,

@@ -40,8 +40,8 @@ async fn slack(max_clock_drift: f64, holders: u32, waiters: u32) -> f64 {
         store.open(&election, &candidate, TTL).await.expect("a seat")
     };
     let (mut holder, mut waiter) = (open("a").await, open("b").await);
-    let wishes = TimingOptions { ttl: TTL, kill_grace: Some(Duration::ZERO), max_clock_drift };
-    let timing = Timing::new(&wishes, store.profile().lease).expect("it holds");
+    let options = TimingOptions { ttl: TTL, kill_grace: Some(Duration::ZERO), max_clock_drift };
+    let timing = Timing::new(&options, store.profile().lease).expect("it holds");
 
     let mut now = Duration::from_secs(1000);
     let found = holder.refresh(shown(now, holders)).await.expect("an answer");

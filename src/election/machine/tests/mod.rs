@@ -254,8 +254,8 @@ fn a_grant_too_small_for_the_grace_is_given_back() {
             validity: granted,
         })))
     };
-    let wishes = TimingOptions { kill_grace: Some(after(4.0)), ..TimingOptions::default() };
-    let timing = Timing::new(&wishes, ETCD).expect("holds as asked");
+    let options = TimingOptions { kill_grace: Some(after(4.0)), ..TimingOptions::default() };
+    let timing = Timing::new(&options, ETCD).expect("holds as asked");
     let mut transcript = Transcript { machine: Machine::new(rules(), timing, at(0.0), 7) };
     transcript.tell(0.0, Event::Tick, &["open"]).tell(
         0.0,
@@ -273,8 +273,8 @@ fn a_grant_too_small_for_the_grace_is_given_back() {
 
 #[test]
 fn the_first_renewal_comes_in_the_time_that_was_granted() {
-    let wishes = TimingOptions { ttl: after(600.0), ..TimingOptions::default() };
-    let timing = Timing::new(&wishes, ETCD).expect("holds as asked");
+    let options = TimingOptions { ttl: after(600.0), ..TimingOptions::default() };
+    let timing = Timing::new(&options, ETCD).expect("holds as asked");
     let mut transcript = Transcript { machine: Machine::new(rules(), timing, at(0.0), 7) };
     transcript.tell(0.0, Event::Tick, &["open"]).tell(
         0.0,

@@ -341,6 +341,12 @@ fn what_was_proven_before_a_silence_of_a_store_of_sessions_starts_nothing() {
     late.tell(4.0, Event::Tick, &["open"]);
     late.tell(4.0, Event::Replied(Ok(Reply::Opened)), &["refresh"]);
     late.tell(4.1, leading(ZOOKEEPER, 0.0), &["start 7", "refresh"]);
+    // Not if that was not the first question.
+    let mut again = Transcript::new(ZOOKEEPER, rules());
+    again.tell(4.0, Event::Tick, &["open"]);
+    again.tell(4.0, Event::Replied(Ok(Reply::Opened)), &["refresh"]);
+    again.tell(4.1, Event::Replied(Err(unreachable())), &[]).pass(4.3, &["refresh"]);
+    again.tell(4.3, leading(ZOOKEEPER, 0.0), &[]);
     // One that is as old is enough for whoever was heard all the time.
     let mut waited = Transcript::waiting(ZOOKEEPER, rules());
     for second in [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0] {

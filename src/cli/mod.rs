@@ -46,8 +46,8 @@ pub use tools::{Named, NamesArgs, RedeemArgs, StampArgs, Stamping};
 pub use trials::{DoctorArgs, SelftestArgs};
 pub use values::CommandLine;
 pub use values::{
-    AfterLoss, Containment, ContainmentChoice, LONGEST_TTL, Leftover, LogFormat, OutputFormat,
-    Restart, parse_duration, parse_signal,
+    AfterLoss, Containment, ContainmentChoice, LONGEST_TTL, LeftoverChoice, LogFormat,
+    OutputFormat, Restart, parse_duration, parse_signal,
 };
 
 /// How the names of elect's variables begin.

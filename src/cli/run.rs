@@ -15,8 +15,8 @@ use super::help::GENERAL;
 use super::period::Period;
 use super::settings::{Layers, Overruled, Rivals};
 use super::values::{
-    AfterLoss, Containment, ContainmentChoice, Leftover, parse_duration, parse_limit, parse_once,
-    parse_signal, whole,
+    AfterLoss, Containment, ContainmentChoice, LeftoverChoice, parse_duration, parse_limit,
+    parse_once, parse_signal, whole,
 };
 use super::{CampaignArgs, FileArgs, HealthArgs, LogArgs, RestartArgs};
 
@@ -158,9 +158,17 @@ pub struct RunFlags {
 
     /// Processes left behind: kill or wait
     ///
-    /// When the command ends, elect kills what it left running, or keeps leading until that has ended.
-    #[arg(long, env = "ELECT_LEFTOVER", value_enum, value_name = "WHAT", default_value_t = Leftover::Kill, help_heading = COMMAND, hide_short_help = true)]
-    pub leftover: Leftover,
+    /// This is for a command that ends by itself. elect stops what it left running, and names it, or keeps leading until
+    /// that has ended.
+    #[arg(long, env = "ELECT_LEFTOVER", value_enum, value_name = "WHAT", default_value_t = LeftoverChoice::Kill, help_heading = COMMAND, hide_short_help = true)]
+    pub leftover: LeftoverChoice,
+
+    /// Time that they have to end by themselves
+    ///
+    /// It counts from the end of the command. Then they get TERM, and KILL after the time of -k. --leftover wait excludes
+    /// this flag.
+    #[arg(long, env = "ELECT_LEFTOVER_GRACE", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, default_value = "1s", help_heading = COMMAND, hide_short_help = true)]
+    pub leftover_grace: Duration,
 
     /// How elect holds all descendants
     ///

@@ -9,18 +9,26 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use nix::sys::signal::Signal;
 
-pub use crate::guard::{Containment, Leftover};
+pub use crate::guard::Containment;
 
-impl ValueEnum for Leftover {
+/// What happens to processes that the command leaves running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftoverChoice {
+    /// They have a moment to end by themselves, then they are asked to stop, then killed.
+    Kill,
+    /// Leadership is kept until they have ended by themselves.
+    Wait,
+}
+
+impl ValueEnum for LeftoverChoice {
     fn value_variants<'a>() -> &'a [Self] {
         &[Self::Kill, Self::Wait]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match self {
-            Self::Kill => {
-                PossibleValue::new("kill").help("They are killed before leadership is given up")
-            }
+            Self::Kill => PossibleValue::new("kill")
+                .help("They get TERM after --leftover-grace, and KILL after -k"),
             Self::Wait => PossibleValue::new("wait")
                 .help("Leadership is kept until they have ended by themselves"),
         })

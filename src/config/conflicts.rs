@@ -7,7 +7,8 @@ use elect_api::{Candidate, Division};
 
 use super::ConfigError;
 use crate::cli::{
-    AfterLoss, HealthArgs, HookArgs, Origin, Origins, Restart, RestartArgs, RunArgs, SidecarArgs,
+    AfterLoss, HealthArgs, HookArgs, LeftoverChoice, Origin, Origins, Restart, RestartArgs,
+    RunArgs, SidecarArgs,
 };
 
 /// What `elect run` is to divide its election into.
@@ -67,7 +68,10 @@ pub fn settle_run(args: &mut RunArgs, origins: &Origins) -> Result<(), ConfigErr
     let of_pauses: Parts = (&["--restart-delay", "--restart-max-delay"], has_pauses, "--restart");
     let is_once = flags.once.is_some() || flags.once_per.is_some();
     let of_once: Parts = (&["--once-attempts"], is_once, "--once or --once-per");
-    check(origins, &[of_hooks(&args.campaign.hooks), of_health, of_pauses, of_once])?;
+    let kills = flags.leftover == LeftoverChoice::Kill;
+    let of_leftover: Parts = (&["--leftover-grace"], kills, "--leftover kill");
+    let of_hooks = of_hooks(&args.campaign.hooks);
+    check(origins, &[of_hooks, of_health, of_pauses, of_once, of_leftover])?;
     flags.once_attempts = flags.once_attempts.filter(|_| is_once);
     // What is started again would be one run, however often that is.
     if flags.once_attempts.is_some() && flags.restart.restart != Restart::Never {

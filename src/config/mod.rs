@@ -18,7 +18,7 @@ pub mod variables;
 
 pub use crate::cli::{
     AfterLoss, BackendUrl, CommandLine, Containment, Goal, HealthArgs, HealthUrl, HookArgs,
-    LONGEST_TTL, Leftover, ListenAddress, LogFormat, OutputFormat, Period, Preference,
+    LONGEST_TTL, LeftoverChoice, ListenAddress, LogFormat, OutputFormat, Period, Preference,
 };
 pub(crate) use campaign::parse_election;
 pub use campaign::{CampaignPlan, SidecarPlan, Verbosity, queues};

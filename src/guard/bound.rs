@@ -9,7 +9,7 @@ use nix::sys::signal::{SigmaskHow, sigprocmask};
 
 use super::Inherited;
 use super::children::{self, Waited};
-use super::descendants::{Descendants, Kill};
+use super::descendants::{Descendants, Pass};
 
 impl Inherited {
     /// Starts a program in a session of its own, out of reach of the terminal's keys, with the signals as
@@ -105,7 +105,7 @@ pub fn has_children() -> bool {
 /// # Errors
 /// When `/proc` is not to be had, or no descriptor is left.
 pub fn kill_descendants() -> io::Result<()> {
-    Descendants::new()?.kill_below(own_number(), &Kill { spare: &[], courier: None });
+    Descendants::new()?.treat_below(own_number(), &Pass::killing(&[], None));
     Ok(())
 }
 

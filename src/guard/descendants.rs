@@ -1,4 +1,4 @@
-//! All descendants of a process, at any depth: found and killed.
+//! All descendants of a process, at any depth: found, and killed, asked to stop, or only counted.
 //!
 //! A KILL is not yet an end. As long as a killed process tears its memory down, stands before a tracer or sleeps
 //! uninterruptibly, its children are its own, and no subreaper has them. So the search goes down: each process is
@@ -22,6 +22,7 @@ use super::children::{each_number, is_dead};
 use super::courier::Courier;
 use super::descriptors::{another, out_of_the_way};
 use super::is_off;
+use super::left::{MOST_NAMED, NAME_SIZE, Named};
 use super::proc::{Stat, each_entry, folder_of, open_at, path_of};
 use super::signals::signal_child;
 
@@ -44,7 +45,7 @@ pub(super) struct Descendants {
 /// What one pass has met with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// How many were not dead, though all of them have been sent KILL.
+    /// How many were not dead, though all of them may have been sent KILL.
     pub(super) living: u32,
     /// Tells two passes apart that met with others.
     sum: u64,
@@ -54,14 +55,23 @@ pub(super) struct Found {
     pub(super) dead: u32,
     /// Whether some could not be looked at, or their children.
     pub(super) is_partial: bool,
-    /// One that we may not kill.
+    /// One that we may not signal.
     pub(super) refused: Option<i32>,
+    /// The first of those that live.
+    pub(super) first: [Named; MOST_NAMED],
 }
 
 impl Found {
     /// Nobody.
-    pub(super) const NONE: Self =
-        Self { living: 0, sum: 0, youngest: None, dead: 0, is_partial: false, refused: None };
+    pub(super) const NONE: Self = Self {
+        living: 0,
+        sum: 0,
+        youngest: None,
+        dead: 0,
+        is_partial: false,
+        refused: None,
+        first: [Named { pid: 0, name: [0; NAME_SIZE] }; MOST_NAMED],
+    };
 
     /// Whether nobody lives, as far as everything could be looked at.
     pub(super) const fn is_none(&self) -> bool {
@@ -73,14 +83,21 @@ impl Found {
         self.living != before.living || self.sum != before.sum
     }
 
-    /// Whether somebody was born at `since` or later. The kernel tells births by hundredths of a second.
+    /// Whether somebody was born at `since` or later.
     pub(super) fn has_newborns(&self, since: Boottime) -> bool {
-        self.youngest.is_some_and(|born| born + Duration::from_millis(10) >= since)
+        self.youngest.is_some_and(|born| born + TICK >= since)
     }
 
     pub(super) fn add(&mut self, pid: i32) {
         self.living += 1;
         self.sum += u64::from(pid.unsigned_abs());
+    }
+
+    fn name(&mut self, pid: i32, stat: &Stat) {
+        let place = usize::try_from(self.living).ok().and_then(|index| self.first.get_mut(index));
+        if let Some(place) = place {
+            *place = Named { pid, name: stat.name };
+        }
     }
 
     pub(super) fn born(&mut self, at: Boottime) {
@@ -112,9 +129,9 @@ impl Descendants {
         reserve.chain([&self.proc]).map(AsRawFd::as_raw_fd).for_each(keep);
     }
 
-    /// Kills all descendants of this process. `list` has the children of the thread that gets the orphans, and needs no
+    /// Treats all descendants of this process. `list` has the children of the thread that gets the orphans, and needs no
     /// descriptor to be opened; other threads may have some as well.
-    pub(super) fn kill_ours(&mut self, list: RawFd, has_threads: bool, kill: &Kill<'_>) -> Found {
+    pub(super) fn treat_ours(&mut self, list: RawFd, has_threads: bool, how: &Pass<'_>) -> Found {
         self.search(
             |search| {
                 let us = search.us;
@@ -136,18 +153,18 @@ impl Descendants {
                     search.go_down();
                 }
             },
-            kill,
+            how,
         )
     }
 
-    /// Kills all descendants of another process.
-    pub(super) fn kill_below(&mut self, root: i32, kill: &Kill<'_>) -> Found {
+    /// Treats all descendants of another process.
+    pub(super) fn treat_below(&mut self, root: i32, how: &Pass<'_>) -> Found {
         self.search(
             |search| {
                 search.begin_at(root);
                 search.go_down();
             },
-            kill,
+            how,
         )
     }
 
@@ -168,13 +185,13 @@ impl Descendants {
         Ok(())
     }
 
-    fn search(&mut self, pass: impl FnOnce(&mut Search<'_>), kill: &Kill<'_>) -> Found {
+    fn search(&mut self, pass: impl FnOnce(&mut Search<'_>), how: &Pass<'_>) -> Found {
         self.queue.clear();
         self.reserve = [const { None }; RESERVE];
         // SAFETY: getpid has no preconditions.
         let us = unsafe { libc::getpid() };
         let (proc, queue) = (&self.proc, &mut self.queue);
-        let mut search = Search { proc, queue, us, how: kill, found: Found::NONE };
+        let mut search = Search { proc, queue, us, how, found: Found::NONE };
         pass(&mut search);
         let found = search.found;
         for place in &mut self.reserve {
@@ -190,7 +207,7 @@ struct Search<'a> {
     proc: &'a OwnedFd,
     queue: &'a mut Vec<(i32, i32)>,
     us: i32,
-    how: &'a Kill<'a>,
+    how: &'a Pass<'a>,
     found: Found,
 }
 
@@ -234,7 +251,7 @@ impl Search<'_> {
             self.queue.push((pid, parent));
         } else {
             self.found.is_partial = true;
-            if let Err(errno) = self.kill(pid, parent) {
+            if let Err(errno) = self.treat(pid, parent) {
                 self.missed(errno);
             }
         }
@@ -250,16 +267,16 @@ impl Search<'_> {
         Ok(spared.any(|spared| spared.born == born))
     }
 
-    /// Kills a child of ours. It is not reaped, and nobody else could do that: its number is its own.
-    fn kill_ours(&mut self, pid: i32) {
-        if !signal_child(pid, libc::SIGKILL, self.how.courier) {
+    /// Signals a child of ours. It is not reaped, and nobody else could do that: its number is its own.
+    fn signal_ours(&mut self, pid: i32, signal: i32) {
+        if !signal_child(pid, signal, self.how.courier) {
             self.found.refused = Some(pid);
         }
     }
 
-    /// Kills a process and adds its children to the queue.
+    /// Treats a process and adds its children to the queue.
     fn visit(&mut self, pid: i32, parent: i32) -> Result<(), Errno> {
-        if let Some((folder, stat)) = self.kill(pid, parent)?
+        if let Some((folder, stat)) = self.treat(pid, parent)?
             && !is_off!(Depth)
         {
             self.list(&folder, pid, stat.threads);
@@ -267,11 +284,11 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Kills a process that was in the list of `parent`'s children; `None` if it is dead, or is there no more.
-    fn kill(&mut self, pid: i32, parent: i32) -> Result<Option<(OwnedFd, Stat)>, Errno> {
+    /// Treats a process that was in the list of `parent`'s children; `None` if it is dead, or is there no more.
+    fn treat(&mut self, pid: i32, parent: i32) -> Result<Option<(OwnedFd, Stat)>, Errno> {
         let is_ours = parent == self.us;
-        if is_ours {
-            self.kill_ours(pid);
+        if is_ours && self.how.deed == Deed::Kill {
+            self.signal_ours(pid, libc::SIGKILL);
         }
         let looked = folder_of(self.proc, pid).and_then(|folder| Ok((Stat::of(&folder)?, folder)));
         let (stat, folder) = looked.inspect_err(|_| {
@@ -283,12 +300,34 @@ impl Search<'_> {
         if stat.is_dead || (stat.parent != parent && stat.parent != self.us) {
             return Ok(None);
         }
+        if self.how.deed != Deed::Kill && self.how.init == Some(pid) {
+            return Ok(Some((folder, stat)));
+        }
+        self.found.name(pid, &stat);
         self.found.add(pid);
         self.found.born(stat.born);
-        if !is_ours && !self.how.by_folder(&folder, pid) {
-            self.found.refused = Some(pid);
+        match self.how.deed {
+            Deed::Kill if is_ours => {}
+            Deed::Kill => self.signal_other(&folder, pid, libc::SIGKILL),
+            Deed::Signal { signal, resume, heard } if !heard.is_some_and(|it| it.has(&stat)) => {
+                for signal in [Some(signal), resume.then_some(libc::SIGCONT)].into_iter().flatten()
+                {
+                    if is_ours {
+                        self.signal_ours(pid, signal);
+                    } else {
+                        self.signal_other(&folder, pid, signal);
+                    }
+                }
+            }
+            Deed::Signal { .. } | Deed::Look => {}
         }
         Ok(Some((folder, stat)))
+    }
+
+    fn signal_other(&mut self, folder: &OwnedFd, pid: i32, signal: i32) {
+        if !self.how.by_folder(folder, pid, signal) {
+            self.found.refused = Some(pid);
+        }
     }
 
     /// Adds the children of all threads of a process to the queue.
@@ -356,22 +395,64 @@ pub(super) fn with_helpers(spare: &[Spared]) -> Vec<Spared> {
         .collect()
 }
 
-/// How processes are killed.
-pub(super) struct Kill<'a> {
+/// What is done to each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deed {
+    /// Kill it, before its children are listed.
+    Kill,
+    /// Signal it, unless it has heard of that.
+    Signal {
+        signal: i32,
+        /// Follow it with CONT.
+        resume: bool,
+        heard: Option<Heard>,
+    },
+    /// Nothing: it is only counted.
+    Look,
+}
+
+/// Which processes have been signalled before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Heard {
+    /// Those of this process group,
+    pub(super) group: i32,
+    /// born before this instant.
+    pub(super) at: Boottime,
+}
+
+impl Heard {
+    fn has(self, stat: &Stat) -> bool {
+        stat.group == self.group && stat.born + TICK <= self.at
+    }
+}
+
+/// The kernel tells births by hundredths of a second.
+const TICK: Duration = Duration::from_millis(10);
+
+/// What a search does, and how.
+pub(super) struct Pass<'a> {
+    pub(super) deed: Deed,
+    /// The first process of a pid namespace: it is killed with all others, but no part of the tree.
+    pub(super) init: Option<i32>,
     /// Children that are not part of any tree of ours, and are left alone with all that is below them.
     pub(super) spare: &'a [Spared],
     /// For processes of users whom we may not signal by ourselves.
     pub(super) courier: Option<&'a Courier>,
 }
 
-impl Kill<'_> {
-    /// Kills the process whose folder of `/proc` that is; says whether that was allowed.
-    fn by_folder(&self, folder: &OwnedFd, pid: i32) -> bool {
-        match signal_by(folder, libc::SIGKILL) {
+impl<'a> Pass<'a> {
+    /// One that kills all but `spare`.
+    pub(super) const fn killing(spare: &'a [Spared], courier: Option<&'a Courier>) -> Self {
+        Self { deed: Deed::Kill, init: None, spare, courier }
+    }
+
+    /// Signals the process whose folder of `/proc` that is; says whether that was allowed.
+    fn by_folder(&self, folder: &OwnedFd, pid: i32, signal: i32) -> bool {
+        match signal_by(folder, signal) {
             Ok(()) | Err(Errno::ESRCH) => true,
             // Linux before 5.1, a filter of system calls, or no right to it: by the number, which was its own a moment
             // ago, and is not given out again before all others were.
-            Err(_) => signal_child(pid, libc::SIGKILL, self.courier),
+            Err(_) => signal_child(pid, signal, self.courier),
         }
     }
 }
@@ -408,8 +489,8 @@ mod tests {
         let mut other = Command::new("/bin/sleep").arg("600").spawn().unwrap();
         let spare = with_helpers(&[]);
         assert_eq!(spare.len(), 1);
-        let kill = Kill { spare: &spare, courier: None };
-        Descendants::new().unwrap().kill_ours(list.as_raw_fd(), true, &kill);
+        let pass = Pass::killing(&spare, None);
+        Descendants::new().unwrap().treat_ours(list.as_raw_fd(), true, &pass);
         assert_eq!(other.wait().unwrap().signal(), Some(libc::SIGKILL));
         // It ends by what it is told, so nobody has killed it before.
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::SIGTERM).unwrap();

@@ -15,9 +15,11 @@ use super::birth::{self, Birth, Launch, Role};
 use super::bound::adopt_orphans;
 use super::children::{self, Ended, Waited};
 use super::dead_man::{self, DeadMan};
+use super::descendants::{Deed, Found, Heard};
 use super::enclosure::{Containment, Enclosure};
 use super::hunt::Hunt;
-use super::ladder::{Action, Event, Ladder};
+use super::ladder::{Action, Asked, Event, Ladder};
+use super::left::{Fate, Left};
 use super::outbox::Outbox;
 use super::redeemer::{Redeemer, TicketText};
 use super::wire::{self, FromGuardian, MOST_HOLDS, Message, Received, ToGuardian, nanos};
@@ -65,6 +67,8 @@ struct GuardianProcess {
     marks: usize,
     /// The command, until it is reaped.
     command: Option<i32>,
+    /// The process group that the command had, or has.
+    group: Option<i32>,
     /// Whether it is known whether the exec worked.
     launched: bool,
     hunt: Hunt,
@@ -91,6 +95,7 @@ pub(super) fn main(mut parts: GuardianParts) -> ! {
         holds: [const { None }; MOST_HOLDS],
         marks: 0,
         command: None,
+        group: None,
         launched: false,
         hunt: Hunt::default(),
         has_dead: false,
@@ -200,7 +205,21 @@ impl GuardianProcess {
             }
             Action::Rearm => self.rearm(),
             Action::Signal { signal, resume } => self.signal(signal, resume),
+            Action::AskOthers(Asked { signal, at }) => {
+                let signal = signal.unwrap_or(self.parts.ask);
+                let heard = self.group.map(|group| Heard { group, at });
+                let deed = Deed::Signal { signal, resume: true, heard };
+                self.treat_left(deed, Some(Fate::Awaited));
+            }
+            Action::AskLeftover => {
+                let deed = Deed::Signal { signal: libc::SIGTERM, resume: true, heard: None };
+                self.treat_left(deed, Some(Fate::Asked));
+            }
             Action::KillAll => self.kill_all(),
+            Action::KillOverdue => {
+                self.treat_left(Deed::Look, Some(Fate::Killed));
+                self.kill_all();
+            }
             Action::Release => self.release(),
             Action::Exit => self.exit(),
         }
@@ -276,7 +295,7 @@ impl GuardianProcess {
         };
         match self.parts.enclosure.spawn(birth) {
             Ok(pid) => {
-                self.command = Some(pid);
+                (self.command, self.group) = (Some(pid), Some(pid));
                 if self.parts.lasting.is_none() {
                     self.let_go_of_the_commands();
                 }
@@ -382,11 +401,23 @@ impl GuardianProcess {
     }
 
     fn signal(&mut self, signal: i32, resume: bool) {
-        let is_allowed = self.parts.enclosure.signal(self.command, signal);
+        let Some(command) = self.command else {
+            return self.treat_left(Deed::Signal { signal, resume, heard: None }, None);
+        };
+        let is_allowed = self.parts.enclosure.signal(command, signal);
         if resume {
-            self.parts.enclosure.signal(self.command, libc::SIGCONT);
+            self.parts.enclosure.signal(command, libc::SIGCONT);
         }
         self.may_not_signal(self.command.filter(|_| !is_allowed));
+    }
+
+    /// Does this to all that the command has left, and reports which processes that were, if they are to have a fate.
+    fn treat_left(&mut self, deed: Deed, fate: Option<Fate>) {
+        let Found { living, first, refused, .. } = self.parts.enclosure.treat_left(deed);
+        self.may_not_signal(refused);
+        if let Some(fate) = fate.filter(|_| living > 0) {
+            self.report(FromGuardian::Left(Left { fate, count: living, first }));
+        }
     }
 
     fn kill_all(&mut self) {
@@ -463,7 +494,7 @@ impl GuardianProcess {
         if self.launched {
             self.report(FromGuardian::Stopped(signal));
         } else {
-            self.parts.enclosure.signal(Some(command), libc::SIGCONT);
+            self.parts.enclosure.signal(command, libc::SIGCONT);
         }
     }
 

@@ -268,10 +268,10 @@ impl Guardian {
     pub fn obey(&mut self, order: Order) {
         match order {
             Order::Renewed(deadlines) => self.takeover.renewed(deadlines.dead_man),
-            Order::Stop { kill_at } | Order::Signal { kill_at: Some(kill_at), .. } => {
+            Order::Stop { kill_at } | Order::Ask { kill_at: Some(kill_at), .. } => {
                 self.takeover.kills_at(kill_at);
             }
-            Order::Signal { kill_at: None, .. } | Order::Kill => {}
+            Order::Ask { kill_at: None, .. } | Order::Signal { .. } | Order::Kill => {}
         }
         self.ask(ToGuardian::Order(order));
         if order == Order::Kill {

@@ -2,28 +2,38 @@
 //!
 //! ```text
 //! Idle ──start──> Running ──command ended──> Lingering ──no children──> Empty
-//!   │                │  └──────────────────────┐ │  --leftover wait
-//!   │                │ kill, kill_at, wrapper gone, --leftover kill
-//!   │                └──────────────> Killing <┘──no children──> Empty
+//!   │                │                           │
+//!   │                └── kill, kill_at, wrapper gone ──> Killing ──no children──> Empty
 //!   └──wrapper gone──> exit                      Empty ──wrapper gone──> exit
 //! ```
 //!
-//! A command that is asked to stop is `Stopping` until it ends or is killed. After its first pass `Killing` is
-//! `Sweeping`: what comes yet is killed, too.
+//! A tree whose lease is lost is `Stopping` until it is empty or killed. After its first pass `Killing` is `Sweeping`:
+//! it kills later arrivals too.
+//!
+//! The end of the command is not the end of its tree. If the command was asked to stop, the rest of the tree keeps the
+//! deadline that the command had; processes outside its group are asked now. If the command ended by itself,
+//! [`Leftover`] says how long the rest may go on.
 //!
 //! One-way: there is no arrow back to `Idle`, and from `Killing` only one to `Empty`. A ladder that
 //! [restarts](Ladder::restarting) has one arrow more: a tree that came to its end because its command did,
 //! and for no other reason, leaves it `Resting`, and the next order to start leads to `Running` again.
 
+use std::time::Duration;
+
 use elect_api::Boottime;
 
 use super::is_off;
 
-/// What is done with processes that the command leaves running when it ends.
+/// What happens to processes that the command leaves running when it ends by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leftover {
-    /// They are killed before leadership is given up.
-    Kill,
+    /// They may end by themselves, then they are asked to stop, then they are killed.
+    Kill {
+        /// From the end of the command to the signal that asks them to stop.
+        grace: Duration,
+        /// From that signal to the kill.
+        kill_grace: Duration,
+    },
     /// Leadership is kept until they have ended by themselves.
     Wait,
 }
@@ -67,14 +77,19 @@ pub enum Order {
         /// The instant.
         kill_at: Boottime,
     },
-    /// Signal the command's group. Does nothing while no command runs.
+    /// Ask the command to stop while leadership lasts. CONT follows, so that a stopped command can obey.
+    Ask {
+        /// The number of the signal that asks it.
+        signal: i32,
+        /// Kill everything at this instant, or earlier if an earlier one was given before.
+        kill_at: Option<Boottime>,
+    },
+    /// Pass a signal on to the command's group, which may ignore it. Does nothing while no command runs.
     Signal {
         /// The signal's number.
         signal: i32,
-        /// Follow it with CONT, so that a stopped command can obey.
+        /// Follow it with CONT.
         resume: bool,
-        /// Kill everything at this instant, or earlier if an earlier one was given before.
-        kill_at: Option<Boottime>,
     },
     /// Kill everything now.
     Kill,
@@ -83,7 +98,7 @@ pub enum Order {
 impl Order {
     /// Passes a signal on, and does nothing else.
     pub const fn pass_on(signal: i32) -> Self {
-        Self::Signal { signal, resume: false, kill_at: None }
+        Self::Signal { signal, resume: false }
     }
 }
 
@@ -119,19 +134,34 @@ pub enum Action {
     Ask,
     /// Set the kernel's timer to [`Ladder::dead_man`].
     Rearm,
-    /// Signal the command.
+    /// Signal the command, or what it has left.
     Signal {
         /// The signal's number.
         signal: i32,
         /// Follow it with CONT.
         resume: bool,
     },
+    /// The command was asked to stop, and has ended: ask the descendants that this has not reached.
+    AskOthers(Asked),
+    /// The command has ended: ask what it has left to stop, by TERM.
+    AskLeftover,
     /// Kill every child there is; repeated at every event until none is left.
     KillAll,
+    /// The same, while the lease is good: say first which processes had not stopped in time.
+    KillOverdue,
     /// Say that the tree is empty, having let go of what holds the lease.
     Release,
     /// End, the tree being empty, and have the entry given up.
     Exit,
+}
+
+/// How the command's group was asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// By this signal; `None` is that of [`Action::Ask`].
+    pub signal: Option<i32>,
+    /// At this instant. Processes that were born later have not heard of it.
+    pub at: Boottime,
 }
 
 /// What the guardian knows of the tree and means to do about it.
@@ -143,6 +173,10 @@ pub struct Ladder {
     is_timed: bool,
     deadlines: Option<Deadlines>,
     kill_at: Option<Boottime>,
+    /// How the command was asked to stop last.
+    asked: Option<Asked>,
+    /// When what the command has left is asked to stop.
+    leftover_at: Option<Boottime>,
     wrapper_gone: bool,
     /// Whether a command may be started again, once the tree of the one before is empty.
     restarts: bool,
@@ -157,6 +191,8 @@ impl Ladder {
             is_timed,
             deadlines: None,
             kill_at: None,
+            asked: None,
+            leftover_at: None,
             wrapper_gone: false,
             restarts: false,
         }
@@ -174,7 +210,7 @@ impl Ladder {
         match self.phase {
             Phase::Running | Phase::Lingering => {
                 let soft = self.deadlines.map(|deadlines| deadlines.soft);
-                [soft, self.kill_at].into_iter().flatten().min()
+                [soft, self.kill_at, self.leftover_at].into_iter().flatten().min()
             }
             Phase::Stopping => self.kill_at(),
             _ => None,
@@ -217,8 +253,7 @@ impl Ladder {
     pub fn step(&mut self, now: Boottime, event: Event) -> Option<Action> {
         if matches!(
             event,
-            Event::Order(Order::Stop { .. } | Order::Signal { kill_at: Some(_), .. } | Order::Kill)
-                | Event::WrapperGone
+            Event::Order(Order::Stop { .. } | Order::Ask { .. } | Order::Kill) | Event::WrapperGone
         ) {
             self.restarts = false;
         }
@@ -226,7 +261,7 @@ impl Ladder {
         let is_order = matches!(event, Event::Order(order) if order != Order::Kill);
         let runs = matches!(self.phase, Phase::Running | Phase::Stopping | Phase::Lingering);
         if is_order && runs && self.kill_at().is_some_and(|at| at <= now) {
-            return Some(self.run_out());
+            return Some(self.run_out(now));
         }
         if is_off!(OneWay) && event == Event::Start {
             return Some(self.start(now));
@@ -249,16 +284,14 @@ impl Ladder {
                 self.wrapper_gone = true;
                 None
             }
-            (Phase::Running, Event::CommandEnded) if self.leftover == Leftover::Wait => {
-                self.phase = Phase::Lingering;
-                None
-            }
-            (Phase::Stopping, Event::CommandEnded) if self.leftover == Leftover::Wait => None,
+            (Phase::Running, Event::CommandEnded) => self.linger(now),
+            (Phase::Stopping, Event::CommandEnded) => self.asked.map(Action::AskOthers),
             (
                 Phase::Stopping | Phase::Lingering | Phase::Killing | Phase::Sweeping,
                 Event::NoChildren,
             ) => {
                 self.phase = if self.restarts { Phase::Resting } else { Phase::Empty };
+                (self.kill_at, self.leftover_at) = (None, None);
                 Some(if self.wrapper_gone { Action::Exit } else { Action::Release })
             }
             (Phase::Killing | Phase::Sweeping, Event::CommandEnded | Event::Tick) => {
@@ -274,17 +307,22 @@ impl Ladder {
                 Event::Order(Order::Renewed(deadlines)),
             ) => self.renew(now, deadlines),
             (Phase::Running | Phase::Lingering, Event::Order(Order::Stop { kill_at })) => {
-                Some(self.ask(kill_at))
+                Some(self.ask(now, kill_at))
             }
             (
                 Phase::Running | Phase::Stopping | Phase::Lingering,
-                Event::Order(Order::Signal { signal, resume, kill_at }),
+                Event::Order(Order::Ask { signal, kill_at }),
             ) => {
-                self.kill_at = [self.kill_at, kill_at].into_iter().flatten().min();
-                Some(Action::Signal { signal, resume })
+                self.kill_by(kill_at);
+                self.hurry_leftover(now);
+                self.asked = Some(Asked { signal: Some(signal), at: now });
+                Some(Action::Signal { signal, resume: true })
             }
-            (Phase::Running | Phase::Stopping, Event::CommandEnded)
-            | (Phase::Running | Phase::Stopping | Phase::Lingering, Event::Order(Order::Kill)) => {
+            (
+                Phase::Running | Phase::Stopping | Phase::Lingering,
+                Event::Order(Order::Signal { signal, resume }),
+            ) => Some(Action::Signal { signal, resume }),
+            (Phase::Running | Phase::Stopping | Phase::Lingering, Event::Order(Order::Kill)) => {
                 Some(self.kill())
             }
             (Phase::Running | Phase::Stopping | Phase::Lingering, Event::Tick) => {
@@ -310,10 +348,37 @@ impl Ladder {
 
     fn look_at_the_time(&mut self, now: Boottime) -> Option<Action> {
         if self.kill_at().is_some_and(|at| at <= now) {
-            return Some(self.run_out());
+            return Some(self.run_out(now));
         }
-        let passed = self.deadlines.filter(|deadlines| deadlines.soft <= now)?;
-        (self.phase != Phase::Stopping).then(|| self.ask(passed.hard))
+        if let Some(passed) = self.deadlines.filter(|deadlines| deadlines.soft <= now) {
+            return (self.phase != Phase::Stopping).then(|| self.ask(now, passed.hard));
+        }
+        let is_due = self.leftover_at.is_some_and(|at| at <= now);
+        is_due.then(|| self.hurry_leftover(now)).map(|()| Action::AskLeftover)
+    }
+
+    /// The command has ended, and the rest of its tree may live on.
+    fn linger(&mut self, now: Boottime) -> Option<Action> {
+        self.phase = Phase::Lingering;
+        // Shells have their background processes ignore INT and QUIT.
+        let hears_term = self.asked.is_some_and(|asked| asked.signal == Some(libc::SIGTERM));
+        if let (Leftover::Kill { grace, .. }, false) = (self.leftover, hears_term) {
+            self.leftover_at = Some(now + grace);
+        }
+        self.asked.map(Action::AskOthers)
+    }
+
+    /// What the command has left is asked to stop, if it would have been later. What is left of a command that ended by
+    /// itself has the kill grace from now on.
+    fn hurry_leftover(&mut self, now: Boottime) {
+        let is_due = self.leftover_at.take().is_some() && self.asked.is_none();
+        if let (Leftover::Kill { kill_grace, .. }, true) = (self.leftover, is_due) {
+            self.kill_by(Some(now + kill_grace));
+        }
+    }
+
+    fn kill_by(&mut self, at: Option<Boottime>) {
+        self.kill_at = [self.kill_at, at].into_iter().flatten().min();
     }
 
     /// Takes in later deadlines, unless the present soft one has passed: then the command is, or is
@@ -329,17 +394,23 @@ impl Ladder {
         (!self.is_idle()).then_some(Action::Rearm)
     }
 
-    fn ask(&mut self, kill_at: Boottime) -> Action {
+    fn ask(&mut self, now: Boottime, kill_at: Boottime) -> Action {
+        self.asked = Some(Asked { signal: None, at: now });
         self.restarts = false;
         self.phase = Phase::Stopping;
-        self.kill_at = Some(self.kill_at.map_or(kill_at, |known| known.min(kill_at)));
+        self.leftover_at = None;
+        self.kill_by(Some(kill_at));
         Action::Ask
     }
 
     /// The time of the tree is over.
-    fn run_out(&mut self) -> Action {
-        self.restarts = false;
-        self.kill()
+    fn run_out(&mut self, now: Boottime) -> Action {
+        let is_lost = self.phase == Phase::Stopping
+            || self.deadlines.is_some_and(|deadlines| deadlines.soft <= now);
+        // A command whose leftovers were deaf has ended by itself all the same.
+        self.restarts &= !is_lost && self.phase == Phase::Lingering;
+        self.phase = Phase::Killing;
+        if is_lost { Action::KillAll } else { Action::KillOverdue }
     }
 
     fn kill(&mut self) -> Action {

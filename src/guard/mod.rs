@@ -12,7 +12,7 @@
 //!
 //! | gone or stopped | what acts |
 //! |---|---|
-//! | nothing | the guardian: signal, CONT, then KILL of all that the [enclosure](Enclosure) holds until it is empty |
+//! | nothing | the guardian: signal, CONT, then, in time, KILL of all that the [enclosure](Enclosure) holds until it is empty |
 //! | wrapper dead | the guardian sees end-of-file on its socket, kills the tree, and has the entry given up by a ticket |
 //! | guardian before a tracer | the wrapper kills below it (`takeover`) |
 //! | guardian stopped when all is to be killed | the wrapper kills the guardian, and then it is as if that were dead |
@@ -51,6 +51,7 @@ mod image;
 pub mod ladder;
 pub mod lease;
 mod lease_file;
+mod left;
 pub(crate) mod locks;
 mod outbox;
 mod priority;
@@ -76,6 +77,7 @@ pub use handle::{Forked, Guardian, Pulse, Settings, Starts};
 pub use image::become_command;
 pub use ladder::{Deadlines, Leftover, Order};
 pub use lease_file::LeaseFile;
+pub use left::{Fate, Left};
 pub use redeemer::Redeem;
 pub use signals::{Incoming, Inherited, Whom, end_by, leave_no_core, stop};
 pub use terminal::Terminal;

@@ -14,15 +14,17 @@ impl Outbox {
         self.0[0].is_none()
     }
 
-    /// Reports in order. What the command's stops have to say, and who cannot be killed, is dropped when the wrapper
-    /// does not read, as it may be stopped itself; the rest waits for it.
+    /// Reports in order. Stops of the command, and processes that cannot be killed, that live on or are killed, are
+    /// dropped when the wrapper does not read, as it may be stopped itself; the rest waits for it.
     pub(super) fn report(&mut self, socket: &OwnedFd, report: FromGuardian) {
         if self.is_empty() && send(socket, &report.encode(), &[]).is_ok() {
             return;
         }
-        if !matches!(report, FromGuardian::Stopped(_) | FromGuardian::MayNotSignal(_))
-            && let Some(slot) = self.0.iter_mut().find(|slot| slot.is_none())
-        {
+        let may_be_lost = matches!(
+            report,
+            FromGuardian::Stopped(_) | FromGuardian::MayNotSignal(_) | FromGuardian::Left(_)
+        );
+        if !may_be_lost && let Some(slot) = self.0.iter_mut().find(|slot| slot.is_none()) {
             *slot = Some(report);
         }
     }

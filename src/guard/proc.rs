@@ -11,6 +11,7 @@ use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
 
 use super::descriptors::read_now;
+use super::left::NAME_SIZE;
 
 /// The folder of a process.
 pub(super) fn folder_of(proc: &OwnedFd, pid: i32) -> Result<OwnedFd, Errno> {
@@ -73,7 +74,11 @@ fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
 pub(super) struct Stat {
     /// Whether it is a zombie of which no thread is left.
     pub(super) is_dead: bool,
+    /// As the kernel keeps it, ended by zeros.
+    pub(super) name: [u8; NAME_SIZE],
     pub(super) parent: i32,
+    /// Its process group.
+    pub(super) group: i32,
     pub(super) threads: u64,
     pub(super) born: Boottime,
 }
@@ -91,15 +96,22 @@ impl Stat {
         /// Births are told in hundredths of a second on every architecture (`USER_HZ`); in milliseconds.
         const TICK: u64 = 10;
         let end = text.iter().rposition(|&byte| byte == b')')?;
+        let begin = text.iter().position(|&byte| byte == b'(')?;
+        let mut name = [0; NAME_SIZE];
+        for (place, &byte) in name.iter_mut().zip(text.get(begin + 1..end)?) {
+            *place = byte;
+        }
         let mut fields = text.get(end + 2..)?.split(|&byte| byte == b' ');
         let state = fields.next()?;
         let parent = number(fields.next()?)?;
-        // After state (3) and parent (4) come the number of threads (20) and the time of birth (22).
-        let threads = number(fields.nth(15)?)?;
+        let group = number(fields.next()?)?;
+        // After state (3), parent (4) and group (5) come the number of threads (20) and the time of birth (22).
+        let threads = number(fields.nth(14)?)?;
         let ticks: u64 = number(fields.nth(1)?)?;
         let born = Duration::from_millis(ticks.saturating_mul(TICK));
         let is_dead = matches!(state, b"Z" | b"X") && threads <= 1;
-        Some(Self { is_dead, parent, threads, born: Boottime::from_boot(born) })
+        let born = Boottime::from_boot(born);
+        Some(Self { is_dead, name, parent, group, threads, born })
     }
 }
 
@@ -149,7 +161,8 @@ mod tests {
         let text = b"17 (a) b (c)) S 4 17 17 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 3 0 12345 1 2 3";
         let stat = Stat::parse(text).expect("a process");
         let born = Boottime::from_boot(Duration::from_millis(123_450));
-        assert_eq!(stat, Stat { is_dead: false, parent: 4, threads: 3, born });
+        let name = *b"a) b (c)\0\0\0\0\0\0\0\0";
+        assert_eq!(stat, Stat { is_dead: false, name, parent: 4, group: 17, threads: 3, born });
         let zombie = String::from_utf8_lossy(text).replace(" S 4", " Z 4");
         assert!(!Stat::parse(zombie.as_bytes()).expect("a process").is_dead, "threads are left");
         let zombie = zombie.replace(" 0 3 0 ", " 0 1 0 ");

@@ -13,6 +13,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use super::children::Ended;
 use super::descriptors::out_of_the_way;
 use super::ladder::{Deadlines, Order};
+use super::left::{Fate, Left, MOST_NAMED, NAME_SIZE, Named};
 
 /// The length of every message but a ticket, in bytes.
 const SIZE: usize = 40;
@@ -22,6 +23,11 @@ const MAX: usize = TICKET_AT + Ticket::MAX_LEN;
 const TICKET_AT: usize = 8;
 /// Marks the message that carries a ticket.
 const TICKET: u8 = 6;
+/// Marks the message that carries the names of processes, and where its parts are.
+const LEFT: u8 = 8;
+const NAMES_AT: usize = 8;
+const NAMED_SIZE: usize = size_of::<i32>() + NAME_SIZE;
+const LEFT_SIZE: usize = NAMES_AT + MOST_NAMED * NAMED_SIZE;
 
 /// From the wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +57,34 @@ pub(super) struct Message {
 impl Message {
     /// Room for one to come.
     pub(super) const EMPTY: Self = Self { bytes: [0; MAX], length: 0 };
+
+    fn of_left(left: &Left) -> Self {
+        let mut message = Self { bytes: [0; MAX], length: LEFT_SIZE };
+        message.bytes[0] = LEFT;
+        message.bytes[1] = left.fate as u8;
+        message.bytes[4..8].copy_from_slice(&left.count.to_ne_bytes());
+        let places = message.bytes[NAMES_AT..LEFT_SIZE].chunks_exact_mut(NAMED_SIZE);
+        for (place, Named { pid, name }) in places.zip(left.first) {
+            let (pid_at, name_at) = place.split_at_mut(size_of::<i32>());
+            pid_at.copy_from_slice(&pid.to_ne_bytes());
+            name_at.copy_from_slice(&name);
+        }
+        message
+    }
+
+    fn as_left(&self) -> Option<Left> {
+        let bytes: &[u8; LEFT_SIZE] = self.as_bytes().try_into().ok()?;
+        let fates = [Fate::Awaited, Fate::Asked, Fate::Killed];
+        let fate = fates.into_iter().find(|&fate| fate as u8 == bytes[1])?;
+        let count = u32::from_ne_bytes(bytes[4..8].try_into().ok()?);
+        let mut first = [Named::default(); MOST_NAMED];
+        for (named, place) in first.iter_mut().zip(bytes[NAMES_AT..].chunks_exact(NAMED_SIZE)) {
+            let (pid, name) = place.split_at(size_of::<i32>());
+            named.pid = i32::from_ne_bytes(pid.try_into().ok()?);
+            named.name = name.try_into().ok()?;
+        }
+        Some(Left { fate, count, first })
+    }
 
     fn of_ticket(text: &[u8]) -> Self {
         let text = &text[..text.len().min(Ticket::MAX_LEN)];
@@ -87,6 +121,8 @@ pub enum FromGuardian {
     Ended(Ended),
     /// This process of the tree may not be signalled by us: its end is awaited.
     MayNotSignal(i32),
+    /// These processes of the tree live, the command having ended or its time being over.
+    Left(Left),
     /// No process of the tree lives, and the guardian has let go of what holds the lease.
     Empty,
 }
@@ -146,8 +182,12 @@ impl<'a> ToGuardian<'a> {
             Self::Order(Order::Stop { kill_at }) => {
                 Parts { tag: 3, wide: [nanos(Some(kill_at)), 0, 0, 0], ..Parts::default() }
             }
-            Self::Order(Order::Signal { signal, resume, kill_at }) => {
-                Parts { tag: 4, flag: resume, small: signal, wide: [nanos(kill_at), 0, 0, 0] }
+            Self::Order(Order::Signal { signal, resume }) => {
+                Parts { tag: 4, flag: resume, small: signal, ..Parts::default() }
+            }
+            Self::Order(Order::Ask { signal, kill_at }) => {
+                let wide = [nanos(kill_at), 0, 0, 0];
+                Parts { tag: 8, small: signal, wide, ..Parts::default() }
             }
             Self::Order(Order::Kill) => Parts { tag: 5, ..Parts::default() },
             Self::Part(number) => Parts { tag: 7, small: number.into(), ..Parts::default() },
@@ -172,9 +212,10 @@ impl<'a> ToGuardian<'a> {
                 last: instant(fourth),
             })),
             3 => Self::Order(Order::Stop { kill_at: instant(first) }),
-            4 => {
+            4 => Self::Order(Order::Signal { signal: small, resume: flag }),
+            8 => {
                 let kill_at = (first != u64::MAX).then(|| instant(first));
-                Self::Order(Order::Signal { signal: small, resume: flag, kill_at })
+                Self::Order(Order::Ask { signal: small, kill_at })
             }
             5 => Self::Order(Order::Kill),
             7 => Self::Part(u16::try_from(small).ok()?),
@@ -194,11 +235,15 @@ impl FromGuardian {
             Self::Ended(Ended::Signaled(signal)) => (5, i32::from(signal), true),
             Self::Empty => (6, 0, false),
             Self::MayNotSignal(pid) => (7, pid, false),
+            Self::Left(left) => return Message::of_left(&left),
         };
         Parts { tag, flag, small, ..Parts::default() }.pack()
     }
 
     pub(super) fn decode(message: &Message) -> Option<Self> {
+        if message.as_bytes().first() == Some(&LEFT) {
+            return message.as_left().map(Self::Left);
+        }
         let Parts { tag, flag, small, .. } = Parts::unpack(message.as_bytes())?;
         Some(match (tag, flag) {
             (1, _) => Self::Started { group: small },

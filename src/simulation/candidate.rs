@@ -101,7 +101,7 @@ impl<S: Seat> Candidate<S> {
             stops_within: setup.stops_within,
             machine: Machine::new(rules, timing, now, seed),
             seat,
-            ladder: Ladder::new(Leftover::Kill, true),
+            ladder: Ladder::new(Leftover::Wait, true),
             wrapper: Process::Runs,
             guardian: Process::Runs,
             events: control.map(Event::ControlRead).into_iter().collect(),
@@ -291,10 +291,12 @@ impl<S: Seat> Candidate<S> {
             Some(Action::Rearm) => {
                 self.set_dead_man();
             }
-            Some(Action::KillAll) if self.tree.is_none() && !self.unreaped => {
+            Some(Action::KillAll | Action::KillOverdue)
+                if self.tree.is_none() && !self.unreaped =>
+            {
                 self.order(now, ladder::Event::NoChildren);
             }
-            Some(Action::KillAll) => {
+            Some(Action::KillAll | Action::KillOverdue) => {
                 self.kill_tree(now);
                 self.order(now, ladder::Event::Killed);
             }
@@ -311,7 +313,8 @@ impl<S: Seat> Candidate<S> {
                     self.letters.extend(self.seat.post());
                 }
             }
-            None => {}
+            // A tree ends with its command here.
+            Some(Action::AskOthers(_) | Action::AskLeftover) | None => {}
         }
     }
 

@@ -3,57 +3,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use elect_testkit::program::{Elect, eventually, is_alive};
+use elect_testkit::program::{Elect, eventually};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::support::Ground;
 use crate::usage::STAY;
-
-/// A command that leaves a process which runs until there is a file "go", and then writes "orphan".
-const LEAVING: &str = "(echo >\"$D/left\"; until [ -e \"$D/go\" ]; do sleep 0.01; done; \
-                       echo >\"$D/orphan\") >/dev/null 2>&1 & \
-                       echo $! >\"$D/pid\"; until [ -e \"$D/left\" ]; do sleep 0.01; done; exit 3";
-
-#[test]
-fn what_the_command_leaves_is_killed() {
-    let ground = Ground::new();
-    for flags in [&[][..], &["--leftover", "kill"]] {
-        ground.job().args(flags).sh(LEAVING).run().exits(3);
-        let pid = ground.said("pid").parse().unwrap();
-        assert!(!is_alive(pid), "the leftover is dead before elect exits");
-        fs::remove_file(ground.path().join("left")).unwrap();
-    }
-}
-
-#[test]
-fn what_the_command_leaves_is_awaited() {
-    let ground = Ground::new();
-    let mut elect = ground.job().args(["--leftover", "wait"]).sh(LEAVING).spawn();
-    let pid: i32 = ground.said("pid").parse().unwrap();
-    let guardian = elect.guardian();
-    eventually("the guardian to be the leftover's parent", || {
-        elect_testkit::program::children(guardian).contains(&pid).then_some(())
-    });
-    ground.job().args(["-n", "true"]).run().exits(75);
-    fs::write(ground.path().join("go"), "").unwrap();
-    elect.wait().exits(3);
-    assert!(ground.has("orphan"));
-}
-
-#[test]
-fn a_leftover_that_is_awaited_is_told_to_stop_too() {
-    let ground = Ground::new();
-    let mut elect = ground.job().args(["--leftover", "wait"]).sh(LEAVING).spawn();
-    let pid: i32 = ground.said("pid").parse().unwrap();
-    let guardian = elect.guardian();
-    eventually("the guardian to be the leftover's parent", || {
-        elect_testkit::program::children(guardian).contains(&pid).then_some(())
-    });
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(3);
-    assert!(!ground.has("orphan") && !is_alive(pid));
-}
 
 #[test]
 fn a_lease_is_held_after_the_command_until_a_signal() {

@@ -44,6 +44,7 @@ mod http;
 mod interrupts;
 mod job_control;
 mod kubernetes;
+mod leftovers;
 mod library;
 mod limits;
 mod lingering;

@@ -141,7 +141,8 @@ fn term_from_outside_ends_orphans_that_do_not_listen() {
     let script = format!(
         "{orphans}; trap 'exit 5' TERM; echo >\"$D/started\"; while :; do sleep 0.01; done"
     );
-    let mut unshare = contained(ground.job().sh(&script)).spawn();
+    let run = ground.job().args(["--stop-timeout", "500ms"]);
+    let mut unshare = contained(run.sh(&script)).spawn();
     let elect = first(&mut unshare);
     ground.said("started");
     let guardian = children(elect)[0];

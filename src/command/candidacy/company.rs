@@ -141,10 +141,7 @@ impl<'a, T: Tree> Company<'a, T> {
     }
 
     fn lost_is_over(&mut self, outcome: Result<(), String>) {
-        self.hooks.ended("--on-lost", outcome);
-        if let Some(helper) = self.lost.take() {
-            helper.dismiss();
-        }
+        self.hooks.ended("--on-lost", outcome, self.lost.take());
     }
 
     /// The signal that has ended the leadership does not concern the hook that comes after it; another one does.
@@ -206,10 +203,7 @@ impl<'a, T: Tree> Company<'a, T> {
     }
 
     fn elected_is_over(&mut self, outcome: Result<(), String>) {
-        if let Some(helper) = self.elected.take() {
-            helper.dismiss();
-        }
-        self.hooks.ended("--on-elected", outcome);
+        self.hooks.ended("--on-elected", outcome, self.elected.take());
         self.hand_over_ticket();
     }
 
@@ -293,7 +287,7 @@ impl<T: Tree> Tree for Company<'_, T> {
             Order::Renewed(deadlines) => hook.renewed(deadlines),
             Order::Stop { kill_at } => hook.stop(Some(kill_at)),
             Order::Kill => hook.kill(),
-            Order::Signal { kill_at, .. } if stopped_by.is_some() => hook.stop(kill_at),
+            Order::Ask { kill_at, .. } => hook.stop(kill_at),
             Order::Signal { .. } => {}
         }
     }

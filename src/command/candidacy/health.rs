@@ -190,7 +190,7 @@ impl Patient {
                 self.leave.send_modify(|leave| leave.deadlines = Some(deadlines));
             }
             Order::Stop { .. } | Order::Kill => self.runs(false),
-            Order::Signal { .. } => {}
+            Order::Ask { .. } | Order::Signal { .. } => {}
         }
     }
 

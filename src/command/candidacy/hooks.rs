@@ -13,8 +13,8 @@ use crate::config::variables::{LEADER_ELECTION, LEADER_ID, SLOT, TOKEN};
 use crate::config::{self, CampaignPlan, CommandLine, HookArgs};
 use crate::election::slots::Slot;
 use crate::guard::{
-    Deadlines, Enclosure, Ended, Forked, FromGuardian, Guardian, Inherited, Leftover, Order, Role,
-    Settings, Starts,
+    Deadlines, Enclosure, Ended, Fate, Forked, FromGuardian, Guardian, Inherited, Left, Leftover,
+    Order, Role, Settings, Starts,
 };
 use crate::report::Log;
 
@@ -71,7 +71,16 @@ impl Hooks<'_> {
         started.map_err(|why| self.log.warn(format_args!("{flag}: {why}"))).ok()
     }
 
-    pub(super) fn ended(&self, flag: &str, outcome: Result<(), String>) {
+    /// A hook is over. What it had left running is told, and how it failed.
+    pub(super) fn ended(&self, flag: &str, outcome: Result<(), String>, helper: Option<Helper>) {
+        if let Some(helper) = helper {
+            if let Some(left) = helper.left {
+                let name = &helper.name;
+                self.log
+                    .warn(format_args!("{flag}: {name} left {left} running, which elect ended"));
+            }
+            helper.guardian.dismiss();
+        }
         if let Err(why) = outcome {
             self.log.warn(format_args!("{flag}: {why}"));
         }
@@ -103,12 +112,16 @@ impl Hooks<'_> {
             let variables =
                 vec![(LEADER_ID.into(), id.into()), (TOKEN.into(), token.to_string().into())];
             if let Some(mut helper) = self.launch("--on-change", command, variables, None) {
-                self.ended("--on-change", helper.over().await);
-                helper.dismiss();
+                let outcome = helper.over().await;
+                self.ended("--on-change", outcome, Some(helper));
             }
         }
     }
 }
+
+/// As for the command, by default. The limit of a helper is that of all that it leaves, too.
+const LEFTOVER: Leftover =
+    Leftover::Kill { grace: Duration::from_secs(1), kill_grace: Duration::from_secs(4) };
 
 /// What is to be run.
 pub(in crate::command) struct HelperSpec<'a> {
@@ -140,6 +153,8 @@ pub(in crate::command) struct Helper {
     is_asked: bool,
     guardian_is_dead: bool,
     outcome: Option<Result<(), String>>,
+    /// What it had left running when it ended by itself.
+    left: Option<Left>,
 }
 
 impl Helper {
@@ -163,7 +178,7 @@ impl Helper {
                 whole: None,
                 gets_sockets: false,
                 starts: Starts::Once,
-                leftover: Leftover::Kill,
+                leftover: LEFTOVER,
                 enclosure: Enclosure::unseen()?,
                 signal: libc::SIGTERM,
                 is_timed: deadlines.is_some(),
@@ -183,7 +198,8 @@ impl Helper {
         let late = Box::pin(sleep(spec.limit));
         let (limit, outcome) = (spec.limit, None);
         let (is_late, is_asked, guardian_is_dead) = (false, false, false);
-        Ok(Self { name, guardian, limit, late, is_late, is_asked, guardian_is_dead, outcome })
+        let left = None;
+        Ok(Self { name, guardian, limit, late, is_late, is_asked, guardian_is_dead, outcome, left })
     }
 
     /// Its lease was renewed.
@@ -195,7 +211,7 @@ impl Helper {
     pub(in crate::command) fn stop(&mut self, kill_at: Option<Boottime>) {
         let is_asked = std::mem::replace(&mut self.is_asked, true);
         let signal = if is_asked { libc::SIGCONT } else { libc::SIGTERM };
-        self.guardian.obey(Order::Signal { signal, resume: !is_asked, kill_at });
+        self.guardian.obey(Order::Ask { signal, kill_at });
     }
 
     /// Kills it now.
@@ -248,6 +264,7 @@ impl Helper {
                 self.end(Err(format!("cannot be executed: {why}")));
             }
             Some(FromGuardian::SoftPassed) => self.is_asked = true,
+            Some(FromGuardian::Left(left)) if left.fate == Fate::Asked => self.left = Some(left),
             Some(FromGuardian::Empty) => return true,
             Some(_) => {}
             None => {

@@ -181,6 +181,7 @@ impl<'a> Feed<'a> {
             | News::Holding(_)
             | News::EntryLeft(_)
             | News::MayNotSignal(_)
+            | News::Left(..)
             | News::Unrecorded(_)
             | News::ControlUnread(_)
             | News::HistoryUnkept(_) => {}

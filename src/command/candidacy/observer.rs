@@ -9,10 +9,10 @@ use elect_api::{Boottime, Candidate, ElectionName, Entry, Survey, Token};
 
 use super::environment::is_our_ancestor;
 use super::{Feed, Service};
-use crate::election::machine::{Block, Event, News};
+use crate::election::machine::{Block, Event, Limit, News};
 use crate::election::slots::Slot;
 use crate::election::{CallEnd, driver};
-use crate::guard::{self, Deadlines, Ended};
+use crate::guard::{self, Deadlines, Ended, Fate, Left};
 use crate::report::{Level, Log, Waiting, wall_clock};
 
 /// How often the line that shows the waiting is drawn anew.
@@ -145,6 +145,38 @@ impl<'a> Observer<'a> {
         self.log.say(self.trouble.over(), text, &[]);
     }
 
+    /// Processes outlast the command, or its time. What elect does about it is told, with the flags that change it.
+    fn outlasted(&self, left: Left, limit: Option<Limit>) {
+        let within = match limit {
+            Some(Limit::StopTimeout(Some(limit))) => Some((limit, "--stop-timeout")),
+            Some(Limit::KillGrace(limit)) => Some((limit, "-k")),
+            Some(Limit::StopTimeout(None)) | None => None,
+        };
+        let within = within
+            .map(|(limit, flag)| format!("within {} ({flag})", humantime::format_duration(limit)));
+        match (left.fate, within) {
+            (Fate::Awaited, Some(within)) => {
+                self.log.info(format_args!("waiting for {left} to end {within}"));
+            }
+            (Fate::Awaited, None) => {
+                self.log.info(format_args!("waiting for {left} to end; --stop-timeout limits that"));
+            }
+            (Fate::Asked, _) => {
+                let them = if left.count == 1 { "it" } else { "them" };
+                self.log.warn(format_args!(
+                    "the command left {left} running: asking {them} to end; --leftover wait waits for {them}, \
+                     --leftover-grace gives {them} longer"
+                ));
+            }
+            (Fate::Killed, Some(within)) => {
+                self.log.warn(format_args!("killed {left}, which did not end {within}"));
+            }
+            (Fate::Killed, None) => self.log.warn(format_args!(
+                "killed {left}, which the command left running and TERM did not end; -k gives it longer"
+            )),
+        }
+    }
+
     fn leading(&mut self, token: Token) {
         self.leads = true;
         *lock(&self.shared.token) = Some(token);
@@ -265,6 +297,7 @@ impl driver::Observer for Observer<'_> {
             News::MayNotSignal(pid) => self.log.warn(format_args!(
                 "cannot signal process {pid}: elect may not signal the user that it runs as; waiting for its end"
             )),
+            News::Left(left, limit) => self.outlasted(left, limit),
             News::EntryLeft(error) => {
                 let error = anyhow::Error::from(error);
                 self.log.warn(format_args!(

@@ -62,7 +62,8 @@ impl Poster {
                 None
             }
             Order::Stop { kill_at } => Some(kill_at),
-            Order::Signal { kill_at, .. } => kill_at,
+            Order::Ask { kill_at, .. } => kill_at,
+            Order::Signal { .. } => None,
             Order::Kill => return self.end(),
         };
         self.kill_at = [self.kill_at, kill_at].into_iter().flatten().min();

@@ -175,6 +175,7 @@ impl<'a> Service<'a> {
             | News::Emptied
             | News::EntryLeft(_)
             | News::MayNotSignal(_)
+            | News::Left(..)
             | News::Unrecorded(_)
             | News::ControlUnread(_)
             | News::StandingBack { .. }

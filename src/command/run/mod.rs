@@ -422,7 +422,11 @@ fn judge(verdict: Verdict, known: &VerdictContext<'_>) -> (Outcome, String) {
             let limit = humantime::format_duration(limit);
             let open = known.once.as_ref().map_or("", |_| "; its key stays open");
             let reason = format!("stopped after {limit} (--max-run): {reason}{open}");
-            (Outcome::MaxRun(outcome.exit_code(NOT_ACQUIRED)), reason)
+            let code = match outcome.exit_code(NOT_ACQUIRED) {
+                0 if known.once.is_some() => NOT_ACQUIRED,
+                code => code,
+            };
+            (Outcome::MaxRun(code), reason)
         }
         Verdict::NotStarted(errno) => {
             let outcome = Outcome::not_started(errno);

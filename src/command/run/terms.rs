@@ -12,12 +12,14 @@ use tokio::sync::Semaphore;
 
 use crate::command::candidacy::{Charge, Hooks, environment};
 use crate::command::selftest::is_scratch;
-use crate::config::{BackendUrl, RunPlan, variables};
+use crate::config::{BackendUrl, LeftoverChoice, RunPlan, variables};
 use crate::election::driver::{Candidacy, Once};
 use crate::election::machine::{Counting, Heeds, Machine, Rules, Settles};
 use crate::election::slots::Slot;
 use crate::election::timing::Timing;
-use crate::guard::{Containment, Enclosure, Forked, Inherited, Redeem, Role, Settings, Starts};
+use crate::guard::{
+    Containment, Enclosure, Forked, Inherited, Leftover, Redeem, Role, Settings, Starts,
+};
 use crate::report::Log;
 
 /// One candidacy with all that it needs.
@@ -131,7 +133,7 @@ impl<'a> Terms<'a> {
             whole: self.slot.as_ref().map(|_| self.election.to_string()),
             gets_sockets: role == Role::Leads && environment::has_sockets(),
             starts: if self.plan.restarts().is_some() { Starts::Again } else { Starts::Once },
-            leftover: self.plan.flags.leftover,
+            leftover: self.leftover(),
             signal: self.plan.flags.signal as i32,
             is_timed: self.store.profile().lease != Lease::Unlimited,
             inherited,
@@ -139,6 +141,16 @@ impl<'a> Terms<'a> {
             redeem: self.redeem(),
         })
         .context("cannot start the guardian")
+    }
+
+    const fn leftover(&self) -> Leftover {
+        match self.plan.flags.leftover {
+            LeftoverChoice::Wait => Leftover::Wait,
+            LeftoverChoice::Kill => Leftover::Kill {
+                grace: self.plan.flags.leftover_grace,
+                kill_grace: self.timing.kill_grace,
+            },
+        }
     }
 
     fn environment(&self, http: Option<SocketAddr>) -> Vec<(OsString, OsString)> {
@@ -246,6 +258,7 @@ impl<'a> Terms<'a> {
             // Whoever has led, holds shards, or a place in the roster, has reached the store.
             insists: self.has_led || self.shard.is_some(),
             once: self.plan.flags.once.is_some(),
+            leftover: self.leftover(),
             counting: match self.plan.flags.once_attempts {
                 None => Counting::Off,
                 Some(_) => Counting::BeforeStart,

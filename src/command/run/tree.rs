@@ -63,7 +63,10 @@ impl Watched {
                 }
             }
             Happened::Reported(
-                FromGuardian::SoftPassed | FromGuardian::MayNotSignal(_) | FromGuardian::Empty,
+                FromGuardian::SoftPassed
+                | FromGuardian::MayNotSignal(_)
+                | FromGuardian::Left(_)
+                | FromGuardian::Empty,
             )
             | Happened::Swept => {}
         }
@@ -86,7 +89,9 @@ impl Tree for Watched {
     }
 
     fn obey(&mut self, order: Order, _: Option<StoppedBy>) {
-        if let (Order::Signal { signal, .. }, Some(job)) = (order, &mut self.job) {
+        if let (Order::Ask { signal, .. } | Order::Signal { signal, .. }, Some(job)) =
+            (order, &mut self.job)
+        {
             job.passes_on(signal);
         }
         self.guarded.guardian().obey(order);
@@ -156,6 +161,7 @@ impl Happened {
             Self::Reported(FromGuardian::SoftPassed) => Event::SoftPassed,
             Self::Reported(FromGuardian::Stopped(_)) => return None,
             Self::Reported(FromGuardian::MayNotSignal(pid)) => Event::MayNotSignal(pid),
+            Self::Reported(FromGuardian::Left(left)) => Event::Left(left),
             Self::Reported(FromGuardian::Ended(ended)) => Event::Ended(ended),
             Self::Reported(FromGuardian::Empty) | Self::Swept => Event::Empty,
         })

@@ -72,9 +72,10 @@ impl<D: Duty> Tree for OnDuty<'_, D> {
         match (order, self.grace) {
             (Order::Renewed(deadlines), _) => self.duty.renewed(deadlines),
             (Order::Stop { kill_at }, Some(_)) => self.end_by(kill_at, false),
-            (Order::Signal { .. }, _) if !self.leads => {}
-            (Order::Signal { .. }, Some(grace)) => self.end_by(now + grace, true),
-            (Order::Signal { .. }, None) => self.end_by(now, true),
+            (Order::Ask { .. } | Order::Signal { .. }, grace) if self.leads => {
+                self.end_by(now + grace.unwrap_or_default(), true);
+            }
+            (Order::Ask { .. } | Order::Signal { .. }, _) => {}
             (Order::Stop { .. }, None) | (Order::Kill, _) => self.end_by(now, false),
         }
     }

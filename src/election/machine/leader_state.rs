@@ -17,6 +17,8 @@ pub(super) struct LeaderState {
     pub(super) started: Option<Boottime>,
     pub(super) stage: Stage,
     pub(super) runs: CommandRuns,
+    /// How the command has ended, if what it has left is still a part of what it does.
+    pub(super) half_done: Option<Ended>,
     /// Whether somebody wants us to end: the lease is not kept for longer than the command runs.
     pub(super) told_to_stop: bool,
     /// The signals that asked the command to stop, and came through us.

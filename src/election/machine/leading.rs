@@ -44,6 +44,7 @@ impl Machine {
             started: None,
             stage: Stage::Running,
             runs: CommandRuns::default(),
+            half_done: None,
             told_to_stop: false,
             asked: Vec::new(),
             asked_at: None,

@@ -8,9 +8,9 @@ use elect_api::{Boottime, Error};
 use super::gates::{Notice, Place};
 use super::leader_state::Stage;
 use super::patience::CallState;
-use super::{Command, Event, Machine, News, Phase, Verdict};
+use super::{Command, Event, Limit, Machine, News, Phase, Verdict};
 use crate::election::Call;
-use crate::guard::{Ended, Order, is_off};
+use crate::guard::{Ended, Fate, Left, Leftover, Order, is_off};
 
 impl Machine {
     pub(super) fn tree_changed(&mut self, now: Boottime, event: &Event) {
@@ -70,6 +70,19 @@ impl Machine {
         }
     }
 
+    /// Processes of the tree outlast its command, or its time.
+    pub(super) fn outlasted(&mut self, left: Left) {
+        self.is_abrupt |= left.fate == Fate::Killed;
+        let Phase::Leading(state) = &self.phase else { return };
+        let is_asked = state.asked_at.is_some() && left.fate != Fate::Asked;
+        let limit = match (self.rules.stop_timeout, state.kill_at) {
+            _ if !is_asked => None,
+            (None, Some(_)) => Some(Limit::KillGrace(self.timing.kill_grace)),
+            (limit, _) => Some(Limit::StopTimeout(limit)),
+        };
+        self.say(Command::Tell(News::Left(left, limit)));
+    }
+
     fn note_haste(&mut self, now: Boottime) {
         if let Phase::Leading(state) = &self.phase {
             self.is_abrupt |= state.kill_at.is_some_and(|at| at <= now);
@@ -110,6 +123,12 @@ impl Machine {
         self.note_haste(now);
         if self.begin_to_rest(now) {
             return;
+        }
+        if let Phase::Leading(state) = &mut self.phase
+            && let Some(ended) = state.half_done.take()
+        {
+            self.note_interruption();
+            self.verdict.get_or_insert(Verdict::Ended(ended));
         }
         self.say(Command::Tell(News::Emptied));
         if !self.begin_to_record(now) {
@@ -220,9 +239,13 @@ impl Machine {
             {
                 Some(Verdict::LostForGood(why))
             }
-            Some(Verdict::Ended(ended)) => Some(match self.overran {
-                Some(limit) => Verdict::MaxRun(ended, limit),
-                None => Verdict::Ended(ended),
+            Some(Verdict::Ended(ended)) => Some(match (self.overran, self.cut_short_by) {
+                (Some(limit), _) => Verdict::MaxRun(ended, limit),
+                // The key stays open: this is no success.
+                (None, Some(signal)) if self.rules.once && is_success(ended) => {
+                    Verdict::Interrupted(signal)
+                }
+                (None, _) => Verdict::Ended(ended),
             }),
             verdict => verdict,
         };
@@ -230,6 +253,10 @@ impl Machine {
             self.say(Command::Finish(verdict));
         }
     }
+}
+
+fn is_success(ended: Ended) -> bool {
+    ended == Ended::Exited(0)
 }
 
 /// A command that has ended is started again, under the same leadership.
@@ -244,15 +271,28 @@ impl Machine {
     /// The command itself has ended. `by_key` is whether a key in the terminal did it.
     fn command_ended(&mut self, ended: Ended, by_key: bool) {
         let restarts = !by_key && self.overran.is_none() && self.is_to_restart(ended);
+        let awaits = self.rules.leftover == Leftover::Wait;
+        let is_half_done = self.rules.once && awaits && is_success(ended);
+        if !is_half_done {
+            self.note_interruption();
+        }
         let Phase::Leading(state) = &mut self.phase else { return };
         if restarts && !state.is_ending() {
             state.runs.ended = Some(ended);
+        } else if is_half_done {
+            state.half_done = Some(ended);
         } else {
             self.verdict.get_or_insert(Verdict::Ended(ended));
         }
         if state.stage == Stage::Running {
             state.enter(Stage::Lingering);
         }
+    }
+
+    /// The command has done all that it does: a signal that came before has cut it short, whatever its exit code says.
+    fn note_interruption(&mut self) {
+        let Phase::Leading(state) = &self.phase else { return };
+        self.cut_short_by = self.ended_by.or_else(|| state.runs.hung_up.then_some(libc::SIGHUP));
     }
 
     fn is_to_restart(&self, ended: Ended) -> bool {
@@ -305,6 +345,7 @@ impl Machine {
         // Until it runs, nothing counts.
         state.runs.last = None;
         state.runs.outlived = false;
+        state.runs.hung_up = false;
         let (token, again) = (state.token, state.runs.again);
         self.say(Command::Tell(News::Restarting(again)));
         self.say(Command::Start(token));

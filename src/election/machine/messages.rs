@@ -6,7 +6,7 @@ use elect_api::{Boottime, Division, ElectionName, Error, Token};
 
 use crate::election::control::Control;
 use crate::election::{Call, Reply};
-use crate::guard::{Ended, Order};
+use crate::guard::{Ended, Left, Leftover, Order};
 
 /// What the machine is told of a candidacy, but for the times of its lease ([`Timing`](crate::election::timing::Timing)).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct Rules {
     pub insists: bool,
     /// Whether what the command does is to be done once.
     pub once: bool,
+    /// What happens to processes that the command leaves running. If they are awaited, they are a part of what is done.
+    pub leftover: Leftover,
     /// Whether each run is counted before it starts.
     pub counting: Counting,
     /// Into what we take the election to be divided.
@@ -60,6 +62,7 @@ impl Rules {
             restarts: None,
             insists: false,
             once: false,
+            leftover: Leftover::Kill { grace: Duration::ZERO, kill_grace: Duration::ZERO },
             counting: Counting::Off,
             division: Division::Whole,
             settles: Settles::IfShown,
@@ -172,6 +175,8 @@ pub enum Event {
     GuardianDied,
     /// This process of the tree may not be signalled by us, so that its end is awaited.
     MayNotSignal(i32),
+    /// These processes of the tree live, though the command has ended or its time is over.
+    Left(Left),
     /// This signal came to elect.
     Signal(i32),
     /// Somebody asks us to give leadership up, for this reason.
@@ -287,6 +292,18 @@ pub enum News {
     EntryLeft(Error),
     /// This process of the tree may not be signalled by us, so that its end is awaited.
     MayNotSignal(i32),
+    /// These processes of the tree live, though the command has ended or its time is over. `None` is for what a command
+    /// that ended by itself has left.
+    Left(Left, Option<Limit>),
+}
+
+/// What limits the time of processes that were asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// `--stop-timeout`, for so long; `None` is for ever.
+    StopTimeout(Option<Duration>),
+    /// `--kill-grace`, for so long.
+    KillGrace(Duration),
 }
 
 /// What keeps a winner from starting anything: it keeps its place meanwhile.

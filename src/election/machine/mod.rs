@@ -35,8 +35,8 @@ use super::timing::Timing;
 use super::{Answer, Attempted, Call, EndRecord, Reply};
 use crate::guard::is_off;
 pub use messages::{
-    Block, Command, Counting, Event, Heeds, News, Restarts, Rules, Settles, StoppedBy, Verdict,
-    Wait,
+    Block, Command, Counting, Event, Heeds, Limit, News, Restarts, Rules, Settles, StoppedBy,
+    Verdict, Wait,
 };
 pub use patience::LED;
 
@@ -76,6 +76,8 @@ pub struct Machine {
     ended_by: Option<i32>,
     /// Whether we were told to end since we led: then we do, whatever else happened.
     told_to_end: bool,
+    /// The signal that came before the command had done all that it does.
+    cut_short_by: Option<i32>,
     /// After how long the command was asked to stop, as that is the most that it may run: it is not started again.
     overran: Option<Duration>,
     commands: Vec<Command>,
@@ -117,6 +119,7 @@ impl Machine {
             verdict: None,
             ended_by: None,
             told_to_end: false,
+            cut_short_by: None,
             overran: None,
             commands: Vec::new(),
         }
@@ -188,6 +191,7 @@ impl Machine {
             | Event::Empty => self.tree_changed(now, &event),
             Event::GuardianDied => self.guardian_died(now),
             Event::MayNotSignal(pid) => self.say(Command::Tell(News::MayNotSignal(pid))),
+            Event::Left(left) => self.outlasted(left),
             Event::Tick => {}
         }
         self.look_at_the_time(now);

@@ -224,7 +224,7 @@ impl Machine {
         state.ask(now, signal, kill_at);
         // A signal came first, and may have stopped it already.
         let by = self.ended_by.map_or(StoppedBy::Elect, |_| StoppedBy::Signal);
-        self.say(Command::Order(Order::Signal { signal, resume: true, kill_at }, Some(by)));
+        self.say(Command::Order(Order::Ask { signal, kill_at }, Some(by)));
     }
 }
 
@@ -249,7 +249,7 @@ impl Machine {
             Phase::Leading(_) => self.signaled_as_leader(now, signal, interrupts, stops),
             // The tree is empty, and the store takes its time: the entry ends by itself.
             Phase::Resigning(_) if interrupts => {
-                let order = Order::Signal { signal, resume: true, kill_at: None };
+                let order = Order::Ask { signal, kill_at: None };
                 self.say(Command::Order(order, Some(StoppedBy::Signal)));
                 self.finish();
             }
@@ -276,12 +276,12 @@ impl Machine {
             }
             return;
         }
-        let kill_at = self.rules.stop_timeout.filter(|_| stops).map(|timeout| now + timeout);
-        if stops {
-            state.ask(now, signal, kill_at);
-            self.say(Command::Tell(News::Stopping(signal)));
+        if !stops {
+            return self.say(Command::Order(Order::Signal { signal, resume: interrupts }, None));
         }
-        let by = stops.then_some(StoppedBy::Signal);
-        self.say(Command::Order(Order::Signal { signal, resume: interrupts, kill_at }, by));
+        let kill_at = self.rules.stop_timeout.map(|timeout| now + timeout);
+        state.ask(now, signal, kill_at);
+        self.say(Command::Tell(News::Stopping(signal)));
+        self.say(Command::Order(Order::Ask { signal, kill_at }, Some(StoppedBy::Signal)));
     }
 }

@@ -15,7 +15,8 @@ impl Machine {
         let has_succeeded = matches!(self.verdict, Some(Verdict::Ended(Ended::Exited(0))));
         let Phase::Leading(state) = &mut self.phase else { return false };
         // What was cut off is not done, whatever its code says: many programs exit with 0 as they are asked to stop.
-        if !self.rules.once || !has_succeeded || self.overran.is_some() {
+        let is_cut_short = self.overran.is_some() || self.cut_short_by.is_some();
+        if !self.rules.once || !has_succeeded || is_cut_short {
             return false;
         }
         let patience = now + self.timing.entry_timeout * 2;
@@ -223,10 +224,12 @@ impl Machine {
     fn ending(&self, verdict: &Verdict) -> String {
         match verdict {
             Verdict::Ended(ended) | Verdict::MaxRun(ended, _) => {
-                match (self.overran, self.ended_by) {
+                let told = self.ended_by.filter(|_| self.told_to_end);
+                let hung_up = self.cut_short_by.filter(|_| self.rules.once);
+                match (self.overran, told.or(hung_up)) {
                     (Some(limit), _) => overrun(limit, *ended),
-                    (None, Some(signal)) if self.told_to_end => interrupted(signal, *ended),
-                    _ => in_words(*ended),
+                    (None, Some(signal)) => interrupted(signal, *ended),
+                    (None, None) => in_words(*ended),
                 }
             }
             Verdict::Interrupted(signal) => told_to_end(*signal),

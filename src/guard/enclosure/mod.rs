@@ -24,7 +24,7 @@ use self::namespace::Namespace;
 use super::birth::Birth;
 use super::children;
 use super::courier::{self, Courier};
-use super::descendants::{Descendants, Found, Kill, Spared};
+use super::descendants::{Deed, Descendants, Found, Pass, Spared};
 use super::{Terminal, signals};
 
 /// How surely all descendants of the command can be killed, the weakest first.
@@ -227,20 +227,34 @@ impl Enclosure {
         }
     }
 
-    /// Signals the command's group, while it lives, and else what it has left; says whether that is allowed.
-    pub(super) fn signal(&self, command: Option<i32>, signal: i32) -> bool {
+    /// Signals the group of the command, which is not reaped, so that the number is still its own; says whether that is
+    /// allowed.
+    pub(super) fn signal(&self, command: i32, signal: i32) -> bool {
         let courier = self.couriers.as_ref().map(|[courier, _]| courier);
-        // While the command is unreaped its group's number is ours; after that only children are.
-        match (command, &self.walls, &self.list) {
-            (Some(command), ..) => return signals::signal_command(command, signal, courier),
-            (None, Walls::Namespace(namespace), _) => namespace.signal(signal),
-            (None, _, Some(list)) => {
-                let send = |pid| _ = signals::signal_child(pid, signal, courier);
-                let _ = children::each_number(list.as_raw_fd(), &mut 0, send);
+        signals::signal_command(command, signal, courier)
+    }
+
+    /// Does this to all that the command, which has ended, has left; says which processes have been found.
+    pub(super) fn treat_left(&mut self, deed: Deed) -> Found {
+        let courier = self.couriers.as_ref().map(|[courier, _]| courier);
+        let init = match &self.walls {
+            Walls::Namespace(namespace) => namespace.init(),
+            Walls::None | Walls::Cgroup(_) => None,
+        };
+        match (&mut self.descendants, &self.list, &self.walls, deed) {
+            (Some(descendants), Some(list), ..) => {
+                let pass = Pass { deed, init, spare: &[], courier };
+                descendants.treat_ours(list.as_raw_fd(), false, &pass)
             }
-            (None, _, None) => {}
+            (_, _, Walls::Namespace(namespace), Deed::Signal { signal, resume, .. }) => {
+                namespace.signal(signal);
+                if resume {
+                    namespace.signal(libc::SIGCONT);
+                }
+                Found::NONE
+            }
+            _ => Found::NONE,
         }
-        true
     }
 
     /// Kills all in it that can be found, once; says who has been found besides the command's group.
@@ -252,7 +266,7 @@ impl Enclosure {
         self.kill_walled();
         match (&mut self.descendants, &self.list) {
             (Some(descendants), Some(list)) => {
-                descendants.kill_ours(list.as_raw_fd(), false, &Kill { spare: &[], courier })
+                descendants.treat_ours(list.as_raw_fd(), false, &Pass::killing(&[], courier))
             }
             _ => Found::NONE,
         }
@@ -338,7 +352,7 @@ impl Enclosure {
         self.kill_walled();
         let courier = self.couriers.as_ref().map(|[_, courier]| courier);
         let (descendants, list) = (self.descendants.as_mut()?, self.list.as_ref()?);
-        Some(descendants.kill_ours(list.as_raw_fd(), true, &Kill { spare, courier }))
+        Some(descendants.treat_ours(list.as_raw_fd(), true, &Pass::killing(spare, courier)))
     }
 
     /// Kills all descendants of a guardian that does not do it, once; says who has been found. `None` where they
@@ -347,7 +361,7 @@ impl Enclosure {
         self.kill_walled();
         let courier = self.couriers.as_ref().map(|[_, courier]| courier);
         let descendants = self.descendants.as_mut()?;
-        Some(descendants.kill_below(guardian, &Kill { spare, courier }))
+        Some(descendants.treat_below(guardian, &Pass::killing(spare, courier)))
     }
 }
 

@@ -170,6 +170,11 @@ impl Namespace {
         self.order(signal.to_le_bytes()[0]);
     }
 
+    /// Its first process, until that is reaped.
+    pub(super) const fn init(&self) -> Option<i32> {
+        self.init
+    }
+
     /// The command has ended: the namespace ends with its last process.
     pub(super) fn command_ended(&self) {
         self.order(LEAVE);

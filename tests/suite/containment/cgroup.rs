@@ -112,7 +112,7 @@ fn cgroups_that_the_command_made_below_are_killed_and_removed() {
     let script = "own=$(echo \"$C\"/elect-run-*); mkdir \"$own/below\"; sleep 3600 >/dev/null 2>&1 & \
                   echo $! >\"$own/below/cgroup.procs\"; echo $! >\"$D/started\"";
     let run = someone.run().args(["--containment", "cgroup"]).env("C", someone.cgroup.folder());
-    run.sh(script).run().exits(0).is_silent();
+    run.sh(script).run().exits(0).says("the command left sleep");
     let left: i32 = fs::read_to_string(someone.path("started")).unwrap().trim().parse().unwrap();
     assert!(!is_alive(left));
     assert!(someone.cgroups().is_empty());

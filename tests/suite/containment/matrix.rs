@@ -174,7 +174,9 @@ impl Cell {
         let stamper = self.escaper.tree(self.oracle.stamper("A"), &end);
         let url = server.map_or_else(|| self.someone.url(), Server::url);
         let run = self.someone.elect().args(["run", "-e", "job", "-b", &url]);
-        let run = run.args(["--containment", self.tier]);
+        let hasty: &[_] =
+            if self.act == Act::End { &["--leftover-grace", "0s", "-k", "100ms"] } else { &[] };
+        let run = run.args(["--containment", self.tier]).args(hasty);
         let mut a = run.arg("--").args(self.command(&stamper, end.path())).spawn();
         self.oracle.wait_for_run("A");
         self.act(&mut a, &end, server);

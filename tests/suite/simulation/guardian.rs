@@ -23,6 +23,9 @@ use super::host::Host;
 use super::plan::Plan;
 use super::witness::Witness;
 
+const LEFTOVER: Leftover =
+    Leftover::Kill { grace: Duration::from_secs(1), kill_grace: Duration::from_secs(4) };
+
 /// What the wrapper, or the one who plays fate, wants of the guardian.
 pub(crate) enum Order {
     Start(Token),
@@ -118,7 +121,7 @@ pub(crate) fn pair(
     let strings = Strings { guardian: order_sender.downgrade(), inbox: tell };
     let broom = Arc::new(Notify::new());
     let obeys = chance.bool();
-    let leftover = if chance.u8(0..4) == 0 { Leftover::Wait } else { Leftover::Kill };
+    let leftover = if chance.u8(0..4) == 0 { Leftover::Wait } else { LEFTOVER };
     let ladder = Ladder::new(leftover, true);
     let fails = plan.restarts.is_some();
     let host = Arc::clone(&witness.host);
@@ -343,9 +346,9 @@ impl SimGuardian {
                 self.tell(machine::Event::SoftPassed);
                 self.ask(now);
             }
-            Action::Signal { .. } => self.ask(now),
+            Action::Signal { .. } | Action::AskOthers(_) | Action::AskLeftover => self.ask(now),
             Action::Rearm => self.rearm(),
-            Action::KillAll => {
+            Action::KillAll | Action::KillOverdue => {
                 let at = now + self.dying();
                 match &mut self.tree {
                     Some(tree) => tree.hurry(at),

@@ -33,7 +33,7 @@ impl Past {
             _ => None,
         };
         self.spawned |= action == Action::Spawn;
-        self.killing |= matches!(action, Action::KillAll | Action::Release);
+        self.killing |= matches!(action, Action::KillAll | Action::KillOverdue | Action::Release);
         self.deadlines = ladder.deadlines();
         broken.map(|law| Breach::new(law, format!("{action:?} at {now:?}: {ladder:?}")))
     }
@@ -51,11 +51,7 @@ fn event(chance: &mut fastrand::Rng, now: Boottime) -> Event {
             Event::Order(Order::Renewed(Deadlines { soft, hard, dead_man, last }))
         }
         5 => Event::Order(Order::Stop { kill_at }),
-        6 => Event::Order(Order::Signal {
-            signal: libc::SIGTERM,
-            resume: true,
-            kill_at: Some(kill_at),
-        }),
+        6 => Event::Order(Order::Ask { signal: libc::SIGTERM, kill_at: Some(kill_at) }),
         7 => Event::Order(Order::Kill),
         8 => Event::CommandEnded,
         9 => Event::NoChildren,
@@ -66,7 +62,8 @@ fn event(chance: &mut fastrand::Rng, now: Boottime) -> Event {
 /// What is wrong with the guardian, if anything is.
 pub(crate) fn play(seed: u64) -> Option<Breach> {
     let mut chance = fastrand::Rng::with_seed(seed);
-    let mut ladder = Ladder::new(Leftover::Kill, chance.bool());
+    let (grace, kill_grace) = (Duration::from_secs(1), Duration::from_secs(4));
+    let mut ladder = Ladder::new(Leftover::Kill { grace, kill_grace }, chance.bool());
     let (mut now, mut past) = (Boottime::from_boot(Duration::from_secs(1000)), Past::default());
     for _ in 0..EVENTS {
         now = now + Duration::from_millis(chance.u64(0..1_000));

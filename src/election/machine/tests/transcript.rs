@@ -100,12 +100,13 @@ pub(super) fn word(command: &Command) -> Option<String> {
         Command::Order(Order::Stop { kill_at }, _) => {
             format!("stop, kill at {:.1}", kill_at.since(at(0.0)).as_secs_f64())
         }
-        Command::Order(Order::Signal { signal, kill_at, .. }, _) => match kill_at {
+        Command::Order(Order::Ask { signal, kill_at }, _) => match kill_at {
             Some(instant) => {
                 format!("signal {signal}, kill at {:.1}", instant.since(at(0.0)).as_secs_f64())
             }
             None => format!("signal {signal}"),
         },
+        Command::Order(Order::Signal { signal, .. }, _) => format!("signal {signal}"),
         Command::Order(Order::Kill, _) => "kill".into(),
         Command::Sweep => "sweep".into(),
         // Deadlines come with each proof; the guardian's own tests follow them up.

@@ -1,0 +1,175 @@
+//! The end of a command is not the end of its tree: what the command leaves running, and for how long.
+
+mod stops;
+mod table;
+
+use std::fs;
+
+use elect_testkit::program::{Running, children, eventually, is_alive};
+use nix::sys::signal::Signal;
+
+use crate::support::{Ground, installed};
+use crate::usage::as_nobody;
+
+/// Waits until the command of elect has ended and what it left is its guardian's child.
+#[track_caller]
+fn awaits_orphan(elect: &mut Running, pid: i32) {
+    let guardian = elect.guardian();
+    eventually("the guardian to be the leftover's parent", || {
+        children(guardian).contains(&pid).then_some(())
+    });
+}
+
+/// A command that leaves a process which runs until there is a file "go", and then writes "orphan".
+const LEAVING: &str = "(echo >\"$D/left\"; until [ -e \"$D/go\" ]; do sleep 0.01; done; \
+                       echo >\"$D/orphan\") >/dev/null 2>&1 & \
+                       echo $! >\"$D/pid\"; until [ -e \"$D/left\" ]; do sleep 0.01; done; exit 3";
+
+#[test]
+fn what_the_command_leaves_is_killed() {
+    let ground = Ground::new();
+    for flags in [&[][..], &["--leftover", "kill"]] {
+        ground.job().args(flags).sh(LEAVING).run().exits(3);
+        let pid = ground.said("pid").parse().unwrap();
+        assert!(!is_alive(pid), "the leftover is dead before elect exits");
+        fs::remove_file(ground.path().join("left")).unwrap();
+    }
+}
+
+#[test]
+fn what_the_command_leaves_is_awaited() {
+    let ground = Ground::new();
+    let mut elect = ground.job().args(["--leftover", "wait"]).sh(LEAVING).spawn();
+    let pid: i32 = ground.said("pid").parse().unwrap();
+    awaits_orphan(&mut elect, pid);
+    ground.job().args(["-n", "true"]).run().exits(75);
+    fs::write(ground.path().join("go"), "").unwrap();
+    elect.wait().exits(3);
+    assert!(ground.has("orphan"));
+}
+
+#[test]
+fn a_leftover_that_is_awaited_is_told_to_stop_too() {
+    let ground = Ground::new();
+    let mut elect = ground.job().args(["--leftover", "wait"]).sh(LEAVING).spawn();
+    let pid: i32 = ground.said("pid").parse().unwrap();
+    awaits_orphan(&mut elect, pid);
+    elect.signal(Signal::SIGTERM);
+    elect.wait().exits(3);
+    assert!(!ground.has("orphan") && !is_alive(pid));
+}
+
+/// A script whose output goes through a reader that it leaves behind, as in many a cron job.
+const LOGGED: &str = "exec > >(cat >>\"$D/log\") 2>&1; echo begun; echo FATAL; exit 3";
+
+#[test]
+fn the_reader_of_a_scripts_output_reads_all_of_it() {
+    let bash = installed(&["bash"], "bash");
+    let ground = Ground::new();
+    for _ in 0..20 {
+        let run = ground.job().args(["--", bash, "-c", LOGGED]).run();
+        run.exits(3).is_silent();
+        let log = fs::read_to_string(ground.path().join("log")).expect("a log");
+        assert_eq!(log, "begun\nFATAL\n");
+        fs::remove_file(ground.path().join("log")).expect("our own");
+    }
+}
+
+#[test]
+fn a_reader_that_takes_its_time_has_it() {
+    let bash = installed(&["bash"], "bash");
+    let script = "exec > >(echo $BASHPID >\"$D/pid\"; until [ -e \"$D/go\" ]; do sleep 0.01; done; \
+                  cat >\"$D/log\"); until [ -s \"$D/pid\" ]; do sleep 0.01; done; echo FATAL; exit 3";
+    for restart in [&[][..], &["--restart", "on-failure", "--restart-delay", "1h"]] {
+        let ground = Ground::new();
+        let run = ground.job().args(["--leftover-grace", "1h"]).args(restart);
+        let mut elect = run.args(["--", bash, "-c", script]).spawn();
+        let pid = ground.said("pid").parse().expect("a number");
+        awaits_orphan(&mut elect, pid);
+        // elect leads meanwhile.
+        ground.job().args(["-n", "true"]).run().exits(75);
+        fs::write(ground.path().join("go"), "").expect("a flag");
+        assert_eq!(ground.said("log"), "FATAL");
+        if restart.is_empty() {
+            elect.wait().exits(3).is_silent();
+        }
+    }
+}
+
+#[test]
+fn what_is_deaf_is_killed_and_named_with_the_flags_that_change_it() {
+    let ground = Ground::new();
+    let script = "(trap '' TERM; echo $(exec sh -c 'echo $PPID') >\"$D/pid\"; exec sleep 3600) & \
+                  until [ -s \"$D/pid\" ]; do sleep 0.01; done; exit 3";
+    for user in [None, Some(as_nobody())] {
+        let elect = match &user {
+            None => ground.job(),
+            Some(user) => {
+                let state = ground.path().join("of-nobody");
+                fs::create_dir(&state).expect("a folder");
+                std::os::unix::fs::chown(&state, Some(user.id), Some(user.id))
+                    .expect("we are root");
+                let words = ["run", "-e", "job", "-b"];
+                let url = format!("file://{}/state", state.display());
+                user.elect().args(words).arg(url).env("D", state)
+            }
+        };
+        let folder = if user.is_some() { "of-nobody/" } else { "" };
+        let hasty = elect.args(["--leftover-grace", "10ms", "-k", "50ms"]);
+        let ended = hasty.sh(script).run().exits(3);
+        let pid = ground.said(&format!("{folder}pid"));
+        let name = format!("sleep (process {pid})");
+        let ended = ended.says(&format!("the command left {name} running: asking it to end"));
+        let ended = ended.says("--leftover wait waits for it, --leftover-grace gives it longer");
+        let killed = format!("killed {name}, which the command left running and TERM did not end");
+        assert_eq!(ended.stderr.matches(&killed).count(), 1, "{ended:?}");
+        assert_eq!(ended.stderr.matches(&pid).count(), 2, "once for each signal: {ended:?}");
+        assert!(!is_alive(pid.parse().expect("a number")));
+    }
+}
+
+#[test]
+fn a_stopped_leftover_is_resumed_to_hear_that_it_is_to_end() {
+    let ground = Ground::new();
+    let script = "sh -c 'trap \"echo heard >\\\"$D/heard\\\"; exit\" TERM; echo $$ >\"$D/pid\"; \
+                  kill -STOP $$; while :; do sleep 0.01; done' & \
+                  until [ -s \"$D/pid\" ]; do sleep 0.01; done; exit 3";
+    let run = ground.job().args(["--leftover-grace", "100ms", "-k", "1h"]);
+    run.sh(script).run().exits(3).says("asking it to end");
+    assert_eq!(ground.said("heard"), "heard");
+}
+
+/// What a hook leaves has the same time, and is told as well.
+#[test]
+fn what_a_hook_leaves_is_asked_before_it_is_killed() {
+    for (flag, command) in
+        [("--on-elected", "until [ -e $D/done ]; do sleep 0.01; done"), ("--on-lost", "true")]
+    {
+        let ground = Ground::new();
+        let hook = "(trap 'echo heard >$D/heard; : >$D/done; exit' TERM; echo >$D/up; \
+                    while :; do sleep 0.01; done) & until [ -e $D/up ]; do sleep 0.01; done";
+        let hook = format!("sh -c \"{}\"", hook.replace('$', "\\$"));
+        let run = ground.job().args([flag, &hook]).sh(command).run().exits(0);
+        run.says(&format!("{flag}: ")).says("running, which elect ended");
+        assert_eq!(ground.said("heard"), "heard");
+    }
+}
+
+#[test]
+fn a_grace_for_what_is_awaited_anyway_is_refused() {
+    let ground = Ground::new();
+    let flags = ["--leftover", "wait", "--leftover-grace", "5s"];
+    ground
+        .job()
+        .args(flags)
+        .arg("true")
+        .run()
+        .exits(125)
+        .says("--leftover-grace requires --leftover kill");
+    ground
+        .job()
+        .args(["--leftover", "wait", "true"])
+        .env("ELECT_LEFTOVER_GRACE", "5s")
+        .run()
+        .exits(0);
+}

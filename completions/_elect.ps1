@@ -80,6 +80,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--kill-grace', '--kill-grace', [CompletionResultType]::ParameterName, 'Time between the stop signal and SIGKILL [default: 4/15 of TTL]')
             [CompletionResult]::new('--after-loss', '--after-loss', [CompletionResultType]::ParameterName, 'After a loss, exit or campaign again')
             [CompletionResult]::new('--leftover', '--leftover', [CompletionResultType]::ParameterName, 'Processes left behind: kill or wait')
+            [CompletionResult]::new('--leftover-grace', '--leftover-grace', [CompletionResultType]::ParameterName, 'Time that they have to end by themselves')
             [CompletionResult]::new('--containment', '--containment', [CompletionResultType]::ParameterName, 'How elect holds all descendants')
             [CompletionResult]::new('--require-containment', '--require-containment', [CompletionResultType]::ParameterName, 'Weakest containment to accept')
             [CompletionResult]::new('--stop-timeout', '--stop-timeout', [CompletionResultType]::ParameterName, 'Time from INT or TERM to SIGKILL [default: never]')

@@ -993,7 +993,7 @@ _elect() {
             return 0
             ;;
         elect__subcmd__run)
-            opts="-b -e -n -w -E -s -k -q -v -h --backend --election --id --priority --preempt --preempt-after --ttl --max-clock-drift --lock-delay --http --lease-file --pod-label --on-elected --on-lost --on-change --hook-timeout --no-wait --wait --conflict-exit-code --slots --shards --signal --kill-grace --after-loss --leftover --containment --require-containment --stop-timeout --hold --max-run --restart --restart-delay --restart-max-delay --health-http --health-cmd --health-interval --health-timeout --health-threshold --once --once-per --once-attempts --outcome --quiet --verbose --log-format --config --profile --help"
+            opts="-b -e -n -w -E -s -k -q -v -h --backend --election --id --priority --preempt --preempt-after --ttl --max-clock-drift --lock-delay --http --lease-file --pod-label --on-elected --on-lost --on-change --hook-timeout --no-wait --wait --conflict-exit-code --slots --shards --signal --kill-grace --after-loss --leftover --leftover-grace --containment --require-containment --stop-timeout --hold --max-run --restart --restart-delay --restart-max-delay --health-http --health-cmd --health-interval --health-timeout --health-threshold --once --once-per --once-attempts --outcome --quiet --verbose --log-format --config --profile --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1132,6 +1132,10 @@ _elect() {
                     ;;
                 --leftover)
                     COMPREPLY=($(compgen -W "kill wait" -- "${cur}"))
+                    return 0
+                    ;;
+                --leftover-grace)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --containment)

@@ -76,6 +76,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand --kill-grace 'Time between the stop signal and SIGKILL [default: 4/15 of TTL]'
             cand --after-loss 'After a loss, exit or campaign again'
             cand --leftover 'Processes left behind: kill or wait'
+            cand --leftover-grace 'Time that they have to end by themselves'
             cand --containment 'How elect holds all descendants'
             cand --require-containment 'Weakest containment to accept'
             cand --stop-timeout 'Time from INT or TERM to SIGKILL [default: never]'

@@ -72,8 +72,9 @@ complete -c elect -n "__fish_elect_using_subcommand run" -s s -l signal -d 'Sign
 complete -c elect -n "__fish_elect_using_subcommand run" -s k -l kill-grace -d 'Time between the stop signal and SIGKILL [default: 4/15 of TTL]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l after-loss -d 'After a loss, exit or campaign again' -r -f -a "exit\t'Exit with code 124'
 campaign\t'Take part again, and run the command anew once we lead'"
-complete -c elect -n "__fish_elect_using_subcommand run" -l leftover -d 'Processes left behind: kill or wait' -r -f -a "kill\t'They are killed before leadership is given up'
+complete -c elect -n "__fish_elect_using_subcommand run" -l leftover -d 'Processes left behind: kill or wait' -r -f -a "kill\t'They get TERM after --leftover-grace, and KILL after -k'
 wait\t'Leadership is kept until they have ended by themselves'"
+complete -c elect -n "__fish_elect_using_subcommand run" -l leftover-grace -d 'Time that they have to end by themselves' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l containment -d 'How elect holds all descendants' -r -f -a "auto\t'The best that changes nothing the command can see'
 pidns\t'A pid namespace: nothing escapes, even if elect is killed; other process ids'
 cgroup\t'A cgroup: set-uid programs are killed, too'

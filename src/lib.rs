@@ -84,7 +84,9 @@
 //! (`guard/image.rs`; hooks have theirs from `command/candidacy/hooks.rs`). It has the descriptors; the tree inherits a
 //! mark only, which it can hide but not turn against the lease. So a local lease outlives every crash of elect.
 //!
-//! **The end of the command tree.** `guard` sees to it. The guardian asks, follows with CONT, and kills: all
+//! **The end of the command tree.** `guard` sees to it. A pure ladder (`guard/ladder.rs`) says when: what a command leaves
+//! that ends by itself has a moment, and what is left of one that was asked to stop keeps the deadline of that. The
+//! guardian asks, follows with CONT, and kills: all
 //! descendants at any depth, also below those that are killed and not gone yet, as these keep their children. As a
 //! subreaper it gets every orphan of the tree back, and it goes on killing until `wait` says that it has no child left.
 //! Only then does the wrapper resign. If the wrapper dies, the guardian sees the end of its socket and does the same.

@@ -101,7 +101,7 @@ fn rivals_count_by_their_layer() {
 fn every_flag_can_be_set_in_the_file() {
     let ground = Ground::new();
     let text = "backend: STATE\nelection: a\nno-wait: false\nwait: 15\nconflict-exit-code: 9\n\
-                ttl: 20s\nmax-clock-drift: 10%\nsignal: 15\nkill-grace: 1.5\nid: 7\nleftover: 'wait'\n\
+                ttl: 20s\nmax-clock-drift: 10%\nsignal: 15\nkill-grace: 1.5\nid: 7\nleftover: 'wait'\nleftover-grace: 3s\n\
                 containment: cgroup\nrequire-containment: scan\n\
                 restart: always\nrestart-delay: 2s\nrestart-max-delay: 3m\n\
                 stop-timeout: \"1h30m\"\nhold: 0\nafter-loss: campaign\noutcome: /x y\nquiet: no\n\

@@ -154,10 +154,36 @@ fn table() -> String {
     table
 }
 
+/// The second table of the manual: of a command that has no traps, and without `--once`.
+fn ends() -> String {
+    let mut table = String::from(
+        "| how it ended | exit code | elect prints, off a terminal |\n|---|---|---|\n",
+    );
+    for how in How::ALL.into_iter().filter(|how| *how != How::Awaited) {
+        let (name, says) = match how {
+            How::ByItself => ("by itself", "what it asked to end, and what it killed"),
+            How::Term => ("TERM to elect", "what it killed"),
+            How::Resign => ("`elect resign`", "who asked for it, and what it killed"),
+            How::MaxRun => ("`--max-run`", "that the time is over, and what it killed"),
+            How::Lost => ("the lease is lost", "why"),
+            How::Awaited => unreachable!("it is the first"),
+        };
+        let code = match how.exit_code() {
+            0 => "the command's own".to_owned(),
+            143 => "the command's own: 143".to_owned(),
+            code => code.to_string(),
+        };
+        let _ = writeln!(table, "| {name} | {code} | {says} |");
+    }
+    table
+}
+
 #[test]
-fn the_manual_has_the_table_that_holds() {
+fn the_manual_has_the_tables_that_hold() {
     let manual = crate::manual::page("containment");
-    assert!(manual.contains(&table()), "its table has to be:\n{}", table());
+    for table in [table(), ends()] {
+        assert!(manual.contains(&table), "its table has to be:\n{table}");
+    }
 }
 
 struct Cell<'a> {

@@ -2,6 +2,7 @@
 
 mod attempts;
 mod crontab;
+mod cut_short;
 mod details;
 mod kills;
 

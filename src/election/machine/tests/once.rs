@@ -3,7 +3,7 @@ use elect_api::{Error, ErrorKind, Lease, Written};
 use super::{ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting};
 use crate::election::machine::{Command, Counting, Event, News, Rules};
 use crate::election::{Attempted, Call, Reply};
-use crate::guard::Ended;
+use crate::guard::{Ended, Leftover};
 
 const LOCAL: Lease = Lease::Unlimited;
 
@@ -62,6 +62,68 @@ fn what_was_stopped_on_request_is_not_done() {
         .tell(1.0, Event::Ended(Ended::Exited(0)), &[])
         .tell(1.0, Event::Empty, &["resign"])
         .tell(1.1, Event::Replied(Ok(Reply::Resigned)), &["finish: stepped down"]);
+}
+
+/// A leader whose command runs.
+fn running(rules: Rules) -> Transcript {
+    let mut transcript = Transcript::new(LOCAL, rules);
+    transcript
+        .tell(0.0, Event::Tick, &["open"])
+        .tell(0.0, Event::Replied(Ok(Reply::Opened)), &["recall"])
+        .tell(0.0, recalled(false), &["refresh"])
+        .tell(0.0, leading(LOCAL, 0.0), &["recall"])
+        .tell(0.0, recalled(false), &["refresh"])
+        .tell(0.0, leading(LOCAL, 0.0), &["start 7"])
+        .tell(0.1, Event::Started, &[]);
+    transcript
+}
+
+#[test]
+fn what_a_signal_has_cut_short_is_neither_done_nor_a_success() {
+    for signal in [TERM, libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
+        running(once())
+            .tell(0.5, Event::Signal(signal), &[&format!("signal {signal}")])
+            .tell(1.0, Event::Ended(Ended::Exited(0)), &[])
+            .tell(1.0, Event::Empty, &["resign"])
+            .tell(
+                1.1,
+                Event::Replied(Ok(Reply::Resigned)),
+                &[&format!("finish: interrupted {signal}")],
+            );
+    }
+    // Another signal asks for no end.
+    running(once())
+        .tell(0.5, Event::Signal(libc::SIGUSR1), &["signal 10"])
+        .tell(1.0, Event::Ended(Ended::Exited(0)), &[])
+        .tell(1.0, Event::Empty, &["record"]);
+    // What is to be killed is no part of what is done.
+    running(once())
+        .tell(1.0, Event::Ended(Ended::Exited(0)), &[])
+        .tell(1.1, Event::Signal(TERM), &["signal 15"])
+        .tell(1.2, Event::Empty, &["record"]);
+}
+
+#[test]
+fn what_is_awaited_is_a_part_of_what_is_done() {
+    let awaiting = || running(Rules { leftover: Leftover::Wait, ..once() });
+    let ended = Event::Ended(Ended::Exited(0));
+    awaiting().tell(1.0, ended.clone(), &[]).tell(9.0, Event::Empty, &["record"]);
+    for (event, order, end) in [
+        (Event::Signal(TERM), "signal 15", "interrupted 15"),
+        (Event::StepDown("deploy".into()), "signal 15", "stepped down"),
+        (Event::Withdraw("moved".into()), "signal 15", "withdrawn"),
+    ] {
+        awaiting()
+            .tell(1.0, ended.clone(), &[])
+            .tell(2.0, event, &[order])
+            .tell(3.0, Event::Empty, &["resign"])
+            .tell(3.1, Event::Replied(Ok(Reply::Resigned)), &[&format!("finish: {end}")]);
+    }
+    awaiting().tell(1.0, ended, &[]).tell(2.0, Event::GuardianDied, &["sweep"]).tell(
+        3.0,
+        Event::Empty,
+        &["resign"],
+    );
 }
 
 #[test]

@@ -190,14 +190,15 @@ struct Cell<'a> {
     arena: &'a Arena,
     tree: Tree,
     how: How,
+    tier: &'static str,
     folder: PathBuf,
 }
 
 impl<'a> Cell<'a> {
     fn new(arena: &'a Arena, tree: Tree, how: How) -> Self {
-        let cell = Self { arena, tree, how, folder: arena.path(&format!("{tree:?}-{how:?}")) };
-        fs::create_dir(&cell.folder).expect("a folder");
-        cell
+        let folder = arena.path(&format!("{tree:?}-{how:?}"));
+        fs::create_dir(&folder).expect("a folder");
+        Self { arena, tree, how, tier: "scan", folder }
     }
 
     fn election(&self) -> String {
@@ -212,6 +213,7 @@ impl<'a> Cell<'a> {
         let script = format!("{tree} {background} {up}; echo $$ >\"$D/main\"; {end}");
         let bash = installed(&["bash"], "bash");
         let run = self.arena.elect("run").args(["-e", &self.election()]).args(self.how.flags());
+        let run = run.args(["--containment", self.tier]);
         let run = run.env("D", &self.folder).args(["--", bash, "-c", &script]).spawn();
         line_of(&self.folder.join("main"));
         run
@@ -263,17 +265,29 @@ impl std::fmt::Debug for Cell<'_> {
 
 #[test]
 fn each_tree_ends_as_the_table_says() {
-    let arena = Arena::on(Ground::File);
     for how in How::ALL.into_iter().filter(|how| *how != How::Lost) {
-        let cells = Tree::ALL.map(|tree| Cell::new(&arena, tree, how));
-        let mut runs = cells.each_ref().map(Cell::lead);
-        let asked: Vec<_> = cells.iter().zip(&mut runs).map(|(cell, run)| cell.end(run)).collect();
-        for (cell, run) in cells.iter().zip(runs) {
-            cell.has_ended_as_said(run.wait());
-        }
-        for asked in asked.into_iter().flatten() {
-            asked.wait().exits(0);
-        }
+        end_as_said(how, "scan");
+    }
+}
+
+/// There the signals go through a namespace, and its first process is none of the tree.
+#[test]
+fn in_a_pid_namespace_too() {
+    for how in [How::ByItself, How::Term] {
+        end_as_said(how, "pidns");
+    }
+}
+
+fn end_as_said(how: How, tier: &'static str) {
+    let arena = Arena::on(Ground::File);
+    let cells = Tree::ALL.map(|tree| Cell { tier, ..Cell::new(&arena, tree, how) });
+    let mut runs = cells.each_ref().map(Cell::lead);
+    let asked: Vec<_> = cells.iter().zip(&mut runs).map(|(cell, run)| cell.end(run)).collect();
+    for (cell, run) in cells.iter().zip(runs) {
+        cell.has_ended_as_said(run.wait());
+    }
+    for asked in asked.into_iter().flatten() {
+        asked.wait().exits(0);
     }
 }
 

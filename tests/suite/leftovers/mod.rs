@@ -5,18 +5,19 @@ mod table;
 
 use std::fs;
 
-use elect_testkit::program::{Running, children, eventually, is_alive};
+use elect_testkit::program::{eventually, is_alive, name};
 use nix::sys::signal::Signal;
 
 use crate::support::{Ground, installed};
 use crate::usage::as_nobody;
 
-/// Waits until the command of elect has ended and what it left is its guardian's child.
+/// Waits until what started this process has ended, and it is a guardian's child.
 #[track_caller]
-fn awaits_orphan(elect: &mut Running, pid: i32) {
-    let guardian = elect.guardian();
-    eventually("the guardian to be the leftover's parent", || {
-        children(guardian).contains(&pid).then_some(())
+fn awaits_orphan(pid: i32) {
+    eventually("a guardian to be the leftover's parent", || {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+        (name(parent.trim().parse().ok()?)? == "elect-guardian").then_some(())
     });
 }
 
@@ -39,9 +40,9 @@ fn what_the_command_leaves_is_killed() {
 #[test]
 fn what_the_command_leaves_is_awaited() {
     let ground = Ground::new();
-    let mut elect = ground.job().args(["--leftover", "wait"]).sh(LEAVING).spawn();
+    let elect = ground.job().args(["--leftover", "wait"]).sh(LEAVING).spawn();
     let pid: i32 = ground.said("pid").parse().unwrap();
-    awaits_orphan(&mut elect, pid);
+    awaits_orphan(pid);
     ground.job().args(["-n", "true"]).run().exits(75);
     fs::write(ground.path().join("go"), "").unwrap();
     elect.wait().exits(3);
@@ -53,7 +54,7 @@ fn a_leftover_that_is_awaited_is_told_to_stop_too() {
     let ground = Ground::new();
     let mut elect = ground.job().args(["--leftover", "wait"]).sh(LEAVING).spawn();
     let pid: i32 = ground.said("pid").parse().unwrap();
-    awaits_orphan(&mut elect, pid);
+    awaits_orphan(pid);
     elect.signal(Signal::SIGTERM);
     elect.wait().exits(3);
     assert!(!ground.has("orphan") && !is_alive(pid));
@@ -83,9 +84,9 @@ fn a_reader_that_takes_its_time_has_it() {
     for restart in [&[][..], &["--restart", "on-failure", "--restart-delay", "1h"]] {
         let ground = Ground::new();
         let run = ground.job().args(["--leftover-grace", "1h"]).args(restart);
-        let mut elect = run.args(["--", bash, "-c", script]).spawn();
+        let elect = run.args(["--", bash, "-c", script]).spawn();
         let pid = ground.said("pid").parse().expect("a number");
-        awaits_orphan(&mut elect, pid);
+        awaits_orphan(pid);
         // elect leads meanwhile.
         ground.job().args(["-n", "true"]).run().exits(75);
         fs::write(ground.path().join("go"), "").expect("a flag");
@@ -118,10 +119,10 @@ fn what_is_deaf_is_killed_and_named_with_the_flags_that_change_it() {
         let hasty = elect.args(["--leftover-grace", "10ms", "-k", "50ms"]);
         let ended = hasty.sh(script).run().exits(3);
         let pid = ground.said(&format!("{folder}pid"));
-        let name = format!("sleep (process {pid})");
-        let ended = ended.says(&format!("the command left {name} running: asking it to end"));
+        let left = format!("sleep (process {pid})");
+        let ended = ended.says(&format!("the command left {left} running: asking it to end"));
         let ended = ended.says("--leftover wait waits for it, --leftover-grace gives it longer");
-        let killed = format!("killed {name}, which the command left running and TERM did not end");
+        let killed = format!("killed {left}, which the command left running and TERM did not end");
         assert_eq!(ended.stderr.matches(&killed).count(), 1, "{ended:?}");
         assert_eq!(ended.stderr.matches(&pid).count(), 2, "once for each signal: {ended:?}");
         assert!(!is_alive(pid.parse().expect("a number")));

@@ -39,14 +39,25 @@ enum Stop {
     Pause,
     MaxRun,
     Health,
+    Preempt,
+    Shard,
 }
 
 impl Stop {
-    const ALL: [Self; 5] = [Self::Signal, Self::Resign, Self::Pause, Self::MaxRun, Self::Health];
+    const ALL: [Self; 7] = [
+        Self::Signal,
+        Self::Resign,
+        Self::Pause,
+        Self::MaxRun,
+        Self::Health,
+        Self::Preempt,
+        Self::Shard,
+    ];
 
     const fn flags(self) -> &'static [&'static str] {
         match self {
-            Self::Signal | Self::Resign | Self::Pause => &[],
+            Self::Signal | Self::Resign | Self::Pause | Self::Preempt => &[],
+            Self::Shard => &["--shards", "1"],
             Self::MaxRun => &["--max-run", "1s"],
             Self::Health => &[
                 "--health-cmd",
@@ -61,8 +72,8 @@ impl Stop {
 
     const fn exit_code(self) -> i32 {
         match self {
-            Self::Signal | Self::MaxRun => 128 + 15,
-            Self::Resign | Self::Pause | Self::Health => 124,
+            Self::Signal | Self::MaxRun | Self::Shard => 128 + 15,
+            Self::Resign | Self::Pause | Self::Health | Self::Preempt => 124,
         }
     }
 }
@@ -100,7 +111,15 @@ impl<'a> Case<'a> {
     fn stop(&self, elect: &mut Running) -> Option<Running> {
         let ask = |what| Some(self.arena.elect(what).arg(self.election()).spawn());
         match self.stop {
-            Stop::Signal => elect.signal(Signal::SIGTERM),
+            Stop::Signal | Stop::Shard => elect.signal(Signal::SIGTERM),
+            Stop::Preempt => {
+                let better = self.arena.elect("run").args(["-e", &self.election()]);
+                return Some(
+                    better
+                        .args(["--priority", "200", "--preempt", "--preempt-after", "0", "true"])
+                        .spawn(),
+                );
+            }
             Stop::Resign => return ask("resign"),
             Stop::Pause => return ask("pause"),
             Stop::MaxRun | Stop::Health => {}
@@ -114,7 +133,7 @@ fn a_server_behind_a_shell_ends_in_good_order(arena: &Arena) {
         let case = Case::new(arena, stop);
         let (mut elect, server) = case.lead(&["--stop-timeout", "1h"], SERVER);
         let asked = case.stop(&mut elect);
-        super::awaits_orphan(&mut elect, server);
+        super::awaits_orphan(server);
         assert!(elect.is_running() && is_alive(server), "{stop:?}");
         fs::write(case.folder.join("go"), "").expect("a flag");
         elect.wait().exits(stop.exit_code());
@@ -151,9 +170,9 @@ fn a_deaf_tree_takes_as_long_as_it_may(arena: &Arena) {
 /// The shell dies of TERM, and what it leaves has the rest of the grace.
 fn a_lost_lease_leaves_the_tree_its_grace(arena: &Arena) {
     let case = Case::new(arena, Stop::Signal);
-    let (mut elect, server) = case.lead(&["--ttl", "6s", "-k", "1s"], SERVER);
+    let (elect, server) = case.lead(&["--ttl", "6s", "-k", "1s"], SERVER);
     let silence = arena.silence();
-    super::awaits_orphan(&mut elect, server);
+    super::awaits_orphan(server);
     fs::write(case.folder.join("go"), "").expect("a flag");
     eventually("a clean end", || case.folder.join("clean").exists().then_some(()));
     drop(silence);

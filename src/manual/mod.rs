@@ -99,18 +99,30 @@ struct Section {
     texts: Vec<String>,
 }
 
+/// Whether the heading has all words, and how often they come: beginning a word, and anywhere.
+type Fit = (bool, (usize, usize));
+
+/// How often `word` begins a word of the text, and how often it comes at all.
+fn times(text: &str, word: &str) -> (usize, usize) {
+    let begins = |(at, _): &(usize, &str)| !text[..*at].ends_with(char::is_alphanumeric);
+    (text.match_indices(word).filter(begins).count(), text.matches(word).count())
+}
+
 impl Section {
     /// Where the words are in it, in this form, and how well it fits: whether its heading has them, and how often they
-    /// come.
-    fn find(self, words: &[String], form: fn(&str) -> String) -> Option<((bool, usize), Place)> {
+    /// come. Those that begin a word count before those within one: "lock" is not meant by "clock".
+    fn find(self, words: &[String], form: fn(&str) -> String) -> Option<(Fit, Place)> {
         let has = |text: &str| {
             let text = form(text);
-            words.iter().filter(|word| text.contains(word.as_str())).count()
+            let fits = words.iter().map(|word| times(&text, word));
+            fits.fold((0, 0), |(begin, any), fit| {
+                (begin + usize::from(fit.0 > 0), any + usize::from(fit.1 > 0))
+            })
         };
         let whole = form(&format!("{} {}", self.heading, self.texts.join(" ")));
-        let times = |word: &String| whole.matches(word.as_str()).count();
-        let least = words.iter().map(times).min().filter(|least| *least > 0)?;
-        let rank = (has(&self.heading) == words.len(), least);
+        let least =
+            words.iter().map(|word| times(&whole, word)).min().filter(|least| least.1 > 0)?;
+        let rank = (has(&self.heading).0 == words.len(), least);
         let lines = self.texts.iter().flat_map(|text| text.lines());
         let sentences = lines.flat_map(|text| text.split_inclusive(". ")).enumerate();
         // Of equals the first one.

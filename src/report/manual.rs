@@ -40,7 +40,7 @@ pub fn manual_pages(mut manual: Command) -> io::Result<Vec<(String, String)>> {
 
 /// The flags whose names have this word in them, each with the subcommand that has it and what it is for.
 pub fn flags(manual: &Command, word: &str) -> Vec<String> {
-    let is_meant = |arg: &&Arg| arg.get_long().is_some_and(|long| long.contains(word));
+    let is_meant = |arg: &&Arg| arg.get_long().is_some_and(|long| begins_a_word(long, word));
     let of = |command: &Command| -> Vec<String> {
         let found = command.get_arguments().filter(is_meant);
         let line = |arg: &Arg| {
@@ -50,6 +50,11 @@ pub fn flags(manual: &Command, word: &str) -> Vec<String> {
         found.map(line).collect()
     };
     manual.get_subcommands().flat_map(of).collect()
+}
+
+/// Whether a word of a flag begins so: "lock" is not meant by `--max-clock-drift`.
+fn begins_a_word(long: &str, word: &str) -> bool {
+    long.match_indices(word).any(|(at, _)| at == 0 || long[..at].ends_with('-'))
 }
 
 fn find<'a>(command: &'a Command, words: &[String]) -> Option<&'a Command> {

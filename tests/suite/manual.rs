@@ -151,16 +151,35 @@ fn everyday_lines_work_as_they_are_written() {
         fs::write(&path, "#!/bin/sh\necho ran\n").expect("written");
         fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("mine");
     }
-    let shown = [("README", "One machine: no second run"), ("basics", "Everyday lines")];
+    let shown = [
+        ("README", "One machine: no second run"),
+        ("basics", "Everyday lines"),
+        ("flock", "Line by line"),
+    ];
     for (page, heading) in shown {
         let typed = commands(&block(page, heading, "console"));
         let lines = typed.lines().count();
         // Nobody has to wait for it.
-        let typed = typed.replace("--hold 1m", "--hold 100ms");
+        let typed = typed.replace("--hold 50s", "--hold 100ms");
         let said = types(&ground, &format!("cd {}\n{typed}", ground.path().display()));
         let printed = if typed.contains("a && b") { lines + 1 } else { lines };
         assert_eq!(said, "ran\n".repeat(printed), "{page}");
     }
+}
+
+/// Of the same script twice the second gives way.
+#[test]
+fn a_script_locks_itself_as_it_is_written() {
+    let ground = Ground::new();
+    let guard = block("flock", "A script that locks itself", "sh");
+    let script = ground.path().join("backup");
+    let text = format!("#!/bin/sh\n{guard}\necho ran; \"$@\"\n");
+    fs::write(&script, text).expect("written");
+    fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("mine");
+    let again = "env -u ELECT_LEADER_ELECTION";
+    let line = format!("{0} {again} {0} || echo $?; {0} echo on", script.display());
+    let said = types(&ground, &line);
+    assert_eq!(said, "ran\n75\nran\non\n");
 }
 
 /// A line that shows elect is one that elect understands.

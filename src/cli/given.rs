@@ -7,8 +7,8 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command as ClapCommand, FromArgMatches};
 
 use super::grammar::{
-    advise, bare, blame_variable, grammar, grammar_over, innermost, refusal, refused_flag,
-    without_hidden_tips,
+    advise, bare, blame_variable, empty_limit, grammar, grammar_over, innermost, refusal,
+    refused_flag, without_hidden_tips,
 };
 use super::help::is_settable;
 use super::settings::Value;
@@ -126,9 +126,11 @@ fn read(words: Vec<OsString>, extent: Extent) -> Result<Given, clap::Error> {
     };
     let mut command = Cli::from_arg_matches(&matches)?.command;
     let own = words.len() - command_of(&command).map_or(0, <[_]>::len);
-    if let Some(slip) = short_for_long(&words[..own], innermost(grammar, &matches).0) {
-        let kind = ErrorKind::UnknownArgument;
-        return Err(usage_error(&mut self::grammar(), &matches, kind, slip));
+    let (leaf, given) = innermost(grammar, &matches);
+    let slip = short_for_long(&words[..own], leaf).map(|slip| (ErrorKind::UnknownArgument, slip));
+    let empty = || empty_limit(leaf, given).map(|why| (ErrorKind::InvalidValue, why));
+    if let Some((kind, why)) = slip.or_else(empty) {
+        return Err(usage_error(&mut self::grammar(), &matches, kind, why));
     }
     let settings = Settings::default();
     let overruled = settle(&mut command, grammar, &matches, &settings).map_err(|rivals| {

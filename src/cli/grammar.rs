@@ -3,6 +3,7 @@ use std::ffi::{OsStr, OsString};
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory};
 
 use super::help::{self, is_settable, reads_file};
@@ -149,6 +150,51 @@ fn heed_variables(command: Command) -> Command {
     command.mut_args(heed_variable).mut_subcommands(heed_variables)
 }
 
+/// The ids of the flags without which more is run, elsewhere, for longer or less surely contained; or, of `check` and
+/// `wait`, without which a script goes on that should not.
+const LIMITS: [&str; 21] = [
+    "backend",
+    "config",
+    "containment",
+    "election",
+    "for",
+    "grace",
+    "health_cmd",
+    "health_http",
+    "hold",
+    "lock_delay",
+    "max_clock_drift",
+    "max_run",
+    "once",
+    "once_attempts",
+    "once_per",
+    "priority",
+    "profile",
+    "remaining",
+    "require_containment",
+    "stop_timeout",
+    "wait",
+];
+
+/// What is wrong with an empty variable of a [limit](LIMITS) that no flag overrules: what was to fill it has failed, as
+/// in `ELECT_ONCE=$(date +%F)` without `date`, and the limit would be gone without a word.
+pub(super) fn empty_limit(command: &Command, matches: &ArgMatches) -> Option<String> {
+    if !has_empty_variable() {
+        return None;
+    }
+    let ids = command.get_arguments().map(|arg| arg.get_id().as_str());
+    let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let mut limits = ids.filter(|id| LIMITS.contains(id) && !given(id));
+    limits.find_map(|id| {
+        let name = format!("{VARIABLES}{}", id.to_uppercase());
+        let is_empty = env::var_os(&name).is_some_and(|value| value.is_empty());
+        let flag = id.replace('_', "-");
+        is_empty.then(|| {
+            format!("the variable {name} is empty: give it a value, unset it, or write --{flag}")
+        })
+    })
+}
+
 /// Whether somebody has set a variable of elect's to nothing.
 fn has_empty_variable() -> bool {
     env::vars_os().any(|(name, value)| {
@@ -156,7 +202,7 @@ fn has_empty_variable() -> bool {
     })
 }
 
-/// An empty variable counts as unset; a value never shows in help, as a URL may carry a password.
+/// An empty variable counts as unset, unless that is [refused](empty_limit); a value never shows in help, as a URL may carry a password.
 fn heed_variable(arg: Arg) -> Arg {
     let arg = arg.hide_env_values(true);
     let is_empty = arg.get_env().and_then(env::var_os).is_some_and(|value| value.is_empty());

@@ -1,8 +1,8 @@
 //! The command line: what may be said, and how it reads in `--help`. No I/O happens here.
 //!
 //! Every flag has an `ELECT_*` variable, and where a subcommand reads a configuration file, a key in
-//! it. A flag beats its variable, a variable beats the file, the file beats the default, and an empty
-//! variable counts as unset. The file is nothing but other defaults: whoever reads it hands its
+//! it. A flag beats its variable, a variable beats the file, the file beats the default. An empty variable counts as
+//! unset, but for those of limits, which are refused. The file is nothing but other defaults: whoever reads it hands its
 //! [`Settings`] to [`Given::over`].
 
 mod backend_url;
@@ -141,7 +141,7 @@ mod tests {
 
     use clap::error::ErrorKind;
 
-    use super::{Command, RunArgs, grammar, parse};
+    use super::{CampaignArgs, Command, RunArgs, grammar, parse};
 
     fn run(args: &[&str]) -> Result<RunArgs, clap::Error> {
         match parse(["elect", "run"].iter().chain(args))?.command {
@@ -307,15 +307,22 @@ mod tests {
 
     #[test]
     fn an_empty_variable_counts_as_unset() {
-        let variables =
-            [("ELECT_WAIT", ""), ("ELECT_BACKEND", ""), ("ELECT_NO_WAIT", ""), ("ELECT_ID", "")];
+        let variables = [("ELECT_TTL", ""), ("ELECT_NO_WAIT", ""), ("ELECT_ID", "")];
         if with_variables("an_empty_variable_counts_as_unset", &variables) {
             let given = run(&["job"]).unwrap();
-            assert_eq!(
-                (given.flags.wait, given.flags.no_wait, given.campaign.id),
-                (None, false, None)
-            );
-            assert_eq!(given.campaign.backend.with_secrets(), "file:");
+            let CampaignArgs { ttl, id, .. } = given.campaign;
+            assert_eq!((ttl, given.flags.no_wait, id), (None, false, None));
+        }
+    }
+
+    #[test]
+    fn an_empty_variable_of_a_limit_is_refused_unless_its_flag_is_given() {
+        let test = "an_empty_variable_of_a_limit_is_refused_unless_its_flag_is_given";
+        if with_variables(test, &[("ELECT_ONCE", ""), ("ELECT_BACKEND", "")]) {
+            let text = |args: &[&str]| run(args).unwrap_err().to_string();
+            assert!(text(&["job"]).contains("ELECT_BACKEND is empty"));
+            assert!(text(&["-b", "file:", "job"]).contains("ELECT_ONCE is empty"));
+            assert!(run(&["-b", "file:", "--once", "x", "job"]).is_ok());
         }
     }
 }

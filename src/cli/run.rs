@@ -43,7 +43,8 @@ Exit codes:
 
 Environment:
   Each flag can be given as the variable named beside it; the flag beats the
-  variable, and an empty variable counts as unset.
+  variable. An empty variable counts as unset, or is refused if less would be
+  limited without it (`elect help basics`).
   The command finds: ELECT_TOKEN, the fencing token of this leadership;
   ELECT_LEADER_ELECTION, ELECT_LEADER_BACKEND and ELECT_LEADER_ID; ELECT_LEASE,
   which `elect check` reads; ELECT_HTTP_ADDRESS, where --http listens; ELECT_SLOT or

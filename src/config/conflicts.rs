@@ -72,6 +72,11 @@ pub fn settle_run(args: &mut RunArgs, origins: &Origins) -> Result<(), ConfigErr
     let of_leftover: Parts = (&["--leftover-grace"], kills, "--leftover kill");
     let of_hooks = of_hooks(&args.campaign.hooks);
     check(origins, &[of_hooks, of_health, of_pauses, of_once, of_leftover])?;
+    // A variable is near enough to have been meant for this command, and it would not be limited.
+    let is_idle = flags.once_attempts.is_some() && !is_once;
+    if is_idle && matches!(origins.of("once-attempts"), Origin::Variable(_)) {
+        return Err(ConfigError::Alone { flag: "--once-attempts", with: of_once.2 });
+    }
     flags.once_attempts = flags.once_attempts.filter(|_| is_once);
     // What is started again would be one run, however often that is.
     if flags.once_attempts.is_some() && flags.restart.restart != Restart::Never {

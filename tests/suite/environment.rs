@@ -5,6 +5,7 @@ use std::fs;
 
 use elect_testkit::program::Elect;
 
+use crate::manual::page;
 use crate::support::Ground;
 
 const ELECT: &str = env!("CARGO_BIN_EXE_elect");
@@ -122,30 +123,62 @@ fn a_variable_beats_the_default() {
     job().env("ELECT_NO_WAIT", "0").sh("exit 3").run().exits(3);
 }
 
+/// Of each variable of `elect run`: what the manual does not list counts as unset, and the rest is refused.
 #[test]
-fn an_empty_variable_counts_as_unset() {
+fn an_empty_variable_counts_as_unset_unless_that_lifts_a_limit() {
     let ground = Ground::new();
-    let names = [
-        "ELECT_ELECTION",
-        "ELECT_NO_WAIT",
-        "ELECT_WAIT",
-        "ELECT_CONFLICT_EXIT_CODE",
-        "ELECT_SIGNAL",
-        "ELECT_KILL_GRACE",
-        "ELECT_ID",
-        "ELECT_LEFTOVER",
-        "ELECT_STOP_TIMEOUT",
-        "ELECT_HOLD",
-        "ELECT_AFTER_LOSS",
-        "ELECT_OUTCOME",
-        "ELECT_QUIET",
-        "ELECT_VERBOSE",
-        "ELECT_LOG_FORMAT",
-    ];
-    let elect = names.iter().fold(bare(&ground), |elect, name| elect.env(name, ""));
-    elect.args(["-e", "job", "sh", "-c", "exit 3"]).run().exits(3).is_silent();
+    let page = page("basics");
+    let limits = page.split("## Empty variables").nth(1).expect("a section");
+    let limits = limits.split("The flag on").next().expect("a list");
+    let grammar = elect::cli::grammar();
+    let run = grammar.find_subcommand("run").expect("a subcommand");
+    let flags: Vec<&clap::Arg> =
+        run.get_arguments().filter(|arg| arg.get_env().is_some()).collect();
+    assert!(flags.len() > 40, "{}", flags.len());
+    let mut refused = 0;
+    for flag in flags {
+        let long = flag.get_long().expect("a name");
+        let variable = format!("ELECT_{}", long.to_uppercase().replace('-', "_"));
+        let job = bare(&ground).env("ELECT_ELECTION", "job").env(&variable, "");
+        let ended = job.args(["echo", "ran"]).run();
+        if limits.contains(&format!("`--{long}`")) {
+            refused += 1;
+            ended.exits(125).prints("").says(&format!("the variable {variable} is empty"));
+        } else {
+            let ended = ended.exits(0).prints("ran\n");
+            assert_eq!(ended.stderr, "", "{variable}");
+        }
+    }
+    assert_eq!(refused, limits.matches("`--").count() - 3, "all but those of other subcommands");
     let status = ground.elect("status").env("ELECT_OUTPUT", "").run().exits(0);
     assert!(status.stdout.starts_with("backend: "), "{status:?}");
+}
+
+#[test]
+fn a_limit_that_would_be_gone_is_refused_wherever_it_is_one() {
+    let ground = Ground::new();
+    let elect = |words: &[&str]| Elect::new(ELECT).args(words).env("HOME", ground.path());
+    for (words, variable) in [
+        (&["status", "job"][..], "ELECT_BACKEND"),
+        (&["done", "job"], "ELECT_PROFILE"),
+        (&["wait", "-b", "file:", "job"], "ELECT_FOR"),
+        (&["check"], "ELECT_REMAINING"),
+        (&["sidecar", "-e", "job"], "ELECT_GRACE"),
+        (&["config", "show"], "ELECT_ONCE"),
+    ] {
+        let said = format!("the variable {variable} is empty");
+        elect(words).env(variable, "").run().exits(125).prints("").says(&said);
+    }
+    // The flag has the last word.
+    let job = || bare(&ground).args(["-e", "job"]);
+    job().env("ELECT_ONCE", "").args(["--once", "today", "true"]).run().exits(0);
+    let key = ground.elect("done").args(["job", "today"]).run();
+    key.exits(0);
+    // A number of attempts at nothing in particular limits nothing.
+    let attempts = job().env("ELECT_ONCE_ATTEMPTS", "2");
+    let said = "ELECT_ONCE_ATTEMPTS: --once-attempts requires --once or --once-per";
+    attempts.clone().args(["echo", "ran"]).run().exits(125).prints("").says(said);
+    attempts.args(["--once", "tomorrow", "true"]).run().exits(0);
 }
 
 #[test]

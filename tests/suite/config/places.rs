@@ -34,8 +34,10 @@ fn the_first_that_exists_counts_alone() {
     let none = shown(&variable, &["--config", "/dev/null"]);
     assert_eq!(none["file"], "/dev/null");
     assert_eq!(value(&none, "wait").1, "default");
-    // A variable that is empty, or leads to nowhere in particular, is none.
-    assert_eq!(file_shown(&xdg.clone().env("ELECT_CONFIG", "")), path("xdg/elect/config.yaml"));
+    // One that is empty was meant to name another file than the usual ones.
+    let empty = xdg.clone().env("ELECT_CONFIG", "").args(["config", "show"]);
+    empty.run().exits(125).says("ELECT_CONFIG is empty");
+    // A variable that leads to nowhere in particular is none.
     let relative = home.env("XDG_CONFIG_HOME", "xdg");
     assert_eq!(file_shown(&relative), path("home/.config/elect/config.yaml"));
 }

@@ -9,7 +9,9 @@ use anstream::{AutoStream, ColorChoice};
 use clap::builder::styling::{AnsiColor, Style};
 use elect_api::ElectionName;
 use indicatif::ProgressBar;
+use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::stat::fstat;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -46,6 +48,7 @@ struct Shared {
     format: LogFormat,
     election: Option<String>,
     is_of_default_store: bool,
+    /// Whether a line that is drawn again and again disturbs nobody.
     is_terminal: bool,
     clock: fn() -> SystemTime,
     /// The line that shows how the waiting goes; whatever is logged makes way for it and back.
@@ -55,10 +58,12 @@ struct Shared {
 impl Log {
     /// A log of this loudness and form. `clock` stamps the lines of the JSON form.
     pub fn new(verbosity: Verbosity, format: LogFormat, clock: fn() -> SystemTime) -> Self {
-        let is_terminal = io::stderr().is_terminal();
+        let has_terminal = io::stderr().is_terminal();
+        // Behind a pipe there may be a pager, whose screen our words would spoil.
+        let is_terminal = has_terminal && !is_pipe(io::stdout().as_fd());
         let threshold = match verbosity {
             Verbosity::Quiet => Level::Error,
-            Verbosity::Normal if is_terminal => Level::Info,
+            Verbosity::Normal if has_terminal && io::stdout().is_terminal() => Level::Info,
             Verbosity::Normal => Level::Warn,
             Verbosity::Verbose => Level::Debug,
         };
@@ -179,7 +184,7 @@ impl Log {
 
     /// Whether a line that is drawn again and again would be welcome.
     pub(super) fn wants_progress(&self) -> bool {
-        self.0.is_terminal && self.0.threshold >= Level::Info && self.0.format == LogFormat::Text
+        self.0.is_terminal && self.0.threshold >= Level::Warn && self.0.format == LogFormat::Text
     }
 
     /// The place of the line that is drawn again and again.
@@ -283,6 +288,10 @@ fn json_line(
             .unwrap_or_default();
     line.push('\n');
     line
+}
+
+fn is_pipe(fd: BorrowedFd<'_>) -> bool {
+    fstat(fd).is_ok_and(|stat| stat.st_mode & libc::S_IFMT == libc::S_IFIFO)
 }
 
 /// Whether a write would be taken at once.

@@ -7,10 +7,10 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command as ClapCommand, FromArgMatches};
 
 use super::grammar::{
-    advise, bare, blame_variable, empty_limit, grammar, grammar_over, innermost, refusal,
-    refused_flag, without_hidden_tips,
+    bare, blame_variable, empty_limit, grammar, grammar_over, innermost, refusal, refused_flag,
 };
 use super::help::is_settable;
+use super::hints::{advise, without_hidden_tips};
 use super::settings::Value;
 use super::settings::{Layers, Overruled, Rivals};
 use super::{BackendUrl, Cli, Command, Origin, Settings, VARIABLES};
@@ -224,6 +224,11 @@ impl Origins {
             here = inner;
         }
         names.join(" ")
+    }
+
+    /// What was typed before these words, which end the command line: for `elect run` before its command.
+    pub fn before(&self, last: &[OsString]) -> &[OsString] {
+        &self.words[..self.words.len().saturating_sub(last.len())]
     }
 
     /// The store that the subcommand is about, if it is about one.

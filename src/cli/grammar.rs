@@ -2,12 +2,12 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 
 use clap::builder::StyledStr;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory};
 
 use super::help::{self, is_settable, reads_file};
-use super::{Cli, RunArgs, Settings, VARIABLES, parse_duration};
+use super::{Cli, RunArgs, Settings, VARIABLES};
 
 /// The whole grammar as `--help` and errors show it.
 pub fn grammar() -> Command {
@@ -228,111 +228,6 @@ pub(super) fn blame_variable(grammar: &Command, mut error: clap::Error) -> clap:
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
-}
-
-/// Without suggestions of what people do not call.
-pub(super) fn without_hidden_tips(mut error: clap::Error) -> clap::Error {
-    const TIPS: ContextKind = ContextKind::SuggestedSubcommand;
-    let tips = match error.get(TIPS) {
-        Some(ContextValue::Strings(tips)) => tips.clone(),
-        Some(ContextValue::String(tip)) => vec![tip.clone()],
-        _ => return error,
-    };
-    let root = Cli::command();
-    let is_hidden = |tip: &String| root.find_subcommand(tip).is_some_and(Command::is_hide_set);
-    let tips: Vec<String> = tips.into_iter().filter(|tip| !is_hidden(tip)).collect();
-    if tips.is_empty() {
-        error.remove(TIPS);
-        // How to write the same as a value says nothing here, and leaves an empty line where it is empty.
-        error.remove(ContextKind::Suggested);
-    } else {
-        error.insert(TIPS, ContextValue::Strings(tips));
-    }
-    error
-}
-
-/// Says where flags go to those who write them before the subcommand, and that the version is a flag.
-pub(super) fn advise(words: &[OsString], mut error: clap::Error) -> clap::Error {
-    let is_version = words.get(1).is_some_and(|word| word == "version");
-    if is_version && error.kind() == ErrorKind::InvalidSubcommand {
-        error.remove(ContextKind::SuggestedSubcommand);
-        let tip = "the version is a flag: elect --version".to_owned();
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-        return error;
-    }
-    let tip = match error.kind() {
-        ErrorKind::InvalidSubcommand if error.get(ContextKind::SuggestedSubcommand).is_none() => {
-            words.get(1).and_then(|word| reordered(word))
-        }
-        ErrorKind::UnknownArgument => {
-            // To have a flag that there is not as a value is what nobody means.
-            error.remove(ContextKind::Suggested);
-            let given = match error.get(ContextKind::InvalidArg) {
-                Some(ContextValue::String(given)) => given.clone(),
-                _ => return error,
-            };
-            early_flag(words).or_else(|| misplaced(words, &given))
-        }
-        _ => None,
-    };
-    if let Some(tip) = tip {
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-    }
-    error
-}
-
-/// The subcommand that has the letters of this word in another order.
-fn reordered(word: &OsStr) -> Option<String> {
-    let sorted = |text: &str| {
-        let mut letters: Vec<char> = text.chars().collect();
-        letters.sort_unstable();
-        letters
-    };
-    let word = sorted(word.to_str()?);
-    let root = Cli::command();
-    let meant =
-        root.get_subcommands().find(|it| !it.is_hide_set() && sorted(it.get_name()) == word)?;
-    Some(format!("a similar subcommand exists: '{}'", meant.get_name()))
-}
-
-/// A flag stands before the subcommand, with its value or without one, which is not repeated as it may hold a password.
-fn early_flag(words: &[OsString]) -> Option<String> {
-    let flag = words.get(1)?.to_str().filter(|word| word.starts_with('-'))?;
-    let root = Cli::command();
-    let named =
-        |at: usize| words.get(at)?.to_str().filter(|name| root.find_subcommand(name).is_some());
-    let flag = flag.split_once('=').map_or(flag, |(flag, _)| flag);
-    let (name, value) = named(2).map(|it| (it, "")).or_else(|| Some((named(3)?, " ...")))?;
-    Some(format!("flags come after the subcommand: elect {name} {flag}{value}"))
-}
-
-/// What a word may have meant that the subcommand does not take.
-fn misplaced(words: &[OsString], given: &str) -> Option<String> {
-    let root = Cli::command();
-    let name = words.get(1)?.to_str()?;
-    let subcommand = root.find_subcommand(name)?;
-    let has = |id: &str| subcommand.get_arguments().any(|arg| arg.get_id() == id);
-    let mut positionals = subcommand.get_positionals();
-    let election =
-        positionals.next().filter(|it| it.get_id() == "election" || it.get_id() == "elections")?;
-    match given {
-        "-e" | "--election" => {
-            Some(format!("{name} takes the name without a flag: elect {name} NAME"))
-        }
-        "-n" if has("last") => Some("write --last N".to_owned()),
-        _ if name == "pause" && parse_duration(given).is_ok() => {
-            Some(format!("write --for {given}"))
-        }
-        "--all" => {
-            Some(format!("{name} takes one election at a time")).filter(|_| !is_many(election))
-        }
-        _ if given.starts_with('-') || is_many(election) || positionals.next().is_some() => None,
-        _ => Some(format!("{name} takes one election at a time")),
-    }
-}
-
-fn is_many(arg: &Arg) -> bool {
-    matches!(arg.get_action(), ArgAction::Append)
 }
 
 /// The long name of the flag whose value was refused.

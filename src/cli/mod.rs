@@ -10,6 +10,7 @@ mod given;
 mod grammar;
 mod groups;
 mod help;
+mod hints;
 mod kv;
 mod looking;
 mod period;
@@ -30,6 +31,7 @@ pub use grammar::{grammar, keys, manual, try_value, variables};
 pub use groups::{
     CampaignArgs, FileArgs, HealthArgs, HealthUrl, HookArgs, LogArgs, RestartArgs, TargetArgs,
 };
+pub use hints::{Strays, split_duration, strays};
 pub use kv::{FenceArgs, GetArgs, KeptArgs, PutArgs};
 pub use looking::{CheckArgs, DoneArgs, Goal, HistoryArgs, ObserveArgs, StatusArgs, WaitArgs};
 pub use period::Period;
@@ -317,8 +319,8 @@ mod tests {
 
     #[test]
     fn an_empty_variable_of_a_limit_is_refused_unless_its_flag_is_given() {
-        let test = "an_empty_variable_of_a_limit_is_refused_unless_its_flag_is_given";
-        if with_variables(test, &[("ELECT_ONCE", ""), ("ELECT_BACKEND", "")]) {
+        let name = "an_empty_variable_of_a_limit_is_refused_unless_its_flag_is_given";
+        if with_variables(name, &[("ELECT_ONCE", ""), ("ELECT_BACKEND", "")]) {
             let text = |args: &[&str]| run(args).unwrap_err().to_string();
             assert!(text(&["job"]).contains("ELECT_BACKEND is empty"));
             assert!(text(&["-b", "file:", "job"]).contains("ELECT_ONCE is empty"));

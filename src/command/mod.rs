@@ -126,7 +126,7 @@ fn complain(said: &clap::Error) -> io::Result<()> {
 
 fn run(mut args: RunArgs, origins: &Origins, log: &Log) -> anyhow::Result<u8> {
     settle_run(&mut args, origins)?;
-    let plan = RunPlan::new(args)?;
+    let plan = RunPlan::new(args)?.typed(origins);
     let conflict = plan.flags.conflict_exit_code;
     Ok(run::run(plan, log)?.exit_code(conflict))
 }

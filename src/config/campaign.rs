@@ -1,16 +1,14 @@
 //! The plans of what takes part in an election: what `run` and `sidecar` have in common, what runs beside either, and
 //! `sidecar`.
 
-use std::env;
-use std::ffi::OsStr;
-use std::path::Path;
 use std::time::Duration;
 
 use elect_api::{Candidate, Division, ElectionName, Lease, Order, Profile};
 
 use super::naming::{self, host_name};
+use super::programs::find_programs;
 use super::{ConfigError, candidate_id, stores};
-use crate::cli::{CampaignArgs, HealthArgs, HookArgs, LogArgs, SidecarArgs};
+use crate::cli::{CampaignArgs, HealthArgs, LogArgs, SidecarArgs};
 use crate::election::timing::{Timing, TimingOptions};
 
 /// How long a leader of less priority is left alone.
@@ -161,39 +159,6 @@ impl SidecarPlan {
         let campaign = CampaignPlan::new(campaign, election, Division::Whole, COMMAND.to_owned())?;
         Ok(Self { campaign, grace, health })
     }
-}
-
-/// Where programs are looked for when there is no `PATH`, as the C library does.
-const DEFAULT_PATH: &str = "/bin:/usr/bin";
-
-/// Checks that there is a program for each of these flags that is given.
-///
-/// # Errors
-/// [`ConfigError::NoProgram`].
-pub(super) fn find_programs(health: &HealthArgs, hooks: &HookArgs) -> Result<(), ConfigError> {
-    let given = [
-        ("--health-cmd", &health.health_cmd),
-        ("--on-elected", &hooks.on_elected),
-        ("--on-lost", &hooks.on_lost),
-        ("--on-change", &hooks.on_change),
-    ];
-    for (flag, command) in given {
-        let program = command.as_ref().and_then(|command| command.words().first());
-        if let Some(program) = program.filter(|program| !is_program(program)) {
-            let program = program.to_string_lossy().into_owned();
-            return Err(ConfigError::NoProgram { flag, program });
-        }
-    }
-    Ok(())
-}
-
-/// Whether there is a file of this name, by its path or in a folder of `PATH`.
-pub(crate) fn is_program(name: &OsStr) -> bool {
-    if name.as_encoded_bytes().contains(&b'/') {
-        return Path::new(name).exists();
-    }
-    let search = env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
-    env::split_paths(&search).any(|folder| folder.join(name).is_file())
 }
 
 #[cfg(all(test, feature = "file"))]

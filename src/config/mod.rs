@@ -11,6 +11,7 @@ mod kv;
 mod looking;
 mod naming;
 mod plan;
+mod programs;
 mod simulation;
 mod steering;
 mod stores;

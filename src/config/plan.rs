@@ -3,10 +3,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::campaign::{find_programs, is_program, parse_election};
+use super::campaign::parse_election;
 use super::conflicts::division;
 use super::{BackendUrl, CampaignPlan, ConfigError, naming, stores};
-use crate::cli::{CheckArgs, RedeemArgs, Restart, RestartArgs, RunArgs, RunFlags};
+use crate::cli::{CheckArgs, Origins, RedeemArgs, Restart, RestartArgs, RunArgs, RunFlags};
 use crate::election::machine::Restarts;
 pub use crate::election::machine::Wait;
 use elect_api::{ElectionName, Ticket};
@@ -22,6 +22,8 @@ pub struct RunPlan {
     pub named_after_command: bool,
     /// The command and its arguments; never empty.
     pub command: Vec<OsString>,
+    /// What was typed before the command, if that is known: for hints.
+    pub before: Vec<OsString>,
 }
 
 impl RunPlan {
@@ -41,7 +43,14 @@ impl RunPlan {
         let division = division(&args)?;
         let RunArgs { campaign, flags, command, .. } = args;
         let campaign = CampaignPlan::new(campaign, election, division, shown)?;
-        Ok(Self { campaign, flags, named_after_command, command })
+        Ok(Self { campaign, flags, named_after_command, command, before: Vec::new() })
+    }
+
+    /// The same plan, for which this was typed before the command.
+    #[must_use]
+    pub fn typed(self, origins: &Origins) -> Self {
+        let before = origins.before(&self.command).to_vec();
+        Self { before, ..self }
     }
 
     /// How long to wait for leadership.
@@ -66,25 +75,6 @@ impl RunPlan {
             delay: restart_delay,
             longest_delay: restart_max_delay,
         }
-    }
-
-    /// Checks that the programs that it runs beside the command are there.
-    ///
-    /// # Errors
-    /// [`ConfigError::NoProgram`].
-    pub fn find_programs(&self) -> Result<(), ConfigError> {
-        find_programs(&self.flags.health, &self.campaign.flags.hooks)
-    }
-
-    /// The words that may have been meant, where there is no program of the name of the command: that is the name of
-    /// an election, and the next word a command.
-    pub fn meant(&self) -> Option<String> {
-        let [name, command, ..] = &self.command[..] else { return None };
-        let is_name = !name.as_encoded_bytes().contains(&b'/');
-        let is_command = command.as_encoded_bytes().contains(&b'/') || is_program(command);
-        (self.named_after_command && is_name && is_command).then(|| {
-            format!("elect run -e {} {} ...", name.to_string_lossy(), command.to_string_lossy())
-        })
     }
 }
 

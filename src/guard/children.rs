@@ -40,6 +40,12 @@ impl fmt::Display for Ended {
     }
 }
 
+/// An errno in words: those of the C library, which people know and look for.
+pub fn reason(errno: i32) -> String {
+    let said = io::Error::from_raw_os_error(errno).to_string();
+    said.rsplit_once(" (os error ").map_or(said.clone(), |(words, _)| words.to_owned())
+}
+
 /// What people call a signal: `SIGTERM`; where it has no name, `signal 64`.
 pub fn signal_name(number: i32) -> String {
     let named = nix::sys::signal::Signal::try_from(number);

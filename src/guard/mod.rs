@@ -69,7 +69,7 @@ pub use allocator::NoAlloc;
 pub use allocator::{Allocator, let_forks_allocate};
 pub use birth::Role;
 pub use bound::{adopt_orphans, bind_helpers, has_children, kill_descendants};
-pub use children::{Ended, reap, signal_name, told_to_end};
+pub use children::{Ended, reap, reason, signal_name, told_to_end};
 pub use clock::{Alarm, now, rate};
 pub use enclosure::{Containment, Enclosure, Unavailable};
 pub use exec_handoff::{ExecHandoff, HANDOFF};

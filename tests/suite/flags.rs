@@ -7,7 +7,7 @@ use elect_testkit::program::{Elect, eventually};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::support::Ground;
+use crate::support::{Ground, unstartable};
 use crate::usage::STAY;
 
 #[test]
@@ -38,7 +38,8 @@ fn a_lease_is_held_no_longer_than_asked_for() {
     ground.job().args(["--hold", "200ms"]).sh("exit 3").run().exits(3);
     ground.job().args(["-n", "true"]).run().exits(0);
     // Nothing is held for a command that was told to stop, nor for one that never ran.
-    ground.job().args(["--hold", "1h"]).arg("no-such-command").run().exits(127);
+    let script = unstartable(ground.path(), "/no/such");
+    ground.job().args(["--hold", "1h"]).arg(script).run().exits(127);
     let mut elect = ground.job().args(["--hold", "1h"]).sh(STAY).spawn();
     ground.said("started");
     elect.signal(Signal::SIGTERM);
@@ -68,10 +69,11 @@ fn the_outcome_tells_what_the_code_cannot() {
     let expected =
         ["election", "ended", "exit_code", "id", "outcome", "reason", "started", "token"];
     assert_eq!(keys, expected);
-    for (command, code, name) in
-        [("no-such-command", 127, "not_found"), ("/etc/passwd", 126, "not_executable")]
+    for (interpreter, code, name) in
+        [("/no/such", 127, "not_found"), ("/etc", 126, "not_executable")]
     {
-        recording(&ground).arg(command).run().exits(code);
+        let script = unstartable(ground.path(), interpreter);
+        recording(&ground).arg(script).run().exits(code);
         assert_eq!(outcome(&ground)["outcome"], name);
     }
 }

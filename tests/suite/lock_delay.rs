@@ -14,6 +14,7 @@ use nix::sys::signal::Signal;
 use crate::manual;
 use crate::see::{Arena, Ground, on_each_cluster, on_each_store};
 use crate::stage::{send, send_if_alive};
+use crate::support::unstartable;
 
 on_each_store! {
     a_clean_end_is_not_waited_for
@@ -73,7 +74,8 @@ fn a_clean_end_is_not_waited_for(arena: &Arena) {
     arena.wait_for_leader("next");
     arena.elect("resign").arg("job").run().exits(0);
     next.wait().exits(124);
-    delaying(arena, NEVER).arg("/nonexistent").run().exits(127);
+    let script = unstartable(&arena.path(""), "/no/such");
+    delaying(arena, NEVER).arg(script).run().exits(127);
     delaying(arena, NEVER).sh(BRIEF).run().exits(0);
 }
 

@@ -35,6 +35,7 @@ mod full;
 mod fuzz;
 mod garbled;
 mod group_tier;
+mod habits;
 mod hang_up;
 mod health;
 mod help;

@@ -6,7 +6,7 @@ use elect_testkit::program::{Elect, Running, children, eventually, name, state};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::support::Ground;
+use crate::support::{Ground, unstartable};
 
 fn contained(elect: Elect) -> Elect {
     elect.under(["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"])
@@ -26,7 +26,8 @@ fn the_exit_code_is_kept() {
     let ground = Ground::new();
     contained(ground.job().sh("exit 7")).run().exits(7).is_silent();
     contained(ground.job().sh("kill -TERM $$")).run().exits(143).is_silent();
-    contained(ground.job().arg("no-such-command")).run().exits(127);
+    let script = unstartable(ground.path(), "/no/such");
+    contained(ground.job().arg(script)).run().exits(127);
     ground.is_left_empty();
 }
 

@@ -6,7 +6,7 @@ use elect_testkit::program::{Elect, Ended, Running, eventually};
 use nix::sys::signal::Signal;
 
 use crate::stage::tell;
-use crate::support::Ground;
+use crate::support::{Ground, unstartable};
 
 const ENDS: [(Signal, &str, i32); 4] = [
     (Signal::SIGTERM, "TERM", 143),
@@ -221,7 +221,8 @@ fn a_parent_that_ignores_its_children_does_no_harm() {
     let ground = Ground::new();
     let ignoring = ["env", "--ignore-signal=CHLD"];
     ground.job().sh("true & exit 7").under(ignoring).run().exits(7);
-    ground.job().arg("no-such-command").under(ignoring).run().exits(127);
+    let script = unstartable(ground.path(), "/no/such");
+    ground.job().arg(script).under(ignoring).run().exits(127);
     ground.is_left_empty();
 }
 

@@ -1,6 +1,7 @@
 //! What all tests of the program share.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -44,6 +45,15 @@ impl Ground {
     pub(crate) fn run(&self) -> Elect {
         self.elect("run").args(["-e", "job"])
     }
+}
+
+/// A script that is there and can be executed, but not what it names to run it. So it fails only once it is started:
+/// with exit code 127 where that is not there, and 126 where it is a folder.
+pub(crate) fn unstartable(folder: &Path, interpreter: &str) -> PathBuf {
+    let script = folder.join(format!("unstartable{}", interpreter.replace('/', "-")));
+    fs::write(&script, format!("#!{interpreter}\n")).expect("a script");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("mine");
+    script
 }
 
 /// The first of these programs that there is.

@@ -260,8 +260,7 @@ impl Helper {
             Some(FromGuardian::Ended(Ended::Exited(0))) => self.end(Ok(())),
             Some(FromGuardian::Ended(ended)) => self.end(Err(ended.to_string())),
             Some(FromGuardian::NotStarted(errno)) => {
-                let why = nix::errno::Errno::from_raw(errno).desc();
-                self.end(Err(format!("cannot be executed: {why}")));
+                self.end(Err(format!("cannot be executed: {}", crate::guard::reason(errno))));
             }
             Some(FromGuardian::SoftPassed) => self.is_asked = true,
             Some(FromGuardian::Left(left)) if left.fate == Fate::Asked => self.left = Some(left),

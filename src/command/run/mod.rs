@@ -3,6 +3,7 @@
 mod shards;
 mod terms;
 mod tree;
+mod words;
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -19,6 +20,7 @@ use tokio::time::timeout;
 use self::terms::Terms;
 use self::tree::Job;
 use self::tree::Watched;
+use self::words::{cannot_execute, unstarted, warn_of_strays};
 use super::candidacy::{
     CandidatePage, Company, Feed, HttpHandoff, LabelKeeper, Observer, Poster, Service, Shared,
     keep_in_touch, keep_looking, listen, look_after, warn_of,
@@ -52,10 +54,16 @@ pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
         log.warn(ONCE_PER_MACHINE);
     }
     let plan = &plan;
+    if handoff.is_none() {
+        warn_of_strays(plan, log);
+    }
     let outcome_file = plan.flags.outcome.as_deref().map(open_outcome).transpose()?;
     // One that starts over has found them before: what is missing by now is told when it is to run.
-    let found = if handoff.is_none() { plan.find_programs() } else { Ok(()) };
+    let is_first = handoff.is_none();
+    let found = if is_first { plan.find_programs() } else { Ok(()) };
+    let obstacle = plan.obstacle().filter(|_| is_first);
     let result = match plan.campaign.division {
+        _ if let Some(errno) = obstacle => Ok(Finished::before_the_start(plan, log, errno)),
         _ if let Err(error) = found => Err(error.into()),
         Division::Shards(shards) => {
             shards::take_part(plan, log, &inherited, handoff.is_some(), shards)
@@ -87,7 +95,8 @@ const LOOK: Duration = Duration::from_secs(1);
 struct Finished {
     outcome: Outcome,
     reason: String,
-    id: String,
+    /// The id of our candidate, if there was one.
+    id: Option<String>,
     token: Option<Token>,
     /// In which slot we led.
     slot: Option<u16>,
@@ -97,6 +106,24 @@ struct Finished {
     handoff: ExecHandoff,
     /// A key in the terminal ended the command, and nothing else of our job.
     ended_by_key: bool,
+}
+
+impl Finished {
+    /// Nobody has taken part for a command that cannot be executed, which is said.
+    fn before_the_start(plan: &RunPlan, log: &Log, errno: i32) -> Self {
+        let (outcome, reason) = unstarted(errno);
+        log.error(cannot_execute(plan, outcome, &reason));
+        Self {
+            outcome,
+            reason,
+            id: None,
+            token: None,
+            slot: None,
+            may_campaign: false,
+            handoff: ExecHandoff::default(),
+            ended_by_key: false,
+        }
+    }
 }
 
 fn take_part(
@@ -141,7 +168,7 @@ fn take_part(
         listener: kept.map(HttpHandoff::into_listener),
     };
     let slot = terms.slot.as_ref().and_then(Slot::number);
-    let id = terms.candidate.id;
+    let id = Some(terms.candidate.id);
     Ok(Finished { outcome, reason, id, token, slot, may_campaign, handoff, ended_by_key })
 }
 
@@ -185,7 +212,7 @@ fn write_outcome(
         outcome,
         exit_code: outcome.exit_code(plan.flags.conflict_exit_code),
         election: &plan.campaign.election,
-        id: past.map(|past| past.id.as_str()),
+        id: past.and_then(|past| past.id.as_deref()),
         token: past.and_then(|past| past.token),
         slot: past.and_then(|past| past.slot),
         reason,
@@ -326,14 +353,7 @@ impl Terms<'_> {
             Outcome::NotAcquired | Outcome::AttemptsUsedUp => self.log.warn(reason),
             Outcome::Failed => self.log.error(reason),
             Outcome::NotExecutable | Outcome::NotFound => {
-                let program = self.candidate.command.as_str();
-                let meant = self.plan.meant().filter(|_| outcome == Outcome::NotFound);
-                let meant = meant.map(|words| format!("; to name the election: {words}"));
-                self.log.error(format_args!(
-                    "cannot execute {program}: {reason}{}{}",
-                    outcome.hint(program),
-                    meant.unwrap_or_default()
-                ));
+                self.log.error(cannot_execute(self.plan, outcome, reason));
             }
             Outcome::Exited(_)
             | Outcome::Signaled(_)
@@ -428,12 +448,7 @@ fn judge(verdict: Verdict, known: &VerdictContext<'_>) -> (Outcome, String) {
             };
             (Outcome::MaxRun(code), reason)
         }
-        Verdict::NotStarted(errno) => {
-            let outcome = Outcome::not_started(errno);
-            let why = nix::errno::Errno::from_raw(errno).desc();
-            let what = if outcome == Outcome::Failed { "cannot start the command: " } else { "" };
-            (outcome, format!("{what}{why}"))
-        }
+        Verdict::NotStarted(errno) => unstarted(errno),
         Verdict::Lost(why) | Verdict::LostForGood(why) => {
             (Outcome::Lost, format!("leadership was lost: {why}"))
         }

@@ -18,6 +18,7 @@ use nix::unistd::Uid;
 
 use crate::cli::Position;
 use crate::config::ConfigError;
+use crate::guard::reason;
 
 /// The greatest size of a configuration file, in bytes.
 const MAX_SIZE: u64 = 1 << 20;
@@ -37,7 +38,7 @@ pub(super) struct Source {
 /// # Errors
 /// Somebody else can write the file or replace it, or it cannot be read.
 pub(super) fn open(path: &Path) -> Result<Option<Source>, ConfigError> {
-    look(path)?.or_else(|errno| unreadable(path, errno.desc()))
+    look(path)?.or_else(|errno| unreadable(path, &reason(errno as i32)))
 }
 
 /// The same for a path that nobody named: `HOME` may be another user's, whose files are not for us.
@@ -47,7 +48,7 @@ pub(super) fn open(path: &Path) -> Result<Option<Source>, ConfigError> {
 pub(super) fn open_if_in_reach(path: &Path) -> Result<Option<Source>, ConfigError> {
     match look(path)? {
         Err(Errno::EACCES) => Ok(None),
-        found => found.or_else(|errno| unreadable(path, errno.desc())),
+        found => found.or_else(|errno| unreadable(path, &reason(errno as i32))),
     }
 }
 
@@ -116,7 +117,7 @@ fn open_regular(
     let file = match openat(directory, name, flags, Mode::empty()) {
         Ok(file) => file,
         Err(Errno::ENOENT) => return Ok(None),
-        Err(errno) => return unreadable(path, errno.desc()),
+        Err(errno) => return unreadable(path, &reason(errno as i32)),
     };
     match fstat(&file) {
         Ok(stat) if is_regular(&stat) => Ok(Some((file, stat))),

@@ -359,7 +359,7 @@ impl Display for Unavailable {
             Step::Init => "the kernel refuses a process in a new pid namespace",
         };
         let errno = Errno::from_raw(self.errno);
-        write!(f, "{what}: {}; {}", errno.desc(), self.way_out(errno))
+        write!(f, "{what}: {}; {}", crate::guard::reason(self.errno), self.way_out(errno))
     }
 }
 

@@ -163,7 +163,7 @@ fn what_is_no_file_is_refused_without_hanging() {
     }
     refused(&fifo, "fifo: is not a regular file");
     refused(ground.path(), "is not a regular file");
-    refused(&link, "loop: cannot be read: Too many symbolic links");
+    refused(&link, "loop: cannot be read: Too many levels of symbolic links");
     let huge = ground.path().join("huge.yaml");
     write(&huge, &"# padding\n".repeat(120_000));
     refused(&huge, "huge.yaml: is larger than 1 MiB");

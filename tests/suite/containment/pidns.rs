@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use super::{Someone, children_by_name};
 use crate::escape::leftovers_are_awaited;
 use crate::stage::{Stage, send};
-use crate::support::Ground;
+use crate::support::{Ground, unstartable};
 use crate::terminal::{does, goes_on, shell, wrapper};
 use crate::usage::STAY;
 
@@ -30,8 +30,10 @@ fn exit_codes_and_streams_are_the_commands() {
     for (script, code) in [("kill -TERM $$", 143), ("kill -KILL $$", 137), ("exit 255", 255)] {
         ground.walled().sh(script).run().exits(code).is_silent();
     }
-    ground.walled().arg("no-such-command").run().exits(127).says("no-such-command");
-    ground.walled().arg("/").run().exits(126);
+    for (interpreter, code) in [("/no/such", 127), ("/etc", 126)] {
+        let script = unstartable(ground.path(), interpreter);
+        ground.walled().arg(&script).run().exits(code).says(&script.display().to_string());
+    }
     ground.is_left_empty();
 }
 

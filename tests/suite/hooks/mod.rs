@@ -12,6 +12,7 @@ use nix::sys::signal::Signal;
 use crate::manual;
 use crate::see::{Arena, Ground, on_each_cluster, on_each_store};
 use crate::stage::{send, send_if_alive, stop, tell as tell_signal};
+use crate::support::unstartable;
 use crate::web::{Application, WELL};
 
 on_each_store! {
@@ -80,8 +81,10 @@ fn hooks_are_told_who_leads(arena: &Arena) {
         "sh -c 'echo code $ELECT_EXIT_CODE >&2'",
     ]);
     run.clone().args(["sh", "-c", "exit 7"]).run().exits(7).says("code 7");
-    run.clone().arg("/none").run().exits(127).says("code 127");
-    run.clone().arg("/etc/passwd").run().exits(126).says("code 126");
+    for (interpreter, code) in [("/no/such", 127), ("/etc", 126)] {
+        let script = unstartable(&arena.path(""), interpreter);
+        run.clone().arg(&script).run().exits(code).says(&format!("code {code}"));
+    }
     // Whoever obeys and exits with 0 has not done its work.
     let script = "trap : HUP; trap 'exit 0' TERM; : >\"$READY\"; while :; do sleep 0.01; done";
     let mut stopped = run.env("READY", arena.path("ready")).sh(script).spawn();

@@ -3,6 +3,8 @@
 use elect_testkit::program::{Elect, Ended, eventually};
 use nix::sys::signal::Signal;
 
+use crate::support::unstartable;
+
 use super::{STAY, Scene, on_every_store, was_done_already};
 
 /// A run that exits with this code, unless there were so many before.
@@ -64,10 +66,10 @@ fn a_crash_counts(scene: &Scene) {
 
 /// Nor what cannot run on this machine.
 fn what_never_starts_does_not_count(scene: &Scene) {
-    let file = scene.folder.path().join("file");
-    std::fs::write(&file, "").expect("a file");
-    with(scene, "1").arg("/no/such").run().exits(127);
-    with(scene, "1").arg(&file).run().exits(126);
+    for (interpreter, code) in [("/no/such", 127), ("/etc", 126)] {
+        let script = unstartable(scene.folder.path(), interpreter);
+        with(scene, "1").arg(script).run().exits(code);
+    }
     attempt(scene, "1", 127).exits(127);
     attempt(scene, "1", 126).exits(126);
     assert_eq!(scene.key("today"), serde_json::Value::Null, "nothing counts");

@@ -4,6 +4,8 @@ use std::iter;
 
 use nix::sys::signal::Signal;
 
+use crate::support::unstartable;
+
 use super::{Arena, Ground, Troop, on_each_cluster, on_each_store};
 
 on_each_store! {
@@ -47,10 +49,10 @@ fn a_command_that_ends_takes_its_member_along(arena: &Arena) {
 
 fn a_command_that_cannot_be_executed_ends_its_member(arena: &Arena) {
     let mut troop = Troop::new(arena, 3);
-    troop.join_with("a", |it| it, iter::once("/nonexistent/program".into()));
-    troop.ended("a").exits(127).says("/nonexistent/program");
-    let folder = arena.path("folder");
-    std::fs::create_dir(&folder).expect("a folder");
+    let gone = unstartable(&arena.path(""), "/no/such");
+    troop.join_with("a", |it| it, iter::once(gone.clone().into()));
+    troop.ended("a").exits(127).says(&gone.display().to_string());
+    let folder = unstartable(&arena.path(""), "/etc");
     troop.join_with("b", |it| it, iter::once(folder.into()));
     troop.ended("b").exits(126);
     troop.join("c");

@@ -63,7 +63,7 @@ pub(super) fn take_part(
     let (outcome, reason) =
         judge(verdict, &super::VerdictContext { location: &location, once: None, leader: None });
     terms.tell(outcome, &reason);
-    let id = terms.candidate.id;
+    let id = Some(terms.candidate.id);
     Ok(Finished {
         outcome,
         reason,

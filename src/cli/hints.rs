@@ -1,0 +1,328 @@
+//! What people may have meant by words that elect does not take, or passes on to the command.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, Args, Command, CommandFactory};
+
+use super::grammar::try_value;
+use super::{Cli, RunArgs, parse_duration};
+
+/// Without suggestions of what people do not call.
+pub(super) fn without_hidden_tips(mut error: clap::Error) -> clap::Error {
+    const TIPS: ContextKind = ContextKind::SuggestedSubcommand;
+    let tips = match error.get(TIPS) {
+        Some(ContextValue::Strings(tips)) => tips.clone(),
+        Some(ContextValue::String(tip)) => vec![tip.clone()],
+        _ => return error,
+    };
+    let root = Cli::command();
+    let is_hidden = |tip: &String| root.find_subcommand(tip).is_some_and(Command::is_hide_set);
+    let tips: Vec<String> = tips.into_iter().filter(|tip| !is_hidden(tip)).collect();
+    if tips.is_empty() {
+        error.remove(TIPS);
+        // How to write the same as a value says nothing here, and leaves an empty line where it is empty.
+        error.remove(ContextKind::Suggested);
+    } else {
+        error.insert(TIPS, ContextValue::Strings(tips));
+    }
+    error
+}
+
+/// Says where flags go to those who write them before the subcommand, and what elect has for the words of others.
+pub(super) fn advise(words: &[OsString], mut error: clap::Error) -> clap::Error {
+    let tip = match error.kind() {
+        ErrorKind::InvalidSubcommand
+            if let Some(tip) = words.get(1).and_then(|it| elsewhere(it)) =>
+        {
+            error.remove(ContextKind::SuggestedSubcommand);
+            Some(tip)
+        }
+        ErrorKind::InvalidSubcommand if error.get(ContextKind::SuggestedSubcommand).is_none() => {
+            words.get(1).and_then(|word| reordered(word))
+        }
+        ErrorKind::UnknownArgument => {
+            // To have a flag that there is not as a value is what nobody means.
+            error.remove(ContextKind::Suggested);
+            let given = match error.get(ContextKind::InvalidArg) {
+                Some(ContextValue::String(given)) => given.clone(),
+                _ => return error,
+            };
+            early_flag(words)
+                .or_else(|| single_dash(words, &given))
+                .or_else(|| of_another(words, &given))
+                .or_else(|| misplaced(words, &given))
+        }
+        _ => None,
+    };
+    if let Some(tip) = tip {
+        // A flag that is merely spelt alike is none that would do.
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
+/// The subcommand that has the letters of this word in another order.
+fn reordered(word: &OsStr) -> Option<String> {
+    let sorted = |text: &str| {
+        let mut letters: Vec<char> = text.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let word = sorted(word.to_str()?);
+    let root = Cli::command();
+    let meant =
+        root.get_subcommands().find(|it| !it.is_hide_set() && sorted(it.get_name()) == word)?;
+    Some(format!("a similar subcommand exists: '{}'", meant.get_name()))
+}
+
+/// A flag stands before the subcommand, with its value or without one, which is not repeated as it may hold a password.
+fn early_flag(words: &[OsString]) -> Option<String> {
+    let flag = words.get(1)?.to_str().filter(|word| word.starts_with('-'))?;
+    let root = Cli::command();
+    let named =
+        |at: usize| words.get(at)?.to_str().filter(|name| root.find_subcommand(name).is_some());
+    let flag = flag.split_once('=').map_or(flag, |(flag, _)| flag);
+    let (name, value) = named(2)
+        .map(|it| (it, ""))
+        .or_else(|| Some((named(3)?, " ...")))
+        .or_else(|| is_of_run(flag).then_some(("run", " ...")))?;
+    Some(format!("flags come after the subcommand: elect {name} {flag}{value}"))
+}
+
+/// What a word may have meant that the subcommand does not take.
+fn misplaced(words: &[OsString], given: &str) -> Option<String> {
+    let root = Cli::command();
+    let name = words.get(1)?.to_str()?;
+    let subcommand = root.find_subcommand(name)?;
+    let has = |id: &str| subcommand.get_arguments().any(|arg| arg.get_id() == id);
+    let mut positionals = subcommand.get_positionals();
+    let election =
+        positionals.next().filter(|it| it.get_id() == "election" || it.get_id() == "elections")?;
+    match given {
+        "-e" | "--election" => {
+            Some(format!("{name} takes the name without a flag: elect {name} NAME"))
+        }
+        "-n" if has("last") => Some("write --last N".to_owned()),
+        _ if name == "pause" && parse_duration(given).is_ok() => {
+            Some(format!("write --for {given}"))
+        }
+        "--all" => {
+            Some(format!("{name} takes one election at a time")).filter(|_| !is_many(election))
+        }
+        _ if given.starts_with('-') || is_many(election) || positionals.next().is_some() => None,
+        _ => Some(format!("{name} takes one election at a time")),
+    }
+}
+
+fn is_many(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::Append)
+}
+
+/// Words that other programs have for what a subcommand does.
+const SUBCOMMANDS: [(&[&str], &str); 5] = [
+    (&["version"], "the version is a flag: elect --version"),
+    (&["list", "ls", "ps", "show", "leader", "who"], "elect status shows who leads and who waits"),
+    (
+        &["stop", "kill", "unlock", "release", "stepdown", "step-down"],
+        "elect resign ELECTION makes the leader hand over, elect pause ELECTION lets nobody lead",
+    ),
+    (&["start", "exec", "lock", "campaign"], "elect run COMMAND runs a command while it leads"),
+    (&["log", "logs", "past"], "elect history ELECTION shows who has led"),
+];
+
+/// Flags of flock and of timeout, and what `elect run` has for each.
+const FLAGS: [(&[&str], &str); 9] = [
+    (
+        &["--timeout"],
+        "--max-run DUR limits how long the command runs, -w DUR how long elect waits to lead",
+    ),
+    (&["-c", "--command"], "name the shell: elect run -e NAME -- sh -c 'COMMAND'"),
+    (&["-x", "--exclusive"], "leave it out: at most one candidate leads in any case"),
+    (&["--shared"], "--slots N lets N candidates lead at a time"),
+    (&["--nb", "--nonblock", "--nonblocking"], "write -n, or --no-wait"),
+    (
+        &["-o", "--close"],
+        "leave it out: elect keeps the lease, and the command inherits nothing of it",
+    ),
+    (
+        &["-F", "--no-fork"],
+        "leave it out: elect stays beside the command, which it kills if need be",
+    ),
+    (&["-u", "--unlock"], "elect resign ELECTION makes the leader hand over"),
+    (&["--kill-after"], "--stop-timeout DUR is the time from TERM to KILL, also after --max-run"),
+];
+
+fn known(table: &[(&[&str], &str)], word: &str) -> Option<String> {
+    let found = table.iter().find(|(words, _)| words.contains(&word));
+    found.map(|(_, tip)| (*tip).to_owned())
+}
+
+/// What is meant by a word in the place of a subcommand: something that has another name here, or a command to run.
+fn elsewhere(word: &OsStr) -> Option<String> {
+    let word = word.to_str()?;
+    let is_command = word.contains('/') || word.contains('.');
+    known(&SUBCOMMANDS, word)
+        .or_else(|| is_command.then(|| format!("to run a command: elect run {word} ...")))
+}
+
+/// What `elect run` has for a flag of another program.
+fn of_another(words: &[OsString], given: &str) -> Option<String> {
+    let given = given.split_once('=').map_or(given, |(flag, _)| flag);
+    known(&FLAGS, given).filter(|_| words.get(1).is_some_and(|word| word == "run"))
+}
+
+/// A long flag behind one dash, of which the parser knows the first letter only, as far as it knows that.
+fn single_dash(words: &[OsString], given: &str) -> Option<String> {
+    let root = Cli::command();
+    let subcommand = root.find_subcommand(words.get(1)?)?;
+    let is_long = |name: &str| subcommand.get_arguments().any(|arg| arg.get_long() == Some(name));
+    let words = words.iter().filter_map(|word| word.to_str()).filter(|word| word.len() > 3);
+    let mut names = words.filter(|word| word.starts_with(given)).filter_map(|word| {
+        let name = word.strip_prefix('-').filter(|name| !name.starts_with('-'))?;
+        Some(name.split_once('=').map_or(name, |(name, _)| name))
+    });
+    names.find(|name| is_long(name)).map(|name| format!("write two dashes: --{name}"))
+}
+
+fn run() -> Command {
+    RunArgs::augment_args(Command::new("run"))
+}
+
+fn is_of_run(flag: &str) -> bool {
+    run().get_arguments().any(|arg| is_flag(arg, flag))
+}
+
+fn is_flag(arg: &Arg, flag: &str) -> bool {
+    match flag.strip_prefix("--") {
+        Some(long) => arg.get_long() == Some(long),
+        None => arg.get_short().is_some_and(|short| {
+            flag.strip_prefix('-').is_some_and(|rest| rest.starts_with(short))
+        }),
+    }
+}
+
+/// The long names that many programs have. Only people who watch are told of these behind the command.
+const COMMON: [&str; 9] =
+    ["config", "http", "id", "log-format", "profile", "quiet", "restart", "signal", "verbose"];
+
+/// The flags of `elect run` among the arguments of a command, which gets them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Strays {
+    /// Those that hardly another program has.
+    pub of_elect: Vec<String>,
+    /// Those that many programs have.
+    pub common: Vec<String>,
+}
+
+/// Finds them. `before` is what was typed before the command: with a `--` there all is as it was meant.
+pub fn strays(before: &[OsString], command: &[OsString]) -> Strays {
+    let mut found = Strays::default();
+    let is_marked = before.last().is_some_and(|word| word == "--");
+    let arguments = || command.iter().skip(1).map(|word| word.to_str().unwrap_or_default());
+    if is_marked || !arguments().any(|word| word.starts_with('-')) {
+        return found;
+    }
+    let is_theirs = |word: &&str| *word != "--" && *word != "elect" && !word.ends_with("/elect");
+    let words: Vec<&str> = arguments().take_while(is_theirs).collect();
+    let run = run();
+    for (at, word) in words.iter().enumerate().filter(|(_, word)| word.starts_with('-')) {
+        let (flag, value) = word.split_once('=').map_or((*word, None), |(it, is)| (it, Some(is)));
+        let value = value.or_else(|| words.get(at + 1).copied());
+        let arg = run.get_arguments().find(|arg| is_whole_flag(arg, flag));
+        let Some(arg) = arg.filter(|arg| is_taken(arg, value)) else { continue };
+        let is_rare = arg.get_long().is_some_and(|long| !COMMON.contains(&long));
+        let list =
+            if is_rare && flag.starts_with("--") { &mut found.of_elect } else { &mut found.common };
+        if !list.iter().any(|other| other == flag) {
+            list.push(flag.to_owned());
+        }
+    }
+    found
+}
+
+fn is_whole_flag(arg: &Arg, flag: &str) -> bool {
+    is_flag(arg, flag) && (flag.starts_with("--") || flag.len() == 2)
+}
+
+/// Whether the flag would take this value: with another one it is another program's.
+fn is_taken(arg: &Arg, value: Option<&str>) -> bool {
+    let is_value = |value: &str| !value.starts_with('-') && try_value(arg, value).is_ok();
+    !arg.get_action().takes_values() || value.is_some_and(is_value)
+}
+
+/// The flag and the duration that were meant by `-w 6 h`, where `h` was taken for the command.
+pub fn split_duration(before: &[OsString], command: &OsStr) -> Option<String> {
+    let (last, rest) = before.split_last()?;
+    let (last, unit) = (last.to_str()?, command.to_str()?);
+    let (flag, number) = match last.split_once('=') {
+        Some((flag, number)) => (flag, number),
+        None if last.starts_with('-') => last.split_at_checked(2)?,
+        None => (rest.last()?.to_str()?, last),
+    };
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let is_unit = unit.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let whole = format!("{number}{unit}");
+    let is_meant = is_number && is_unit && flag.starts_with('-') && parse_duration(&whole).is_ok();
+    is_meant.then(|| format!("{flag} {whole}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::{Strays, split_duration, strays};
+
+    fn words(text: &str) -> Vec<OsString> {
+        text.split(' ').filter(|word| !word.is_empty()).map(OsString::from).collect()
+    }
+
+    fn found(before: &str, command: &str) -> (String, String) {
+        let Strays { of_elect, common } = strays(&words(before), &words(command));
+        (of_elect.join(" "), common.join(" "))
+    }
+
+    #[test]
+    fn flags_behind_the_command() {
+        for (command, of_elect, common) in [
+            ("./backup.sh 0 --max-run 2h", "--max-run", ""),
+            ("./job --max-run=2h --max-run 3h -n", "--max-run", "-n"),
+            ("./job --once today --wait 6h -E 0", "--once --wait", "-E"),
+            ("./job --no-wait", "--no-wait", ""),
+            ("aws s3 sync a b --profile backup", "", "--profile"),
+            // What elect would not take is another program's.
+            ("helm upgrade web --wait --timeout 5m", "", ""),
+            ("./job --max-run", "", ""),
+            ("./job --max-run soon", "", ""),
+            ("rsync -av a b", "", ""),
+            ("ssh host -- ./job --max-run 2h", "", ""),
+            ("sudo elect run --max-run 2h ./job", "", ""),
+            ("./job", "", ""),
+        ] {
+            let expected = (of_elect.to_owned(), common.to_owned());
+            assert_eq!(found("elect run", command), expected, "{command}");
+        }
+        assert_eq!(found("elect run --", "./job --max-run 2h"), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn durations_of_two_words() {
+        let meant = |before: &str, command: &str| {
+            split_duration(&words(before), OsString::from(command).as_os_str())
+        };
+        for (before, command, whole) in [
+            ("elect run -w 6", "h", "-w 6h"),
+            ("elect run --max-run 120", "min", "--max-run 120min"),
+            ("elect run --wait=1.5", "hours", "--wait 1.5hours"),
+            ("elect run -w6", "h", "-w 6h"),
+        ] {
+            assert_eq!(meant(before, command).as_deref(), Some(whole), "{before} {command}");
+        }
+        for (before, command) in
+            [("elect run", "h"), ("elect run -w 6", "ls"), ("elect run -e x", "h"), ("", "h")]
+        {
+            assert_eq!(meant(before, command), None, "{before} {command}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Programs: whether they are there and can be executed, and what was meant where the command is none.
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, AtFlags};
+use nix::unistd::{AccessFlags, faccessat};
+
+use super::{ConfigError, RunPlan};
+use crate::cli::{HealthArgs, HookArgs, split_duration};
+
+/// Where programs are looked for when there is no `PATH`, as the C library does.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// Checks that there is a program for each of these flags that is given.
+///
+/// # Errors
+/// [`ConfigError::NoProgram`].
+pub(super) fn find_programs(health: &HealthArgs, hooks: &HookArgs) -> Result<(), ConfigError> {
+    let given = [
+        ("--health-cmd", &health.health_cmd),
+        ("--on-elected", &hooks.on_elected),
+        ("--on-lost", &hooks.on_lost),
+        ("--on-change", &hooks.on_change),
+    ];
+    for (flag, command) in given {
+        let program = command.as_ref().and_then(|command| command.words().first());
+        if let Some(program) = program.filter(|program| !is_program(program)) {
+            let program = program.to_string_lossy().into_owned();
+            return Err(ConfigError::NoProgram { flag, program });
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is a file of this name, by its path or in a folder of `PATH`.
+fn is_program(name: &OsStr) -> bool {
+    let has_path = has_path(name);
+    places(name).iter().any(|place| if has_path { place.exists() } else { place.is_file() })
+}
+
+fn has_path(name: &OsStr) -> bool {
+    name.as_encoded_bytes().contains(&b'/')
+}
+
+/// Where a program may be, in the order in which its execution tries them.
+fn places(name: &OsStr) -> Vec<PathBuf> {
+    if has_path(name) {
+        return vec![name.into()];
+    }
+    if name.is_empty() {
+        return Vec::new();
+    }
+    let search = env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
+    env::split_paths(&search).map(|folder| folder.join(name)).collect()
+}
+
+/// Why the execution of this program would fail: for what can be seen before it is tried.
+fn obstacle(name: &OsStr) -> Option<Errno> {
+    let mut why = Errno::ENOENT;
+    for place in places(name) {
+        match faccessat(AT_FDCWD, &place, AccessFlags::X_OK, AtFlags::AT_EACCESS) {
+            Ok(()) if !place.is_dir() => return None,
+            Ok(()) | Err(Errno::EACCES) => why = Errno::EACCES,
+            Err(Errno::ENOENT | Errno::ENOTDIR) => {}
+            // The execution itself tells more.
+            Err(_) => return None,
+        }
+    }
+    Some(why)
+}
+
+impl RunPlan {
+    /// Checks that the programs that it runs beside the command are there.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoProgram`].
+    pub fn find_programs(&self) -> Result<(), ConfigError> {
+        find_programs(&self.flags.health, &self.campaign.flags.hooks)
+    }
+
+    /// Why the command cannot be executed, as an errno: if it is not there, or is no program.
+    pub fn obstacle(&self) -> Option<i32> {
+        obstacle(self.command.first()?).map(|errno| errno as i32)
+    }
+
+    /// The program of the command, for people. A word like `PASSWORD=secret` may stand in its place.
+    pub fn shown_program(&self) -> String {
+        let program = self.campaign.command.as_str();
+        match self.command.first().and_then(|word| variable(word)) {
+            Some(name) => format!("{name}=..."),
+            None => program.to_owned(),
+        }
+    }
+
+    /// What may have been meant where the command cannot be executed, as a hint for people.
+    pub fn meant(&self) -> Option<String> {
+        let (program, next) = (self.command.first()?, self.command.get(1));
+        if let Some(name) = variable(program) {
+            return Some(format!("write a variable before elect: {name}=... elect run COMMAND"));
+        }
+        if let Some(whole) = split_duration(&self.before, program) {
+            return Some(format!("write the duration as one word: {whole}"));
+        }
+        let next = next?;
+        let is_shell = next == "-c" || next == "--command";
+        let is_command = is_shell || has_path(next) || is_program(next);
+        match program.to_string_lossy() {
+            path if is_command && self.named_after_command && path.starts_with('/') => {
+                let command = if is_shell { "sh -c ...".into() } else { next.to_string_lossy() };
+                let name = &self.campaign.election;
+                Some(format!(
+                    "elect needs no lock file, as flock does: elect run -e {name} -- {command}"
+                ))
+            }
+            name if is_command && self.named_after_command && !has_path(program) => {
+                let next = next.to_string_lossy();
+                Some(format!("to name the election: elect run -e {name} {next} ..."))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The variable that a shell would set by this word.
+fn variable(word: &OsStr) -> Option<&str> {
+    let (name, _) = word.to_str()?.split_once('=')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_variable = name.chars().all(is_name) && !name.starts_with(|c: char| c.is_ascii_digit());
+    (is_variable && !name.is_empty()).then_some(name)
+}

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use elect_api::{Candidate, Division, ElectionName, Lease, Order, Profile};
+use elect_api::{Candidate, Division, ElectionName, Lease, Order, Profile, Work};
 
 use super::naming::{self, host_name};
 use super::programs::find_programs;
@@ -29,6 +29,8 @@ pub struct CampaignPlan {
     pub host: String,
     /// The program without its arguments, as others are to see it.
     pub command: String,
+    /// What tells its job from others; `None` where nothing runs.
+    pub work: Option<Work>,
 }
 
 /// That those who wait in this store have an order, which `what`, a flag or a command, needs. Without one nobody sees who
@@ -63,7 +65,7 @@ impl CampaignPlan {
         if flags.pod_label {
             stores::knows_pods(&flags.backend)?;
         }
-        Ok(Self { flags, election, division, label, host, command })
+        Ok(Self { flags, election, division, label, host, command, work: None })
     }
 
     /// From a win to the start, unless the leader before has ended well; `None` is not at all.
@@ -120,6 +122,7 @@ impl CampaignPlan {
             containment: containment.to_owned(),
             priority: self.flags.priority,
             division: self.division,
+            work: self.work,
         }
         .cleaned()
     }

@@ -9,7 +9,7 @@ use super::{BackendUrl, CampaignPlan, ConfigError, naming, stores};
 use crate::cli::{CheckArgs, Origins, RedeemArgs, Restart, RestartArgs, RunArgs, RunFlags};
 use crate::election::machine::Restarts;
 pub use crate::election::machine::Wait;
-use elect_api::{ElectionName, Ticket};
+use elect_api::{ElectionName, Ticket, Work};
 
 /// What `elect run` is to do, checked as far as it can be without opening anything.
 #[derive(Clone, Debug)]
@@ -42,7 +42,9 @@ impl RunPlan {
         let shown = program.to_string_lossy().into_owned();
         let division = division(&args)?;
         let RunArgs { campaign, flags, command, .. } = args;
-        let campaign = CampaignPlan::new(campaign, election, division, shown)?;
+        let mut campaign = CampaignPlan::new(campaign, election, division, shown)?;
+        let words = command.iter().map(OsString::as_os_str);
+        campaign.work = Some(Work::new(words, !named_after_command));
         Ok(Self { campaign, flags, named_after_command, command, before: Vec::new() })
     }
 

@@ -152,6 +152,7 @@ impl Campaign {
                 containment: CONTAINMENT.to_owned(),
                 priority: Candidate::USUAL_PRIORITY,
                 division: Division::Whole,
+                work: None,
             }
             .cleaned(),
             timing,

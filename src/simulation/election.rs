@@ -210,6 +210,7 @@ pub fn candidacy(id: &str, priority: u32) -> Candidacy {
         containment: String::new(),
         priority,
         division: Division::Whole,
+        work: None,
     }
 }
 

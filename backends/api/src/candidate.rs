@@ -1,3 +1,6 @@
+use std::ffi::OsStr;
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Division;
@@ -25,6 +28,42 @@ pub struct Candidate {
     /// Into what it takes the election to be divided.
     #[serde(default, skip_serializing_if = "Division::is_whole")]
     pub division: Division,
+    /// What tells its job from others. Those that run no command, and earlier releases, say nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Work>,
+}
+
+/// What a candidate tells of the command that it wants to run, for others to see whether that is theirs too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    /// A hash of the program's file name and its arguments: one of 65536, so that a guess at a secret among them finds
+    /// out no more than two bytes.
+    pub hash: u16,
+    /// Whether its user chose the name of the election.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub named: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+impl Work {
+    /// That of a command and its arguments. Releases compare it with each other, so it stays as it is: FNV-1a.
+    pub fn new<'a>(command: impl IntoIterator<Item = &'a OsStr>, named: bool) -> Self {
+        let mut words = command.into_iter();
+        let program = words.next().map(|path| Path::new(path).file_name().unwrap_or(path));
+        let bytes = program.into_iter().chain(words).flat_map(|word| {
+            // No word has a zero byte.
+            word.as_encoded_bytes().iter().chain(&[0])
+        });
+        let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        let folded = hash ^ (hash >> 16) ^ (hash >> 32) ^ (hash >> 48);
+        Self { hash: u16::try_from(folded & 0xffff).unwrap_or_default(), named }
+    }
 }
 
 const fn usual_priority() -> u32 {
@@ -50,6 +89,7 @@ impl Candidate {
             containment: String::new(),
             priority: Self::USUAL_PRIORITY,
             division: Division::Whole,
+            work: None,
         }
     }
 
@@ -69,5 +109,66 @@ impl Candidate {
     /// Whether it is a program other than elect, which reads no control cell.
     pub fn is_foreign(&self) -> bool {
         self.host.is_empty()
+    }
+    /// Whether it and another candidate are known to run different commands, and share the election without their users
+    /// having named it for both.
+    pub fn is_of_another_job(&self, other: &Self) -> bool {
+        matches!((self.work, other.work), (Some(ours), Some(theirs))
+            if ours.hash != theirs.hash && !(ours.named && theirs.named))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work(words: &[&str], named: bool) -> Work {
+        Work::new(words.iter().map(OsStr::new), named)
+    }
+
+    fn candidate(words: &[&str], named: bool) -> Candidate {
+        Candidate { work: Some(work(words, named)), ..Candidate::foreign("a") }
+    }
+
+    #[test]
+    fn the_hash_is_that_of_every_release() {
+        assert_eq!(work(&["/usr/bin/cronic", "./a"], false), Work { hash: 63648, named: false });
+    }
+
+    #[test]
+    fn another_job_has_another_program_or_other_arguments() {
+        let ours = candidate(&["wrap", "./a"], false);
+        for same in [&["wrap", "./a"][..], &["/usr/bin/wrap", "./a"]] {
+            assert!(!ours.is_of_another_job(&candidate(same, false)), "{same:?}");
+        }
+        for other in
+            [&["wrap", "./b"][..], &["wrap"], &["wrap", "./a", ""], &["wrap./a"], &["rap", "./a"]]
+        {
+            assert!(ours.is_of_another_job(&candidate(other, false)), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_both_chose_is_meant_and_what_is_not_told_is_not_known() {
+        let [ours, theirs] =
+            ["./a", "./b"].map(|job| move |named| candidate(&["wrap", job], named));
+        for (our, their) in [(false, false), (true, false), (false, true)] {
+            assert!(ours(our).is_of_another_job(&theirs(their)), "{our} {their}");
+        }
+        assert!(!ours(true).is_of_another_job(&theirs(true)));
+        let silent = Candidate::foreign("b");
+        assert!(!ours(false).is_of_another_job(&silent) && !silent.is_of_another_job(&ours(false)));
+    }
+
+    #[test]
+    fn an_entry_of_an_earlier_release_reads_as_it_did_and_is_written_so_where_nothing_is_told() {
+        let old = r#"{"id":"a","host":"","pid":0,"command":"","containment":""}"#;
+        let read: Candidate = serde_json::from_str(old).unwrap();
+        assert_eq!(read, Candidate::foreign("a"));
+        assert_eq!(serde_json::to_string(&read).unwrap(), old);
+        let told = Candidate { work: Some(Work { hash: 7, named: true }), ..read };
+        let new = old.replace('}', r#","work":{"hash":7,"named":true}}"#);
+        assert_eq!(serde_json::to_string(&told).unwrap(), new);
+        assert_eq!(serde_json::from_str::<Candidate>(&new).unwrap(), told);
     }
 }

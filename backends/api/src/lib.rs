@@ -89,7 +89,7 @@ mod token;
 mod trips;
 
 pub use boottime::Boottime;
-pub use candidate::Candidate;
+pub use candidate::{Candidate, Work};
 pub use cell::{
     Cell, Durability, Fenced, If, Keys, Versioned, WatchedCell, Written, fence, token_in,
 };

@@ -21,6 +21,7 @@ fn main() {
         containment: "t".into(),
         priority: Candidate::USUAL_PRIORITY,
         division: Division::Whole,
+        work: None,
     };
     elect_testkit::run("turns", async {
         let store =

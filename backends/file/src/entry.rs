@@ -110,6 +110,7 @@ mod tests {
             containment: "tree".into(),
             priority: Candidate::USUAL_PRIORITY,
             division: elect_api::Division::Whole,
+            work: None,
         }
     }
 

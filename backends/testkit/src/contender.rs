@@ -119,6 +119,7 @@ impl Contender {
             containment: "process group".to_owned(),
             priority: Candidate::USUAL_PRIORITY,
             division: elect_api::Division::Whole,
+            work: Some(elect_api::Work { hash: 40_000, named: true }),
         }
         .cleaned();
         let store = bench.connect().await;

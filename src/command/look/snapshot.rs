@@ -318,6 +318,7 @@ mod tests {
                 containment: "scan".to_owned(),
                 priority: Candidate::USUAL_PRIORITY,
                 division: Division::Whole,
+                work: None,
             };
             let entry = Entry::new(candidate, Some(UNIX_EPOCH), 0);
             let waiting = if election.as_str() == "led" { 0 } else { SOME - 1 };

@@ -292,12 +292,11 @@ impl Terms<'_> {
         Ok(close)
     }
 
-    /// Who leads in our place, if that is why we do not, and anybody reads it.
+    /// Who leads in our place, in words, if that is why we do not, and anybody reads it. If that is another job, it is
+    /// told even where a conflict is to pass in silence: ours may never have its turn.
     async fn who_leads_instead(&self, verdict: &Verdict) -> Option<String> {
-        let is_read = self.plan.flags.outcome.is_some()
-            || (self.plan.flags.conflict_exit_code != 0 && self.log.tells(Level::Warn));
         let is_led = matches!(verdict, Verdict::NotAcquired(why) if *why == LED);
-        if !is_led || !is_read || self.slot.is_some() {
+        if !is_led || !(self.log.tells(Level::Warn) || self.plan.flags.outcome.is_some()) {
             return None;
         }
         timeout(LOOK, self.see_leader()).await.ok()?
@@ -306,8 +305,31 @@ impl Terms<'_> {
     /// Who leads, in words, as far as the store tells.
     async fn see_leader(&self) -> Option<String> {
         let mut leader = self.store.survey(&self.election).await.ok()?.leader?;
+        if self.candidate.is_of_another_job(&leader.entry.candidate) {
+            self.log.warn(self.another_job(&leader.entry.candidate));
+        }
+        let is_read = self.plan.flags.outcome.is_some() || self.plan.flags.conflict_exit_code != 0;
+        if !is_read || self.slot.is_some() {
+            return None;
+        }
         leader.since = since(self.store, &self.election, &leader).await;
         Some(in_words(&leader))
+    }
+
+    /// That another job has our name. Of its arguments nothing is known but that they are others.
+    fn another_job(&self, leader: &Candidate) -> String {
+        let Candidate { command, host, .. } = leader;
+        let ours = self.candidate.command.as_str();
+        let what = if ours == command {
+            "the same program with other arguments"
+        } else {
+            "another command"
+        };
+        format!(
+            "not run: the leader on {host} runs {what} ({command}) under the same name, {}; \
+             give each job a name of its own with -e NAME, or both this one if they are to exclude each other",
+            self.plan.campaign.election
+        )
     }
 
     /// Takes part with this tree, and with all that is asked for beside it, until nothing of that lives any more.

@@ -314,6 +314,7 @@ mod tests {
             containment: "scan".to_owned(),
             priority: Candidate::USUAL_PRIORITY,
             division: Division::Whole,
+            work: None,
         };
         Entry::new(candidate, Some(at(joined)), 0)
     }

@@ -3,6 +3,7 @@
 mod arena;
 mod divided;
 mod manual;
+mod namesake;
 mod observe;
 mod observer;
 mod record;

@@ -207,6 +207,7 @@ async fn campaign(
         containment: "scan".into(),
         priority,
         division: elect_api::Division::Whole,
+        work: None,
     };
     let candidacy = Candidacy {
         store: &store,

@@ -32,6 +32,7 @@ pub(crate) async fn seat(root: &Path) -> Box<dyn Seat> {
         containment: "t".into(),
         priority: Candidate::USUAL_PRIORITY,
         division: Division::Whole,
+        work: None,
     };
     connect(root).open(&election(), &candidate, Duration::ZERO).await.expect("a seat")
 }

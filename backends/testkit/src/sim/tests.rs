@@ -27,6 +27,7 @@ fn candidate(id: &str) -> Candidate {
         containment: "y".into(),
         priority: Candidate::USUAL_PRIORITY,
         division: elect_api::Division::Whole,
+        work: None,
     }
 }
 

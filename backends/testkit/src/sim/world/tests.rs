@@ -26,6 +26,7 @@ fn bid(nonce: u64) -> Bid {
         containment: "y".into(),
         priority: Candidate::USUAL_PRIORITY,
         division: elect_api::Division::Whole,
+        work: None,
     };
     Bid { nonce, candidate, joined: UNIX_EPOCH, ttl: TTL, arrived: None }
 }

@@ -36,7 +36,11 @@ impl Arena {
         let brief = self.oracle.stamper(&format!("{}.{host}", self.rounds)).children(1);
         let brief = brief.lasting(Duration::from_millis(self.rng.u64(0..80)));
         let elect = self.scene.once(key).env("ELECT_TTL", self.ttl);
-        let elect = elect.env("ELECT_ONCE_ATTEMPTS", self.attempts);
+        let elect = if self.attempts.is_empty() {
+            elect
+        } else {
+            elect.env("ELECT_ONCE_ATTEMPTS", self.attempts)
+        };
         elect.arg("--").args(brief.command()).spawn()
     }
 

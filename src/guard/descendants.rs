@@ -411,18 +411,19 @@ pub(super) enum Deed {
     Look,
 }
 
-/// Which processes have been signalled before.
+/// Which processes have been signalled before: those of this group that were old enough at this instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Heard {
-    /// Those of this process group,
     pub(super) group: i32,
-    /// born before this instant.
     pub(super) at: Boottime,
 }
 
 impl Heard {
+    /// A signal that comes between fork and exec is lost on a child of a shell: it still has the shell's traps then.
+    const OLD_ENOUGH: Duration = Duration::from_secs(1);
+
     fn has(self, stat: &Stat) -> bool {
-        stat.group == self.group && stat.born + TICK <= self.at
+        stat.group == self.group && stat.born + Self::OLD_ENOUGH <= self.at
     }
 }
 
@@ -496,6 +497,18 @@ mod tests {
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::SIGTERM).unwrap();
         assert_eq!(helper.join().unwrap().status.unwrap().signal(), Some(libc::SIGTERM));
         assert_eq!(with_helpers(&[]), []);
+    }
+
+    #[test]
+    fn the_young_are_signalled_again() {
+        let at = |seconds| Boottime::from_boot(Duration::from_secs(seconds));
+        let of = |group, born| {
+            let (is_dead, name, parent, threads) = (false, [0; NAME_SIZE], 1, 1);
+            Stat { is_dead, name, parent, group, threads, born: at(born) }
+        };
+        let heard = Heard { group: 7, at: at(10) };
+        assert!(heard.has(&of(7, 9)));
+        assert!(!heard.has(&of(7, 10)) && !heard.has(&of(7, 11)) && !heard.has(&of(8, 1)));
     }
 
     #[test]

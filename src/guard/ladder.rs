@@ -160,7 +160,7 @@ pub enum Action {
 pub struct Asked {
     /// By this signal; `None` is that of [`Action::Ask`].
     pub signal: Option<i32>,
-    /// At this instant. Processes that were born later have not heard of it.
+    /// At this instant. Processes that were born later, or just before, may not have heard of it.
     pub at: Boottime,
 }
 

@@ -45,7 +45,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('selftest', 'selftest', [CompletionResultType]::ParameterValue, 'Test what elect promises on this machine and store')
             [CompletionResult]::new('simulate', 'simulate', [CompletionResultType]::ParameterValue, 'Simulate elections, before anything is deployed')
             [CompletionResult]::new('dashboard', 'dashboard', [CompletionResultType]::ParameterValue, 'Print alerts or a dashboard for the metrics')
-            [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Show the configuration')
+            [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Show or write the configuration')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a completion script for a shell')
             [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'Print a page of the manual')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Explain a subcommand or a topic, or find a word')
@@ -448,6 +448,7 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show the settings of a subcommand and their origin')
+            [CompletionResult]::new('set', 'set', [CompletionResultType]::ParameterValue, 'Write settings to a configuration file')
             break
         }
         'elect;config;show' {
@@ -455,6 +456,12 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Output format: table, json or yaml')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Configuration file to read instead of the usual ones')
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Profile of the configuration file to use')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
+            break
+        }
+        'elect;config;set' {
+            [CompletionResult]::new('--file', '--file', [CompletionResultType]::ParameterName, 'File to write [default: that of all users]')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break

@@ -88,6 +88,9 @@ _elect() {
             elect,wait)
                 cmd="elect__subcmd__wait"
                 ;;
+            elect__subcmd__config,set)
+                cmd="elect__subcmd__config__subcmd__set"
+                ;;
             elect__subcmd__config,show)
                 cmd="elect__subcmd__config__subcmd__show"
                 ;;
@@ -185,12 +188,41 @@ _elect() {
             return 0
             ;;
         elect__subcmd__config)
-            opts="-h --help show"
+            opts="-h --help show set"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        elect__subcmd__config__subcmd__set)
+            opts="-h --file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -42,7 +42,7 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand selftest 'Test what elect promises on this machine and store'
             cand simulate 'Simulate elections, before anything is deployed'
             cand dashboard 'Print alerts or a dashboard for the metrics'
-            cand config 'Show the configuration'
+            cand config 'Show or write the configuration'
             cand completions 'Print a completion script for a shell'
             cand man 'Print a page of the manual'
             cand help 'Explain a subcommand or a topic, or find a word'
@@ -419,12 +419,18 @@ set edit:completion:arg-completer[elect] = {|@words|
             cand -h 'Print this help'
             cand --help 'Print this help'
             cand show 'Show the settings of a subcommand and their origin'
+            cand set 'Write settings to a configuration file'
         }
         &'elect;config;show'= {
             cand -o 'Output format: table, json or yaml'
             cand --output 'Output format: table, json or yaml'
             cand --config 'Configuration file to read instead of the usual ones'
             cand --profile 'Profile of the configuration file to use'
+            cand -h 'Print this help'
+            cand --help 'Print this help'
+        }
+        &'elect;config;set'= {
+            cand --file 'File to write [default: that of all users]'
             cand -h 'Print this help'
             cand --help 'Print this help'
         }

@@ -46,7 +46,7 @@ complete -c elect -n "__fish_elect_needs_command" -f -a "doctor" -d 'Find proble
 complete -c elect -n "__fish_elect_needs_command" -f -a "selftest" -d 'Test what elect promises on this machine and store'
 complete -c elect -n "__fish_elect_needs_command" -f -a "simulate" -d 'Simulate elections, before anything is deployed'
 complete -c elect -n "__fish_elect_needs_command" -f -a "dashboard" -d 'Print alerts or a dashboard for the metrics'
-complete -c elect -n "__fish_elect_needs_command" -f -a "config" -d 'Show the configuration'
+complete -c elect -n "__fish_elect_needs_command" -f -a "config" -d 'Show or write the configuration'
 complete -c elect -n "__fish_elect_needs_command" -f -a "completions" -d 'Print a completion script for a shell'
 complete -c elect -n "__fish_elect_needs_command" -f -a "man" -d 'Print a page of the manual'
 complete -c elect -n "__fish_elect_needs_command" -f -a "help" -d 'Explain a subcommand or a topic, or find a word'
@@ -341,14 +341,17 @@ complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_se
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from alerts" -l for -d 'Time that a condition holds before an alert' -r
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from alerts" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from grafana" -s h -l help -d 'Print this help'
-complete -c elect -n "__fish_elect_using_subcommand config; and not __fish_seen_subcommand_from show" -s h -l help -d 'Print this help'
-complete -c elect -n "__fish_elect_using_subcommand config; and not __fish_seen_subcommand_from show" -f -a "show" -d 'Show the settings of a subcommand and their origin'
+complete -c elect -n "__fish_elect_using_subcommand config; and not __fish_seen_subcommand_from show set" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand config; and not __fish_seen_subcommand_from show set" -f -a "show" -d 'Show the settings of a subcommand and their origin'
+complete -c elect -n "__fish_elect_using_subcommand config; and not __fish_seen_subcommand_from show set" -f -a "set" -d 'Write settings to a configuration file'
 complete -c elect -n "__fish_elect_using_subcommand config; and __fish_seen_subcommand_from show" -s o -l output -d 'Output format: table, json or yaml' -r -f -a "table\t'For people; may change'
 json\t'For programs; stable'
 yaml\t'For programs; the same keys as JSON'"
 complete -c elect -n "__fish_elect_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'Configuration file to read instead of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand config; and __fish_seen_subcommand_from show" -l profile -d 'Profile of the configuration file to use' -r -f -a "(__elect_names profiles)"
 complete -c elect -n "__fish_elect_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand config; and __fish_seen_subcommand_from set" -l file -d 'File to write [default: that of all users]' -r -F
+complete -c elect -n "__fish_elect_using_subcommand config; and __fish_seen_subcommand_from set" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand completions" -l dir -d 'Write the scripts of all shells to this folder' -r -f -a "(__fish_complete_directories)"
 complete -c elect -n "__fish_elect_using_subcommand completions" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand man" -l dir -d 'Write all pages to man1 and man7 in this folder' -r -f -a "(__fish_complete_directories)"

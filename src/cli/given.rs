@@ -248,6 +248,13 @@ impl Origins {
         deepest(&self.matches).value_source(&id) == Some(ValueSource::CommandLine)
     }
 
+    /// The elections that the subcommand names.
+    pub fn elections(&self) -> Vec<&str> {
+        let matches = deepest(&self.matches);
+        let of = |id| matches.try_get_many::<String>(id).ok().flatten().into_iter().flatten();
+        of("election").chain(of("elections")).map(String::as_str).collect()
+    }
+
     /// Whether the subcommand is about a store, and nobody has named one.
     pub fn is_of_default_store(&self) -> bool {
         let source = deepest(&self.matches).try_get_one::<BackendUrl>("backend").ok().flatten();

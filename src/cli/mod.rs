@@ -41,8 +41,8 @@ pub use settings::{Position, Setting, Settings, Value};
 pub use steering::{AskArgs, ForgetArgs, PauseArgs, PauseTime, Preference};
 pub use steering::{PriorityArgs, ResignArgs, ResumeArgs};
 pub use tools::{
-    CompletionsArgs, ConfigArgs, ConfigCommand, Dashboard, DashboardArgs, HelpArgs, ManArgs, Shell,
-    ShowArgs,
+    CompletionsArgs, ConfigArgs, ConfigCommand, Dashboard, DashboardArgs, HelpArgs, ManArgs,
+    SetArgs, Shell, ShowArgs,
 };
 pub use tools::{Named, NamesArgs, RedeemArgs, StampArgs, Stamping};
 pub use trials::{DoctorArgs, SelftestArgs};
@@ -117,7 +117,7 @@ pub enum Command {
     Simulate(Box<simulation::SimulateArgs>),
     /// Print alerts or a dashboard for the metrics
     Dashboard(DashboardArgs),
-    /// Show the configuration
+    /// Show or write the configuration
     Config(ConfigArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),

@@ -41,7 +41,8 @@ pub struct CompletionsArgs {
 
 const SHOW_EXAMPLES: &str = "\
 Examples:
-  elect config show --profile nightly";
+  elect config show --profile nightly
+  elect config set backend=etcd://10.0.0.1,10.0.0.2";
 
 /// The arguments of `elect config`.
 #[derive(Args, Debug)]
@@ -57,6 +58,50 @@ pub struct ConfigArgs {
 pub enum ConfigCommand {
     /// Show the settings of a subcommand and their origin
     Show(ShowArgs),
+    /// Write settings to a configuration file
+    Set(SetArgs),
+}
+
+const SET_EXAMPLES: &str = "\
+Examples:
+  elect config set backend=etcd://10.0.0.1,10.0.0.2,10.0.0.3
+  elect config set --file ./elect.yaml ttl=60s signal=INT";
+
+const SET_MORE: &str = "\
+It checks each value, and the URL of a store, before it writes. All else in the
+file stays. `elect doctor` then asks the store.";
+
+/// The arguments of `elect config set`.
+#[derive(Args, Debug)]
+#[command(
+    override_usage = "elect config set [FLAGS] KEY=VALUE...",
+    after_help = SET_EXAMPLES,
+    after_long_help = SET_MORE
+)]
+pub struct SetArgs {
+    /// File to write [default: that of all users]
+    ///
+    /// Without it, root writes /etc/elect/config.yaml, and another user the file of its own that `elect help run` lists.
+    #[arg(long, env = "ELECT_FILE", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
+
+    /// Settings: the long name of a flag, =, and its value
+    #[arg(value_name = "KEY=VALUE", required = true, value_parser = parse_setting, value_hint = clap::ValueHint::Other)]
+    pub settings: Vec<(String, String)>,
+}
+
+/// Reads a key and its value.
+///
+/// # Errors
+/// A text for the user, without the value, which may have a password in it.
+fn parse_setting(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE, such as ttl=60s")?;
+    let key = key.trim_start_matches("--");
+    match (key, value) {
+        ("", _) => Err("the key is missing".to_owned()),
+        (_, "") => Err(format!("the value of {key} is missing")),
+        _ => Ok((key.to_owned(), value.to_owned())),
+    }
 }
 
 const CONFIG_EXAMPLES: &str = "\

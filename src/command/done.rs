@@ -111,7 +111,7 @@ fn show(plan: &DonePlan, key: Option<&str>, log: &Log) -> anyhow::Result<u8> {
     let report =
         DoneReport { election: election.as_str().to_owned(), backend: location.clone(), keys };
     report::print_report(&report, plan.output, || {
-        format!("backend: {}\n{}", report::escape(&location), report.table(report::width()))
+        format!("backend: {}\n{}", log.place(&location), report.table(report::width()))
     })?;
     let is_done = key.is_none_or(|key| known.done.has(key));
     Ok(if is_done { 0 } else { NOT_DONE })

@@ -10,7 +10,7 @@ use crate::config::nearest_names;
 use crate::election::control::Control;
 use crate::election::history::History;
 use crate::election::once::Done;
-use crate::report::Log;
+use crate::report::{BY_DEFAULT, Log};
 
 /// How many names are told that may have been meant.
 const NAMES: usize = 3;
@@ -202,7 +202,7 @@ impl fmt::Display for Stranger {
         let Self { election, location, is_by_default, nearest } = self;
         write!(f, "no election {election} at {location}")?;
         if *is_by_default {
-            f.write_str(" (the default: no -b, no ELECT_BACKEND, no key in a configuration file)")?;
+            f.write_str(BY_DEFAULT)?;
         }
         f.write_str(": it has no candidates, and no past")?;
         match nearest.split_last() {

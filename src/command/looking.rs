@@ -66,7 +66,7 @@ pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::R
     report::print_report(&report, plan.output, || {
         let notes = notes(&profile.cautions);
         let table = report.table(now, report::width());
-        format!("backend: {}\n{notes}{table}", report::escape(location))
+        format!("backend: {}\n{notes}{table}", log.place(location))
     })?;
     Ok(u8::from(!plan.elections.is_empty() && !report.is_led()))
 }
@@ -122,7 +122,7 @@ pub(super) fn history(plan: &HistoryPlan, log: &Log) -> anyhow::Result<u8> {
     }
     let report = history_report(plan, &location, &history);
     report::print_report(&report, plan.output, || {
-        format!("backend: {}\n{}", report::escape(&location), report.table(report::width()))
+        format!("backend: {}\n{}", log.place(&location), report.table(report::width()))
     })?;
     Ok(0)
 }

@@ -28,11 +28,12 @@ use crate::cli::{
     Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, StatusArgs,
 };
 use crate::config::{
-    CheckPlan, ConfigError, DonePlan, FencePlan, ForgetPlan, GetPlan, HistoryPlan, ObservePlan,
-    PausePlan, PriorityPlan, PutPlan, RedeemPlan, ResignPlan, RunPlan, SidecarPlan, StatusPlan,
-    Target, Verbosity, WaitPlan, misspelt_variables, over_file, settle_run, settle_sidecar,
+    CheckPlan, ConfigError, DonePlan, Elsewhere, FencePlan, ForgetPlan, GetPlan, HistoryPlan,
+    ObservePlan, PausePlan, PriorityPlan, PutPlan, RedeemPlan, ResignPlan, RunPlan, SidecarPlan,
+    StatusPlan, Target, Verbosity, WaitPlan, election_of_run, elsewhere, misspelt_variables,
+    over_file, settle_run, settle_sidecar,
 };
-use crate::report::{FAILED, Log, wall_clock};
+use crate::report::{FAILED, Level, Log, wall_clock};
 
 pub use looking::Left;
 
@@ -57,6 +58,9 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
     }
     if origins.file().is_some() {
         warnings.extend(misspelt_variables(&origins));
+    }
+    if origins.is_of_default_store() {
+        warnings.extend(misled(&command, &origins, &log));
     }
     for warning in &warnings {
         log.warn(warning);
@@ -88,9 +92,10 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
         Command::Selftest(args) => selftest::selftest(&args, log),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Simulate(args) => simulate::simulate(*args, log),
-        Command::Config(ConfigArgs { command: ConfigCommand::Show(args) }) => {
-            tools::show(&args, origins.file().unwrap_or_default())
-        }
+        Command::Config(ConfigArgs { command }) => match command {
+            ConfigCommand::Show(args) => tools::show(&args, origins.file().unwrap_or_default()),
+            ConfigCommand::Set(args) => tools::set(&args, log),
+        },
         Command::Completions(args) => tools::completions(&args),
         Command::Man(args) => tools::man(&args),
         Command::Help(args) => tools::help(&args),
@@ -99,6 +104,28 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
         Command::Dashboard(args) => tools::dashboard(args.what),
         Command::Redeem(args) => steer::redeem(&RedeemPlan::new(args)?),
     }
+}
+
+/// That a file of this machine names a store for what is asked of the default one. A job that cron starts knows its store,
+/// and does not look: people who start it by hand may not.
+fn misled(command: &Command, origins: &Origins, log: &Log) -> Option<String> {
+    let named = match command {
+        Command::Run(args) if log.tells(Level::Info) => vec![election_of_run(args)?],
+        Command::Run(_) | Command::Sidecar(_) | Command::Selftest(_) | Command::Doctor(_) => {
+            return None;
+        }
+        Command::Fence(_) | Command::Put(_) | Command::Get(_) => return None,
+        _ => {
+            origins.elections().into_iter().map(|name| name.parse().ok()).collect::<Option<_>>()?
+        }
+    };
+    let Elsewhere { file, election, backend } = elsewhere(named.first())?;
+    let election = election.map(|name| format!(" for {name}")).unwrap_or_default();
+    let file = file.display();
+    Some(format!(
+        "no store is named, so this is about the local disk; {file} names {backend}{election}: give it with -b, or \
+         for all users with `elect config set backend={backend}`"
+    ))
 }
 
 /// Prints what the parser has to say: on stdout what was asked for, on stderr what is wrong.
@@ -133,7 +160,7 @@ fn run(mut args: RunArgs, origins: &Origins, log: &Log) -> anyhow::Result<u8> {
 
 fn status(args: StatusArgs, log: &Log) -> anyhow::Result<u8> {
     let plan = StatusPlan::new(args)?;
-    if plan.watch { watch::watch(&plan) } else { looking::status(&plan, log, wall_clock()) }
+    if plan.watch { watch::watch(&plan, log) } else { looking::status(&plan, log, wall_clock()) }
 }
 
 fn log_of(command: &Command) -> Log {

@@ -1,4 +1,4 @@
-//! What is made from the grammar and the configuration file: `elect completions`, `config show`, `dashboard`, `help`, `man`
+//! What is made from the grammar and the configuration file: `elect completions`, `config`, `dashboard`, `help`, `man`
 //! and `names`.
 //!
 //! `names` is what a shell asks to complete the name of a profile or an election. Somebody waits at a prompt: whatever is
@@ -18,11 +18,11 @@ use super::explain;
 use super::runtime::block_on;
 use crate::cli::{
     self, CompletionsArgs, Dashboard, FileChoice, Given, HelpArgs, ManArgs, Named, NamesArgs,
-    ShowArgs,
+    SetArgs, ShowArgs,
 };
 use crate::config::{self, BackendUrl};
 use crate::manual::{self, Topic};
-use crate::report::{self, ConfigReport, FAILED};
+use crate::report::{self, ConfigReport, FAILED, Log};
 
 /// Reports on stdout. The exit code is 0, or 125 for words that the subcommand does not understand.
 ///
@@ -50,6 +50,30 @@ pub(super) fn show(args: &ShowArgs, choice: FileChoice) -> anyhow::Result<u8> {
     let report = ConfigReport::new(&given.origins, file, places);
     report::print_report(&report, args.output, || report.table())?;
     Ok(0)
+}
+
+/// Writes settings to a configuration file, and says so on stdout. The exit code is 0.
+///
+/// # Errors
+/// A setting or the file is refused, and nothing is written; or stdout cannot be written.
+pub(super) fn set(args: &SetArgs, log: &Log) -> anyhow::Result<u8> {
+    let path = args.file.clone().unwrap_or_else(config::own_file);
+    let file = config::set_in_file(&path, &args.settings)?;
+    for warning in &file.warnings {
+        log.warn(warning);
+    }
+    let nearer = config::places(None).user.filter(|user| *user != path && user.exists());
+    if let (Some(nearer), None) = (nearer, &args.file) {
+        log.warn(format_args!(
+            "elect reads {} in the place of {} for this user",
+            nearer.display(),
+            path.display()
+        ));
+    }
+    let keys: Vec<&str> = args.settings.iter().map(|(key, _)| key.as_str()).collect();
+    let keys = keys.join(", ");
+    let shown = report::escape(&file.path.display().to_string());
+    say(&format!("{shown}: wrote {keys}; `elect doctor` tries the store\n"))
 }
 
 /// Prints it on stdout.

@@ -10,7 +10,7 @@ use super::runtime::{BootClock, Wish, Wishes, block_on};
 use crate::config::{self, StatusPlan};
 use crate::election::driver::Clock as _;
 use crate::guard::{self, Inherited};
-use crate::report::{Screen, StatusReport, age, escape, wall_clock, width};
+use crate::report::{Log, Screen, StatusReport, age, escape, wall_clock, width};
 
 /// The longest time between two drawings: ages are shown in seconds.
 const TICK: Duration = Duration::from_secs(1);
@@ -19,7 +19,7 @@ const TICK: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// stdout is no terminal that can be drawn on, or the store refuses us.
-pub(super) fn watch(plan: &StatusPlan) -> anyhow::Result<u8> {
+pub(super) fn watch(plan: &StatusPlan, log: &Log) -> anyhow::Result<u8> {
     let inherited = Inherited::take().context("cannot block signals")?;
     let Some(screen) = Screen::of_stdout() else {
         bail!(
@@ -27,16 +27,18 @@ pub(super) fn watch(plan: &StatusPlan) -> anyhow::Result<u8> {
              writes a line for each change"
         );
     };
-    block_on(look_on(plan, &inherited, screen)).map(|()| 0)
+    block_on(look_on(plan, &inherited, screen, log)).map(|()| 0)
 }
 
 async fn look_on(
     plan: &StatusPlan,
     inherited: &Inherited,
     mut screen: Screen,
+    log: &Log,
 ) -> anyhow::Result<()> {
     let store = config::connect(&plan.backend)?;
     let mut scene = Scene::new(store.profile(), guard::now());
+    scene.place = log.place(&scene.store.location);
     let mut watcher = Watcher::over(store, plan.elections.clone(), Rhythm::Live)?;
     let (wishes, clock) = (Wishes::new(inherited)?, BootClock::new()?);
     loop {
@@ -61,6 +63,8 @@ async fn look_on(
 /// What there is to show.
 struct Scene {
     store: Profile,
+    /// Where it is, for people.
+    place: String,
     /// What was seen, and when that was asked for.
     seen: Option<(Boottime, StatusReport)>,
     begun: Boottime,
@@ -68,8 +72,9 @@ struct Scene {
 }
 
 impl Scene {
-    const fn new(store: Profile, begun: Boottime) -> Self {
-        Self { store, seen: None, begun, trouble: None }
+    fn new(store: Profile, begun: Boottime) -> Self {
+        let place = escape(&store.location);
+        Self { store, place, seen: None, begun, trouble: None }
     }
 
     fn take_in(&mut self, look: Look) {
@@ -84,7 +89,7 @@ impl Scene {
 
     /// The lines as of `now`, on a terminal of this width; `wall` is for showing ages only.
     fn lines(&self, now: Boottime, wall: SystemTime, width: Option<usize>) -> Vec<String> {
-        let mut lines = vec![format!("backend: {}", escape(&self.store.location))];
+        let mut lines = vec![format!("backend: {}", self.place)];
         let silent = now.since(self.seen.as_ref().map_or(self.begun, |(at, _)| *at));
         if silent >= FRESH {
             let why = self.trouble.as_deref().map(|why| format!(": {}", escape(why)));

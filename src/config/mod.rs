@@ -5,6 +5,7 @@
 
 mod campaign;
 mod conflicts;
+mod elsewhere;
 mod error;
 mod file;
 mod kv;
@@ -24,15 +25,18 @@ pub use crate::cli::{
 pub(crate) use campaign::parse_election;
 pub use campaign::{CampaignPlan, SidecarPlan, Verbosity, queues};
 pub use conflicts::{settle_run, settle_sidecar};
+pub use elsewhere::{Elsewhere, elsewhere};
 pub use error::ConfigError;
 #[cfg(feature = "fuzzing")]
 pub use file::check_text;
-pub use file::{ConfigFile, NO_FILE, Places, over_chosen, over_file, places, read_file};
+pub use file::{
+    ConfigFile, NO_FILE, Places, over_chosen, over_file, own_file, places, read_file, set_in_file,
+};
 pub use kv::{FencePlan, GetPlan, PutPlan};
 pub use looking::{Done, DonePlan, HistoryPlan, ObservePlan, StatusPlan, Target, WaitPlan};
 pub use naming::{candidate_id, host_name, is_known_as};
 pub(crate) use naming::{label, label_of, label_of_host};
-pub use plan::{CheckPlan, RedeemPlan, RunPlan, Wait};
+pub use plan::{CheckPlan, RedeemPlan, RunPlan, Wait, election_of_run};
 pub use simulation::{
     Cast, Leased, Peace, between_those, has_unicode, leases, leases_on, share, store,
 };

@@ -26,6 +26,14 @@ pub struct RunPlan {
     pub before: Vec<OsString>,
 }
 
+/// The election that these arguments name, or are named after; `None` if that is refused.
+pub fn election_of_run(args: &RunArgs) -> Option<ElectionName> {
+    match &args.campaign.election {
+        Some(name) => name.parse().ok(),
+        None => naming::name_after(args.command.first()?).ok(),
+    }
+}
+
 impl RunPlan {
     /// The plan that these arguments ask for.
     ///

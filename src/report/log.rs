@@ -22,6 +22,10 @@ use crate::config::{ConfigError, LogFormat, Verbosity};
 /// that has room at all takes a write whole.
 const MESSAGE_MAX: usize = 2048;
 
+/// What is said of a store that nobody has named.
+pub const BY_DEFAULT: &str =
+    " (the default: no -b, no ELECT_BACKEND, no key in a configuration file)";
+
 /// How much a line matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -87,6 +91,12 @@ impl Log {
     /// Whether nobody has named the store.
     pub fn is_of_default_store(&self) -> bool {
         self.0.is_of_default_store
+    }
+
+    /// Where the store is, for people: in words if that is the default one, for want of another.
+    pub fn place(&self, location: &str) -> String {
+        let default = if self.0.is_of_default_store { BY_DEFAULT } else { "" };
+        escape(location) + default
     }
 
     /// The same log, naming this election in every line.

@@ -19,6 +19,7 @@ mod divided;
 mod doctor;
 mod doorway;
 mod editor;
+mod elsewhere;
 mod environment;
 mod escape;
 mod exit_codes;

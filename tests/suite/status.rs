@@ -29,7 +29,7 @@ fn leader_and_waiters_in_their_places() {
     ground.said("started");
     let mut second = ground.job().args(["--id", "second", "true"]).spawn();
     ground.awaits(1);
-    let _third = ground.job().args(["--id", "third"]).arg(ground.path().join("x")).spawn();
+    let _third = ground.job().args(["--id", "third", "true"]).spawn();
     ground.awaits(2);
     let status = ground.status();
     let (head, waiting) = (&status["leader"], &status["waiting"]);

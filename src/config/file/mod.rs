@@ -1,11 +1,13 @@
 //! The configuration file: which one counts, whether it can be trusted, and what it says.
 
 mod document;
+mod edit;
 mod open;
 
 use std::path::PathBuf;
 
 use self::document::Document;
+pub use self::edit::{own_file, set as set_in_file};
 pub use self::open::NO_FILE;
 pub use self::open::{Places, places};
 use super::{ConfigError, variables};

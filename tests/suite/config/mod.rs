@@ -6,6 +6,7 @@ mod nesting;
 mod places;
 mod spelling;
 mod trust;
+mod writing;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

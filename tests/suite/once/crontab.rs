@@ -7,10 +7,11 @@ use elect_testkit::program::{Elect, Running};
 use super::{Brand, Scene};
 use crate::manual;
 
-/// A line of `/etc/cron.d`: its settings, and what it has a shell do.
+/// A line of `/etc/cron.d`: its settings, and what it has a shell do; and the command that has named the store before.
 struct Crontab {
     settings: Vec<(String, String)>,
     script: String,
+    setup: String,
 }
 
 impl Crontab {
@@ -32,6 +33,7 @@ impl Crontab {
                 .map(|(name, value)| (name.into(), value.into()))
                 .collect(),
             script: rest.replace("\\%", "%"),
+            setup: String::new(),
         }
     }
 
@@ -40,7 +42,21 @@ impl Crontab {
         let bin = scene.folder.path().join("bin");
         std::fs::create_dir(&bin).expect("a folder");
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_elect"), bin.join("elect")).expect("a link");
-        Self::read(&manual::block(page, heading, "crontab"))
+        let setup = manual::block(page, heading, "console");
+        let setup = setup.lines().find_map(|line| line.strip_prefix("$ sudo ")).expect("a command");
+        let crontab = Self::read(&manual::block(page, heading, "crontab"));
+        Self { setup: setup.to_owned(), ..crontab }
+    }
+
+    /// The configuration file that the machine has by then, with the store of the scene.
+    fn configured(&self, scene: &Scene) -> std::path::PathBuf {
+        let file = scene.folder.path().join("config.yaml");
+        let (words, url) = self.setup.split_once("backend=").expect("a store");
+        assert_eq!(words, "elect config set ");
+        assert!(url.starts_with("etcd://"), "{url}");
+        let set = Elect::new(env!("CARGO_BIN_EXE_elect")).args(["config", "set", "--file"]);
+        set.arg(&file).arg(format!("backend={}", scene.url)).run().exits(0);
+        file
     }
 
     /// On a host on which the job is `job`.
@@ -50,10 +66,11 @@ impl Crontab {
         let bin = scene.folder.path().join("bin");
         let mut command: Command = Elect::new("/bin/sh").args(["-c", &script]).command();
         command.env_clear().env("HOME", "/").env("D", scene.folder.path());
+        // In the place of /etc/elect/config.yaml, which is the whole machine's.
+        command.env("ELECT_CONFIG", self.configured(scene));
         for (name, value) in &self.settings {
             match name.as_str() {
                 "PATH" => command.env("PATH", format!("{}:{value}", bin.display())),
-                "ELECT_BACKEND" => command.env(name, &scene.url),
                 _ => command.env(name, value),
             };
         }

@@ -15,7 +15,7 @@ static ALLOCATOR: elect::guard::NoAlloc = elect::guard::NoAlloc;
 static ALLOCATOR: elect::guard::Allocator = elect::guard::Allocator;
 
 fn main() -> ExitCode {
-    elect::guard::leave_no_core();
+    elect::guard::make_ready();
     #[cfg(all(not(debug_assertions), target_env = "musl"))]
     elect::guard::let_forks_allocate();
     match cli::parse(env::args_os()) {

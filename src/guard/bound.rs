@@ -7,9 +7,9 @@ use std::process::{Child, Command};
 use elect_api::helpers;
 use nix::sys::signal::{SigmaskHow, sigprocmask};
 
-use super::Inherited;
 use super::children::{self, Waited};
 use super::descendants::{Descendants, Pass};
+use super::{Inherited, limits};
 
 impl Inherited {
     /// Starts a program in a session of its own, out of reach of the terminal's keys, with the signals as
@@ -47,6 +47,7 @@ pub fn bind_helpers() {
                     libc::CLOSE_RANGE_CLOEXEC,
                 );
             }
+            limits::restore_for_helper();
             end_with(us)
         };
         // SAFETY: what runs between fork and exec keeps to system calls.

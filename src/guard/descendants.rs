@@ -8,6 +8,9 @@
 //! The number of a process may pass to a stranger once it is reaped, and a parent of its own may do that. So each
 //! one below our own children is opened as a folder of `/proc`, seen to be a child of the process that was asked,
 //! and signalled by that folder, which the kernel takes for a pidfd.
+//!
+//! `/proc` may hide a process from us that lives (`hidepid`), if it is not dumpable. Only the kernel's answer to a signal
+//! says that one is gone. What is hidden counts as alive, and is killed by a pidfd that was opened before it was listed.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -23,7 +26,7 @@ use super::courier::Courier;
 use super::descriptors::{another, out_of_the_way};
 use super::is_off;
 use super::left::{MOST_NAMED, NAME_SIZE, Named};
-use super::proc::{Stat, each_entry, folder_of, open_at, path_of};
+use super::proc::{Stat, each_entry, folder_of, has_ended, open_at, path_of, pidfd_of};
 use super::signals::signal_child;
 
 /// How many processes may wait for their children to be listed. What finds no room is killed all the same, and its
@@ -41,6 +44,9 @@ pub(super) struct Descendants {
     /// Processes whose children are to be listed, each with its parent.
     queue: Vec<(i32, i32)>,
 }
+
+/// The name of a process that may not be looked at.
+const HIDDEN: [u8; NAME_SIZE] = *b"(hidden)\0\0\0\0\0\0\0\0";
 
 /// What one pass has met with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,10 +99,10 @@ impl Found {
         self.sum += u64::from(pid.unsigned_abs());
     }
 
-    fn name(&mut self, pid: i32, stat: &Stat) {
+    fn name(&mut self, pid: i32, name: [u8; NAME_SIZE]) {
         let place = usize::try_from(self.living).ok().and_then(|index| self.first.get_mut(index));
         if let Some(place) = place {
-            *place = Named { pid, name: stat.name };
+            *place = Named { pid, name };
         }
     }
 
@@ -216,12 +222,12 @@ impl Search<'_> {
         let begin = || {
             let folder = folder_of(self.proc, root)?;
             let stat = Stat::of(&folder)?;
-            Ok((folder, stat))
+            Ok::<_, Errno>((folder, stat))
         };
         match begin() {
             Ok((_, stat)) if stat.is_dead => {}
-            Ok((folder, stat)) => self.list(&folder, root, stat.threads),
-            Err(errno) => self.missed(errno),
+            Ok::<_, Errno>((folder, stat)) => self.list(&folder, root, stat.threads),
+            Err(_) => self.found.is_partial |= !is_gone(root),
         }
     }
 
@@ -263,8 +269,9 @@ impl Search<'_> {
         if spared.peek().is_none() {
             return Ok(false);
         }
-        let born = Stat::of(&folder_of(self.proc, pid)?)?.born;
-        Ok(spared.any(|spared| spared.born == born))
+        let born = birth_of(self.proc, pid)?;
+        // A hidden one is a child of ours as long as it was not reaped, and then it is spared no more.
+        Ok(spared.any(|spared| spared.born == born || spared.born.is_none() || born.is_none()))
     }
 
     /// Signals a child of ours. It is not reaped, and nobody else could do that: its number is its own.
@@ -291,11 +298,17 @@ impl Search<'_> {
             self.signal_ours(pid, libc::SIGKILL);
         }
         let looked = folder_of(self.proc, pid).and_then(|folder| Ok((Stat::of(&folder)?, folder)));
-        let (stat, folder) = looked.inspect_err(|_| {
-            if is_ours {
-                self.found.add(pid);
+        let (stat, folder) = match looked {
+            Ok(seen) => seen,
+            Err(errno) => {
+                if is_ours || !is_gone(pid) {
+                    self.found.name(pid, HIDDEN);
+                    self.found.add(pid);
+                    self.treat_hidden(pid, parent);
+                }
+                return Err(errno);
             }
-        })?;
+        };
         // One that has come to us meanwhile is at the end of our own list as well.
         if stat.is_dead || (stat.parent != parent && stat.parent != self.us) {
             return Ok(None);
@@ -303,7 +316,7 @@ impl Search<'_> {
         if self.how.deed != Deed::Kill && self.how.init == Some(pid) {
             return Ok(Some((folder, stat)));
         }
-        self.found.name(pid, &stat);
+        self.found.name(pid, stat.name);
         self.found.add(pid);
         self.found.born(stat.born);
         match self.how.deed {
@@ -330,6 +343,46 @@ impl Search<'_> {
         }
     }
 
+    /// Treats a process that cannot be looked at, if it is `parent`'s. One of ours that is to be killed is killed already.
+    ///
+    /// A number that is listed after the process was opened, and before that is reaped, is that process's.
+    fn treat_hidden(&mut self, pid: i32, parent: i32) {
+        let is_ours = parent == self.us;
+        let signals = match self.how.deed {
+            Deed::Kill => [Some(libc::SIGKILL).filter(|_| !is_ours), None],
+            Deed::Look => [None, None],
+            // SAFETY: getpgid has no memory preconditions.
+            Deed::Signal { heard: Some(heard), .. }
+                if heard.group == unsafe { libc::getpgid(pid) } =>
+            {
+                [None, None]
+            }
+            Deed::Signal { signal, resume, .. } => [Some(signal), resume.then_some(libc::SIGCONT)],
+        };
+        for signal in signals.into_iter().flatten() {
+            if is_ours {
+                self.signal_ours(pid, signal);
+                continue;
+            }
+            // Before Linux 5.3 it is found again when its parent is dead.
+            let process = pidfd_of(pid).filter(|_| self.is_child(pid, parent));
+            if process.is_some_and(|it| signal_by(&it, signal) == Err(Errno::EPERM)) {
+                self.found.refused = Some(pid);
+            }
+        }
+    }
+
+    fn is_child(&self, pid: i32, parent: i32) -> bool {
+        let mut is_listed = false;
+        let listed = folder_of(self.proc, parent).and_then(|folder| {
+            let tasks = open_at(&folder, c"task", OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
+            each_entry(&tasks, |thread| {
+                let _ = each_child(&folder, thread, |child| is_listed |= child == pid);
+            })
+        });
+        listed.is_ok() && is_listed
+    }
+
     /// Adds the children of all threads of a process to the queue.
     fn list(&mut self, folder: &OwnedFd, pid: i32, threads: u64) {
         if threads == 1 {
@@ -345,14 +398,34 @@ impl Search<'_> {
 
     /// Adds the children of one thread.
     fn list_of(&mut self, folder: &OwnedFd, pid: i32, thread: i32) {
-        let mut path = [0; 48];
-        let opened = path_of(&mut path, format_args!("task/{thread}/children"))
-            .and_then(|path| open_at(folder, path, OFlag::O_RDONLY));
-        let listed = opened
-            .and_then(|list| each_number(list.as_raw_fd(), &mut 0, |child| self.offer(child, pid)));
-        if let Err(errno) = listed {
+        if let Err(errno) = each_child(folder, thread, |child| self.offer(child, pid)) {
             self.missed(errno);
         }
+    }
+}
+
+/// Calls `visit` with each child of a thread of the process that has this folder.
+fn each_child(folder: &OwnedFd, thread: i32, visit: impl FnMut(i32)) -> Result<(), Errno> {
+    let mut path = [0; 48];
+    let path = path_of(&mut path, format_args!("task/{thread}/children"))?;
+    let list = open_at(folder, path, OFlag::O_RDONLY)?;
+    each_number(list.as_raw_fd(), &mut 0, visit)
+}
+
+/// Whether no process with this number lives, by the kernel's word: what `/proc` does not show may live.
+fn is_gone(pid: i32) -> bool {
+    // SAFETY: kill has no memory preconditions, and no signal is sent.
+    let has_none = || unsafe { libc::kill(pid, 0) } != 0 && Errno::last_raw() == libc::ESRCH;
+    // One that is dead and not reaped may be hidden as well.
+    is_off!(Hidden) || has_none() || pidfd_of(pid).is_some_and(|process| has_ended(&process))
+}
+
+/// When a process was born; `None` if it is there, and `/proc` does not show it.
+fn birth_of(proc: &OwnedFd, pid: i32) -> Result<Option<Boottime>, Errno> {
+    match folder_of(proc, pid).and_then(|folder| Stat::of(&folder)) {
+        Ok(stat) => Ok(Some(stat.born)),
+        Err(Errno::ENOENT | Errno::EPERM | Errno::EACCES) if !is_gone(pid) => Ok(None),
+        Err(errno) => Err(errno),
     }
 }
 
@@ -360,7 +433,8 @@ impl Search<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spared {
     pid: i32,
-    born: Boottime,
+    /// `None` where `/proc` hides it.
+    born: Option<Boottime>,
 }
 
 impl Spared {
@@ -371,8 +445,8 @@ impl Spared {
     pub(super) fn of(pid: i32) -> io::Result<Option<Self>> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let proc = open(c"/proc", flags, Mode::empty())?;
-        match folder_of(&proc, pid).and_then(|folder| Stat::of(&folder)) {
-            Ok(Stat { born, .. }) => Ok(Some(Self { pid, born })),
+        match birth_of(&proc, pid) {
+            Ok(born) => Ok(Some(Self { pid, born })),
             Err(Errno::ENOENT | Errno::ESRCH) => Ok(None),
             Err(errno) => Err(errno.into()),
         }

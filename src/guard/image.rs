@@ -9,7 +9,7 @@ use std::{io, ptr};
 
 use elect_api::{ElectionName, Token};
 
-use super::signals::Dispositions;
+use super::signals::{self, Dispositions};
 
 /// Where programs are looked for when there is no `PATH`, as the C library does.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
@@ -323,6 +323,7 @@ pub fn become_command(command: &[OsString], environment: &[(OsString, OsString)]
     if let Ok(dispositions) = Dispositions::take() {
         dispositions.restore();
     }
+    signals::restore_mask();
     io::Error::from_raw_os_error(image.exec(&mut pointers))
 }
 

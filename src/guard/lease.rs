@@ -17,9 +17,11 @@ use super::descriptors::out_of_the_way;
 use super::view::{LeadershipView, Until};
 use super::{lease_file, proc};
 
-/// Marks the page as ours: "elect", and the version of the layout.
+/// Marks the page as ours: "elect", and the version of the layout. Other releases read its first words, too.
 const MAGIC: u64 = u64::from_be_bytes(*b"elect\0\0\x01");
 const LENGTH: usize = size_of::<LeasePage>();
+/// How much of it all releases write.
+const FIRST: usize = 4 * size_of::<u64>();
 const HELD: u64 = 1;
 const OVER: u64 = 2;
 
@@ -30,6 +32,8 @@ struct LeasePage {
     token: AtomicU64,
     /// Nanoseconds since boot; the greatest number for "no limit".
     until: AtomicU64,
+    /// By which clock that is.
+    clock: [AtomicU64; 2],
 }
 
 /// The page, for the guardian to write.
@@ -60,6 +64,9 @@ impl Writer {
         // SAFETY: the mapping is as long as a Page, aligned to a memory page and unmapped only with the
         // writer, which hands this reference to nobody; any bytes are valid for its atomic fields.
         let page = unsafe { &*page.cast::<LeasePage>() };
+        for (word, own) in page.clock.iter().zip(lease_file::boot()) {
+            word.store(own, Ordering::Relaxed);
+        }
         Ok(Self { page, memory })
     }
 
@@ -107,14 +114,17 @@ impl Drop for Writer {
 ///
 /// # Errors
 /// When the path cannot be read: then whoever held it open is gone, and with it the lease. With a
-/// [`Doubt`](elect_api::path::Doubt) within where a stranger may have put there what is there.
+/// [`Doubt`](elect_api::path::Doubt) within where a stranger may have put there what is there. Where it ends by a clock that is
+/// not this process's: it means nothing here.
 pub fn read(path: &Path, owner: Option<u32>) -> io::Result<Option<LeadershipView>> {
     let mut bytes = [0; LENGTH];
     let mut file = path::look(path, owner.as_slice())?;
-    match file.read_exact(&mut bytes) {
+    let (first, clock) = bytes.split_at_mut(FIRST);
+    match file.read_exact(first) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         result => result?,
     }
+    let has_clock = file.read_exact(clock).is_ok();
     let word = |index: usize| {
         let mut word = [0; 8];
         word.copy_from_slice(&bytes[index * 8..][..8]);
@@ -123,13 +133,20 @@ pub fn read(path: &Path, owner: Option<u32>) -> io::Result<Option<LeadershipView
     if word(0) == lease_file::MAGIC {
         return lease_file::view(&file);
     }
+    let is_ours = !has_clock || [word(4), word(5)] == lease_file::boot();
     let until = match (word(0), word(1), word(3)) {
+        (MAGIC, HELD, nanos) if nanos != u64::MAX && !is_ours => return Err(of_another_clock()),
         (MAGIC, HELD, u64::MAX) => Until::Unlimited,
         (MAGIC, HELD, nanos) => Until::Instant(Boottime::from_boot(Duration::from_nanos(nanos))),
         (MAGIC, OVER, _) => Until::Over,
         _ => return Ok(None),
     };
     Ok(Some(LeadershipView { token: Token::new(word(2)), until, grace: None }))
+}
+
+fn of_another_clock() -> io::Error {
+    let what = "it ends by a clock that is not this process's: ask in the time namespace in which elect runs";
+    io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
 #[cfg(test)]
@@ -149,6 +166,29 @@ mod tests {
         assert_eq!(view(), told(Until::Instant(at)));
         writer.end();
         assert_eq!(view(), told(Until::Over));
+    }
+
+    #[test]
+    fn an_instant_of_another_clock_is_none() {
+        let writer = Writer::new().expect("a page");
+        writer.page.clock[1].fetch_xor(1, Ordering::Relaxed);
+        writer.begin(Token::new(7));
+        let until = || read(&writer.path(), None).map(|view| view.expect("a lease").until);
+        assert_eq!(until().expect("no time matters"), Until::Unlimited);
+        writer.limit(5);
+        assert!(until().expect_err("a time").to_string().contains("time namespace"));
+        writer.end();
+        assert_eq!(until().expect("no time matters"), Until::Over);
+    }
+
+    /// As an elect has it that was started before an upgrade.
+    #[test]
+    fn a_page_without_a_clock_is_believed() {
+        let page = tempfile::NamedTempFile::new().expect("a file");
+        let words = [MAGIC, HELD, 7, 5].map(u64::to_ne_bytes).concat();
+        std::fs::write(page.path(), words).expect("written");
+        let view = read(page.path(), None).expect("readable").expect("a lease");
+        assert_eq!(view.until, Until::Instant(Boottime::from_boot(Duration::from_nanos(5))));
     }
 
     #[test]

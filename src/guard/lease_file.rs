@@ -300,7 +300,7 @@ fn nanos_of(duration: Duration) -> u64 {
 /// Which boot of which machine this is, as far as the kernel tells: instants of others mean nothing here.
 ///
 /// Instants count from there, and are shifted in another time namespace.
-fn boot() -> [u64; 2] {
+pub(super) fn boot() -> [u64; 2] {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
     let half = |part: Option<&str>| {

@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 use nix::unistd::geteuid;
 
-use super::is_off;
+use super::{is_off, limits};
 
 /// The kernel's `struct sched_attr`, as its first version has it.
 #[repr(C)]
@@ -41,6 +41,10 @@ impl Attributes {
         let attributes = Self { size: u32::try_from(size_of::<Self>()).unwrap_or(0), ..*self };
         // SAFETY: the kernel reads as many bytes as are said in them.
         unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
+    }
+
+    const fn are_real_time(&self) -> bool {
+        matches!(self.policy.cast_signed(), libc::SCHED_FIFO | libc::SCHED_RR)
     }
 
     /// Whether a process without any rights may have them.
@@ -127,9 +131,16 @@ impl Drop for Turn {
     }
 }
 
+/// Whether this thread is at a real-time priority by itself.
+pub(super) fn is_real_time() -> bool {
+    Attributes::of_this_thread().is_some_and(|own| own.are_real_time())
+}
+
 /// Raises this thread, but not what it forks, if it may be. Allocates nothing.
+///
+/// Where the kernel would kill it for staying there, it stays where it is: a busy machine delays it, and that ends it.
 pub(super) fn raise() -> Before {
-    if is_off!(Priority) {
+    if is_off!(Priority) || limits::end_real_time() {
         return Before::NONE;
     }
     let Some(before) = Attributes::of_this_thread() else { return Before::NONE };

@@ -2,12 +2,13 @@
 
 use std::ffi::CStr;
 use std::io::Write as _;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use elect_api::Boottime;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::Mode;
 
 use super::descriptors::read_now;
@@ -133,13 +134,23 @@ pub(super) fn number_of(pid: i32) -> i32 {
     told_of(pid).filter(|&number| number > 0).unwrap_or(pid)
 }
 
-/// What `/proc` has to say of a descriptor of the process.
-fn told_of(pid: i32) -> Option<i32> {
+/// A descriptor of the process that has this number now; `None` before Linux 5.3, where no descriptor is left, or for none.
+pub(super) fn pidfd_of(pid: i32) -> Option<OwnedFd> {
     // SAFETY: pidfd_open has no memory preconditions.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     let descriptor = i32::try_from(descriptor).ok().filter(|&descriptor| descriptor >= 0)?;
     // SAFETY: it was opened just now, and nobody else has it.
-    let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    Some(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Whether a process has ended, though it may not be reaped.
+pub(super) fn has_ended(process: &OwnedFd) -> bool {
+    poll(&mut [PollFd::new(process.as_fd(), PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(1)
+}
+
+/// What `/proc` has to say of a descriptor of the process.
+fn told_of(pid: i32) -> Option<i32> {
+    let descriptor = pidfd_of(pid)?;
     let mut path = [0; 48];
     write!(&mut path[..], "/proc/self/fdinfo/{}", descriptor.as_raw_fd()).ok()?;
     let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;

@@ -8,7 +8,7 @@ use nix::poll::{PollTimeout, poll};
 
 use super::bound::adopt_orphans;
 use super::dead_man::DeadMan;
-use super::{clock, dead_man};
+use super::{clock, dead_man, limits, priority};
 
 /// Tries them; those for leases that end by time only where that is so.
 ///
@@ -27,6 +27,7 @@ pub(super) fn pass(is_timed: bool) -> io::Result<()> {
         .map_err(|error| cannot("set a timer (timerfd_create, timerfd_settime)", &error))?;
     dead_man::try_out()
         .map_err(|error| cannot("have a pipe signal (fcntl F_SETOWN, F_SETSIG)", &error))?;
+    limits::leave_room(priority::is_real_time())?;
     if is_timed {
         // The guardian has one of its own, which nobody would miss in time if it could not be had.
         let timer = DeadMan::new().and_then(|timer| timer.set(None).and_then(|()| timer.delete()));

@@ -1,15 +1,6 @@
 //! Signals: blocked from the start and read from a descriptor, so that none is lost and none
 //! interrupts anything. What of them elect was started with ignored, and has to change for itself, it gives back to the
-//! command, together with the limit of cores.
-//!
-//! No core dump of elect or its guardian: the passwords of stores are in their memory.
-//!
-//! Only the soft limit is lowered, so that an ordinary user can give it back to a command. It becomes one byte: no file
-//! is as small, and where the kernel pipes cores to a program, one is the only limit that it heeds. Below a hard limit
-//! of 0 the soft one is 0, too; then such a program is still started, and is told that no core is wanted.
-//!
-//! `PR_SET_DUMPABLE` would hold in all cases. But it gives `/proc/self` to root, and there a command of an ordinary user
-//! finds its lease.
+//! command, together with its limits.
 
 use std::cell::RefCell;
 use std::ffi::CString;
@@ -24,14 +15,13 @@ use std::time::Duration;
 
 use elect_api::Boottime;
 use nix::errno::Errno;
-use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use tokio::io::unix::AsyncFd;
 
 use super::courier::Courier;
 use super::exec_handoff::{ExecHandoff, HANDOFF};
-use super::{clock, descriptors};
+use super::{clock, descriptors, limits};
 
 /// What the wrapper reads instead of letting the kernel act: what is passed on to the command, news of
 /// children, and the terminal's stop. TTOU and TTIN are blocked only, so that a word on the terminal
@@ -48,6 +38,33 @@ const READ: [Signal; 10] = [
     Signal::SIGTSTP,
     Signal::SIGCHLD,
 ];
+
+/// What asks for an end. A parent that blocked it did not mean elect: nothing would end what waits for a store.
+const ENDING: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
+
+/// What this process was started with of that which [`make_ready`] changes: its mask, and whether it ignored XFSZ.
+static STARTED: OnceLock<(SigSet, bool)> = OnceLock::new();
+
+/// Makes this process fit for its work: its limits, no core, signals that reach it, and files that are too large an error
+/// (XFSZ would end us without a word). Call it first of all.
+pub fn make_ready() {
+    limits::adjust();
+    STARTED.get_or_init(|| {
+        let file_size_is_ignored = is_ignored(libc::SIGXFSZ);
+        // Neither is refused by more than a filter, which a guardian tries again.
+        let _ = set_ignored(libc::SIGXFSZ, true);
+        let (ending, mut mask) = (ENDING.into_iter().collect(), SigSet::empty());
+        let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&ending), Some(&mut mask));
+        (mask, file_size_is_ignored)
+    });
+}
+
+/// Blocks for what is executed next what this process was started with.
+pub(super) fn restore_mask() {
+    if let Some((mask, _)) = STARTED.get() {
+        let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(mask), None);
+    }
+}
 
 /// What elect was started with and the command gets back: the signal mask, what was ignored, and open
 /// descriptors.
@@ -75,9 +92,15 @@ impl Inherited {
         block.add(Signal::SIGTTIN);
         let mut mask = SigSet::empty();
         sigprocmask(SigmaskHow::SIG_BLOCK, Some(&block), Some(&mut mask))?;
+        let mask = STARTED.get().map_or(mask, |&(started, _)| started);
         let mut descriptors = descriptors::inherited();
         let handoff = ExecHandoff::take(&mut descriptors);
         Ok(Self { mask, dispositions, descriptors, handoff })
+    }
+
+    /// Which of the signals that ask for an end the command may not get, as they were blocked when elect was started.
+    pub fn blocked(&self) -> Vec<Signal> {
+        ENDING.into_iter().filter(|&signal| self.mask.contains(signal)).collect()
     }
 
     /// What elect left to itself when it started over.
@@ -314,22 +337,24 @@ pub(super) struct Dispositions {
 
 impl Dispositions {
     /// Remembers them, and has the kernel report children (a parent that ignored CHLD would have
-    /// them reaped unseen) and files that are too large (XFSZ would end us without a word).
+    /// them reaped unseen) and files that are too large.
     ///
     /// # Errors
     /// When that is refused: a parent that ignores CHLD knows nothing of its children.
     pub(super) fn take() -> io::Result<Self> {
         let child_is_ignored = is_ignored(libc::SIGCHLD);
-        let file_size_is_ignored = is_ignored(libc::SIGXFSZ);
+        let is_ignored_now = || is_ignored(libc::SIGXFSZ);
+        let file_size_is_ignored =
+            STARTED.get().map_or_else(is_ignored_now, |&(_, ignored)| ignored);
         set_ignored(libc::SIGCHLD, false)?;
         set_ignored(libc::SIGXFSZ, true)?;
         let pipe_is_ignored = PIPE_WAS_IGNORED.load(Ordering::Relaxed);
         Ok(Self { pipe_is_ignored, child_is_ignored, file_size_is_ignored })
     }
 
-    /// Puts them back, and the limits of cores, for whatever is executed next.
+    /// Puts them back, and the limits, for whatever is executed next.
     pub(super) fn restore(self) {
-        restore_limit_of_cores();
+        limits::restore();
         let signals = [
             (libc::SIGPIPE, self.pipe_is_ignored),
             (libc::SIGCHLD, self.child_is_ignored),
@@ -347,29 +372,6 @@ fn set_ignored(signal: i32, ignored: bool) -> io::Result<()> {
     let before =
         unsafe { libc::signal(signal, if ignored { libc::SIG_IGN } else { libc::SIG_DFL }) };
     if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// Less than any core, and not "unlimited" for a pipe, as 0 is.
-const NONE: rlim_t = 1;
-
-/// The soft limit and the hard one that this process was started with, where they were changed.
-static BEFORE: OnceLock<(rlim_t, rlim_t)> = OnceLock::new();
-
-/// Has the kernel write no core of this process, or of what it forks. Call it first of all.
-pub fn leave_no_core() {
-    let Ok(before) = getrlimit(Resource::RLIMIT_CORE) else { return };
-    if setrlimit(Resource::RLIMIT_CORE, NONE.min(before.1), before.1).is_ok() {
-        // Whoever calls twice keeps what was there at first.
-        let _ = BEFORE.set(before);
-    }
-}
-
-/// Gives the limits back, for whatever is executed next. Allocates nothing.
-fn restore_limit_of_cores() {
-    if let Some(&(soft, hard)) = BEFORE.get() {
-        // What was allowed before is allowed again.
-        let _ = setrlimit(Resource::RLIMIT_CORE, soft, hard);
-    }
 }
 
 #[cfg(test)]

@@ -86,6 +86,24 @@ fn a_stop_timeout_limits_what_is_left() {
     drop(elect);
 }
 
+/// Its clock is shifted, and would say that much is left.
+#[test]
+fn a_clock_of_another_time_namespace_says_nothing() {
+    let ground = Ground::new();
+    let script =
+        "trap : TERM; echo $ELECT_LEASE >\"$D/lease\"; while :; do sleep 3600 & wait; done";
+    let mut elect = ground.job().args(["--stop-timeout", "1h"]).sh(script).spawn();
+    let check = Elect::new(ELECT).arg("check").env("ELECT_LEASE", ground.said("lease"));
+    let elsewhere = check.clone().under(["unshare", "-T", "--boottime", "6000", "-f", "--"]);
+    elsewhere.run().exits(0).prints("leading, no time limit\n");
+    elect.signal(Signal::SIGTERM);
+    eventually("a limit", || check.run().stdout.ends_with("s left\n").then_some(()));
+    elsewhere.run().exits(125).prints("").says("time namespace");
+    let behind = check.clone().under(["unshare", "-T", "--boottime", "-1", "-f", "--"]);
+    behind.run().exits(125).prints("").says("time namespace");
+    drop(elect);
+}
+
 #[test]
 fn check_asks_no_store() {
     let ground = Ground::new();

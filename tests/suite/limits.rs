@@ -28,6 +28,8 @@ fn in_order(what: &str, ended: &Ended) -> bool {
         127 => assert!(!ended.stderr.starts_with("elect:"), "{what}: {ended:?}"),
         code => panic!("{what}: exit {code}: {ended:?}"),
     }
+    let weaker = "/proc does not list";
+    assert!(!ended.stderr.contains(weaker), "{what} is no reason to hold less: {ended:?}");
     ended.code() == 0
 }
 
@@ -104,6 +106,104 @@ fn signals_run_out() {
     run(&server.url()).exits(125).prints("").says("cannot set a timer that kills");
     let ground = Ground::new();
     run(&format!("file://{}", ground.state().display())).exits(0).prints("ran\n");
+}
+
+/// Soft limits that elect lifts for itself, some by a right that not all have, with hard ones.
+const LIFTED: [&str; 11] = [
+    "prlimit",
+    "--nofile=60:4000",
+    "--nproc=5000:9000",
+    "--sigpending=100:5000",
+    "--as=40000000000:80000000000",
+    "--data=40000000000:80000000000",
+    "--memlock=4096:8192",
+    "--fsize=1000000:2000000",
+    "--cpu=50:100",
+    "--rttime=50000:unlimited",
+    "--core=4096:8192",
+];
+/// Fails once.
+const TWICE: &str =
+    "cat /proc/self/limits; [ -e \"$D/once\" ] && rm \"$D/once\" || { : >\"$D/once\"; exit 7; }";
+const WITHOUT_RESOURCES: [&str; 6] =
+    ["setpriv", "--bounding-set", "-sys_resource", "--inh-caps", "-sys_resource", "--"];
+
+#[test]
+fn commands_have_the_limits_that_elect_was_started_with() {
+    let plain = Elect::new("cat").arg("/proc/self/limits").under(LIFTED).run().exits(0).stdout;
+    for user in [None, Some(as_nobody())] {
+        let folder = TempDir::new().unwrap();
+        let id = user.as_ref().map(|user| user.id);
+        std::os::unix::fs::chown(folder.path(), id, id).unwrap();
+        let elect = user.map_or_else(|| Elect::new(env!("CARGO_BIN_EXE_elect")), |it| it.elect());
+        let url = format!("file://{}", folder.path().join("state").display());
+        for containment in ["scan", "group"] {
+            let run = elect.clone().args(["run", "-b", &url, "-e", "job"]);
+            let run = run.args(["--containment", containment, "--restart", "on-failure"]);
+            let run = run.args(["--restart-delay", "1ms"]).env("D", folder.path());
+            let ended = run.sh(TWICE).under(LIFTED).run().exits(0);
+            assert_eq!(ended.stdout, plain.repeat(2), "{containment}, {id:?}");
+        }
+    }
+}
+
+#[test]
+fn elect_lifts_for_itself_what_could_end_or_blind_it() {
+    let ground = Ground::new();
+    let mut elect = ground.job().sh(crate::usage::STAY).under(LIFTED).spawn();
+    ground.said("started");
+    for pid in [elect.pid(), elect.guardian()] {
+        let text = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+        let soft_and_hard = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("a limit");
+            let words: Vec<&str> = line.split_whitespace().take(2).collect();
+            (words[0].to_owned(), words[1].to_owned())
+        };
+        for name in [
+            "Max open files",
+            "Max processes",
+            "Max pending signals",
+            "Max address space",
+            "Max data size",
+            "Max locked memory",
+            "Max file size",
+            "Max cpu time",
+            "Max realtime timeout",
+        ] {
+            let (soft, hard) = soft_and_hard(name);
+            assert_eq!(soft, hard, "{name} of {pid}");
+        }
+    }
+    elect.signal(nix::sys::signal::Signal::SIGTERM);
+    elect.wait().exits(143);
+}
+
+/// The kernel would kill a guardian that kills for long.
+#[test]
+fn too_little_time_is_refused_where_it_cannot_be_lifted() {
+    let ground = Ground::new();
+    let run = |limits: &[&str]| {
+        let elect = ground.job().sh("echo ran").under(WITHOUT_RESOURCES);
+        elect.under(limits).run()
+    };
+    run(&["prlimit", "--cpu=1"]).exits(125).prints("").says("ulimit -Ht").says("ulimit -St");
+    run(&["prlimit", "--cpu=1:5"]).exits(0).prints("ran\n");
+    let real_time = ["chrt", "-f", "5", "prlimit", "--rttime=20000"];
+    run(&real_time).exits(125).prints("").says("LimitRTTIME=").says("ordinary priority");
+    run(&["chrt", "-f", "5", "prlimit", "--rttime=20000:unlimited"]).exits(0).prints("ran\n");
+    run(&real_time[3..]).exits(0).prints("ran\n");
+}
+
+/// Also where what it says goes to a file.
+#[test]
+fn files_that_may_not_grow_do_not_end_elect_by_a_signal() {
+    let ground = Ground::new();
+    let to_a_file = ["sh", "-c", "exec \"$@\" >\"$D/said\" 2>&1", "sh"];
+    for words in [vec!["run"], vec!["run", "-e", "job", "true"], vec!["help", "run"]] {
+        let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(words.iter());
+        let elect = elect.env("D", ground.path()).under(to_a_file);
+        elect.under(Limits::new().file_size(0)).run().exits(125);
+    }
 }
 
 #[test]

@@ -139,6 +139,52 @@ fn every_hang_up_counts() {
     elect.wait().exits(2);
 }
 
+/// With TERM blocked, as a parent may leave it behind.
+const BLOCKING: [&str; 3] = [
+    "python3",
+    "-c",
+    "import os, signal, sys\n\
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGUSR1])\n\
+    os.execvp(sys.argv[1], sys.argv[1:])",
+];
+const BLOCKED: &str = "SigBlk:\t0000000000004200\n";
+
+#[test]
+fn what_a_parent_has_blocked_ends_elect_and_is_blocked_for_the_command() {
+    let ground = Ground::new();
+    let look = ["grep", "SigBlk", "/proc/self/status"];
+    ground.job().args(look).under(BLOCKING).run().exits(0).prints(BLOCKED);
+    let fence = ground.elect("fence").args(["-e", "job", "--token", "1", "disk"]);
+    fence.args(look).under(BLOCKING).run().exits(0).prints(BLOCKED);
+    let leader = ground.leader();
+    // One that reads signals, and one that leaves them to the kernel.
+    let mut waiter = ground.job().sh("echo ran").under(BLOCKING).spawn();
+    ground.awaits(1);
+    waiter.signal(Signal::SIGTERM);
+    waiter.wait().exits(143).prints("");
+    let mut looker = ground.elect("wait").args(["job", "--for", "vacant"]).under(BLOCKING).spawn();
+    eventually("elect to be there", || {
+        let pid = looker.pid();
+        (elect_testkit::program::name(pid).as_deref() == Some("elect")).then_some(())
+    });
+    looker.signal(Signal::SIGTERM);
+    looker.wait().exits(143);
+    drop(leader);
+}
+
+#[test]
+fn who_blocked_a_request_to_end_is_told_that_the_command_may_not_get_it() {
+    let ground = Ground::new();
+    let blocked = ground.job().arg("true").under(BLOCKING).run().exits(0);
+    blocked.says("has blocked SIGTERM").says("--stop-timeout");
+    // With that it ends.
+    let run = ground.job().args(["--stop-timeout", "50ms", "sh", "-c"]);
+    let run = run.arg("echo $$ >\"$D/started\"; exec sleep 3600").under(BLOCKING);
+    let mut elect = started(&ground, &run);
+    elect.signal(Signal::SIGTERM);
+    elect.wait().exits(137).is_quiet();
+}
+
 #[test]
 fn under_timeout_the_command_is_told_once() {
     let ground = Ground::new();

@@ -58,6 +58,10 @@ parts! {
     Depth = "depth",
     /// The guardian's turn on the processors before the command's.
     Priority = "priority",
+    /// Keeping clear of the limits by which the kernel kills who works for long.
+    Limits = "limits",
+    /// Taking a process for alive whom `/proc` does not show and the kernel knows.
+    Hidden = "hidden",
     /// Killing below a guardian that does not do it.
     Takeover = "takeover",
     /// Counting a run before it starts, where only so many may be.

@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 use elect_api::remote::StoreId;
 use elect_api::{Candidate, Division, Leader, Store, Token};
+use nix::sys::signal::Signal;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::timeout;
 
@@ -53,6 +54,9 @@ pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     if plan.flags.once.is_some() && handoff.is_none() && log.is_of_default_store() {
         log.warn(ONCE_PER_MACHINE);
     }
+    if plan.flags.stop_timeout.is_none() && handoff.is_none() {
+        inherited.blocked().into_iter().for_each(|signal| log.warn(is_blocked(signal)));
+    }
     let plan = &plan;
     if handoff.is_none() {
         warn_of_strays(plan, log);
@@ -82,6 +86,15 @@ pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
         guard::end_by(signal, if ended_by_key { Whom::OurJob } else { Whom::Ourselves });
     }
     Ok(outcome)
+}
+
+/// A program that does not unblock it itself goes on.
+fn is_blocked(signal: Signal) -> String {
+    format!(
+        "whatever started elect has blocked {}, and the command inherits that: it may never get one. Have it start elect \
+         without, or limit the time to stop with --stop-timeout",
+        signal.as_str()
+    )
 }
 
 /// A job on many machines whose store was forgotten runs on each of them.

@@ -108,7 +108,14 @@ impl Enclosure {
             if wish.map_or(containment >= required, |wish| wish == containment) {
                 match Self::make(containment) {
                     Ok(enclosure) => return Ok(enclosure),
-                    Err(refusal) => refusals.push((containment, refusal)),
+                    Err(refusal) => {
+                        let ends = refusal.is_want();
+                        refusals.push((containment, refusal));
+                        // A weaker one would be had for want of a descriptor.
+                        if ends {
+                            break;
+                        }
+                    }
                 }
             }
         }
@@ -382,6 +389,15 @@ enum Refusal {
     Namespace(namespace::Unavailable),
 }
 
+impl Refusal {
+    /// Whether something has run out that every containment takes.
+    fn is_want(&self) -> bool {
+        let Self::Unprepared(error) = self else { return false };
+        let errno = error.raw_os_error();
+        matches!(errno, Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM))
+    }
+}
+
 impl Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { wish, required, refusals } = self;
@@ -390,6 +406,9 @@ impl Display for Unavailable {
                 return write!(f, "containment {wish} is less than {required}, which is required");
             }
             Some(wish) => write!(f, "containment {wish} cannot be had here")?,
+            None if refusals.last().is_some_and(|(_, refusal)| refusal.is_want()) => {
+                f.write_str("cannot look for descendants of a command")?;
+            }
             None if *required == Containment::Group => {
                 f.write_str("no containment can be had here")?;
             }
@@ -416,6 +435,12 @@ impl Display for Refusal {
                 f,
                 "root cannot kill other users' processes here ({error}): give elect the capability CAP_KILL"
             ),
+            Self::Unprepared(error) if error.raw_os_error() == Some(libc::EMFILE) => {
+                write!(
+                    f,
+                    "it cannot be prepared: {error}: raise the limit of open files (ulimit -n)"
+                )
+            }
             Self::Unprepared(error) => write!(f, "it cannot be prepared: {error}"),
             Self::Cgroup(trouble) => trouble.fmt(f),
             Self::Namespace(trouble) => trouble.fmt(f),

@@ -1,6 +1,7 @@
 //! What holds the command's descendants.
 
 mod cgroup;
+mod hidden;
 mod matrix;
 mod pidns;
 mod refusals;

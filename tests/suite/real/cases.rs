@@ -35,6 +35,10 @@ const ESCAPING: Setting = Setting { tree: Tree::Escapes, ..ALONE };
 const WITHOUT_KILL: Setting =
     Setting { tree: Tree::OfAnotherUser, surroundings: Surroundings::WithoutKill, ..ALONE };
 const CROWDED: Setting = Setting { surroundings: Surroundings::OneProcessor, ..ALONE };
+const LITTLE_REAL_TIME: Setting =
+    Setting { tree: Tree::Rests, surroundings: Surroundings::LittleRealTime, ..ALONE };
+const HIDDEN: Setting =
+    Setting { tree: Tree::Hides, surroundings: Surroundings::HidingProc, ..ALONE };
 const OTHER_USER: Setting = Setting { tree: Tree::OfAnotherUser, ..ALONE };
 const KILL: Signal = Signal::SIGKILL;
 const TERM: Signal = Signal::SIGTERM;
@@ -257,6 +261,38 @@ pub(crate) const CASES: &[Case] = &[
         |duel| {
             stop(duel.wrapper);
             duel.world.let_the_others_begin();
+        },
+    ),
+    case(
+        "little_real_time",
+        "38 little time at a real-time priority, three thousand processes in sessions of their own, TERM",
+        LITTLE_REAL_TIME,
+        Ending::Resigns,
+        |duel| {
+            duel.world.wait_for_the_others();
+            send(duel.wrapper, TERM);
+        },
+    )
+    .locally(Ending::Resigns),
+    case(
+        "hidden_and_the_guardian_stopped",
+        "39 descendants that /proc hides, guardian stopped, TERM",
+        HIDDEN,
+        Ending::Resigns,
+        |duel| {
+            stop(duel.guardian);
+            send(duel.wrapper, TERM);
+        },
+    )
+    .locally(Ending::Resigns),
+    case(
+        "hidden_and_the_guardian_held",
+        "39 descendants that /proc hides, guardian before a tracer that does not let it end, TERM",
+        HIDDEN,
+        Ending::Resigns,
+        |duel| {
+            duel.traced.push(Traced::hold_and_keep(duel.guardian));
+            send(duel.wrapper, TERM);
         },
     ),
     case("packets_dropped", "14 packets dropped", NETWORK, Ending::Expires, |duel| {

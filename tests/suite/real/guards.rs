@@ -34,6 +34,16 @@ pub(crate) const GUARDS: &[Guard] = &[
         words: "the wrapper kills below a guardian that does not do it",
         fault: "guardian_held_and_cut_off",
     },
+    Guard {
+        part: Part::Limits,
+        words: "no limit of time has the kernel kill guardian and wrapper at their work",
+        fault: "little_real_time",
+    },
+    Guard {
+        part: Part::Hidden,
+        words: "a process that `/proc` does not show lives until the kernel says that it is gone",
+        fault: "hidden_and_the_guardian_held",
+    },
 ];
 
 /// The most that is tried of what chance has a part in: who is put on a processor, and when.
@@ -88,4 +98,14 @@ fn priority() {
 #[test]
 fn takeover() {
     expect_missed(Part::Takeover);
+}
+
+#[test]
+fn limits() {
+    expect_missed(Part::Limits);
+}
+
+#[test]
+fn hidden() {
+    expect_missed(Part::Hidden);
 }

@@ -101,6 +101,8 @@ faults! {
     another_user_loses_the_guardian
     another_user_loses_a_wrapper_without_the_right_to_kill
     another_user_loses_a_guardian_without_the_right_to_kill
+    little_real_time
+    hidden_and_the_guardian_stopped
     wall_clock_stepped
     log_full
     log_closed
@@ -120,6 +122,7 @@ faults! {
     lines_of_descent_cut_off
     busy_cut_off
     busy_first
+    hidden_and_the_guardian_held
     packets_dropped
     answers_dropped
     packets_rejected

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use elect_api::Boottime;
 use elect_testkit::oracle::{Crowd, Habit, Stamper};
-use elect_testkit::program::{Elect, Running};
+use elect_testkit::program::{Elect, Running, eventually};
 use tempfile::TempDir;
 
 use crate::support::WallClock;
@@ -30,6 +30,10 @@ pub(crate) enum Tree {
     Spins,
     /// The same, some at a real-time priority.
     SpinsFirst,
+    /// It has very many processes besides, each in a session of its own.
+    Rests,
+    /// Some of it leave its session, and none of it is dumpable.
+    Hides,
     /// As `Escapes`, with a gigabyte of memory that it has written to.
     EscapesFromMuch,
 }
@@ -46,6 +50,10 @@ pub(crate) enum Surroundings {
     WithoutKill,
     /// It has one processor.
     OneProcessor,
+    /// The kernel kills who is at a real-time priority for a fiftieth of a second.
+    LittleRealTime,
+    /// Its `/proc` hides what is not dumpable.
+    HidingProc,
 }
 
 /// A program that is deaf to TERM, takes some time to give its memory back, and starts another in a session of its own.
@@ -56,6 +64,11 @@ const MUCH: &str = "import signal, subprocess, sys\n\
 const WITHOUT_KILL: [&str; 6] = ["setpriv", "--bounding-set", "-kill", "--inh-caps", "-kill", "--"];
 /// Nobody has this user id.
 const STRANGER: &str = "2000001";
+const LITTLE_REAL_TIME: [&str; 3] = ["prlimit", "--rttime=20000", "--"];
+/// Root may look at everything by its capability, or its group.
+const HIDING_PROC: &str = "mount -t proc -o hidepid=2,gid=2000001 proc /proc && exec setpriv --bounding-set -sys_ptrace \
+    --inh-caps -sys_ptrace -- \"$@\"";
+const RESTING: u32 = 3000;
 const SPINNERS: usize = 40;
 const NICE: [&str; 3] = ["nice", "-n", "19"];
 
@@ -87,6 +100,10 @@ impl World {
             }
             Surroundings::WithoutKill => elect.under(WITHOUT_KILL),
             Surroundings::OneProcessor => elect.under(["taskset", "-c", "0"]),
+            Surroundings::LittleRealTime => elect.under(LITTLE_REAL_TIME),
+            Surroundings::HidingProc => {
+                elect.under(["unshare", "-m", "sh", "-c", HIDING_PROC, "sh"])
+            }
             Surroundings::WrongClock => match &self.clock {
                 Some(clock) => clock.of(elect),
                 None => elect,
@@ -103,6 +120,8 @@ impl World {
             Tree::Descends => self.beside(Habit::Descends, 100, &stamper),
             Tree::Spins => self.beside(Habit::Spins, 200, &stamper),
             Tree::SpinsFirst => self.beside(Habit::SpinsFirst, 200, &stamper),
+            Tree::Rests => self.beside(Habit::Rests, RESTING, &stamper),
+            Tree::Hides => stamper.daemons(2).hiding().command(),
             Tree::Closes => stamper.closing_descriptors().command(),
             Tree::Escapes => below(&["sh", "-c", "setsid \"$@\" & wait", "sh"], stamper.command()),
             Tree::EscapesFromMuch => below(&["python3", "-c", MUCH], stamper.command()),
@@ -125,6 +144,12 @@ impl World {
     /// Lets the others begin.
     pub(crate) fn let_the_others_begin(&self) {
         self.crowd.begin();
+    }
+
+    /// Lets the others begin, and waits until all that rest are there.
+    pub(crate) fn wait_for_the_others(&self) {
+        self.crowd.begin();
+        eventually("a crowd that rests", || (self.crowd.count() == RESTING).then_some(()));
     }
 
     /// When one of the others stamped last.

@@ -1,12 +1,12 @@
-//! Commands of many processes that are hard to be rid of: lines of descent that fork and exit, and processes that keep
-//! a processor busy, each in a session of its own and without descriptors. All of them stamp in one place.
+//! Commands of many processes that are hard to be rid of: lines of descent that fork and exit, processes that keep
+//! a processor busy, and very many that rest, each in a session of its own and without descriptors. All of them stamp in one place.
 #![allow(unsafe_code, reason = "to fork, to map a file, and to call system calls only")]
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::time::Duration;
 
 use elect_api::Boottime;
@@ -22,6 +22,7 @@ const FORGOTTEN: u64 = 30 * 1_000_000_000;
 /// How long each generation of a line of descent is busy: as nobody may reap them meanwhile, the dead are not to take all
 /// process ids of the machine.
 const BUSY: u64 = 1_000_000;
+const REST: Duration = Duration::from_secs(1);
 
 /// What each of them does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,16 +34,19 @@ pub enum Habit {
     /// The same, and two of them at a real-time priority (`SCHED_FIFO`, 50): the others have to share what the
     /// kernel keeps from these.
     SpinsFirst,
+    /// Sleeps, and stamps once in a second.
+    Rests,
 }
 
 impl Habit {
-    const ALL: [Self; 3] = [Self::Descends, Self::Spins, Self::SpinsFirst];
+    const ALL: [Self; 4] = [Self::Descends, Self::Spins, Self::SpinsFirst, Self::Rests];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Descends => "descends",
             Self::Spins => "spins",
             Self::SpinsFirst => "spins-first",
+            Self::Rests => "rests",
         }
     }
 }
@@ -56,6 +60,7 @@ pub struct Crowd {
 #[repr(C)]
 struct Page {
     last: AtomicU64,
+    there: AtomicU32,
     begins: AtomicBool,
     ends: AtomicBool,
 }
@@ -88,6 +93,11 @@ impl Crowd {
     /// Lets them begin.
     pub fn begin(&self) {
         self.page.begins.store(true, Relaxed);
+    }
+
+    /// How many have come to be, those in lines of descent once.
+    pub fn count(&self) -> u32 {
+        self.page.there.load(Relaxed)
     }
 
     /// The newest stamp of any of them.
@@ -147,10 +157,14 @@ fn behave(habit: Habit, is_first: bool, page: &Page, end: u64) -> ! {
             libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters);
         }
     }
+    page.there.fetch_add(1, Relaxed);
     loop {
         let now = nanos();
         page.last.fetch_max(now, Relaxed);
         while habit == Habit::Descends && nanos() < now + BUSY {}
+        if habit == Habit::Rests {
+            std::thread::sleep(REST);
+        }
         // SAFETY: neither has preconditions.
         unsafe {
             if now > end

@@ -34,6 +34,8 @@ pub(super) struct Plan {
     /// The main process moves to its parent's process group.
     pub(super) joins: bool,
     pub(super) closes: bool,
+    /// It is not dumpable, so that a `/proc` may hide it.
+    pub(super) hides: bool,
     pub(super) deaf: bool,
     pub(super) stop: Stop,
     /// Ends after this many milliseconds, at this file's appearance, or never.
@@ -59,6 +61,7 @@ impl Plan {
             sessions: 0,
             joins: false,
             closes: false,
+            hides: false,
             deaf: false,
             stop: Stop::Nobody,
             millis: None,
@@ -101,6 +104,7 @@ impl Plan {
         for (key, is) in [
             ("joins", self.joins),
             ("closes", self.closes),
+            ("hides", self.hides),
             ("deaf", self.deaf),
             ("leaves", self.leaves),
             ("calm", self.calm),
@@ -135,6 +139,7 @@ impl Plan {
                 "sessions" => plan.sessions = small?,
                 "joins" => plan.joins = true,
                 "closes" => plan.closes = true,
+                "hides" => plan.hides = true,
                 "deaf" => plan.deaf = true,
                 "leaves" => plan.leaves = true,
                 "calm" => plan.calm = true,
@@ -168,6 +173,7 @@ mod tests {
                 sessions: 2,
                 joins: true,
                 closes: true,
+                hides: true,
                 deaf: true,
                 stop: Stop::All,
                 millis: Some(7),

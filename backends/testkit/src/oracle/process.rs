@@ -101,6 +101,10 @@ fn run(plan: &Plan) -> Option<i32> {
         // SAFETY: none of these has preconditions.
         unsafe { libc::setpgid(0, libc::getpgid(libc::getppid())) };
     }
+    if plan.hides {
+        // SAFETY: prctl takes integers here.
+        unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
+    }
     if plan.closes {
         // SAFETY: no object of this process that owns a descriptor is used again.
         unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };

@@ -73,6 +73,13 @@ impl Stamper {
         self
     }
 
+    /// Is not dumpable, so that a `/proc` with `hidepid` shows it to nobody but who may trace any process.
+    #[must_use]
+    pub fn hiding(mut self) -> Self {
+        self.0.hides = true;
+        self
+    }
+
     /// Ignores TERM, INT and HUP.
     #[must_use]
     pub fn deaf(mut self) -> Self {

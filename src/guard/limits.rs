@@ -1,0 +1,123 @@
+//! The limits of this process (`setrlimit(2)`). elect lifts for itself what could end or blind it in its work, and its
+//! commands get back what it was started with.
+//!
+//! A soft limit rises to the hard one, which needs no right. A hard limit by which the kernel kills is lifted where elect
+//! has the right to (`CAP_SYS_RESOURCE`). The others stay: what they refuse is told at the start.
+//!
+//! No core dump of elect or its guardian: the passwords of stores are in their memory. Of that limit only the soft one is
+//! lowered, so that an ordinary user can give it back to a command. It becomes one byte: no file
+//! is as small, and where the kernel pipes cores to a program, one is the only limit that it heeds. Below a hard limit
+//! of 0 the soft one is 0, too; then such a program is still started, and is told that no core is wanted.
+//!
+//! `PR_SET_DUMPABLE` would hold in all cases. But it gives `/proc/self` to root, and there a command of an ordinary user
+//! finds its lease.
+
+use std::io;
+use std::sync::OnceLock;
+
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, rlim_t, setrlimit};
+
+use super::is_off;
+
+/// By these the kernel kills: what keeps a processor busy, for too long in all or without a pause at a real-time priority.
+const KILLING: [Resource; 2] = [Resource::RLIMIT_CPU, Resource::RLIMIT_RTTIME];
+/// Of these elect needs a little: descriptors, processes, timers, memory, and files that it writes.
+const REFUSING: [Resource; 7] = [
+    Resource::RLIMIT_NOFILE,
+    Resource::RLIMIT_NPROC,
+    Resource::RLIMIT_SIGPENDING,
+    Resource::RLIMIT_AS,
+    Resource::RLIMIT_DATA,
+    Resource::RLIMIT_MEMLOCK,
+    Resource::RLIMIT_FSIZE,
+];
+/// Less than any core, and not "unlimited" for a pipe, as 0 is.
+const NO_CORE: rlim_t = 1;
+/// How many seconds of a processor the guardian has to have for its killing.
+const LEAST_SECONDS: rlim_t = 5;
+
+/// A limit that was changed, and what it was.
+#[derive(Clone, Copy, Debug)]
+struct Changed {
+    resource: Resource,
+    soft: rlim_t,
+    hard: rlim_t,
+}
+
+impl Changed {
+    /// Gives it back. What was allowed before is allowed again.
+    fn restore(self) {
+        let _ = setrlimit(self.resource, self.soft, self.hard);
+    }
+}
+
+/// What this process was started with, where that was changed.
+static BEFORE: OnceLock<Vec<Changed>> = OnceLock::new();
+
+/// Lifts the limits, and has the kernel write no core of this process, or of what it forks.
+pub(super) fn adjust() {
+    BEFORE.get_or_init(|| {
+        let killing = KILLING.into_iter().filter(|_| !is_off!(Limits));
+        let killing = killing.filter_map(|resource| {
+            change(resource, |_| RLIM_INFINITY, |_| RLIM_INFINITY).or_else(|| raise_soft(resource))
+        });
+        let core = change(Resource::RLIMIT_CORE, |hard| NO_CORE.min(hard), |hard| hard);
+        killing.chain(REFUSING.into_iter().filter_map(raise_soft)).chain(core).collect()
+    });
+}
+
+fn raise_soft(resource: Resource) -> Option<Changed> {
+    change(resource, |hard| hard, |hard| hard)
+}
+
+/// Makes of the hard limit what is wanted; `None` where nothing changes, or that is refused.
+fn change(
+    resource: Resource,
+    new_soft: impl Fn(rlim_t) -> rlim_t,
+    new_hard: impl Fn(rlim_t) -> rlim_t,
+) -> Option<Changed> {
+    let (soft, hard) = getrlimit(resource).ok()?;
+    let new = (new_soft(hard), new_hard(hard));
+    let is_changed = new != (soft, hard) && setrlimit(resource, new.0, new.1).is_ok();
+    is_changed.then_some(Changed { resource, soft, hard })
+}
+
+/// Gives all limits back, for a command that is executed next. Allocates nothing.
+pub(super) fn restore() {
+    BEFORE.get().into_iter().flatten().copied().for_each(Changed::restore);
+}
+
+/// Gives them back but for that of cores, for a program that may know passwords. Allocates nothing.
+pub(super) fn restore_for_helper() {
+    let before = BEFORE.get().into_iter().flatten().copied();
+    before.filter(|it| it.resource != Resource::RLIMIT_CORE).for_each(Changed::restore);
+}
+
+/// Whether the kernel kills this process where it goes on for too long at a real-time priority.
+pub(super) fn end_real_time() -> bool {
+    !is_off!(Limits)
+        && getrlimit(Resource::RLIMIT_RTTIME).is_ok_and(|(soft, _)| soft != RLIM_INFINITY)
+}
+
+/// Whether what is left leaves room for killing a large tree.
+///
+/// # Errors
+/// When the kernel may kill a guardian that is at its work.
+pub(super) fn leave_room(is_real_time: bool) -> io::Result<()> {
+    let refused = |why: String| Err(io::Error::new(io::ErrorKind::QuotaExceeded, why));
+    if is_real_time && end_real_time() {
+        return refused(
+            "elect runs at a real-time priority, and the limit on its time there (`ulimit -R`, LimitRTTIME=) has the \
+             kernel kill it: lift the limit, or start elect at an ordinary priority"
+                .to_owned(),
+        );
+    }
+    let seconds = getrlimit(Resource::RLIMIT_CPU).map_or(RLIM_INFINITY, |(_, hard)| hard);
+    if seconds < LEAST_SECONDS && !is_off!(Limits) {
+        return refused(format!(
+            "{seconds} s of processor time (`ulimit -Ht`, LimitCPU=) may not be enough to kill a large tree: allow \
+             {LEAST_SECONDS} s, or limit the command only (`ulimit -St`)"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! A `/proc` that hides from the user who runs elect what is not dumpable (`hidepid`).
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use elect_testkit::oracle::Oracle;
+use elect_testkit::program::{Elect, eventually, is_alive, line_of};
+use nix::sys::signal::Signal;
+
+use super::Someone;
+use crate::stage::{send, stop};
+
+const HIDING: &str = "mount -t proc -o hidepid=2 proc /proc && exec \"$@\"";
+/// Whether the guardian or its children are gone first is a matter of chance.
+const TRIES: usize = 5;
+
+/// Strikes the wrapper and the guardian, by their process ids.
+fn hides_from(someone: &Someone, strike: fn(i32, i32)) {
+    let oracle = Oracle::new();
+    oracle.open_to_all();
+    let stamper = oracle.stamper("A").sessions(1).daemons(2).hiding().deaf();
+    let run =
+        someone.run().args(["--stop-timeout", "100ms", "--"]).args(someone.command_of(&stamper));
+    let mut elect = run.under(["unshare", "-m", "sh", "-c", HIDING, "sh"]).spawn();
+    let run = oracle.wait_for_run("A");
+    let guardian = elect.guardian();
+    strike(elect.pid(), guardian);
+    assert_ne!(elect.wait().code(), 0);
+    assert_eq!(oracle.living(), [0; 0], "{run} was left");
+    eventually("the end of the guardian", || (!is_alive(guardian)).then_some(()));
+    // Nothing is in the way of the next one.
+    someone.run().args(["-n", "true"]).run().exits(0);
+}
+
+#[test]
+fn what_is_hidden_is_dead_before_elect_is() {
+    for someone in [Someone::ordinary(), Someone::root()] {
+        for _ in 0..TRIES {
+            hides_from(&someone, |wrapper, guardian| {
+                stop(guardian);
+                send(wrapper, Signal::SIGTERM);
+            });
+            hides_from(&someone, |wrapper, _| send(wrapper, Signal::SIGTERM));
+            hides_from(&someone, |_, guardian| send(guardian, Signal::SIGKILL));
+        }
+    }
+}
+
+/// A child that elect had before is hidden as well, and none of its tree.
+#[test]
+fn a_hidden_child_of_before_is_left_alone() {
+    let someone = Someone::ordinary();
+    let user = someone.user.as_ref().expect("an ordinary user");
+    let unreadable = someone.copy_of(Path::new("/bin/sleep"), "unreadable");
+    fs::set_permissions(&unreadable, fs::Permissions::from_mode(0o111)).expect("our own");
+    let beside = "\"$D/unreadable\" 3600 >/dev/null 2>&1 & echo $! >\"$D/beside\"; exec \"$@\"";
+    let id = user.id.to_string();
+    let elect =
+        Elect::new("setpriv").args(["--reuid", &id, "--regid", &id, "--clear-groups", "--"]);
+    let elect = elect.args(["sh", "-c", beside, "sh"]).arg(user.program());
+    let elect = elect.args(["run", "-e", "job", "-b", &someone.url()]).sh("kill -9 $PPID");
+    let elect = elect.env("D", someone.folder.path());
+    elect.under(["unshare", "-m", "sh", "-c", HIDING, "sh"]).run().exits(125);
+    let beside: i32 = line_of(&someone.path("beside")).parse().expect("a process id");
+    assert!(is_alive(beside), "it was killed with the command");
+    send(beside, Signal::SIGKILL);
+}

@@ -351,12 +351,7 @@ impl Search<'_> {
         let signals = match self.how.deed {
             Deed::Kill => [Some(libc::SIGKILL).filter(|_| !is_ours), None],
             Deed::Look => [None, None],
-            // SAFETY: getpgid has no memory preconditions.
-            Deed::Signal { heard: Some(heard), .. }
-                if heard.group == unsafe { libc::getpgid(pid) } =>
-            {
-                [None, None]
-            }
+            Deed::Signal { heard: Some(heard), .. } if heard.group == group_of(pid) => [None, None],
             Deed::Signal { signal, resume, .. } => [Some(signal), resume.then_some(libc::SIGCONT)],
         };
         for signal in signals.into_iter().flatten() {
@@ -427,6 +422,12 @@ fn birth_of(proc: &OwnedFd, pid: i32) -> Result<Option<Boottime>, Errno> {
         Err(Errno::ENOENT | Errno::EPERM | Errno::EACCES) if !is_gone(pid) => Ok(None),
         Err(errno) => Err(errno),
     }
+}
+
+/// The process group of any process, hidden or not.
+fn group_of(pid: i32) -> i32 {
+    // SAFETY: getpgid has no memory preconditions.
+    unsafe { libc::getpgid(pid) }
 }
 
 /// A child that is not part of any tree of ours.

@@ -50,7 +50,23 @@ pub(super) async fn insist_until<T>(
             Err(_) => {}
         }
     }
-    Err(last)
+    Err(with_members(location, last))
+}
+
+/// The same, where the store at `location` has several members: an error tells of the last one that was asked.
+pub(super) fn with_members(location: &str, error: anyhow::Error) -> anyhow::Error {
+    match members(location) {
+        0 | 1 => error,
+        number => error.context(format!(
+            "a majority of the {number} members must answer (`elect doctor -b {location}` asks each)"
+        )),
+    }
+}
+
+/// How many members this URL names.
+fn members(location: &str) -> usize {
+    let Some((_, rest)) = location.split_once("://") else { return 0 };
+    rest.split(['/', '?']).next().map_or(0, |hosts| hosts.split(',').count())
 }
 
 /// How long people wait without a word.
@@ -70,7 +86,7 @@ pub(super) async fn aloud<T>(log: &Log, location: &str, work: impl Future<Output
 mod tests {
     use elect_api::{Error, ErrorKind};
 
-    use super::insist;
+    use super::{insist, members, with_members};
 
     async fn after(failures: u32, kind: ErrorKind) -> (u32, Result<(), String>) {
         let mut asked = 0;
@@ -87,6 +103,20 @@ mod tests {
         assert_eq!(after(2, ErrorKind::Ambiguous).await, (3, Ok(())));
         assert_eq!(after(9, ErrorKind::Unreachable).await, (3, Err("no 3".into())));
         assert_eq!(after(9, ErrorKind::Denied).await, (1, Err("no 1".into())));
+    }
+
+    #[test]
+    fn of_several_members_a_majority_must_answer() {
+        for (url, number) in
+            [("etcd://a,b:2379,c/x?y=1,2", 3), ("zk://a", 1), ("file:///a,b", 1), ("k8s:", 0)]
+        {
+            assert_eq!(members(url), number, "{url}");
+        }
+        let told = |url| format!("{:#}", with_members(url, anyhow::anyhow!("no")));
+        assert_eq!(told("zk://a"), "no");
+        let words =
+            "a majority of the 3 members must answer (`elect doctor -b zk://a,b,c` asks each): no";
+        assert_eq!(told("zk://a,b,c"), words);
     }
 
     #[tokio::test(start_paused = true)]

@@ -22,6 +22,7 @@ use self::terms::Terms;
 use self::tree::Job;
 use self::tree::Watched;
 use self::words::{cannot_execute, unstarted, warn_of_strays};
+use super::attempts::with_members;
 use super::candidacy::{
     CandidatePage, Company, Feed, HttpHandoff, LabelKeeper, Observer, Poster, Service, Shared,
     keep_in_touch, keep_looking, listen, look_after, warn_of,
@@ -499,11 +500,15 @@ fn judge(verdict: Verdict, known: &VerdictContext<'_>) -> (Outcome, String) {
         Verdict::Unwanted(why) => (Outcome::NotAcquired, why),
         Verdict::UsedUp(why) => (Outcome::AttemptsUsedUp, why),
         Verdict::Interrupted(signal) => (Outcome::Interrupted(signal), guard::told_to_end(signal)),
-        Verdict::StoreFailed(error) => {
+        Verdict::StoreFailed(error) if error.is_permanent() => {
             (Outcome::Failed, format!("{:#}", anyhow::Error::from(error)))
         }
+        Verdict::StoreFailed(error) => {
+            (Outcome::Failed, format!("{:#}", with_members(known.location, error.into())))
+        }
         Verdict::Unreached => {
-            (Outcome::Failed, format!("{} did not answer in time", known.location))
+            let error = anyhow::anyhow!("{} did not answer in time", known.location);
+            (Outcome::Failed, format!("{:#}", with_members(known.location, error)))
         }
         // Nobody has a command withdraw.
         Verdict::Failed(why) | Verdict::Withdrawn(why) => (Outcome::Failed, why),

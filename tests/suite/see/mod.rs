@@ -2,6 +2,7 @@
 
 mod arena;
 mod divided;
+mod majority;
 mod manual;
 mod namesake;
 mod observe;

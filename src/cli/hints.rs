@@ -216,18 +216,20 @@ pub struct Strays {
     pub common: Vec<String>,
 }
 
-/// Finds them. `before` is what was typed before the command: with a `--` there all is as it was meant.
-pub fn strays(before: &[OsString], command: &[OsString]) -> Strays {
+/// Finds them. `before` is what was typed before the command: with a `--` there all is as it was meant. Single letters
+/// are looked at only `with_letters`: most commands have one, and each start would pay for the look.
+pub fn strays(before: &[OsString], command: &[OsString], with_letters: bool) -> Strays {
     let mut found = Strays::default();
     let is_marked = before.last().is_some_and(|word| word == "--");
     let arguments = || command.iter().skip(1).map(|word| word.to_str().unwrap_or_default());
-    if is_marked || !arguments().any(|word| word.starts_with('-')) {
+    let may_be = |word: &str| word.starts_with(if with_letters { "-" } else { "--" });
+    if is_marked || !arguments().any(may_be) {
         return found;
     }
     let is_theirs = |word: &&str| *word != "--" && *word != "elect" && !word.ends_with("/elect");
     let words: Vec<&str> = arguments().take_while(is_theirs).collect();
     let run = run();
-    for (at, word) in words.iter().enumerate().filter(|(_, word)| word.starts_with('-')) {
+    for (at, word) in words.iter().enumerate().filter(|(_, word)| may_be(word)) {
         let (flag, value) = word.split_once('=').map_or((*word, None), |(it, is)| (it, Some(is)));
         let value = value.or_else(|| words.get(at + 1).copied());
         let arg = run.get_arguments().find(|arg| is_whole_flag(arg, flag));
@@ -279,7 +281,7 @@ mod tests {
     }
 
     fn found(before: &str, command: &str) -> (String, String) {
-        let Strays { of_elect, common } = strays(&words(before), &words(command));
+        let Strays { of_elect, common } = strays(&words(before), &words(command), true);
         (of_elect.join(" "), common.join(" "))
     }
 

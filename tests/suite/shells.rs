@@ -208,7 +208,7 @@ fn elvish_completes_flags() {
     scene.offers(
         elvish,
         &[
-            ("config", "-h --help show"),
+            ("config", "-h --help show set"),
             ("check", "--remaining --lease-file --lease-owner -h --help"),
         ],
     );

@@ -26,7 +26,10 @@ const LIMIT_OF_PROCESSES: &str =
 
 /// Says which flags of elect's the command gets in its place.
 pub(super) fn warn_of_strays(plan: &RunPlan, log: &Log) {
-    let Strays { of_elect, common } = strays(&plan.before, &plan.command);
+    if !log.tells(Level::Warn) {
+        return;
+    }
+    let Strays { of_elect, common } = strays(&plan.before, &plan.command, log.tells(Level::Info));
     let program = plan.shown_program();
     for (level, flags) in [(Level::Warn, of_elect), (Level::Info, common)] {
         if !flags.is_empty() {

@@ -36,10 +36,9 @@ impl Arena {
         let brief = self.oracle.stamper(&format!("{}.{host}", self.rounds)).children(1);
         let brief = brief.lasting(Duration::from_millis(self.rng.u64(0..80)));
         let elect = self.scene.once(key).env("ELECT_TTL", self.ttl);
-        let elect = if self.attempts.is_empty() {
-            elect
-        } else {
-            elect.env("ELECT_ONCE_ATTEMPTS", self.attempts)
+        let elect = match self.attempts {
+            "" => elect,
+            most => elect.env("ELECT_ONCE_ATTEMPTS", most),
         };
         elect.arg("--").args(brief.command()).spawn()
     }

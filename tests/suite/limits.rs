@@ -135,12 +135,15 @@ fn commands_have_the_limits_that_elect_was_started_with() {
         let folder = TempDir::new().unwrap();
         let id = user.as_ref().map(|user| user.id);
         std::os::unix::fs::chown(folder.path(), id, id).unwrap();
-        let elect = user.map_or_else(|| Elect::new(env!("CARGO_BIN_EXE_elect")), |it| it.elect());
+        let elect = match &user {
+            Some(user) => user.elect(),
+            None => Elect::new(env!("CARGO_BIN_EXE_elect")),
+        };
         let url = format!("file://{}", folder.path().join("state").display());
         for containment in ["scan", "group"] {
             let run = elect.clone().args(["run", "-b", &url, "-e", "job"]);
             let run = run.args(["--containment", containment, "--restart", "on-failure"]);
-            let run = run.args(["--restart-delay", "1ms"]).env("D", folder.path());
+            let run = run.args(["--restart-delay", "10ms"]).env("D", folder.path());
             let ended = run.sh(TWICE).under(LIFTED).run().exits(0);
             assert_eq!(ended.stdout, plain.repeat(2), "{containment}, {id:?}");
         }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use elect_testkit::oracle::Oracle;
-use elect_testkit::program::{Elect, eventually, is_alive, line_of};
+use elect_testkit::program::{Elect, eventually, is_alive};
 use nix::sys::signal::Signal;
 
 use super::Someone;
@@ -62,7 +62,8 @@ fn a_hidden_child_of_before_is_left_alone() {
     let elect = elect.args(["run", "-e", "job", "-b", &someone.url()]).sh("kill -9 $PPID");
     let elect = elect.env("D", someone.folder.path());
     elect.under(["unshare", "-m", "sh", "-c", HIDING, "sh"]).run().exits(125);
-    let beside: i32 = line_of(&someone.path("beside")).parse().expect("a process id");
+    let beside = fs::read_to_string(someone.path("beside")).expect("it was started");
+    let beside: i32 = beside.trim().parse().expect("a process id");
     assert!(is_alive(beside), "it was killed with the command");
     send(beside, Signal::SIGKILL);
 }

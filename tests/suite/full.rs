@@ -45,6 +45,28 @@ fn a_full_disk_is_a_failed_store() {
     fails(&format!("file://{}/state", disk.path().display()), "No space left on device");
 }
 
+/// A job that frees space would wait for it for ever.
+#[test]
+fn an_election_that_was_led_before_is_led_on_a_full_disk() {
+    let disk = Disk::of_kib(64);
+    let url = format!("file://{}/state", disk.path().display());
+    let run = |words: &[&str]| {
+        let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+        elect.args(["run", "-b", &url, "-e", "job", "-n"]).args(words).run()
+    };
+    run(&["true"]).exits(0).is_silent();
+    for _ in 0..3 {
+        disk.fill();
+        let full = fs::write(disk.path().join("more"), [1; 4096]);
+        assert!(full.is_err(), "the disk is not full");
+        run(&["sh", "-c", "echo ran"]).exits(0).prints("ran\n").is_quiet();
+        // It has freed its own entry, and the next one needs that again.
+        disk.fill();
+        let cleaner = format!("rm {}/filler; echo cleaned", disk.path().display());
+        run(&["sh", "-c", &cleaner]).exits(0).prints("cleaned\n");
+    }
+}
+
 /// With room for an entry and a token, and none for the mark that comes before the command.
 #[test]
 fn a_disk_that_is_full_after_the_win_is_a_failed_store() {

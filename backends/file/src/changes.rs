@@ -139,7 +139,10 @@ impl Watched {
             .union(AddWatchFlags::IN_MOVE_SELF)
             .union(AddWatchFlags::IN_ONLYDIR);
         let renamed = ITSELF | AddWatchFlags::IN_MOVED_TO | AddWatchFlags::IN_DELETE;
-        let entries = renamed | AddWatchFlags::IN_MODIFY | AddWatchFlags::IN_CLOSE_WRITE;
+        let entries = renamed
+            | AddWatchFlags::IN_MOVED_FROM
+            | AddWatchFlags::IN_MODIFY
+            | AddWatchFlags::IN_CLOSE_WRITE;
         let made = ITSELF | AddWatchFlags::IN_CREATE | AddWatchFlags::IN_MOVED_TO;
         let queue = path.join(QUEUE);
         loop {

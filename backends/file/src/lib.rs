@@ -86,6 +86,7 @@ mod queue;
 mod reading;
 mod root;
 mod seat;
+mod spare;
 mod standstill;
 mod store;
 mod survey;

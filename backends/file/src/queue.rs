@@ -19,6 +19,7 @@ use crate::election_dir::{ElectionDir, SAFELY};
 use crate::entry;
 use crate::error::{errno_of, failed, wrong};
 use crate::lock::{self, Held};
+use crate::spare;
 use crate::trust::FileId;
 
 /// Files that are being made, under the lock of `enter`.
@@ -70,47 +71,53 @@ impl OwnFile {
             ));
         }
         let unfinished = format!("{UNFINISHED}{:016x}", fastrand::u64(..));
-        let place = Self::make(dir, &unfinished, number, candidate, arrived);
-        place.map(|place| (place, below))
+        let place = match Self::make(&dir, &unfinished, OFlag::O_EXCL, number, candidate, arrived) {
+            Err((errno, error)) if [Errno::ENOSPC, Errno::EDQUOT].contains(&errno) => {
+                if !spare::take(&dir, &unfinished) {
+                    return Err(error);
+                }
+                Self::make(&dir, &unfinished, OFlag::empty(), number, candidate, arrived)
+            }
+            made => made,
+        };
+        let (file, id, win_at) = place.map_err(|(_, error)| error)?;
+        Ok((Self { dir, number, file, id, win_at }, below))
     }
 
+    /// Makes the entry out of a file that is new or, without `O_EXCL`, may be there. Removes it on an error.
     fn make(
-        dir: ElectionDir,
+        dir: &ElectionDir,
         unfinished: &str,
+        is_new: OFlag,
         number: u64,
         candidate: &Candidate,
         arrived: Option<u64>,
-    ) -> Result<Self, Error> {
+    ) -> Result<(File, FileId, u64), (Errno, Error)> {
         // Without the name, which is another one each time: people need not read it twice.
         let path = dir.path_in_queue("");
-        let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | SAFELY;
+        let flags = OFlag::O_RDWR | OFlag::O_CREAT | is_new | SAFELY;
         let mode = dir.file_mode();
         let file = openat(&dir.queue, unfinished, flags, mode)
-            .map_err(|errno| dir.making_in_queue(errno))?;
+            .map_err(|errno| (errno, dir.making_in_queue(errno)))?;
         let filled = (|| {
-            let id = dir.settle(&file, &path)?;
+            let id = dir.settle(&file, &path).map_err(|error| (Errno::UnknownErrno, error))?;
             let file = File::from(file);
-            if !lock::try_write(&file).map_err(|errno| failed("lock", &path, errno))? {
-                return Err(wrong(
-                    ErrorKind::Unreachable,
-                    &path,
-                    "was locked by somebody else as it was made",
-                ));
+            let failed = |deed, errno| (errno, failed(deed, &path, errno));
+            if !lock::try_write(&file).map_err(|errno| failed("lock", errno))? {
+                let what = "was locked by somebody else as it was made";
+                return Err((Errno::EAGAIN, wrong(ErrorKind::Unreachable, &path, what)));
             }
             let win_at = entry::write_joined(&file, candidate, arrived)
-                .map_err(|error| failed("write our entry to", &path, errno_of(&error)))?;
+                .map_err(|error| failed("write our entry to", errno_of(&error)))?;
             let name = name_of(number);
             renameat(&dir.queue, unfinished, &dir.queue, name.as_str())
-                .map_err(|errno| failed("take our place in the queue with", &path, errno))?;
+                .map_err(|errno| failed("take our place in the queue with", errno))?;
             Ok((file, id, win_at))
         })();
-        match filled {
-            Ok((file, id, win_at)) => Ok(Self { dir, number, file, id, win_at }),
-            Err(error) => {
-                let _ = unlinkat(&dir.queue, unfinished, UnlinkatFlags::NoRemoveDir);
-                Err(error)
-            }
+        if filled.is_err() {
+            let _ = unlinkat(&dir.queue, unfinished, UnlinkatFlags::NoRemoveDir);
         }
+        filled
     }
 
     /// Its number.
@@ -162,6 +169,14 @@ impl OwnFile {
     pub(crate) fn write_won(&self, token: Token) -> Result<(), Error> {
         entry::write_won(&self.file, self.win_at, token)
             .map_err(|error| failed("write to our entry", &self.path(), errno_of(&error)))
+    }
+
+    /// The same where we lead: the file is kept in reserve if there is none.
+    pub(crate) fn give_up_lead(&mut self) {
+        let is_kept = matches!(self.is_kept(), Ok(true));
+        if !is_kept || !spare::keep(&self.dir, &self.file, &name_of(self.number)) {
+            self.give_up();
+        }
     }
 
     /// Takes our name out of the queue. What cannot be removed is dead as soon as the file is closed,

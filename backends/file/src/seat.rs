@@ -267,7 +267,7 @@ impl Seat for FileSeat {
                 // The entry's lock goes last: it is what the next one sleeps on. All are closed and none
                 // is unlocked, so that a descendant that still has copies goes on holding the lease.
                 // The mark goes before the lock: without it, it would be of a leader that is dead.
-                place.give_up();
+                place.give_up_lead();
                 drop((mark, lock));
                 drop(place);
             }

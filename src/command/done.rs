@@ -12,13 +12,14 @@ use elect_api::{
 };
 use tokio::time::{sleep, timeout};
 
-use super::attempts::{aloud, insist};
+use super::attempts::{aloud, insist, with_members};
 use super::kept::Stranger;
 use super::look;
 use super::runtime::{block_on, ended_by, interruption};
 use super::steer::who_asks;
 use crate::cli::Period;
 use crate::config::{self, Done, DonePlan};
+use crate::election::history::History;
 use crate::election::once;
 use crate::election::runs::{Run, Runs};
 use crate::election::timing::TimingOptions;
@@ -53,20 +54,24 @@ pub(super) fn done(plan: &DonePlan, log: &Log) -> anyhow::Result<u8> {
 struct KnownKeys {
     done: once::Done,
     runs: Runs,
+    /// Where failed runs are found that count no attempts.
+    history: History,
 }
 
 async fn known(store: &dyn Store, election: &ElectionName, log: &Log) -> anyhow::Result<KnownKeys> {
     let location = store.profile().location;
     let read = async || {
         let done = store.read(election, Cell::Once).await?.bytes;
-        Ok((done, store.read(election, Cell::Runs).await?.bytes))
+        let runs = store.read(election, Cell::Runs).await?.bytes;
+        Ok((done, runs, store.read(election, Cell::History).await?.bytes))
     };
-    let (done, runs) = aloud(log, &location, insist(&location, ATTEMPTS, read)).await?;
+    let (done, runs, history) = aloud(log, &location, insist(&location, ATTEMPTS, read)).await?;
     let runs = Runs::read(runs.as_deref()).unwrap_or_else(|error| {
         log.warn(report::chain(&error));
         Runs::default()
     });
-    Ok(KnownKeys { done: once::Done::read(done.as_deref())?, runs })
+    let history = History::read(history.as_deref()).unwrap_or_default();
+    Ok(KnownKeys { done: once::Done::read(done.as_deref())?, runs, history })
 }
 
 impl KnownKeys {
@@ -79,7 +84,17 @@ impl KnownKeys {
         let tried = self.runs.keys().iter().filter(|known| !self.done.has(known.name()));
         let tried = tried.map(|known| KeyReport::new(known.name(), false, Some(known)));
         let done = self.done.keys().iter();
-        tried.chain(done.map(|key| KeyReport::new(key, true, self.runs.of(key)))).collect()
+        let done = done.map(|key| KeyReport::new(key, true, self.runs.of(key)));
+        let mut keys: Vec<_> = tried.chain(done).collect();
+        let mut failed: Vec<KeyReport> = Vec::new();
+        for run in self.history.records().iter().filter(|run| run.has_failed()) {
+            let is_of_one = |keys: &[KeyReport]| keys.iter().any(|it| run.is_of(&it.key));
+            if let Some(key) = run.key().filter(|_| !is_of_one(&keys) && !is_of_one(&failed)) {
+                failed.push(KeyReport::new(key, false, None));
+            }
+        }
+        keys.splice(..0, failed);
+        keys.into_iter().map(|key| key.after(self.history.records())).collect()
     }
 }
 
@@ -146,7 +161,7 @@ fn change(plan: &DonePlan, key: &str, log: &Log) -> anyhow::Result<u8> {
         }
         Change::Needless if undoes => {
             log.warn(format_args!(
-                "nothing to undo: the key {key} is not done, and no attempt is counted"
+                "nothing to undo: the key {key} is not done, and no attempt is counted, so the next run with it runs"
             ));
             Ok(NOT_DONE)
         }
@@ -251,8 +266,13 @@ impl Turn<'_> {
                     failures = 0;
                     wake
                 }
-                Err(error) if error.is_permanent() || failures >= FAILURES => {
+                Err(error) if error.is_permanent() => {
                     return Err(anyhow::Error::from(error).context("cannot change the keys"));
+                }
+                Err(error) if failures >= FAILURES => {
+                    let location = self.store.profile().location;
+                    let error = with_members(&location, error.into());
+                    return Err(error.context("cannot change the keys"));
                 }
                 Err(_) => {
                     failures += 1;

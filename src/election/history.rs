@@ -156,6 +156,16 @@ impl Record {
         self.key.as_deref()
     }
 
+    /// Whether it was for the sake of this key, as far as a long one is kept.
+    pub fn is_of(&self, key: &str) -> bool {
+        self.key.as_deref().is_some_and(|known| known == cut(key, LONGEST_WORDS))
+    }
+
+    /// Whether it has ended, and its command did not succeed.
+    pub fn has_failed(&self) -> bool {
+        self.end.is_some() && self.code != Some(0)
+    }
+
     /// The code with which a shell would say that its command ended; `None` if nobody has said so.
     pub fn exit_code(&self) -> Option<u8> {
         exit_code(self.code, self.signal)

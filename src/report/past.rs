@@ -151,6 +151,9 @@ pub struct KeyReport {
     pub exit_code: Option<u8>,
     /// How many runs have counted for `--once-attempts`.
     pub attempts: u32,
+    /// The other runs of this key that failed, as far as the history goes back; the newest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<LeadershipReport>,
 }
 
 impl KeyReport {
@@ -170,7 +173,27 @@ impl KeyReport {
             took_ms: last.and_then(|last| last.took().map(millis)),
             exit_code: last.and_then(Run::exit_code),
             attempts: known.map_or(0, Key::tries),
+            failed: Vec::new(),
         }
+    }
+
+    /// The same with those leaderships for the sake of this key that failed. The last one is its run, where nothing else is
+    /// known of that.
+    #[must_use]
+    pub fn after(mut self, leaderships: &[Record]) -> Self {
+        let failed = leaderships.iter().filter(|it| it.is_of(&self.key) && it.has_failed());
+        let mut failed: Vec<_> = failed.collect();
+        if let Some(last) = failed.last().filter(|_| !self.done && self.id.is_none()) {
+            self.id = Some(last.id().to_owned());
+            self.host = Some(label_of(last.id()).to_owned());
+            (self.start, self.end) = (last.start().map(rfc3339), last.end().map(rfc3339));
+            (self.took_ms, self.exit_code) = (last.took().map(millis), last.exit_code());
+        }
+        failed.pop_if(|last| {
+            self.id.as_deref() == Some(last.id()) && self.exit_code == last.exit_code()
+        });
+        self.failed = failed.into_iter().map(LeadershipReport::new).collect();
+        self
     }
 
     fn state(&self) -> &'static str {
@@ -196,6 +219,12 @@ impl DoneReport {
             let cells = [key.key.clone(), key.state().to_owned()].into_iter().chain(known);
             let cells = cells.chain(outcome(key.took_ms, key.exit_code));
             table.row(cells.chain(attempts.map(|_| key.attempts.to_string())));
+            for run in &key.failed {
+                let known = [run.id.clone(), label_of(&run.id).to_owned(), text(&run.start)];
+                let cells = [key.key.clone(), "failed".to_owned()].into_iter().chain(known);
+                let cells = cells.chain(outcome(run.took_ms, run.exit_code));
+                table.row(cells.chain(attempts.map(|_| String::new())));
+            }
         }
         table.render(width)
     }

@@ -21,8 +21,8 @@ fn who_did_it_when_and_how_is_told(scene: &Scene) {
     assert!(key["id"].as_str().is_some_and(|id| id.starts_with("web3-")), "{key}");
     assert!(key["took_ms"].as_u64().is_some_and(|took| (200..20_000).contains(&took)), "{key}");
     let table = scene.elect("done").arg("nightly").run().exits(0).stdout;
-    let row = table.lines().last().expect("a row");
-    assert!(row.starts_with("today  done   web3-") && row.ends_with("  0"), "{table}");
+    let row = table.lines().nth(2).expect("a row");
+    assert!(row.starts_with("today  done    web3-") && row.ends_with("  0"), "{table}");
 
     let known = json(&scene.elect("history").args(["-o", "json", "nightly"]).run().exits(0).stdout);
     let [failed, done] = [&known["leaderships"][0], &known["leaderships"][1]];
@@ -35,6 +35,33 @@ fn who_did_it_when_and_how_is_told(scene: &Scene) {
     assert_eq!(&status["elections"][0]["last"], done);
     let table = scene.elect("status").arg("nightly").run().exits(1).stdout;
     assert!(table.contains("  last: web3, ") && table.contains(", exit 0, key today"), "{table}");
+}
+
+/// Also without `--once-attempts`: a night that failed is no night on which nobody tried.
+fn runs_that_failed_are_told_of(scene: &Scene) {
+    let shown = |key: &str| scene.elect("done").args(["nightly", key]).run();
+    for code in ["3", "4"] {
+        let run = scene.once("today").args(["--id", "web3"]).sh(&format!("exit {code}"));
+        run.run().exits(code.parse().expect("a code"));
+    }
+    let key = scene.key("today");
+    assert_eq!((&key["done"], &key["exit_code"]), (&false.into(), &4.into()), "{key}");
+    assert_eq!(
+        (&key["failed"][0]["exit_code"], &key["host"]),
+        (&3.into(), &"web3".into()),
+        "{key}"
+    );
+    assert!(key["failed"][1].is_null() && key["start"].is_string(), "{key}");
+    let told = shown("today").exits(1).is_quiet().stdout;
+    let rows: Vec<_> = told.lines().skip(2).collect();
+    assert!(rows[0].starts_with("today  not done  web3-") && rows[0].ends_with("  4"), "{told}");
+    assert!(rows[1].starts_with("today  failed    web3-") && rows[1].ends_with("  3"), "{told}");
+    let undone = scene.elect("done").args(["nightly", "today", "--undo"]).run().exits(1);
+    undone.says("so the next run with it runs");
+    scene.once("today").arg("true").run().exits(0);
+    let told = shown("today").exits(0).stdout;
+    let states: Vec<_> = told.lines().skip(2).filter_map(|row| row.split("  ").nth(1)).collect();
+    assert_eq!(states, ["done", "failed", "failed"], "{told}");
 }
 
 fn a_key_that_is_undone_is_done_again(scene: &Scene) {
@@ -107,6 +134,7 @@ fn nothing_is_changed_while_somebody_leads(scene: &Scene) {
 
 on_every_store! {
     who_did_it_when_and_how_is_told
+    runs_that_failed_are_told_of
     a_key_that_is_undone_is_done_again
     what_is_recorded_by_hand_is_not_done
     nothing_is_recorded_under_a_name_that_nobody_uses

@@ -6,12 +6,13 @@ use std::{fmt, io};
 
 use anyhow::{Context, anyhow, bail};
 use elect_api::path::{Cause, Doubt};
-use elect_api::{Cell, Division, ElectionName, Finding, Severity, Store, Survey};
+use elect_api::{Cell, Division, ElectionName, Finding, Severity, Store};
 
 use super::attempts::{aloud, insist};
 use super::kept::Stranger;
 use super::look::{
-    Awaited, ElectionSnapshot, FRESH, Reach, Rhythm, Snapshot, Watcher, control, look, until,
+    Awaited, ElectionSnapshot, FRESH, Proof, Reach, Rhythm, Snapshot, Watcher, control,
+    look_closely, until,
 };
 use super::runtime::block_on;
 use crate::config::{
@@ -24,10 +25,13 @@ use crate::report::{
     self, ElectionStatus, HistoryReport, LeadershipReport, Log, NOT_ACQUIRED, StatusReport,
 };
 
+/// It is not known whether each named election is led, and of none that it is not.
+const UNKNOWN: u8 = 2;
+
 /// How often a store is asked.
 const ATTEMPTS: u32 = 5;
 
-/// Reports on the elections of a plan. The exit code is 0 if every named one is led, else 1.
+/// Reports on the elections of a plan. The exit code is 0 if every named one is led, [`UNKNOWN`], or else 1.
 ///
 /// # Errors
 /// The store cannot be reached or read, or stdout cannot be written.
@@ -35,7 +39,7 @@ pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::R
     let store = config::connect(&plan.backend)?;
     let profile = store.profile();
     let looking = async {
-        let looking = look(&*store, &plan.elections, ATTEMPTS, Reach::Parts);
+        let looking = look_closely(&*store, &plan.elections, ATTEMPTS, Reach::Parts);
         let snapshot = aloud(log, &profile.location, looking).await?;
         warn_of_strangers(&*store, &snapshot, plan, log).await;
         Ok(snapshot)
@@ -68,7 +72,11 @@ pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::R
         let table = report.table(now, report::width());
         format!("backend: {}\n{notes}{table}", log.place(location))
     })?;
-    Ok(u8::from(!plan.elections.is_empty() && !report.is_led()))
+    Ok(match plan.elections.is_empty() || report.is_led() {
+        true => 0,
+        false if report.is_unknown() => UNKNOWN,
+        false => 1,
+    })
 }
 
 /// What is good to know of a store, a line for each.
@@ -154,7 +162,7 @@ async fn look_on(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
     }
     let watcher = Watcher::over(store, vec![plan.target.election.clone()], Rhythm::Calm)?;
     let limit = humantime::format_duration(plan.timeout.unwrap_or_default());
-    match until(watcher, end, log, |seen| is_met(&plan.goal, &seen.survey)).await? {
+    match until(watcher, end, log, |seen| is_met(&plan.goal, seen)).await? {
         Awaited::So(_) => Ok(0),
         Awaited::NotSo(seen) => {
             log.warn(format_args!("{}", in_vain(&plan.goal, &limit, &seen)));
@@ -177,12 +185,14 @@ async fn expect_one(store: &dyn Store, election: &ElectionName) -> anyhow::Resul
     bail!("{election} has {division}: name one of them, such as {}", Division::part(election, 0)?);
 }
 
-fn is_met(goal: &Goal, survey: &Survey) -> bool {
-    let leader = survey.leader.as_ref().map(|leader| leader.entry.candidate.id.as_str());
+/// Where a leader may be dead, neither is so: more looks tell.
+fn is_met(goal: &Goal, seen: &ElectionSnapshot) -> bool {
+    let leader = seen.survey.leader.as_ref().map(|leader| leader.entry.candidate.id.as_str());
+    let leads = seen.proof != Proof::Missing;
     match goal {
-        Goal::Led => leader.is_some(),
+        Goal::Led => leads && leader.is_some(),
         Goal::Vacant => leader.is_none(),
-        Goal::LedBy(text) => leader.is_some_and(|id| is_known_as(id, text)),
+        Goal::LedBy(text) => leads && leader.is_some_and(|id| is_known_as(id, text)),
     }
 }
 
@@ -203,6 +213,10 @@ fn in_vain(goal: &Goal, limit: &impl fmt::Display, seen: &ElectionSnapshot) -> S
 
 fn leader_in_words(seen: &ElectionSnapshot) -> String {
     match (&seen.survey.leader, &seen.pause) {
+        (Some(leader), _) if seen.proof == Proof::Missing => format!(
+            "{} has the lease, and may be dead: it was not seen to renew it",
+            leader.entry.candidate.id
+        ),
         (Some(leader), _) => format!("{} leads", leader.entry.candidate.id),
         (None, Some(pause)) => {
             format!("nobody leads, the election is {}", pause.in_words("paused"))

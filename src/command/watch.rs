@@ -127,18 +127,8 @@ mod tests {
         let (token, renewed) = (Token::new(7), None);
         let leader = Leader { remaining, renewed, ..Leader::new(entry("one"), token) };
         let survey = Survey { leader: Some(leader), waiting: vec![entry("two")] };
-        let seen = ElectionSnapshot {
-            election: "job".parse().unwrap(),
-            survey,
-            may_stand_back: false,
-            asked: START,
-            answered: START,
-            pause: None,
-            suspicion: None,
-            division: elect_api::Division::Whole,
-            last: None,
-            parts: Vec::new(),
-        };
+        let seen =
+            ElectionSnapshot { survey, ..ElectionSnapshot::of("job".parse().unwrap(), START) };
         let (elections, left_out) = (vec![seen], Vec::new());
         scene.take_in(Look::Seen(Snapshot { at: START, elections, left_out }));
         scene

@@ -98,6 +98,8 @@ pub enum Ending {
         within: Duration,
         /// Another one after each renewal.
         mark: u64,
+        /// When that was, by the wall clock of its holder; for the eye only. `None` if the store does not tell.
+        renewed: Option<SystemTime>,
     },
     /// By time, of which a survey shows no more: an [`Examination`](crate::Examination::longest_ending) tells how long
     /// after the answer the store has removed it at the latest.

@@ -135,6 +135,11 @@ pub(crate) fn record(lease: &Value) -> Result<Record, Error> {
             record.holder = Some(foreign(lease, &is.holder));
         }
     }
+    if let Some(holder) = &mut record.holder {
+        let renewed = time(self::spec(lease, "renewTime"));
+        let renewed = renewed.and_then(|renewed| renewed.duration_since(UNIX_EPOCH).ok());
+        holder.renewed = renewed.map(millis);
+    }
     Ok(record)
 }
 
@@ -152,6 +157,7 @@ fn foreign(lease: &Value, identity: &str) -> Holder {
         joined: millis(since.duration_since(UNIX_EPOCH).unwrap_or_default()),
         since: millis(since.duration_since(UNIX_EPOCH).unwrap_or_default()),
         arrival: 0,
+        renewed: None,
     }
 }
 

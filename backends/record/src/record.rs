@@ -63,6 +63,9 @@ pub struct Holder {
     pub since: u64,
     /// The number of its arrival.
     pub arrival: u64,
+    /// When it was renewed last, in milliseconds since 1970, where the store itself keeps that; for the eye only.
+    #[serde(skip)]
+    pub renewed: Option<u64>,
 }
 
 /// Somebody who waits for the lease.

@@ -267,7 +267,8 @@ fn waiters<'a>(record: &'a Record, all: &'a [Listed]) -> impl Iterator<Item = &'
 }
 
 fn leader(holder: Holder, token: Token) -> Leader {
-    let ending = Ending::Judged { within: holder.ttl(), mark: holder.beat };
+    let renewed = holder.renewed.and_then(stamp::read);
+    let ending = Ending::Judged { within: holder.ttl(), mark: holder.beat, renewed };
     let Holder { candidate, joined, since, arrival, .. } = holder;
     let entry = Entry::new(candidate, stamp::read(joined), arrival);
     // The store knows no time: nothing else is shown.

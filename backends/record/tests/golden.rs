@@ -33,6 +33,7 @@ fn documents_keep_their_bytes() {
         joined: 1,
         since: 2,
         arrival: 3,
+        renewed: None,
     };
     let record = Record {
         token: 7,

@@ -5,6 +5,7 @@
 //! answer is as of the instant before its question was sent; while there is none, nothing is made up.
 
 mod snapshot;
+mod vigil;
 mod watcher;
 
 use std::iter;
@@ -18,9 +19,10 @@ use crate::election::control::{Control, Request};
 use crate::election::history::{History, Record, last_led};
 use crate::election::ranking::Field;
 use crate::guard;
-use crate::report::{ElectionStatus, PauseStatus, Suspicion};
+use crate::report::{ElectionStatus, PauseStatus, Suspicion, wall_clock};
 
-pub(super) use snapshot::{Reach, Snapshot, look};
+pub(super) use snapshot::{Reach, Snapshot, look_closely};
+pub(super) use vigil::{Proof, Vigil, patience};
 #[cfg(test)]
 pub(super) use watcher::Silence;
 pub(super) use watcher::{Awaited, Look, Rhythm, Watcher, pace, until};
@@ -42,6 +44,8 @@ pub(in crate::command) struct ElectionSnapshot {
     pub(in crate::command) survey: Survey,
     /// Whether who leads there was still about to stand back for somebody better when it had been looked at for long enough.
     pub(in crate::command) may_stand_back: bool,
+    /// Whether who leads there can be told from a dead one.
+    pub(in crate::command) proof: Proof,
     /// Who wants nobody to lead, if somebody does.
     pub(in crate::command) pause: Option<Request>,
     /// When the question was sent.
@@ -59,11 +63,35 @@ pub(in crate::command) struct ElectionSnapshot {
 }
 
 impl ElectionSnapshot {
+    /// That nobody was there at this time.
+    #[cfg(test)]
+    pub(in crate::command) fn of(election: ElectionName, at: Boottime) -> Self {
+        Self {
+            election,
+            survey: Survey::default(),
+            may_stand_back: false,
+            proof: Proof::Shown,
+            pause: None,
+            asked: at,
+            answered: at,
+            suspicion: None,
+            division: Division::Whole,
+            last: None,
+            parts: Vec::new(),
+        }
+    }
+
     /// As a report shows it.
     pub(in crate::command) fn status(&self, store: &Profile) -> ElectionStatus {
         let pause = self.pause.as_ref();
         let parts = self.parts.iter().map(|part| part.status(store)).collect();
-        ElectionStatus::new(&self.election, store, &self.survey)
+        let status = ElectionStatus::new(&self.election, store, &self.survey);
+        let status = match &self.proof {
+            Proof::Shown => status,
+            Proof::Missing => status.unproven(),
+            Proof::Over(leader) => status.after_lease_of(leader),
+        };
+        status
             .suspecting(self.suspicion)
             .paused(pause.map(pause_status))
             .after_last(self.last.as_ref())
@@ -132,10 +160,13 @@ pub(in crate::command) async fn see(
         }
         tokio::time::sleep(PAUSE).await;
     };
+    let survey = control.obeyed(survey);
+    let proof = Proof::at_sight(survey.leader.as_ref(), wall_clock());
     Ok(ElectionSnapshot {
         election: election.clone(),
-        survey: control.obeyed(survey),
+        survey,
         may_stand_back,
+        proof,
         pause: control.pausing().cloned(),
         asked,
         answered,

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::time::Duration;
 
 use elect_api::{
     Boottime, Candidate, Cell, Division, ElectionName, Entry, Error, Profile, Scope, Store, Survey,
 };
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
-use super::{ElectionSnapshot, control, see};
+use super::{ElectionSnapshot, Proof, Vigil, control, see};
 use crate::command::attempts::insist;
 use crate::election::history::History;
 use crate::guard;
@@ -45,6 +46,16 @@ pub(in crate::command) struct Snapshot {
 }
 
 impl Snapshot {
+    /// Judges each leader by this look and those before. Returns when the next can tell more.
+    pub(in crate::command) fn judge(&mut self, vigil: &mut Vigil) -> Option<Boottime> {
+        let all = self.elections.iter_mut().flat_map(|seen| {
+            let judged = vigil.judge(seen);
+            let parts = seen.parts.iter_mut().map(|part| vigil.judge(part));
+            parts.chain([judged]).flatten().collect::<Vec<_>>()
+        });
+        all.min()
+    }
+
     /// As a report shows it.
     pub(in crate::command) fn statuses(&self, store: &Profile) -> Vec<ElectionStatus> {
         self.elections.iter().map(|seen| seen.status(store)).collect()
@@ -101,6 +112,33 @@ pub(in crate::command) async fn look(
     }
     snapshot.at = oldest.unwrap_or(snapshot.at);
     Ok(snapshot)
+}
+
+/// For how long a leader that may be dead is looked at again, and the pause between two looks.
+const CLOSELY: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// As [`look`], with more looks where one cannot tell whether a leader is dead, and its next renewal is near.
+///
+/// # Errors
+/// As [`look`].
+pub(in crate::command) async fn look_closely(
+    store: &dyn Store,
+    named: &[ElectionName],
+    attempts: u32,
+    reach: Reach,
+) -> anyhow::Result<Snapshot> {
+    let (end, mut vigil) = (guard::now() + CLOSELY, Vigil::default());
+    loop {
+        let mut snapshot = look(store, named, attempts, reach).await?;
+        let next = snapshot.judge(&mut vigil);
+        let all = snapshot.elections.iter().flat_map(ElectionSnapshot::elections);
+        let is_missing = all.map(|seen| &seen.proof).any(|proof| *proof == Proof::Missing);
+        if !is_missing || next.is_none_or(|next| next > end) || guard::now() >= end {
+            return Ok(snapshot);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
 /// Whom to ask, and how.

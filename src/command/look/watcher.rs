@@ -10,6 +10,7 @@ use elect_api::{Boottime, ElectionName, Leader, Store, Wake};
 
 use super::ElectionSnapshot;
 use super::snapshot::{Reach, Snapshot, is_final, look};
+use super::vigil::Vigil;
 use crate::command::attempts::insist;
 use crate::command::runtime::BootClock;
 use crate::election::driver::Clock as _;
@@ -80,6 +81,7 @@ impl Watcher {
             clock: BootClock::new()?,
             wakes: BTreeMap::new(),
             renewals: BTreeMap::new(),
+            vigil: Vigil::default(),
             due: None,
             silent_since: None,
             pause: Duration::ZERO,
@@ -111,6 +113,7 @@ struct Looker {
     wakes: BTreeMap<ElectionName, Wake>,
     /// What was seen of each election's leader so far, if that is looked at.
     renewals: BTreeMap<ElectionName, Renewals>,
+    vigil: Vigil,
     /// When to look next: the earliest and the latest; at once if `None`.
     due: Option<(Boottime, Boottime)>,
     silent_since: Option<Boottime>,
@@ -152,6 +155,7 @@ impl Looker {
 
     fn seen(&mut self, sent: Boottime, mut snapshot: Snapshot) -> Snapshot {
         (self.silent_since, self.pause) = (None, Duration::ZERO);
+        let judged = snapshot.judge(&mut self.vigil);
         let latest = match self.rhythm {
             Rhythm::Calm => Duration::from_secs(5),
             Rhythm::Live => {
@@ -161,7 +165,8 @@ impl Looker {
                 pace(leaders).max(LEAST * u32::try_from(elections().count()).unwrap_or(u32::MAX))
             }
         };
-        self.due = Some((sent + LEAST, (sent + latest).max(guard::now() + LEAST)));
+        let latest = judged.map_or(sent + latest, |judged| judged.min(sent + latest));
+        self.due = Some((sent + LEAST, latest.max(guard::now() + LEAST)));
         snapshot
     }
 

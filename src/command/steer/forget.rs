@@ -1,11 +1,14 @@
 //! What is removed from a store for others: `elect forget` an election that nobody needs any more, with all that is kept
 //! of it, and `elect redeem` the entry of a crashed `elect run`.
 
+use std::time::Duration;
+
 use anyhow::{Context, bail};
-use elect_api::{Division, ElectionName, Removal, Scope, Store};
+use elect_api::{Division, ElectionName, Ending, Leader, Removal, Scope, Store};
 
 use crate::command::attempts::{aloud, insist};
 use crate::command::kept::{KeptCells, Stranger};
+use crate::command::look::{Awaited, ElectionSnapshot, Proof, Rhythm, Watcher, patience, until};
 use crate::command::runtime::block_on;
 use crate::config::{self, ForgetPlan, RedeemPlan, Target};
 use crate::election::slots;
@@ -36,11 +39,11 @@ async fn forget_in(store: &dyn Store, plan: &ForgetPlan, log: &Log) -> anyhow::R
     let mut all = Vec::new();
     for name in whole_and_parts(store, election).await? {
         let kept = KeptCells::read(store, &name, ATTEMPTS).await?;
-        expect_idle(store, &name, &kept).await?;
-        all.push((name, kept));
+        let over = expect_idle(store, plan, &name, &kept, log).await?;
+        all.push((name, kept, over));
     }
     let mut lines: Vec<String> = Vec::new();
-    for (name, kept) in &all {
+    for (name, kept, _) in &all {
         lines.extend(kept.lines().iter().map(|line| format!("{name}: {}", report::escape(line))));
     }
     if lines.is_empty() {
@@ -48,7 +51,7 @@ async fn forget_in(store: &dyn Store, plan: &ForgetPlan, log: &Log) -> anyhow::R
         lines.push(format!("{election}: nothing is kept but its name"));
     }
     report::print(&(lines.join("\n") + "\n")).context("cannot write to stdout")?;
-    let refusal = all.iter().find_map(|(name, kept)| why_fenced(name, kept));
+    let refusal = all.iter().find_map(|(name, kept, _)| why_fenced(name, kept));
     let refusal = refusal.filter(|_| !plan.fences);
     if !plan.yes {
         let flags = if refusal.is_some() { "--yes --fences" } else { "--yes" };
@@ -60,7 +63,10 @@ async fn forget_in(store: &dyn Store, plan: &ForgetPlan, log: &Log) -> anyhow::R
     }
     // The whole last: as long as it is there, its parts are known.
     let location = store.profile().location;
-    for (name, _) in all.iter().rev() {
+    for (name, _, over) in all.iter().rev() {
+        if let Some(over) = *over {
+            insist(&location, ATTEMPTS, async || store.remove(name, over).await).await?;
+        }
         let remove = async || store.remove(name, Removal::Everything { fences: plan.fences }).await;
         let removed = insist(&location, ATTEMPTS, remove).await;
         removed.with_context(|| format!("cannot forget {name}"))?;
@@ -95,16 +101,31 @@ async fn whole_and_parts(
     Ok(names)
 }
 
-/// That nobody is in it, and nobody has paused it.
+/// That nobody is in it, and nobody has paused it. Returns the entry of a leader whose lease is over, if there is one.
 async fn expect_idle(
     store: &dyn Store,
+    plan: &ForgetPlan,
     election: &ElectionName,
     kept: &KeptCells,
-) -> anyhow::Result<()> {
+    log: &Log,
+) -> anyhow::Result<Option<Removal<'static>>> {
     let location = store.profile().location;
-    let survey = insist(&location, ATTEMPTS, async || store.survey(election).await).await?;
+    let mut survey = insist(&location, ATTEMPTS, async || store.survey(election).await).await?;
+    let over = match &survey.leader {
+        Some(leader) => outlast(plan, election, leader, log).await?,
+        None => None,
+    };
+    if over.is_some() {
+        survey.leader = None;
+    }
     if let Some(first) = survey.entries().next() {
         let (number, id) = (survey.entries().count(), &first.candidate.id);
+        if over.is_some() {
+            bail!(
+                "{election} has {number} waiting, the first is {id}, and the lease of who led is over: the next leader \
+                 removes them if they are dead: elect run -n -e {election} true"
+            );
+        }
         if number == 1 {
             bail!("{election} has 1 candidate, {id}: stop it first");
         }
@@ -114,7 +135,32 @@ async fn expect_idle(
         let pause = pause.in_words("paused");
         bail!("{election} is {pause}; end the pause first: elect resume {election}");
     }
-    Ok(())
+    Ok(over)
+}
+
+/// Waits until a leader whose lease candidates judge is known to live, or its lease is over. Returns its entry then.
+async fn outlast(
+    plan: &ForgetPlan,
+    election: &ElectionName,
+    leader: &Leader,
+    log: &Log,
+) -> anyhow::Result<Option<Removal<'static>>> {
+    let Some(Ending::Judged { within, mark, .. }) = leader.ending else { return Ok(None) };
+    log.info(format_args!(
+        "looking whether {} lives, for {} at most",
+        leader.entry.candidate.id,
+        humantime::format_duration(Duration::from_secs(patience(within).as_secs() + 1))
+    ));
+    let store = config::connect(&plan.target.backend)?;
+    let watcher = Watcher::over(store, vec![election.clone()], Rhythm::Calm)?;
+    let is_same = |leader: &Leader| matches!(leader.ending, Some(Ending::Judged { mark: now, .. }) if now == mark);
+    let is_settled = |seen: &ElectionSnapshot| !seen.survey.leader.as_ref().is_some_and(is_same);
+    Ok(match until(watcher, None, log, is_settled).await? {
+        Awaited::So(ElectionSnapshot { proof: Proof::Over(leader), .. }) if is_same(&leader) => {
+            Some(Removal::Leader { token: leader.token, mark: Some(mark) })
+        }
+        _ => None,
+    })
 }
 
 /// That there is such an election, though nothing is kept of it.

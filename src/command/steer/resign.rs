@@ -6,6 +6,7 @@ use anyhow::bail;
 use elect_api::{Candidate, Ending, Leader, Survey};
 
 use super::{ControlClient, ElectionSnapshot, is_led_by, is_settled, request, say_who_leads};
+use crate::command::look;
 use crate::command::runtime::block_on;
 use crate::config::{Force, ResignPlan, is_known_as};
 use crate::guard;
@@ -129,8 +130,6 @@ fn said(client: &ControlClient<'_>, survey: &Survey, heir: Option<&str>) -> anyh
 const PATIENCE: Duration = Duration::from_secs(15);
 /// By how much the store's clock may be slower than ours: as much as with the default of --max-clock-drift.
 const DRIFT: f64 = 1.1;
-/// The same where the other clock is that of the holder, and each has half: 1.05 / 0.95.
-const DRIFTS: f64 = 1.11;
 /// For a store that is late with what is over.
 const MARGIN: Duration = Duration::from_secs(1);
 
@@ -261,7 +260,7 @@ async fn patience(
         // Nobody waits for it.
         Ending::Granted if client.is_late() => Duration::ZERO,
         Ending::Granted => client.longest_ending().await?.mul_f64(DRIFT) + MARGIN,
-        Ending::Judged { within, .. } => within.mul_f64(DRIFTS) + MARGIN,
+        Ending::Judged { within, .. } => look::patience(within),
         // There is nobody to answer.
         Ending::Never if candidate.is_foreign() => Duration::ZERO,
         Ending::Never | Ending::WithItsProcess => PATIENCE,

@@ -3,7 +3,7 @@ mod table;
 
 use std::time::{Duration, SystemTime};
 
-use elect_api::{Candidate, Division, ElectionName, Entry, Leader, Lease, Profile, Survey};
+use elect_api::{Candidate, Division, ElectionName, Ending, Entry, Leader, Lease, Profile, Survey};
 use serde::Serialize;
 
 pub use self::division::{DivisionStatus, MemberStatus, PartKind};
@@ -38,15 +38,31 @@ pub struct ElectionStatus {
     /// and who waits has no slot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub division: Option<DivisionStatus>,
-    /// What was, where nothing is known of the present.
+    /// Who has an entry as leader, and may be dead: its lease was not renewed while it was looked at. Not there where that is
+    /// known. Then `leader` is `null`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unproven: Option<UnprovenStatus>,
+    /// What was, where nothing is known of the present, or no leader.
     #[serde(skip)]
     past: Option<Past>,
 }
 
+/// Who may lead.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UnprovenStatus {
+    /// Its entry.
+    #[serde(flatten)]
+    pub leader: LeaderStatus,
+    /// When its lease was renewed last, by the clock of its machine; RFC 3339 in UTC. `null` if the store does not tell.
+    pub renewed: Option<String>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Past {
+enum Past {
     /// The id of whoever was seen leading last, if anybody.
-    leader: Option<String>,
+    Unknown(Option<String>),
+    /// The id of whoever has led, and has not renewed its lease for longer than that lasts.
+    Over(String),
 }
 
 /// That nobody is to lead.
@@ -101,6 +117,8 @@ pub struct LeaderStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outlived_by: Option<Vec<u32>>,
     #[serde(skip)]
+    renewed: Option<SystemTime>,
+    #[serde(skip)]
     is_unlimited: bool,
     /// How suspicious it is, if that is known.
     #[serde(skip)]
@@ -147,6 +165,7 @@ impl ElectionStatus {
             paused: None,
             last: None,
             division: None,
+            unproven: None,
             past: None,
         }
     }
@@ -165,6 +184,28 @@ impl ElectionStatus {
     pub fn is_led(&self) -> bool {
         let leads = self.leader.is_some();
         self.division.as_ref().map_or(leads, DivisionStatus::is_led)
+    }
+
+    /// The same, where its leader may be dead.
+    #[must_use]
+    pub fn unproven(mut self) -> Self {
+        self.unproven = self.leader.take().map(|leader| {
+            let renewed = leader.renewed.map(rfc3339);
+            UnprovenStatus { leader, renewed }
+        });
+        self
+    }
+
+    /// The same, where the lease of this leader is over.
+    #[must_use]
+    pub fn after_lease_of(self, leader: &Leader) -> Self {
+        Self { past: Some(Past::Over(leader.entry.candidate.id.clone())), ..self }
+    }
+
+    /// Whether it is not known whether somebody leads.
+    pub fn is_unknown(&self) -> bool {
+        let mut parts = self.division.iter().flat_map(|division| &division.parts);
+        self.unproven.is_some() || parts.any(Self::is_unknown)
     }
 
     /// The same, where somebody wants nobody to lead.
@@ -210,7 +251,9 @@ impl ElectionStatus {
             Some((None, _)) | None => age < fresh,
         };
         if !is_known {
-            self.past = Some(Past { leader: self.leader.take().map(|leader| leader.who.id) });
+            let unproven = self.unproven.take().map(|unproven| unproven.leader);
+            let leader = self.leader.take().or(unproven);
+            self.past = Some(Past::Unknown(leader.map(|leader| leader.who.id)));
             self.waiting.clear();
         }
         if let Some(division) = &mut self.division {
@@ -247,6 +290,10 @@ impl LeaderStatus {
                 .map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
             stopped: leader.entry.is_stopped,
             outlived_by: leader.entry.outlived_by.clone(),
+            renewed: match leader.ending {
+                Some(Ending::Judged { renewed, .. }) => renewed,
+                _ => None,
+            },
             is_unlimited: lease == Lease::Unlimited,
             suspicion: None,
         }
@@ -268,6 +315,12 @@ impl StatusReport {
     /// Whether every election is led.
     pub fn is_led(&self) -> bool {
         self.elections.iter().all(ElectionStatus::is_led)
+    }
+
+    /// Whether not every election is known to be led, and of none it is known that it is not.
+    pub fn is_unknown(&self) -> bool {
+        let mut others = self.elections.iter().filter(|election| !election.is_led()).peekable();
+        others.peek().is_some() && others.all(ElectionStatus::is_unknown)
     }
 }
 

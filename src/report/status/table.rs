@@ -7,7 +7,7 @@ use elect_api::Candidate;
 
 use super::{
     CandidateStatus, ElectionStatus, LeaderStatus, MemberStatus, PartKind, Past, PauseStatus,
-    StatusReport, WaitingStatus,
+    StatusReport, UnprovenStatus, WaitingStatus,
 };
 use crate::report::{Table, age};
 
@@ -112,7 +112,8 @@ impl ElectionStatus {
         let first = self.leader.as_ref().map(|leader| leader.cells(name, now));
         let first = first.unwrap_or_else(|| self.without_leader(now));
         // Whoever leads while it is paused has yet to hand over.
-        let pause = self.paused.as_ref().filter(|_| self.leader.is_some());
+        let has_entry = self.leader.is_some() || self.unproven.is_some();
+        let pause = self.paused.as_ref().filter(|_| has_entry);
         let pause = pause.map(|pause| self.paused_row(pause, now));
         let waiting = self.waiting.iter().map(|waiting| waiting.cells(name, now));
         let division = self.division.iter();
@@ -129,12 +130,20 @@ impl ElectionStatus {
 
     /// What stands in the place of a leader.
     fn without_leader(&self, now: SystemTime) -> Cells {
+        if let Some(UnprovenStatus { leader, renewed }) = &self.unproven {
+            let mut cells = leader.cells(&self.election, now);
+            let age = Some(age_of(renewed.as_deref(), now)).filter(|age| !age.is_empty());
+            let since = age.map(|age| format!("not renewed for {age}"));
+            let since = since.unwrap_or_else(|| "no renewal was seen".to_owned());
+            (cells[ROLE], cells[NOTE]) =
+                ("unknown".to_owned(), format!("{since}: it may be dead, `elect wait` tells"));
+            return cells;
+        }
         let (role, note) = match (&self.past, &self.paused, &self.division) {
-            (Some(Past { leader: None }), ..) => ("unknown", String::new()),
-            (Some(Past { leader: Some(id) }), ..) => {
-                ("unknown", format!("last seen leading: {id}"))
-            }
-            (None, Some(pause), _) => return self.paused_row(pause, now),
+            (Some(Past::Unknown(None)), ..) => ("unknown", String::new()),
+            (Some(Past::Unknown(Some(id))), ..) => ("unknown", format!("last seen leading: {id}")),
+            (_, Some(pause), _) => return self.paused_row(pause, now),
+            (Some(Past::Over(id)), ..) => ("no-leader", format!("the lease of {id} is over")),
             (None, None, Some(division)) => {
                 let words = format!("{} of {} led", division.led(), division.parts.len());
                 (division.kind.as_str(), words)

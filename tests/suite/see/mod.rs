@@ -1,6 +1,7 @@
 //! Looking on: `elect wait`, `elect observe` and `elect status --watch`, on each store.
 
 mod arena;
+mod crashed;
 mod divided;
 mod majority;
 mod manual;

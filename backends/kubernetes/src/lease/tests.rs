@@ -8,7 +8,7 @@ fn at(second: u64) -> SystemTime {
 
 fn holder(id: &str, nonce: u64, beat: u64) -> Holder {
     let candidate = Candidate { host: "h".into(), ..Candidate::foreign(id) };
-    Holder { nonce, beat, ttl: TTL, candidate, joined: 1, since: 2, arrival: 3 }
+    Holder { nonce, beat, ttl: TTL, candidate, joined: 1, since: 2, arrival: 3, renewed: None }
 }
 
 /// What the API server has after a record was written in place of another.
@@ -69,7 +69,8 @@ fn the_spec_is_as_client_go_has_it() {
     record.holder = Some(holder("a", 6, 1));
     let again = write(Some(&left), &record, 18);
     assert_eq!(shown(&again), ("a".into(), 15, 18, 18, 1));
-    assert_eq!(read(&again), record);
+    record.holder = Some(Holder { renewed: Some(1_800_000_018_000), ..holder("a", 6, 1) });
+    assert_eq!(read(&again), record, "with the time of its renewal, which is the spec's");
     assert_eq!(again["metadata"]["labels"][ELECTION], "jobs");
 }
 

@@ -318,6 +318,7 @@ impl RecordSeat {
             joined: self.joined,
             since: stamp::display(),
             arrival: self.arrived.unwrap_or(arrival),
+            renewed: None,
         };
         let last = record.holder.as_ref().map(|holder| holder.nonce).or(record.last);
         let record = Record { token, holder: Some(holder), last, entered: true, ..record.clone() };

@@ -53,7 +53,8 @@ fn swap(
 ) -> Option<u64> {
     let candidate = bid(nonce).candidate;
     let ttl = u64::try_from(TTL.as_millis()).expect("a short time");
-    let holder = Holder { nonce, beat, ttl, candidate, joined: 0, since: 0, arrival: 0 };
+    let holder =
+        Holder { nonce, beat, ttl, candidate, joined: 0, since: 0, arrival: 0, renewed: None };
     let record = Record { token, holder: Some(holder), ..Record::default() };
     let document = Box::new(Document::Record(record));
     match ask(world, now, Ask::Documents(Of::Swap(Name::Record, expected, document))) {

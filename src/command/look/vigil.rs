@@ -1,0 +1,164 @@
+//! Leases that candidates judge by their own clocks: who looks on judges by the same rule, and one look cannot.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use elect_api::{Boottime, ElectionName, Ending, Leader, Token};
+
+use super::ElectionSnapshot;
+
+/// By how much the holder's clock may be slower than ours, as each has half of the default of --max-clock-drift: 1.05 / 0.95.
+const DRIFTS: f64 = 1.11;
+/// For a holder, or a store, that is late.
+const MARGIN: Duration = Duration::from_secs(1);
+/// A leader of ours renews its lease every sixth of it.
+const RENEWALS: u32 = 6;
+
+/// How long a lease without a renewal is looked at before it is over.
+pub(in crate::command) fn patience(within: Duration) -> Duration {
+    within.mul_f64(DRIFTS) + MARGIN
+}
+
+/// What is known of a leader beside its entry.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::command) enum Proof {
+    /// It leads as far as the entry says, which the store ends.
+    #[default]
+    Shown,
+    /// Its entry would be there as well if it were dead, and its last renewal is not known to be new.
+    Missing,
+    /// Its lease is over: this is who had it. The entry is there until somebody takes it.
+    Over(Box<Leader>),
+}
+
+impl Proof {
+    /// What one look shows, at this time by the wall clock. Two wall clocks are compared here, for eyes: whatever one
+    /// look cannot tell the next ones do.
+    pub(super) fn at_sight(leader: Option<&Leader>, wall: SystemTime) -> Self {
+        let Some(Ending::Judged { within, renewed, .. }) = leader.and_then(|it| it.ending) else {
+            return Self::Shown;
+        };
+        let is_new = renewed.is_some_and(|renewed| {
+            let apart = wall.duration_since(renewed).unwrap_or_else(|ahead| ahead.duration());
+            apart < within
+        });
+        if is_new { Self::Shown } else { Self::Missing }
+    }
+}
+
+/// What was seen of such leases so far.
+#[derive(Default)]
+pub(in crate::command) struct Vigil(BTreeMap<ElectionName, Held>);
+
+struct Held {
+    token: Token,
+    mark: u64,
+    /// When the answer was there that showed this mark first.
+    since: Boottime,
+    was_renewed: bool,
+}
+
+impl Vigil {
+    /// Judges a leader by this look and those before. Returns when the next can tell more.
+    pub(in crate::command) fn judge(&mut self, seen: &mut ElectionSnapshot) -> Option<Boottime> {
+        let leader = seen.survey.leader.as_ref();
+        let ending = leader.and_then(|leader| Some((leader.token, leader.ending?)));
+        let Some((token, Ending::Judged { within, mark, .. })) = ending else {
+            self.0.remove(&seen.election);
+            return None;
+        };
+        let new = Held { token, mark, since: seen.answered, was_renewed: false };
+        let held = self.0.entry(seen.election.clone()).or_insert(new);
+        if (held.token, held.mark) != (token, mark) {
+            let was_renewed = held.token == token;
+            *held = Held { token, mark, since: seen.answered, was_renewed };
+        }
+        let end = held.since + patience(within);
+        if end <= seen.asked {
+            seen.proof = seen
+                .survey
+                .leader
+                .take()
+                .map_or(Proof::Shown, |leader| Proof::Over(Box::new(leader)));
+            return None;
+        }
+        if held.was_renewed {
+            seen.proof = Proof::Shown;
+        }
+        let next = if seen.proof == Proof::Missing { seen.asked + within / RENEWALS } else { end };
+        Some(end.min(next))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use elect_api::{Candidate, Entry, Survey};
+
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(15);
+
+    fn leader(mark: u64, renewed: Option<u64>) -> Leader {
+        let renewed = renewed.map(|second| UNIX_EPOCH + Duration::from_secs(second));
+        let ending = Some(Ending::Judged { within: TTL, mark, renewed });
+        Leader {
+            ending,
+            ..Leader::new(Entry::new(Candidate::foreign("a"), None, 0), Token::new(7))
+        }
+    }
+
+    fn at(second: u64) -> Boottime {
+        Boottime::from_boot(Duration::from_secs(second))
+    }
+
+    /// What a look at this second shows, as the vigil judges it: whether there is a leader, and its proof.
+    fn look(vigil: &mut Vigil, second: u64, mark: u64) -> (bool, Proof) {
+        let mut seen = ElectionSnapshot::of("job".parse().unwrap(), at(second));
+        seen.survey = Survey { leader: Some(leader(mark, None)), waiting: Vec::new() };
+        seen.proof = Proof::Missing;
+        vigil.judge(&mut seen);
+        (seen.survey.leader.is_some(), seen.proof)
+    }
+
+    #[test]
+    fn a_lease_is_over_that_nobody_renews_for_longer_than_it_lasts() {
+        let mut vigil = Vigil::default();
+        for second in [0, 5, 15, 17] {
+            assert_eq!(look(&mut vigil, second, 1), (true, Proof::Missing), "{second}");
+        }
+        let (leads, proof) = look(&mut vigil, 18, 1);
+        assert!(!leads && matches!(proof, Proof::Over(_)), "{proof:?}");
+        // It stood still, and goes on.
+        assert_eq!(look(&mut vigil, 19, 2), (true, Proof::Shown));
+    }
+
+    #[test]
+    fn a_leader_that_was_seen_to_renew_leads_until_its_lease_is_over() {
+        let mut vigil = Vigil::default();
+        assert_eq!(look(&mut vigil, 0, 1), (true, Proof::Missing));
+        for second in [3, 10, 20] {
+            assert_eq!(look(&mut vigil, second, 2), (true, Proof::Shown), "{second}");
+        }
+        assert!(!look(&mut vigil, 21, 2).0);
+    }
+
+    #[test]
+    fn one_look_believes_a_renewal_that_is_new_by_both_clocks() {
+        let now = UNIX_EPOCH + Duration::from_secs(100);
+        for (renewed, proof) in [
+            (Some(100), Proof::Shown),
+            (Some(86), Proof::Shown),
+            (Some(114), Proof::Shown),
+            (Some(85), Proof::Missing),
+            (Some(115), Proof::Missing),
+            (None, Proof::Missing),
+        ] {
+            assert_eq!(Proof::at_sight(Some(&leader(1, renewed)), now), proof, "{renewed:?}");
+        }
+        let shown = Leader { ending: Some(Ending::Granted), ..leader(1, None) };
+        assert_eq!(Proof::at_sight(Some(&shown), now), Proof::Shown);
+        assert_eq!(Proof::at_sight(None, now), Proof::Shown);
+    }
+}

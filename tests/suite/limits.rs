@@ -227,5 +227,5 @@ fn nothing_is_left_of_a_run() {
         .map(|entry| entry.unwrap().file_name())
         .collect();
     left.sort();
-    assert_eq!(left, ["enter", "lock", "note-history", "queue", "token", "tree"]);
+    assert_eq!(left, ["enter", "lock", "note-history", "queue", "spare", "token", "tree"]);
 }

@@ -87,7 +87,7 @@ impl KnownKeys {
         let done = done.map(|key| KeyReport::new(key, true, self.runs.of(key)));
         let mut keys: Vec<_> = tried.chain(done).collect();
         let mut failed: Vec<KeyReport> = Vec::new();
-        for run in self.history.records().iter().filter(|run| run.has_failed()) {
+        for run in self.history.records().iter().filter(|run| run.has_ended()) {
             let is_of_one = |keys: &[KeyReport]| keys.iter().any(|it| run.is_of(&it.key));
             if let Some(key) = run.key().filter(|_| !is_of_one(&keys) && !is_of_one(&failed)) {
                 failed.push(KeyReport::new(key, false, None));

@@ -51,8 +51,7 @@ impl RunPlan {
         let division = division(&args)?;
         let RunArgs { campaign, flags, command, .. } = args;
         let mut campaign = CampaignPlan::new(campaign, election, division, shown)?;
-        let words = command.iter().map(OsString::as_os_str);
-        campaign.work = Some(Work::new(words, !named_after_command));
+        campaign.work = Some(Work::new(&command, !named_after_command));
         Ok(Self { campaign, flags, named_after_command, command, before: Vec::new() })
     }
 

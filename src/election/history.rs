@@ -161,9 +161,9 @@ impl Record {
         self.key.as_deref().is_some_and(|known| known == cut(key, LONGEST_WORDS))
     }
 
-    /// Whether it has ended, and its command did not succeed.
-    pub fn has_failed(&self) -> bool {
-        self.end.is_some() && self.code != Some(0)
+    /// Whether somebody has said that it has ended.
+    pub const fn has_ended(&self) -> bool {
+        self.end.is_some()
     }
 
     /// The code with which a shell would say that its command ended; `None` if nobody has said so.

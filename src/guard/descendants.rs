@@ -351,7 +351,7 @@ impl Search<'_> {
         let signals = match self.how.deed {
             Deed::Kill => [Some(libc::SIGKILL).filter(|_| !is_ours), None],
             Deed::Look => [None, None],
-            Deed::Signal { heard: Some(heard), .. } if heard.group == group_of(pid) => [None, None],
+            Deed::Signal { heard: Some(heard), .. } if heard.is_of(group_of(pid)) => [None, None],
             Deed::Signal { signal, resume, .. } => [Some(signal), resume.then_some(libc::SIGCONT)],
         };
         for signal in signals.into_iter().flatten() {
@@ -486,10 +486,10 @@ pub(super) enum Deed {
     Look,
 }
 
-/// Which processes have been signalled before: those of this group that were old enough at this instant.
+/// Which processes have been signalled before: those of this group, or of any, that were old enough at this instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Heard {
-    pub(super) group: i32,
+    pub(super) group: Option<i32>,
     pub(super) at: Boottime,
 }
 
@@ -498,7 +498,11 @@ impl Heard {
     const OLD_ENOUGH: Duration = Duration::from_secs(1);
 
     fn has(self, stat: &Stat) -> bool {
-        stat.group == self.group && stat.born + Self::OLD_ENOUGH <= self.at
+        self.is_of(stat.group) && stat.born + Self::OLD_ENOUGH <= self.at
+    }
+
+    fn is_of(self, group: i32) -> bool {
+        self.group.is_none_or(|known| known == group)
     }
 }
 
@@ -581,8 +585,9 @@ mod tests {
             let (is_dead, name, parent, threads) = (false, [0; NAME_SIZE], 1, 1);
             Stat { is_dead, name, parent, group, threads, born: at(born) }
         };
-        let heard = Heard { group: 7, at: at(10) };
+        let heard = Heard { group: Some(7), at: at(10) };
         assert!(heard.has(&of(7, 9)));
+        assert!(Heard { group: None, ..heard }.has(&of(8, 9)));
         assert!(!heard.has(&of(7, 10)) && !heard.has(&of(7, 11)) && !heard.has(&of(8, 1)));
     }
 

@@ -207,10 +207,16 @@ impl GuardianProcess {
             Action::Signal { signal, resume } => self.signal(signal, resume),
             Action::AskOthers(Asked { signal, at }) => {
                 let signal = signal.unwrap_or(self.parts.ask);
-                let heard = self.group.map(|group| Heard { group, at });
+                let heard = self.group.map(|group| Heard { group: Some(group), at });
                 let deed = Deed::Signal { signal, resume: true, heard };
                 self.treat_left(deed, Some(Fate::Awaited));
             }
+            Action::AskYoung(Asked { signal, at }) => {
+                let signal = signal.unwrap_or(self.parts.ask);
+                let heard = Some(Heard { group: None, at });
+                self.treat_left(Deed::Signal { signal, resume: true, heard }, None);
+            }
+            Action::NameLeftover => self.treat_left(Deed::Look, Some(Fate::Awaited)),
             Action::AskLeftover => {
                 let deed = Deed::Signal { signal: libc::SIGTERM, resume: true, heard: None };
                 self.treat_left(deed, Some(Fate::Asked));

@@ -143,8 +143,12 @@ pub enum Action {
     },
     /// The command was asked to stop, and has ended: ask the descendants that this has not reached.
     AskOthers(Asked),
+    /// A moment later: ask those of them again that were too young to hear of it.
+    AskYoung(Asked),
     /// The command has ended: ask what it has left to stop, by TERM.
     AskLeftover,
+    /// The command has ended by itself, and what it has left is awaited: say what that is.
+    NameLeftover,
     /// Kill every child there is; repeated at every event until none is left.
     KillAll,
     /// The same, while the lease is good: say first which processes had not stopped in time.
@@ -164,6 +168,9 @@ pub struct Asked {
     pub at: Boottime,
 }
 
+/// How long what is left of a tree may take to end without a word about it.
+const A_MOMENT: Duration = Duration::from_secs(1);
+
 /// What the guardian knows of the tree and means to do about it.
 #[derive(Clone, Debug)]
 pub struct Ladder {
@@ -175,8 +182,9 @@ pub struct Ladder {
     kill_at: Option<Boottime>,
     /// How the command was asked to stop last.
     asked: Option<Asked>,
-    /// When what the command has left is asked to stop.
+    /// When there is more to do about what the command has left, and when the command ended.
     leftover_at: Option<Boottime>,
+    ended: Option<Boottime>,
     wrapper_gone: bool,
     /// Whether a command may be started again, once the tree of the one before is empty.
     restarts: bool,
@@ -193,6 +201,7 @@ impl Ladder {
             kill_at: None,
             asked: None,
             leftover_at: None,
+            ended: None,
             wrapper_gone: false,
             restarts: false,
         }
@@ -353,19 +362,34 @@ impl Ladder {
         if let Some(passed) = self.deadlines.filter(|deadlines| deadlines.soft <= now) {
             return (self.phase != Phase::Stopping).then(|| self.ask(now, passed.hard));
         }
-        let is_due = self.leftover_at.is_some_and(|at| at <= now);
-        is_due.then(|| self.hurry_leftover(now)).map(|()| Action::AskLeftover)
+        self.leftover_at.filter(|&at| at <= now)?;
+        Some(self.look_after_leftover(now))
     }
 
     /// The command has ended, and the rest of its tree may live on.
     fn linger(&mut self, now: Boottime) -> Option<Action> {
         self.phase = Phase::Lingering;
-        // Shells have their background processes ignore INT and QUIT.
-        let hears_term = self.asked.is_some_and(|asked| asked.signal == Some(libc::SIGTERM));
-        if let (Leftover::Kill { grace, .. }, false) = (self.leftover, hears_term) {
-            self.leftover_at = Some(now + grace);
-        }
+        self.ended = Some(now);
+        let moment = match self.leftover {
+            Leftover::Kill { grace, .. } if self.asked.is_none() => grace,
+            Leftover::Kill { .. } | Leftover::Wait => A_MOMENT,
+        };
+        self.leftover_at = Some(now + moment);
         self.asked.map(Action::AskOthers)
+    }
+
+    fn look_after_leftover(&mut self, now: Boottime) -> Action {
+        let (asked, awaits) = (self.asked, self.leftover == Leftover::Wait);
+        let ended = self.ended.unwrap_or(now);
+        self.hurry_leftover(now);
+        match asked {
+            None if awaits => Action::NameLeftover,
+            // Shells have their background processes ignore INT and QUIT.
+            Some(Asked { signal, .. }) if awaits || signal == Some(libc::SIGTERM) => {
+                Action::AskYoung(Asked { signal, at: ended })
+            }
+            None | Some(_) => Action::AskLeftover,
+        }
     }
 
     /// What the command has left is asked to stop, if it would have been later. What is left of a command that ended by

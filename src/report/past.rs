@@ -151,7 +151,7 @@ pub struct KeyReport {
     pub exit_code: Option<u8>,
     /// How many runs have counted for `--once-attempts`.
     pub attempts: u32,
-    /// The other runs of this key that failed, as far as the history goes back; the newest last.
+    /// The other runs of this key that failed, or were cut short, as far as the history goes back; the newest last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<LeadershipReport>,
 }
@@ -177,11 +177,15 @@ impl KeyReport {
         }
     }
 
-    /// The same with those leaderships for the sake of this key that failed. The last one is its run, where nothing else is
-    /// known of that.
+    /// The same with those leaderships for the sake of this key that have left it open. The last one is its run, where
+    /// nothing else is known of that.
     #[must_use]
     pub fn after(mut self, leaderships: &[Record]) -> Self {
-        let failed = leaderships.iter().filter(|it| it.is_of(&self.key) && it.has_failed());
+        let left_open = |run: &&Record| {
+            let may_have_done_it = self.id.as_deref().is_none_or(|id| id == run.id());
+            run.has_ended() && !(self.done && may_have_done_it && run.exit_code() == Some(0))
+        };
+        let failed = leaderships.iter().filter(|it| it.is_of(&self.key)).filter(left_open);
         let mut failed: Vec<_> = failed.collect();
         if let Some(last) = failed.last().filter(|_| !self.done && self.id.is_none()) {
             self.id = Some(last.id().to_owned());
@@ -221,7 +225,8 @@ impl DoneReport {
             table.row(cells.chain(attempts.map(|_| key.attempts.to_string())));
             for run in &key.failed {
                 let known = [run.id.clone(), label_of(&run.id).to_owned(), text(&run.start)];
-                let cells = [key.key.clone(), "failed".to_owned()].into_iter().chain(known);
+                let state = if run.exit_code == Some(0) { "cut short" } else { "failed" };
+                let cells = [key.key.clone(), state.to_owned()].into_iter().chain(known);
                 let cells = cells.chain(outcome(run.took_ms, run.exit_code));
                 table.row(cells.chain(attempts.map(|_| String::new())));
             }

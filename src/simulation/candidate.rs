@@ -314,7 +314,13 @@ impl<S: Seat> Candidate<S> {
                 }
             }
             // A tree ends with its command here.
-            Some(Action::AskOthers(_) | Action::AskLeftover) | None => {}
+            Some(
+                Action::AskOthers(_)
+                | Action::AskYoung(_)
+                | Action::AskLeftover
+                | Action::NameLeftover,
+            )
+            | None => {}
         }
     }
 

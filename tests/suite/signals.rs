@@ -182,7 +182,7 @@ fn who_blocked_a_request_to_end_is_told_that_the_command_may_not_get_it() {
     let run = run.arg("echo $$ >\"$D/started\"; exec sleep 3600").under(BLOCKING);
     let mut elect = started(&ground, &run);
     elect.signal(Signal::SIGTERM);
-    elect.wait().exits(137).is_quiet();
+    elect.wait().exits(137).says("killed sleep (process ");
 }
 
 #[test]

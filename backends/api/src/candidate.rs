@@ -1,5 +1,5 @@
-use std::ffi::OsStr;
-use std::path::Path;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -51,19 +51,37 @@ const fn is_false(value: &bool) -> bool {
 
 impl Work {
     /// That of a command and its arguments. Releases compare it with each other, so it stays as it is: FNV-1a.
-    pub fn new<'a>(command: impl IntoIterator<Item = &'a OsStr>, named: bool) -> Self {
-        let mut words = command.into_iter();
-        let program = words.next().map(|path| Path::new(path).file_name().unwrap_or(path));
+    ///
+    /// A program in another folder is another one, but for the folders where shells look: there its name says all.
+    pub fn new<W: AsRef<OsStr>>(command: &[W], named: bool) -> Self {
+        let mut words = command.iter().map(AsRef::as_ref);
+        let program = words.next().map(identity);
+        let words = words.map(OsStr::to_owned);
         let bytes = program.into_iter().chain(words).flat_map(|word| {
             // No word has a zero byte.
-            word.as_encoded_bytes().iter().chain(&[0])
+            let mut bytes = word.into_encoded_bytes();
+            bytes.push(0);
+            bytes
         });
         let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
         let folded = hash ^ (hash >> 16) ^ (hash >> 32) ^ (hash >> 48);
         Self { hash: u16::try_from(folded & 0xffff).unwrap_or_default(), named }
     }
+}
+
+/// What tells a program from others of its name, on all machines that have it in the same place.
+fn identity(program: &OsStr) -> OsString {
+    const BINARIES: [&str; 6] =
+        ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
+    let is_path = program.as_encoded_bytes().contains(&b'/');
+    let path = std::path::absolute(program).ok().filter(|_| is_path);
+    let elsewhere = path.filter(|path| {
+        path.parent().is_none_or(|folder| BINARIES.iter().all(|usual| folder != Path::new(usual)))
+    });
+    let name = Path::new(program).file_name().unwrap_or(program);
+    elsewhere.map_or_else(|| name.to_owned(), PathBuf::into_os_string)
 }
 
 const fn usual_priority() -> u32 {
@@ -123,7 +141,7 @@ mod tests {
     use super::*;
 
     fn work(words: &[&str], named: bool) -> Work {
-        Work::new(words.iter().map(OsStr::new), named)
+        Work::new(words, named)
     }
 
     fn candidate(words: &[&str], named: bool) -> Candidate {
@@ -141,9 +159,14 @@ mod tests {
         for same in [&["wrap", "./a"][..], &["/usr/bin/wrap", "./a"]] {
             assert!(!ours.is_of_another_job(&candidate(same, false)), "{same:?}");
         }
-        for other in
-            [&["wrap", "./b"][..], &["wrap"], &["wrap", "./a", ""], &["wrap./a"], &["rap", "./a"]]
-        {
+        for other in [
+            &["wrap", "./b"][..],
+            &["wrap"],
+            &["wrap", "./a", ""],
+            &["wrap./a"],
+            &["rap", "./a"],
+            &["/opt/a/wrap", "./a"],
+        ] {
             assert!(ours.is_of_another_job(&candidate(other, false)), "{other:?}");
         }
     }

@@ -159,7 +159,11 @@ impl<'a> Observer<'a> {
                 self.log.info(format_args!("waiting for {left} to end {within}"));
             }
             (Fate::Awaited, None) => {
-                self.log.info(format_args!("waiting for {left} to end; --stop-timeout limits that"));
+                let why = match limit {
+                    None => "which the command left (--leftover wait)",
+                    Some(_) => "which the command left; --stop-timeout limits that",
+                };
+                self.log.info(format_args!("the command has ended; waiting for {left}, {why}"));
             }
             (Fate::Asked, _) => {
                 let them = if left.count == 1 { "it" } else { "them" };

@@ -36,7 +36,9 @@ use crate::election::machine::{LED, Verdict};
 use crate::election::slots::{Slot, Slots};
 use crate::guard::{self, Enclosure, Ended, ExecHandoff, Forked, Incoming, Inherited, Whom};
 use crate::report::http::{HttpState, Listener};
-use crate::report::{Level, Log, NOT_ACQUIRED, Outcome, OutcomeFile, OutcomeRecord, wall_clock};
+use crate::report::{
+    self, Level, Log, NOT_ACQUIRED, Outcome, OutcomeFile, OutcomeRecord, wall_clock,
+};
 
 /// Takes part in the election, runs the command while it leads, and says how that ended; or ends this
 /// process by the signal that ended the command, where shells look at that.
@@ -174,6 +176,12 @@ fn take_part(
     let known = VerdictContext { location: &location, once: plan.flags.once.as_deref(), leader };
     let (outcome, reason) = judge(verdict, &known);
     terms.tell(outcome, &reason);
+    if let (Outcome::Interrupted(_), Some(_), Some(key)) = (outcome, token, &plan.flags.once) {
+        terms.log.warn(format_args!(
+            "{reason} before the command had done its work: the key {} stays open",
+            report::escape(key)
+        ));
+    }
     let pause = relapse.map(|ran| plan.relapses().next_pause(pause, Some(ran)));
     let handoff = ExecHandoff {
         pause: pause.unwrap_or_default(),

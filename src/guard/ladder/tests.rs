@@ -43,7 +43,8 @@ fn leftovers_have_a_moment_then_are_asked_then_killed() {
     let expected =
         [Action::Spawn, Action::AskLeftover, Action::KillOverdue, Action::KillAll, Action::Release];
     assert_eq!(run(KILL, &events), expected);
-    assert_eq!(run(Leftover::Wait, &events), [Action::Spawn, Action::Release]);
+    let expected = [Action::Spawn, Action::NameLeftover, Action::Release];
+    assert_eq!(run(Leftover::Wait, &events), expected);
     let mut ladder = Ladder::new(KILL, false);
     ladder.step(at(1), Event::Start);
     ladder.step(at(2), Event::CommandEnded);
@@ -79,10 +80,12 @@ fn the_deadline_of_a_command_that_was_asked_is_that_of_its_tree() {
         (29, Event::Tick),
         (30, Event::Tick),
     ];
-    let expected = [Action::Spawn, AGAIN, others(15, 2), Action::KillOverdue];
+    let young = Action::AskYoung(Asked { signal: Some(15), at: at(3) });
+    let expected = [Action::Spawn, AGAIN, others(15, 2), young, Action::KillOverdue];
     assert_eq!(run(KILL, &events), expected);
+    assert_eq!(run(Leftover::Wait, &events), expected);
     let events = [(1, Event::Start), (2, TERM), (3, Event::CommandEnded), (9999, Event::Tick)];
-    assert_eq!(run(KILL, &events), expected[..3], "a command without a limit leaves none");
+    assert_eq!(run(KILL, &events), expected[..4], "a command without a limit leaves none");
     // Background processes of a shell ignore INT.
     let interrupt = Event::Order(Order::Ask { signal: 2, kill_at: None });
     let events = [

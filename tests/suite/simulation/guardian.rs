@@ -346,7 +346,11 @@ impl SimGuardian {
                 self.tell(machine::Event::SoftPassed);
                 self.ask(now);
             }
-            Action::Signal { .. } | Action::AskOthers(_) | Action::AskLeftover => self.ask(now),
+            Action::Signal { .. }
+            | Action::AskOthers(_)
+            | Action::AskYoung(_)
+            | Action::AskLeftover => self.ask(now),
+            Action::NameLeftover => {}
             Action::Rearm => self.rearm(),
             Action::KillAll | Action::KillOverdue => {
                 let at = now + self.dying();

@@ -22,6 +22,7 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 
 use super::children::{each_number, is_dead};
+use super::clock;
 use super::courier::Courier;
 use super::descriptors::{another, out_of_the_way};
 use super::is_off;
@@ -149,8 +150,9 @@ impl Descendants {
                         search.missed(errno);
                     }
                     search.go_down();
-                    // Those whose parents have just died are at the end of the list.
-                    if offset == before {
+                    // Those whose parents have just died are at the end of the list. They die faster than they come
+                    // only if they are killed.
+                    if offset == before || search.how.deed != Deed::Kill {
                         break;
                     }
                 }
@@ -197,7 +199,8 @@ impl Descendants {
         // SAFETY: getpid has no preconditions.
         let us = unsafe { libc::getpid() };
         let (proc, queue) = (&self.proc, &mut self.queue);
-        let mut search = Search { proc, queue, us, how, found: Found::NONE };
+        let end = (how.deed != Deed::Kill).then(|| clock::now() + how.limit);
+        let mut search = Search { proc, queue, us, how, end, found: Found::NONE };
         pass(&mut search);
         let found = search.found;
         for place in &mut self.reserve {
@@ -214,6 +217,8 @@ struct Search<'a> {
     queue: &'a mut Vec<(i32, i32)>,
     us: i32,
     how: &'a Pass<'a>,
+    /// When a pass that does not kill ends.
+    end: Option<Boottime>,
     found: Found,
 }
 
@@ -233,10 +238,20 @@ impl Search<'_> {
 
     fn go_down(&mut self) {
         while let Some((pid, parent)) = self.queue.pop() {
+            if self.is_late() {
+                return;
+            }
             if let Err(errno) = self.visit(pid, parent) {
                 self.missed(errno);
             }
         }
+    }
+
+    /// Whether a pass that does not kill has taken as long as it may: nothing else is heard meanwhile.
+    fn is_late(&mut self) -> bool {
+        let is_late = self.end.is_some_and(|end| clock::now() >= end);
+        self.found.is_partial |= is_late;
+        is_late
     }
 
     /// Something could not be looked at. What is gone need not be.
@@ -257,6 +272,9 @@ impl Search<'_> {
             self.queue.push((pid, parent));
         } else {
             self.found.is_partial = true;
+            if self.is_late() {
+                return;
+            }
             if let Err(errno) = self.treat(pid, parent) {
                 self.missed(errno);
             }
@@ -393,6 +411,9 @@ impl Search<'_> {
 
     /// Adds the children of one thread.
     fn list_of(&mut self, folder: &OwnedFd, pid: i32, thread: i32) {
+        if self.is_late() {
+            return;
+        }
         if let Err(errno) = each_child(folder, thread, |child| self.offer(child, pid)) {
             self.missed(errno);
         }
@@ -512,6 +533,8 @@ const TICK: Duration = Duration::from_millis(10);
 /// What a search does, and how.
 pub(super) struct Pass<'a> {
     pub(super) deed: Deed,
+    /// How long it may take, unless it kills: far less than the time between the last two deadlines of a lease.
+    pub(super) limit: Duration,
     /// The first process of a pid namespace: it is killed with all others, but no part of the tree.
     pub(super) init: Option<i32>,
     /// Children that are not part of any tree of ours, and are left alone with all that is below them.
@@ -521,9 +544,12 @@ pub(super) struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
+    /// A quarter of the least margin is 125 ms.
+    pub(super) const LIMIT: Duration = Duration::from_millis(50);
+
     /// One that kills all but `spare`.
     pub(super) const fn killing(spare: &'a [Spared], courier: Option<&'a Courier>) -> Self {
-        Self { deed: Deed::Kill, init: None, spare, courier }
+        Self { deed: Deed::Kill, limit: Self::LIMIT, init: None, spare, courier }
     }
 
     /// Signals the process whose folder of `/proc` that is; says whether that was allowed.
@@ -576,6 +602,22 @@ mod tests {
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::SIGTERM).unwrap();
         assert_eq!(helper.join().unwrap().status.unwrap().signal(), Some(libc::SIGTERM));
         assert_eq!(with_helpers(&[]), []);
+    }
+
+    #[test]
+    fn a_pass_that_does_not_kill_is_over_in_time() {
+        let list = crate::guard::children::list().unwrap();
+        let mut child = std::process::Command::new("/bin/sleep").arg("600").spawn().unwrap();
+        let look = |limit| {
+            let pass = Pass { deed: Deed::Look, limit, ..Pass::killing(&[], None) };
+            Descendants::new().unwrap().treat_ours(list.as_raw_fd(), true, &pass)
+        };
+        let whole = look(Duration::from_secs(3600));
+        assert!(whole.living > 0 && !whole.is_partial, "{whole:?}");
+        let partial = look(Duration::ZERO);
+        assert!(partial.living == 0 && partial.is_partial, "{partial:?}");
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

@@ -168,6 +168,15 @@ pub struct Asked {
     pub at: Boottime,
 }
 
+/// Why a tree is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KillsFor {
+    /// The lease is lost, or may be.
+    Loss,
+    /// Its own time is over. The lease is good, and may be renewed.
+    Time,
+}
+
 /// How long what is left of a tree may take to end without a word about it.
 const A_MOMENT: Duration = Duration::from_secs(1);
 
@@ -185,6 +194,7 @@ pub struct Ladder {
     /// When there is more to do about what the command has left, and when the command ended.
     leftover_at: Option<Boottime>,
     ended: Option<Boottime>,
+    kills_for: KillsFor,
     wrapper_gone: bool,
     /// Whether a command may be started again, once the tree of the one before is empty.
     restarts: bool,
@@ -202,6 +212,7 @@ impl Ladder {
             asked: None,
             leftover_at: None,
             ended: None,
+            kills_for: KillsFor::Loss,
             wrapper_gone: false,
             restarts: false,
         }
@@ -265,6 +276,9 @@ impl Ladder {
             Event::Order(Order::Stop { .. } | Order::Ask { .. } | Order::Kill) | Event::WrapperGone
         ) {
             self.restarts = false;
+            if !matches!(event, Event::Order(Order::Ask { .. })) {
+                self.kills_for = KillsFor::Loss;
+            }
         }
         // The deadline is looked at first: no order resumes a command whose time is over.
         let is_order = matches!(event, Event::Order(order) if order != Order::Kill);
@@ -315,6 +329,11 @@ impl Ladder {
                 Phase::Idle | Phase::Running | Phase::Lingering | Phase::Resting,
                 Event::Order(Order::Renewed(deadlines)),
             ) => self.renew(now, deadlines),
+            (Phase::Killing | Phase::Sweeping, Event::Order(Order::Renewed(deadlines)))
+                if self.kills_for == KillsFor::Time =>
+            {
+                self.renew(now, deadlines)
+            }
             (Phase::Running | Phase::Lingering, Event::Order(Order::Stop { kill_at })) => {
                 Some(self.ask(now, kill_at))
             }
@@ -434,6 +453,7 @@ impl Ladder {
         // A command whose leftovers were deaf has ended by itself all the same.
         self.restarts &= !is_lost && self.phase == Phase::Lingering;
         self.phase = Phase::Killing;
+        self.kills_for = if is_lost { KillsFor::Loss } else { KillsFor::Time };
         if is_lost { Action::KillAll } else { Action::KillOverdue }
     }
 

@@ -4,8 +4,8 @@ use elect_api::{Boottime, Token, Validity};
 
 use super::leader_state::{CommandRuns, LeaderState, Stage};
 use super::{Answer, Command, Machine, News, Phase, StoppedBy, Verdict};
-use crate::guard::Order;
 use crate::guard::is_off;
+use crate::guard::{Leftover, Order};
 
 impl Machine {
     /// Starts the command if the lease, as granted, leaves it the time that it was promised.
@@ -194,6 +194,13 @@ impl Machine {
     /// When the command that runs, or what it has left, is asked to stop, as that is the longest that it may run.
     fn longest_run_ends(&self, state: &LeaderState) -> Option<Boottime> {
         let (started, limit) = state.runs.last.zip(self.rules.max_run)?;
+        // The guardian limits what is left of a command that has ended by itself, and that is not awaited.
+        let is_bounded = state.stage == Stage::Lingering
+            && state.asked_at.is_none()
+            && self.rules.leftover != Leftover::Wait;
+        if is_bounded {
+            return None;
+        }
         self.overran.is_none().then_some(started + limit)
     }
 

@@ -250,7 +250,7 @@ impl Enclosure {
         };
         match (&mut self.descendants, &self.list, &self.walls, deed) {
             (Some(descendants), Some(list), ..) => {
-                let pass = Pass { deed, init, spare: &[], courier };
+                let pass = Pass { deed, init, ..Pass::killing(&[], courier) };
                 descendants.treat_ours(list.as_raw_fd(), false, &pass)
             }
             (_, _, Walls::Namespace(namespace), Deed::Signal { signal, resume, .. }) => {

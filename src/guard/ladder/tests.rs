@@ -53,6 +53,35 @@ fn leftovers_have_a_moment_then_are_asked_then_killed() {
     assert_eq!((ladder.next_tick(), ladder.kill_at()), (Some(at(7)), Some(at(7))));
 }
 
+/// Killing may take long, as a tracer holds one: meanwhile the lease is renewed.
+#[test]
+fn the_lease_of_leftovers_that_are_killed_is_renewed_until_it_is_lost() {
+    let renewed = |soft| Event::Order(Order::Renewed(deadlines(soft)));
+    let killing = || {
+        let mut ladder = Ladder::new(KILL, true);
+        let events = [(1, renewed(20)), (1, Event::Start), (2, Event::CommandEnded)];
+        for (second, event) in events {
+            ladder.step(at(second), event);
+        }
+        ladder.step(at(3), Event::Tick);
+        assert_eq!(ladder.step(at(7), Event::Tick), Some(Action::KillOverdue));
+        ladder
+    };
+    let mut ladder = killing();
+    assert_eq!(ladder.step(at(8), renewed(30)), Some(Action::Rearm));
+    assert_eq!(ladder.dead_man(), Some(at(35)));
+    assert_eq!(ladder.step(at(31), renewed(50)), None, "it has passed");
+    for end in [
+        Event::Order(Order::Kill),
+        Event::Order(Order::Stop { kill_at: at(9) }),
+        Event::WrapperGone,
+    ] {
+        let mut ladder = killing();
+        ladder.step(at(8), end);
+        assert_eq!(ladder.step(at(8), renewed(30)), None, "{end:?}");
+    }
+}
+
 #[test]
 fn a_lost_lease_cuts_the_time_of_leftovers_short() {
     let events = [

@@ -1,6 +1,7 @@
 //! What people want of a candidacy: signals, requests, how long to wait and to hold.
 
 use super::*;
+use crate::guard::Leftover;
 
 #[test]
 fn a_command_that_is_not_well_gets_its_grace_and_no_more() {
@@ -248,7 +249,8 @@ fn a_command_is_stopped_when_it_has_run_for_the_most_that_it_may() {
 
 #[test]
 fn what_a_command_has_left_is_stopped_with_the_time_of_its_start() {
-    Transcript::running(Lease::Unlimited, limited())
+    let awaiting = Rules { leftover: Leftover::Wait, ..limited() };
+    Transcript::running(Lease::Unlimited, awaiting)
         .tell(1.0, Event::Ended(Ended::Exited(5)), &[])
         .pass(3.2, &["signal 15, kill at 7.1"])
         .tell(4.0, Event::Empty, &["resign"])
@@ -266,7 +268,8 @@ fn a_command_that_was_stopped_for_its_time_is_not_started_again() {
             .tell(4.0, Event::Empty, &["resign"]);
     }
     // What it has left holds the next start up for too long.
-    Transcript::running(Lease::Unlimited, restarting.clone())
+    let awaiting = Rules { leftover: Leftover::Wait, ..restarting.clone() };
+    Transcript::running(Lease::Unlimited, awaiting)
         .tell(1.0, Event::Ended(Ended::Exited(1)), &[])
         .pass(3.2, &["signal 15, kill at 7.1"])
         .tell(4.0, Event::Empty, &["resign"])
@@ -314,6 +317,22 @@ fn whatever_comes_after_the_longest_run_ends_it_as_its_command_ends() {
         .tell(4.0, Event::Ended(Ended::Exited(0)), &[])
         .tell(4.0, Event::Empty, &["resign"])
         .tell(4.1, Event::Replied(Ok(Reply::Resigned)), &["finish: stepped down"]);
+}
+
+/// What it has left is stopped in any case.
+#[test]
+fn a_command_that_has_ended_in_time_has_not_overrun() {
+    let rules = |leftover| Rules { leftover, ..limited() };
+    let kill = Leftover::Kill { grace: after(1.0), kill_grace: after(4.0) };
+    let ended = || Event::Ended(Ended::Exited(0));
+    Transcript::running(Lease::Unlimited, rules(kill))
+        .tell(3.0, ended(), &[])
+        .pass(4.8, &[])
+        .tell(4.9, Event::Empty, &["resign"])
+        .tell(4.9, Event::Replied(Ok(Reply::Resigned)), &["finish: Exited(0)"]);
+    Transcript::running(Lease::Unlimited, rules(Leftover::Wait))
+        .tell(3.0, ended(), &[])
+        .pass(3.2, &["signal 15, kill at 7.1"]);
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl Stop {
         match self {
             Self::Signal | Self::Resign | Self::Pause | Self::Preempt => &[],
             Self::Shard => &["--shards", "1"],
-            Self::MaxRun => &["--max-run", "1s"],
+            Self::MaxRun => &["--max-run", "3s"],
             Self::Health => &[
                 "--health-cmd",
                 "sh -c '[ ! -s \"$D/pid\" ]'",
@@ -170,7 +170,7 @@ fn a_deaf_tree_takes_as_long_as_it_may(arena: &Arena) {
 /// The shell dies of TERM, and what it leaves has the rest of the grace.
 fn a_lost_lease_leaves_the_tree_its_grace(arena: &Arena) {
     let case = Case::new(arena, Stop::Signal);
-    let (elect, server) = case.lead(&["--ttl", "6s", "-k", "1s"], SERVER);
+    let (elect, server) = case.lead(&["--ttl", "9s", "-k", "3s"], SERVER);
     let silence = arena.silence();
     super::awaits_orphan(server);
     fs::write(case.folder.join("go"), "").expect("a flag");

@@ -78,11 +78,11 @@ impl How {
 
     const fn flags(self) -> &'static [&'static str] {
         match self {
-            Self::ByItself => &["--leftover-grace", "300ms", "-k", "700ms"],
+            Self::ByItself => &["--leftover-grace", "2s", "-k", "3s"],
             Self::Awaited => &["--leftover", "wait"],
-            Self::Term | Self::Resign => &["--stop-timeout", "1s"],
-            Self::MaxRun => &["--max-run", "1s", "--stop-timeout", "1s"],
-            Self::Lost => &["--ttl", "6s", "-k", "1s"],
+            Self::Term | Self::Resign => &["--stop-timeout", "3s"],
+            Self::MaxRun => &["--max-run", "3s", "--stop-timeout", "3s"],
+            Self::Lost => &["--ttl", "9s", "-k", "3s"],
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a signal, or somebody, has cut short is not done, whatever the exit code of its command says; on every store.
 
-use elect_testkit::program::{Running, eventually};
+use elect_testkit::program::{Elect, Running, eventually};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
@@ -108,7 +108,14 @@ on_every_store! {
 #[test]
 fn a_command_that_has_ended_before_the_signal_is_done() {
     let scene = Scene::new(None);
-    let mut run = half(&scene, ["--leftover-grace", "1h"]);
+    let lease = scene.folder.path().join("lease");
+    let flags = ["--leftover-grace=1h", &format!("--lease-file={}", lease.display())];
+    let mut run = half(&scene, flags);
+    // So elect has heard of the end, too.
+    eventually("the end of the lease that the command had", || {
+        let check = Elect::new(env!("CARGO_BIN_EXE_elect")).args(["check", "--lease-file"]);
+        (check.arg(&lease).run().code() == 1).then_some(())
+    });
     run.signal(Signal::SIGTERM);
     run.wait().exits(0);
     assert_eq!(scene.key("today")["done"], true);

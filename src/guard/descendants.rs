@@ -350,7 +350,9 @@ impl Search<'_> {
                     }
                 }
             }
-            Deed::Signal { .. } | Deed::Look => {}
+            // It stops what is below it as it sees fit: what cleans up for it must not be ended.
+            Deed::Signal { .. } => return Ok(None),
+            Deed::Look => {}
         }
         Ok(Some((folder, stat)))
     }
@@ -507,7 +509,8 @@ pub(super) enum Deed {
     Look,
 }
 
-/// Which processes have been signalled before: those of this group, or of any, that were old enough at this instant.
+/// Which processes have been signalled before: those of this group, or of any, that were old enough at this instant. What
+/// is below them is theirs to stop, and is left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Heard {
     pub(super) group: Option<i32>,

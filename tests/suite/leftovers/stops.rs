@@ -21,9 +21,9 @@ mod when_the_lease_is_lost {
     }
 }
 
-/// A shell that dies of TERM at once, before a server that takes its time: until there is a file "go".
-const SERVER: &str = "sh -c 'trap \"until [ -e \\\"$D/go\\\" ]; do sleep 0.01; done; echo clean >\\\"$D/clean\\\"; exit\" \
-                      TERM; echo $$ >\"$D/pid\"; while :; do sleep 0.01; done'; true";
+/// A shell that dies of TERM at once, before a server that has another process clean up: until there is a file "go".
+const SERVER: &str = "sh -c 'clean() { sh -c \"until [ -e $D/go ]; do sleep 0.01; done\" && echo clean >$D/clean; }; \
+                      trap \"clean; exit\" TERM; echo $$ >$D/pid; while :; do sleep 0.01; done'; true";
 /// A server that has left the group, and hears nothing of what is said to that.
 const DAEMON: &str = "setsid sh -c 'trap \"echo clean >\\\"$D/clean\\\"; exit\" TERM; echo $$ >\"$D/pid\"; \
                       while :; do sleep 0.01; done' & until [ -s \"$D/pid\" ]; do sleep 0.01; done; \

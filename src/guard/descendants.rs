@@ -340,21 +340,29 @@ impl Search<'_> {
         match self.how.deed {
             Deed::Kill if is_ours => {}
             Deed::Kill => self.signal_other(&folder, pid, libc::SIGKILL),
-            Deed::Signal { signal, resume, heard } if !heard.is_some_and(|it| it.has(&stat)) => {
-                for signal in [Some(signal), resume.then_some(libc::SIGCONT)].into_iter().flatten()
-                {
-                    if is_ours {
-                        self.signal_ours(pid, signal);
-                    } else {
-                        self.signal_other(&folder, pid, signal);
+            Deed::Signal { signal, resume, heard } => {
+                if !heard.is_some_and(|it| it.has(&stat)) {
+                    self.signal_found(&folder, pid, is_ours, signal);
+                    if resume {
+                        self.signal_found(&folder, pid, is_ours, libc::SIGCONT);
                     }
                 }
+                // It stops what is below it as it sees fit: what cleans up for it must not be ended.
+                if heard.is_some_and(|it| it.is_of(stat.group)) {
+                    return Ok(None);
+                }
             }
-            // It stops what is below it as it sees fit: what cleans up for it must not be ended.
-            Deed::Signal { .. } => return Ok(None),
             Deed::Look => {}
         }
         Ok(Some((folder, stat)))
+    }
+
+    fn signal_found(&mut self, folder: &OwnedFd, pid: i32, is_ours: bool, signal: i32) {
+        if is_ours {
+            self.signal_ours(pid, signal);
+        } else {
+            self.signal_other(folder, pid, signal);
+        }
     }
 
     fn signal_other(&mut self, folder: &OwnedFd, pid: i32, signal: i32) {
@@ -519,7 +527,7 @@ pub(super) struct Heard {
 
 impl Heard {
     /// A signal that comes between fork and exec is lost on a child of a shell: it still has the shell's traps then.
-    const OLD_ENOUGH: Duration = Duration::from_secs(1);
+    const OLD_ENOUGH: Duration = Duration::from_millis(100);
 
     fn has(self, stat: &Stat) -> bool {
         self.is_of(stat.group) && stat.born + Self::OLD_ENOUGH <= self.at
@@ -625,7 +633,7 @@ mod tests {
 
     #[test]
     fn the_young_are_signalled_again() {
-        let at = |seconds| Boottime::from_boot(Duration::from_secs(seconds));
+        let at = |tenths: u64| Boottime::from_boot(Duration::from_millis(100 * tenths));
         let of = |group, born| {
             let (is_dead, name, parent, threads) = (false, [0; NAME_SIZE], 1, 1);
             Stat { is_dead, name, parent, group, threads, born: at(born) }

@@ -261,7 +261,8 @@ fn the_manual_shows_calls_that_work() {
     let programs = [
         // Stands for the one that changes addresses, and says what it was told.
         (bin.join("ip"), "echo ip \"$@\" >&2; : >\"$D/told\""),
-        (bin.join("sh"), "/bin/sh \"$@\"; : >\"$D/changed\""),
+        // The first call may come before there is a leader.
+        (bin.join("sh"), "/bin/sh \"$@\"; [ -z \"$ELECT_LEADER_ID\" ] || : >\"$D/changed\""),
         // It ends after the hook: the one of the first call, and then that of the second.
         (
             arena.path("server"),

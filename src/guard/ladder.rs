@@ -84,7 +84,7 @@ pub enum Order {
         /// Kill everything at this instant, or earlier if an earlier one was given before.
         kill_at: Option<Boottime>,
     },
-    /// Pass a signal on to the command's group, which may ignore it. Does nothing while no command runs.
+    /// Pass a signal on to the command's group, or to what the command has left; either may ignore it.
     Signal {
         /// The signal's number.
         signal: i32,
@@ -191,8 +191,9 @@ pub struct Ladder {
     kill_at: Option<Boottime>,
     /// How the command was asked to stop last.
     asked: Option<Asked>,
-    /// When there is more to do about what the command has left, and when the command ended.
+    /// When there is more to do about what the command has left.
     leftover_at: Option<Boottime>,
+    /// When the command ended.
     ended: Option<Boottime>,
     kills_for: KillsFor,
     wrapper_gone: bool,

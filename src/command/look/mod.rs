@@ -63,7 +63,7 @@ pub(in crate::command) struct ElectionSnapshot {
 }
 
 impl ElectionSnapshot {
-    /// That nobody was there at this time.
+    /// An election without candidates, seen at this time.
     #[cfg(test)]
     pub(in crate::command) fn of(election: ElectionName, at: Boottime) -> Self {
         Self {

@@ -27,7 +27,7 @@ pub(in crate::command) enum Proof {
     Shown,
     /// Its entry would be there as well if it were dead, and its last renewal is not known to be new.
     Missing,
-    /// Its lease is over: this is who had it. The entry is there until somebody takes it.
+    /// Its lease is over: this leader had it. The entry stays until another candidate takes it.
     Over(Box<Leader>),
 }
 

@@ -284,16 +284,7 @@ fn a_success_before_a_loss_is_none_either() {
 
 #[test]
 fn a_lease_is_held_after_the_record() {
-    let rules = Rules { hold: Some(after(5.0)), ..once() };
-    let mut transcript = Transcript::new(LOCAL, rules);
-    transcript
-        .tell(0.0, Event::Tick, &["open"])
-        .tell(0.0, Event::Replied(Ok(Reply::Opened)), &["recall"])
-        .tell(0.0, recalled(false), &["refresh"])
-        .tell(0.0, leading(LOCAL, 0.0), &["recall"])
-        .tell(0.0, recalled(false), &["refresh"])
-        .tell(0.0, leading(LOCAL, 0.0), &["start 7"])
-        .tell(0.0, Event::Started, &[])
+    running(Rules { hold: Some(after(4.9)), ..once() })
         .tell(1.0, Event::Ended(Ended::Exited(0)), &[])
         .tell(1.0, Event::Empty, &["record"])
         .tell(1.1, recorded(Written::Yes(1)), &["refresh"])

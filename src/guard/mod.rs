@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! elect (wrapper)      a subreaper; holds one end of the socket
+//!   ├─ elect-keys      in a terminal, with `--once`: hears the keys that the command gets (`key_witness`)
 //!   └─ guardian        single-threaded, allocates nothing, a subreaper; alone has the death-pipes, both ends
 //!        ├─ command    leads a process group of its own; PDEATHSIG; inherits the mark of a local lease
 //!        └─ elect-init with `pidns` only: the first process of the command's pid namespace; PDEATHSIG
@@ -48,6 +49,7 @@ mod guardian;
 mod handle;
 mod hunt;
 mod image;
+mod key_witness;
 pub mod ladder;
 pub mod lease;
 mod lease_file;
@@ -76,6 +78,7 @@ pub use enclosure::{Containment, Enclosure, Unavailable};
 pub use exec_handoff::{ExecHandoff, HANDOFF};
 pub use handle::{Forked, Guardian, Pulse, Settings, Starts};
 pub use image::become_command;
+pub use key_witness::KeyWitness;
 pub use ladder::{Deadlines, Leftover, Order};
 pub use lease_file::LeaseFile;
 pub use left::{Fate, Left};

@@ -3,8 +3,10 @@
 
 use std::os::unix::process::ExitStatusExt;
 
-use elect_testkit::program::eventually;
+use elect_testkit::program::{children, eventually, is_alive, name};
+use elect_testkit::terminal::Terminal;
 use nix::sys::signal::Signal;
+use nix::unistd::{Pid, getpgid};
 
 use crate::support::Ground;
 use crate::terminal::{does, goes_on, shell, wrapper};
@@ -58,6 +60,71 @@ fn ctrl_c_ends_a_script_unless_the_command_caught_it() {
     }
 }
 
+/// The elect that the shell has started, and its process in the command's group.
+#[track_caller]
+fn witness(terminal: &mut Terminal) -> (i32, i32) {
+    let elect = wrapper(terminal);
+    let witness = eventually("what hears keys, in the foreground", || {
+        let mut below = children(elect).into_iter();
+        let foreground = Pid::from_raw(terminal.foreground());
+        below.find(|&pid| {
+            name(pid).as_deref() == Some("elect-keys")
+                && getpgid(Some(Pid::from_raw(pid))) == Ok(foreground)
+        })
+    });
+    (elect, witness)
+}
+
+/// The kernel tells the command alone of a key.
+#[test]
+fn a_key_that_the_command_survives_leaves_open_what_it_was_to_do_once() {
+    let ground = Ground::new();
+    let mut terminal = shell(&ground);
+    let caught = "trap 'echo caught; exit 0' INT QUIT; echo asking; while :; do sleep 0.01; done";
+    let run = |script: &str| format!("$E run -e job --once today sh -c \"{}\"\r", quoted(script));
+    does(&mut terminal, "ulimit -c 0");
+    for (key, code, name) in [("\x03", 130, "SIGINT"), ("\x1c", 131, "SIGQUIT")] {
+        terminal.types(&run(caught));
+        terminal.shows("asking");
+        witness(&mut terminal);
+        terminal.types(key);
+        terminal.shows("caught");
+        terminal.shows(&format!("told to end by {name} before the command had done its work"));
+        terminal.shows("READY> ");
+        assert!(does(&mut terminal, "(exit $?)").ends_with(&format!("status={code}")));
+        assert!(does(&mut terminal, "$E done job today").ends_with("status=1"));
+    }
+    // A stop is no end, and a KILL of the command's whole group says nothing of keys.
+    terminal.types(&run("echo asking; read x"));
+    terminal.shows("asking");
+    terminal.types("\x1a");
+    terminal.shows("Stopped");
+    terminal.shows("READY> ");
+    terminal.types("fg\r");
+    goes_on(&mut terminal);
+    terminal.types("hello\r");
+    terminal.shows("READY> ");
+    assert!(does(&mut terminal, "$E done job today").ends_with("status=0"));
+    assert!(
+        does(&mut terminal, "$E run -q -e job --once more sh -c 'kill -9 0'")
+            .ends_with("status=137")
+    );
+}
+
+/// It is in the command's group, holds no lease, and is gone when elect is.
+#[test]
+fn what_hears_keys_ends_with_elect() {
+    let ground = Ground::new();
+    let mut terminal = shell(&ground);
+    terminal.types("$E run -q -e job --once today sh -c 'echo asking; exec sleep 3600'\r");
+    terminal.shows("asking");
+    let (elect, witness) = witness(&mut terminal);
+    crate::stage::send(elect, Signal::SIGKILL);
+    terminal.shows("READY> ");
+    eventually("the end of what hears keys", || (!is_alive(witness)).then_some(()));
+    assert!(does(&mut terminal, "$E run -q -n -e job true").ends_with("status=0"));
+}
+
 #[test]
 fn the_quit_key_ends_a_script_as_well() {
     let ground = Ground::new();
@@ -79,10 +146,8 @@ fn an_interrupt_from_elsewhere_is_nobody_elses() {
         "bash -c '$E run -q -e job sh -c \"echo asking; exec sleep 3600\"; echo after=$?'\r";
     terminal.types(script);
     terminal.shows("asking");
-    let bash = eventually("the script", || {
-        elect_testkit::program::children(terminal.session().pid()).into_iter().next()
-    });
-    let elect = eventually("elect", || elect_testkit::program::children(bash).into_iter().next());
+    let bash = eventually("the script", || children(terminal.session().pid()).into_iter().next());
+    let elect = eventually("elect", || children(bash).into_iter().next());
     crate::stage::send(elect, Signal::SIGINT);
     terminal.shows("after=130");
     terminal.shows("READY> ");

@@ -167,7 +167,7 @@ impl<'a, T: Tree> Company<'a, T> {
         }
         match event {
             Event::NotStarted(errno) => self.code = Some(Outcome::not_started(errno).exit_code(0)),
-            Event::Ended(ended) | Event::EndedByKey(ended) => {
+            Event::Ended(ended) | Event::EndedAfterKey(ended, _) => {
                 self.code = self.code.or(Some(ended.code()));
             }
             _ => {}

@@ -176,7 +176,10 @@ impl Patient {
                 self.started = Some(guard::now());
                 self.runs(true);
             }
-            Event::Ended(_) | Event::EndedByKey(_) | Event::NotStarted(_) | Event::GuardianDied => {
+            Event::Ended(_)
+            | Event::EndedAfterKey(..)
+            | Event::NotStarted(_)
+            | Event::GuardianDied => {
                 self.runs(false);
             }
             _ => {}

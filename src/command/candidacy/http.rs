@@ -190,10 +190,11 @@ impl<'a> Feed<'a> {
 
     pub(in crate::command) fn happened(&mut self, event: &Event) {
         match *event {
-            Event::Ended(Ended::Exited(code)) | Event::EndedByKey(Ended::Exited(code)) => {
+            Event::Ended(Ended::Exited(code)) | Event::EndedAfterKey(Ended::Exited(code), _) => {
                 self.board.metrics().command_ended("exited", code.into());
             }
-            Event::Ended(Ended::Signaled(signal)) | Event::EndedByKey(Ended::Signaled(signal)) => {
+            Event::Ended(Ended::Signaled(signal))
+            | Event::EndedAfterKey(Ended::Signaled(signal), _) => {
                 self.board.metrics().command_ended("signaled", signal.into());
             }
             Event::NotStarted(_) | Event::GuardianDied => self.board.over(Reason::Failed, None),

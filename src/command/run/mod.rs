@@ -279,7 +279,7 @@ impl Terms<'_> {
             let label = LabelKeeper::of(&self.plan.campaign, &self.log)?;
             let service = Service::new(self.charge(), Some(guardian.pulse()), &self.log);
             let (tell, mut inbox) = unbounded_channel();
-            let job = Some(Job::new());
+            let job = Some(Job::new(self.plan.flags.once.is_some()));
             let tree = Watched::new(guardian, job, self.slot.clone(), poster);
             let shared = Shared::new(&self.log, clock.now());
             let told = Audience {

@@ -9,7 +9,7 @@ use crate::command::candidacy::Poster;
 use crate::election::driver::Tree;
 use crate::election::machine::{Event, StoppedBy};
 use crate::election::slots::Slot;
-use crate::guard::{self, Ended, FromGuardian, Guardian, Order, Terminal, Whom};
+use crate::guard::{self, Ended, FromGuardian, Guardian, KeyWitness, Order, Terminal, Whom};
 
 pub(super) struct Watched {
     guarded: Guarded,
@@ -57,9 +57,8 @@ impl Watched {
                 }
             }
             Happened::Reported(FromGuardian::Ended(ended)) => {
-                job.ended(ended);
-                if job.ended_by_key() {
-                    return Some(Event::EndedByKey(ended));
+                if let Some(signal) = job.ended(ended) {
+                    return Some(Event::EndedAfterKey(ended, signal));
                 }
             }
             Happened::Reported(
@@ -219,12 +218,17 @@ pub(super) struct Job {
     /// INT or QUIT came to us and was passed on: what comes of it is not the terminal's doing.
     interrupted: bool,
     ended_by_key: bool,
+    /// Whether keys that the command survives matter.
+    hears_keys: bool,
+    witness: Option<KeyWitness>,
 }
 
 impl Job {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(hears_keys: bool) -> Self {
         Self {
             terminal: Terminal::open(),
+            hears_keys,
+            witness: None,
             group: None,
             suspending: false,
             interrupted: false,
@@ -245,8 +249,13 @@ impl Job {
         }
     }
 
-    pub(super) const fn started(&mut self, group: i32) {
+    pub(super) fn started(&mut self, group: i32) {
         self.group = Some(group);
+        self.witness = self
+            .terminal
+            .as_ref()
+            .filter(|_| self.hears_keys)
+            .and_then(|_| KeyWitness::join(group));
     }
 
     /// The terminal's stop came to us. Says whether the command is to stop first.
@@ -296,11 +305,18 @@ impl Job {
         true
     }
 
-    pub(super) fn ended(&mut self, ended: Ended) {
+    /// Returns the signal that a key in the terminal has sent to the command, and not to us.
+    pub(super) fn ended(&mut self, ended: Ended) -> Option<i32> {
+        let heard = self.witness.as_ref().and_then(KeyWitness::heard);
         let was_in_front = self.leave_foreground(matches!(ended, Ended::Signaled(_)));
-        self.ended_by_key = was_in_front
-            && !self.interrupted
-            && matches!(ended, Ended::Signaled(signal) if is_interrupt(signal.into()));
+        let fatal = match ended {
+            Ended::Signaled(signal) if was_in_front => {
+                Some(signal.into()).filter(|&signal| is_interrupt(signal))
+            }
+            _ => None,
+        };
+        self.ended_by_key = fatal.is_some() && !self.interrupted;
+        fatal.or(heard).filter(|_| !self.interrupted)
     }
 
     /// The command is no more, and was not seen to end.
@@ -310,6 +326,7 @@ impl Job {
 
     /// The foreground is ours again, if it was the command's, and so are the modes, if it was `killed`.
     fn leave_foreground(&mut self, killed: bool) -> bool {
+        self.witness = None;
         let (Some(terminal), Some(group)) = (&self.terminal, self.group.take()) else {
             return false;
         };

@@ -38,7 +38,9 @@ impl Progress {
                 let ordered = self.ordered.map_or(now, |(_, at)| at);
                 (self.started, self.ended) = (Some((ordered, stamp::display())), None);
             }
-            Event::Ended(ended) | Event::EndedByKey(ended) => self.ended = Some((*ended, now)),
+            Event::Ended(ended) | Event::EndedAfterKey(ended, _) => {
+                self.ended = Some((*ended, now))
+            }
             Event::NotStarted(_) => self.ordered = None,
             _ => {}
         }

@@ -121,8 +121,10 @@ pub(super) struct CommandRuns {
     pub(super) pause: Duration,
     /// How often it was started again.
     pub(super) again: u32,
-    /// Whether a HUP was passed on to it: one that dies of it has not failed.
+    /// Whether a HUP was passed on to it.
     pub(super) hung_up: bool,
+    /// The signal that a key in the terminal has sent to it, and not to us.
+    pub(super) key: Option<i32>,
     /// Whether what runs beside it lives, or did, when the last one was gone.
     pub(super) outlived: bool,
 }
@@ -134,6 +136,16 @@ impl CommandRuns {
 
     pub(super) const fn hang_up(&mut self) {
         self.hung_up = true;
+    }
+
+    /// The signal that has cut it short, and that asks nothing of us.
+    pub(super) fn cut_short_by(&self) -> Option<i32> {
+        self.key.or_else(|| self.hung_up.then_some(libc::SIGHUP))
+    }
+
+    /// Whether it got this signal, which asks nothing of us: a command that dies of it has not failed.
+    pub(super) fn got(&self, signal: i32) -> bool {
+        self.key == Some(signal) || (self.hung_up && signal == libc::SIGHUP)
     }
 
     pub(super) const fn are_outlived(&self) -> bool {

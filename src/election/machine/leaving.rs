@@ -30,9 +30,12 @@ impl Machine {
                 self.verdict.get_or_insert(Verdict::Lost(WHY.into()));
             }
             Event::NotStarted(errno) => _ = self.verdict.get_or_insert(Verdict::NotStarted(errno)),
-            Event::Ended(ended) | Event::EndedByKey(ended) => {
+            Event::Ended(ended) | Event::EndedAfterKey(ended, _) => {
                 self.is_abrupt |= state.is_cut_short(ended);
-                self.command_ended(ended, matches!(event, Event::EndedByKey(_)));
+                if let &Event::EndedAfterKey(_, signal) = event {
+                    state.runs.key = Some(signal);
+                }
+                self.command_ended(ended);
                 if is_off!(EmptyTree) {
                     self.emptied(now);
                 }
@@ -268,9 +271,9 @@ fn is_success(ended: Ended) -> bool {
 /// While it rests the lease is renewed, and whatever would stop a command ends the leadership at once. A hook that
 /// belongs to the leadership may live on meanwhile: then it is asked to stop first.
 impl Machine {
-    /// The command itself has ended. `by_key` is whether a key in the terminal did it.
-    fn command_ended(&mut self, ended: Ended, by_key: bool) {
-        let restarts = !by_key && self.overran.is_none() && self.is_to_restart(ended);
+    /// The command itself has ended.
+    fn command_ended(&mut self, ended: Ended) {
+        let restarts = self.overran.is_none() && self.is_to_restart(ended);
         let awaits = self.rules.leftover == Leftover::Wait;
         let is_half_done = self.rules.once && awaits && is_success(ended);
         if !is_half_done {
@@ -292,7 +295,7 @@ impl Machine {
     /// The command has done all that it does: a signal that came before has cut it short, whatever its exit code says.
     fn note_interruption(&mut self) {
         let Phase::Leading(state) = &self.phase else { return };
-        self.cut_short_by = self.ended_by.or_else(|| state.runs.hung_up.then_some(libc::SIGHUP));
+        self.cut_short_by = self.ended_by.or_else(|| state.runs.cut_short_by());
     }
 
     fn is_to_restart(&self, ended: Ended) -> bool {
@@ -302,7 +305,7 @@ impl Machine {
         match ended {
             // What is to be done once is done.
             Ended::Exited(0) => restarts.after_success && !self.rules.once,
-            Ended::Signaled(signal) => !(state.runs.hung_up && i32::from(signal) == libc::SIGHUP),
+            Ended::Signaled(signal) => !state.runs.got(signal.into()),
             Ended::Exited(_) => true,
         }
     }
@@ -345,7 +348,7 @@ impl Machine {
         // Until it runs, nothing counts.
         state.runs.last = None;
         state.runs.outlived = false;
-        state.runs.hung_up = false;
+        (state.runs.hung_up, state.runs.key) = (false, None);
         let (token, again) = (state.token, state.runs.again);
         self.say(Command::Tell(News::Restarting(again)));
         self.say(Command::Start(token));

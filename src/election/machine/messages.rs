@@ -164,8 +164,8 @@ pub enum Event {
     SoftPassed,
     /// The command itself has ended.
     Ended(Ended),
-    /// The same, by a key in the terminal, which was meant for us as well.
-    EndedByKey(Ended),
+    /// The same, after a key in the terminal had sent it this signal, which was meant for us as well.
+    EndedAfterKey(Ended, i32),
     /// No process of the command lives, and what runs beside it for as long as we lead does. Once that is stopped,
     /// or killed, [`Event::Empty`] comes.
     Outlived,

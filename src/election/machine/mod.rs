@@ -186,7 +186,7 @@ impl Machine {
             Event::Started
             | Event::NotStarted(_)
             | Event::Ended(_)
-            | Event::EndedByKey(_)
+            | Event::EndedAfterKey(..)
             | Event::Outlived
             | Event::Empty => self.tree_changed(now, &event),
             Event::GuardianDied => self.guardian_died(now),

@@ -91,6 +91,11 @@ fn what_a_signal_has_cut_short_is_neither_done_nor_a_success() {
                 &[&format!("finish: interrupted {signal}")],
             );
     }
+    // As does a key in the terminal, of which the command alone was told.
+    running(once())
+        .tell(1.0, Event::EndedAfterKey(Ended::Exited(0), libc::SIGINT), &[])
+        .tell(1.0, Event::Empty, &["resign"])
+        .tell(1.1, Event::Replied(Ok(Reply::Resigned)), &["finish: interrupted 2"]);
     // Another signal asks for no end.
     running(once())
         .tell(0.5, Event::Signal(libc::SIGUSR1), &["signal 10"])

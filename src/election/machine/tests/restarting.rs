@@ -123,7 +123,7 @@ fn whoever_wants_an_end_gets_it() {
         .tell(2.0, Event::Empty, &["resign"])
         .tell(2.1, Event::Replied(Ok(Reply::Resigned)), &["finish: stepped down"]);
     Transcript::running(Lease::Unlimited, restarting(true))
-        .tell(1.0, Event::EndedByKey(Ended::Signaled(2)), &[])
+        .tell(1.0, Event::EndedAfterKey(Ended::Signaled(2), 2), &[])
         .tell(1.0, Event::Empty, &["resign"]);
 }
 

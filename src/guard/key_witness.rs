@@ -1,0 +1,75 @@
+//! Whether a key of the terminal (Ctrl-C, Ctrl-\) went to the command.
+//!
+//! The kernel sends INT and QUIT to the foreground's process group, which is the command's, and the command may exit
+//! with 0 after either. So a process of ours joins that group. It blocks all signals and sleeps: a key stays pending
+//! for it, and the kernel has made it pending before the command can be seen to end.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+use nix::unistd::pipe2;
+
+use super::{children, descriptors};
+
+/// A child of this process in the command's process group, for as long as this lives.
+pub struct KeyWitness {
+    pid: i32,
+    /// Closed by our death too, which ends it.
+    _stay: OwnedFd,
+}
+
+impl KeyWitness {
+    /// Sends one into `group`. `None` if that has no process any more, or there is no room for one more: then no key is
+    /// heard.
+    pub fn join(group: i32) -> Option<Self> {
+        let (end, stay) = pipe2(OFlag::O_CLOEXEC).ok()?;
+        // SAFETY: fork has no preconditions; the child keeps to system calls.
+        match unsafe { libc::fork() } {
+            0 => witness(group, &end, stay),
+            pid if pid > 0 => Some(Self { pid, _stay: stay }),
+            _ => None,
+        }
+    }
+
+    /// The signal that a key has sent to the group; INT if both came. Allocates. `None` too if the command has killed
+    /// its whole group, or `/proc` does not tell.
+    pub fn heard(&self) -> Option<i32> {
+        // Its number may be a stranger's once it is reaped.
+        if children::is_dead(self.pid) {
+            return None;
+        }
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).ok()?;
+        let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"))?;
+        let pending = u64::from_str_radix(pending.trim(), 16).ok()?;
+        [libc::SIGINT, libc::SIGQUIT].into_iter().find(|key| pending & (1 << (key - 1)) != 0)
+    }
+}
+
+impl Drop for KeyWitness {
+    /// It is reaped as all children of elect are.
+    fn drop(&mut self) {
+        if !children::is_dead(self.pid) {
+            // SAFETY: kill has no preconditions; as it is not reaped, the number is its own.
+            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        }
+    }
+}
+
+/// What the process is, freshly forked. It holds no lease, and nothing that others read to its end.
+fn witness(group: i32, end: &OwnedFd, stay: OwnedFd) -> ! {
+    drop(stay);
+    // SAFETY: prctl takes a NUL-terminated name; setpgid and close touch no memory; what is closed is used by no object
+    // from here on, as this process does no more than to read.
+    unsafe {
+        libc::prctl(libc::PR_SET_NAME, c"elect-keys".as_ptr());
+        let is_deaf = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None).is_ok();
+        if is_deaf && libc::setpgid(0, group) == 0 {
+            (0..3).for_each(|standard| _ = libc::close(standard));
+            descriptors::close_all_but(&mut [end.as_raw_fd()]);
+            while nix::unistd::read(end, &mut [0]) == Err(Errno::EINTR) {}
+        }
+        libc::_exit(0)
+    }
+}

@@ -1,4 +1,4 @@
-//! Elections that releases share: one of today, and each of two from before something changed. What the one writes
+//! Elections that releases share: one of today, and each of three from before something changed. What the one writes
 //! the other reads, and nothing that may fail lets both run. Each feature that the later of the two lacks is tried
 //! beside it.
 
@@ -22,7 +22,9 @@ static FOUR_PROTOCOLS: Release = Release::of("4e80cac");
 /// The last commit without what `once` and `steering` try: details of runs, `elect done`, `--once-attempts`,
 /// `--once-per`, `--max-run`, pauses that end by themselves, and `elect forget`.
 static WITHOUT_RUNS: Release = Release::of("a186a91");
-static RELEASES: [&Release; 2] = [&FOUR_PROTOCOLS, &WITHOUT_RUNS];
+/// The last commit in which an entry says nothing of the candidate's command.
+static WITHOUT_WORK: Release = Release::of("43e46095");
+static RELEASES: [&Release; 3] = [&FOUR_PROTOCOLS, &WITHOUT_RUNS, &WITHOUT_WORK];
 
 /// At once: most of the time they wait.
 const WORKERS: usize = 4;

@@ -8,7 +8,8 @@ use elect_api::helpers;
 use nix::sys::signal::{SigmaskHow, sigprocmask};
 
 use super::children::{self, Waited};
-use super::descendants::{Descendants, Pass};
+use super::descendants::Descendants;
+use super::pass::Pass;
 use super::{Inherited, limits};
 
 impl Inherited {

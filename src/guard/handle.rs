@@ -11,7 +11,6 @@ use tokio::io::unix::AsyncFd;
 
 use super::birth::{self, Launch, Role};
 use super::children::{self, Waited};
-use super::descendants::{Spared, with_helpers};
 use super::enclosure::Enclosure;
 use super::guardian::{self, GuardianParts, MOST_OPEN};
 use super::hunt::Hunt;
@@ -19,6 +18,7 @@ use super::image::{Image, LEASE, LISTEN_PID, Late, PART, SLOT, TOKEN};
 use super::is_off;
 use super::ladder::{Ladder, Leftover, Order};
 use super::outbox::Unsent;
+use super::pass::{Spared, with_helpers};
 use super::priority::Turn;
 use super::redeemer::{Redeem, Redeemer};
 use super::self_check::{self, cannot};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use elect_api::Boottime;
 
-use super::descendants::Found;
+use super::pass::Found;
 
 /// How soon the next pass is due where the last one met with nobody new: a process that sleeps uninterruptibly, or
 /// stands before a tracer, may go on without a word.

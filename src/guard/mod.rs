@@ -57,6 +57,7 @@ mod left;
 mod limits;
 pub(crate) mod locks;
 mod outbox;
+mod pass;
 mod priority;
 mod proc;
 mod redeemer;

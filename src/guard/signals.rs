@@ -42,27 +42,38 @@ const READ: [Signal; 10] = [
 /// What asks for an end. A parent that blocked it did not mean elect: nothing would end what waits for a store.
 const ENDING: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
 
-/// What this process was started with of that which [`make_ready`] changes: its mask, and whether it ignored XFSZ.
-static STARTED: OnceLock<(SigSet, bool)> = OnceLock::new();
+/// What this process was started with of that which [`make_ready`] changes.
+static STARTED: OnceLock<Started> = OnceLock::new();
+
+struct Started {
+    mask: SigSet,
+    file_size_is_ignored: bool,
+    term_is_ignored: bool,
+}
 
 /// Makes this process fit for its work: its limits, no core, signals that reach it, and files that are too large an error
-/// (XFSZ would end us without a word). Call it first of all.
+/// (XFSZ would end us without a word). HUP, INT and QUIT stay ignored, as `nohup` and a shell's background arrange.
+/// Nothing arranges that for TERM: a script's trap has left it behind. Call it first of all.
 pub fn make_ready() {
     limits::adjust();
     STARTED.get_or_init(|| {
         let file_size_is_ignored = is_ignored(libc::SIGXFSZ);
-        // Neither is refused by more than a filter, which a guardian tries again.
+        let term_is_ignored = is_ignored(libc::SIGTERM);
+        // None is refused by more than a filter, which a guardian tries again.
         let _ = set_ignored(libc::SIGXFSZ, true);
+        if term_is_ignored {
+            let _ = set_ignored(libc::SIGTERM, false);
+        }
         let (ending, mut mask) = (ENDING.into_iter().collect(), SigSet::empty());
         let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&ending), Some(&mut mask));
-        (mask, file_size_is_ignored)
+        Started { mask, file_size_is_ignored, term_is_ignored }
     });
 }
 
 /// Blocks for what is executed next what this process was started with.
 pub(super) fn restore_mask() {
-    if let Some((mask, _)) = STARTED.get() {
-        let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(mask), None);
+    if let Some(started) = STARTED.get() {
+        let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&started.mask), None);
     }
 }
 
@@ -79,8 +90,8 @@ impl Inherited {
     /// Blocks what [`Incoming`] reads, and remembers what was there. Call it first of all, before
     /// anything is opened.
     ///
-    /// Signals that were ignored at the start (as `nohup` arranges) stay ignored, here and for the
-    /// command: they are not blocked, as the kernel keeps a blocked one even if it is ignored.
+    /// Signals that are ignored (as `nohup` arranges) stay ignored, here and for the command: they are not blocked, as
+    /// the kernel keeps a blocked one even if it is ignored.
     ///
     /// # Errors
     /// When a filter of system calls refuses it.
@@ -92,15 +103,18 @@ impl Inherited {
         block.add(Signal::SIGTTIN);
         let mut mask = SigSet::empty();
         sigprocmask(SigmaskHow::SIG_BLOCK, Some(&block), Some(&mut mask))?;
-        let mask = STARTED.get().map_or(mask, |&(started, _)| started);
+        let mask = STARTED.get().map_or(mask, |started| started.mask);
         let mut descriptors = descriptors::inherited();
         let handoff = ExecHandoff::take(&mut descriptors);
         Ok(Self { mask, dispositions, descriptors, handoff })
     }
 
-    /// Which of the signals that ask for an end the command may not get, as they were blocked when elect was started.
-    pub fn blocked(&self) -> Vec<Signal> {
-        ENDING.into_iter().filter(|&signal| self.mask.contains(signal)).collect()
+    /// Which of the signals that ask for an end the command may not get: they were blocked when elect was started, or
+    /// it is TERM and was ignored.
+    pub fn unheard(&self) -> Vec<Signal> {
+        let is_ignored = |signal| signal == Signal::SIGTERM && self.dispositions.term_is_ignored;
+        let is_unheard = |&signal: &Signal| self.mask.contains(signal) || is_ignored(signal);
+        ENDING.into_iter().filter(is_unheard).collect()
     }
 
     /// What elect left to itself when it started over.
@@ -327,12 +341,13 @@ pub(super) fn is_ignored(signal: i32) -> bool {
     }
 }
 
-/// What PIPE, CHLD and XFSZ did at the start.
+/// What PIPE, CHLD, XFSZ and TERM did at the start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dispositions {
     pipe_is_ignored: bool,
     child_is_ignored: bool,
     file_size_is_ignored: bool,
+    term_is_ignored: bool,
 }
 
 impl Dispositions {
@@ -345,11 +360,12 @@ impl Dispositions {
         let child_is_ignored = is_ignored(libc::SIGCHLD);
         let is_ignored_now = || is_ignored(libc::SIGXFSZ);
         let file_size_is_ignored =
-            STARTED.get().map_or_else(is_ignored_now, |&(_, ignored)| ignored);
+            STARTED.get().map_or_else(is_ignored_now, |started| started.file_size_is_ignored);
+        let term_is_ignored = STARTED.get().is_some_and(|started| started.term_is_ignored);
         set_ignored(libc::SIGCHLD, false)?;
         set_ignored(libc::SIGXFSZ, true)?;
         let pipe_is_ignored = PIPE_WAS_IGNORED.load(Ordering::Relaxed);
-        Ok(Self { pipe_is_ignored, child_is_ignored, file_size_is_ignored })
+        Ok(Self { pipe_is_ignored, child_is_ignored, file_size_is_ignored, term_is_ignored })
     }
 
     /// Puts them back, and the limits, for whatever is executed next.
@@ -363,6 +379,9 @@ impl Dispositions {
         for (signal, is_ignored) in signals {
             // What could be changed before can be changed back.
             let _ = set_ignored(signal, is_ignored);
+        }
+        if self.term_is_ignored {
+            let _ = set_ignored(libc::SIGTERM, true);
         }
     }
 }

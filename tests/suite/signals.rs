@@ -147,6 +147,7 @@ const BLOCKING: [&str; 3] = [
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGUSR1])\n\
     os.execvp(sys.argv[1], sys.argv[1:])",
 ];
+const IGNORING: [&str; 3] = ["sh", "-c", "trap '' TERM; exec \"$0\" \"$@\""];
 const BLOCKED: &str = "SigBlk:\t0000000000004200\n";
 
 #[test]
@@ -176,13 +177,34 @@ fn what_a_parent_has_blocked_ends_elect_and_is_blocked_for_the_command() {
 fn who_blocked_a_request_to_end_is_told_that_the_command_may_not_get_it() {
     let ground = Ground::new();
     let blocked = ground.job().arg("true").under(BLOCKING).run().exits(0);
-    blocked.says("has blocked SIGTERM").says("--stop-timeout");
+    blocked.says("blocks or ignores SIGTERM").says("--stop-timeout");
     // With that it ends.
     let run = ground.job().args(["--stop-timeout", "50ms", "sh", "-c"]);
     let run = run.arg("echo $$ >\"$D/started\"; exec sleep 3600").under(BLOCKING);
     let mut elect = started(&ground, &run);
     elect.signal(Signal::SIGTERM);
     elect.wait().exits(137).says("killed sleep (process ");
+}
+
+/// A script's trap has left that behind; `nohup` and shells arrange it for other signals.
+#[test]
+fn term_ends_elect_though_its_parent_ignored_it() {
+    let ground = Ground::new();
+    let look = ["grep", "SigIgn", "/proc/self/status"];
+    let inherited = ground.job().args(look).under(IGNORING).run().exits(0);
+    let given = std::process::Command::new(IGNORING[0]).args(&IGNORING[1..]).args(look).output();
+    inherited
+        .says("blocks or ignores SIGTERM")
+        .prints(&String::from_utf8_lossy(&given.unwrap().stdout));
+    let run = ground.job().args(["--stop-timeout", "50ms", "sh", "-c"]);
+    let run = run.arg("echo $$ >\"$D/started\"; exec sleep 3600").under(IGNORING);
+    let mut leader = started(&ground, &run);
+    let mut waiter = ground.job().sh("echo ran").under(IGNORING).spawn();
+    ground.awaits(1);
+    waiter.signal(Signal::SIGTERM);
+    waiter.wait().exits(143).prints("");
+    leader.signal(Signal::SIGTERM);
+    leader.wait().exits(137).says("killed sleep (process ");
 }
 
 #[test]

@@ -58,7 +58,7 @@ pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
         log.warn(ONCE_PER_MACHINE);
     }
     if plan.flags.stop_timeout.is_none() && handoff.is_none() {
-        inherited.blocked().into_iter().for_each(|signal| log.warn(is_blocked(signal)));
+        inherited.unheard().into_iter().for_each(|signal| log.warn(is_unheard(signal)));
     }
     let plan = &plan;
     if handoff.is_none() {
@@ -92,10 +92,10 @@ pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
 }
 
 /// A program that does not unblock it itself goes on.
-fn is_blocked(signal: Signal) -> String {
+fn is_unheard(signal: Signal) -> String {
     format!(
-        "whatever started elect has blocked {}, and the command inherits that: it may never get one. Have it start elect \
-         without, or limit the time to stop with --stop-timeout",
+        "the process that started elect blocks or ignores {}, and the command inherits that: it may never stop. Limit the \
+         time to stop with --stop-timeout",
         signal.as_str()
     )
 }

@@ -17,7 +17,7 @@ pub(super) struct LeaderState {
     pub(super) started: Option<Boottime>,
     pub(super) stage: Stage,
     pub(super) runs: CommandRuns,
-    /// How the command has ended, if what it has left is still a part of what it does.
+    /// How the command has ended by itself, if what it has left is a part of its work.
     pub(super) half_done: Option<Ended>,
     /// Whether somebody wants us to end: the lease is not kept for longer than the command runs.
     pub(super) told_to_stop: bool,

@@ -275,7 +275,7 @@ impl Machine {
     fn command_ended(&mut self, ended: Ended) {
         let restarts = self.overran.is_none() && self.is_to_restart(ended);
         let awaits = self.rules.leftover == Leftover::Wait;
-        let is_half_done = self.rules.once && awaits && is_success(ended);
+        let is_half_done = awaits && is_success(ended);
         if !is_half_done {
             self.note_interruption();
         }

@@ -24,7 +24,8 @@ use self::namespace::Namespace;
 use super::birth::Birth;
 use super::children;
 use super::courier::{self, Courier};
-use super::descendants::{Deed, Descendants, Found, Pass, Spared};
+use super::descendants::Descendants;
+use super::pass::{Deed, Found, Pass, Spared};
 use super::{Terminal, signals};
 
 /// How surely all descendants of the command can be killed, the weakest first.

@@ -11,6 +11,7 @@ on_each_store! {
     a_server_behind_a_shell_ends_in_good_order
     a_daemon_of_the_command_hears_of_the_end_too
     a_deaf_tree_takes_as_long_as_it_may
+    a_daemon_that_elect_waits_for_is_handed_over
 }
 
 mod when_the_lease_is_lost {
@@ -28,6 +29,9 @@ const SERVER: &str = "sh -c 'clean() { sh -c \"until [ -e $D/go ]; do sleep 0.01
 const DAEMON: &str = "setsid sh -c 'trap \"echo clean >\\\"$D/clean\\\"; exit\" TERM; echo $$ >\"$D/pid\"; \
                       while :; do sleep 0.01; done' & until [ -s \"$D/pid\" ]; do sleep 0.01; done; \
                       while :; do sleep 0.01; done";
+/// Leaves a daemon, and exits with 0.
+const DAEMONIZES: &str = "setsid sh -c 'echo $$ >\"$D/pid\"; exec sleep 3600' & \
+                          until [ -s \"$D/pid\" ]; do sleep 0.01; done; echo >>\"$D/starts\"";
 const DEAF: &str =
     "(trap '' TERM; echo $(exec sh -c 'echo $PPID') >\"$D/pid\"; exec sleep 3600); true";
 
@@ -165,6 +169,27 @@ fn a_deaf_tree_takes_as_long_as_it_may(arena: &Arena) {
         elect.wait().exits(stop.exit_code()).says(&told);
         assert!(!is_alive(deaf), "{stop:?}");
     }
+}
+
+/// Its command has ended with 0 long before.
+fn a_daemon_that_elect_waits_for_is_handed_over(arena: &Arena) {
+    for stop in [Stop::Resign, Stop::Pause] {
+        let case = Case::new(arena, stop);
+        let (mut elect, _) = case.lead(&["--leftover", "wait"], DAEMONIZES);
+        let asked = case.stop(&mut elect).expect("somebody asks");
+        elect.wait().exits(124);
+        asked.wait().exits(0);
+    }
+    // Or waits to lead again.
+    let case = Case::new(arena, Stop::Preempt);
+    let campaigning = ["--leftover", "wait", "--after-loss", "campaign"];
+    let (mut elect, _) = case.lead(&campaigning, DAEMONIZES);
+    case.stop(&mut elect).expect("somebody asks").wait().exits(0);
+    eventually("a second start", || {
+        (fs::read(case.folder.join("starts")).is_ok_and(|starts| starts.len() == 2)).then_some(())
+    });
+    elect.signal(Signal::SIGTERM);
+    elect.wait().exits(0);
 }
 
 /// The shell dies of TERM, and what it leaves has the rest of the grace.

@@ -132,6 +132,25 @@ fn what_is_awaited_is_a_part_of_what_is_done() {
 }
 
 #[test]
+fn what_is_awaited_and_handed_over_has_not_ended_by_itself() {
+    let awaiting = || {
+        let rules = Rules { leftover: Leftover::Wait, once: false, ..once() };
+        Transcript::running(Lease::Unlimited, rules)
+    };
+    for (event, end) in [
+        (Event::Signal(TERM), "Exited(0)"),
+        (Event::StepDown("deploy".into()), "stepped down"),
+        (Event::Withdraw("moved".into()), "withdrawn"),
+    ] {
+        awaiting()
+            .tell(1.0, Event::Ended(Ended::Exited(0)), &[])
+            .tell(2.0, event, &["signal 15"])
+            .tell(3.0, Event::Empty, &["resign"])
+            .tell(3.1, Event::Replied(Ok(Reply::Resigned)), &[&format!("finish: {end}")]);
+    }
+}
+
+#[test]
 fn what_was_done_before_is_not_even_joined_for() {
     let mut transcript = Transcript::new(LOCAL, once());
     transcript

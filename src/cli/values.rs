@@ -169,7 +169,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let is_bare = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let parsed = if is_bare {
         text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-    } else if text.starts_with("--") {
+    } else if text.starts_with('-') && !text[1..].starts_with(|c: char| c.is_ascii_digit()) {
         return refuse("the duration is missing");
     } else if text.starts_with('-') {
         return refuse("a duration cannot be negative");

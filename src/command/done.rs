@@ -94,7 +94,10 @@ impl KnownKeys {
             }
         }
         keys.splice(..0, failed);
-        keys.into_iter().map(|key| key.after(self.history.records())).collect()
+        let keys = keys.into_iter().map(|key| key.after(self.history.records()));
+        let mut keys: Vec<_> = keys.collect();
+        keys.sort_by(|a, b| a.start.cmp(&b.start));
+        keys
     }
 }
 

@@ -9,7 +9,7 @@ use nix::fcntl::{AT_FDCWD, AtFlags};
 use nix::unistd::{AccessFlags, faccessat};
 
 use super::{ConfigError, RunPlan};
-use crate::cli::{HealthArgs, HookArgs, split_duration};
+use crate::cli::{HealthArgs, HookArgs, parse_duration, split_duration};
 
 /// Where programs are looked for when there is no `PATH`, as the C library does.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
@@ -104,11 +104,19 @@ impl RunPlan {
         if let Some(whole) = split_duration(&self.before, program) {
             return Some(format!("write the duration as one word: {whole}"));
         }
-        let next = next?;
+        if program.is_empty() {
+            return Some(
+                "the command is an empty word: is it a variable that is not set?".to_owned(),
+            );
+        }
+        let Some(next) = next else { return quoted(program) };
         let is_shell = next == "-c" || next == "--command";
         let is_command = is_shell || has_path(next) || is_program(next);
         match program.to_string_lossy() {
-            path if is_command && self.named_after_command && path.starts_with('/') => {
+            limit if is_command && (parse_duration(&limit).is_ok()) => Some(format!(
+                "to limit how long the command runs: --max-run {limit}; how long elect waits: -w {limit}"
+            )),
+            path if is_command && self.named_after_command && is_lock_file(&path) => {
                 let command = if is_shell { "sh -c ...".into() } else { next.to_string_lossy() };
                 let name = &self.campaign.election;
                 Some(format!(
@@ -122,6 +130,20 @@ impl RunPlan {
             _ => None,
         }
     }
+}
+
+/// A line for a shell, in the place of a command.
+fn quoted(program: &OsStr) -> Option<String> {
+    let line = program.to_str()?;
+    let first = line.split_ascii_whitespace().next().filter(|first| *first != line)?;
+    is_program(OsStr::new(first)).then(|| {
+        "this is one word with spaces: leave out the quotes, or write sh -c before it".to_owned()
+    })
+}
+
+/// Whether this may be the file that flock locks.
+fn is_lock_file(path: &str) -> bool {
+    path.starts_with('/') || [".lock", ".lck", ".pid"].iter().any(|end| path.ends_with(end))
 }
 
 /// The variable that a shell would set by this word.

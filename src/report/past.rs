@@ -124,7 +124,7 @@ pub struct DoneReport {
     pub election: String,
     /// Where it is kept, without secrets.
     pub backend: String,
-    /// The keys that are known, the newest last.
+    /// The keys that are known, the one that began last at the end; first those of which that is not known.
     pub keys: Vec<KeyReport>,
 }
 

@@ -123,6 +123,8 @@ fn slips_are_told_what_was_meant() {
         (&["forget", "--all"], "forget takes one election at a time"),
         (&["rnu"], "'run'"),
         (&["run", "-w", "--", "true"], "the duration is missing"),
+        (&["run", "-w", "-e", "job", "true"], "the duration is missing"),
+        (&["run", "-w", "-5s", "true"], "cannot be negative"),
         (&["run", "--max-run", "0", "true"], "leave it out for no limit"),
         (&["run", "--once-per", "day@2:40", "true"], "hours have two digits: 02:40"),
         (&["run", "--once-per", "day@02:40CET", "true"], "names of time zones"),

@@ -68,6 +68,10 @@ fn a_command_that_cannot_be_executed_takes_part_in_nothing() {
         ),
         (&["-n", lock, "-c", "true; false"], 126, "elect run -e x.lock -- sh -c ..."),
         (&["-n", "/etc", "true"], 126, "elect run -e etc -- true"),
+        (&["-n", "no/such/x.lock", "true"], 127, "elect run -e x.lock -- true"),
+        (&["5m", "true"], 127, "how long the command runs: --max-run 5m;"),
+        (&["-e", "job", "echo some words"], 127, "leave out the quotes, or write sh -c before it"),
+        (&["-e", "job", "--", ""], 127, "the command is an empty word"),
     ] {
         let ended = bare(&ground, &["run"]).args(words).run().exits(code).prints("").says(said);
         let said = ended.stderr;
@@ -117,10 +121,10 @@ fn whatever_can_be_executed_takes_part() {
 fn a_flag_after_the_command_is_told_unless_it_is_meant() {
     let ground = Ground::new();
     let job = |words: &[&str]| ground.job().args(words).run().exits(0);
-    let said = "--max-run after the command is passed to echo";
+    let said = "echo gets --max-run: elect takes its own flags before the command";
     let ended = job(&["echo", "0", "--max-run", "2h"]).prints("0 --max-run 2h\n").says(said);
     assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
-    job(&["echo", "--once", "today", "--hold=1m"]).says("--once and --hold after the command");
+    job(&["echo", "--once", "today", "--hold=1m"]).says("echo gets --once and --hold");
     for meant in [
         &["--", "echo", "0", "--max-run", "2h"][..],
         &["-q", "echo", "--max-run", "2h"],
@@ -131,7 +135,7 @@ fn a_flag_after_the_command_is_told_unless_it_is_meant() {
     ] {
         assert_eq!(job(meant).stderr, "", "{meant:?}");
     }
-    job(&["-v", "echo", "--config", "x"]).says("--config after the command is passed to echo");
+    job(&["-v", "echo", "--config", "x"]).says("echo gets --config");
 }
 
 /// A pager shows what the command prints, on the screen that is also our stderr.
@@ -149,5 +153,5 @@ fn nothing_is_written_over_a_pager() {
         assert!(shown.contains("the command exited with code 0"), "{line}: {shown}");
     }
     let shown = does(&mut terminal, "$E run -e job echo --max-run 2h | cat");
-    assert!(shown.contains("--max-run after the command"), "{shown}");
+    assert!(shown.contains("gets --max-run"), "{shown}");
 }

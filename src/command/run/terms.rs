@@ -6,10 +6,10 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
 use elect_api::{Boottime, Candidate, Division, ElectionName, Lease, Store};
 use tokio::sync::Semaphore;
 
+use super::words::no_guardian;
 use crate::command::candidacy::{Charge, Hooks, environment};
 use crate::command::selftest::is_scratch;
 use crate::config::{BackendUrl, LeftoverChoice, RunPlan, variables};
@@ -140,7 +140,10 @@ impl<'a> Terms<'a> {
             enclosure,
             redeem: self.redeem(),
         })
-        .context("cannot start the guardian")
+        .map_err(|error| {
+            let what = no_guardian(&error);
+            anyhow::Error::from(error).context(what)
+        })
     }
 
     const fn leftover(&self) -> Leftover {

@@ -1,5 +1,7 @@
 //! What is wrong with the command of a run, in words for people.
 
+use std::io;
+
 use crate::cli::{Strays, strays};
 use crate::config::RunPlan;
 use crate::guard;
@@ -17,12 +19,25 @@ pub(super) fn unstarted(errno: i32) -> (Outcome, String) {
     let outcome = Outcome::not_started(errno);
     let why = guard::reason(errno);
     let what = if outcome == Outcome::Failed { "cannot start the command: " } else { "" };
-    let limit = if errno == libc::EAGAIN { LIMIT_OF_PROCESSES } else { "" };
-    (outcome, format!("{what}{why}{limit}"))
+    (outcome, format!("{what}{why}{}", limit(Some(errno))))
 }
 
-const LIMIT_OF_PROCESSES: &str =
-    "; the limit on processes may be reached: ulimit -u, TasksMax=, or pids.max of a cgroup";
+/// That there is no guardian, without which nothing runs.
+pub(super) fn no_guardian(error: &io::Error) -> String {
+    format!("cannot start the guardian{}", limit(error.raw_os_error()))
+}
+
+/// The limit of a process that this errno may come from.
+const fn limit(errno: Option<i32>) -> &'static str {
+    match errno {
+        Some(libc::EAGAIN) => {
+            "; the limit on processes may be reached: ulimit -u, TasksMax=, or pids.max of a cgroup"
+        }
+        Some(libc::EMFILE) => "; the limit on open files may be reached: ulimit -n",
+        Some(libc::EFBIG) => "; the limit on the length of files may be reached: ulimit -f",
+        _ => "",
+    }
+}
 
 /// Says which flags of elect's the command gets in its place.
 pub(super) fn warn_of_strays(plan: &RunPlan, log: &Log) {
@@ -34,10 +49,10 @@ pub(super) fn warn_of_strays(plan: &RunPlan, log: &Log) {
     for (level, flags) in [(Level::Warn, of_elect), (Level::Info, common)] {
         if !flags.is_empty() {
             let flags = flags.join(" and ");
-            let why = "elect takes its own flags before the command";
-            let way_out = "write -- before the command if that is meant";
-            let said =
-                format!("{flags} after the command is passed to {program}: {why}; {way_out}");
+            let said = format!(
+                "{program} gets {flags}: elect takes its own flags before the command only; a -- before the command \
+                 silences this"
+            );
             log.say(level, said, &[]);
         }
     }

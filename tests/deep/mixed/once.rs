@@ -47,7 +47,7 @@ fn is_of(who: &str, report: &Value) -> bool {
 fn is_done_without_details(key: &Value, attempts: usize) {
     let mut key = key.clone();
     let failed = key.as_object_mut().and_then(|key| key.remove("failed"));
-    let failed = failed.as_ref().and_then(Value::as_array).expect("a list of failed runs");
+    let failed = failed.as_ref().and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     assert!(failed.len() >= attempts && failed.iter().all(|run| is_of("newer", run)), "{failed:?}");
     let name = &key["key"];
     let expected = json!({

@@ -62,18 +62,29 @@ pub fn topic(name: &str) -> Option<Topic> {
 }
 
 /// Where these words stand in the manual: the page, the heading, and the sentence. Case does not matter, nor, if nothing has
-/// them as they are, how they are joined: "timezone" finds "time zone". All of them have to stand in one section. Sections
-/// with the words in their heading come first, then those that have them most often.
+/// them as they are, how they are joined: "timezone" finds "time zone", and "disk full" finds "full disk". All of them have
+/// to stand in one section. Sections with the words in their heading come first, then those that have them most often;
+/// those that have them within other words only if no section begins a word with them.
 pub fn search(words: &[String]) -> Vec<Place> {
-    let found = |form: fn(&str) -> String| {
+    let found = |words: &[String], form: fn(&str) -> String| {
         let words: Vec<String> = words.iter().map(|word| form(word)).collect();
         let sections = topics().flat_map(Topic::sections);
         let mut places: Vec<_> =
             sections.filter_map(|section| section.find(&words, form)).collect();
         places.sort_by_key(|(rank, _)| Reverse(*rank));
+        let begins_a_word = |(rank, _): &(Fit, Place)| rank.1.0 > 0;
+        if places.iter().any(begins_a_word) {
+            places.retain(begins_a_word);
+        }
         places.into_iter().map(|(_, place)| place).collect::<Vec<_>>()
     };
-    Some(found(str::to_lowercase)).filter(|it| !it.is_empty()).unwrap_or_else(|| found(letters))
+    let apart: Vec<String> = words.iter().flat_map(|it| it.split(' ')).map(String::from).collect();
+    let ways =
+        [(words, str::to_lowercase as fn(&str) -> String), (words, letters), (&apart, letters)];
+    ways.into_iter()
+        .map(|(words, form)| found(words, form))
+        .find(|it| !it.is_empty())
+        .unwrap_or_default()
 }
 
 /// A text without what joins and parts its words.

@@ -133,6 +133,10 @@ fn help_finds_words() {
     // However its words are joined.
     let found = help(&["timezone"]).exits(0).is_quiet().stdout;
     assert!(found.contains("elect help cron, \"Time zones\""), "{found}");
+    assert!(help(&["disk full"]).exits(0).stdout.contains("full disk"));
+    // Words that merely have it in them are not meant.
+    let found = help(&["tee"]).exits(0).stdout;
+    assert!(found.contains("tee") && !found.contains("guarantee, \""), "{found}");
     help(&["zookeper"]).exits(125).says("did you mean \"zookeeper\"").prints("");
     help(&["nonsense"]).exits(125).says("`elect help` lists its topics").prints("");
 }

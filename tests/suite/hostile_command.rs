@@ -200,6 +200,8 @@ fn is_named(deed: &str) {
     assert_eq!(leader["outlived_by"], Value::from(vec![pid]), "{leader}");
     let table = table(ground);
     assert!(table.contains(&format!("dead, held by {pid}")), "{table}");
+    let told = format!("; it is dead, and process {pid} holds its lease");
+    ground.job().args(["-n", "true"]).run().exits(75).says(&told);
     forced(ground)
         .says("is dead, but what its command started lives on and keeps the lease. On ")
         .says(&format!("`kill -KILL {pid}` ends it"));

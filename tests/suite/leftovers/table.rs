@@ -125,7 +125,7 @@ const fn fate(tree: Tree, how: How) -> Fate {
 /// The table of the manual, as the cells below have it. What is told to end has one column, as have all its causes.
 fn table() -> String {
     let mut table = String::from(
-        "| what the command leaves | it ended by itself | the same, `--leftover wait` | it was told to stop | the lease is lost |\n\
+        "| what the command leaves | it ended by itself | by itself, with `--leftover wait` | it was told to stop | the lease is lost |\n\
          |---|---|---|---|---|\n",
     );
     for tree in Tree::ALL {

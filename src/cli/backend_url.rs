@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 
 use elect_api::remote::StoreId;
+use elect_api::text::is_obeyed;
 
 /// Words in the name of a query parameter that mark its value as a secret.
 const SECRET_WORDS: &[&str] = &["pass", "secret", "token", "key", "auth", "credential"];
@@ -26,6 +27,25 @@ impl BackendUrl {
     /// What it starts with, up to the colon; `None` if that is no scheme.
     pub fn scheme(&self) -> Option<&str> {
         scheme(&self.0)
+    }
+
+    /// The first character that people do not see, and where it stands: none belongs into a URL as it is.
+    pub fn blank(&self) -> Option<String> {
+        let at = self.0.find(is_blank)?;
+        let rest = &self.0[at..];
+        let what = match rest.chars().next()? {
+            ' ' => "a space",
+            c if c.is_control() => "a control character",
+            _ => "an invisible character",
+        };
+        let place = match (at, rest.trim_matches(is_blank)) {
+            (0, _) => "at its beginning",
+            (_, "") => "at its end",
+            _ if self.to_string().contains(is_blank) => "inside",
+            // What is shown lacks it.
+            _ => "in its user name or password, which are not shown",
+        };
+        Some(format!("{what} {place}"))
     }
 
     /// The same store by way of other machines: these take the place of its own. `None` if it names none.
@@ -108,6 +128,10 @@ impl fmt::Debug for BackendUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "BackendUrl({self})")
     }
+}
+
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || is_obeyed(c)
 }
 
 fn scheme(url: &str) -> Option<&str> {
@@ -241,6 +265,29 @@ mod tests {
         assert_eq!(url.to_string(), "etcd://host");
         assert_eq!(format!("{url:?}"), "BackendUrl(etcd://host)");
         assert_eq!((url.scheme(), url.with_secrets()), (Some("etcd"), "etcd://me:pw@host"));
+    }
+
+    #[test]
+    fn what_people_do_not_see_is_found() {
+        for (url, found) in [
+            ("etcd://a/x ", Some("a space at its end")),
+            ("etcd://a/x\r\n", Some("a control character at its end")),
+            (" file:", Some("a space at its beginning")),
+            ("zk://a/b c", Some("a space inside")),
+            ("zk://a/b\tc", Some("a control character inside")),
+            ("zk://a/b\u{a0}", Some("an invisible character at its end")),
+            ("zk://a/b\u{200b}c", Some("an invisible character inside")),
+            ("etcd://u:p w@a", Some("a space in its user name or password, which are not shown")),
+            (
+                "etcd://a?password=p w",
+                Some("a space in its user name or password, which are not shown"),
+            ),
+            ("etcd://u:p%20w@a/x%20y?ca=/z%09", None),
+            ("file:///s\u{e9}jour", None),
+        ] {
+            let Ok(parsed) = url.parse::<BackendUrl>();
+            assert_eq!(parsed.blank().as_deref(), found, "{url:?}");
+        }
     }
 
     #[test]

@@ -38,6 +38,14 @@ pub enum ConfigError {
     /// The URL of the store has no scheme.
     #[error("the backend {0:?} is not the URL of a store")]
     NoScheme(String),
+    /// The URL of the store has a character in it that people do not see.
+    #[error("the backend {url:?} has {what}, which would name another place")]
+    Blank {
+        /// The URL without its secrets.
+        url: String,
+        /// The character, and where it stands.
+        what: String,
+    },
     /// No store of this build has the URL's scheme.
     #[error("no store for {url:?}: this build of elect knows {known}")]
     UnknownScheme {
@@ -165,7 +173,7 @@ impl ConfigError {
         match self {
             Self::Election { .. } => Some("election"),
             Self::Label(_) => Some("id"),
-            Self::NoScheme(_) | Self::UnknownScheme { .. } => Some("backend"),
+            Self::NoScheme(_) | Self::Blank { .. } | Self::UnknownScheme { .. } => Some("backend"),
             Self::Timeless { flag, .. }
             | Self::Orderless { what: flag, .. }
             | Self::Alone { flag, .. }
@@ -198,6 +206,9 @@ impl ConfigError {
             Self::UnknownScheme { known, .. } if known == super::stores::NOTHING => {
                 Some("build elect with at least one backend, such as --features file")
             }
+            Self::Blank { .. } => Some(
+                "remove it; one that belongs to a path or a password is percent-encoded, as %20 for a space",
+            ),
             Self::NoScheme(text) if text.starts_with(['/', '.', '~']) => {
                 Some("for a directory write file:///DIR, with its whole path")
             }

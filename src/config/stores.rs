@@ -56,6 +56,9 @@ pub(super) fn check(url: &BackendUrl) -> Result<(), ConfigError> {
 }
 
 fn find(url: &BackendUrl) -> Result<Connect, ConfigError> {
+    if let Some(what) = url.blank() {
+        return Err(ConfigError::Blank { url: url.to_string(), what });
+    }
     let wanted = url.scheme().ok_or_else(|| ConfigError::NoScheme(url.to_string()))?;
     let entry = CONNECTORS.iter().find(|(scheme, _)| *scheme == wanted);
     entry.map(|(_, connect)| *connect).ok_or_else(|| ConfigError::UnknownScheme {

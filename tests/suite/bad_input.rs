@@ -51,8 +51,9 @@ fn urls_that_name_no_store() {
         ("etcd:here:2379", "two slashes: etcd://HOST"),
         ("etcd://one/,two", "a comma after a /"),
         ("zk://one:2181/,two/elections", "a comma after a /"),
-        ("etcd://one , two", "a space among its hosts"),
+        ("etcd://one , two", "has a space inside"),
         ("etcd://one,http://two", "a second scheme"),
+        ("etcd://one/;rm", "a semicolon after a /"),
         ("kubernetes://host/x", "three slashes, kubernetes:///NAMESPACE"),
         ("k8s:jobs", "three slashes, k8s:///NAMESPACE"),
         ("kubernetes:///Jobs", "is no namespace"),
@@ -78,6 +79,47 @@ fn urls_that_name_no_store() {
     let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg("run").env("HOME", ground.path());
     let ended = elect.args(["-e", "job", "-b", "abacus://me:secret@here", "true"]).run().exits(125);
     assert!(!ended.stderr.contains("secret"), "{ended:?}");
+}
+
+/// Such a URL names another place, and two candidates would lead at once. `docker --env-file` keeps a space.
+#[test]
+fn urls_with_what_people_do_not_see() {
+    let ground = Ground::new();
+    let dir = ground.path().display();
+    let inside = |dir: &str| format!("{dir}/a b");
+    let schemes = ["etcd://h/x", "etcd+tls://h/x", "zk://h/x", "zk+tls://h/x", "kubernetes:///x"];
+    let urls = schemes.map(str::to_owned).into_iter().chain([format!("file://{dir}/x")]);
+    for url in urls {
+        for (bad, what, shown) in [
+            (format!("{url} "), "a space at its end", "x \""),
+            (format!("{url}\r"), "a control character at its end", r#"x\r""#),
+            (format!(" {url}"), "a space at its beginning", "\" "),
+            (inside(&url), "a space inside", "/a b\""),
+            (format!("{url}\u{200b}"), "an invisible character at its end", r#"x\u{200b}""#),
+        ] {
+            let bare = || Elect::new(env!("CARGO_BIN_EXE_elect")).env("HOME", ground.path());
+            let run = || bare().args(["run", "-n", "-e", "job"]);
+            let by_flag = run().args(["-b", &bad, "true"]).run().exits(125);
+            let by_variable = run().env("ELECT_BACKEND", &bad).arg("true").run().exits(125);
+            let looking = bare().arg("status").env("ELECT_BACKEND", &bad).run().exits(125);
+            for ended in [&by_flag, &by_variable, &looking] {
+                let said = format!("has {what}, which would name another place");
+                assert!(ended.stderr.contains(&said) && ended.stderr.contains(shown), "{ended:?}");
+                assert!(ended.stderr.contains("as %20 for a space"), "{ended:?}");
+            }
+            for ended in [by_variable, looking] {
+                assert!(ended.stderr.contains("ELECT_BACKEND: the backend"), "{ended:?}");
+            }
+        }
+    }
+    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(["run", "-e", "job", "-b"]);
+    let ended = elect.args(["zk://me:sec ret@here", "true"]).run().exits(125);
+    assert!(ended.stderr.contains("in its user name or password"), "{ended:?}");
+    assert!(!ended.stderr.contains("ret@"), "{ended:?}");
+    // What is encoded belongs to the name.
+    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(["run", "-e", "job", "-b"]);
+    elect.args([&format!("file://{dir}/a%20b"), "true"]).run().exits(0);
+    assert!(ground.path().join("a b").is_dir());
 }
 
 /// A mail does not tell which program it is from.

@@ -50,7 +50,8 @@ pub fn escape(text: &str) -> String {
     shown
 }
 
-fn is_obeyed(c: char) -> bool {
+/// Whether a terminal obeys this character instead of showing it.
+pub fn is_obeyed(c: char) -> bool {
     c.is_control() || turns_text(c)
 }
 

@@ -30,6 +30,8 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ("election: a b\n", "1:11", "letters, digits and . _ - @ : + ="),
     ("id: a/b\n", "1:5", "1 to 64 printable ASCII"),
     ("backend: /var/lib\n", "1:10", "for a directory write file:///DIR"),
+    ("backend: 'zk://here/x '\n", "1:10", "has a space at its end"),
+    ("backend: zk://here/x y\n", "1:10", "has a space inside"),
     ("backend: abacus://here\n", "1:10", "this build of elect knows file"),
     ("backend: STATE\nttl: 20s\n", "2:6", "its key belongs in the profiles of other stores"),
     ("profiles:\n  a:\n    wait: never\n", "3:11", "write 500ms, 15s"),

@@ -162,7 +162,15 @@ impl Host {
             None => default_port,
             Some(port) => port.parse().ok().filter(|&port: &u16| port != 0).ok_or_else(no_port)?,
         };
-        Ok(Self { name: name.to_owned(), port })
+        Ok(Self { name: with_bare_zone(name), port })
+    }
+}
+
+/// An IPv6 address as the system's resolver reads it: RFC 6874 has the % before its zone encoded, people often have not.
+fn with_bare_zone(name: &str) -> String {
+    match name.split_once("%25") {
+        Some((address, zone)) if !zone.is_empty() => format!("{address}%{zone}"),
+        _ => name.to_owned(),
     }
 }
 
@@ -180,14 +188,14 @@ fn check_order(authority: &str, path: &str) -> Result<(), Error> {
     if authority.ends_with(':') && path.starts_with("//") || path.contains("://") {
         return Err(unfit("the URL has a second scheme: write SCHEME://HOST,HOST".into()));
     }
-    if path.contains(',') {
-        return Err(unfit(
-            "the URL has a comma after a /: write all hosts before the first /, as in \
-             SCHEME://HOST,HOST/PATH (a comma in the path is %2C)"
-                .into(),
-        ));
+    let separators = [(',', "comma", "%2C"), (';', "semicolon", "%3B")];
+    match separators.into_iter().find(|(separator, ..)| path.contains(*separator)) {
+        None => Ok(()),
+        Some((_, name, code)) => Err(unfit(format!(
+            "the URL has a {name} after a /: write all hosts before the first /, as in \
+             SCHEME://HOST,HOST/PATH (a {name} in the path is {code})"
+        ))),
     }
-    Ok(())
 }
 
 /// Whether somebody may have meant an IPv6 address: two colons in a row, or more than a host, a port and a slip have.
@@ -275,6 +283,19 @@ mod tests {
     }
 
     #[test]
+    fn the_zone_of_an_address_is_encoded_or_bare() {
+        for (text, name) in [
+            ("zk://[fe80::1%25eth0]:1", "fe80::1%eth0"),
+            ("zk://[fe80::1%eth0]:1", "fe80::1%eth0"),
+            ("zk://[fe80::1%2525]:1", "fe80::1%25"),
+            // The zone of this number.
+            ("zk://[fe80::1%25]:1", "fe80::1%25"),
+        ] {
+            assert_eq!(parse(text).unwrap().hosts, [host(name, 1)], "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_left_out_is_not_there() {
         let url = parse("etcd://a").unwrap();
         assert_eq!((url.user.as_ref(), url.password.as_ref(), url.path.as_str()), (None, None, ""));
@@ -291,6 +312,8 @@ mod tests {
             ("etcd://a/,b", "a comma after a /"),
             ("etcd://a/,b:1/path", "a comma after a /"),
             ("etcd://a:2379/path,b", "%2C"),
+            ("etcd://a/;b", "a semicolon after a /"),
+            ("etcd://a/x;b", "%3B"),
             ("etcd://a:1 , b", "a space among its hosts"),
             ("etcd://a,etcd://b", "a second scheme"),
             ("etcd://a:1/,http://b", "a second scheme"),

@@ -3,8 +3,11 @@
 //! with a note.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{CStr, CString, OsString};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::ptr;
 use std::time::Duration;
 
 use nix::sys::socket::{getsockopt, sockopt};
@@ -29,6 +32,27 @@ pub struct ExecHandoff {
     pub once: Option<String>,
     /// A listening socket, and whatever its heir is to know.
     pub listener: Option<(OwnedFd, String)>,
+}
+
+/// Gives this process the name by which it was called, where the kernel has named it after the way to its program: as
+/// `exe` if elect started over, and after a number if that was a descriptor. People look for `elect`.
+pub(super) fn regain_name() {
+    // SAFETY: the kernel puts the path of the program there, as a text that stays; or there is none, and it is null.
+    let path = unsafe {
+        let path: *const libc::c_char = ptr::with_exposed_provenance(
+            usize::try_from(libc::getauxval(libc::AT_EXECFN)).unwrap_or_default(),
+        );
+        (!path.is_null()).then(|| CStr::from_ptr(path))
+    };
+    let is_by_descriptor = path.is_some_and(|path| {
+        [&b"/proc/self/"[..], b"/dev/fd/"].iter().any(|way| path.to_bytes().starts_with(way))
+    });
+    let called = env::args_os().next().unwrap_or_default();
+    let name = Path::new(&called).file_name().map(|name| CString::new(name.as_bytes()));
+    if let (true, Some(Ok(name))) = (is_by_descriptor, name) {
+        // SAFETY: the name ends with a NUL; the kernel copies the beginning of it.
+        unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+    }
 }
 
 impl ExecHandoff {

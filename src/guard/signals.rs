@@ -20,7 +20,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use tokio::io::unix::AsyncFd;
 
 use super::courier::Courier;
-use super::exec_handoff::{ExecHandoff, HANDOFF};
+use super::exec_handoff::{ExecHandoff, HANDOFF, regain_name};
 use super::{clock, descriptors, limits};
 
 /// What the wrapper reads instead of letting the kernel act: what is passed on to the command, news of
@@ -51,11 +51,12 @@ struct Started {
     term_is_ignored: bool,
 }
 
-/// Makes this process fit for its work: its limits, no core, signals that reach it, and files that are too large an error
-/// (XFSZ would end us without a word). HUP, INT and QUIT stay ignored, as `nohup` and a shell's background arrange.
-/// Nothing arranges that for TERM: a script's trap has left it behind. Call it first of all.
+/// Makes this process fit for its work: its limits, its name, no core, signals that reach it, and files that are too
+/// large an error (XFSZ would end us without a word). HUP, INT and QUIT stay ignored, as `nohup` and a shell's background
+/// arrange. Nothing arranges that for TERM: a script's trap has left it behind. Call it first of all.
 pub fn make_ready() {
     limits::adjust();
+    regain_name();
     STARTED.get_or_init(|| {
         let file_size_is_ignored = is_ignored(libc::SIGXFSZ);
         let term_is_ignored = is_ignored(libc::SIGTERM);

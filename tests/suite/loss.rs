@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use elect_testkit::program::{Ended, Running, eventually, is_alive};
+use elect_testkit::program::{Ended, Running, eventually, is_alive, name};
 use serde_json::Value;
 
 use crate::support::Ground;
@@ -87,6 +87,7 @@ fn a_candidate_that_campaigns_after_a_loss_runs_again_with_a_greater_token() {
     assert!(both[0] < both[1], "{both:?}");
     assert_eq!(ground.status()["leader"]["token"], both[1]);
     assert_eq!(ground.status()["leader"]["pid"], pid, "the same process");
+    assert_eq!(name(pid).as_deref(), Some("elect"), "people look for it by its name");
     elect.signal(nix::sys::signal::Signal::SIGTERM);
     let ended = elect.wait().exits(143);
     let masks: Vec<u64> = ended.stdout.lines().map(mask).collect();

@@ -4,13 +4,12 @@
 //! It is for a hint only. What cannot be read, or is written in another way, is passed over.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::Read as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use elect_api::ElectionName;
-use nix::fcntl::OFlag;
+use elect_api::{ElectionName, path};
 
 use super::naming::name_after;
 use crate::cli::{self, BackendUrl, Command, VARIABLES};
@@ -97,9 +96,10 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// The text of a file, if that is one which may name elect.
 fn read(file: &Path) -> Option<String> {
-    // A FIFO would wait for somebody to write.
-    let flags = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
-    let found: File = OpenOptions::new().read(true).custom_flags(flags).open(file).ok()?;
+    // A crontab belongs to its user, in a folder of all of them.
+    let whole = fs::symlink_metadata(file).ok().filter(fs::Metadata::is_file);
+    let owner = whole.map(|it| it.uid());
+    let found = path::look(file, owner.as_slice()).ok()?;
     if !found.metadata().ok()?.is_file() {
         return None;
     }
@@ -192,7 +192,7 @@ fn of_units(file: PathBuf, election: Option<&str>) -> Option<Elsewhere> {
 fn of_root(root: &Path) -> Option<Elsewhere> {
     let file = root.join(OF_ROOT);
     // Its comments need not name elect.
-    let text = fs::read_to_string(&file).ok()?;
+    let text = String::from_utf8(path::read(&file).ok()?).ok()?;
     let value = text.lines().find_map(|line| line.strip_prefix("backend:"))?;
     let value = value.split(" #").next().unwrap_or_default().trim().trim_matches(['"', '\'']);
     let Ok(backend) = value.parse::<BackendUrl>();

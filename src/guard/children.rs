@@ -8,6 +8,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 
+use elect_api::path::read_kernel;
 use nix::errno::Errno;
 
 use super::proc;
@@ -75,7 +76,7 @@ pub(super) fn stands_still(pid: i32) -> io::Result<bool> {
 }
 
 fn state_of(pid: i32) -> io::Result<Option<char>> {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", proc::number_of(pid)))?;
+    let stat = read_kernel(format!("/proc/{}/stat", proc::number_of(pid)))?;
     Ok(stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()))
 }
 
@@ -229,7 +230,7 @@ fn of_all_threads() -> io::Result<Vec<i32>> {
     let mut all = Vec::new();
     if are_listed() {
         for thread in std::fs::read_dir("/proc/self/task")? {
-            let list = std::fs::read_to_string(thread?.path().join("children"))?;
+            let list = read_kernel(thread?.path().join("children"))?;
             all.extend(list.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
         }
     }

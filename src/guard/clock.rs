@@ -43,6 +43,7 @@ pub fn rate() -> f64 {
 /// What stands in for the slew of this machine's clock: a tick and a frequency, as `adjtimex(2)` has them,
 /// in the file that `ELECT_TEST_SLEW` names, if it is there.
 #[cfg(feature = "sim")]
+#[allow(clippy::disallowed_methods, reason = "no release has it")]
 fn test_slew() -> Option<(i64, i64)> {
     let text = std::fs::read_to_string(std::env::var_os("ELECT_TEST_SLEW")?).ok()?;
     let mut numbers = text.split_whitespace().map(str::parse);

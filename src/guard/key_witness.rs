@@ -6,6 +6,7 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use elect_api::path::read_kernel;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
@@ -40,7 +41,7 @@ impl KeyWitness {
         if children::is_dead(self.pid) {
             return None;
         }
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).ok()?;
+        let status = read_kernel(format!("/proc/{}/status", self.pid)).ok()?;
         let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"))?;
         let pending = u64::from_str_radix(pending.trim(), 16).ok()?;
         [libc::SIGINT, libc::SIGQUIT].into_iter().find(|key| pending & (1 << (key - 1)) != 0)

@@ -29,7 +29,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
 
-use elect_api::path::{Site, is_regular};
+use elect_api::path::{Site, is_regular, read_kernel};
 use elect_api::{Boottime, Token};
 use nix::fcntl::{OFlag, renameat};
 use nix::libc;
@@ -301,7 +301,7 @@ fn nanos_of(duration: Duration) -> u64 {
 ///
 /// Instants count from there, and are shifted in another time namespace.
 pub(super) fn boot() -> [u64; 2] {
-    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let text = read_kernel("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
     let half = |part: Option<&str>| {
         part.and_then(|part| u64::from_str_radix(part, 16).ok()).unwrap_or_default()

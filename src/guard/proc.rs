@@ -6,6 +6,7 @@ use std::os::fd::{AsFd as _, AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use elect_api::Boottime;
+use elect_api::path::read_kernel;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -125,7 +126,7 @@ pub(super) fn own_number() -> Option<u32> {
     if let Ok(link) = std::fs::read_link("/proc/self") {
         return link.to_str()?.parse().ok();
     }
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let stat = read_kernel("/proc/self/stat").ok()?;
     stat.split(' ').next()?.parse().ok()
 }
 

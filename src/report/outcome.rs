@@ -1,18 +1,12 @@
 //! How elect ends: as what, with which exit code, and what the file of `--outcome` says of it.
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::time::SystemTime;
 
-use elect_api::path::{Draft, Site, is_regular};
+use elect_api::path::Output;
 use elect_api::{ElectionName, Token};
-use nix::errno::Errno;
-use nix::fcntl::OFlag;
 use nix::sys::signal::Signal;
-use nix::sys::stat::{FileStat, Mode, fchmod};
-use nix::unistd::Uid;
 use serde::Serialize;
 
 use super::rfc3339;
@@ -22,8 +16,7 @@ use super::rfc3339;
 /// It stays empty until then; so an empty file means that elect is still at work, or was killed.
 #[derive(Debug)]
 pub struct OutcomeFile {
-    file: File,
-    path: PathBuf,
+    output: Output,
 }
 
 /// What happened in one `elect run`.
@@ -65,27 +58,18 @@ struct Keys<'a> {
 }
 
 impl OutcomeFile {
-    /// Creates the file, or empties it, so that a path that cannot be written is refused early.
-    ///
-    /// A symbolic link as the last part of the path is not followed, and a file that has a second
-    /// name is not touched: where others can write too, root would be led astray by either. Where a
-    /// stranger can have put what is there, a new file takes its place.
+    /// Creates the file, or empties it, so that a path that cannot be written is refused early: see
+    /// [`Output::create`].
     ///
     /// # Errors
-    /// What keeps the file from being written; a stranger who made a part of the way.
+    /// As there.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let site = Site::find(path)?;
-        let file = match site.found()? {
-            None => new(&site)?,
-            Some(found) if is_regular(&found) && !site.is_settled() => renew(&site, &found)?,
-            Some(_) => empty(&site)?,
-        };
-        Ok(Self { file, path: path.to_owned() })
+        Ok(Self { output: Output::create(path)? })
     }
 
     /// Where the file is, as it was given.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.output.path()
     }
 
     /// Writes what happened.
@@ -93,56 +77,8 @@ impl OutcomeFile {
     /// # Errors
     /// What kept it from being written; the file may then hold a part of it.
     pub fn write(&self, record: &OutcomeRecord<'_>) -> io::Result<()> {
-        let line = render(record);
-        if self.file.metadata()?.is_file() {
-            self.file.set_len(0)?;
-            self.file.write_all_at(line.as_bytes(), 0)
-        } else {
-            (&self.file).write_all(line.as_bytes())
-        }
+        self.output.write(render(record).as_bytes())
     }
-}
-
-fn new(site: &Site) -> io::Result<File> {
-    match site.create() {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => empty(site),
-        made => made,
-    }
-}
-
-/// Puts a new file in the place of what is there.
-fn renew(site: &Site, old: &FileStat) -> io::Result<File> {
-    // A file that is mounted by itself no stranger put there; and some may write to a file, but not to its folder.
-    let is_fixed = |error: &io::Error| {
-        let codes = [Errno::EBUSY, Errno::EXDEV, Errno::EACCES, Errno::EPERM, Errno::EROFS];
-        error.raw_os_error().is_some_and(|code| codes.contains(&Errno::from_raw(code)))
-    };
-    let put = |draft: Draft<'_>| {
-        if old.st_uid == Uid::effective().as_raw() {
-            fchmod(&draft.file, Mode::from_bits_truncate(old.st_mode & 0o777))?;
-        }
-        draft.put(site.name())
-    };
-    match site.draft().and_then(put) {
-        Err(error) if is_fixed(&error) => empty(site),
-        renewed => renewed,
-    }
-}
-
-/// Opens what is there, and empties it if it is a file.
-fn empty(site: &Site) -> io::Result<File> {
-    // A stranger's file is no danger to those who are nobody themselves: groups share such files.
-    let vouch = |found: &FileStat| {
-        if Uid::effective().is_root() { site.vouch_for(found) } else { Ok(()) }
-    };
-    let exchanged = || io::Error::other("it was exchanged as it was opened: try again");
-    let found = site.found()?.ok_or_else(exchanged)?;
-    vouch(&found)?;
-    let file = site.open_found(site.name(), &found, OFlag::O_WRONLY)?.ok_or_else(exchanged)?;
-    if is_regular(&found) {
-        file.set_len(0)?;
-    }
-    Ok(file)
 }
 
 fn render(record: &OutcomeRecord<'_>) -> String {

@@ -291,6 +291,38 @@ fn files_that_are_mounted_by_themselves_are_written() {
 }
 
 #[test]
+fn pictures_are_not_written_through_links_nor_figures_read_through_a_strangers() {
+    let town = Town::new();
+    let victim = town.path("victim");
+    let simulate = |words: &[&str], path: &Path| {
+        let elect = Elect::new(ELECT).args(["simulate", "what-if", "--runs", "1"]).args(words);
+        elect.arg(path).run()
+    };
+    for flag in ["--svg", "--html"] {
+        fs::write(&victim, "precious").unwrap();
+        // The kernel follows no such link in a folder of everybody, and all of them elsewhere.
+        let link = town.link(&format!("home/link{flag}"), &victim, town.stranger.id);
+        simulate(&[flag], &link).exits(125).prints("").says("cannot write");
+        let hard = town.path(&format!("public/hard{flag}"));
+        fs::hard_link(&victim, &hard).unwrap();
+        simulate(&[flag], &hard).exits(125).prints("").says("a second name");
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        fs::remove_file(&hard).unwrap();
+        simulate(&[flag], &hard).exits(0);
+        assert!(fs::metadata(&hard).is_ok_and(|it| it.len() > 100));
+        simulate(&[flag], Path::new("/dev/null")).exits(0);
+        assert!(!fs::metadata("/dev/null").unwrap().is_file(), "it stays a device");
+        simulate(&[flag], &hard).exits(0);
+    }
+    fs::write(&victim, "1ms\n2ms\n").unwrap();
+    let link = town.link("home/trips", &victim, town.stranger.id);
+    let at = |path: &Path| PathBuf::from(format!("@{}", path.display()));
+    simulate(&["--rtt"], &at(&victim)).exits(0);
+    let refused = simulate(&["--rtt"], &at(&link)).exits(125).prints("");
+    refused.says("cannot read").says("home/trips belongs to user");
+}
+
+#[test]
 fn pages_and_scripts_replace_links_and_do_not_follow_them() {
     let town = Town::new();
     let victim = town.path("victim");

@@ -1,9 +1,9 @@
 //! How the directory of the elections is: where it is, and what there is left of what elections need.
 
-use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
+use elect_api::path::{self, read_kernel};
 use elect_api::{
     Clock, ElectionName, Endpoint, EndpointAnswer, Entry, Error, Examination, Finding, Grants,
     Scope, StoreIdentity, Supply, Unit, middle,
@@ -72,7 +72,7 @@ fn open(root: &Root) -> Result<OwnedFd, Error> {
         return Ok(directory);
     }
     let above = root.path.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("/"));
-    let opened = File::open(above).map_err(|error| failed("open", above, errno_of(&error)))?;
+    let opened = path::look(above, &[]).map_err(|error| failed("open", above, errno_of(&error)))?;
     Ok(opened.into())
 }
 
@@ -136,7 +136,7 @@ fn outlived(root: &Root) -> Vec<Finding> {
 }
 
 fn examine_look_outs(examination: &mut Examination) {
-    let most = std::fs::read_to_string(LOOK_OUTS).ok().and_then(|text| text.trim().parse().ok());
+    let most = read_kernel(LOOK_OUTS).ok().and_then(|text| text.trim().parse().ok());
     examination.supplies.push(Supply {
         what: "inotify instances of a user".to_owned(),
         unit: Unit::Pieces,

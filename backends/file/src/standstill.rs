@@ -2,6 +2,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
 use crate::trust::FileId;
+use elect_api::path::read_kernel;
 
 /// Whether the process with this id is stopped, by a signal or by who traces it. One that is not to be seen
 /// counts as running; in another pid namespace the id may be another process's, so this is for what does no
@@ -50,12 +51,12 @@ fn among(process: u32, directory: &str, file: FileId) -> impl Iterator<Item = St
 
 /// Whether a lock belongs to this descriptor: who only looks at the file has none.
 fn has_lock(process: u32, descriptor: &str) -> bool {
-    let told = fs::read_to_string(format!("/proc/{process}/fdinfo/{descriptor}"));
+    let told = read_kernel(format!("/proc/{process}/fdinfo/{descriptor}"));
     told.is_ok_and(|told| told.lines().any(|line| line.starts_with("lock:")))
 }
 
 fn state(process: &str) -> Option<char> {
-    state_in(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
+    state_in(&read_kernel(format!("/proc/{process}/stat")).ok()?)
 }
 
 /// Reads the state behind the name, which may have anything in it.

@@ -3,6 +3,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::{env, fs};
 
+use elect_api::path::read_kernel;
 use elect_api::{Candidate, ElectionName};
 
 use crate::config::BackendUrl;
@@ -95,7 +96,7 @@ fn ancestors() -> impl Iterator<Item = u32> {
 }
 
 fn parent(pid: &str) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let status = read_kernel(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
     line.trim().parse().ok().filter(|&pid| pid != 0)
 }

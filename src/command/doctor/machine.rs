@@ -2,6 +2,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use elect_api::path::read_kernel;
 use elect_api::{Finding, Lease, Supply, Unit};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::Uid;
@@ -89,7 +90,7 @@ impl Machine {
 
 /// Who traces this process.
 fn tracer() -> Option<i32> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let status = read_kernel("/proc/self/status").ok()?;
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
     tracer.trim().parse().ok().filter(|&pid| pid > 0)
 }
@@ -134,12 +135,11 @@ fn threads_of(user: u32) -> u64 {
 
 /// Version 2 of cgroups, where it is in its usual place.
 fn cgroup() -> Option<Need> {
-    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = read_kernel("/proc/self/cgroup").ok()?;
     let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let folder = Path::new("/sys/fs/cgroup").join(own);
-    let number = |name: &str| -> Option<u64> {
-        fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()
-    };
+    let number =
+        |name: &str| -> Option<u64> { read_kernel(folder.join(name)).ok()?.trim().parse().ok() };
     let used = number("pids.current")?;
     let supply = Supply {
         what: format!("processes and threads in the cgroup /{own}"),

@@ -9,6 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
+use elect_api::path::read_kernel;
 use elect_api::{ElectionName, Error, ErrorKind, Lease, Profile, Removal, Scope, Store};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, kill};
@@ -170,7 +171,7 @@ struct Stat {
 
 impl Stat {
     fn of(pid: i32) -> Option<Self> {
-        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let text = read_kernel(format!("/proc/{pid}/stat")).ok()?;
         let (_, rest) = text.split_once('(')?;
         let (name, rest) = rest.rsplit_once(") ")?;
         let mut words = rest.split(' ');

@@ -57,7 +57,7 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
         );
     }
     let entrants = entrants(args)?;
-    open_files(&args.output)?;
+    let pictures = open_files(&args.output)?;
     let of_elect = Scenario { network: of_elect, ..scenario.clone() };
     for entrant in entrants {
         let name = entrant.name;
@@ -97,7 +97,7 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
     let ended_early = by.is_some();
     let figures = ComparisonReport { seed, runs: played, ended_early, elections };
     let picture = picture(args, &figures, rows);
-    present(&figures, &picture, &args.output, (0, by))
+    present(&figures, &picture, &pictures, args.output.output, (0, by))
 }
 
 /// All elections, each with the same silence before a leader counts as dead.

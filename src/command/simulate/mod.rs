@@ -7,11 +7,12 @@ mod what_if;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use elect_api::path::Output;
 use elect_simulation::Progress;
 use serde::Serialize;
 use tokio::sync::oneshot;
@@ -19,7 +20,7 @@ use tokio::sync::oneshot;
 use super::runtime::{block_on, ended_by, interruption};
 use crate::cli;
 use crate::cli::simulation::{OutputArgs, SimulateArgs, SimulateCommand};
-use crate::config;
+use crate::config::{self, OutputFormat};
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::picture::{Report, Shape};
 use crate::report::{self, Line, Log};
@@ -94,16 +95,26 @@ impl Theatre<'_> {
     }
 }
 
+/// The files that pictures are to be written into.
+struct Pictures {
+    svg: Option<Output>,
+    html: Option<Output>,
+}
+
 /// Opens the files that pictures are to be written into, which takes no time: runs can take long.
 ///
 /// # Errors
 /// One cannot be written.
-fn open_files(output: &OutputArgs) -> anyhow::Result<()> {
-    for path in [&output.svg, &output.html].into_iter().flatten() {
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        file.with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    Ok(())
+fn open_files(output: &OutputArgs) -> anyhow::Result<Pictures> {
+    let open = |path: &Option<PathBuf>| {
+        let open = |path: &PathBuf| Output::create(path).with_context(|| unwritable(path));
+        path.as_ref().map(open).transpose()
+    };
+    Ok(Pictures { svg: open(&output.svg)?, html: open(&output.html)? })
+}
+
+fn unwritable(path: &Path) -> String {
+    format!("cannot write {}", path.display())
 }
 
 /// Prints a report, and writes the pictures that are asked for. `code` is the exit code unless a signal ended it.
@@ -113,18 +124,18 @@ fn open_files(output: &OutputArgs) -> anyhow::Result<()> {
 fn present(
     figures: &impl Serialize,
     picture: &Report,
-    output: &OutputArgs,
+    pictures: &Pictures,
+    format: OutputFormat,
     (code, by): (u8, Option<i32>),
 ) -> anyhow::Result<u8> {
-    for (path, text) in
-        [(&output.svg, Report::svg as fn(&Report) -> String), (&output.html, Report::html)]
+    for (file, text) in
+        [(&pictures.svg, Report::svg as fn(&Report) -> String), (&pictures.html, Report::html)]
     {
-        if let Some(path) = path {
-            std::fs::write(path, text(picture))
-                .with_context(|| format!("cannot write {}", path.display()))?;
+        if let Some(file) = file {
+            file.write(text(picture).as_bytes()).with_context(|| unwritable(file.path()))?;
         }
     }
-    report::print_report(figures, output.output, || {
+    report::print_report(figures, format, || {
         let (width, has_colour) = report::shape_of_stdout();
         let is_unicode = config::has_unicode();
         picture.text(Shape { width, is_unicode, has_colour })

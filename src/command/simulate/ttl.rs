@@ -38,7 +38,7 @@ pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
     // A grace that is too long even for the longest has nothing to be tried with.
     of(TTLS[TTLS.len() - 1])?;
     let leases: Vec<(Leased, Leased)> = TTLS.iter().filter_map(|&ttl| of(ttl).ok()).collect();
-    open_files(&args.output)?;
+    let pictures = open_files(&args.output)?;
     let outages = if args.outage.is_empty() { &USUAL[..] } else { &args.outage };
     let (seed, runs) = (args.output.seed, args.output.runs);
     let (mut rows, mut by) = (Vec::new(), None);
@@ -64,7 +64,7 @@ pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
     let figures = TtlAdviceReport { seed, runs, ended_early, store, advised, ttls: rows };
     let code = u8::from(figures.advised.is_none());
     let picture = picture(args, outages, &figures);
-    present(&figures, &picture, &args.output, (code, by))
+    present(&figures, &picture, &pictures, args.output.output, (code, by))
 }
 
 /// The network between two candidates and the store, and between one and the store.

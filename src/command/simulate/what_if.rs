@@ -26,7 +26,7 @@ pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Resul
     let network = cast.network(&args.network.rtt, &args.network.between)?;
     let scenario = cast.scenario(network, &args.faults, (args.ttl, args.length), shift)?;
     let trial = Trial::new(&*leases.election, &scenario)?;
-    open_files(&args.output)?;
+    let pictures = open_files(&args.output)?;
     let (seed, runs) = (args.output.seed, args.output.runs);
     let Played { what: (shown, judged), by } = theatre.play("what-if", runs, |progress| {
         let shown = trial.run_under(seed, progress);
@@ -65,7 +65,7 @@ pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Resul
     }
     let code = u8::from(figures.overlaps.runs > 0);
     let picture = picture(args, &figures, &sum, play.timeline());
-    present(&figures, &picture, &args.output, (code, by))
+    present(&figures, &picture, &pictures, args.output.output, (code, by))
 }
 
 fn picture(args: &WhatIfArgs, figures: &WhatIfReport, sum: &Sum<'_>, timeline: Timeline) -> Report {

@@ -2,12 +2,12 @@
 
 mod script;
 
+use std::env;
 use std::path::Path;
 use std::time::Duration;
-use std::{env, fs};
 
 use anyhow::{Context, ensure};
-use elect_api::{Cadence, Lease};
+use elect_api::{Cadence, Lease, path};
 use elect_simulation::replicas::Replicas;
 use elect_simulation::{Delay, Election, PerMillion};
 
@@ -152,7 +152,8 @@ fn one_way(rtt: &RoundTrip) -> anyhow::Result<Delay> {
 /// One way of the round trips in a file.
 fn measured(file: &Path) -> anyhow::Result<Delay> {
     let name = file.display();
-    let text = fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
+    let text = path::read(file).with_context(|| format!("cannot read {name}"))?;
+    let text = String::from_utf8_lossy(&text);
     let trips = match serde_json::from_str::<serde_json::Value>(&text) {
         Ok(found @ serde_json::Value::Object(_)) => trips_of_doctor(&found),
         _ => lines(&text).with_context(|| {
@@ -187,6 +188,8 @@ pub fn has_unicode() -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::cli::BackendUrl;
     use crate::config::connect;

@@ -14,6 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use elect_api::path::read_kernel;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::clone;
@@ -57,6 +58,7 @@ impl Cgroup {
         }
     }
 
+    #[allow(clippy::disallowed_methods, reason = "all files below a cgroup are the kernel's")]
     fn make(above: &Path) -> Result<Self, Unavailable> {
         let name = format!("{PREFIX}{}-{:08x}", std::process::id(), fastrand::u32(..));
         let path = above.join(&name);
@@ -167,6 +169,7 @@ fn remove_all(folder: &Path) {
 }
 
 /// Removes what others have left that are dead.
+#[allow(clippy::disallowed_methods, reason = "all files below a cgroup are the kernel's")]
 fn clean(above: &Path) {
     for entry in fs::read_dir(above).into_iter().flatten().flatten() {
         let is_ours = entry.file_name().as_bytes().starts_with(PREFIX.as_bytes());
@@ -188,9 +191,8 @@ fn is_locked(folder: &OwnedFd) -> bool {
 
 /// The folder of the cgroup that we are in.
 fn own() -> Result<PathBuf, Unavailable> {
-    let read = |path: &str| {
-        fs::read_to_string(path).map_err(|error| Unavailable { path: path.into(), error })
-    };
+    let read =
+        |path: &str| read_kernel(path).map_err(|error| Unavailable { path: path.into(), error });
     let (own, mounts) = (read("/proc/self/cgroup")?, read("/proc/self/mountinfo")?);
     place(&own, &mounts).ok_or_else(|| Unavailable {
         path: "/sys/fs/cgroup".into(),

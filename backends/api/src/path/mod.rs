@@ -7,16 +7,22 @@
 //! - [`strict`]: nobody but those whom we trust can change what is on the way. For what tells elect what to do.
 //! - [`appointed`]: in a folder that only those write whom we trust, whoever owns a thing was put there by them.
 //!   Elsewhere only what is theirs counts. For what is read: [`read`], [`look`].
-//! - [`links`]: no link of a stranger is followed. That is enough where all that is written is new: see [`Site`].
+//! - [`links`]: no link of a stranger is followed. That is enough where all that is written is new: see [`Site`], and
+//!   [`Output`] for what elect writes where people say.
+//!
+//! `clippy.toml` beside this file bans the ways of the standard library to open a path. What is left of them says why
+//! nobody can lead it elsewhere.
 
 mod draft;
+mod output;
 mod reading;
 mod rules;
 mod site;
 mod walk;
 
 pub use draft::Draft;
-pub use reading::{look, read};
+pub use output::Output;
+pub use reading::{look, read, read_kernel};
 pub use rules::{Appointed, Cause, Doubt, appointed, links, strict};
 pub use site::{Site, write};
 pub use walk::{Last, Step, Stop, Walk, is_read_only, is_writable_by_others};

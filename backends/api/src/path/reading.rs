@@ -28,6 +28,15 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Reads a file of the kernel's, below `/proc` or `/sys`: nobody else makes any there.
+///
+/// # Errors
+/// What kept us from it.
+#[allow(clippy::disallowed_methods, reason = "nobody leads a path of the kernel's elsewhere")]
+pub fn read_kernel(path: impl AsRef<Path>) -> io::Result<String> {
+    std::fs::read_to_string(path)
+}
+
 /// Opens what is at this path for a look, and never waits for a pipe. No stranger put it there, or one of `owners`.
 ///
 /// # Errors

@@ -435,11 +435,13 @@ Register-ArgumentCompleter -Native -CommandName 'elect' -ScriptBlock {
         }
         'elect;dashboard;alerts' {
             [CompletionResult]::new('--for', '--for', [CompletionResultType]::ParameterName, 'Time that a condition holds before an alert')
+            [CompletionResult]::new('--by', '--by', [CompletionResultType]::ParameterName, 'Labels that also tell elections apart')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break
         }
         'elect;dashboard;grafana' {
+            [CompletionResult]::new('--by', '--by', [CompletionResultType]::ParameterName, 'Labels that also tell elections apart')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print this help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print this help')
             break

@@ -408,10 +408,12 @@ set edit:completion:arg-completer[elect] = {|@words|
         }
         &'elect;dashboard;alerts'= {
             cand --for 'Time that a condition holds before an alert'
+            cand --by 'Labels that also tell elections apart'
             cand -h 'Print this help'
             cand --help 'Print this help'
         }
         &'elect;dashboard;grafana'= {
+            cand --by 'Labels that also tell elections apart'
             cand -h 'Print this help'
             cand --help 'Print this help'
         }

@@ -339,7 +339,9 @@ complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_se
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -f -a "alerts" -d 'Print alerting rules for Prometheus'
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and not __fish_seen_subcommand_from alerts grafana" -f -a "grafana" -d 'Print a dashboard for Grafana'
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from alerts" -l for -d 'Time that a condition holds before an alert' -r
+complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from alerts" -l by -d 'Labels that also tell elections apart' -r
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from alerts" -s h -l help -d 'Print this help'
+complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from grafana" -l by -d 'Labels that also tell elections apart' -r
 complete -c elect -n "__fish_elect_using_subcommand dashboard; and __fish_seen_subcommand_from grafana" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand config; and not __fish_seen_subcommand_from show set" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand config; and not __fish_seen_subcommand_from show set" -f -a "show" -d 'Show the settings of a subcommand and their origin'

@@ -149,11 +149,13 @@ const DASHBOARD_MORE: &str =
 const ALERTS: &str = "\
 Examples:
   elect dashboard alerts >/etc/prometheus/rules.d/elect.yaml
-  elect dashboard alerts --for 5m";
+  elect dashboard alerts --for 5m
+  elect dashboard alerts --by cluster,namespace";
 
 const GRAFANA: &str = "\
 Examples:
-  elect dashboard grafana >elect.json";
+  elect dashboard grafana >elect.json
+  elect dashboard grafana --by cluster,namespace >elect.json";
 
 /// The arguments of `elect dashboard`.
 #[derive(Args, Debug)]
@@ -165,7 +167,7 @@ pub struct DashboardArgs {
 }
 
 /// What `elect dashboard` prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum Dashboard {
     /// Print alerting rules for Prometheus
     #[command(after_help = ALERTS)]
@@ -173,10 +175,44 @@ pub enum Dashboard {
         /// Time that a condition holds before an alert
         #[arg(long = "for", env = "ELECT_FOR", value_name = "DUR", value_parser = parse_duration, default_value = "1m")]
         lasting: Duration,
+
+        /// Labels that tell elections of one name apart.
+        #[command(flatten)]
+        by: GroupingArgs,
     },
     /// Print a dashboard for Grafana
     #[command(after_help = GRAFANA)]
-    Grafana,
+    Grafana {
+        /// Labels that tell elections of one name apart.
+        #[command(flatten)]
+        by: GroupingArgs,
+    },
+}
+
+/// What elections are told apart by, besides their name and their store.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub struct GroupingArgs {
+    /// Labels that also tell elections apart
+    ///
+    /// Elections of one name are told apart by their store. Name the labels of Prometheus that do so too, such as
+    /// cluster,namespace. All candidates of an election must have the same values.
+    #[arg(long = "by", env = "ELECT_BY", value_name = "LABEL,...", value_delimiter = ',', value_parser = parse_label)]
+    pub labels: Vec<String>,
+}
+
+/// Reads the name of a label.
+fn parse_label(text: &str) -> Result<String, String> {
+    let is_inner = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    match text {
+        "election" | "store_id" => Err("elections are told apart by it in any case".to_owned()),
+        "instance" | "pod" => {
+            Err("each candidate has its own, so all but the leader's would have no leader"
+                .to_owned())
+        }
+        name if is_name && name.chars().all(is_inner) => Ok(name.to_owned()),
+        _ => Err("a label has letters, digits and _, and does not begin with a digit".to_owned()),
+    }
 }
 
 const MAN_EXAMPLES: &str = "\

@@ -82,8 +82,8 @@ pub(super) fn set(args: &SetArgs, log: &Log) -> anyhow::Result<u8> {
 /// When that cannot be written.
 pub(super) fn dashboard(what: Dashboard) -> anyhow::Result<u8> {
     let printed = match what {
-        Dashboard::Alerts { lasting } => report::print(&alerts(lasting)),
-        Dashboard::Grafana => report::print(GRAFANA),
+        Dashboard::Alerts { lasting, by } => report::print(&alerts(lasting, &by.labels)),
+        Dashboard::Grafana { by } => report::print(&grafana(&by.labels)),
     };
     printed.context("cannot write to stdout")?;
     Ok(0)
@@ -93,18 +93,55 @@ const ALERTS: &str = include_str!("dashboard/alerts.yaml");
 /// What stands in [`ALERTS`] for how long something has to be so.
 const FOR: &str = "@FOR@";
 
+/// What stands there and in [`GRAFANA`] for the labels that tell elections apart, with and without that of the store.
+const BY: &str = "@BY@";
+const AMONG: &str = "@AMONG@";
+
 /// Alerting rules for Prometheus, as YAML. Most go off once something has been so for this long, counted in
-/// milliseconds.
-fn alerts(lasting: Duration) -> String {
+/// milliseconds. Elections of one name are told apart by their store, and by these labels.
+fn alerts(lasting: Duration, labels: &[String]) -> String {
     let lasting = match lasting.subsec_millis() {
         0 => format!("{}s", lasting.as_secs()),
         _ => format!("{}ms", lasting.as_millis()),
     };
-    ALERTS.replace(FOR, &lasting)
+    let among = listed("election", labels);
+    let by = listed("election, store_id", labels);
+    ALERTS.replace(FOR, &lasting).replace(BY, &by).replace(AMONG, &among)
 }
 
-/// A dashboard for Grafana, as JSON.
+fn listed(first: &str, labels: &[String]) -> String {
+    labels.iter().fold(first.to_owned(), |listed, label| listed + ", " + label)
+}
+
 const GRAFANA: &str = include_str!("dashboard/grafana.json");
+
+/// A dashboard for Grafana, as JSON, with a variable for each of these labels.
+fn grafana(labels: &[String]) -> String {
+    let all = |of: &dyn Fn(&String) -> String| labels.iter().map(of).collect::<String>();
+    GRAFANA
+        .replace(BY, &listed("election, store_id", labels))
+        .replace("@AND@", &all(&|label| format!(r#", {label}=~\"${label}\""#)))
+        .replace("@LEGEND@", &all(&|label| format!(" {{{{{label}}}}}")))
+        .replace("@VARIABLES@", &all(&variable))
+}
+
+/// A variable of the dashboard that chooses among the values of a label.
+fn variable(label: &String) -> String {
+    let question = format!("label_values(elect_is_leader, {label})");
+    let variable = serde_json::json!({
+        "name": label,
+        "type": "query",
+        "label": label,
+        "datasource": {"type": "prometheus", "uid": "${source}"},
+        "query": {"query": question, "refId": "A"},
+        "refresh": 2,
+        "includeAll": true,
+        "multi": true,
+        "allValue": ".*",
+        "current": {"text": "All", "value": "$__all"},
+    });
+    format!(",\n   {variable}")
+}
 
 /// Prints the script of one shell, or writes those of all to a folder. The exit code is 0.
 ///

@@ -126,14 +126,23 @@ impl HttpHandoff {
 
 pub(in crate::command) struct Feed<'a> {
     board: &'a HttpState,
+    store: &'a dyn Store,
+    host: &'a str,
+    /// The store's id is told, which does not change.
+    is_store_known: bool,
     steps_down: bool,
     /// Trouble has been told of, and not been over since.
     in_trouble: bool,
 }
 
 impl<'a> Feed<'a> {
-    pub(in crate::command) const fn new(board: &'a HttpState) -> Self {
-        Self { board, steps_down: false, in_trouble: false }
+    /// Of a candidate on this host.
+    pub(in crate::command) const fn new(
+        board: &'a HttpState,
+        store: &'a dyn Store,
+        host: &'a str,
+    ) -> Self {
+        Self { board, store, host, is_store_known: false, steps_down: false, in_trouble: false }
     }
 
     pub(in crate::command) fn news(&mut self, news: &News) {
@@ -220,6 +229,13 @@ impl<'a> Feed<'a> {
             CallOutcome::Abandoned => "abandoned",
         };
         metrics.called(call.name(), label);
+        let has_entry = matches!(outcome, CallOutcome::Proven | CallOutcome::Answered);
+        if *call == Call::Refresh && has_entry && !self.is_store_known {
+            let profile = self.store.profile();
+            // A new store gets its id with its first entry.
+            self.is_store_known = profile.id.is_some();
+            self.board.answered(store_name(&profile, self.host));
+        }
         if *call == Call::Refresh && self.board.has_won() {
             match outcome {
                 CallOutcome::Proven => metrics.renewed(*took),
@@ -228,6 +244,19 @@ impl<'a> Feed<'a> {
                 CallOutcome::Answered => {}
             }
         }
+    }
+}
+
+/// What tells a store from all others, and is the same for all its candidates: its id, or else its place without what
+/// each of them has of its own, such as a kubeconfig. A local disk is that of its host.
+fn store_name(store: &Profile, host: &str) -> String {
+    let place = store.location.split('?').next().unwrap_or_default();
+    match (&store.id, place.split_once("://")) {
+        (Some(id), _) => id.to_string(),
+        (None, Some((scheme, path))) if store.lease == Lease::Unlimited => {
+            format!("{scheme}://{host}{path}")
+        }
+        (None, _) => place.to_owned(),
     }
 }
 

@@ -371,7 +371,7 @@ impl Terms<'_> {
         let mut tree = Company::new(tree, changes.clone(), patient, told.label);
         let candidacy = self.candidacy();
         let verdict = {
-            let feed = told.board.map(Feed::new);
+            let feed = told.board.map(|board| Feed::new(board, self.store, &self.candidate.host));
             let mut observer =
                 Observer::new(&self.log, told.shared, &self.candidate, told.service, feed)
                     .giving_way(told.gives_way)

@@ -196,7 +196,8 @@ impl Sidecar<'_> {
         };
         let shared = Shared::new(self.log, self.clock.now());
         let Listeners { board, service } = self.others;
-        let observer = Observer::new(self.log, &shared, candidate, service, board.map(Feed::new));
+        let feed = board.map(|board| Feed::new(board, &*store, &candidate.host));
+        let observer = Observer::new(self.log, &shared, candidate, service, feed);
         let mut observer = Quiet::new(observer, self.log, board, service);
         let rules = rules(&campaign.election, candidate, campaign.lock_delay());
         let machine = Machine::new(rules, timing, self.clock.now(), fastrand::u64(..));

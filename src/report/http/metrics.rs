@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use elect_api::{ErrorKind, trips};
 use prometheus::core::Collector;
-use prometheus::proto::MetricType;
+use prometheus::proto::{LabelPair, MetricFamily, MetricType};
 use prometheus::{Gauge, Histogram, HistogramOpts, IntCounterVec, Opts, Registry, TextEncoder};
 
 use serde::{Deserialize, Serialize};
@@ -43,8 +43,9 @@ struct Count {
     value: f64,
 }
 
-/// The label that all metrics have.
+/// The labels that all metrics have. The second is left out until the store has answered.
 const ELECTION: &str = "election";
+const STORE_ID: &str = "store_id";
 
 /// Why a renewal failed, as a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +81,7 @@ impl Metrics {
     pub(super) fn new(identity: &Identity) -> Self {
         let metrics = Self {
             identity: identity.clone(),
-            registry: registry(identity),
+            registry: Registry::new(),
             leadership_changes: counters(
                 "elect_leadership_changes_total",
                 "How often this candidate came to lead, and ceased to, by reason.",
@@ -196,7 +197,6 @@ impl Metrics {
                     labels: metric
                         .get_label()
                         .iter()
-                        .filter(|label| label.name() != ELECTION)
                         .map(|label| (label.name().to_owned(), label.value().to_owned()))
                         .collect(),
                     value: metric.get_counter().get_value(),
@@ -253,17 +253,28 @@ impl Metrics {
     }
 
     /// All of it in Prometheus' text format.
-    pub(super) fn text(&self, view: &CandidateView, suspicion: Option<Suspicion>) -> String {
+    pub(super) fn text(
+        &self,
+        view: &CandidateView,
+        suspicion: Option<Suspicion>,
+        store: Option<&str>,
+    ) -> String {
         self.count_trips();
         let mut families = self.registry.gather();
         families.extend(self.present(view, suspicion).gather());
+        let store = store.map(|store| label(STORE_ID, store));
+        let labels = [Some(label(ELECTION, &self.identity.election)), store];
+        for metric in families.iter_mut().flat_map(MetricFamily::mut_metric) {
+            let own = metric.get_label().iter().cloned();
+            metric.set_label(own.chain(labels.iter().flatten().cloned()).collect());
+        }
         families.sort_by(|one, other| one.name().cmp(other.name()));
         TextEncoder::new().encode_to_string(&families).unwrap_or_default()
     }
 
     /// What is so at one instant. What does not apply is left out.
     fn present(&self, view: &CandidateView, suspicion: Option<Suspicion>) -> Registry {
-        let registry = registry(&self.identity);
+        let registry = Registry::new();
         let show = |opts: Opts, value: f64| {
             let gauge = Gauge::with_opts(opts).expect("a valid name");
             gauge.set(value);
@@ -330,9 +341,11 @@ impl Metrics {
     }
 }
 
-fn registry(identity: &Identity) -> Registry {
-    let labels = [(ELECTION.to_owned(), identity.election.clone())].into();
-    Registry::new_custom(None, Some(labels)).expect("there is no prefix to be wrong")
+fn label(name: &str, value: &str) -> LabelPair {
+    let mut label = LabelPair::default();
+    label.set_name(name.to_owned());
+    label.set_value(value.to_owned());
+    label
 }
 
 fn counters(name: &str, help: &str, labels: &[&str]) -> IntCounterVec {

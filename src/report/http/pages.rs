@@ -84,7 +84,8 @@ impl Pages {
             }
             "/metrics" => {
                 let suspicion = self.watcher.suspicion();
-                let text = self.state.metrics().text(&self.state.view(), suspicion);
+                let (view, store) = (self.state.view(), self.state.store());
+                let text = self.state.metrics().text(&view, suspicion, store.as_deref());
                 page(StatusCode::OK, PROMETHEUS, text)
             }
             "/events" => self.events(number),

@@ -35,6 +35,8 @@ pub struct HttpState {
     facts: Mutex<Facts>,
     /// Who wants nobody to lead, as far as the store has said.
     pause: Mutex<Option<PauseStatus>>,
+    /// What tells our store from others, once it has answered.
+    store: Mutex<Option<String>>,
     changes: broadcast::Sender<Change>,
     metrics: Metrics,
 }
@@ -94,8 +96,8 @@ impl HttpState {
         let (phase, joined) = (Phase::Joining, (clocks.now)());
         let facts = Facts { phase, joined, command_runs: false, changes: 0 };
         let (changes, _) = broadcast::channel(CHANGES_KEPT);
-        let pause = Mutex::default();
-        Self { identity, clocks, facts: Mutex::new(facts), pause, changes, metrics }
+        let (pause, store) = (Mutex::default(), Mutex::default());
+        Self { identity, clocks, facts: Mutex::new(facts), pause, store, changes, metrics }
     }
 
     /// Who we are.
@@ -124,6 +126,16 @@ impl HttpState {
     /// Who wants nobody to lead, as far as the store has said.
     pub(super) fn pause(&self) -> Option<PauseStatus> {
         self.pause.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The store has answered: this is what tells it from others.
+    pub fn answered(&self, store: String) {
+        *self.store.lock().unwrap_or_else(PoisonError::into_inner) = Some(store);
+    }
+
+    /// What tells our store from others, once it has answered.
+    pub(super) fn store(&self) -> Option<String> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// We wait, with so many before us.

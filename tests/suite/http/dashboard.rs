@@ -132,16 +132,25 @@ fn the_rules_are_good_ones() {
             "",
         )
     };
-    assert!(check(&dashboard(&["alerts"])).contains("SUCCESS: 11 rules found"));
+    assert!(check(&dashboard(&["alerts"])).contains("SUCCESS: 12 rules found"));
     assert!(dashboard(&["alerts"]).contains("for: 60s\n"));
     let quick = dashboard(&["alerts", "--for", "1500ms"]);
     assert!(quick.contains("for: 1500ms\n") && !quick.contains('@'), "{quick}");
     check(&quick);
+    check(&dashboard(&["alerts", "--by", "cluster,namespace"]));
     // A dashboard's questions as rules: their grammar is the same.
-    let dashboard: Value = serde_json::from_str(&dashboard(&["grafana"])).expect("JSON");
+    let grafana = dashboard(&["grafana", "--by", "cluster,namespace"]);
+    let dashboard: Value = serde_json::from_str(&grafana).expect("JSON");
+    let variables = dashboard["templating"]["list"].as_array().expect("variables");
+    let names = variables.iter().map(|variable| variable["name"].as_str().expect("a name"));
+    let names: Vec<_> = names.collect();
+    assert_eq!(names, ["source", "election", "store_id", "cluster", "namespace"]);
+    assert!(questions(&dashboard).iter().all(|question| {
+        names[1..].iter().all(|name| question.contains(&format!("{name}=~\"${name}\"")))
+    }));
     let mut rules = "groups: [{name: elect, rules: [\n".to_owned();
     for (number, question) in questions(&dashboard).iter().enumerate() {
-        let question = Value::from(question.replace("$election", ".*"));
+        let question = Value::from(question.replace(['$', '@'], ""));
         writeln!(rules, "{{record: \"job:rule{number}\", expr: {question}}},").expect("a string");
     }
     check(&(rules + "]}]\n"));
@@ -150,9 +159,16 @@ fn the_rules_are_good_ones() {
 /// What the rules say of these series, by `promtool test rules`.
 #[track_caller]
 fn judge(tests: &str) {
+    judge_by(&[], tests);
+}
+
+/// The same of the rules that are printed with these words.
+#[track_caller]
+fn judge_by(words: &[&str], tests: &str) {
     let folder = TempDir::new().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name);
-    std::fs::write(path("elect.yaml"), dashboard(&["alerts"])).expect("written");
+    let rules = dashboard(&[&["alerts"], words].concat());
+    std::fs::write(path("elect.yaml"), rules).expect("written");
     let head = "rule_files: [elect.yaml]\nevaluation_interval: 5s\ntests:\n";
     std::fs::write(path("test.yaml"), format!("{head}{tests}")).expect("written");
     let test = path("test.yaml");
@@ -166,13 +182,13 @@ fn the_alert_of_a_suspected_leader_goes_off_at_8() {
         r#"
   - interval: 5s
     input_series:
-      - {series: 'elect_leader_suspicion{election="job", instance="two"}', values: '0.1 7.99 8 stale'}
+      - {series: 'elect_leader_suspicion{election="job", store_id="a1", instance="two"}', values: '0.1 7.99 8 stale'}
     alert_rule_test:
       - {eval_time: 5s, alertname: ElectLeaderSuspected, exp_alerts: []}
       - eval_time: 10s
         alertname: ElectLeaderSuspected
         exp_alerts: &suspected
-          - exp_labels: {election: job, severity: warning}
+          - exp_labels: {election: job, store_id: a1, severity: warning}
             exp_annotations:
               summary: The leader of job did not renew its lease as it did before.
               description: Within the last five minutes it hung, died, or lost its way to the store. Unless it came back, the next candidate leads once the lease has ended.
@@ -189,10 +205,10 @@ fn a_pause_pages_nobody() {
         r#"
   - interval: 5s
     input_series:
-      - {series: 'elect_is_leader{election="paused", instance="one"}', values: '0x30'}
-      - {series: 'elect_paused{election="paused", instance="one"}', values: '1x30'}
-      - {series: 'elect_is_leader{election="vacant", instance="one"}', values: '0x30'}
-      - {series: 'elect_paused{election="vacant", instance="one"}', values: '0x30'}
+      - {series: 'elect_is_leader{election="paused", store_id="a1", instance="one"}', values: '0x30'}
+      - {series: 'elect_paused{election="paused", store_id="a1", instance="one"}', values: '1x30'}
+      - {series: 'elect_is_leader{election="vacant", store_id="a1", instance="one"}', values: '0x30'}
+      - {series: 'elect_paused{election="vacant", store_id="a1", instance="one"}', values: '0x30'}
       - {series: 'elect_is_leader{election="older", instance="one"}', values: '0x30'}
     alert_rule_test:
       - eval_time: 120s
@@ -202,29 +218,29 @@ fn a_pause_pages_nobody() {
             exp_annotations:
               summary: Nobody leads older.
               description: Candidates are up, but none leads. Look at the store, and at what the candidates say on stderr.
-          - exp_labels: {election: vacant, severity: critical}
+          - exp_labels: {election: vacant, store_id: a1, severity: critical}
             exp_annotations:
               summary: Nobody leads vacant.
               description: Candidates are up, but none leads. Look at the store, and at what the candidates say on stderr.
   - interval: 5s
     input_series:
-      - {series: 'elect_is_leader{election="paused", instance="one"}', values: '1 0x11 stale'}
-      - {series: 'elect_paused{election="paused", instance="one"}', values: '0 1x11 stale'}
-      - {series: 'elect_is_leader{election="gone", instance="one"}', values: '1 0x11 stale'}
-      - {series: 'elect_paused{election="gone", instance="one"}', values: '0 0x11 stale'}
-      - {series: 'elect_is_leader{election="resumed", instance="one"}', values: '0x6 stale'}
-      - {series: 'elect_paused{election="resumed", instance="one"}', values: '1x6 stale'}
-      - {series: 'elect_is_leader{election="resumed", instance="two"}', values: '0x11 stale'}
-      - {series: 'elect_paused{election="resumed", instance="two"}', values: '1x8 0x3 stale'}
+      - {series: 'elect_is_leader{election="paused", store_id="a1", instance="one"}', values: '1 0x11 stale'}
+      - {series: 'elect_paused{election="paused", store_id="a1", instance="one"}', values: '0 1x11 stale'}
+      - {series: 'elect_is_leader{election="gone", store_id="a1", instance="one"}', values: '1 0x11 stale'}
+      - {series: 'elect_paused{election="gone", store_id="a1", instance="one"}', values: '0 0x11 stale'}
+      - {series: 'elect_is_leader{election="resumed", store_id="a1", instance="one"}', values: '0x6 stale'}
+      - {series: 'elect_paused{election="resumed", store_id="a1", instance="one"}', values: '1x6 stale'}
+      - {series: 'elect_is_leader{election="resumed", store_id="a1", instance="two"}', values: '0x11 stale'}
+      - {series: 'elect_paused{election="resumed", store_id="a1", instance="two"}', values: '1x8 0x3 stale'}
     alert_rule_test:
       - eval_time: 180s
         alertname: ElectNoCandidates
         exp_alerts: &gone
-          - exp_labels: {election: gone, severity: critical}
+          - exp_labels: {election: gone, store_id: a1, severity: critical}
             exp_annotations:
               summary: No candidate of gone is up any more.
               description: &description Nothing leads, and nothing stands by. Look at the hosts. This alert ends a day after the last candidate.
-          - exp_labels: {election: resumed, severity: critical}
+          - exp_labels: {election: resumed, store_id: a1, severity: critical}
             exp_annotations:
               summary: No candidate of resumed is up any more.
               description: *description
@@ -240,14 +256,14 @@ fn a_long_pause_is_recalled() {
         r#"
   - interval: 1m
     input_series:
-      - {series: 'elect_paused{election="forgotten", instance="one"}', values: '1x250'}
-      - {series: 'elect_paused{election="resumed", instance="one"}', values: '1x180 0x70'}
+      - {series: 'elect_paused{election="forgotten", store_id="a1", instance="one"}', values: '1x250'}
+      - {series: 'elect_paused{election="resumed", store_id="a1", instance="one"}', values: '1x180 0x70'}
     alert_rule_test:
       - {eval_time: 235m, alertname: ElectPausedLong, exp_alerts: []}
       - eval_time: 245m
         alertname: ElectPausedLong
         exp_alerts:
-          - exp_labels: {election: forgotten, severity: warning}
+          - exp_labels: {election: forgotten, store_id: a1, severity: warning}
             exp_annotations:
               summary: The election forgotten has been paused for more than four hours.
               description: Nobody leads. `elect status forgotten` shows who paused it, and until when. `elect resume forgotten` ends the pause.
@@ -262,18 +278,18 @@ fn a_leader_without_a_standby_is_warned_of() {
         r#"
   - interval: 5s
     input_series:
-      - {series: 'elect_is_leader{election="alone", instance="one"}', values: '1x30'}
-      - {series: 'elect_candidate_info{election="alone", instance="one", store="etcd"}', values: '1x30'}
-      - {series: 'elect_is_leader{election="both", instance="one"}', values: '1x30'}
-      - {series: 'elect_is_leader{election="both", instance="two"}', values: '0x30'}
-      - {series: 'elect_is_leader{election="local", instance="one"}', values: '1x30'}
-      - {series: 'elect_candidate_info{election="local", instance="one", store="file"}', values: '1x30'}
+      - {series: 'elect_is_leader{election="alone", store_id="a1", instance="one"}', values: '1x30'}
+      - {series: 'elect_candidate_info{election="alone", store_id="a1", instance="one", store="etcd"}', values: '1x30'}
+      - {series: 'elect_is_leader{election="both", store_id="a1", instance="one"}', values: '1x30'}
+      - {series: 'elect_is_leader{election="both", store_id="a1", instance="two"}', values: '0x30'}
+      - {series: 'elect_is_leader{election="local", store_id="file://one/x", instance="one"}', values: '1x30'}
+      - {series: 'elect_candidate_info{election="local", store_id="file://one/x", instance="one", store="file"}', values: '1x30'}
     alert_rule_test:
       - {eval_time: 30s, alertname: ElectNoStandby, exp_alerts: []}
       - eval_time: 120s
         alertname: ElectNoStandby
         exp_alerts:
-          - exp_labels: {election: alone, severity: warning}
+          - exp_labels: {election: alone, store_id: a1, severity: warning}
             exp_annotations:
               summary: Nobody stands by for alone.
               description: One candidate is up. If it goes, nobody leads. Look at the other hosts.
@@ -288,22 +304,158 @@ fn a_leader_whose_command_does_not_run_pages() {
         r#"
   - interval: 5s
     input_series:
-      - {series: 'elect_is_leader{election="job", instance="idle"}', values: '1x30'}
-      - {series: 'elect_command_running{election="job", instance="idle"}', values: '1 0x29'}
-      - {series: 'elect_is_leader{election="job", instance="waiting"}', values: '0x30'}
-      - {series: 'elect_command_running{election="job", instance="waiting"}', values: '0x30'}
-      - {series: 'elect_is_leader{election="job", instance="busy"}', values: '1x30'}
-      - {series: 'elect_command_running{election="job", instance="busy"}', values: '1x30'}
-      - {series: 'elect_is_leader{election="job", instance="sidecar"}', values: '1x30'}
+      - {series: 'elect_is_leader{election="job", store_id="a1", instance="idle"}', values: '1x30'}
+      - {series: 'elect_command_running{election="job", store_id="a1", instance="idle"}', values: '1 0x29'}
+      - {series: 'elect_is_leader{election="job", store_id="a1", instance="waiting"}', values: '0x30'}
+      - {series: 'elect_command_running{election="job", store_id="a1", instance="waiting"}', values: '0x30'}
+      - {series: 'elect_is_leader{election="job", store_id="a1", instance="busy"}', values: '1x30'}
+      - {series: 'elect_command_running{election="job", store_id="a1", instance="busy"}', values: '1x30'}
+      - {series: 'elect_is_leader{election="job", store_id="a1", instance="sidecar"}', values: '1x30'}
     alert_rule_test:
       - {eval_time: 30s, alertname: ElectCommandNotRunning, exp_alerts: []}
       - eval_time: 120s
         alertname: ElectCommandNotRunning
         exp_alerts:
-          - exp_labels: {election: job, instance: idle, severity: critical}
+          - exp_labels: {election: job, store_id: a1, instance: idle, severity: critical}
             exp_annotations:
               summary: The leader of job runs nothing.
               description: Its command has ended, and is to be started again, or --hold keeps the lease. Look at what idle says on stderr.
 "#,
     );
+}
+
+/// Elections of one name in two namespaces, each with its leader but one, in two clusters with one etcd each, and on
+/// the disks of two hosts, of which one has gone.
+#[test]
+fn elections_of_one_name_in_different_stores_are_different_ones() {
+    judge(
+        r#"
+  - interval: 5s
+    input_series:
+      - {series: 'elect_is_leader{election="worker", store_id="kubernetes:///prod", instance="one"}', values: '1x11 0x60'}
+      - {series: 'elect_is_leader{election="worker", store_id="kubernetes:///prod", instance="two"}', values: '0x72'}
+      - {series: 'elect_is_leader{election="worker", store_id="kubernetes:///staging", instance="three"}', values: '1x72'}
+      - {series: 'elect_paused{election="worker", store_id="kubernetes:///staging", instance="three"}', values: '1x72'}
+      - {series: 'elect_is_leader{election="job", store_id="00000000000000a1", instance="four"}', values: '1x72'}
+      - {series: 'elect_is_leader{election="job", store_id="00000000000000b2", instance="five"}', values: '1x72'}
+      - {series: 'elect_is_leader{election="cron", store_id="file://a/var/lib/elect", instance="six"}', values: '1x11 stale'}
+      - {series: 'elect_is_leader{election="cron", store_id="file://b/var/lib/elect", instance="seven"}', values: '1x72'}
+    alert_rule_test:
+      - {eval_time: 300s, alertname: ElectTwoLeaders, exp_alerts: []}
+      - {eval_time: 55s, alertname: ElectNoLeader, exp_alerts: []}
+      - eval_time: 150s
+        alertname: ElectNoLeader
+        exp_alerts:
+          - exp_labels: {election: worker, store_id: "kubernetes:///prod", severity: critical}
+            exp_annotations:
+              summary: Nobody leads worker.
+              description: Candidates are up, but none leads. Look at the store, and at what the candidates say on stderr.
+      - {eval_time: 300s, alertname: ElectNoCandidates, exp_alerts: []}
+      - eval_time: 300s
+        alertname: ElectSeveralStores
+        exp_alerts:
+          - exp_labels: {election: job, severity: warning}
+            exp_annotations:
+              summary: Leaders of job are in different stores.
+              description: Name one store with store-id in all URLs. If these are different elections, give `elect dashboard alerts` the label that tells them apart with --by.
+"#,
+    );
+}
+
+/// One store, and candidates that do not know yet which one it is, or never will, as their version is older.
+#[test]
+fn who_has_not_heard_of_its_store_is_no_election_of_its_own() {
+    judge(
+        r#"
+  - interval: 5s
+    input_series:
+      - {series: 'elect_is_leader{election="led", store_id="a1", instance="one"}', values: '1x72'}
+      - {series: 'elect_is_leader{election="led", instance="two"}', values: '0x72'}
+      - {series: 'elect_is_leader{election="older", store_id="a1", instance="one"}', values: '0x72'}
+      - {series: 'elect_is_leader{election="older", instance="two"}', values: '1x72'}
+      - {series: 'elect_is_leader{election="joined", store_id="a1", instance="one"}', values: '_ 1x72'}
+      - {series: 'elect_is_leader{election="joined", instance="one"}', values: '0 stale'}
+      - {series: 'elect_is_leader{election="unheard", instance="one"}', values: '0x72'}
+    alert_rule_test:
+      - {eval_time: 300s, alertname: ElectNoCandidates, exp_alerts: []}
+      - {eval_time: 300s, alertname: ElectTwoLeaders, exp_alerts: []}
+      - eval_time: 300s
+        alertname: ElectNoLeader
+        exp_alerts:
+          - exp_labels: {election: unheard, severity: critical}
+            exp_annotations:
+              summary: Nobody leads unheard.
+              description: Candidates are up, but none leads. Look at the store, and at what the candidates say on stderr.
+"#,
+    );
+}
+
+/// One store for two teams, and one Prometheus for two clusters.
+#[test]
+fn labels_that_people_name_tell_elections_apart() {
+    judge_by(
+        &["--by", "cluster"],
+        r#"
+  - interval: 5s
+    input_series:
+      - {series: 'elect_is_leader{election="job", store_id="kubernetes:///jobs", cluster="eu", instance="one"}', values: '1x72'}
+      - {series: 'elect_is_leader{election="job", store_id="kubernetes:///jobs", cluster="us", instance="two"}', values: '0x72'}
+      - {series: 'elect_is_leader{election="twice", store_id="00000000000000a1", cluster="eu", instance="one"}', values: '1x72'}
+      - {series: 'elect_is_leader{election="twice", store_id="00000000000000b2", cluster="us", instance="two"}', values: '1x72'}
+    alert_rule_test:
+      - {eval_time: 300s, alertname: ElectTwoLeaders, exp_alerts: []}
+      - {eval_time: 300s, alertname: ElectSeveralStores, exp_alerts: []}
+      - eval_time: 300s
+        alertname: ElectNoLeader
+        exp_alerts:
+          - exp_labels: {election: job, store_id: "kubernetes:///jobs", cluster: us, severity: critical}
+            exp_annotations:
+              summary: Nobody leads job.
+              description: Candidates are up, but none leads. Look at the store, and at what the candidates say on stderr.
+"#,
+    );
+}
+
+#[test]
+fn a_label_that_tells_no_elections_apart_is_refused() {
+    for (label, why) in [
+        ("store_id", "in any case"),
+        ("instance", "each candidate has its own"),
+        ("a-b", "letters, digits and _"),
+        ("cluster,", "letters, digits and _"),
+    ] {
+        let words = ["dashboard", "alerts", "--by", label];
+        let ended = Elect::new(env!("CARGO_BIN_EXE_elect")).args(words).run().exits(125);
+        assert!(ended.stderr.contains(why), "{label}: {ended:?}");
+    }
+}
+
+/// The same for all candidates, however they spell the place: an id, a namespace, or a disk of a host.
+#[test]
+fn metrics_have_the_identity_of_the_store_once_it_has_answered() {
+    let of = |url: &str| {
+        let server = address();
+        let http = server.to_string();
+        let flags = ["run", "-b", url, "-e", "job", "--http", &http, "sleep", "3600"];
+        let _elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(flags).spawn();
+        eventually("a store", || {
+            let page = get(server, "/metrics").body;
+            let begin = "elect_is_leader{election=\"job\",store_id=\"";
+            let id = page.split_once(begin)?.1.split_once('"')?.0.to_owned();
+            let series = page.lines().filter(|line| !line.starts_with('#'));
+            let label = format!(",store_id=\"{id}\"");
+            series.clone().for_each(|line| assert!(line.contains(&label), "{line}"));
+            Some(id)
+        })
+    };
+    let etcd = Etcd::start(1);
+    let plain = etcd.url();
+    let id = of(&plain);
+    assert!(id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
+    assert_eq!(of(&plain.replace("127.0.0.1", "localhost")), id);
+    assert_ne!(of(&format!("{}/other", plain.trim_end_matches('/'))), id);
+    let folder = TempDir::new().expect("a temporary folder");
+    let disk = of(&format!("file://{}", folder.path().display()));
+    let host = elect::config::host_name();
+    assert_eq!(disk, format!("file://{host}{}", folder.path().display()));
 }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use elect_api::{Boottime, Token, path};
+use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::descriptors::out_of_the_way;
@@ -45,8 +46,13 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new() -> io::Result<Self> {
-        let memory = out_of_the_way(memfd_create(c"elect-lease", MFdFlags::MFD_CLOEXEC)?)?;
+        let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+        let memory = out_of_the_way(memfd_create(c"elect-lease", flags)?)?;
         nix::unistd::ftruncate(&memory, LENGTH.try_into().expect("a few words"))?;
+        // The command could shrink it below the feet of the guardian, which would die of that, and the command with it.
+        // That is all: where the kernel has no seals it is no reason to run nothing.
+        let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
+        let _ = fcntl(&memory, FcntlArg::F_ADD_SEALS(seals));
         // SAFETY: a fresh shared mapping of a file of that length; nothing else is mapped there.
         let page = unsafe {
             libc::mmap(

@@ -243,3 +243,13 @@ fn ends(mut leader: Running) {
     leader.signal(Signal::SIGTERM);
     leader.wait().exits(128 + 15);
 }
+
+/// It shares its user with elect, and so may open the page for writing.
+#[test]
+fn a_command_does_not_shrink_the_page_of_its_lease() {
+    let ground = Ground::new();
+    let script = "truncate -s 0 \"$ELECT_LEASE\" 2>/dev/null && exit 3; truncate -s 1M \"$ELECT_LEASE\" 2>/dev/null && exit 4; \
+                  $E check";
+    let ended = ground.job().env("E", env!("CARGO_BIN_EXE_elect")).sh(script).run().exits(0);
+    assert!(ended.stdout.starts_with("leading"), "{ended:?}");
+}

@@ -70,6 +70,20 @@ fn a_file_is_found_in_the_home_and_told_if_it_is_empty() {
     home.elect(&["status"], CONFIG).exits(125).says(&format!("{path} is empty"));
 }
 
+/// As for a service, or a user of a container.
+#[test]
+fn where_there_is_no_home_no_file_in_it_is_named() {
+    let said = |url: &str, list: &str| {
+        let elect = Elect::new(ELECT).args(["status", "-b", url]).env("HOME", "");
+        let elect = elect.env("KUBECONFIG", list).env("KUBERNETES_SERVICE_HOST", "");
+        elect.run().exits(125).prints("")
+    };
+    said("kubernetes:", "").says("KUBECONFIG is not set, HOME is not set, and this is no pod");
+    said("kubernetes:", ":").says("KUBECONFIG names no file: write its path, or unset it");
+    let context = said("kubernetes:///?context=prod", "");
+    context.says("there is no kubeconfig, as KUBECONFIG is not set and HOME is not set");
+}
+
 #[test]
 fn a_web_server_is_no_api_server() {
     let page = b"HTTP/1.1 404 Not Found\r\nContent-Length: 22\r\n\r\n<html>\n<h1>nginx</h1>\n";

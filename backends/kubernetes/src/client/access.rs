@@ -81,20 +81,25 @@ impl Access {
         let places = places.join(", ");
         if is_chosen {
             let what = if kubeconfig.is_some() { "the option kubeconfig" } else { "KUBECONFIG" };
-            return Err(unfit(format!("{what} names {places}, and no such file exists")));
+            return Err(unfit(match places.as_str() {
+                "" => format!("{what} names no file: write its path, or unset it"),
+                _ => format!("{what} names {places}, and no such file exists"),
+            }));
         }
+        let home = match (places.as_str(), found.has_files()) {
+            ("", _) => "HOME is not set".to_owned(),
+            (places, true) => format!("{places} is empty"),
+            (places, false) => format!("{places} is not there"),
+        };
         match (Self::of_pod(&variable, pod)?, context) {
             (Some(access), None) => Ok(access),
             (_, Some(context)) => Err(unfit(format!(
-                "there is no context {context:?}: there is no kubeconfig, neither in KUBECONFIG nor in {places}"
+                "there is no context {context:?}: there is no kubeconfig, as KUBECONFIG is not set and {home}"
             ))),
-            (None, None) => {
-                let is = if found.has_files() { "is empty" } else { "is not there" };
-                Err(unfit(format!(
-                    "there is no way to an API server: KUBECONFIG is not set, {places} {is}, and this is no pod; \
-                     add kubeconfig=PATH to the URL"
-                )))
-            }
+            (None, None) => Err(unfit(format!(
+                "there is no way to an API server: KUBECONFIG is not set, {home}, and this is no pod; \
+                 add kubeconfig=PATH to the URL"
+            ))),
         }
     }
 

@@ -127,6 +127,14 @@ fn help_finds_words() {
     let help = |words: &[&str]| Elect::new(ELECT).arg("help").args(words).run();
     let found = help(&["Maintenance"]).exits(0).is_quiet().stdout;
     assert!(found.contains("elect help operating, \""), "{found}");
+    // What each store wants is there first, as a refusal for want of a right has people look for it.
+    let found = help(&["rights"]).exits(0).is_quiet().stdout;
+    let places: Vec<&str> =
+        found.lines().filter(|line| line.starts_with("elect help ")).take(3).collect();
+    for store in ["etcd", "kubernetes-store", "zookeeper"] {
+        let place = format!("elect help {store}, \"Rights\":");
+        assert!(places.contains(&place.as_str()), "{found}");
+    }
     let flags = help(&["--lock-delay"]).exits(0).is_quiet().stdout;
     assert!(flags.starts_with("elect run --lock-delay: "), "{flags}");
     assert!(flags.contains("elect help fencing, \"After a crash\":\n"), "{flags}");

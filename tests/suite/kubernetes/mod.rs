@@ -15,6 +15,7 @@ use elect_testkit::program::{Elect, Running, children, eventually, line_of, name
 use elect_testkit::servers::{Etcd, fetched, free_port};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use self::manifest::{Container, Manifest, words};
@@ -48,6 +49,7 @@ fn the_manifests_fit_the_schemas() {
     let parts = [
         ("kubernetes", "Drains and rollouts"),
         ("kubernetes-service", "A label for the leader"),
+        ("kubernetes-store", "Rights"),
         ("kubernetes-store", "A Deployment"),
         ("kubernetes-store", "A CronJob"),
         ("kubernetes-store", "Fewer rights"),
@@ -67,6 +69,40 @@ fn the_manifests_fit_the_schemas() {
         let wrong = manifest.replace("terminationGracePeriodSeconds", "terminationGracePeriod");
         assert!(fits(&wrong, VERSIONS[0]).is_err(), "an unknown key has to be refused");
     }
+}
+
+/// By the port that the manifests name.
+#[test]
+fn prometheus_finds_the_pods() {
+    let [monitor, settings] = &blocks("kubernetes", "Logs and metrics", "yaml")[..] else {
+        panic!("two blocks")
+    };
+    let monitor: Value = serde_yaml::from_str(monitor).expect("YAML");
+    let port = &monitor["spec"]["podMetricsEndpoints"][0]["port"];
+    assert_eq!(monitor["kind"], "PodMonitor");
+    assert!(
+        settings.contains(&format!("port_name], regex: {}, action: keep", port.as_str().unwrap()))
+    );
+    let [worker, web] = manifests().map(|manifest| Manifest::read(&manifest));
+    let store = blocks("kubernetes-store", "A Deployment", "yaml");
+    let labelled = block("kubernetes-service", "A label for the leader", "yaml");
+    for container in [
+        worker.container("containers"),
+        web.container("initContainers"),
+        Manifest::read(&store[0]).container("containers"),
+        Manifest::read(&labelled).container("containers"),
+    ] {
+        assert_eq!(container.value()["ports"][0]["name"], *port);
+        assert_eq!(container.value()["ports"][0]["containerPort"], 9090);
+        let words = container.words().join(" ").replace('=', " ");
+        assert!(words.contains("--http 0.0.0.0:9090"), "{words}");
+    }
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("prometheus.yml");
+    fs::write(&file, settings).expect("a file");
+    let checked = Command::new("promtool").args(["check", "config"]).arg(&file).output();
+    let checked = checked.expect("promtool is there: apt-get install prometheus");
+    assert!(checked.status.success(), "{checked:?}");
 }
 
 /// A node with an etcd that demands a login, and what the pods on it have in common.
@@ -140,11 +176,10 @@ impl Node {
         let status =
             Elect::new(ELECT).args(["status", "-o", "json", "-b", &self.etcd.url(), election]);
         let ended = status.env("ELECT_USER", "user").env("ELECT_PASSWORD", "password").run();
-        let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
+        let report: Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
         let waiting = report["elections"][0]["waiting"].as_array().cloned().unwrap_or_default();
-        let pod = |entry: &serde_json::Value| {
-            entry["id"].as_str()?.rsplit_once('-').map(|(pod, _)| pod.to_owned())
-        };
+        let pod =
+            |entry: &Value| entry["id"].as_str()?.rsplit_once('-').map(|(pod, _)| pod.to_owned());
         waiting.iter().filter_map(pod).collect()
     }
 
@@ -180,9 +215,11 @@ fn pods_with_elect_before_the_entrypoint_work_as_written() {
         let touch = ["touch".to_owned(), format!("{folder}/elect-writes-here")];
         node.exec("worker-0", &container, &touch, &[]).run().exits(1).says("Read-only file system");
     }
-    let mut one = node.start("worker-1", &container, &[]);
+    // The containers share the network of this machine.
+    let here = [("0.0.0.0:9090", "127.0.0.1:0")];
+    let mut one = node.start("worker-1", &container, &here);
     wait_until_ready("worker-1");
-    let mut two = node.start("worker-2", &container, &[]);
+    let mut two = node.start("worker-2", &container, &here);
     node.wait_for_queue("worker", &["worker-2"]);
     assert!(!is_ready("worker-2"));
     let serves = line_of(&node.shared("worker-1").join("serves"));
@@ -192,7 +229,7 @@ fn pods_with_elect_before_the_entrypoint_work_as_written() {
     one.wait().exits(0);
     assert_eq!(line_of(&node.shared("worker-1").join("told")), "told\n");
     wait_until_ready("worker-2");
-    let mut three = node.start("worker-3", &container, &[]);
+    let mut three = node.start("worker-3", &container, &here);
     node.wait_for_queue("worker", &["worker-3"]);
     terminate(&mut three);
     three.wait().exits(143).prints("");

@@ -133,13 +133,13 @@ const SUBCOMMANDS: [(&[&str], &str); 5] = [
 ];
 
 /// Flags of flock and of timeout, and what `elect run` has for each.
-const FLAGS: [(&[&str], &str); 9] = [
+const FLAGS: [(&[&str], &str); 11] = [
     (
         &["--timeout"],
         "--max-run DUR limits how long the command runs, -w DUR how long elect waits to lead",
     ),
     (&["-c", "--command"], "name the shell: elect run -e NAME -- sh -c 'COMMAND'"),
-    (&["-x", "--exclusive"], "leave it out: at most one candidate leads in any case"),
+    (&["-x", "-X", "--exclusive"], "leave it out: at most one candidate leads in any case"),
     (&["--shared"], "--slots N lets N candidates lead at a time"),
     (&["--nb", "--nonblock", "--nonblocking"], "write -n, or --no-wait"),
     (
@@ -150,6 +150,11 @@ const FLAGS: [(&[&str], &str); 9] = [
         &["-F", "--no-fork"],
         "leave it out: elect stays beside the command, which it kills if need be",
     ),
+    (
+        &["--lock", "--lockfile", "--lock-file"],
+        "-e NAME names the election: elect needs no lock file",
+    ),
+    (&["--nice"], "put nice behind elect: elect run -e NAME -- nice COMMAND"),
     (&["-u", "--unlock"], "elect resign ELECTION makes the leader hand over"),
     (&["--kill-after"], "--stop-timeout DUR is the time from TERM to KILL, also after --max-run"),
 ];

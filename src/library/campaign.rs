@@ -1,5 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use elect_api::{Candidate, Division, ElectionName, Store};
@@ -32,6 +33,7 @@ pub struct Campaign {
     election: ElectionName,
     label: String,
     options: TimingOptions,
+    has_led: Arc<AtomicBool>,
 }
 
 impl Campaign {
@@ -48,7 +50,13 @@ impl Campaign {
         let election = config::parse_election(election).map_err(Error::invalid)?;
         let store = store_of(url)?;
         let label = config::label_of_host(&config::host_name());
-        Ok(Self { store, election, label, options: TimingOptions::default() })
+        Ok(Self {
+            store,
+            election,
+            label,
+            options: TimingOptions::default(),
+            has_led: Arc::default(),
+        })
     }
 
     /// What people are to know this candidate by: 1 to 64 printable ASCII characters without spaces and `/`. The name
@@ -87,8 +95,9 @@ impl Campaign {
     ///
     /// # Errors
     /// [`Error::Invalid`] if what was asked for does not go together; [`Error::Unreached`] if the store never
-    /// answered, or answered and took no entry; [`Error::Refused`] if it refuses; [`Error::Failed`] if this machine does
-    /// not allow for leading. A store that has given us a place and is out of reach later is waited for.
+    /// answered, or answered and took no entry; [`Error::Refused`] if it refuses, unless this
+    /// campaign has led before: then that is [`Error::Unreached`]; [`Error::Failed`] if this machine does not allow for
+    /// leading. A store that has given us a place and is out of reach later, or refuses us, is waited for.
     ///
     /// # Cancellation
     /// Dropping the future leaves the election in the background, within seconds, also in the instant of a win. So
@@ -130,6 +139,7 @@ impl Campaign {
         });
         match won.await {
             Ok(token) => {
+                self.has_led.store(true, Ordering::Relaxed);
                 let validity = Validity::new(validity);
                 Ok(Some(Leadership { id, token, validity, release, ended }))
             }
@@ -157,6 +167,7 @@ impl Campaign {
             .cleaned(),
             timing,
             wait,
+            returns: self.has_led.load(Ordering::Relaxed),
         })
     }
 

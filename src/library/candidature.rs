@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Candidate, ElectionName, Store, Survey, Ticket, Token};
+use elect_api::{Boottime, Candidate, ElectionName, ErrorKind, Store, Survey, Ticket, Token};
 use tokio::sync::{oneshot, watch};
 
 use super::Error;
@@ -22,6 +22,8 @@ pub(super) struct Candidature {
     pub(super) candidate: Candidate,
     pub(super) timing: Timing,
     pub(super) wait: Wait,
+    /// Whether it has led before.
+    pub(super) returns: bool,
 }
 
 impl Candidature {
@@ -52,6 +54,10 @@ impl Candidature {
         )
         .await;
         match verdict {
+            // Whoever has led was let in: that may come again.
+            Verdict::StoreFailed(error) if self.returns && error.may_pass() => {
+                Err(Error::of_store(error.with_kind(ErrorKind::Unreachable)))
+            }
             Verdict::StoreFailed(error) => Err(Error::of_store(error)),
             Verdict::Unreached => {
                 let location = self.store.profile().location;
@@ -65,6 +71,7 @@ impl Candidature {
     fn rules(&self) -> Rules {
         Rules {
             wait: self.wait,
+            returns: self.returns,
             division: self.candidate.division,
             settles: Settles::of(self.candidate.division, &self.election),
             ..Rules::of(&self.candidate.id, self.candidate.priority)

@@ -17,6 +17,8 @@ const MOST_CAUSES: usize = 16;
 pub struct Error {
     kind: ErrorKind,
     message: String,
+    /// It is about what answers in the place of the store, or about the way there.
+    is_of_the_way: bool,
     source: Option<Arc<Cause>>,
 }
 
@@ -34,7 +36,7 @@ pub enum ErrorKind {
     Unreachable,
     /// The request may or may not have happened; the next `refresh` finds out.
     Ambiguous,
-    /// The store refuses us: rights, ownership, credentials. Trying again does not help.
+    /// The store refuses us: rights, ownership, credentials. Trying again does not help, unless it has let us in before.
     Denied,
     /// The store, its address or what it holds cannot serve an election. Trying again does not help.
     Unfit,
@@ -43,7 +45,7 @@ pub enum ErrorKind {
 impl Error {
     /// An error of this kind; `message` says what was tried, where, and what to do next.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: clean(message.into(), LONGEST), source: None }
+        Self { kind, message: clean(message.into(), LONGEST), is_of_the_way: false, source: None }
     }
 
     /// The same error with what came back.
@@ -61,6 +63,14 @@ impl Error {
         self
     }
 
+    /// The same error, which is about what answers in the place of the store, or about the way there: a proxy, a
+    /// certificate, another protocol.
+    #[must_use]
+    pub const fn of_the_way(mut self) -> Self {
+        self.is_of_the_way = true;
+        self
+    }
+
     /// The same error with more words.
     #[must_use]
     pub fn and(mut self, more: impl fmt::Display) -> Self {
@@ -73,9 +83,17 @@ impl Error {
         self.kind
     }
 
-    /// Whether trying again cannot help.
+    /// Whether trying again cannot help somebody whom the store has never let in.
     pub const fn is_permanent(&self) -> bool {
         matches!(self.kind, ErrorKind::Denied | ErrorKind::Unfit)
+    }
+
+    /// Whether it may be over later for somebody whom the store has let in before. A refusal may: a credential is being
+    /// renewed, or a server was restarted; and so may what answers in the place of a store that is away. What the store
+    /// itself is, holds or cannot do stays: another store than before, foreign or damaged data, a flag that it cannot
+    /// serve.
+    pub const fn may_pass(&self) -> bool {
+        !matches!(self.kind, ErrorKind::Unfit) || self.is_of_the_way
     }
 }
 
@@ -115,6 +133,21 @@ impl StdError for Cause {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_the_store_itself_is_stays_for_whoever_was_let_in() {
+        for (kind, is_permanent, may_pass) in [
+            (ErrorKind::Unreachable, false, true),
+            (ErrorKind::Ambiguous, false, true),
+            (ErrorKind::Denied, true, true),
+            (ErrorKind::Unfit, true, false),
+        ] {
+            let error = Error::new(kind, "no");
+            assert_eq!((error.is_permanent(), error.may_pass()), (is_permanent, may_pass));
+            let error = error.of_the_way();
+            assert_eq!((error.is_permanent(), error.may_pass()), (is_permanent, true));
+        }
+    }
 
     #[test]
     fn the_words_of_servers_are_clean() {

@@ -90,9 +90,9 @@ struct Outage {
 
 impl Outage {
     /// How much it matters at `now` that the store fails with `text`; `None` if it was told as loudly before.
-    fn again(&mut self, now: Boottime, leads: bool, text: &str) -> Option<Level> {
+    fn again(&mut self, now: Boottime, is_serious: bool, text: &str) -> Option<Level> {
         let since = *self.since.get_or_insert(now);
-        let is_serious = leads || now.since(since) >= LONG;
+        let is_serious = is_serious || now.since(since) >= LONG;
         let level = if is_serious { Level::Warn } else { Level::Info };
         let is_told =
             self.told.as_ref().is_some_and(|(as_loud, told)| *as_loud <= level && told == text);
@@ -225,8 +225,10 @@ impl driver::Observer for Observer<'_> {
                 let pause = humantime::format_duration(Duration::from_millis(
                     u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
                 ));
+                // A refusal does not end by itself, as a rule.
+                let is_serious = self.leads || error.is_permanent();
                 let text = format!("{:#}", anyhow::Error::from(error));
-                match self.trouble.again(guard::now(), self.leads, &text) {
+                match self.trouble.again(guard::now(), is_serious, &text) {
                     Some(level) => self.log.say(level, format_args!("{text}; trying again"), &[]),
                     None => self.log.debug(format_args!("the same again; trying again in {pause}")),
                 }

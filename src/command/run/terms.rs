@@ -251,6 +251,8 @@ impl<'a> Terms<'a> {
             Division::Shards(_) => Candidate::USUAL_PRIORITY,
             Division::Whole | Division::Slots(_) => self.candidate.priority,
         };
+        // Whoever has led, holds shards, or a place in the roster, has reached the store.
+        let returns = self.has_led || self.shard.is_some();
         Rules {
             wait: self.plan.wait(),
             signal: self.plan.flags.signal as i32,
@@ -258,8 +260,8 @@ impl<'a> Terms<'a> {
             hold: self.plan.flags.hold,
             max_run: self.plan.flags.max_run,
             restarts: self.plan.restarts(),
-            // Whoever has led, holds shards, or a place in the roster, has reached the store.
-            insists: self.has_led || self.shard.is_some(),
+            insists: returns,
+            returns,
             once: self.plan.flags.once.is_some(),
             leftover: self.leftover(),
             counting: match self.plan.flags.once_attempts {

@@ -8,10 +8,9 @@ mod application;
 mod health;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context;
-use elect_api::{Candidate, ElectionName};
+use elect_api::{Candidate, Store};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::watch;
 
@@ -86,6 +85,8 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let others = Listeners { board: board.as_deref(), service: service.as_ref() };
     let mut sidecar = Sidecar {
         plan,
+        store: &*store,
+        returns: false,
         log,
         candidate,
         others,
@@ -137,6 +138,10 @@ impl Listeners<'_> {
 
 struct Sidecar<'a> {
     plan: &'a SidecarPlan,
+    /// One for all candidacies: it is the store that we know.
+    store: &'a dyn Store,
+    /// Whether there was a candidacy before.
+    returns: bool,
     log: &'a Log,
     candidate: Candidate,
     others: Listeners<'a>,
@@ -157,6 +162,7 @@ impl Sidecar<'_> {
             if let Next::End = self.take_part().await? {
                 return Ok(());
             }
+            self.returns = true;
         }
     }
 
@@ -182,13 +188,12 @@ impl Sidecar<'_> {
     async fn take_part(&mut self) -> anyhow::Result<Next> {
         self.others.joins();
         let campaign = &self.plan.campaign;
-        let store = config::connect(&campaign.flags.backend)?;
-        let profile = store.profile();
+        let profile = self.store.profile();
         let timing = campaign.timing(&profile, self.plan.grace)?;
         let candidate = &self.candidate;
         self.log.debug(format_args!("store {}, candidate {}", profile.location, candidate.id));
         let candidacy = Candidacy {
-            store: &*store,
+            store: self.store,
             election: &campaign.election,
             candidate,
             once: None,
@@ -199,7 +204,7 @@ impl Sidecar<'_> {
         let feed = board.map(|board| Feed::new(board, &*store, &candidate.host));
         let observer = Observer::new(self.log, &shared, candidate, service, feed);
         let mut observer = Quiet::new(observer, self.log, board, service);
-        let rules = rules(&campaign.election, candidate, campaign.lock_delay());
+        let rules = self.rules();
         let machine = Machine::new(rules, timing, self.clock.now(), fastrand::u64(..));
         let (tree, inbox) = (&mut self.application, &mut self.inbox);
         let drive = driver::drive(&candidacy, machine, self.clock, tree, inbox, &mut observer);
@@ -212,6 +217,18 @@ impl Sidecar<'_> {
         shared.clear();
         let next = self.judge(verdict, &profile.location)?;
         Ok(if told_to_end { Next::End } else { next })
+    }
+
+    fn rules(&self) -> Rules {
+        let (campaign, candidate) = (&self.plan.campaign, &self.candidate);
+        Rules {
+            insists: true,
+            returns: self.returns,
+            division: candidate.division,
+            settles: Settles::of(candidate.division, &campaign.election),
+            lock_delay: campaign.lock_delay(),
+            ..Rules::of(&candidate.id, candidate.priority)
+        }
     }
 
     fn judge(&self, verdict: Verdict, location: &str) -> anyhow::Result<Next> {
@@ -239,15 +256,5 @@ impl Sidecar<'_> {
             | Verdict::AlreadyDone
             | Verdict::UsedUp(_) => Err(anyhow::anyhow!("{location} did not answer in time")),
         }
-    }
-}
-
-fn rules(election: &ElectionName, candidate: &Candidate, lock_delay: Option<Duration>) -> Rules {
-    Rules {
-        insists: true,
-        division: candidate.division,
-        settles: Settles::of(candidate.division, election),
-        lock_delay,
-        ..Rules::of(&candidate.id, candidate.priority)
     }
 }

@@ -26,6 +26,8 @@ pub struct Rules {
     pub restarts: Option<Restarts>,
     /// Whether a store that never gave us a place is tried without end, as long as `wait` lasts.
     pub insists: bool,
+    /// Whether we had a place before this candidacy, so that the store has let us in.
+    pub returns: bool,
     /// Whether what the command does is to be done once.
     pub once: bool,
     /// What happens to processes that the command leaves running. If they are awaited, they are a part of what is done.
@@ -61,6 +63,7 @@ impl Rules {
             max_run: None,
             restarts: None,
             insists: false,
+            returns: false,
             once: false,
             leftover: Leftover::Kill { grace: Duration::ZERO, kill_grace: Duration::ZERO },
             counting: Counting::Off,

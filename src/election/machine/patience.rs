@@ -196,7 +196,9 @@ impl Machine {
         contact.may_have_entry |= may_have_entered;
         contact.fails();
         contact.trouble = Some(error.clone());
-        if contact.place == LastPlace::First && contact.asked == Asked::Mark {
+        let is_needed =
+            contact.asked == Asked::Mark || (contact.asked == Asked::Other && error.is_permanent());
+        if contact.place == LastPlace::First && is_needed {
             contact.refuses.get_or_insert(now);
         } else {
             contact.refuses = None;
@@ -205,13 +207,19 @@ impl Machine {
         self.request = CallState::due(now + pause);
         match self.phase {
             Phase::Joining | Phase::Campaigning(_)
-                if error.is_permanent() || self.has_tried_enough(now + pause) =>
+                if self.is_final(&error) || self.has_tried_enough(now + pause) =>
             {
                 self.leave(now, Verdict::StoreFailed(error));
             }
             Phase::Finished => {}
             _ => self.say(Command::Tell(News::Trouble(error, pause))),
         }
+    }
+
+    /// Whether trying again cannot help. Whoever has, or had, a place was let in: a refusal is an outage with a name then.
+    fn is_final(&self, error: &Error) -> bool {
+        let was_let_in = self.rules.returns || self.contact.place != LastPlace::Never;
+        error.is_permanent() && !(was_let_in && error.may_pass())
     }
 
     /// Whether a store that fails is not to be asked at this instant any more.
@@ -268,6 +276,8 @@ impl Machine {
         let verdict = match (&self.contact.trouble, self.unwanted()) {
             (Some(error), _) if self.is_in_trouble() => Verdict::StoreFailed(error.clone()),
             (_, Some(why)) => Verdict::Unwanted(why),
+            // By now it is final.
+            (Some(error), None) if error.is_permanent() => Verdict::StoreFailed(error.clone()),
             (Some(_), None) if self.contact.is_blocked => Verdict::NotAcquired(BLOCKED),
             (Some(_), None) => Verdict::NotAcquired(UNHEARD),
             (None, None) if self.contact.place == LastPlace::Behind => Verdict::NotAcquired(LED),

@@ -40,7 +40,8 @@ impl Machine {
     }
 
     pub(super) fn recording_failed(&mut self, now: Boottime, error: Error) {
-        if !error.is_permanent() {
+        // A refusal is ridden out for as long as the lease lasts.
+        if error.may_pass() {
             return self.failed(now, error);
         }
         self.request = CallState::due(now);

@@ -132,7 +132,7 @@ fn an_answer_that_never_comes_is_unknown_and_asked_for_again() {
 }
 
 #[test]
-fn a_permanent_error_ends_the_candidacy() {
+fn a_permanent_error_at_the_start_ends_the_candidacy() {
     let denied = || Error::new(ErrorKind::Denied, "no right");
     let mut transcript = Transcript::new(Lease::Unlimited, rules());
     transcript.tell(0.0, Event::Tick, &["open"]);
@@ -140,6 +140,57 @@ fn a_permanent_error_ends_the_candidacy() {
     Transcript::joined(Lease::Unlimited, rules())
         .tell(0.1, Event::Replied(Err(denied())), &["resign"])
         .tell(0.1, Event::Replied(Err(denied())), &["finish: store failed"]);
+}
+
+/// As while the credentials of all are renewed: its leader goes on, and so does whoever waits, or comes again.
+#[test]
+fn a_refusal_is_ridden_out_by_whoever_has_or_had_a_place() {
+    let refused = || Event::Replied(Err(Error::new(ErrorKind::Denied, "a wrong password")));
+    let mut again = Transcript::new(ETCD, Rules { insists: true, returns: true, ..rules() });
+    again.tell(0.0, Event::Tick, &["open"]);
+    let mut waiting = Transcript::waiting(ETCD, rules());
+    waiting.tell(0.1, Event::Woken, &["refresh"]);
+    for transcript in [&mut again, &mut waiting] {
+        let (mut now, mut event, mut asked) = (at(0.2), refused(), 0);
+        while now < at(10_000.0) {
+            let said = transcript.machine.step(now, event);
+            let said: Vec<String> = said.iter().filter_map(word).collect();
+            event = match said.first().map(String::as_str) {
+                None => {
+                    now = transcript.machine.next_tick().expect("a tick");
+                    Event::Tick
+                }
+                Some("open" | "refresh") => refused(),
+                Some(other) => panic!("{other} at {now:?}"),
+            };
+            asked += usize::from(!said.is_empty());
+        }
+        assert!(asked > 1000, "{asked}");
+    }
+}
+
+/// It is no matter of time.
+#[test]
+fn a_store_that_cannot_serve_us_is_left_from_any_place() {
+    let other = || Event::Replied(Err(Error::new(ErrorKind::Unfit, "another store than before")));
+    Transcript::waiting(ETCD, Rules { returns: true, ..rules() })
+        .tell(0.1, Event::Woken, &["refresh"])
+        .tell(0.2, other(), &["resign"])
+        .tell(0.3, Event::Replied(Ok(Reply::Resigned)), &["finish: store failed"]);
+}
+
+#[test]
+fn a_refusal_that_outlasts_the_time_that_was_given_is_the_reason() {
+    let refused = || Event::Replied(Err(Error::new(ErrorKind::Denied, "a wrong password")));
+    Transcript::waiting(ETCD, Rules { wait: Wait::For(after(2.0)), ..rules() })
+        .tell(0.1, Event::Woken, &["refresh"])
+        .tell(0.2, refused(), &[])
+        .pass(0.5, &["refresh"])
+        .tell(0.5, refused(), &[])
+        .pass(1.9, &["refresh"])
+        .tell(1.9, refused(), &[])
+        .pass(2.0, &["resign"])
+        .tell(2.1, Event::Replied(Ok(Reply::Resigned)), &["finish: store failed"]);
 }
 
 #[test]

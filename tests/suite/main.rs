@@ -63,6 +63,7 @@ mod paths;
 mod pid_one;
 mod power_cut;
 mod real;
+mod renewal;
 mod restart;
 mod see;
 mod selftest;

@@ -30,6 +30,13 @@ pub(crate) enum Unusable {
     Foreign(Error),
 }
 
+impl Unusable {
+    /// Whether nobody was there to say what is wrong with us.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        matches!(self, Self::Failed(failure) if failure.is_unanswered())
+    }
+}
+
 impl From<Failure> for Unusable {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)

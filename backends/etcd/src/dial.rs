@@ -29,9 +29,10 @@ const LONGEST_HEADERS: u32 = 16 << 10;
 /// How long an address of a machine is alone before the next one is tried too.
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// One member of the cluster: where it is, and how it is talked to.
+/// One member of the cluster.
 pub(crate) struct Member {
     host: Host,
+    /// Where it is, whether over TLS or not.
     endpoint: Endpoint,
 }
 
@@ -59,12 +60,8 @@ impl Member {
             .http2_keep_alive_interval(PING_INTERVAL)
             .keep_alive_timeout(PING_TIMEOUT)
             .keep_alive_while_idle(false);
-        let endpoint = match tls {
-            None => endpoint,
-            Some(tls) => endpoint
-                .tls_config(tls_config(tls, &host))
-                .map_err(|error| unfit("cannot use what the URL says about TLS", error))?,
-        };
+        secured(&endpoint, tls, &host)
+            .map_err(|error| unfit("cannot use what the URL says about TLS", error))?;
         Ok(Self { host, endpoint })
     }
 
@@ -75,6 +72,7 @@ impl Member {
     /// Connects, and says nothing yet.
     pub(crate) async fn dial(
         &self,
+        tls: Option<&Tls>,
         first_bytes: &FirstBytes,
     ) -> Result<Channel, tonic::transport::Error> {
         let (host, first_bytes) = (self.host.clone(), first_bytes.clone());
@@ -82,7 +80,7 @@ impl Member {
             let (host, first_bytes) = (host.clone(), first_bytes.clone());
             async move { connect(&host, first_bytes).await.map(TokioIo::new) }
         });
-        self.endpoint.connect_with_connector(connector).await
+        secured(&self.endpoint, tls, &self.host)?.connect_with_connector(connector).await
     }
 }
 
@@ -113,6 +111,19 @@ async fn race(addresses: impl Iterator<Item = SocketAddr>) -> Result<TcpStream, 
             },
             () = tokio::time::sleep(HEAD_START), if addresses.peek().is_some() => {}
         }
+    }
+}
+
+/// The same with what is known of TLS by now.
+fn secured(
+    endpoint: &Endpoint,
+    tls: Option<&Tls>,
+    host: &Host,
+) -> Result<Endpoint, tonic::transport::Error> {
+    let endpoint = endpoint.clone();
+    match tls {
+        None => Ok(endpoint),
+        Some(tls) => endpoint.tls_config(tls_config(tls, host)),
     }
 }
 

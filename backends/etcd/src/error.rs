@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 
+use elect_api::remote::Credentials;
 use elect_api::{Cell, Error, ErrorKind};
 use etcd_client::Error as Cause;
 use tonic::{Code, Status};
@@ -52,7 +53,7 @@ pub(crate) struct Circumstances<'a> {
     /// What all keys that we need begin with.
     pub(crate) keys: &'a str,
     /// Who we are to etcd.
-    pub(crate) user: Option<&'a str>,
+    pub(crate) credentials: Option<&'a Credentials>,
 }
 
 /// Why a step led nowhere.
@@ -77,6 +78,11 @@ pub(crate) fn odd(what: &str) -> Setback {
 }
 
 impl Failure {
+    /// Whether there was no connection.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        dial_error_in(&self.cause).is_some()
+    }
+
     /// Whether the other side has ended the connection.
     pub(crate) fn is_hang_up(&self) -> bool {
         dial_error_in(&self.cause).is_none() && has_hung_up(&in_full(&self.cause))
@@ -139,6 +145,8 @@ pub(crate) fn judge(failure: &Failure, circumstances: &Circumstances<'_>) -> (Er
     let (doing, member) = (failure.doing.in_words(), &circumstances.member);
     let what = format!("cannot {doing} etcd at {member}: {}", verdict.why);
     let error = Error::new(verdict.kind, what);
+    // A fault of what answers in a member's place, or of the way there.
+    let error = if verdict.then == Then::MoveOn { error.of_the_way() } else { error };
     let error = match &failure.cause {
         // What etcd says is told already: its code is the cause.
         Cause::GRpcStatus(status) if status.source().is_none() => {
@@ -207,15 +215,17 @@ fn refusal(
     let keys = circumstances.keys;
     match message {
         "authentication failed, invalid user ID or password" => {
-            let user = circumstances.user.unwrap_or("none");
-            Some((format!("user or password is wrong (user {user})"), Then::Renew))
+            let who = circumstances.credentials.map(Credentials::in_words);
+            let who = who.as_deref().unwrap_or("user none");
+            Some((format!("user or password is wrong ({who})"), Then::Renew))
         }
         "user name is empty" | "user name not found" => {
             let why = "it wants to know who we are: set ELECT_USER and ELECT_PASSWORD";
             Some((why.to_owned(), Then::Renew))
         }
         _ if code == Code::PermissionDenied && !message.starts_with(NO_GRPC) => {
-            let user = circumstances.user.unwrap_or("of the client certificate");
+            let user = circumstances.credentials.map(|it| it.user.as_str());
+            let user = user.unwrap_or("of the client certificate");
             let right = if doing == Doing::Look { "read" } else { "read and write" };
             let why = format!(
                 "the user {user} lacks the right to {right} all keys that begin with {keys:?}"

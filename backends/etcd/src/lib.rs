@@ -85,6 +85,7 @@
 //! What a broken cluster can do: a leader of etcd that was stopped and comes back may end leases which
 //! its successor has prolonged, before etcd 3.4.31 and 3.5.13 (etcd-io/etcd#15247).
 
+mod access;
 mod address;
 mod advisories;
 mod badge;

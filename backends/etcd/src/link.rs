@@ -7,6 +7,7 @@ use elect_api::{Error, ErrorKind};
 use etcd_client::{Client, ConnectOptions, TxnResponse};
 use tokio::sync::OnceCell;
 
+use crate::access::{Access, Accesses, Tries};
 use crate::address::Address;
 use crate::advisories;
 use crate::badge::{Badge, Unusable};
@@ -23,7 +24,7 @@ use crate::probe::{self, Language, Speech};
 /// connection. So neither a dead member nor a dead connection takes more than one attempt.
 pub(crate) struct Link {
     members: Vec<Member>,
-    credentials: Option<Credentials>,
+    accesses: Accesses,
     language: Language,
     badge: Badge,
     state: Mutex<State>,
@@ -44,12 +45,15 @@ struct State {
     unfit: BTreeSet<usize>,
     /// The last attempt was dropped before its answer.
     was_dropped: bool,
+    /// The connection whose login was over.
+    logged_out: Option<u64>,
 }
 
 /// An open connection.
 #[derive(Clone)]
 struct Connection {
     client: Client,
+    access: Arc<Access>,
     first_bytes: FirstBytes,
     trust: Arc<Trust>,
 }
@@ -64,7 +68,7 @@ struct Trust {
 /// What comes of connecting to the member in use. Whoever is waiting for it goes on if another drops it.
 #[derive(Default)]
 struct Connecting {
-    outcome: OnceCell<Result<Client, Unusable>>,
+    outcome: OnceCell<Result<(Client, Arc<Access>), Unusable>>,
     first_bytes: FirstBytes,
     trust: Arc<Trust>,
 }
@@ -94,7 +98,10 @@ impl Link {
             members: hosts
                 .map(|host| Member::new(host, address.tls.as_ref()))
                 .collect::<Result<_, _>>()?,
-            credentials: address.credentials.clone(),
+            accesses: Accesses::new(Access {
+                credentials: address.credentials.clone(),
+                tls: address.tls.clone(),
+            }),
             language: if address.tls.is_some() { Language::Tls } else { Language::Clear },
             badge: Badge::new(&address.prefix, address.store.clone()),
             state: Mutex::default(),
@@ -128,17 +135,13 @@ impl Link {
             return Ok(Attempt { turn, connection });
         }
         let Connecting { outcome, first_bytes, trust } = connecting.as_ref();
-        let connect = || async {
-            let client = self.connect(turn.member, first_bytes).await;
-            let client = client.map_err(|cause| Failure { doing: Doing::Connect, cause })?;
-            self.badge.greet(&self.name(turn.member), &client).await?;
-            Ok(client)
-        };
+        let connect = || self.reach(turn.member, first_bytes);
         // The way to a connection is long, and seldom taken: callers need not have room for it.
         match Box::pin(outcome.get_or_init(connect)).await {
-            Ok(client) => {
+            Ok((client, access)) => {
                 let connection = Connection {
                     client: client.clone(),
+                    access: Arc::clone(access),
                     first_bytes: first_bytes.clone(),
                     trust: Arc::clone(trust),
                 };
@@ -181,16 +184,60 @@ impl Link {
         self.members[member].host().to_string()
     }
 
-    /// Connects to a member and, if we have a name, logs in.
+    /// Connects to a member with what the files say by now, or with what served before where it does not take that:
+    /// they are renewed one after the other.
+    async fn reach(
+        &self,
+        member: usize,
+        first_bytes: &FirstBytes,
+    ) -> Result<(Client, Arc<Access>), Unusable> {
+        let Tries { first, second, unread } = self.accesses.tries();
+        let refusal = match self.greeted(member, &first, first_bytes).await {
+            Ok(client) => return Ok((client, first)),
+            Err(refusal) => refusal,
+        };
+        match (second, unread) {
+            _ if refusal.is_unanswered() => Err(refusal),
+            (Some(second), _) => match self.greeted(member, &second, first_bytes).await {
+                Ok(client) => Ok((client, second)),
+                Err(_) => Err(refusal),
+            },
+            (None, Some(unread)) => Err(Unusable::Foreign(unread)),
+            (None, None) => Err(refusal),
+        }
+    }
+
+    async fn greeted(
+        &self,
+        member: usize,
+        access: &Access,
+        first_bytes: &FirstBytes,
+    ) -> Result<Client, Unusable> {
+        let client = self.connect_as(member, access, first_bytes).await;
+        let client = client.map_err(|cause| Failure { doing: Doing::Connect, cause })?;
+        self.badge.greet(&self.name(member), &client).await?;
+        Ok(client)
+    }
+
+    /// Connects to a member and, if we have a name, logs in, with what the files say by now.
     pub(crate) async fn connect(
         &self,
         member: usize,
         first_bytes: &FirstBytes,
     ) -> Result<Client, etcd_client::Error> {
-        let channel = watched(self.members[member].dial(first_bytes).await?);
+        self.connect_as(member, &self.accesses.tries().first, first_bytes).await
+    }
+
+    async fn connect_as(
+        &self,
+        member: usize,
+        access: &Access,
+        first_bytes: &FirstBytes,
+    ) -> Result<Client, etcd_client::Error> {
+        let channel = watched(self.members[member].dial(access.tls.as_ref(), first_bytes).await?);
         // A member that is cut off from the others says so at once, and ends its watches.
         let options = ConnectOptions::new().with_require_leader(true);
-        let Some(Credentials { user, password, .. }) = &self.credentials else {
+        let Some(Credentials { user, password, .. }) = &access.credentials else {
             return Client::from_channel(channel, Some(options)).await;
         };
         let with_user = options.clone().with_user(user, password.reveal());
@@ -221,14 +268,14 @@ impl Link {
         failure: &Failure,
         first_bytes: &FirstBytes,
     ) -> (Error, Then) {
-        let host = self.members[member].host();
+        let (host, access) = (self.members[member].host(), self.accesses.known());
         let circumstances = Circumstances {
             member: host.to_string(),
             language: self.language,
             first_bytes: first_bytes.bytes(),
             speech: self.speech(host, failure, first_bytes).await,
             keys,
-            user: self.credentials.as_ref().map(|credentials| credentials.user.as_str()),
+            credentials: access.credentials.as_ref(),
         };
         error::judge(failure, &circumstances)
     }
@@ -244,6 +291,12 @@ impl Link {
             return None;
         }
         probe::speech(host, self.language).await
+    }
+
+    /// Whether the login over this connection was over: what was asked over it was not done, and the next attempt
+    /// logs in anew.
+    pub(crate) fn has_logged_out(&self, generation: u64) -> bool {
+        self.lock().logged_out == Some(generation)
     }
 
     fn keep(&self, generation: u64, connection: &Connection) {
@@ -349,6 +402,7 @@ impl Attempt {
     /// It was answered.
     pub(crate) fn succeed(mut self) {
         self.turn.link.lock().served = true;
+        self.turn.link.accesses.keep(&self.connection.access);
         self.turn.end(Then::Stay);
     }
 
@@ -368,6 +422,9 @@ impl Turn {
     async fn fail(&mut self, failure: &Failure, first_bytes: &FirstBytes) -> Error {
         let link = Arc::clone(&self.link);
         let (error, then) = link.judge(self.member, &self.keys, failure, first_bytes).await;
+        if then == Then::Renew && error.kind() == ErrorKind::Unreachable {
+            link.lock().logged_out = Some(self.generation);
+        }
         self.conclude(error, then)
     }
 

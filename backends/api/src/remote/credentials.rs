@@ -35,8 +35,15 @@ pub struct Credentials {
     pub user: String,
     /// What goes with it.
     pub password: Secret,
-    /// The file of the password, if everybody on this machine can read it.
-    open_file: Option<String>,
+    source: Source,
+}
+
+/// Where a password is from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Source {
+    Url,
+    Variable,
+    File(String),
 }
 
 impl Credentials {
@@ -49,7 +56,8 @@ impl Credentials {
     /// Of a file the first line counts.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] if the file of the password cannot be read, or may be a stranger's; `Unfit` if only one half is there.
+    /// [`ErrorKind::Denied`] if the file of the password cannot be read, has none in its first line, or may be a
+    /// stranger's; `Unfit` if only one half is there.
     pub fn of(url: &Url, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, Error> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let user = url
@@ -58,18 +66,16 @@ impl Credentials {
             .or_else(|| url.option("user").map(str::to_owned))
             .or_else(|| variable("ELECT_USER"));
         let password = match (&url.password, url.option("password-file")) {
-            (Some(password), _) => Some((password.clone(), None)),
-            (None, Some(path)) => Some(read(path)?),
+            (Some(password), _) => Some((password.clone(), Source::Url)),
+            (None, Some(path)) => Some((read(path)?, Source::File(path.to_owned()))),
             (None, None) => match (variable("ELECT_PASSWORD"), variable("ELECT_PASSWORD_FILE")) {
-                (Some(password), _) => Some((Secret(password), None)),
-                (None, Some(path)) => Some(read(&path)?),
+                (Some(password), _) => Some((Secret(password), Source::Variable)),
+                (None, Some(path)) => Some((read(&path)?, Source::File(path))),
                 (None, None) => None,
             },
         };
         match (user, password) {
-            (Some(user), Some((password, open_file))) => {
-                Ok(Some(Self { user, password, open_file }))
-            }
+            (Some(user), Some((password, source))) => Ok(Some(Self { user, password, source })),
             (None, None) => Ok(None),
             (Some(user), None) => Err(Error::new(
                 ErrorKind::Unfit,
@@ -85,6 +91,32 @@ impl Credentials {
         }
     }
 
+    /// The same, with the password that is in its file by now. Others stay as they are.
+    ///
+    /// # Errors
+    /// As [`Credentials::of`].
+    pub fn again(&self) -> Result<Self, Error> {
+        let password = match &self.source {
+            Source::File(path) => read(path)?,
+            Source::Url | Source::Variable => self.password.clone(),
+        };
+        Ok(Self { password, ..self.clone() })
+    }
+
+    /// Who we are and where the password is from, for people whose password is refused.
+    pub fn in_words(&self) -> String {
+        let user = &self.user;
+        match &self.source {
+            Source::File(path) => format!("user {user}, the password in {path}"),
+            Source::Url => {
+                format!("user {user}, the password of the URL: elect reads only files anew")
+            }
+            Source::Variable => {
+                format!("user {user}, the password of ELECT_PASSWORD: elect reads only files anew")
+            }
+        }
+    }
+
     /// Who else may come to know the password: where it is kept, and on the way to the hosts of `url`.
     pub fn cautions(&self, url: &Url, is_encrypted: bool) -> Vec<Finding> {
         let far = url.hosts.iter().find(|host| !is_encrypted && !host.is_loopback());
@@ -95,22 +127,35 @@ impl Credentials {
                 format!("have the servers speak TLS, and begin the URL with {scheme}+tls://"),
             )
         });
-        let kept = self.open_file.as_ref().map(|path| {
-            Finding::warning(format!("everybody can read the password in {path}"), "chmod o-r it")
-        });
+        let kept = match &self.source {
+            Source::File(path) if exposure::is_open(path.as_ref()) => Some(Finding::warning(
+                format!("everybody can read the password in {path}"),
+                "chmod o-r it",
+            )),
+            _ => None,
+        };
         sent.into_iter().chain(kept).collect()
     }
 }
 
-/// The password in a file, and that file if it is open to everybody.
-fn read(path: &str) -> Result<(Secret, Option<String>), Error> {
+/// The password in a file.
+fn read(path: &str) -> Result<Secret, Error> {
     let text = crate::path::read(Path::new(path))
         .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
     let text = text.map_err(|error| {
         Error::new(ErrorKind::Denied, format!("cannot read the password in {path}")).because(error)
     })?;
-    let password = Secret(text.lines().next().unwrap_or_default().to_owned());
-    Ok((password, exposure::is_open(path.as_ref()).then(|| path.to_owned())))
+    match text.lines().next() {
+        Some("") => Err(in_vain(path, "its first line is empty")),
+        None => Err(in_vain(path, "it is empty")),
+        Some(password) => Ok(Secret(password.to_owned())),
+    }
+}
+
+/// A file without a password: it may be in the middle of being written.
+fn in_vain(path: &str, why: &str) -> Error {
+    let what = format!("there is no password in {path}: {why}, and the first line is the password");
+    Error::new(ErrorKind::Denied, what)
 }
 
 #[cfg(test)]
@@ -149,6 +194,43 @@ mod tests {
         let named = [("ELECT_USER", "v"), ("ELECT_PASSWORD_FILE", path)];
         assert_eq!(of("x://a", &named).unwrap().unwrap(), pair("v", "filed"));
         fs::remove_file(file).unwrap();
+    }
+
+    #[test]
+    fn a_file_is_read_anew_and_what_is_not_is_said() {
+        let file = std::env::temp_dir().join(format!("elect-renewed-{}", std::process::id()));
+        let url = Url::parse(
+            &format!("x://me@a?password-file={}", file.display()),
+            1,
+            Credentials::OPTIONS,
+        );
+        let found = || Credentials::of(url.as_ref().unwrap(), |_| None);
+        fs::write(&file, "old\n").unwrap();
+        let old = found().unwrap().unwrap();
+        fs::write(&file, "new\r\nmore\n").unwrap();
+        assert_eq!(old.again().unwrap().password.reveal(), "new");
+        assert!(old.in_words().ends_with(file.to_str().unwrap()), "{}", old.in_words());
+        for (text, why) in
+            [("", "it is empty"), ("\nlate\n", "first line is empty"), ("\r\n", "first line")]
+        {
+            fs::write(&file, text).unwrap();
+            for error in [old.again().unwrap_err(), found().unwrap_err()] {
+                assert_eq!(error.kind(), ErrorKind::Denied);
+                assert!(error.to_string().contains(why), "{text:?}: {error}");
+            }
+        }
+        fs::remove_file(&file).unwrap();
+        assert!(old.again().is_err());
+        for (url, variables) in [("x://u:p@a", &[][..]), ("x://u@a", &[("ELECT_PASSWORD", "p")])] {
+            let url = Url::parse(url, 1, Credentials::OPTIONS).unwrap();
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            let given = Credentials::of(&url, variable).unwrap().unwrap();
+            assert_eq!(given.again().unwrap(), given);
+            assert!(given.in_words().contains("only files"), "{}", given.in_words());
+        }
     }
 
     #[test]

@@ -13,6 +13,15 @@ pub struct Tls {
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
     /// The name that the servers' certificates must have, if it is not the one in the URL.
     pub server_name: Option<String>,
+    files: Files,
+}
+
+/// Where that is, to be read anew.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Files {
+    ca: Option<String>,
+    cert: Option<String>,
+    key: Option<String>,
 }
 
 impl Tls {
@@ -25,8 +34,24 @@ impl Tls {
     /// [`ErrorKind::Unfit`] if a file is missing or is no PEM, or a certificate has no key; `Denied` if it
     /// may not be read.
     pub fn of(url: &Url) -> Result<Self, Error> {
-        let read = |option: &str| url.option(option).map(|path| read_pem(option, path)).transpose();
-        let identity = match (read("cert")?, read("key")?) {
+        let option = |name: &str| url.option(name).map(str::to_owned);
+        let files = Files { ca: option("ca"), cert: option("cert"), key: option("key") };
+        Self::read(files, option("server-name"))
+    }
+
+    /// The same, with what is in its files by now.
+    ///
+    /// # Errors
+    /// As [`Tls::of`].
+    pub fn again(&self) -> Result<Self, Error> {
+        Self::read(self.files.clone(), self.server_name.clone())
+    }
+
+    fn read(files: Files, server_name: Option<String>) -> Result<Self, Error> {
+        let read = |option: &str, path: &Option<String>| {
+            path.as_ref().map(|path| read_pem(option, path)).transpose()
+        };
+        let identity = match (read("cert", &files.cert)?, read("key", &files.key)?) {
             (Some(cert), Some(key)) => Some((cert, key)),
             (None, None) => None,
             _ => {
@@ -36,11 +61,7 @@ impl Tls {
                 ));
             }
         };
-        Ok(Self {
-            ca: read("ca")?,
-            identity,
-            server_name: url.option("server-name").map(str::to_owned),
-        })
+        Ok(Self { ca: read("ca", &files.ca)?, identity, server_name, files })
     }
 }
 
@@ -79,6 +100,9 @@ mod tests {
         assert!(tls.ca.is_some() && tls.identity.is_some());
         assert_eq!(tls.server_name.as_deref(), Some("s"));
         assert!(of("").unwrap().ca.is_none());
+        fs::write(&good, "-----BEGIN CERTIFICATE-----\nanother\n").unwrap();
+        assert!(tls.again().unwrap() != tls && tls.again().unwrap() == tls.again().unwrap());
+        assert_eq!(tls.again().unwrap().server_name, tls.server_name);
         for (query, why) in [
             ("ca=/nowhere".to_owned(), "/nowhere"),
             ("ca=/dev/null".to_owned(), "PEM"),

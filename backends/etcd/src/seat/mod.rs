@@ -380,15 +380,8 @@ impl EtcdSeat {
         self.leave_behind();
         Ok(Standing::Waiting { ahead, alive: true, wake: awake() })
     }
-}
 
-#[async_trait]
-impl Seat for EtcdSeat {
-    async fn refresh(&mut self, now: Boottime) -> Result<Refreshed, Error> {
-        if let Stage::Lost(why) = &self.stage {
-            return Ok(Standing::Gone(why.clone()).with(&self.control));
-        }
-        let attempt = self.link.attempt(self.keyspace.prefix()).await?;
+    async fn refresh_over(&mut self, attempt: Attempt, now: Boottime) -> Result<Refreshed, Error> {
         let was_unheard = std::mem::replace(&mut self.is_unheard, true);
         let heard = if was_unheard { self.hear(&attempt).await } else { Ok(()) };
         let step = match heard {
@@ -403,6 +396,25 @@ impl Seat for EtcdSeat {
             watch.wake_if_deaf();
         }
         Ok(standing.with(&self.control))
+    }
+}
+
+#[async_trait]
+impl Seat for EtcdSeat {
+    async fn refresh(&mut self, now: Boottime) -> Result<Refreshed, Error> {
+        if let Stage::Lost(why) = &self.stage {
+            return Ok(Standing::Gone(why.clone()).with(&self.control));
+        }
+        let attempt = self.link.attempt(self.keyspace.prefix()).await?;
+        let generation = attempt.generation();
+        match self.refresh_over(attempt, now).await {
+            // A login that has run its time, as each does: nothing of this was done.
+            Err(_) if self.link.has_logged_out(generation) => {
+                let attempt = self.link.attempt(self.keyspace.prefix()).await?;
+                Box::pin(self.refresh_over(attempt, now)).await
+            }
+            outcome => outcome,
+        }
     }
 
     async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -298,6 +298,21 @@ impl Etcd {
             self.ctl(&["user", "grant-role", user, user]);
         }
         self.ctl(&["auth", "enable"]);
+    }
+
+    /// Gives a user another password, where logins are demanded.
+    ///
+    /// # Panics
+    /// When etcd does not take it.
+    pub fn change_password(&self, user: &str, password: &str) {
+        let words = ["--user=root:root", "user", "passwd", "--interactive=false", user];
+        let mut command = self.etcdctl();
+        command.args(words).stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut child = command.spawn().expect("etcdctl runs");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        writeln!(stdin, "{password}").expect("etcdctl reads");
+        drop(stdin);
+        assert!(child.wait().expect("an end").success(), "no new password for {user}");
     }
 }
 

@@ -1,0 +1,387 @@
+//! Credentials that are renewed while candidates of etcd lead and wait: files and servers one after the other, in any
+//! order.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use elect::{Campaign, Error};
+use elect_testkit::program::{Elect, Running, eventually};
+use elect_testkit::servers::{Authority, Etcd, Pem};
+use nix::sys::signal::Signal;
+use tempfile::TempDir;
+use tokio::time::timeout;
+
+const NAMES: [&str; 2] = ["127.0.0.1", "localhost"];
+/// How candidates tell what is renewed by half.
+const WRONG_PASSWORD: &str = "user or password is wrong";
+const UNKNOWN_AUTHORITY: &str = "vouches for its certificate";
+
+/// An etcd, and files that candidates name in its URL.
+struct Stage {
+    folder: TempDir,
+    etcd: Etcd,
+    url: String,
+}
+
+/// A candidate, and all that it has said so far.
+struct Candidate {
+    run: Running,
+    said: PathBuf,
+}
+
+impl Candidate {
+    /// Waits until it has said this for the time that makes `times`.
+    #[track_caller]
+    fn says(&mut self, times: usize, words: &str) {
+        let said = || fs::read_to_string(&self.said).unwrap_or_default();
+        eventually(&format!("{words:?} from {}", self.said.display()), || {
+            assert!(self.run.is_running(), "it has ended: {}", said());
+            (said().matches(words).count() >= times).then_some(())
+        });
+    }
+
+    fn ends(mut self, code: i32) {
+        self.run.signal(Signal::SIGTERM);
+        self.run.wait().exits(code);
+    }
+}
+
+impl Stage {
+    /// The user `me` with the password `old`, which is in a file.
+    fn of_passwords() -> Self {
+        let etcd = Etcd::start(1);
+        etcd.demand_logins(&[("me", "old", &["readwrite elect/"])]);
+        let folder = TempDir::new().expect("a folder");
+        let file = folder.path().join("password");
+        let url = etcd.url().replace("://", "://me@");
+        let url = format!("{url}?password-file={}", file.display());
+        let stage = Self { folder, etcd, url };
+        stage.file_password("old");
+        stage
+    }
+
+    fn file_password(&self, password: &str) {
+        replace(&self.path("password"), password.as_bytes());
+    }
+
+    /// Server and candidates know each other by certificates of this authority.
+    fn of_certificates(authority: &Authority) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        serve_by(folder.path(), authority);
+        know_by(folder.path(), authority);
+        let etcd = Etcd::start_with(
+            1,
+            &[
+                &format!("--cert-file={}", path("server.pem")),
+                &format!("--key-file={}", path("server.key")),
+                "--client-cert-auth",
+                &format!("--trusted-ca-file={}", path("clients.pem")),
+            ],
+        );
+        let files = [("ca", "ca.pem"), ("cert", "me.pem"), ("key", "me.key")];
+        let options = files.map(|(option, file)| format!("{option}={}", path(file)));
+        let url = format!("{}?{}", etcd.url(), options.join("&"));
+        Self { folder, etcd, url }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The server is away for a moment, which ends all connections and logins; `meanwhile` something else happens.
+    fn restart(&mut self, meanwhile: impl FnOnce(&Path)) {
+        self.etcd.member(0).kill();
+        meanwhile(self.folder.path());
+        self.etcd.member(0).restart();
+        self.etcd.wait_until_it_serves();
+    }
+
+    fn spawn(&self, subcommand: &str, label: &str, ttl: &str, flags: &[&str]) -> Candidate {
+        let said = self.path(&format!("{label}-said"));
+        let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+        let elect = elect.args([subcommand, "-v", "-b", &self.url, "-e", "job", "--id", label]);
+        let elect = elect.args(["--ttl", ttl]).args(flags).env("SAID", &said);
+        let elect = elect.env("RECORD", self.path("record"));
+        let elect = elect.under(["sh", "-c", r#"exec "$0" "$@" 2>"$SAID""#]);
+        let elect = match subcommand {
+            "run" => elect.sh("echo \"$ELECT_LEADER_ID\" >>\"$RECORD\"; exec sleep 3600"),
+            _ => elect,
+        };
+        Candidate { run: elect.spawn(), said }
+    }
+
+    /// A leader, a command that waits, and a sidecar that does.
+    fn company(&self) -> [Candidate; 3] {
+        let leader = self.spawn("run", "leader", "30", &[]);
+        self.wait_for_leader(1, "leader");
+        let waiter = self.spawn("run", "waiter", "30", &[]);
+        self.wait_for_entry("waiter");
+        let sidecar = self.spawn("sidecar", "sidecar", "30", &[]);
+        self.wait_for_entry("sidecar");
+        [leader, waiter, sidecar]
+    }
+
+    /// All are where they were, and go on from there in their order.
+    fn goes_on_with(&self, [leader, waiter, sidecar]: [Candidate; 3]) {
+        self.wait_for_entry("waiter");
+        assert_eq!(self.record().len(), 1, "{:?}", self.record());
+        leader.ends(143);
+        self.wait_for_leader(2, "waiter");
+        waiter.ends(143);
+        eventually("the sidecar to lead", || {
+            self.status()["leader"]["id"].as_str()?.starts_with("sidecar").then_some(())
+        });
+        sidecar.ends(0);
+    }
+
+    fn record(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.path("record")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[track_caller]
+    fn wait_for_leader(&self, times: usize, label: &str) {
+        let led = || Some(self.record().get(times - 1)?.starts_with(label));
+        eventually(&format!("{label} to lead"), || led()?.then_some(()));
+    }
+
+    #[track_caller]
+    fn wait_for_entry(&self, label: &str) {
+        let waits = |entry: &serde_json::Value| {
+            entry["id"].as_str().is_some_and(|id| id.starts_with(label))
+        };
+        eventually(&format!("{label} to wait"), || {
+            self.status()["waiting"].as_array()?.iter().any(waits).then_some(())
+        });
+    }
+
+    fn status(&self) -> serde_json::Value {
+        let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+        let ended = elect.args(["status", "-b", &self.url, "-o", "json", "job"]).run();
+        let report = serde_json::from_str::<serde_json::Value>(&ended.stdout);
+        report.map(|mut report| report["elections"][0].take()).unwrap_or_default()
+    }
+}
+
+/// What the server shows, and whom it lets in.
+fn serve_by(folder: &Path, authority: &Authority) {
+    let Pem { cert, key } = authority.server(&NAMES);
+    copy(folder, &[(cert, "server.pem"), (key, "server.key"), (authority.ca(), "clients.pem")]);
+}
+
+/// What the candidates show, and whom they trust.
+fn know_by(folder: &Path, authority: &Authority) {
+    let Pem { cert, key } = authority.client("me");
+    copy(folder, &[(cert, "me.pem"), (key, "me.key"), (authority.ca(), "ca.pem")]);
+}
+
+fn copy(folder: &Path, files: &[(PathBuf, &str)]) {
+    for (from, to) in files {
+        replace(&folder.join(to), &fs::read(from).expect("a file of the authority"));
+    }
+}
+
+/// As those who renew files do: there is never half of one.
+fn replace(path: &Path, bytes: &[u8]) {
+    let new = path.with_extension("new");
+    fs::write(&new, bytes).expect("a file");
+    fs::rename(new, path).expect("a file in its place");
+}
+
+#[test]
+fn a_password_that_the_server_has_first_ends_no_leadership_and_no_wait() {
+    let stage = Stage::of_passwords();
+    let mut all = stage.company();
+    stage.etcd.change_password("me", "new");
+    for candidate in &mut all {
+        candidate.says(1, WRONG_PASSWORD);
+    }
+    stage.file_password("new");
+    for candidate in &mut all {
+        candidate.says(1, "the store answers again");
+    }
+    stage.goes_on_with(all);
+}
+
+/// Who logs in between the two does so with the old one.
+#[test]
+fn a_password_that_the_file_has_first_ends_no_leadership_and_no_wait() {
+    let mut stage = Stage::of_passwords();
+    let mut all = stage.company();
+    stage.file_password("new");
+    stage.restart(|_| ());
+    for candidate in &mut all {
+        candidate.says(1, "the store answers again");
+    }
+    stage.etcd.change_password("me", "new");
+    stage.goes_on_with(all);
+}
+
+/// A file that is being written is no password, and no reason to end.
+#[test]
+fn an_empty_password_file_is_named_at_the_start_and_ridden_out_later() {
+    let mut stage = Stage::of_passwords();
+    stage.file_password("");
+    let elect = || Elect::new(env!("CARGO_BIN_EXE_elect"));
+    let start = elect().args(["run", "-b", &stage.url, "-e", "job", "true"]).run().exits(125);
+    start.says("there is no password in").says("it is empty");
+    stage.file_password("\nold\n");
+    let start = elect().args(["run", "-b", &stage.url, "-e", "job", "true"]).run().exits(125);
+    start.says("its first line is empty");
+    stage.file_password("old");
+    let mut all = stage.company();
+    stage.file_password("");
+    stage.restart(|_| ());
+    for candidate in &mut all {
+        candidate.says(1, "the store answers again");
+    }
+    stage.etcd.change_password("me", "new");
+    for candidate in &mut all {
+        candidate.says(1, "there is no password in");
+    }
+    stage.file_password("new");
+    stage.goes_on_with(all);
+}
+
+#[test]
+fn certificates_that_the_server_has_first_end_no_leadership_and_no_wait() {
+    let mut stage = Stage::of_certificates(&Authority::new());
+    let mut all = stage.company();
+    let renewed = Authority::new();
+    stage.restart(|folder| serve_by(folder, &renewed));
+    for candidate in &mut all {
+        candidate.says(1, UNKNOWN_AUTHORITY);
+    }
+    know_by(stage.folder.path(), &renewed);
+    for candidate in &mut all {
+        candidate.says(1, "the store answers again");
+    }
+    stage.goes_on_with(all);
+}
+
+#[test]
+fn certificates_that_the_files_have_first_end_no_leadership_and_no_wait() {
+    let mut stage = Stage::of_certificates(&Authority::new());
+    let mut all = stage.company();
+    let renewed = Authority::new();
+    know_by(stage.folder.path(), &renewed);
+    stage.restart(|_| all.iter_mut().for_each(|candidate| candidate.says(1, "trying again")));
+    for candidate in &mut all {
+        candidate.says(1, "the store answers again");
+    }
+    stage.restart(|folder| {
+        serve_by(folder, &renewed);
+        all.iter_mut().for_each(|candidate| candidate.says(2, "trying again"));
+    });
+    for candidate in &mut all {
+        candidate.says(2, "the store answers again");
+    }
+    stage.goes_on_with(all);
+}
+
+/// A refusal that outlasts the lease: the leader is lost, nobody else is.
+#[test]
+fn who_has_lost_to_a_refusal_comes_back_after_it() {
+    let stage = Stage::of_passwords();
+    let mut leader = stage.spawn("run", "leader", "5", &["--after-loss", "campaign"]);
+    stage.wait_for_leader(1, "leader");
+    stage.etcd.change_password("me", "new");
+    leader.says(1, "leadership is lost");
+    // Of the new process.
+    leader.says(2, WRONG_PASSWORD);
+    stage.file_password("new");
+    stage.wait_for_leader(2, "leader");
+    leader.ends(143);
+
+    let mut stage = Stage::of_certificates(&Authority::new());
+    let mut leader = stage.spawn("run", "leader", "5", &["--after-loss", "campaign"]);
+    stage.wait_for_leader(1, "leader");
+    let renewed = Authority::new();
+    stage.restart(|folder| serve_by(folder, &renewed));
+    leader.says(1, "leadership is lost");
+    leader.says(2, UNKNOWN_AUTHORITY);
+    know_by(stage.folder.path(), &renewed);
+    stage.wait_for_leader(2, "leader");
+    leader.ends(143);
+}
+
+#[test]
+fn a_refusal_that_outlasts_the_time_that_was_given_is_final() {
+    let stage = Stage::of_passwords();
+    let leader = stage.spawn("run", "leader", "15", &[]);
+    stage.wait_for_leader(1, "leader");
+    let waiter = stage.spawn("run", "waiter", "15", &["-w", "8s"]);
+    stage.wait_for_entry("waiter");
+    stage.etcd.change_password("me", "new");
+    let said = waiter.said.clone();
+    waiter.run.wait().exits(125);
+    let said = fs::read_to_string(said).expect("what it said");
+    assert!(said.contains(WRONG_PASSWORD) && said.contains("the password in "), "{said}");
+    stage.file_password("new");
+    leader.ends(143);
+}
+
+/// What elect cannot read anew it says.
+#[test]
+fn a_password_that_is_in_no_file_is_said_to_stay() {
+    let stage = Stage::of_passwords();
+    stage.etcd.change_password("me", "new");
+    let elect = || Elect::new(env!("CARGO_BIN_EXE_elect")).args(["run", "-e", "job"]);
+    let url = stage.etcd.url();
+    let variable = elect().args(["-b", &url, "true"]).env("ELECT_USER", "me");
+    let ended = variable.env("ELECT_PASSWORD", "old").run().exits(125);
+    ended.says("the password of ELECT_PASSWORD: elect reads only files anew");
+    let url = url.replace("://", "://me:old@");
+    let ended = elect().args(["-b", &url, "true"]).run().exits(125);
+    ended.says("the password of the URL: elect reads only files anew");
+}
+
+#[test]
+fn a_program_that_waits_or_comes_again_sits_a_refusal_out() {
+    let stage = Stage::of_passwords();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let campaign = |label| Campaign::new(&stage.url, "job").expect("a campaign").label(label);
+        let (one, two) = (campaign("one"), campaign("two"));
+        let leadership = one.lead().await.expect("leadership");
+        let mut waiting = Box::pin(two.lead());
+        // It takes part in the background, and is looked at now and then.
+        assert!(timeout(Duration::ZERO, &mut waiting).await.is_err());
+        stage.wait_for_entry("two");
+        stage.etcd.change_password("me", "new");
+        leadership.validity().lost().await;
+        drop(leadership);
+        // It was let in before: the same campaign is told that it may be so again.
+        let error = one.lead().await.expect_err("it is refused");
+        assert!(matches!(error, Error::Unreached(_)), "{error:?}");
+        let ended = timeout(Duration::ZERO, &mut waiting).await;
+        assert!(ended.is_err(), "{:?}", ended.map(|ended| ended.err()));
+        stage.file_password("new");
+        waiting.await.expect("leadership").resign().await.expect("an end");
+    });
+}
+
+/// Each login runs its time, and is made anew: that is no fault, and nobody is to be told of it again and again.
+#[test]
+fn a_login_that_has_run_its_time_is_made_anew_without_a_word() {
+    let folder = TempDir::new().expect("a folder");
+    let key = folder.path().join("key");
+    fs::write(&key, "0123456789abcdef0123456789abcdef").expect("a file");
+    let tokens = format!("--auth-token=jwt,sign-method=HS256,priv-key={},ttl=3s", key.display());
+    let etcd = Etcd::start_with(1, &[&tokens]);
+    etcd.demand_logins(&[("me", "hush", &["readwrite elect/"])]);
+    let url = etcd.url().replace("://", "://me:hush@");
+    let stage = Stage { folder, etcd, url };
+    let all = stage.company();
+    let logins = "grpc_server_handled_total{grpc_code=\"OK\",grpc_method=\"Authenticate\",\
+                  grpc_service=\"etcdserverpb.Auth\",grpc_type=\"unary\"}";
+    let before = stage.etcd.counted(logins);
+    eventually("logins anew", || (stage.etcd.counted(logins) > before + 9).then_some(()));
+    for candidate in &all {
+        let said = fs::read_to_string(&candidate.said).expect("what it said");
+        assert!(!said.contains("trying again"), "{said}");
+    }
+    stage.goes_on_with(all);
+}

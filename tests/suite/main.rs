@@ -1,6 +1,7 @@
 //! The program, driven from outside as its users drive it.
 
 mod bad_input;
+mod balanced;
 mod basics;
 mod birth;
 mod check;

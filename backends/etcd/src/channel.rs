@@ -6,7 +6,8 @@ use std::task::{Context, Poll};
 use elect_api::count_trip;
 use etcd_client::Channel;
 use tonic::body::Body;
-use tonic::codegen::http::{Request, Response};
+use tonic::codegen::http::{Request, Response, StatusCode, header};
+use tonic::{Code, Status};
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service};
 
@@ -34,8 +35,28 @@ impl Service<Request<Body>> for Watched {
         count_trip(operation(method));
         let measured = Measured::of(method);
         let reply = self.0.call(request);
-        Box::pin(async move { Ok(reply.await?.map(|body| Body::new(measured(body)))) })
+        Box::pin(async move {
+            let reply = reply.await?;
+            Ok(match stranger(&reply) {
+                // Its body would be read as a message.
+                Some(status) => status.into_http(),
+                None => reply.map(|body| Body::new(measured(body))),
+            })
+        })
     }
+}
+
+/// How we tell of an answer over HTTP/2 that is not of gRPC; its status follows.
+pub(crate) const NO_GRPC: &str = "no answer of gRPC, but of HTTP: ";
+
+/// What answered that knows nothing of gRPC, such as a balancer in front of the members.
+fn stranger(reply: &Response<Body>) -> Option<Status> {
+    let kind = reply.headers().get(header::CONTENT_TYPE);
+    if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc")) {
+        return None;
+    }
+    let status: StatusCode = reply.status();
+    Some(Status::new(Code::Unknown, format!("{NO_GRPC}{}", status.as_u16())))
 }
 
 /// What requests of this method are counted as.

@@ -7,6 +7,7 @@ use elect_api::{Cell, Error, ErrorKind};
 use etcd_client::Error as Cause;
 use tonic::{Code, Status};
 
+use crate::channel::NO_GRPC;
 use crate::dial::{DialError, chain_of};
 use crate::probe::{Language, Speech};
 
@@ -123,9 +124,6 @@ impl Doing {
     }
 }
 
-/// How tonic begins to tell of an answer over HTTP/2 that is not of gRPC.
-const NO_GRPC: &str = "grpc-status header missing";
-
 struct Verdict {
     kind: ErrorKind,
     why: String,
@@ -148,10 +146,8 @@ pub(crate) fn judge(failure: &Failure, circumstances: &Circumstances<'_>) -> (Er
     // A fault of what answers in a member's place, or of the way there.
     let error = if verdict.then == Then::MoveOn { error.of_the_way() } else { error };
     let error = match &failure.cause {
-        // What etcd says is told already: its code is the cause.
-        Cause::GRpcStatus(status) if status.source().is_none() => {
-            error.because(status.code().description())
-        }
+        // What etcd says is told already.
+        Cause::GRpcStatus(status) if status.source().is_none() => error,
         // How another protocol breaks off is nobody's concern.
         _ if circumstances.speech.is_some() => error,
         cause => match dial_error_in(cause) {
@@ -169,17 +165,11 @@ fn from_etcd(doing: Doing, status: &Status, circumstances: &Circumstances<'_>) -
     if let Some((why, then)) = refusal(doing, message, code, circumstances) {
         return Verdict { kind: ErrorKind::Denied, why, then };
     }
+    if let Some(status) = message.strip_prefix(NO_GRPC) {
+        let (kind, why) = web(status);
+        return Verdict { kind, why, then: Then::MoveOn };
+    }
     let (kind, why, then) = match (message, code) {
-        (text, Code::Unavailable) if text.starts_with(NO_GRPC) => (
-            ErrorKind::Unreachable,
-            "what stands before it says that it is not there",
-            Then::MoveOn,
-        ),
-        (text, _) if text.starts_with(NO_GRPC) => (
-            ErrorKind::Unfit,
-            "it does not speak etcd's protocol, it is a web server",
-            Then::MoveOn,
-        ),
         (_, Code::Unimplemented) => {
             (ErrorKind::Unfit, "it does not speak etcd's protocol", Then::MoveOn)
         }
@@ -223,7 +213,7 @@ fn refusal(
             let why = "it wants to know who we are: set ELECT_USER and ELECT_PASSWORD";
             Some((why.to_owned(), Then::Renew))
         }
-        _ if code == Code::PermissionDenied && !message.starts_with(NO_GRPC) => {
+        _ if code == Code::PermissionDenied => {
             let user = circumstances.credentials.map(|it| it.user.as_str());
             let user = user.unwrap_or("of the client certificate");
             let right = if doing == Doing::Look { "read" } else { "read and write" };
@@ -266,7 +256,7 @@ fn from_the_way(
             return verdict(kind, why);
         }
     } else if let Some((kind, why)) = what_answers(&circumstances.first_bytes) {
-        return verdict(kind, why);
+        return verdict(kind, &why);
     }
     if circumstances.first_bytes.is_empty() && has_hung_up(text) {
         return verdict(
@@ -288,18 +278,31 @@ const IS_ZOOKEEPER: &str =
     "it does not speak etcd's protocol, it is ZooKeeper: write zk:// in the URL";
 
 /// What the first bytes of a server that is no etcd say, if they are not TLS.
-fn what_answers(said: &[u8]) -> Option<(ErrorKind, &'static str)> {
+fn what_answers(said: &[u8]) -> Option<(ErrorKind, String)> {
     match said {
-        [0x15 | 0x16, 3, ..] => Some((ErrorKind::Unfit, EXPECTS_TLS)),
+        [0x15 | 0x16, 3, ..] => Some((ErrorKind::Unfit, EXPECTS_TLS.to_owned())),
+        // `HTTP/1.1 503 `, and so on.
         said if said.starts_with(b"HTTP/") => {
-            Some((ErrorKind::Unfit, "it does not speak etcd's protocol, it is a web server"))
+            Some(web(&String::from_utf8_lossy(said.get(9..12).unwrap_or_default())))
         }
         // The first frame of HTTP/2 is one of settings.
         [_, _, _, kind, ..] if *kind != 4 => {
-            Some((ErrorKind::Unfit, "what answers there does not speak etcd's protocol"))
+            let why = "what answers there does not speak etcd's protocol".to_owned();
+            Some((ErrorKind::Unfit, why))
         }
         _ => None,
     }
+}
+
+/// What an answer of HTTP with this status means: a balancer says so that its servers are away, or busy.
+fn web(status: &str) -> (ErrorKind, String) {
+    let (kind, why) = match status {
+        "408" | "425" | "429" | "500" | "502" | "503" | "504" => {
+            (ErrorKind::Unreachable, "what stands before it says that it does not serve now")
+        }
+        _ => (ErrorKind::Unfit, "it does not speak etcd's protocol, it is a web server"),
+    };
+    (kind, format!("{why} (HTTP status {status})"))
 }
 
 /// What rustls says, which only text brings through the layers above it.
@@ -319,6 +322,9 @@ fn tls_trouble(text: &str) -> Option<(ErrorKind, &'static str)> {
         ))
     } else if has(&["invalid peer certificate"]) {
         Some((ErrorKind::Unfit, "its certificate is not valid"))
+    } else if has(&["received fatal alert: InternalError"]) {
+        // Go's servers say so while they have no certificate to show.
+        Some((ErrorKind::Unreachable, "it cannot speak TLS now"))
     } else if has(&["ProtocolVersion", "HandshakeFailure"]) {
         Some((ErrorKind::Unfit, "it speaks neither TLS 1.2 nor 1.3 in a way that we do"))
     } else if has(&["received fatal alert"]) {
@@ -403,4 +409,29 @@ pub(crate) fn is_login_unknown(cause: &Cause) -> bool {
 
 fn has_message(cause: &Cause, message: &str) -> bool {
     matches!(cause, Cause::GRpcStatus(status) if status.message().ends_with(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only what is no balancer's word on its members, or a server's on its own state, is final.
+    #[test]
+    fn what_a_balancer_or_a_restart_says_is_no_refusal() {
+        let kind = |said: &[u8]| what_answers(said).map(|(kind, _)| kind);
+        for status in ["429", "500", "502", "503", "504"] {
+            assert_eq!(web(status).0, ErrorKind::Unreachable, "{status}");
+            let said = format!("HTTP/1.1 {status} no");
+            assert_eq!(kind(said.as_bytes()), Some(ErrorKind::Unreachable), "{status}");
+        }
+        for said in [&b"HTTP/1.1 404 Not Fo"[..], b"HTTP/1.0 400 Bad Re", b"HTTP/", b"SSH-2.0-O"] {
+            assert_eq!(kind(said), Some(ErrorKind::Unfit), "{said:?}");
+        }
+        let alert = |name: &str| {
+            tls_trouble(&format!("received fatal alert: {name}")).map(|(kind, _)| kind)
+        };
+        assert_eq!(alert("InternalError"), Some(ErrorKind::Unreachable));
+        assert_eq!(alert("UnknownCA"), Some(ErrorKind::Denied));
+        assert_eq!(alert("CertificateExpired"), Some(ErrorKind::Denied));
+    }
 }

@@ -87,7 +87,7 @@ fn a_web_server_in_the_place_of_a_store_that_has_served_is_waited_out() {
         let listener = TcpListener::bind(etcd.endpoints()[0]).expect("the port of the dead");
         thread::spawn(move || serve(&listener, WEB));
         let mut last = me.failure().await;
-        while !last.to_string().contains("web server") {
+        while !last.to_string().contains("HTTP status 503") {
             assert!(!last.is_permanent(), "{last}");
             last = me.failure().await;
         }
@@ -100,7 +100,12 @@ fn a_web_server_is_told_apart() {
     run("messages", async {
         let place = stranger(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
         let url = format!("etcd://{place}");
-        expect(&url, ErrorKind::Unfit, &[&place.to_string(), "web server"]).await;
+        let error = expect(&url, ErrorKind::Unfit, &[&place.to_string(), "web server"]).await;
+        // For whoever had a place another one may serve there again.
+        assert!(error.may_pass(), "{error}");
+        let url = format!("etcd://{}", stranger(WEB));
+        let words = ["does not serve now (HTTP status 503)"];
+        expect(&url, ErrorKind::Unreachable, &words).await;
     });
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Stdio;
 
 use elect_testkit::fault::Disk;
-use elect_testkit::program::{Elect, Ended};
+use elect_testkit::program::{Elect, Ended, eventually};
 use elect_testkit::servers::{Etcd, ZooKeeper};
 use zookeeper_client::{Acls, Client, CreateMode};
 
@@ -80,9 +80,8 @@ fn a_disk_that_is_full_after_the_win_is_a_failed_store() {
     }
 }
 
-#[test]
-fn an_etcd_without_space_is_a_failed_store() {
-    let etcd = Etcd::start_with(1, &["--quota-backend-bytes=1000000"]);
+/// Until it takes nothing more.
+fn fill(etcd: &Etcd) {
     let filler = "x".repeat(100_000);
     let full = (0..100).any(|number| {
         let mut put = etcd.etcdctl();
@@ -90,6 +89,51 @@ fn an_etcd_without_space_is_a_failed_store() {
         !put.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("etcdctl runs").success()
     });
     assert!(full && etcd.ctl(&["alarm", "list"]).contains("NOSPACE"));
+}
+
+/// It has its place from before, and renews it: what it does could not be recorded, and would be done again.
+#[test]
+fn whoever_wins_on_a_full_etcd_does_not_do_what_is_to_be_done_once() {
+    let etcd = Etcd::start_with(1, &["--quota-backend-bytes=1000000"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let (started, url) = (folder.path().join("started"), etcd.url());
+    let run = || {
+        let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+        elect.args(["run", "-b", &url, "-e", "job", "--once", "today"]).env("STARTED", &started)
+    };
+    let mut first = run().sh("echo first >>\"$STARTED\"; exec sleep 3600").spawn();
+    let text = || fs::read_to_string(&started).unwrap_or_default();
+    eventually("the first to start", || (text() == "first\n").then_some(()));
+    let second = run().sh("echo second >>\"$STARTED\"").spawn();
+    eventually("the second to wait", || {
+        let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+        let status = elect.args(["status", "-b", &url, "-o", "json", "job"]).run().stdout;
+        let status: serde_json::Value = serde_json::from_str(&status).ok()?;
+        (status["elections"][0]["waiting"].as_array()?.len() == 1).then_some(())
+    });
+    fill(&etcd);
+    first.signal(nix::sys::signal::Signal::SIGTERM);
+    first.wait().exits(143);
+    second.wait().exits(125).says("its database is full");
+    assert_eq!(text(), "first\n");
+}
+
+#[test]
+fn the_doctor_does_not_wait_for_a_full_etcd_to_get_well() {
+    let etcd = Etcd::start_with(1, &["--quota-backend-bytes=1000000"]);
+    fill(&etcd);
+    let began = elect_testkit::oracle::now();
+    let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+    let found = elect.args(["doctor", "-b", &etcd.url()]).run().exits(1).stdout;
+    assert!(found.contains("the database of etcd is full"), "{found}");
+    let took = elect_testkit::oracle::now().since(began);
+    assert!(took < std::time::Duration::from_secs(15), "{took:?}");
+}
+
+#[test]
+fn an_etcd_without_space_is_a_failed_store() {
+    let etcd = Etcd::start_with(1, &["--quota-backend-bytes=1000000"]);
+    fill(&etcd);
     fails(&etcd.url(), "its database is full");
 }
 

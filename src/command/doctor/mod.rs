@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use elect_api::remote::StoreId;
-use elect_api::{Endpoint, EndpointAnswer, ErrorKind, Examination, Finding, Store, StoreIdentity};
+use elect_api::{
+    Endpoint, EndpointAnswer, ErrorKind, Examination, Finding, Severity, Store, StoreIdentity,
+};
 
 use self::machine::Machine;
 use self::trial::Trial;
@@ -51,7 +53,8 @@ async fn examine(
     expect_an_answer(&store.profile().location, &examination.endpoints)?;
     let trips = examination.endpoints.iter().filter_map(|endpoint| endpoint.answer.as_ref().ok());
     let slowest = trips.map(|answer| answer.round_trip).max().unwrap_or_default();
-    let mut trial = Trial::new(store, slowest)?;
+    let complains = examination.findings.iter().any(|it| it.severity == Severity::Error);
+    let mut trial = Trial::new(store, slowest, complains)?;
     let signal = tokio::select! {
         () = trial.make() => None,
         signal = interruption(&incoming) => Some(signal),
@@ -108,7 +111,7 @@ fn report(
     DoctorReport {
         backend: profile.location,
         store_id: answers(&endpoints).find_map(|(_, answer)| answer.store.id()).map(id),
-        well: findings.iter().all(|finding| finding.severity == elect_api::Severity::Note),
+        well: findings.iter().all(|finding| finding.severity == Severity::Note),
         endpoints: endpoints.iter().map(Into::into).collect(),
         rights: trial.rights().iter().map(RightReport::from).collect(),
         renewal: ttl_advice.renewal,

@@ -44,16 +44,23 @@ pub(super) struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    /// Nothing is made in the store yet. `round_trip` is that to its slowest endpoint.
+    /// Nothing is made in the store yet. `round_trip` is that to its slowest endpoint. A store that `complains` is given
+    /// no time to get well.
     ///
     /// # Errors
     /// Never: the name is a good one.
-    pub(super) fn new(store: &'a dyn Store, round_trip: Duration) -> anyhow::Result<Self> {
+    pub(super) fn new(
+        store: &'a dyn Store,
+        round_trip: Duration,
+        complains: bool,
+    ) -> anyhow::Result<Self> {
         let election = format!("{PREFIX}{:08x}", fastrand::u32(..)).parse()?;
+        let attempt = (round_trip * TRIPS).clamp(LEAST_ATTEMPT, GREATEST_ATTEMPT);
+        let step = if complains { Duration::ZERO } else { STEP };
         Ok(Self {
             store,
             election,
-            patience: Patience((round_trip * TRIPS).clamp(LEAST_ATTEMPT, GREATEST_ATTEMPT)),
+            patience: Patience { attempt, step },
             seat: None,
             rights: Vec::new(),
             renewals: Vec::new(),
@@ -255,23 +262,27 @@ async fn lead(seat: &mut dyn Seat, patience: Patience) -> Result<(), Error> {
         .await
 }
 
-/// How long one attempt may take.
+/// How long one attempt may take, and one step with all its attempts.
 #[derive(Clone, Copy)]
-struct Patience(Duration);
+struct Patience {
+    attempt: Duration,
+    step: Duration,
+}
 
 impl Patience {
     /// Asks until there is an answer, or an error that repetition does not mend, or no time is left.
     async fn insist<T>(self, mut ask: impl AsyncFnMut() -> Result<T, Error>) -> Result<T, Error> {
         let began = guard::now();
         loop {
-            let error = match timeout(self.0, ask()).await {
+            let error = match timeout(self.attempt, ask()).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(error)) => error,
                 Err(_) => {
-                    Error::new(ErrorKind::Ambiguous, format!("no answer within {:?}", self.0))
+                    let what = format!("no answer within {:?}", self.attempt);
+                    Error::new(ErrorKind::Ambiguous, what)
                 }
             };
-            if error.is_permanent() || guard::now().since(began) > STEP {
+            if error.is_permanent() || guard::now().since(began) > self.step {
                 return Err(error);
             }
             sleep(PAUSE).await;

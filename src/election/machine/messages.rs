@@ -52,6 +52,14 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// From a win to the start, if a mark in the history has to be there by then.
+    pub(super) fn delay(&self, is_local: bool) -> Option<Duration> {
+        // A disk keeps room for the record, and what frees a full one is not kept away. A count is a mark itself.
+        let is_uncounted_once = self.once && self.counting == Counting::Off;
+        let is_probed = is_uncounted_once && self.keeps_history && !is_local;
+        self.lock_delay.or(is_probed.then_some(Duration::ZERO))
+    }
+
     /// Those of a candidate of a whole election that waits for as long as it takes, and runs a command once, for as
     /// long as that takes.
     pub fn of(id: &str, priority: u32) -> Self {

@@ -272,7 +272,7 @@ impl Machine {
                 self.gate_answered(now, &Reply::EndedWell(false));
             }
             Some(Call::BeginHistory(_)) if is_candidate && error.is_permanent() => {
-                let what = "the store does not take the mark that --lock-delay needs before a command may start";
+                let what = "the store does not take the mark that has to be there before a command may start";
                 self.failed(now, Error::new(error.kind(), what).because(error));
             }
             Some(call) if call.is_of_history() && !is_candidate => self.history_failed(now, error),

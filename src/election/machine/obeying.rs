@@ -17,12 +17,14 @@ impl Machine {
     pub(super) fn tell_gates(&mut self, now: Boottime, heard: &Notice<'_>) {
         let place = self.place();
         let Self { gates, rules, control, timing, .. } = self;
-        gates.hear(&View { now, place, rules, control, window: timing.window() }, heard);
+        let (delay, window) = (rules.delay(timing.is_local()), timing.window());
+        gates.hear(&View { now, place, rules, control, delay, window }, heard);
     }
 
     pub(super) fn ruling(&self, now: Boottime) -> Ruling {
         let Self { gates, rules, control, timing, .. } = self;
-        gates.rule(&View { now, place: self.place(), rules, control, window: timing.window() })
+        let (delay, window) = (rules.delay(timing.is_local()), timing.window());
+        gates.rule(&View { now, place: self.place(), rules, control, delay, window })
     }
 
     const fn place(&self) -> Place {

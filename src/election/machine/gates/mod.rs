@@ -35,6 +35,8 @@ pub(super) struct View<'a> {
     pub(super) rules: &'a Rules,
     /// What people ask of the election, as last read.
     pub(super) control: &'a Control,
+    /// From a win to the start, if a mark in the history has to be there by then.
+    pub(super) delay: Option<Duration>,
     /// The length of a lease.
     pub(super) window: Duration,
 }
@@ -273,6 +275,9 @@ impl Gate for DivisionGate {
 /// So whoever finds the last leadership of the history ended well knows that nobody has started anything since:
 /// a leader that was never in the history has started nothing either. One that only waits here says nothing, as what
 /// it waits for is no better for its end.
+///
+/// What is to be done once has a delay of no length: a store that does not take the mark could not record either that it
+/// is done, and the next one would do it again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DelayGate {
     /// Our win, if there is one.
@@ -314,7 +319,7 @@ impl Gate for DelayGate {
     }
 
     fn hear(&mut self, view: &View<'_>, heard: &Notice<'_>) {
-        let Some(length) = view.rules.lock_delay else { return };
+        let Some(length) = view.delay else { return };
         match (heard, view.place) {
             (Notice::Placed, Place::First(token)) => {
                 self.win = self.win.filter(|win| win.token == token);

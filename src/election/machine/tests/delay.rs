@@ -205,7 +205,7 @@ fn whoever_cannot_say_that_it_begins_starts_nothing() {
         .pass(1.5, &["refresh"]);
     beginning()
         .tell(0.2, Event::Replied(Err(Error::new(ErrorKind::Unfit, "no"))), &[
-            "resign: nothing was started: the store does not take the mark that --lock-delay needs before a \
+            "resign: nothing was started: the store does not take the mark that has to be there before a \
              command may start",
         ])
         .tell(0.3, Event::Replied(Ok(Reply::Resigned)), &["finish: store failed"]);

@@ -278,6 +278,54 @@ fn a_record_in_vain_says_what_the_store_has_said() {
     );
 }
 
+/// A store that takes no mark would take no record either, and the next one would do it again.
+#[test]
+fn what_could_not_be_recorded_is_not_started() {
+    let begin = |lease| {
+        let mut transcript = Transcript::new(lease, Rules { keeps_history: true, ..once() });
+        transcript
+            .tell(0.0, Event::Tick, &["open"])
+            .tell(0.0, Event::Replied(Ok(Reply::Opened)), &["recall"])
+            .tell(0.0, recalled(false), &["refresh"])
+            .tell(0.0, leading(lease, 0.0), &["recall"]);
+        transcript
+    };
+    let marked = || {
+        let mut transcript = begin(ETCD);
+        transcript.tell(0.0, recalled(false), &["read history"]).tell(
+            0.0,
+            Event::Replied(Ok(Reply::EndedWell(false))),
+            &["begin history 7"],
+        );
+        transcript
+    };
+    marked().tell(0.1, Event::Replied(Ok(Reply::Written(Written::Yes(1)))), &["refresh"]).tell(
+        0.2,
+        leading(ETCD, 0.1),
+        &["start 7"],
+    );
+    let (mut transcript, mut now) = (marked(), at(0.0));
+    let (mut event, mut said) = (Event::Replied(Err(unreachable())), Vec::new());
+    while now < at(20.0) && said != ["resign: nothing was started: no"] {
+        said = transcript.machine.step(now, event).iter().filter_map(word).collect();
+        event = match said.first().map(String::as_str) {
+            Some("refresh") => leading(ETCD, now.since(at(0.0)).as_secs_f64()),
+            Some("begin history 7") => Event::Replied(Err(unreachable())),
+            _ => {
+                now = transcript.machine.next_tick().expect("a tick");
+                Event::Tick
+            }
+        };
+    }
+    assert!((at(9.0)..=at(13.0)).contains(&now), "{now:?}: {said:?}");
+    // A disk keeps room for it, and what frees it is not to wait for room.
+    begin(LOCAL).tell(0.0, recalled(false), &["refresh"]).tell(
+        0.1,
+        leading(LOCAL, 0.0),
+        &["start 7"],
+    );
+}
+
 #[test]
 fn a_success_that_another_may_repeat_is_none() {
     succeeded(ETCD).tell(1.5, recorded(Written::Gone("removed".into())), &["resign"]).tell(

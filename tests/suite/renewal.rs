@@ -312,9 +312,10 @@ fn a_refusal_that_outlasts_the_time_that_was_given_is_final() {
     let stage = Stage::of_passwords();
     let leader = stage.spawn("run", "leader", "15", &[]);
     stage.wait_for_leader(1, "leader");
-    let waiter = stage.spawn("run", "waiter", "15", &["-w", "8s"]);
+    let mut waiter = stage.spawn("run", "waiter", "15", &["-w", "8s"]);
     stage.wait_for_entry("waiter");
     stage.etcd.change_password("me", "new");
+    waiter.says(1, "trying again");
     let said = waiter.said.clone();
     waiter.run.wait().exits(125);
     let said = fs::read_to_string(said).expect("what it said");

@@ -89,6 +89,7 @@ impl Machine {
                 state.renew(validity);
                 let validity = state.validity;
                 self.announce_deadlines(validity);
+                self.tell_recovery();
             }
             Answer::Leading { token, .. } => {
                 self.lost_for_good(now, format!("the store shows another token, {token}"));

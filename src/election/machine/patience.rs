@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Error, ErrorKind};
+use elect_api::{Boottime, Error, ErrorKind, Validity};
 
 use super::{Command, Machine, News, Phase, Verdict, Wait};
 use crate::election::{Answer, Call};
@@ -27,6 +27,10 @@ pub(super) struct Contact {
     pub(super) failures: u32,
     /// The same of those that are not about our place. Between them it is confirmed, which says nothing of them.
     in_vain: u32,
+    /// Those that are over, and not told of yet.
+    untold: u32,
+    /// When the first of those failed that are not told to be over.
+    troubled: Option<Boottime>,
     /// How the last one failed.
     trouble: Option<Error>,
     /// Whether it ever answered.
@@ -71,6 +75,8 @@ impl Contact {
             asked: Asked::Place,
             failures: 0,
             in_vain: 0,
+            untold: 0,
+            troubled: None,
             trouble: None,
             has_answered: false,
             answered: None,
@@ -152,6 +158,7 @@ impl Contact {
     /// As if whatever is asked had not failed yet; how it failed last is known on.
     pub(super) const fn forget_failures(&mut self) {
         (self.failures, self.in_vain) = (0, 0);
+        (self.untold, self.troubled) = (0, None);
     }
 
     /// What is asked from now on has not failed yet.
@@ -182,8 +189,23 @@ impl Machine {
         if contact.asked == Asked::Mark {
             contact.refuses = None;
         }
-        let failures = contact.recovers();
-        if failures > 0 {
+        contact.untold += contact.recovers();
+        self.tell_recovery();
+    }
+
+    /// The store answers again. A leader whose lease still counts from before the trouble may lose it by that, so for
+    /// now it has nothing to tell.
+    pub(super) fn tell_recovery(&mut self) {
+        let contact = &mut self.contact;
+        if let (Phase::Leading(state), Some(since)) = (&self.phase, contact.troubled)
+            && let Validity::Window { anchor, .. } = state.validity
+            && anchor < since
+        {
+            return;
+        }
+        if contact.failures == 0 && contact.untold > 0 {
+            let failures = std::mem::take(&mut contact.untold);
+            contact.troubled = None;
             self.say(Command::Tell(News::Recovered(failures)));
         }
     }
@@ -195,6 +217,7 @@ impl Machine {
         let contact = &mut self.contact;
         contact.may_have_entry |= may_have_entered;
         contact.fails();
+        contact.troubled.get_or_insert(now);
         contact.trouble = Some(error.clone());
         let is_needed =
             contact.asked == Asked::Mark || (contact.asked == Asked::Other && error.is_permanent());

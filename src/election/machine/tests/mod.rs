@@ -426,15 +426,16 @@ fn a_candidates_attempts_may_take_longer_than_a_leaders() {
         .pass(2.0, &["abandon", "refresh"]);
 }
 
+fn recoveries(commands: &[Command]) -> Vec<u32> {
+    let count = |command: &Command| match command {
+        Command::Tell(News::Recovered(failures)) => Some(*failures),
+        _ => None,
+    };
+    commands.iter().filter_map(count).collect()
+}
+
 #[test]
 fn a_store_that_answers_again_is_told_of_once() {
-    let recoveries = |commands: &[Command]| -> Vec<u32> {
-        let count = |command: &Command| match command {
-            Command::Tell(News::Recovered(failures)) => Some(*failures),
-            _ => None,
-        };
-        commands.iter().filter_map(count).collect()
-    };
     let mut machine = Transcript::waiting(ETCD, rules()).machine;
     for second in [2.5, 3.0] {
         machine.step(at(second), Event::Tick);
@@ -444,6 +445,21 @@ fn a_store_that_answers_again_is_told_of_once() {
     assert_eq!(recoveries(&machine.step(at(4.0), waiting(1))), [2]);
     machine.step(at(6.5), Event::Tick);
     assert_eq!(recoveries(&machine.step(at(6.5), waiting(1))), [0; 0]);
+}
+
+/// By a proof from before the trouble it may be lost yet.
+#[test]
+fn a_leader_tells_of_a_store_that_answers_again_when_its_lease_is_renewed() {
+    let mut machine = Transcript::running(ZOOKEEPER, rules()).machine;
+    for second in [2.0, 3.0] {
+        machine.step(at(second), Event::Tick);
+        machine.step(at(second), Event::Replied(Err(unreachable())));
+    }
+    for (second, anchor, told) in [(4.0, 0.5, 0), (5.0, 1.9, 0), (6.0, 4.0, 2), (7.0, 5.0, 0)] {
+        machine.step(at(second), Event::Tick);
+        let commands = machine.step(at(second), leading(ZOOKEEPER, anchor));
+        assert_eq!(recoveries(&commands).into_iter().sum::<u32>(), told, "{second}");
+    }
 }
 
 #[test]

@@ -20,6 +20,9 @@ fn main() -> ExitCode {
     elect::guard::let_forks_allocate();
     match cli::parse(env::args_os()) {
         Ok(given) => command::dispatch(given),
-        Err(said) => command::explain(&said),
+        Err(said) => {
+            let words: Vec<_> = env::args_os().collect();
+            command::explain(&said, cli::log_format(&words))
+        }
     }
 }

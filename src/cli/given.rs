@@ -13,7 +13,7 @@ use super::help::is_settable;
 use super::hints::{advise, without_hidden_tips};
 use super::settings::Value;
 use super::settings::{Layers, Overruled, Rivals};
-use super::{BackendUrl, Cli, Command, Origin, Settings, VARIABLES};
+use super::{BackendUrl, Cli, Command, LogFormat, Origin, Settings, VARIABLES};
 
 /// What elect is to do, and where each word of it came from.
 #[derive(Debug)]
@@ -137,6 +137,21 @@ fn read(words: Vec<OsString>, extent: Extent) -> Result<Given, clap::Error> {
         usage_error(&mut self::grammar(), &matches, ErrorKind::ArgumentConflict, rivals)
     })?;
     Ok(Given { command, origins: Origins { words, extent, matches, settings, overruled } })
+}
+
+/// In which form elect is to say what is wrong with these words: as far as they tell, and where they do not, as the
+/// variable has it. No grammar reads on behind what is wrong.
+pub fn log_format(words: &[OsString]) -> LogFormat {
+    let has_forms = words.get(1).is_some_and(|word| word == "run" || word == "sidecar");
+    let own = words.iter().skip(2).map(|word| word.to_string_lossy());
+    let own: Vec<_> = own.take_while(|word| word != "--").collect();
+    let joined = own.iter().find_map(|word| word.strip_prefix("--log-format="));
+    let apart = || own.windows(2).find(|pair| pair[0] == "--log-format").map(|pair| &*pair[1]);
+    let said = joined.or_else(apart).map(ToOwned::to_owned);
+    match said.or_else(|| std::env::var("ELECT_LOG_FORMAT").ok()).as_deref() {
+        Some("json") if has_forms => LogFormat::Json,
+        _ => LogFormat::Text,
+    }
 }
 
 /// Keeps a grammar for as long as the process lives, which reads its words once: to free it, part by part, would be a

@@ -26,7 +26,7 @@ use clap::{Parser, Subcommand};
 
 pub use backend_url::BackendUrl;
 pub use backend_url::ListenAddress;
-pub use given::{Choice, FileChoice, Given, Misfit, Origins, parse, parse_part};
+pub use given::{Choice, FileChoice, Given, Misfit, Origins, log_format, parse, parse_part};
 pub use grammar::{grammar, keys, manual, try_value, variables};
 pub use groups::{
     CampaignArgs, FileArgs, HealthArgs, HealthUrl, HookArgs, LogArgs, RestartArgs, TargetArgs,

@@ -33,7 +33,7 @@ use crate::config::{
     StatusPlan, Target, Verbosity, WaitPlan, election_of_run, elsewhere, misspelt_variables,
     over_file, settle_run, settle_sidecar,
 };
-use crate::report::{FAILED, Level, Log, wall_clock};
+use crate::report::{FAILED, Level, Log, LogEvent, wall_clock};
 
 pub use looking::Left;
 
@@ -128,9 +128,16 @@ fn misled(command: &Command, origins: &Origins, log: &Log) -> Option<String> {
     ))
 }
 
-/// Prints what the parser has to say: on stdout what was asked for, on stderr what is wrong.
-pub fn explain(said: &clap::Error) -> ExitCode {
-    let printed = if said.use_stderr() { complain(said) } else { said.print() };
+/// Prints what the parser has to say: on stdout what was asked for, on stderr what is wrong, in this form.
+pub fn explain(said: &clap::Error, format: LogFormat) -> ExitCode {
+    let printed = match (said.use_stderr(), format) {
+        (false, _) => said.print(),
+        (true, LogFormat::Text) => complain(said),
+        (true, LogFormat::Json) => {
+            complain_to_programs(said);
+            Ok(())
+        }
+    };
     match printed.and_then(|()| io::stdout().flush()) {
         // A reader that has gone away, such as `head`, is no error; and of what cannot be said on stderr nobody hears.
         Err(error) if !said.use_stderr() && error.kind() != io::ErrorKind::BrokenPipe => {
@@ -149,6 +156,21 @@ fn complain(said: &clap::Error) -> io::Result<()> {
     let missing = if nothing { "error: a subcommand is missing\n\n" } else { "" };
     let text = format!("elect: {missing}{}", said.render().ansi());
     anstream::stderr().write_all(text.as_bytes())
+}
+
+/// The same in one line: what is wrong, and as a hint what the parser takes to be meant.
+fn complain_to_programs(said: &clap::Error) {
+    let text = said.render().to_string();
+    let mut parts = text
+        .split("\n\n")
+        .take_while(|part| !part.starts_with("Usage:") && !part.starts_with("For more information"))
+        .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+    let what = parts.next().unwrap_or_default();
+    let hint = parts.collect::<Vec<_>>().join("; ");
+    let hint = (!hint.is_empty()).then(|| ("hint", hint.trim_start_matches("tip: ").into()));
+    let log = Log::new(Verbosity::Normal, LogFormat::Json, wall_clock);
+    let what = what.trim_start_matches("error: ");
+    log.event(Level::Error, LogEvent::FAILED, what, hint.as_slice());
 }
 
 fn run(mut args: RunArgs, origins: &Origins, log: &Log) -> anyhow::Result<u8> {

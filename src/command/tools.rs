@@ -17,8 +17,8 @@ use elect_api::Scope;
 use super::explain;
 use super::runtime::block_on;
 use crate::cli::{
-    self, CompletionsArgs, Dashboard, FileChoice, Given, HelpArgs, ManArgs, Named, NamesArgs,
-    SetArgs, ShowArgs,
+    self, CompletionsArgs, Dashboard, FileChoice, Given, HelpArgs, LogFormat, ManArgs, Named,
+    NamesArgs, SetArgs, ShowArgs,
 };
 use crate::config::{self, BackendUrl};
 use crate::manual::{self, Topic};
@@ -36,7 +36,7 @@ pub(super) fn show(args: &ShowArgs, choice: FileChoice) -> anyhow::Result<u8> {
     let asked = match cli::parse_part([OsString::from("elect")].into_iter().chain(words)) {
         Ok(asked) => asked,
         Err(said) => {
-            explain(&said);
+            explain(&said, LogFormat::Text);
             return Ok(if said.use_stderr() { FAILED } else { 0 });
         }
     };

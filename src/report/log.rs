@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use anstream::{AutoStream, ColorChoice};
 use clap::builder::styling::{AnsiColor, Style};
-use elect_api::ElectionName;
+use elect_api::{ElectionName, Token};
 use indicatif::ProgressBar;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -15,7 +15,7 @@ use nix::sys::stat::fstat;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{escape, rfc3339};
+use super::{FAILED, escape, rfc3339};
 use crate::config::{ConfigError, LogFormat, Verbosity};
 
 /// The longest message, in bytes. With its fields a line stays below `PIPE_BUF`, up to which a pipe
@@ -40,6 +40,41 @@ pub enum Level {
     Debug,
 }
 
+/// What a line of the JSON form tells programs of what has happened; nothing of it where people read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LogEvent {
+    /// Its name, if it has one; stable.
+    #[serde(rename = "event", skip_serializing_if = "Option::is_none")]
+    pub name: Option<&'static str>,
+    /// The token of the leadership that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<u64>,
+    /// The exit code that elect ends with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<u8>,
+}
+
+impl LogEvent {
+    /// elect's own failure.
+    pub const FAILED: Self = Self { exit_code: Some(FAILED), ..Self::named("failed") };
+
+    /// That of this name.
+    pub const fn named(name: &'static str) -> Self {
+        Self { name: Some(name), token: None, exit_code: None }
+    }
+
+    /// The same about the leadership with this token.
+    #[must_use]
+    pub fn with_token(self, token: Option<Token>) -> Self {
+        Self { token: token.map(Token::get), ..self }
+    }
+
+    /// Whether it tells whose turn it is.
+    fn is_turn(self) -> bool {
+        matches!(self.name, Some("waiting" | "leading"))
+    }
+}
+
 /// elect's own words, on stderr: one line and one `write(2)` each.
 ///
 /// A line that cannot be written at once is lost. Nobody who leaves our stderr unread, or closes it,
@@ -51,7 +86,11 @@ struct Shared {
     threshold: Level,
     format: LogFormat,
     election: Option<String>,
+    /// The id of our candidate, which the JSON form names in every line.
+    candidate: Option<String>,
     is_of_default_store: bool,
+    /// Whether a candidate's turns are told off a terminal, too.
+    tells_turns: bool,
     /// Whether a line that is drawn again and again disturbs nobody.
     is_terminal: bool,
     clock: fn() -> SystemTime,
@@ -75,7 +114,9 @@ impl Log {
             threshold,
             format,
             election: None,
+            candidate: None,
             is_of_default_store: false,
+            tells_turns: false,
             is_terminal,
             clock,
             line: Mutex::default(),
@@ -85,7 +126,7 @@ impl Log {
     /// The same log where nobody has named the store: what is said of an election that is not there says so, too.
     #[must_use]
     pub fn of_default_store(&self) -> Self {
-        self.altered(self.0.election.clone(), self.0.is_terminal, true)
+        self.altered(|shared| shared.is_of_default_store = true)
     }
 
     /// Whether nobody has named the store.
@@ -112,18 +153,30 @@ impl Log {
     }
 
     fn named(&self, election: &ElectionName, is_terminal: bool) -> Self {
-        let election = Some(election.as_str().to_owned());
-        self.altered(election, is_terminal, self.0.is_of_default_store)
+        self.altered(|shared| {
+            shared.election = Some(election.as_str().to_owned());
+            shared.is_terminal = is_terminal;
+        })
     }
 
-    fn altered(
-        &self,
-        election: Option<String>,
-        is_terminal: bool,
-        is_of_default_store: bool,
-    ) -> Self {
-        let line = Mutex::default();
-        Self(Arc::new(Shared { election, is_of_default_store, is_terminal, line, ..*self.0 }))
+    /// The same log, naming the candidate of this id in every line of the JSON form.
+    #[must_use]
+    pub fn of_candidate(&self, id: &str) -> Self {
+        self.altered(|shared| shared.candidate = Some(id.to_owned()))
+    }
+
+    /// The same log of a candidate that stands by. Of the first process of a container nobody sees anything but its
+    /// log: there it tells whether it waits or leads, unless it is to be quiet.
+    #[must_use]
+    pub fn telling_turns(&self) -> Self {
+        self.altered(|shared| shared.tells_turns = std::process::id() == 1)
+    }
+
+    fn altered(&self, change: impl FnOnce(&mut Shared)) -> Self {
+        let (election, candidate) = (self.0.election.clone(), self.0.candidate.clone());
+        let mut shared = Shared { election, candidate, line: Mutex::default(), ..*self.0 };
+        change(&mut shared);
+        Self(Arc::new(shared))
     }
 
     /// Says that elect cannot go on.
@@ -148,14 +201,29 @@ impl Log {
 
     /// Says it with further fields: keys of the JSON form, in brackets at the end of the text form.
     pub fn say(&self, level: Level, message: impl Display, fields: &[(&'static str, Value)]) {
-        if level > self.0.threshold {
+        self.event(level, LogEvent::default(), message, fields);
+    }
+
+    /// The same about something that has a name: for programs that read the JSON form.
+    pub fn event(
+        &self,
+        level: Level,
+        event: LogEvent,
+        message: impl Display,
+        fields: &[(&'static str, Value)],
+    ) {
+        let is_turn = level == Level::Info && event.is_turn();
+        if !(self.tells(level) || is_turn && self.tells_turns()) {
             return;
         }
         let message = shorten(message.to_string());
         let election = self.0.election.as_deref();
         let line = match self.0.format {
             LogFormat::Text => text_line(level, colours(), &message, election, fields),
-            LogFormat::Json => json_line((self.0.clock)(), level, &message, election, fields),
+            LogFormat::Json => {
+                let id = self.0.candidate.as_deref();
+                json_line((self.0.clock)(), level, event, (election, id), &message, fields)
+            }
         };
         match &*self.line() {
             Some(bar) if is_writable(io::stderr().as_fd()) => {
@@ -165,20 +233,25 @@ impl Log {
         }
     }
 
+    /// Whether a candidate's turns are told where other events are not.
+    pub fn tells_turns(&self) -> bool {
+        self.0.tells_turns && self.tells(Level::Warn)
+    }
+
     /// Reports an error with its chain of causes, and what to do about it if it is known.
     pub fn failure(&self, error: &anyhow::Error) {
         let hint = error
             .chain()
             .find_map(|cause| cause.downcast_ref::<ConfigError>())
             .and_then(ConfigError::hint);
+        let say = |message: &dyn Display, fields: &[_]| {
+            self.event(Level::Error, LogEvent::FAILED, message, fields);
+        };
+        let what = chain(error.as_ref());
         match (hint, self.0.format) {
-            (None, _) => self.error(chain(error.as_ref())),
-            (Some(hint), LogFormat::Json) => {
-                self.say(Level::Error, chain(error.as_ref()), &[("hint", hint.into())]);
-            }
-            (Some(hint), LogFormat::Text) => {
-                self.error(format_args!("{}; {hint}", chain(error.as_ref())));
-            }
+            (None, _) => say(&what, &[]),
+            (Some(hint), LogFormat::Json) => say(&what, &[("hint", hint.into())]),
+            (Some(hint), LogFormat::Text) => say(&format_args!("{what}; {hint}"), &[]),
         }
     }
 
@@ -279,6 +352,10 @@ struct Keys<'a> {
     level: Level,
     #[serde(skip_serializing_if = "Option::is_none")]
     election: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(flatten)]
+    event: LogEvent,
     message: &'a str,
     #[serde(flatten)]
     fields: Map<String, Value>,
@@ -287,15 +364,15 @@ struct Keys<'a> {
 fn json_line(
     now: SystemTime,
     level: Level,
+    event: LogEvent,
+    (election, id): (Option<&str>, Option<&str>),
     message: &str,
-    election: Option<&str>,
     fields: &[(&'static str, Value)],
 ) -> String {
     let fields = fields.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+    let keys = Keys { time: rfc3339(now), level, election, id, event, message, fields };
     // Text, numbers and null: there is nothing in it that JSON cannot say.
-    let mut line =
-        serde_json::to_string(&Keys { time: rfc3339(now), level, election, message, fields })
-            .unwrap_or_default();
+    let mut line = serde_json::to_string(&keys).unwrap_or_default();
     line.push('\n');
     line
 }
@@ -327,7 +404,7 @@ mod tests {
     use nix::fcntl::OFlag;
     use nix::unistd::{pipe2, read};
 
-    use super::{Level, chain, json_line, shorten, text_line, write_line};
+    use super::{Level, LogEvent, chain, json_line, shorten, text_line, write_line};
 
     #[test]
     fn lines_for_people() {
@@ -351,9 +428,16 @@ mod tests {
     #[test]
     fn lines_for_programs() {
         let now = UNIX_EPOCH + Duration::from_millis(5);
+        let (bare, hint) = (LogEvent::default(), [("hint", "c".into())]);
         assert_eq!(
-            json_line(now, Level::Warn, "a\nb", Some("job"), &[("token", 7.into())]),
-            "{\"time\":\"1970-01-01T00:00:00.005Z\",\"level\":\"warn\",\"election\":\"job\",\"message\":\"a\\nb\",\"token\":7}\n"
+            json_line(now, Level::Warn, bare, (Some("job"), None), "a\nb", &hint),
+            "{\"time\":\"1970-01-01T00:00:00.005Z\",\"level\":\"warn\",\"election\":\"job\",\"message\":\"a\\nb\",\"hint\":\"c\"}\n"
+        );
+        let event = LogEvent { token: Some(7), exit_code: Some(124), ..LogEvent::named("lost") };
+        assert_eq!(
+            json_line(now, Level::Error, event, (None, Some("me-1")), "why", &[]),
+            "{\"time\":\"1970-01-01T00:00:00.005Z\",\"level\":\"error\",\"id\":\"me-1\",\"event\":\"lost\",\"token\":7,\
+             \"exit_code\":124,\"message\":\"why\"}\n"
         );
     }
 

@@ -150,6 +150,63 @@ fn every_line_of_the_json_log_parses() {
     assert_eq!((&line["level"], &line["hint"]), (&"error".into(), &"use -e NAME".into()));
 }
 
+/// A program need not read messages, which may change.
+#[test]
+fn a_line_of_the_json_log_says_what_happened_and_to_whom() {
+    let ground = Ground::new();
+    let json = ["--log-format", "json"];
+    let run = recording(&ground).args(json);
+    let ended = run.args(["-v", "sh", "-c", "exit 7"]).run().exits(7);
+    let outcome = outcome(&ground);
+    let lines: Vec<Value> =
+        ended.stderr.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    let of = |event: &str| {
+        let line = lines.iter().find(|line| line["event"] == event);
+        line.unwrap_or_else(|| panic!("no {event}: {}", ended.stderr))
+    };
+    let leading = of("leading");
+    assert_eq!((&leading["token"], &leading["id"]), (&outcome["token"], &outcome["id"]));
+    assert!(leading["exit_code"].is_null(), "{leading}");
+    let exited = of("exited");
+    assert_eq!((&exited["token"], &exited["exit_code"]), (&outcome["token"], &7.into()));
+    assert_eq!(exited["id"], outcome["id"]);
+
+    let _leader = ground.leader();
+    let ended = ground.job().args(json).args(["-n", "true"]).run().exits(75);
+    let line: Value = serde_json::from_str(&ended.stderr).unwrap();
+    assert_eq!((&line["event"], &line["exit_code"]), (&"not_acquired".into(), &75.into()));
+    let ended = ground.elect("run").args(json).args(["-e", "x", "/no/such"]).run().exits(127);
+    let line: Value = serde_json::from_str(&ended.stderr).unwrap();
+    assert_eq!((&line["event"], &line["exit_code"]), (&"not_found".into(), &127.into()));
+}
+
+/// Wrong words, too, as far as they tell that the form is JSON.
+#[test]
+fn wrong_words_are_told_in_json_where_that_is_asked_for() {
+    let ground = Ground::new();
+    let json = ["--log-format", "json"];
+    let refused = |elect: Elect| -> Value {
+        let ended = elect.run().exits(125).prints("");
+        let line: Value = serde_json::from_str(&ended.stderr).expect(&ended.stderr);
+        assert_eq!((&line["level"], &line["event"]), (&"error".into(), &"failed".into()));
+        assert_eq!((&line["exit_code"], line["time"].is_string()), (&125.into(), true), "{line}");
+        line
+    };
+    let said = refused(ground.elect("run").args(json).args(["--ttll", "5s", "true"]));
+    assert_eq!(said["message"], "unexpected argument '--ttll' found");
+    assert!(said["hint"].as_str().is_some_and(|hint| hint.contains("'--ttl'")), "{said}");
+    let said = refused(ground.elect("run").args(["--wait", "soon"]).args(json).arg("true"));
+    assert!(said["message"].as_str().unwrap().contains("'soon'"), "{said}");
+    refused(ground.elect("run").args(json));
+    refused(ground.elect("sidecar").args(json).arg("--bogus"));
+    refused(ground.elect("run").env("ELECT_LOG_FORMAT", "json").args(["--bogus", "true"]));
+    refused(ground.job().args(json).args(["-b", "nowhere", "true"]));
+    // Help is no complaint, and other commands have no such form.
+    ground.elect("run").args(json).arg("--help").run().exits(0).is_quiet();
+    let status = ground.elect("status").env("ELECT_LOG_FORMAT", "json").arg("--bogus").run();
+    status.exits(125).says("elect: error: unexpected argument");
+}
+
 #[test]
 fn without_a_name_the_election_is_called_after_the_command() {
     let ground = Ground::new();

@@ -24,11 +24,42 @@ fn first(unshare: &mut Running) -> i32 {
 #[test]
 fn the_exit_code_is_kept() {
     let ground = Ground::new();
-    contained(ground.job().sh("exit 7")).run().exits(7).is_silent();
-    contained(ground.job().sh("kill -TERM $$")).run().exits(143).is_silent();
+    contained(ground.job().arg("-n").sh("exit 7")).run().exits(7).is_silent();
+    contained(ground.job().arg("-n").sh("kill -TERM $$")).run().exits(143).is_silent();
     let script = unstartable(ground.path(), "/no/such");
     contained(ground.job().arg(script)).run().exits(127);
     ground.is_left_empty();
+}
+
+/// Of a pod people see nothing but its log: who stands by says there once that it waits, and that it leads.
+#[test]
+fn whose_turn_it_is_is_said_once() {
+    let ground = Ground::new();
+    let leader = ground.leader();
+    let mut waiting = contained(ground.job().sh("echo ran")).spawn();
+    first(&mut waiting);
+    ground.awaits(1);
+    drop(leader);
+    let said = waiting.wait().exits(0).prints("ran\n").stderr;
+    let lines: Vec<&str> = said.lines().collect();
+    let is_turn = |line: &str, turn: &str| line.starts_with(&format!("elect: {turn}"));
+    assert!(
+        matches!(lines[..], [waits, leads] if is_turn(waits, "waiting, 1 ahead")
+        && is_turn(leads, "leading, token ")),
+        "{said}"
+    );
+    // Nobody stands by for a job that is to run now or never, or once; and whoever wants no words gets none.
+    for flags in [&["-n"][..], &["-w", "1h"], &["--once", "x"], &["-q"]] {
+        contained(ground.job().args(flags).sh("echo ran")).run().exits(0).is_quiet();
+    }
+    let sidecar = ground.elect("sidecar").args(["-e", "job"]);
+    let mut sidecar = contained(sidecar).spawn();
+    let elect = first(&mut sidecar);
+    eventually("the sidecar to lead", || {
+        (ground.status()["leader"]["token"].is_u64()).then_some(())
+    });
+    kill(Pid::from_raw(elect), Signal::SIGTERM).unwrap();
+    sidecar.wait().exits(0).says("elect: leading, token ");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! would notice: that we wait for ourselves.
 
 use std::convert::Infallible;
+use std::fmt::Display;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::election::machine::{Block, Event, Limit, News};
 use crate::election::slots::Slot;
 use crate::election::{CallEnd, driver};
 use crate::guard::{self, Deadlines, Ended, Fate, Left};
-use crate::report::{Level, Log, Waiting, wall_clock};
+use crate::report::{Level, Log, LogEvent, Waiting, wall_clock};
 
 /// How often the line that shows the waiting is drawn anew.
 const REDRAW: Duration = Duration::from_secs(1);
@@ -74,6 +75,8 @@ pub(in crate::command) struct Observer<'a> {
     trouble: Outage,
     /// Whether something runs, or is about to, that a trouble may end.
     leads: bool,
+    /// That we wait is said.
+    has_waited: bool,
     gives_way: bool,
     /// In which slot of an election we lead, if it has any.
     slot: Option<(&'a Slot, &'a ElectionName)>,
@@ -109,6 +112,35 @@ impl Outage {
     }
 }
 
+/// The log, for what is said of one event.
+#[derive(Clone, Copy)]
+struct Told<'a> {
+    log: &'a Log,
+    event: LogEvent,
+}
+
+impl Told<'_> {
+    fn say(self, level: Level, message: impl Display) {
+        self.log.event(level, self.event, message, &[]);
+    }
+
+    fn error(self, message: impl Display) {
+        self.say(Level::Error, message);
+    }
+
+    fn warn(self, message: impl Display) {
+        self.say(Level::Warn, message);
+    }
+
+    fn info(self, message: impl Display) {
+        self.say(Level::Info, message);
+    }
+
+    fn debug(self, message: impl Display) {
+        self.say(Level::Debug, message);
+    }
+}
+
 impl<'a> Observer<'a> {
     /// `others` are told as well, where there are any.
     pub(in crate::command) const fn new(
@@ -119,8 +151,8 @@ impl<'a> Observer<'a> {
         feed: Option<Feed<'a>>,
     ) -> Self {
         let trouble = Outage { told: None, since: None };
-        let (leads, gives_way) = (false, false);
-        Self { log, shared, candidate, service, feed, trouble, leads, gives_way, slot: None }
+        let (leads, has_waited, gives_way, slot) = (false, false, false, None);
+        Self { log, shared, candidate, service, feed, trouble, leads, has_waited, gives_way, slot }
     }
 
     /// To give leadership up is nothing that people need to know of.
@@ -139,14 +171,26 @@ impl<'a> Observer<'a> {
         Self { slot: slot.map(|slot| (slot, whole)), ..self }
     }
 
-    fn recovered(&mut self, failures: u32) {
+    /// That of our leadership.
+    fn token(&self) -> Option<Token> {
+        self.leads.then(|| self.shared.token()).flatten()
+    }
+
+    fn recovered(&mut self, told: Told<'_>, failures: u32) {
         let times = if failures == 1 { "time" } else { "times" };
         let text = format_args!("the store answers again, after failing {failures} {times}");
-        self.log.say(self.trouble.over(), text, &[]);
+        told.say(self.trouble.over(), text);
+    }
+
+    /// Whoever looks at nothing but our log sees once that we wait.
+    fn waiting(&mut self, told: Told<'_>, ahead: usize) {
+        let is_first = !std::mem::replace(&mut self.has_waited, true);
+        let level = if is_first && self.log.tells_turns() { Level::Info } else { Level::Debug };
+        told.say(level, format_args!("waiting, {ahead} ahead"));
     }
 
     /// Processes outlast the command, or its time. What elect does about it is told, with the flags that change it.
-    fn outlasted(&self, left: Left, limit: Option<Limit>) {
+    fn outlasted(told: Told<'_>, left: Left, limit: Option<Limit>) {
         let within = match limit {
             Some(Limit::StopTimeout(Some(limit))) => Some((limit, "--stop-timeout")),
             Some(Limit::KillGrace(limit)) => Some((limit, "-k")),
@@ -156,38 +200,38 @@ impl<'a> Observer<'a> {
             .map(|(limit, flag)| format!("within {} ({flag})", humantime::format_duration(limit)));
         match (left.fate, within) {
             (Fate::Awaited, Some(within)) => {
-                self.log.info(format_args!("waiting for {left} to end {within}"));
+                told.info(format_args!("waiting for {left} to end {within}"));
             }
             (Fate::Awaited, None) => {
                 let why = match limit {
                     None => "which the command left (--leftover wait)",
                     Some(_) => "which the command left; --stop-timeout limits that",
                 };
-                self.log.info(format_args!("the command has ended; waiting for {left}, {why}"));
+                told.info(format_args!("the command has ended; waiting for {left}, {why}"));
             }
             (Fate::Asked, _) => {
                 let them = if left.count == 1 { "it" } else { "them" };
-                self.log.warn(format_args!(
+                told.warn(format_args!(
                     "the command left {left} running: asking {them} to end; --leftover wait waits for {them}, \
                      --leftover-grace gives {them} longer"
                 ));
             }
             (Fate::Killed, Some(within)) => {
-                self.log.warn(format_args!("killed {left}, which did not end {within}"));
+                told.warn(format_args!("killed {left}, which did not end {within}"));
             }
-            (Fate::Killed, None) => self.log.warn(format_args!(
+            (Fate::Killed, None) => told.warn(format_args!(
                 "killed {left}, which the command left running and TERM did not end; -k gives it longer"
             )),
         }
     }
 
-    fn leading(&mut self, token: Token) {
+    fn leading(&mut self, told: Told<'_>, token: Token) {
         self.leads = true;
         *lock(&self.shared.token) = Some(token);
         self.shared.clear();
         match self.slot.and_then(|(slot, whole)| slot.of(whole)) {
-            Some(slot) => self.log.info(format_args!("leading {slot}, token {token}")),
-            None => self.log.info(format_args!("leading, token {token}")),
+            Some(slot) => told.info(format_args!("leading {slot}, token {token}")),
+            None => told.info(format_args!("leading, token {token}")),
         }
     }
 }
@@ -218,9 +262,11 @@ impl driver::Observer for Observer<'_> {
         if let Some(feed) = &mut self.feed {
             feed.news(&news);
         }
+        let token = if let News::Leading(token) = news { Some(token) } else { self.token() };
+        let told = Told { log: self.log, event: LogEvent::named(news.name()).with_token(token) };
         match news {
-            News::Waiting { ahead } => self.log.debug(format_args!("waiting, {ahead} ahead")),
-            News::Leading(token) => self.leading(token),
+            News::Waiting { ahead } => self.waiting(told, ahead),
+            News::Leading(token) => self.leading(told, token),
             News::Trouble(error, pause) => {
                 let pause = humantime::format_duration(Duration::from_millis(
                     u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
@@ -229,8 +275,8 @@ impl driver::Observer for Observer<'_> {
                 let is_serious = self.leads || error.is_permanent();
                 let text = format!("{:#}", anyhow::Error::from(error));
                 match self.trouble.again(guard::now(), is_serious, &text) {
-                    Some(level) => self.log.say(level, format_args!("{text}; trying again"), &[]),
-                    None => self.log.debug(format_args!("the same again; trying again in {pause}")),
+                    Some(level) => told.say(level, format_args!("{text}; trying again")),
+                    None => told.debug(format_args!("the same again; trying again in {pause}")),
                 }
             }
             News::Granted { asked, granted } => {
@@ -239,74 +285,73 @@ impl driver::Observer for Observer<'_> {
                     (humantime::format_duration(asked), humantime::format_duration(granted));
                 let text =
                     format_args!("the store grants a lease of {granted}, {asked} was asked for");
-                if granted_less { self.log.warn(text) } else { self.log.info(text) }
+                if granted_less { told.warn(text) } else { told.info(text) }
             }
-            News::Recovered(failures) => self.recovered(failures),
-            News::Unrecorded(why) => self.log.error(why),
+            News::Recovered(failures) => self.recovered(told, failures),
+            News::Unrecorded(why) => told.error(why),
             News::Lost(why) => {
-                self.log.error(format_args!("leadership is lost, stopping the command: {why}"));
+                told.error(format_args!("leadership is lost, stopping the command: {why}"));
             }
             News::Blocked(Block::Delay { token, left, .. }) => {
                 let left = humantime::format_duration(Duration::from_millis(
                     u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
                 ));
                 self.shared.waiting().hold_back();
-                self.log.info(format_args!(
+                told.info(format_args!(
                     "leading, token {token}, and starting nothing for {left}: whoever led before did not say that it \
                      ended well"
                 ));
             }
             News::Blocked(block) => {
-                self.log.info(format_args!("next to lead, and starting nothing: {}", block.why()));
+                told.info(format_args!("next to lead, and starting nothing: {}", block.why()));
             }
-            News::Reprioritized(what) => self.log.info(what),
+            News::Reprioritized(what) => told.info(what),
             News::StandingBack { id, priority } => {
-                self.log.info(format_args!("standing back for {id}, of priority {priority}"));
+                told.info(format_args!("standing back for {id}, of priority {priority}"));
             }
             News::ControlUnread(error) => {
-                self.log.warn(format_args!("{:#}", anyhow::Error::from(error)));
+                told.warn(format_args!("{:#}", anyhow::Error::from(error)));
             }
             News::HistoryUnkept(error) => {
                 let error = anyhow::Error::from(error);
-                self.log
-                    .info(format_args!("`elect history` will not show this leadership: {error:#}"));
+                told.info(format_args!("`elect history` will not show this leadership: {error:#}"));
             }
             News::SteppingDown(why) => {
                 let level = if self.gives_way { Level::Info } else { Level::Warn };
-                self.log.say(level, format_args!("giving leadership up: {why}"), &[]);
+                told.say(level, format_args!("giving leadership up: {why}"));
             }
             News::MaxRun(limit) => {
                 let limit = humantime::format_duration(limit);
-                self.log.warn(format_args!(
+                told.warn(format_args!(
                     "the command has run for {limit}, as long as --max-run allows: stopping it"
                 ));
             }
             News::Stopping(signal) => {
                 let signal = guard::signal_name(signal);
-                self.log.debug(format_args!("{signal} is passed on to the command"));
+                told.debug(format_args!("{signal} is passed on to the command"));
             }
             News::Resting { ended, pause } => {
                 let pause = humantime::format_duration(pause);
                 let text = format_args!("the command {ended}; it is started again in {pause}");
-                if ended == Ended::Exited(0) { self.log.info(text) } else { self.log.warn(text) }
+                if ended == Ended::Exited(0) { told.info(text) } else { told.warn(text) }
             }
-            News::Restarting(_) => self.log.debug("the command is started again"),
+            News::Restarting(_) => told.debug("the command is started again"),
             News::Emptied => {}
             News::Leaving { .. } => {
                 self.leads = false;
-                self.log.debug("leaving the election");
+                told.debug("leaving the election");
             }
             News::Holding(left) => {
                 let left = humantime::format_duration(Duration::from_secs(left.as_secs()));
-                self.log.info(format_args!("the command has ended; keeping the lease for {left}"));
+                told.info(format_args!("the command has ended; keeping the lease for {left}"));
             }
-            News::MayNotSignal(pid) => self.log.warn(format_args!(
+            News::MayNotSignal(pid) => told.warn(format_args!(
                 "cannot signal process {pid}: elect may not signal the user that it runs as; waiting for its end"
             )),
-            News::Left(left, limit) => self.outlasted(left, limit),
+            News::Left(left, limit) => Self::outlasted(told, left, limit),
             News::EntryLeft(error) => {
                 let error = anyhow::Error::from(error);
-                self.log.warn(format_args!(
+                told.warn(format_args!(
                     "our entry may stay in the store until it ends, or the next leader removes it: {error:#}"
                 ));
             }

@@ -37,7 +37,7 @@ use crate::election::slots::{Slot, Slots};
 use crate::guard::{self, Enclosure, Ended, ExecHandoff, Forked, Incoming, Inherited, Whom};
 use crate::report::http::{HttpState, Listener};
 use crate::report::{
-    self, Level, Log, NOT_ACQUIRED, Outcome, OutcomeFile, OutcomeRecord, wall_clock,
+    self, Level, Log, LogEvent, NOT_ACQUIRED, Outcome, OutcomeFile, OutcomeRecord, wall_clock,
 };
 
 /// Takes part in the election, runs the command while it leads, and says how that ended; or ends this
@@ -128,7 +128,9 @@ impl Finished {
     /// Nobody has taken part for a command that cannot be executed, which is said.
     fn before_the_start(plan: &RunPlan, log: &Log, errno: i32) -> Self {
         let (outcome, reason) = unstarted(errno);
-        log.error(cannot_execute(plan, outcome, &reason));
+        let exit_code = Some(outcome.exit_code(plan.flags.conflict_exit_code));
+        let event = LogEvent { exit_code, ..LogEvent::named(outcome.name()) };
+        log.event(Level::Error, event, cannot_execute(plan, outcome, &reason), &[]);
         Self {
             outcome,
             reason,
@@ -175,7 +177,7 @@ fn take_part(
     let location = store.profile().location;
     let known = VerdictContext { location: &location, once: plan.flags.once.as_deref(), leader };
     let (outcome, reason) = judge(verdict, &known);
-    terms.tell(outcome, &reason);
+    terms.tell(outcome, &reason, token);
     if let (Outcome::Interrupted(_), Some(_), Some(key)) = (outcome, token, &plan.flags.once) {
         terms.log.warn(format_args!(
             "{reason} before the command had done its work: the key {} stays open",
@@ -390,22 +392,28 @@ impl Terms<'_> {
     }
 
     /// Says how it ended, as loudly as it deserves.
-    fn tell(&self, outcome: Outcome, reason: &str) {
-        match outcome {
-            Outcome::NotAcquired | Outcome::AttemptsUsedUp
-                if self.plan.flags.conflict_exit_code == 0 => {}
-            Outcome::NotAcquired | Outcome::AttemptsUsedUp => self.log.warn(reason),
-            Outcome::Failed => self.log.error(reason),
-            Outcome::NotExecutable | Outcome::NotFound => {
-                self.log.error(cannot_execute(self.plan, outcome, reason));
-            }
+    fn tell(&self, outcome: Outcome, reason: &str, token: Option<Token>) {
+        let conflict = self.plan.flags.conflict_exit_code;
+        let level = match outcome {
+            Outcome::NotAcquired | Outcome::AttemptsUsedUp if conflict == 0 => return,
+            Outcome::NotAcquired | Outcome::AttemptsUsedUp => Level::Warn,
+            Outcome::Failed | Outcome::NotExecutable | Outcome::NotFound => Level::Error,
             Outcome::Exited(_)
             | Outcome::Signaled(_)
             | Outcome::MaxRun(_)
             | Outcome::AlreadyDone
             | Outcome::Lost
             | Outcome::SteppedDown
-            | Outcome::Interrupted(_) => self.log.info(reason),
+            | Outcome::Interrupted(_) => Level::Info,
+        };
+        let exit_code = Some(outcome.exit_code(conflict));
+        let event = LogEvent { exit_code, ..LogEvent::named(outcome.name()).with_token(token) };
+        match outcome {
+            Outcome::NotExecutable | Outcome::NotFound => {
+                let what = cannot_execute(self.plan, outcome, reason);
+                self.log.event(level, event, what, &[]);
+            }
+            _ => self.log.event(level, event, reason, &[]),
         }
     }
 }

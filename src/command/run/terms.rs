@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use super::words::no_guardian;
 use crate::command::candidacy::{Charge, Hooks, environment};
 use crate::command::selftest::is_scratch;
-use crate::config::{BackendUrl, LeftoverChoice, RunPlan, variables};
+use crate::config::{BackendUrl, LeftoverChoice, RunPlan, Wait, variables};
 use crate::election::driver::{Candidacy, Once};
 use crate::election::machine::{Counting, Heeds, Machine, Rules, Settles};
 use crate::election::slots::Slot;
@@ -58,6 +58,9 @@ impl<'a> Terms<'a> {
         let profile = store.profile();
         let timing = plan.campaign.timing(&profile, plan.flags.kill_grace)?;
         let candidate = plan.campaign.candidate(std::process::id(), containment.name());
+        let log = log.of_candidate(&candidate.id);
+        let stands_by = plan.wait() == Wait::Forever && plan.flags.once.is_none();
+        let log = if stands_by { log.telling_turns() } else { log };
         log.debug(format_args!(
             "store {}, candidate {}, containment {containment}{}",
             profile.location,

@@ -15,8 +15,8 @@ use crate::election::driver::Duty;
 use crate::election::machine::{Event, News};
 use crate::election::{CallEnd, driver};
 use crate::guard::{self, Deadlines, Incoming, Order, Whom};
-use crate::report::Log;
 use crate::report::http::{HttpState, Reason};
+use crate::report::{Level, Log, LogEvent};
 
 /// An application, which is taken to have noticed the end when the whole of its grace is over. From the moment on that
 /// it is to end we say that it does not lead.
@@ -125,13 +125,15 @@ impl<O: driver::Observer> driver::Observer for Quiet<'_, O> {
         if let (News::Lost(_) | News::SteppingDown(_), Some(service)) = (&news, self.service) {
             service.news(&news);
         }
+        let event = LogEvent::named(news.name());
         match news {
             News::Lost(why) => {
-                self.log.error(format_args!("leadership is lost: {why}"));
+                self.log.event(Level::Error, event, format_args!("leadership is lost: {why}"), &[]);
                 self.over(Reason::Lost, why);
             }
             News::SteppingDown(why) => {
-                self.log.warn(format_args!("giving leadership up: {why}"));
+                let text = format_args!("giving leadership up: {why}");
+                self.log.event(Level::Warn, event, text, &[]);
                 self.over(Reason::SteppedDown, why);
             }
             News::Stopping(signal) => {

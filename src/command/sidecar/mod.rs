@@ -40,7 +40,7 @@ const CONTAINMENT: &str = "none";
 pub(super) fn sidecar(plan: &SidecarPlan, log: &Log) -> anyhow::Result<u8> {
     let inherited = Inherited::take().context("cannot block signals")?;
     inherited.release().context("cannot let go of stdin")?;
-    let log = log.about(&plan.campaign.election);
+    let log = log.about(&plan.campaign.election).telling_turns();
     block_on(serve(plan, &log, &inherited)).map(|()| 0)
 }
 
@@ -48,6 +48,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     // What is wrong with the plan is said now, not once the application is well.
     plan.find_programs()?;
     let candidate = plan.campaign.candidate(std::process::id(), CONTAINMENT);
+    let log = &log.of_candidate(&candidate.id);
     let store = config::connect(&plan.campaign.flags.backend)?;
     warn_of(&*store, log);
     let profile = store.profile();

@@ -308,6 +308,37 @@ pub enum News {
     Left(Left, Option<Limit>),
 }
 
+impl News {
+    /// Its name for programs; stable.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Waiting { .. } => "waiting",
+            Self::Leading(_) => "leading",
+            Self::Unrecorded(_) => "unrecorded",
+            Self::Trouble(..) => "trouble",
+            Self::Granted { .. } => "granted",
+            Self::Recovered(_) => "recovered",
+            Self::Lost(_) => "lost",
+            Self::Blocked(block) => block.name(),
+            Self::StandingBack { .. } => "standing_back",
+            Self::Reprioritized(_) => "priority",
+            Self::ControlUnread(_) => "control_unread",
+            Self::HistoryUnkept(_) => "history_unkept",
+            Self::SteppingDown(_) => "stepping_down",
+            Self::MaxRun(_) => "max_run",
+            Self::Stopping(_) => "stopping",
+            Self::Resting { .. } => "resting",
+            Self::Restarting(_) => "restarting",
+            Self::Emptied => "ended",
+            Self::Holding(_) => "holding",
+            Self::Leaving { .. } => "leaving",
+            Self::EntryLeft(_) => "entry_left",
+            Self::MayNotSignal(_) => "may_not_signal",
+            Self::Left(..) => "left_running",
+        }
+    }
+}
+
 /// What limits the time of processes that were asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {

@@ -62,7 +62,7 @@ pub(super) fn take_part(
     let location = store.profile().location;
     let (outcome, reason) =
         judge(verdict, &super::VerdictContext { location: &location, once: None, leader: None });
-    terms.tell(outcome, &reason);
+    terms.tell(outcome, &reason, None);
     let id = Some(terms.candidate.id);
     Ok(Finished {
         outcome,

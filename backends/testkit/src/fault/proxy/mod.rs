@@ -95,11 +95,21 @@ struct State {
     traffic: Traffic,
 }
 
+/// What becomes of those who connect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Welcome {
+    #[default]
+    LetIn,
+    Refused,
+    /// Whoever is let in, or was before, is hung up on.
+    HungUp,
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Orders {
     requests: Mode,
     replies: Mode,
-    refuses: bool,
+    welcome: Welcome,
     cut: bool,
     ends: bool,
     /// Where new connections lead to, if that is another place than at first.
@@ -159,7 +169,15 @@ impl TcpProxy {
 
     /// Whether new connections are refused from now on. The port stays this proxy's.
     pub fn refuse(&self, refuses: bool) {
-        self.order(|orders| orders.refuses = refuses);
+        let welcome = if refuses { Welcome::Refused } else { Welcome::LetIn };
+        self.order(|orders| orders.welcome = welcome);
+    }
+
+    /// Whether all connections, and each new one as soon as it is let in, are closed from now on without a byte: a
+    /// balancer that has no server.
+    pub fn hang_up(&self, hangs_up: bool) {
+        let welcome = if hangs_up { Welcome::HungUp } else { Welcome::LetIn };
+        self.order(|orders| orders.welcome = welcome);
     }
 
     /// Leads elsewhere from now on, and resets all connections that are open: an address that has come to mean

@@ -16,7 +16,7 @@ use nix::sys::socket::{
 };
 
 use super::lane::Lane;
-use super::{Mode, Orders, Shared, Traffic};
+use super::{Mode, Orders, Shared, Traffic, Welcome};
 use crate::oracle::now;
 
 /// How long a target may take to let somebody in.
@@ -240,8 +240,14 @@ impl Relay {
         if orders.cut || orders.ends {
             self.connections.drain(..).for_each(|connection| connection.reset());
             state.traffic.open = 0;
+        } else if orders.welcome == Welcome::HungUp {
+            let close = |connection: Connection| {
+                reset_on_close(&connection.client, false);
+                u64::from(connection.patience.is_some())
+            };
+            state.traffic.connections += self.connections.drain(..).map(close).sum::<u64>();
         }
-        let opened = self.door.open(!orders.refuses && !orders.ends);
+        let opened = self.door.open(orders.welcome != Welcome::Refused && !orders.ends);
         state.seen = state.changes;
         self.shared.seen.notify_all();
         drop(state);

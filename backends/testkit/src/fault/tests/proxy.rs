@@ -251,6 +251,24 @@ fn newcomers_are_refused_and_others_go_on() {
 }
 
 #[test]
+fn without_a_server_all_connections_end_without_a_byte() {
+    let proxy = start();
+    let stream = connect(&proxy);
+    say(&stream, "in");
+    hears(&stream, "in");
+    proxy.hang_up(true);
+    let ends = |mut stream: TcpStream| {
+        assert_eq!(stream.read(&mut [0]).expect("an end, and no reset"), 0);
+    };
+    ends(stream);
+    (0..3).for_each(|_| ends(connect(&proxy)));
+    proxy.hang_up(false);
+    let other = connect(&proxy);
+    say(&other, "new");
+    hears(&other, "new");
+}
+
+#[test]
 fn a_target_that_is_gone_is_a_reset() {
     let (listener, target) = listener();
     drop(listener);

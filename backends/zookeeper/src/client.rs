@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use elect_api::count_trip;
@@ -8,6 +9,7 @@ use zookeeper_client::{
     SessionId, SessionInfo, SessionState, Stat, StateWatcher,
 };
 
+use crate::login::Login;
 use crate::task::{Fallen, Stage, Task};
 
 /// The kind of a node to be made, and the rights to it.
@@ -23,9 +25,11 @@ const ANY: i32 = -1;
 /// an error here.
 #[derive(Clone)]
 pub(crate) struct Client {
-    client: zk::Client,
+    library: zk::Client,
     /// Where its session is served.
     stage: Option<Arc<Stage>>,
+    /// By which of our logins the servers know us: how many others there were before it.
+    renewals: Arc<AtomicU64>,
 }
 
 /// One of several that are taken together.
@@ -68,7 +72,29 @@ impl Step {
 impl Client {
     /// As the task has it that calls this, whose stage is where it has connected.
     pub(crate) fn new(client: zk::Client) -> Self {
-        Self { client, stage: Stage::here() }
+        Self { library: client, stage: Stage::here(), renewals: Arc::default() }
+    }
+
+    /// The session has begun with that of our logins before which there were so many others.
+    pub(crate) fn knows_us(&self, renewals: u64) {
+        self.renewals.store(renewals, Ordering::Relaxed);
+    }
+
+    /// Whether the servers know us by the newest of our logins.
+    pub(crate) fn is_up_to_date(&self, login: &Login) -> bool {
+        login.since(self.renewals.load(Ordering::Relaxed)).is_none()
+    }
+
+    /// Has the servers know us by the newest of our logins as well, if they do not. At most one request.
+    pub(crate) async fn log_in(&self, login: &Login) {
+        let Some((renewals, both)) = login.since(self.renewals.load(Ordering::Relaxed)) else {
+            return;
+        };
+        let client = self.library.clone();
+        let auth = async move { client.auth(Login::SCHEME, both.as_bytes()).await };
+        if self.ask("auth", auth).await.is_ok() {
+            self.knows_us(renewals);
+        }
     }
 
     /// Whether it stands still: each of its requests fails, and another may go on with its session.
@@ -107,25 +133,25 @@ impl Client {
 
     /// What another client may go on with.
     pub(crate) fn session(&self) -> SessionInfo {
-        self.client.session().clone()
+        self.library.session().clone()
     }
 
     pub(crate) fn session_id(&self) -> SessionId {
-        self.client.session_id()
+        self.library.session_id()
     }
 
     /// As the server granted it.
     pub(crate) fn session_timeout(&self) -> Duration {
-        self.client.session_timeout()
+        self.library.session_timeout()
     }
 
     pub(crate) fn state(&self) -> SessionState {
-        self.client.state()
+        self.library.state()
     }
 
     /// Tells of what comes after this.
     pub(crate) fn state_watcher(&self) -> StateWatcher {
-        self.client.state_watcher()
+        self.library.state_watcher()
     }
 
     pub(crate) fn create(
@@ -134,7 +160,7 @@ impl Client {
         data: &[u8],
         options: Options,
     ) -> impl Future<Output = Result<(Stat, CreateSequence), Zk>> + use<> {
-        let (client, path, data) = (self.client.clone(), path.to_owned(), data.to_vec());
+        let (client, path, data) = (self.library.clone(), path.to_owned(), data.to_vec());
         self.ask("create", async move { client.create(&path, &data, &options).await })
     }
 
@@ -144,18 +170,18 @@ impl Client {
         data: &[u8],
         version: i32,
     ) -> impl Future<Output = Result<Stat, Zk>> + use<> {
-        let (client, path, data) = (self.client.clone(), path.to_owned(), data.to_vec());
+        let (client, path, data) = (self.library.clone(), path.to_owned(), data.to_vec());
         self.ask("set_data", async move { client.set_data(&path, &data, Some(version)).await })
     }
 
     pub(crate) fn delete(&self, path: &str) -> impl Future<Output = Result<(), Zk>> + use<> {
-        let (client, path) = (self.client.clone(), path.to_owned());
+        let (client, path) = (self.library.clone(), path.to_owned());
         self.ask("delete", async move { client.delete(&path, None).await })
     }
 
     /// Has the server catch up with the ensemble.
     pub(crate) fn sync(&self, path: &str) -> impl Future<Output = Result<(), Zk>> + use<> {
-        let (client, path) = (self.client.clone(), path.to_owned());
+        let (client, path) = (self.library.clone(), path.to_owned());
         self.ask("sync", async move { client.sync(&path).await })
     }
 
@@ -163,13 +189,13 @@ impl Client {
         &self,
         path: &str,
     ) -> impl Future<Output = Result<(Vec<u8>, Stat), Zk>> + use<> {
-        let (client, path) = (self.client.clone(), path.to_owned());
+        let (client, path) = (self.library.clone(), path.to_owned());
         self.ask("get_data", async move { client.get_data(&path).await })
     }
 
     /// The ensemble's configuration.
     pub(crate) fn get_config(&self) -> impl Future<Output = Result<(Vec<u8>, Stat), Zk>> + use<> {
-        let client = self.client.clone();
+        let client = self.library.clone();
         self.ask("get_data", async move { client.get_config().await })
     }
 
@@ -177,7 +203,7 @@ impl Client {
         &self,
         path: &str,
     ) -> impl Future<Output = Result<Option<Stat>, Zk>> + use<> {
-        let (client, path) = (self.client.clone(), path.to_owned());
+        let (client, path) = (self.library.clone(), path.to_owned());
         self.ask("exists", async move { client.check_stat(&path).await })
     }
 
@@ -185,7 +211,7 @@ impl Client {
         &self,
         path: &str,
     ) -> impl Future<Output = Result<(Option<Stat>, OneshotWatcher), Zk>> + use<> {
-        let (client, path) = (self.client.clone(), path.to_owned());
+        let (client, path) = (self.library.clone(), path.to_owned());
         self.ask("exists", async move { client.check_and_watch_stat(&path).await })
     }
 
@@ -193,7 +219,7 @@ impl Client {
         &self,
         path: &str,
     ) -> impl Future<Output = Result<Vec<String>, Zk>> + use<> {
-        let (client, path) = (self.client.clone(), path.to_owned());
+        let (client, path) = (self.library.clone(), path.to_owned());
         self.ask("get_children", async move { client.list_children(&path).await })
     }
 
@@ -201,7 +227,7 @@ impl Client {
         &self,
         path: &str,
     ) -> impl Future<Output = Result<(Vec<String>, OneshotWatcher), Zk>> + use<> {
-        let (client, path) = (self.client.clone(), path.to_owned());
+        let (client, path) = (self.library.clone(), path.to_owned());
         self.ask("get_children", async move { client.list_and_watch_children(&path).await })
     }
 
@@ -210,7 +236,7 @@ impl Client {
         &self,
         steps: Vec<Step>,
     ) -> impl Future<Output = Result<(), MultiWriteError>> + use<> {
-        let client = self.client.clone();
+        let client = self.library.clone();
         self.ask("multi", async move {
             let mut writer = client.new_multi_writer();
             steps.iter().try_for_each(|step| step.add_to(&mut writer))?;

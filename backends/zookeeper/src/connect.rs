@@ -7,6 +7,7 @@ use elect_api::count_trip;
 use zookeeper_client::{Connector, Error as Zk, SessionInfo, SessionState};
 
 use crate::client::Client;
+use crate::login::Login;
 use crate::serving;
 use crate::settings::Settings;
 use crate::task::Task;
@@ -71,9 +72,10 @@ async fn begin(
         .with_session_timeout(timeout)
         .with_connection_timeout(patience(timeout))
         .with_fail_eagerly();
-    if let Some(credentials) = &settings.credentials {
-        let both = format!("{}:{}", credentials.user, credentials.password.reveal());
-        connector = connector.with_auth("digest", both.as_bytes());
+    settings.login.iter().for_each(Login::renew);
+    let (renewals, logins) = settings.login.as_ref().map(Login::all).unwrap_or_default();
+    for login in logins {
+        connector = connector.with_auth(Login::SCHEME, login.as_bytes());
     }
     if let Some(security) = &settings.security {
         connector = connector.with_tls(security.options());
@@ -89,7 +91,9 @@ async fn begin(
                 connector.connect(&cluster).await
             }
         };
-        serving::connect(connect, settings, patience(timeout)).await
+        let client = serving::connect(connect, settings, patience(timeout)).await?;
+        client.knows_us(renewals);
+        Ok(client)
     });
     session.outcome().await.unwrap_or_else(|fallen| Err(fallen.into()))
 }

@@ -8,6 +8,7 @@ use zookeeper_client::Error as Zk;
 
 use crate::client::Client;
 use crate::connect::{close, connect, patience};
+use crate::error::not_let_in;
 use crate::settings::Settings;
 use crate::{identity, probe};
 
@@ -47,8 +48,8 @@ pub(crate) async fn dial(
                 }
             },
             Err(error @ Zk::AuthFailed) => {
-                let what = format!("{} does not take our user and password", settings.location);
-                return Err(Error::new(ErrorKind::Denied, what).because(error));
+                let refusal = not_let_in(&settings.location, settings.login.is_some());
+                return Err(refusal.because(error));
             }
             Err(error) => error,
         };

@@ -1,3 +1,5 @@
+use std::error::Error as _;
+
 use elect_api::{Error, ErrorKind};
 use zookeeper_client::Error as Zk;
 
@@ -51,16 +53,16 @@ pub(crate) fn fault(action: Action, path: &str, error: Zk) -> Error {
         Zk::NoAuth => {
             (ErrorKind::Denied, format!("{tried}: we lack the right to {} there", action.right()))
         }
-        Zk::AuthFailed => {
-            (ErrorKind::Denied, format!("{tried}: ZooKeeper does not take our user and password"))
-        }
+        Zk::AuthFailed => (ErrorKind::Denied, format!("{tried}: ZooKeeper refuses how we log in")),
         Zk::InvalidAcl => (
             ErrorKind::Denied,
             format!(
                 "{tried}: ZooKeeper does not know us as a user who can own it (acl=open needs none)"
             ),
         ),
-        Zk::QuotaExceeded => (ErrorKind::Unfit, format!("{tried}: the quota there is used up")),
+        Zk::QuotaExceeded => {
+            (ErrorKind::Unreachable, format!("{tried}: the quota there is used up"))
+        }
         Zk::NoChildrenForEphemerals => {
             (ErrorKind::Unfit, format!("{tried}: it would be below an ephemeral node"))
         }
@@ -82,6 +84,24 @@ pub(crate) fn fault(action: Action, path: &str, error: Zk) -> Error {
         _ => (ErrorKind::Unreachable, format!("{tried}: no answer")),
     };
     Error::new(kind, what).because(error)
+}
+
+/// Whether it is a right that we lack, as whom ZooKeeper takes us for.
+pub(crate) fn lacks_right(error: &Error) -> bool {
+    let rights = [Zk::NoAuth, Zk::InvalidAcl].map(|right| right.to_string());
+    error.source().is_some_and(|cause| rights.contains(&cause.to_string()))
+}
+
+/// A server of `place` has ended our session before it began. The client library does not tell what it wants of us.
+pub(crate) fn not_let_in(place: &str, has_login: bool) -> Error {
+    let why = if has_login {
+        "does not let us in with a user and a password (the scheme digest): it may require SASL, which elect does not \
+         speak"
+    } else {
+        "lets in nobody who does not log in: name a user and a password (elect help credentials); if it requires SASL, \
+         elect cannot use it"
+    };
+    Error::new(ErrorKind::Denied, format!("{place} {why}"))
 }
 
 /// Whether the session, and with it every entry that it had, is over.
@@ -116,7 +136,7 @@ mod tests {
             (Action::Check, Zk::ConnectionLoss, ErrorKind::Unreachable),
             (Action::Create, Zk::NoAuth, ErrorKind::Denied),
             (Action::Create, Zk::NoNode, ErrorKind::Unreachable),
-            (Action::Create, Zk::QuotaExceeded, ErrorKind::Unfit),
+            (Action::Create, Zk::QuotaExceeded, ErrorKind::Unreachable),
         ] {
             assert_eq!(fault(action, "/e", error).kind(), kind);
         }

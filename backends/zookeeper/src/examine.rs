@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use zookeeper_client::Error as Zk;
 
 use crate::client::Client;
+use crate::error::not_let_in;
 use crate::probe::{self, Diagnosis};
 use crate::settings::Settings;
 use crate::{connect, identity};
@@ -87,10 +88,8 @@ async fn visit(settings: &Arc<Settings>, host: &Host, clock: &Clock) -> Result<R
     let said = match look.await.unwrap_or(Diagnosis::Silent) {
         Diagnosis::Answers(said) => said,
         diagnosis => {
-            let kind =
-                if diagnosis.is_permanent() { ErrorKind::Unfit } else { ErrorKind::Unreachable };
             let what = format!("cannot use ZooKeeper at {host}: {}", diagnosis.words());
-            return Err(Error::new(kind, what));
+            return Err(Error::new(diagnosis.kind(), what));
         }
     };
     let [short, long] = ASKED;
@@ -133,8 +132,8 @@ async fn open(settings: &Arc<Settings>, host: &Host, span: Duration) -> Result<C
     match opened.await {
         Ok(Ok(client)) => Ok(client),
         Ok(Err(error @ Zk::AuthFailed)) => {
-            let what = format!("ZooKeeper at {host} does not take our user and password");
-            Err(settings.explain(Error::new(ErrorKind::Denied, what).because(error)))
+            Err(not_let_in(&format!("ZooKeeper at {host}"), settings.login.is_some())
+                .because(error))
         }
         Ok(Err(error)) => {
             let what = format!("ZooKeeper at {host} is there, and grants no session");
@@ -201,12 +200,6 @@ fn misfits(address: &str, respondent: &Respondent) -> Vec<Finding> {
                 "upgrade it to 3.5 or newer",
             ));
         }
-    }
-    if respondent.answer.role.as_deref() == Some("read-only") {
-        findings.push(Finding::warning(
-            format!("ZooKeeper at {address} has lost the others, and only shows what it knew"),
-            "start the servers that are down, or mend the network between them: more than half must see each other",
-        ));
     }
     findings
 }
@@ -277,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_old_or_alone_is_found() {
+    fn what_is_too_old_is_found() {
         let severities = |version, role| -> Vec<Severity> {
             misfits("a:1", &respondent(version, role, 9))
                 .iter()
@@ -287,7 +280,6 @@ mod tests {
         assert_eq!(severities("3.4.14", "leader"), [Severity::Error]);
         assert_eq!(severities("3.5.0", "leader"), []);
         assert_eq!(severities("3.10.1", "follower"), []);
-        assert_eq!(severities("3.9.2", "read-only"), [Severity::Warning]);
     }
 
     #[test]

@@ -149,6 +149,7 @@ mod guid;
 mod identity;
 mod layout;
 mod link;
+mod login;
 mod look;
 mod probe;
 mod queue;
@@ -198,6 +199,6 @@ pub const SCHEME: &str = "zk";
 /// [`Unfit`](elect_api::ErrorKind::Unfit) if the URL means no such store or a file that it names is not
 /// what it should be; `Denied` if one may not be read.
 pub fn connect(url: &str) -> Result<Box<dyn Store>, Error> {
-    let variable = |name: &str| std::env::var(name).ok();
-    Ok(Box::new(store::ZkStore::new(settings::Settings::of(url, variable)?)))
+    let settings = settings::Settings::of(url, |name| std::env::var(name).ok())?;
+    Ok(Box::new(store::ZkStore::new(settings)))
 }

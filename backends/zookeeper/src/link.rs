@@ -51,6 +51,9 @@ impl Link {
         }
         let joined = self.joined.as_mut().ok_or_else(no_session)?;
         joined.session.begin(now, &mut joined.calls);
+        if let (Some(login), Ok(client)) = (self.sessions.login(), joined.client()) {
+            client.log_in(login).await;
+        }
         Ok(joined)
     }
 

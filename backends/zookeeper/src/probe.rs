@@ -33,14 +33,17 @@ pub(crate) async fn explain(
     if found.iter().any(|(_, diagnosis)| matches!(diagnosis, Diagnosis::Answers(_))) {
         return Ok(Slow);
     }
-    let permanent = is_first && found.iter().all(|(_, diagnosis)| diagnosis.is_permanent());
-    let kind = if permanent { ErrorKind::Unfit } else { ErrorKind::Unreachable };
+    let kinds = [ErrorKind::Unreachable, ErrorKind::Denied, ErrorKind::Unfit];
+    let is_there = |kind: &ErrorKind| found.iter().any(|(_, diagnosis)| diagnosis.kind() == *kind);
+    // What is wrong with one of them, or only now, may be mended, or another one may serve.
+    let kind = kinds.into_iter().find(is_there).filter(|_| is_first);
+    let kind = kind.unwrap_or(ErrorKind::Unreachable);
     let words: Vec<String> =
         found.iter().map(|(host, diagnosis)| format!("{host}: {}", diagnosis.words())).collect();
     let what = format!("cannot get a session at {}: {}", settings.location, words.join("; "));
     let told = Error::new(kind, what);
     // Where it is known what answers there, the client library adds nothing.
-    Err(if permanent { told } else { told.because(error) })
+    Err(if told.is_permanent() { told } else { told.because(error) })
 }
 
 /// ZooKeeper is there, and did not grant a session in time.
@@ -56,31 +59,39 @@ pub(crate) enum Diagnosis {
     Refused,
     NoWay(io::Error),
     Silent,
+    /// It takes the connection, and closes it without a byte.
+    HangsUp,
+    /// It answers, and closes the connection in the middle of a handshake of TLS.
+    BreaksOff,
     NotZooKeeper,
     IsEtcd,
     WantsTls,
     HasNoTls,
     BadTls(String),
     Busy,
+    /// It has lost the others, and takes only those who want no more than to read.
+    ReadOnly,
     /// It is ZooKeeper, and serves. Whatever it said of itself.
     Answers(String),
 }
 
 impl Diagnosis {
-    /// Whether it is the URL that must change. A name may come back, and a server may be replaced by one
-    /// that answers as it should; what answers as something else is not it.
-    pub(crate) const fn is_permanent(&self) -> bool {
-        matches!(
-            self,
-            Self::NotZooKeeper | Self::IsEtcd | Self::WantsTls | Self::HasNoTls | Self::BadTls(_)
-        )
+    /// Whether it is the URL that must change, or what we or the servers trust. A name may come back, and a server
+    /// may be replaced by one that answers as it should; what answers as something else is not it. Who says nothing is
+    /// nobody yet.
+    pub(crate) const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotZooKeeper | Self::IsEtcd | Self::WantsTls | Self::HasNoTls => ErrorKind::Unfit,
+            Self::BadTls(_) => ErrorKind::Denied,
+            _ => ErrorKind::Unreachable,
+        }
     }
 
     /// Whether anything came back, and sessions may be had there.
     pub(crate) const fn is_answer(&self) -> bool {
-        !matches!(
+        matches!(
             self,
-            Self::NoSuchName(_) | Self::Refused | Self::NoWay(_) | Self::Silent | Self::Busy
+            Self::Answers(_) | Self::NotZooKeeper | Self::IsEtcd | Self::WantsTls | Self::HasNoTls
         )
     }
 
@@ -90,6 +101,12 @@ impl Diagnosis {
             Self::Refused => "nothing listens there (connection refused)".into(),
             Self::NoWay(error) => format!("it cannot be reached ({error})"),
             Self::Silent => "no answer".into(),
+            Self::HangsUp => "it closes the connection without a word, as a balancer does that has no server to \
+                              pass it to, or ZooKeeper above its maxClientCnxns"
+                .into(),
+            Self::BreaksOff => {
+                format!("it closes the connection in the middle of the handshake of TLS; {WANTS_OURS}")
+            }
             Self::NotZooKeeper => "what answers there does not speak ZooKeeper's protocol".into(),
             Self::IsEtcd => {
                 "it does not speak ZooKeeper's protocol, it is etcd: write etcd:// in the URL"
@@ -102,6 +119,10 @@ impl Diagnosis {
                 "ZooKeeper is there but takes no sessions now: it has no quorum, or is starting"
                     .into()
             }
+            Self::ReadOnly => {
+                "ZooKeeper is there but read-only, and takes no sessions that write: it has lost the others"
+                    .into()
+            }
             Self::Answers(_) => "ZooKeeper is there but did not grant a session in time".into(),
         }
     }
@@ -109,15 +130,31 @@ impl Diagnosis {
 
 /// Finds out what is wrong with a server, if anything is.
 pub(crate) async fn examine(host: &Host, security: Option<&Security>) -> Diagnosis {
+    let diagnosis = match (look(host, security).await, security) {
+        (Diagnosis::HangsUp, None) if speaks_tls(host).await => Diagnosis::WantsTls,
+        // A server that comes to its end hangs up as well: then nobody is there any more.
+        (Diagnosis::HangsUp, _) => look(host, security).await,
+        (diagnosis, _) => diagnosis,
+    };
+    match diagnosis {
+        Diagnosis::NotZooKeeper if security.is_none() && is_etcd(host).await => Diagnosis::IsEtcd,
+        diagnosis => diagnosis,
+    }
+}
+
+/// What a server says to one question.
+pub(crate) async fn look(host: &Host, security: Option<&Security>) -> Diagnosis {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset};
     if let Err(error) = lookup_host((host.name.as_str(), host.port)).await {
         return Diagnosis::NoSuchName(error);
     }
     let diagnosis = match security {
         Some(security) => handshake(host, security).await,
-        None => four_letters(host).await,
+        None => ask(host, SRVR, LONGEST).await.map(|reply| read(&reply)),
     };
     diagnosis.unwrap_or_else(|error| match error.kind() {
-        io::ErrorKind::ConnectionRefused => Diagnosis::Refused,
+        ConnectionRefused => Diagnosis::Refused,
+        ConnectionReset | ConnectionAborted | BrokenPipe => Diagnosis::HangsUp,
         _ => Diagnosis::NoWay(error),
     })
 }
@@ -127,23 +164,6 @@ pub(crate) async fn examine(host: &Host, security: Option<&Security>) -> Diagnos
 const SRVR: &[u8] = b"srvr\n";
 /// More than it says.
 const LONGEST: u64 = 2000;
-
-/// Asks in plain text how the server is.
-async fn four_letters(host: &Host) -> io::Result<Diagnosis> {
-    let diagnosis = match read(&ask(host, SRVR, LONGEST).await?) {
-        Diagnosis::Silent if speaks_tls(host).await => Diagnosis::WantsTls,
-        // A server that comes to its end hangs up as well: then nobody is there any more.
-        Diagnosis::Silent => match read(&ask(host, SRVR, LONGEST).await?) {
-            Diagnosis::Silent => Diagnosis::NotZooKeeper,
-            diagnosis => diagnosis,
-        },
-        diagnosis => diagnosis,
-    };
-    Ok(match diagnosis {
-        Diagnosis::NotZooKeeper if is_etcd(host).await => Diagnosis::IsEtcd,
-        diagnosis => diagnosis,
-    })
-}
 
 /// Whether a server tells the version of etcd, as etcd does to all who ask.
 async fn is_etcd(host: &Host) -> bool {
@@ -165,6 +185,9 @@ async fn ask(host: &Host, question: &[u8], limit: u64) -> io::Result<Vec<u8>> {
 
 fn read(reply: &[u8]) -> Diagnosis {
     let text = String::from_utf8_lossy(reply);
+    if text.lines().any(|line| line == "Mode: read-only") {
+        return Diagnosis::ReadOnly;
+    }
     if text.starts_with("Zookeeper version") || text.contains("not in the whitelist") {
         return Diagnosis::Answers(text.into_owned());
     }
@@ -172,7 +195,7 @@ fn read(reply: &[u8]) -> Diagnosis {
         return Diagnosis::Busy;
     }
     match reply {
-        [] => Diagnosis::Silent,
+        [] => Diagnosis::HangsUp,
         // An alert of TLS.
         [0x15, 0x03, ..] => Diagnosis::WantsTls,
         _ => Diagnosis::NotZooKeeper,
@@ -205,6 +228,7 @@ async fn handshake(host: &Host, security: &Security) -> io::Result<Diagnosis> {
     };
     // It goes out when the handshake is done. With TLS 1.3 a server refuses our certificate only then.
     io::Write::write_all(&mut tls.writer(), SRVR)?;
+    let mut is_answered = false;
     loop {
         while tls.wants_write() {
             let mut records = Vec::new();
@@ -213,10 +237,12 @@ async fn handshake(host: &Host, security: &Security) -> io::Result<Diagnosis> {
         }
         let mut chunk = [0; 4096];
         match stream.read(&mut chunk).await {
-            Ok(0) | Err(_) if tls.is_handshaking() => return in_plain_text(host).await,
+            Ok(0) | Err(_) if !is_answered => return in_plain_text(host).await,
+            Ok(0) | Err(_) if tls.is_handshaking() => return Ok(Diagnosis::BreaksOff),
             Ok(0) | Err(_) => return Ok(Diagnosis::Answers(String::new())),
             Ok(length) => tls.read_tls(&mut &chunk[..length])?,
         };
+        is_answered = true;
         match tls.process_new_packets() {
             Ok(state) if state.plaintext_bytes_to_read() > 0 => {
                 let mut reply = vec![0; state.plaintext_bytes_to_read()];
@@ -225,7 +251,11 @@ async fn handshake(host: &Host, security: &Security) -> io::Result<Diagnosis> {
             }
             Ok(_) => {}
             Err(rustls::Error::InvalidMessage(_)) => return in_plain_text(host).await,
-            Err(error) => return Ok(Diagnosis::BadTls(in_words(&error))),
+            Err(error) => {
+                let doubt =
+                    security.doubt().map_or_else(String::new, |doubt| format!(" ({doubt})"));
+                return Ok(Diagnosis::BadTls(in_words(&error) + &doubt));
+            }
         }
     }
 }
@@ -244,10 +274,9 @@ fn in_words(error: &rustls::Error) -> String {
 /// What a server is that does not answer as TLS does.
 async fn in_plain_text(host: &Host) -> io::Result<Diagnosis> {
     Ok(match read(&ask(host, SRVR, LONGEST).await?) {
-        Diagnosis::Answers(_) | Diagnosis::Busy => Diagnosis::HasNoTls,
-        Diagnosis::Silent | Diagnosis::WantsTls => {
-            Diagnosis::BadTls(format!("the server hangs up: {WANTS_OURS}"))
-        }
+        Diagnosis::Answers(_) | Diagnosis::Busy | Diagnosis::ReadOnly => Diagnosis::HasNoTls,
+        Diagnosis::HangsUp => Diagnosis::HangsUp,
+        Diagnosis::WantsTls => Diagnosis::BreaksOff,
         _ => Diagnosis::NotZooKeeper,
     })
 }

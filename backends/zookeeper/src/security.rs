@@ -1,5 +1,5 @@
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -8,20 +8,67 @@ use elect_api::{Error, ErrorKind};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
-use zookeeper_client::TlsOptions;
+use zookeeper_client::{
+    TlsCa, TlsCerts, TlsCertsOptions, TlsDynamicCerts, TlsIdentity, TlsOptions,
+};
 
-/// How connections are made safe.
+use crate::task::lock;
+
+/// How connections are made safe, by files that may change while we run.
 pub(crate) struct Security {
-    options: TlsOptions,
-    /// The same for our own handshake, which is made only to tell what is wrong.
+    url: Url,
+    /// What the client library makes its connections by.
+    certs: TlsDynamicCerts,
+    present: Mutex<Present>,
+}
+
+/// What was read last that can be used.
+struct Present {
+    files: Files,
+    /// For our own handshake, which is made only to tell what is wrong.
     config: Arc<ClientConfig>,
+    /// Why it is not what the files have by now.
+    doubt: Option<Error>,
+}
+
+/// What the files hold, in PEM.
+#[derive(PartialEq, Eq)]
+struct Files {
+    authorities: String,
+    identity: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Files {
+    /// Those that the URL names; without an authority in it, those of the system.
+    fn read(url: &Url) -> Result<Self, Error> {
+        let tls = Tls::of(url)?;
+        let authorities = match &tls.ca {
+            Some(pem) => text(pem, "ca")?.to_owned(),
+            None => system_authorities()?,
+        };
+        Ok(Self { authorities, identity: tls.identity })
+    }
+
+    /// For the client library, and for us.
+    fn understood(&self) -> Result<(TlsCerts, Arc<ClientConfig>), Error> {
+        let unread = |error| unfit("the option ca names no certificate").because(error);
+        let builder = TlsCerts::builder();
+        let mut builder = builder.with_ca(TlsCa::from_pem(&self.authorities).map_err(unread)?);
+        if let Some((cert, key)) = &self.identity {
+            let identity = TlsIdentity::from_pem(text(cert, "cert")?, text(key, "key")?);
+            builder =
+                builder.with_identity(identity.map_err(|error| unfit(IDENTITY).because(error))?);
+        }
+        let config = config(&self.authorities, self.identity.as_ref())?;
+        Ok((builder.build().map_err(unread)?, Arc::new(config)))
+    }
 }
 
 impl Security {
     /// Reads the files that the URL names; without an authority in it, those of the system.
     pub(crate) fn of(url: &Url) -> Result<Self, Error> {
-        let tls = Tls::of(url)?;
-        if tls.server_name.is_some() {
+        let files = Files::read(url)?;
+        if url.option("server-name").is_some() {
             return Err(unfit(
                 "the option server-name is not for ZooKeeper, whose client looks for the name in the URL \
                  in the server's certificate: write that name as the host",
@@ -30,27 +77,48 @@ impl Security {
         for host in &url.hosts {
             server_name(host)?;
         }
-        let authorities = match &tls.ca {
-            Some(pem) => text(pem, "ca")?.to_owned(),
-            None => system_authorities()?,
+        let (certs, config) = files.understood()?;
+        Ok(Self {
+            url: url.clone(),
+            certs: TlsDynamicCerts::new(certs),
+            present: Mutex::new(Present { files, config, doubt: None }),
+        })
+    }
+
+    /// Reads the files anew. What cannot be used, as a certificate whose key is still to come, changes nothing yet.
+    pub(crate) fn renew(&self) {
+        let read = Files::read(&self.url);
+        let mut present = lock(&self.present);
+        let renewed = match read {
+            Ok(files) if files == present.files => Ok(None),
+            Ok(files) => files.understood().map(|it| Some((files, it))),
+            Err(error) => Err(error),
         };
-        let mut options = TlsOptions::new()
-            .with_pem_ca(&authorities)
-            .map_err(|error| unfit("the option ca names no certificate").because(error))?;
-        if let Some((cert, key)) = &tls.identity {
-            options = options
-                .with_pem_identity(text(cert, "cert")?, text(key, "key")?)
-                .map_err(|error| unfit(IDENTITY).because(error))?;
+        match renewed {
+            Ok(None) => present.doubt = None,
+            Ok(Some((files, (certs, config)))) => {
+                self.certs.update(certs);
+                *present = Present { files, config, doubt: None };
+            }
+            Err(error) => present.doubt = Some(error),
         }
-        Ok(Self { options, config: Arc::new(config(&authorities, tls.identity.as_ref())?) })
     }
 
+    /// For the connections of one client, each of which begins by what was renewed last.
     pub(crate) fn options(&self) -> TlsOptions {
-        self.options.clone()
+        self.renew();
+        TlsOptions::new().with_certs(TlsCertsOptions::from(self.certs.clone()))
     }
 
+    /// For one handshake of ours.
     pub(crate) fn config(&self) -> Arc<ClientConfig> {
-        Arc::clone(&self.config)
+        self.renew();
+        Arc::clone(&lock(&self.present).config)
+    }
+
+    /// Why the files are not used as they are by now.
+    pub(crate) fn doubt(&self) -> Option<String> {
+        lock(&self.present).doubt.as_ref().map(|error| format!("still by older files, as {error}"))
     }
 }
 

@@ -18,8 +18,12 @@ use zookeeper_client::{Error as Zk, SessionState, StateWatcher};
 
 use crate::client::Client;
 use crate::probe;
+use crate::security::Security;
 use crate::settings::Settings;
 use crate::task::lock;
+
+/// Between the first two looks whether a server answers.
+const LEAST_PAUSE: Duration = Duration::from_millis(50);
 
 /// What the library does for one session.
 type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -92,8 +96,12 @@ impl Line {
             if self.is_connected() {
                 span = at_once;
                 self.states.changed().await;
-            } else if timeout(span, self.states.changed()).await.is_err() {
-                return;
+            } else {
+                // A server that was started again may have another certificate, and want another of ours.
+                self.settings.security.iter().for_each(Security::renew);
+                if timeout(span, self.states.changed()).await.is_err() {
+                    return;
+                }
             }
         }
     }
@@ -102,10 +110,13 @@ impl Line {
         self.states.peek_state() == SessionState::SyncConnected
     }
 
-    /// Ends when a server has answered.
+    /// Ends when a server has answered. A server that is started again, or a balancer without any, refuses at once, so it
+    /// is asked again before long: the library would leave ever longer pauses.
     async fn answer(&self) {
+        let mut pause = LEAST_PAUSE;
         while !self.is_answered().await {
-            sleep(self.patience / 2).await;
+            sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
+            pause = (pause * 2).min(self.patience / 4);
         }
     }
 
@@ -114,7 +125,7 @@ impl Line {
         for host in self.settings.hosts.clone() {
             let (settings, patience) = (Arc::clone(&self.settings), self.patience);
             looks.spawn(async move {
-                let look = probe::examine(&host, settings.security.as_ref());
+                let look = probe::look(&host, settings.security.as_ref());
                 timeout(patience, look).await.is_ok_and(|diagnosis| diagnosis.is_answer())
             });
         }

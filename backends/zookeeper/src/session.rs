@@ -148,7 +148,7 @@ impl Session {
         match client.state() {
             SessionState::Expired => Err(EXPIRED.into()),
             SessionState::AuthFailed => {
-                Err("the session was ended: user or password are wrong".into())
+                Err("the session was ended: ZooKeeper refuses how we log in".into())
             }
             SessionState::Closed => Err("the session was closed".into()),
             _ => {

@@ -6,6 +6,7 @@ use elect_api::{Boottime, Error};
 
 use crate::client::Client;
 use crate::dialer::Dialer;
+use crate::login::Login;
 use crate::look::Look;
 use crate::session::Session;
 use crate::settings::Settings;
@@ -38,6 +39,11 @@ impl Sessions {
             looking: Mutex::default(),
             settings,
         }
+    }
+
+    /// Who we are, if we are anybody.
+    pub(crate) fn login(&self) -> Option<&Login> {
+        self.settings.login.as_ref()
     }
 
     /// That of the seats that ask for this TTL.
@@ -81,7 +87,10 @@ impl Sessions {
     }
 
     fn look_at_hand(&self) -> Option<Look> {
-        let serves = |look: &Look| !look.state().is_terminated() && !look.has_fallen();
+        let serves = |look: &Look| {
+            let is_known = self.login().is_none_or(|login| look.is_up_to_date(login));
+            is_known && !look.state().is_terminated() && !look.has_fallen()
+        };
         let own = || lock(&self.looking).clone().filter(serves);
         self.look_by_seats().or_else(own)
     }

@@ -5,7 +5,9 @@ use elect_api::remote::{Credentials, Host, Identity, StoreId, Tls, Url};
 use elect_api::{Cell, ElectionName, Error, ErrorKind, Finding};
 use zookeeper_client::Acls;
 
+use crate::error::lacks_right;
 use crate::layout::Layout;
+use crate::login::{Login, Variable};
 use crate::security::Security;
 
 pub(crate) const DEFAULT_PORT: u16 = 2181;
@@ -19,7 +21,7 @@ pub(crate) struct Settings {
     /// The directory of the elections, without a slash at its end; never the root.
     pub(crate) directory: String,
     pub(crate) layout: Layout,
-    pub(crate) credentials: Option<Credentials>,
+    pub(crate) login: Option<Login>,
     /// What is unsafe about them.
     pub(crate) cautions: Vec<Finding>,
     pub(crate) security: Option<Security>,
@@ -34,21 +36,21 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Reads a URL, the files that it names, and the variables of the environment for what it leaves out.
-    pub(crate) fn of(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
+    pub(crate) fn of(text: &str, variable: Variable) -> Result<Self, Error> {
         let known = [&OWN_OPTIONS[..], Credentials::OPTIONS, Tls::OPTIONS].concat();
         let mut url = Url::parse(text, DEFAULT_PORT, &known)?;
         if matches!(url.path.as_str(), "" | "/") {
             DEFAULT_DIRECTORY.clone_into(&mut url.path);
         }
-        let credentials = Credentials::of(&url, variable)?;
+        let login = Login::of(&url, variable)?;
         let security = security_of(&url)?;
-        let cautions = credentials.as_ref().map(|it| it.cautions(&url, security.is_some()));
+        let cautions = login.as_ref().map(|it| it.newest().cautions(&url, security.is_some()));
         Ok(Self {
             directory: directory_of(&url.path)?,
             layout: url.option("layout").map_or(Ok(Layout::CuratorLatch), str::parse)?,
-            acl: Acl::of(url.option("acl"), credentials.is_some())?,
+            acl: Acl::of(url.option("acl"), login.is_some())?,
             security,
-            credentials,
+            login,
             cautions: cautions.unwrap_or_default(),
             location: url.location(),
             identity: Identity::new(StoreId::of(&url)?),
@@ -100,12 +102,15 @@ impl Settings {
         }
     }
 
-    /// An error, with who we are if that is why.
+    /// An error, with who we are if that is why. By the next request we may be somebody else.
     pub(crate) fn explain(&self, error: Error) -> Error {
-        match &self.credentials {
-            Some(Credentials { user, .. }) if error.kind() == ErrorKind::Denied => error.and(format!(
-                "we came as {user:?}; ZooKeeper takes any password, and a wrong one makes us somebody else"
-            )),
+        match &self.login {
+            Some(login) if lacks_right(&error) => {
+                login.renew();
+                error.and(format!(
+                    "{login}; ZooKeeper takes any password, and a wrong one makes us somebody else"
+                ))
+            }
             _ => error,
         }
     }

@@ -9,6 +9,7 @@ mod golden;
 mod layouts;
 mod lost_replies;
 mod members;
+mod passwords;
 mod refusals;
 mod sharing;
 mod silence;

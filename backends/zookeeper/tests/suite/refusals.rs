@@ -2,16 +2,18 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use elect_api::{Cell, Error, ErrorKind, Scope, Store};
+use elect_testkit::fault::TcpProxy;
 use elect_testkit::servers::{ZooKeeper, ZooKeeperSetup, free_port};
 use elect_testkit::{election, run};
 use zookeeper_client::{Acls, Client, CreateMode};
 
 use crate::common::{TTL, now, path_of};
-use crate::support::{lead, seat};
+use crate::support::{lead, lead_in_time, seat};
 
 /// The error of one refresh, which says all these words and no secret.
 pub(crate) async fn refused(url: &str, kind: ErrorKind, words: &[&str]) -> Error {
@@ -70,7 +72,7 @@ fn impostor(answer: &'static [u8]) -> u16 {
 #[test]
 fn what_answers_is_something_else() {
     run("an impostor", async {
-        for answer in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"", b"+OK\r\n"] {
+        for answer in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"+OK\r\n"] {
             let port = impostor(answer);
             for scheme in ["zk", "zk+tls"] {
                 let url =
@@ -92,6 +94,62 @@ fn etcd_is_told_apart() {
         let port = impostor(b"HTTP/1.1 200 OK\r\n\r\n{\"etcdserver\":\"3.5.16\"}");
         let words = ["does not speak ZooKeeper's protocol, it is etcd: write etcd://"];
         refused(&format!("zk://127.0.0.1:{port}"), ErrorKind::Unfit, &words).await;
+    });
+}
+
+/// What a balancer does whose servers are all down: each connection ends without a byte.
+fn balancer() -> TcpProxy {
+    let proxy = TcpProxy::start(([127, 0, 0, 1], free_port()).into());
+    proxy.hang_up(true);
+    proxy
+}
+
+#[test]
+fn who_says_nothing_is_no_impostor() {
+    run("a balancer", async {
+        let reset = TcpProxy::start(([127, 0, 0, 1], free_port()).into());
+        let silent = impostor(b"");
+        for port in [balancer().address().port(), reset.address().port(), silent] {
+            for url in [format!("zk://127.0.0.1:{port}"), format!("zk+tls://127.0.0.1:{port}?{CA}")]
+            {
+                let words = ["closes the connection without a word", "maxClientCnxns"];
+                let error = refused(&url, ErrorKind::Unreachable, &words).await;
+                assert!(!error.to_string().contains("certificate"), "{error}");
+            }
+        }
+    });
+}
+
+#[test]
+fn too_many_connections_are_no_impostor() {
+    run("a limit", async {
+        let setup =
+            ZooKeeperSetup { lines: vec!["maxClientCnxns=1".into()], ..ZooKeeperSetup::default() };
+        let servers = ZooKeeper::start(&setup);
+        let other = Client::connect(&servers.address(0).to_string()).await.expect("a session");
+        refused(&servers.url(), ErrorKind::Unreachable, &["maxClientCnxns"]).await;
+        drop(other);
+        lead_in_time(seat(&servers.url(), "a", TTL).await.as_mut(), TTL).await;
+    });
+}
+
+#[test]
+fn a_server_that_only_shows_what_it_knew() {
+    run("read-only", async {
+        let options = vec!["-Dreadonlymode.enabled=true".into()];
+        let mut servers =
+            ZooKeeper::start(&ZooKeeperSetup { members: 3, options, ..ZooKeeperSetup::default() });
+        servers.member(1).kill();
+        servers.member(2).kill();
+        while servers.mode(0).as_deref() != Some("read-only") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let url = format!("zk://{}", servers.address(0));
+        let words = ["read-only", "has lost the others"];
+        refused(&url, ErrorKind::Unreachable, &words).await;
+        let found = store(&url).examine(Arc::new(now)).await.expect("an examination");
+        let error = found.endpoints[0].answer.as_ref().err().expect("no answer").to_string();
+        assert!(error.contains("read-only"), "{error}");
     });
 }
 
@@ -247,8 +305,24 @@ fn a_server_that_wants_to_know_who_comes() {
     run("enforced", async {
         let lines = vec!["enforce.auth.enabled=true".into(), "enforce.auth.schemes=digest".into()];
         let servers = ZooKeeper::start(&ZooKeeperSetup { lines, ..ZooKeeperSetup::default() });
-        refused(&servers.url(), ErrorKind::Denied, &["user and password"]).await;
+        let words = ["lets in nobody who does not log in", "a user and a password"];
+        refused(&servers.url(), ErrorKind::Denied, &words).await;
         lead(seat(&with_user(&servers, "ann"), "ann", TTL).await.as_mut()).await;
+    });
+}
+
+#[test]
+fn a_server_that_requires_sasl() {
+    run("sasl", async {
+        let lines = vec![
+            "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider".into(),
+            "sessionRequireClientSASLAuth=true".into(),
+        ];
+        let servers = ZooKeeper::start(&ZooKeeperSetup { lines, ..ZooKeeperSetup::default() });
+        for url in [servers.url(), with_user(&servers, "ann")] {
+            let error = refused(&url, ErrorKind::Denied, &["SASL"]).await;
+            assert!(!error.to_string().contains("does not take our"), "{error}");
+        }
     });
 }
 

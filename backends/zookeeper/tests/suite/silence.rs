@@ -66,6 +66,28 @@ fn a_session_outlives_a_silence_that_is_shorter_than_it() {
     });
 }
 
+/// A balancer that has no server for a moment: whoever leads has little of its lease left by then.
+#[test]
+fn a_server_that_hangs_up_is_asked_again_before_long() {
+    run("a balancer", async {
+        let mut stage = Stage::new().await;
+        let token = lead(stage.seat.as_mut()).await.token;
+        for _ in 0..3 {
+            stage.proxy.hang_up(true);
+            let cut = now();
+            while now().since(cut) < PATIENCE * 19 / 10 {
+                let _ = attempt(stage.seat.as_mut(), TTL).await;
+            }
+            stage.proxy.hang_up(false);
+            let healed = now();
+            assert_eq!(lead_in_time(stage.seat.as_mut(), TTL).await.token, token);
+            let lasted = now().since(healed);
+            eprintln!("it leads again after {lasted:?}");
+            assert!(lasted < ROOM, "it took {lasted:?}");
+        }
+    });
+}
+
 /// Nobody waits for the end of the session once there are answers again.
 #[test]
 fn a_resign_after_a_silence_needs_no_more_than_an_answer() {

@@ -4,21 +4,27 @@ use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use elect_api::ErrorKind;
+use elect_api::{ErrorKind, Standing};
 use elect_testkit::program::eventually;
 use elect_testkit::run;
 use elect_testkit::servers::{Authority, Pem, ZooKeeper, ZooKeeperSetup, free_port};
 
 use crate::common::{TTL, now};
 use crate::refusals::refused;
-use crate::support::{lead_in_time, seat};
+use crate::support::{attempt, lead_in_time, seat};
+
+/// A certificate and its key in one file, as a server wants them.
+fn write_both(pem: &Pem, both: &Path) {
+    let (cert, key) = (fs::read_to_string(&pem.cert), fs::read_to_string(&pem.key));
+    fs::write(both, cert.expect("a file") + &key.expect("a file")).expect("a file");
+}
 
 /// A server with this certificate, and the port on which it speaks TLS.
 fn server(authority: &Authority, pem: &Pem, client_auth: &str) -> (ZooKeeper, u16) {
-    let (cert, key) = (fs::read_to_string(&pem.cert), fs::read_to_string(&pem.key));
     let both = pem.cert.with_extension("both.pem");
-    fs::write(&both, cert.expect("a file") + &key.expect("a file")).expect("a file");
+    write_both(pem, &both);
     let port = free_port();
     let lines = vec![
         "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory".into(),
@@ -54,12 +60,14 @@ fn a_server_that_is_vouched_for() {
         let answer = found.endpoints[0].answer.as_ref().expect("an answer");
         assert!(answer.version.is_some(), "{answer:?}");
         assert_eq!(answer.role.as_deref(), Some("standalone"));
-        let unfit = ErrorKind::Unfit;
-        refused(&url("127.0.0.1", port, &authority.ca()), unfit, &["TLS fails", "127.0.0.1"]).await;
-        let stranger = Authority::new();
-        refused(&url("localhost", port, &stranger.ca()), unfit, &["TLS fails", "the option ca"])
+        let denied = ErrorKind::Denied;
+        refused(&url("127.0.0.1", port, &authority.ca()), denied, &["TLS fails", "127.0.0.1"])
             .await;
-        refused(&format!("zk+tls://localhost:{port}"), unfit, &["TLS fails"]).await;
+        let stranger = Authority::new();
+        refused(&url("localhost", port, &stranger.ca()), denied, &["TLS fails", "the option ca"])
+            .await;
+        refused(&format!("zk+tls://localhost:{port}"), denied, &["TLS fails"]).await;
+        let unfit = ErrorKind::Unfit;
         refused(&format!("zk://localhost:{port}"), unfit, &["zk+tls://"]).await;
         let plain = servers.address(0).port();
         refused(&url("localhost", plain, &authority.ca()), unfit, &["no TLS", "zk://"]).await;
@@ -72,7 +80,7 @@ fn a_certificate_whose_time_is_over() {
         let authority = Authority::new();
         let (_servers, port) = server(&authority, &authority.expired(&["localhost"]), "none");
         let url = url("localhost", port, &authority.ca());
-        refused(&url, ErrorKind::Unfit, &["TLS fails", "xpired"]).await;
+        refused(&url, ErrorKind::Denied, &["TLS fails", "xpired"]).await;
     });
 }
 
@@ -82,9 +90,69 @@ fn a_server_that_wants_a_certificate_of_ours() {
         let authority = Authority::new();
         let (_servers, port) = server(&authority, &authority.server(&["localhost"]), "need");
         let bare = url("localhost", port, &authority.ca());
-        refused(&bare, ErrorKind::Unfit, &["options cert and key"]).await;
+        refused(&bare, ErrorKind::Denied, &["options cert and key"]).await;
         let pem = authority.client("ann");
         let known = format!("{bare}&cert={}&key={}", pem.cert.display(), pem.key.display());
         lead_in_time(seat(&known, "ann", TTL).await.as_mut(), TTL).await;
     });
+}
+
+/// All that is trusted and shown is renewed while a server is away, before or after it is back: whoever leads goes on,
+/// and who has read its files before, and comes now, is let in.
+fn renew(files_first: bool) {
+    run("a renewal", async move {
+        let (old, new) = (Authority::new(), Authority::new());
+        let pem = old.server(&["localhost"]);
+        let (mut servers, port) = server(&old, &pem, "need");
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        let write = |authority: &Authority| {
+            let Pem { cert, key } = authority.client("ann");
+            for (from, to) in [(authority.ca(), "ca"), (cert, "cert"), (key, "key")] {
+                fs::copy(from, at(to)).expect("a file");
+            }
+        };
+        write(&old);
+        let url = format!(
+            "{}&cert={}&key={}",
+            url("localhost", port, &at("ca")),
+            at("cert").display(),
+            at("key").display()
+        );
+        let mut leader = seat(&url, "leader", LONG).await;
+        let mut late = seat(&url, "late", LONG).await;
+        let token = lead_in_time(leader.as_mut(), LONG).await.token;
+        servers.member(0).kill();
+        if files_first {
+            write(&new);
+        }
+        write_both(&new.server(&["localhost"]), &pem.cert.with_extension("both.pem"));
+        fs::copy(new.ca(), old.ca()).expect("a file");
+        servers.member(0).restart();
+        servers.wait_until_serving(0);
+        if !files_first {
+            assert!(!matches!(attempt(leader.as_mut(), LONG).await, Some(Ok(_))));
+            // Half of it: no key goes with this certificate.
+            fs::copy(new.client("ann").cert, at("cert")).expect("a file");
+            assert!(!matches!(attempt(leader.as_mut(), LONG).await, Some(Ok(_))));
+            let error = late.refresh(now()).await.err().expect("a refusal").to_string();
+            assert!(error.contains("still by older files, as the options cert and key"), "{error}");
+            write(&new);
+        }
+        assert_eq!(lead_in_time(leader.as_mut(), LONG).await.token, token, "it has lost its entry");
+        while !matches!(attempt(late.as_mut(), LONG).await, Some(Ok(Standing::Waiting { .. }))) {}
+    });
+}
+
+/// As long as a server grants here, for one that is started again meanwhile.
+const LONG: Duration = Duration::from_secs(10);
+
+#[test]
+fn files_that_are_renewed_before_the_server() {
+    renew(true);
+}
+
+#[test]
+fn files_that_are_renewed_after_the_server() {
+    renew(false);
 }

@@ -312,6 +312,13 @@ pub(crate) const CASES: &[Case] = &[
     case("replies_swallowed", "17 replies swallowed", PROXY, Ending::Resigns, |duel| {
         duel.proxy().replies(Mode::Swallow);
     }),
+    case(
+        "balancer_without_a_server",
+        "41 balancer without a server, for longer than the lease",
+        PROXY,
+        Ending::Expires,
+        |duel| duel.proxy().hang_up(true),
+    ),
     case("replies_trickle", "18 replies of one byte a second", PROXY, Ending::Resigns, |duel| {
         duel.proxy().replies(Mode::Trickle);
     }),

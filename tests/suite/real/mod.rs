@@ -1,5 +1,6 @@
 //! The program on real stores: the faults of every kind, on each of them.
 
+mod balancer;
 mod birth;
 pub(crate) mod case;
 pub(crate) mod cases;
@@ -129,6 +130,7 @@ faults! {
     link_down
     replies_late
     replies_swallowed
+    balancer_without_a_server
     replies_trickle
     replies_twice
     ;

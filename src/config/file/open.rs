@@ -1,20 +1,14 @@
 //! Which configuration file counts, and whether it is to be trusted.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::{env, fmt};
 
-use elect_api::path::{
-    self, Cause, Doubt, Last, Stop, Walk, is_read_only, is_regular, is_writable_by_others,
-};
+use elect_api::path::{self, Cause, Disobeyed, Doubt, Inherited, Instructions};
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::libc;
-use nix::sys::stat::{FileStat, Mode, fstat, fstatat, stat};
-use nix::unistd::Uid;
+use nix::sys::stat::stat;
 
 use crate::cli::Position;
 use crate::config::ConfigError;
@@ -54,75 +48,27 @@ pub(super) fn open_if_in_reach(path: &Path) -> Result<Option<Source>, ConfigErro
 
 /// `Err` inside if the way to the file is closed to us.
 fn look(path: &Path) -> Result<Result<Option<Source>, Errno>, ConfigError> {
-    // As a rule there is none, which this tells at once. With any other answer the way is looked at.
-    if let Err(Errno::ENOENT | Errno::ENOTDIR) = stat(path) {
-        return Ok(Ok(None));
-    }
-    if path == Path::new(NO_FILE) {
+    if path == Path::new(NO_FILE) && stat(path).is_ok() {
         let text = String::new();
         return Ok(Ok(Some(Source { path: path.to_owned(), text, is_readable_by_all: true })));
     }
-    let me = Uid::effective().as_raw();
-    let whole = std::path::absolute(path)
-        .map_err(|error| ConfigError::untrusted(path, format!("cannot be found: {error}")))?;
-    let mut walk = match Walk::along(&whole, Last::Followed) {
-        Ok(walk) => walk,
-        Err(errno) => return Ok(Err(errno)),
+    let refuse = |why: &str| Err(ConfigError::untrusted(path, why.to_owned()));
+    let Instructions { file, stat } = match path::instructions(path, Inherited::Refused) {
+        Ok(Some(found)) => found,
+        Ok(None) => return Ok(Ok(None)),
+        Err(Disobeyed::Doubt(doubt)) => return Err(untrusted(&doubt)),
+        Err(Disobeyed::Writable) => {
+            return refuse(
+                "can be written by other users, who could make elect run as they like: chmod go-w it",
+            );
+        }
+        Err(Disobeyed::Odd) => return refuse("is not a regular file: name one"),
+        Err(Disobeyed::Closed(errno)) => return Ok(Err(errno)),
+        Err(Disobeyed::Unreadable(errno)) => return unreadable(path, &reason(errno as i32)),
     };
-    let name = match walk.go() {
-        Stop::There(name) | Stop::Open(name) => name,
-        // Where there is nothing, nobody is misled.
-        Stop::Missing(_) | Stop::Closed(Errno::ENOENT | Errno::ENOTDIR) => return Ok(Ok(None)),
-        Stop::Closed(errno) => return Ok(Err(errno)),
-    };
-    let users = [me, 0];
-    path::strict(walk.steps(), &users, None).map_err(|doubt| untrusted(&doubt))?;
-    let Some((file, stat)) = open_regular(walk.folder(), &name, path)? else {
-        return Ok(Ok(None));
-    };
-    if !users.contains(&stat.st_uid) {
-        let cause = Cause::Owner(stat.st_uid);
-        return Err(untrusted(&Doubt { path: path.to_owned(), cause }));
-    }
-    path::appointed(walk.steps(), &users)
-        .and_then(|known| known.vouch_for(&stat, path))
-        .map_err(|doubt| untrusted(&doubt))?;
-    if is_writable_by_others(&stat) && !is_read_only(&file) {
-        let why =
-            "can be written by other users, who could make elect run as they like: chmod go-w it";
-        return Err(ConfigError::untrusted(path, why.to_owned()));
-    }
     let text = read(file, path)?;
     let is_readable_by_all = stat.st_mode & libc::S_IROTH != 0;
     Ok(Ok(Some(Source { path: path.to_owned(), text, is_readable_by_all })))
-}
-
-/// Opens what has this name in the directory; `None` if it is gone by now.
-fn open_regular(
-    directory: &OwnedFd,
-    name: &OsStr,
-    path: &Path,
-) -> Result<Option<(OwnedFd, FileStat)>, ConfigError> {
-    let odd = || Err(ConfigError::untrusted(path, "is not a regular file: name one".to_owned()));
-    // A device may do things when it is opened, and a FIFO wait for ever.
-    let before = fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW);
-    if before.is_ok_and(|stat| !is_regular(&stat)) {
-        return odd();
-    }
-    let flags = OFlag::O_RDONLY
-        | OFlag::O_NOFOLLOW
-        | OFlag::O_NONBLOCK
-        | OFlag::O_NOCTTY
-        | OFlag::O_CLOEXEC;
-    let file = match openat(directory, name, flags, Mode::empty()) {
-        Ok(file) => file,
-        Err(Errno::ENOENT) => return Ok(None),
-        Err(errno) => return unreadable(path, &reason(errno as i32)),
-    };
-    match fstat(&file) {
-        Ok(stat) if is_regular(&stat) => Ok(Some((file, stat))),
-        _ => odd(),
-    }
 }
 
 fn unreadable<T>(path: &Path, why: &str) -> Result<T, ConfigError> {
@@ -130,11 +76,11 @@ fn unreadable<T>(path: &Path, why: &str) -> Result<T, ConfigError> {
     Err(ConfigError::untrusted(path, why))
 }
 
-fn read(file: OwnedFd, path: &Path) -> Result<String, ConfigError> {
+fn read(file: File, path: &Path) -> Result<String, ConfigError> {
     let refuse = |why: String| Err(ConfigError::untrusted(path, why));
     let mut bytes = Vec::new();
     // The size that is told need not be that which is read.
-    if let Err(error) = File::from(file).take(MAX_SIZE + 1).read_to_end(&mut bytes) {
+    if let Err(error) = file.take(MAX_SIZE + 1).read_to_end(&mut bytes) {
         return unreadable(path, &error.to_string());
     }
     if bytes.len() as u64 > MAX_SIZE {

@@ -4,7 +4,8 @@
 //! goes where they lead. So a [`Walk`] takes one step at a time, and holds each folder open: what was looked at is
 //! what is used. A rule then judges the steps:
 //!
-//! - [`strict`]: nobody but those whom we trust can change what is on the way. For what tells elect what to do.
+//! - [`strict`]: nobody but those whom we trust can change what is on the way. For what tells elect what to do:
+//!   [`instructions`](fn@instructions).
 //! - [`appointed`]: in a folder that only those write whom we trust, whoever owns a thing was put there by them.
 //!   Elsewhere only what is theirs counts. For what is read: [`read`], [`look`].
 //! - [`links`]: no link of a stranger is followed. That is enough where all that is written is new: see [`Site`], and
@@ -14,6 +15,7 @@
 //! nobody can lead it elsewhere.
 
 mod draft;
+mod instructions;
 mod output;
 mod reading;
 mod rules;
@@ -21,6 +23,7 @@ mod site;
 mod walk;
 
 pub use draft::Draft;
+pub use instructions::{Disobeyed, Inherited, Instructions, instructions};
 pub use output::Output;
 pub use reading::{look, read, read_kernel};
 pub use rules::{Appointed, Cause, Doubt, appointed, links, strict};

@@ -87,7 +87,7 @@ fn open(path: &Path, owners: &[uid_t], kind: Kind) -> io::Result<File> {
 }
 
 /// Whether it stands among the descriptors of this process: whoever started it has chosen those.
-fn is_what_we_have_open(walk: &Walk) -> bool {
+pub(super) fn is_what_we_have_open(walk: &Walk) -> bool {
     let number = |stat: nix::Result<FileStat>| stat.map(|stat| (stat.st_dev, stat.st_ino)).ok();
     let ours = number(stat(OURS));
     ours.is_some() && number(fstat(walk.folder())) == ours

@@ -188,6 +188,12 @@ impl Timing {
         })
     }
 
+    /// How long it is waited for at most, beyond what the user gave, whether anybody lives who is before us. One that has a
+    /// lease of our length and is dead is followed by then, after that lease and two looks.
+    pub fn doubt(&self) -> Duration {
+        self.window() * 3 / 2
+    }
+
     /// W, as asked or as granted.
     pub fn window(&self) -> Duration {
         self.options.ttl

@@ -10,7 +10,8 @@ pub fn display() -> u64 {
     u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What a number of milliseconds since 1970 meant; `None` for what no clock can have shown.
+/// What a number of milliseconds since 1970 meant; `None` for what no clock can have shown, and for 0, which stands for
+/// what nobody has told.
 pub fn read(millis: u64) -> Option<SystemTime> {
-    UNIX_EPOCH.checked_add(Duration::from_millis(millis))
+    UNIX_EPOCH.checked_add(Duration::from_millis(millis)).filter(|time| *time > UNIX_EPOCH)
 }

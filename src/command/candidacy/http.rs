@@ -187,6 +187,7 @@ impl<'a> Feed<'a> {
                 self.board.remark("recovered", None);
             }
             News::Granted { .. }
+            | News::InDoubt(_)
             | News::Holding(_)
             | News::EntryLeft(_)
             | News::MayNotSignal(_)

@@ -78,6 +78,7 @@ pub(in crate::command) struct Observer<'a> {
     /// That we wait is said.
     has_waited: bool,
     gives_way: bool,
+    is_silent: bool,
     /// In which slot of an election we lead, if it has any.
     slot: Option<(&'a Slot, &'a ElectionName)>,
 }
@@ -151,8 +152,26 @@ impl<'a> Observer<'a> {
         feed: Option<Feed<'a>>,
     ) -> Self {
         let trouble = Outage { told: None, since: None };
-        let (leads, has_waited, gives_way, slot) = (false, false, false, None);
-        Self { log, shared, candidate, service, feed, trouble, leads, has_waited, gives_way, slot }
+        let (leads, has_waited, gives_way, is_silent) = (false, false, false, false);
+        Self {
+            log,
+            shared,
+            candidate,
+            service,
+            feed,
+            trouble,
+            leads,
+            has_waited,
+            gives_way,
+            is_silent,
+            slot: None,
+        }
+    }
+
+    /// Not to lead is nothing that people want to hear of.
+    #[must_use]
+    pub(in crate::command) fn silent(self, is_silent: bool) -> Self {
+        Self { is_silent, ..self }
     }
 
     /// To give leadership up is nothing that people need to know of.
@@ -174,6 +193,15 @@ impl<'a> Observer<'a> {
     /// That of our leadership.
     fn token(&self) -> Option<Token> {
         self.leads.then(|| self.shared.token()).flatten()
+    }
+
+    fn in_doubt(&self, told: Told<'_>, left: Duration) {
+        let left = humantime::format_duration(Duration::from_secs(left.as_secs()));
+        let level = if self.is_silent { Level::Info } else { Level::Warn };
+        let text = format_args!(
+            "the leader has not renewed its lease while elect looked on: it may be dead. elect waits {left} more to see"
+        );
+        told.say(level, text);
     }
 
     fn recovered(&mut self, told: Told<'_>, failures: u32) {
@@ -266,6 +294,7 @@ impl driver::Observer for Observer<'_> {
         let told = Told { log: self.log, event: LogEvent::named(news.name()).with_token(token) };
         match news {
             News::Waiting { ahead } => self.waiting(told, ahead),
+            News::InDoubt(left) => self.in_doubt(told, left),
             News::Leading(token) => self.leading(told, token),
             News::Trouble(error, pause) => {
                 let pause = humantime::format_duration(Duration::from_millis(

@@ -172,6 +172,7 @@ impl<'a> Service<'a> {
                 self.tell(milestone, format_args!("leaving {election}"));
             }
             News::Granted { .. }
+            | News::InDoubt(_)
             | News::Emptied
             | News::EntryLeft(_)
             | News::MayNotSignal(_)

@@ -1,11 +1,11 @@
 //! `elect run`: a command as the only one of its kind.
 
+mod leaders;
 mod shards;
 mod terms;
 mod tree;
 mod words;
 
-use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,11 +13,12 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use elect_api::remote::StoreId;
-use elect_api::{Candidate, Division, Leader, Store, Token};
+use elect_api::{Candidate, Division, Store, Token};
 use nix::sys::signal::Signal;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::timeout;
 
+use self::leaders::{in_words, silence_of};
 use self::terms::Terms;
 use self::tree::Job;
 use self::tree::Watched;
@@ -32,7 +33,7 @@ use super::steer::preempt;
 use crate::config::{self, AfterLoss, RunPlan, Wait};
 use crate::election::driver::{self, Clock as _, Inbox, Tree};
 use crate::election::history::since;
-use crate::election::machine::{LED, Verdict};
+use crate::election::machine::{IN_DOUBT, LED, Verdict};
 use crate::election::slots::{Slot, Slots};
 use crate::guard::{self, Enclosure, Ended, ExecHandoff, Forked, Incoming, Inherited, Whom};
 use crate::report::http::{HttpState, Listener};
@@ -319,15 +320,15 @@ impl Terms<'_> {
     /// Who leads in our place, in words, if that is why we do not, and anybody reads it. If that is another job, it is
     /// told even where a conflict is to pass in silence: ours may never have its turn.
     async fn who_leads_instead(&self, verdict: &Verdict) -> Option<String> {
-        let is_led = matches!(verdict, Verdict::NotAcquired(why) if *why == LED);
+        let is_led = matches!(verdict, Verdict::NotAcquired(why) if [LED, IN_DOUBT].contains(why));
         if !is_led || !(self.log.tells(Level::Warn) || self.plan.flags.outcome.is_some()) {
             return None;
         }
-        timeout(LOOK, self.see_leader()).await.ok()?
+        timeout(LOOK, self.see_leader(verdict)).await.ok()?
     }
 
     /// Who leads, in words, as far as the store tells.
-    async fn see_leader(&self) -> Option<String> {
+    async fn see_leader(&self, verdict: &Verdict) -> Option<String> {
         let mut leader = self.store.survey(&self.election).await.ok()?.leader?;
         if self.candidate.is_of_another_job(&leader.entry.candidate) {
             self.log.warn(self.another_job(&leader.entry.candidate));
@@ -337,7 +338,8 @@ impl Terms<'_> {
             return None;
         }
         leader.since = since(self.store, &self.election, &leader).await;
-        Some(in_words(&leader))
+        let is_in_doubt = matches!(verdict, Verdict::NotAcquired(IN_DOUBT));
+        Some(if is_in_doubt { silence_of(&leader) } else { in_words(&leader) })
     }
 
     /// That another job has our name. Of its arguments nothing is known but that they are others.
@@ -377,6 +379,7 @@ impl Terms<'_> {
             let mut observer =
                 Observer::new(&self.log, told.shared, &self.candidate, told.service, feed)
                     .giving_way(told.gives_way)
+                    .silent(self.plan.flags.conflict_exit_code == 0)
                     .in_slot(self.slot.as_ref(), &self.election);
             let machine = self.machine(clock.now(), pause);
             tokio::select! {
@@ -460,30 +463,6 @@ struct VerdictContext<'a> {
     once: Option<&'a str>,
     /// Who leads in our place, if that is known.
     leader: Option<String>,
-}
-
-/// Who leads, in words: for people, and by the clock of its machine.
-fn in_words(leader: &Leader) -> String {
-    let Candidate { id, host, pid, .. } = &leader.entry.candidate;
-    let mut words = id.clone();
-    // Writing to a String cannot fail.
-    if !leader.entry.candidate.is_foreign() {
-        let _ = write!(words, " (process {pid} on {host})");
-    }
-    if let Some(since) = leader.since {
-        let _ = write!(words, " since {}", humantime::format_rfc3339_seconds(since));
-    }
-    if leader.entry.is_stopped {
-        words.push_str("; its process is stopped");
-    }
-    match leader.entry.outlived_by.as_deref() {
-        Some([holder, ..]) => {
-            _ = write!(words, "; it is dead, and process {holder} holds its lease")
-        }
-        Some([]) => words.push_str("; it is dead, and another process holds its lease"),
-        None => {}
-    }
-    words
 }
 
 /// What a verdict means to the outside, and why it came to it.

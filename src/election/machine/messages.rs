@@ -243,6 +243,9 @@ pub enum News {
         /// The leader and the waiters before us.
         ahead: usize,
     },
+    /// It is not known whether anybody lives who is before us, and that is waited for as long as this, though we are not to wait
+    /// any more.
+    InDoubt(Duration),
     /// We lead.
     Leading(Token),
     /// What is to be done once is done, and nobody will know: why.
@@ -313,6 +316,7 @@ impl News {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Waiting { .. } => "waiting",
+            Self::InDoubt(_) => "in_doubt",
             Self::Leading(_) => "leading",
             Self::Unrecorded(_) => "unrecorded",
             Self::Trouble(..) => "trouble",

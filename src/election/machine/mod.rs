@@ -38,7 +38,7 @@ pub use messages::{
     Block, Command, Counting, Event, Heeds, Limit, News, Restarts, Rules, Settles, StoppedBy,
     Verdict, Wait,
 };
-pub use patience::LED;
+pub use patience::{IN_DOUBT, LED};
 
 /// One candidacy, from joining to its verdict.
 #[derive(Clone, Debug)]
@@ -136,7 +136,9 @@ impl Machine {
     /// When [`Event::Tick`] is wanted, if nothing else happens before.
     pub fn next_tick(&self) -> Option<Boottime> {
         let own = match &self.phase {
-            Phase::Joining | Phase::Campaigning(_) => self.patience_ends(),
+            Phase::Joining | Phase::Campaigning(_) => {
+                self.patience_ends().into_iter().chain(self.doubt_is_told()).min()
+            }
             Phase::Leading(state) => self.tenure_tick(state),
             Phase::Resigning(until) => Some(*until),
             Phase::Finished => None,
@@ -216,6 +218,9 @@ impl Machine {
                 if self.patience_ends().is_some_and(|end| end <= now) =>
             {
                 self.lose_patience(now);
+            }
+            Phase::Campaigning(_) if self.doubt_is_told().is_some_and(|at| at <= now) => {
+                self.tell_doubt(now);
             }
             Phase::Leading(_) => self.look_at_the_deadlines(now),
             Phase::Resigning(until) if *until <= now => {
@@ -376,7 +381,7 @@ impl Machine {
         }
         // With nobody before us we are about to enter.
         if place != Place::Behind(0) {
-            self.contact.place(&answer);
+            self.contact.place(now, &answer);
         }
         if matches!(place, Place::Behind(_)) {
             self.forget_the_win();

@@ -13,8 +13,12 @@ use crate::election::{Answer, Call};
 
 /// Why leadership was not to be had: somebody else has it.
 pub const LED: &str = "another candidate leads";
+/// Why leadership was not to be had: it was not seen in time whether who has it lives.
+pub const IN_DOUBT: &str = "it is not known whether the leader lives";
 pub(super) const BLOCKED: &str =
     "another candidate has stopped in the middle of joining or leaving the election";
+/// Who renews is known to live after this time, as a rule.
+const PASSING_DOUBT: Duration = Duration::from_secs(5);
 const UNSETTLED: &str = "the time was over before it was settled who leads";
 const UNHEARD: &str = "the store does not answer; another candidate led when it last did";
 
@@ -38,6 +42,8 @@ pub(super) struct Contact {
     /// Since when it says again and again where we stand, without a longer break, and when it did last.
     answered: Option<(Boottime, Boottime)>,
     place: LastPlace,
+    /// Since when the place is [unsettled](LastPlace::Unsettled), and whether people know.
+    doubt: Option<(Boottime, bool)>,
     /// Whether another candidate of this machine keeps us from one: that is no fault of the store's.
     is_blocked: bool,
     /// Whether an entry of ours may be in the store.
@@ -81,6 +87,7 @@ impl Contact {
             has_answered: false,
             answered: None,
             place: LastPlace::Never,
+            doubt: None,
             is_blocked: false,
             may_have_entry: false,
             refuses: None,
@@ -129,16 +136,18 @@ impl Contact {
     }
 
     /// Our place, as answered: the first, or behind somebody.
-    pub(super) const fn place(&mut self, answer: &Answer) {
+    pub(super) fn place(&mut self, now: Boottime, answer: &Answer) {
         self.place = match answer {
             Answer::Leading { .. } => LastPlace::First,
             Answer::Waiting { alive: false, .. } => LastPlace::Unsettled,
             _ => LastPlace::Behind,
         };
+        let is_unsettled = self.place == LastPlace::Unsettled;
+        self.doubt = is_unsettled.then(|| self.doubt.unwrap_or((now, false)));
     }
 
-    /// Whether it is not known yet whether anybody lives who is before us. That is settled after the length of a lease, if
-    /// the store goes on answering.
+    /// Whether it is not known yet whether anybody lives who is before us. That is settled after the length of the
+    /// other's lease, if the store goes on answering.
     pub(super) const fn may_be_next(&self) -> bool {
         matches!(self.place, LastPlace::Unsettled) && self.trouble.is_none()
     }
@@ -274,7 +283,7 @@ impl Machine {
 
     /// When waiting, or trying to be given a place, ends.
     pub(super) fn patience_ends(&self) -> Option<Boottime> {
-        if self.is_delayed() || self.contact.may_be_next() {
+        if self.is_delayed() {
             return None;
         }
         let wait = match self.rules.wait {
@@ -282,6 +291,9 @@ impl Machine {
             Wait::No => Some(self.began + self.timing.connect_timeout),
             Wait::Forever => None,
         };
+        if let (true, Some((since, _))) = (self.contact.may_be_next(), self.contact.doubt) {
+            return wait.map(|end| end.max(since + self.timing.doubt()));
+        }
         let answers_well = self.contact.has_answered && self.contact.trouble.is_none();
         let has_place = self.contact.place != LastPlace::Never || self.contact.is_blocked;
         match (has_place, wait) {
@@ -295,6 +307,25 @@ impl Machine {
         }
     }
 
+    /// When people are told that it is waited on although they want no wait, or no longer one, unless they know.
+    pub(super) fn doubt_is_told(&self) -> Option<Boottime> {
+        let (since, false) = self.contact.doubt? else { return None };
+        let end = match self.rules.wait {
+            Wait::No => self.began,
+            Wait::For(limit) => self.began + limit,
+            Wait::Forever => return None,
+        };
+        let worth_telling = PASSING_DOUBT.max(self.timing.renew_interval * 2);
+        self.contact.may_be_next().then(|| end.max(since + worth_telling))
+    }
+
+    pub(super) fn tell_doubt(&mut self, now: Boottime) {
+        let Some((since, is_told)) = &mut self.contact.doubt else { return };
+        *is_told = true;
+        let left = (*since + self.timing.doubt()).since(now);
+        self.say(Command::Tell(News::InDoubt(left)));
+    }
+
     pub(super) fn lose_patience(&mut self, now: Boottime) {
         let verdict = match (&self.contact.trouble, self.unwanted()) {
             (Some(error), _) if self.is_in_trouble() => Verdict::StoreFailed(error.clone()),
@@ -304,6 +335,7 @@ impl Machine {
             (Some(_), None) if self.contact.is_blocked => Verdict::NotAcquired(BLOCKED),
             (Some(_), None) => Verdict::NotAcquired(UNHEARD),
             (None, None) if self.contact.place == LastPlace::Behind => Verdict::NotAcquired(LED),
+            (None, None) if self.contact.may_be_next() => Verdict::NotAcquired(IN_DOUBT),
             (None, None) if self.contact.has_answered => Verdict::NotAcquired(UNSETTLED),
             (None, None) => Verdict::Unreached,
         };

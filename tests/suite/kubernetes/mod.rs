@@ -2,6 +2,7 @@
 //! containers of a sort.
 
 mod manifest;
+mod others;
 mod plugins;
 mod pod_label;
 mod words;

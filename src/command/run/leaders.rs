@@ -1,0 +1,50 @@
+//! Who leads in the place of a run that gives way, in words.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use elect_api::{Candidate, Ending, Leader};
+
+use crate::report::wall_clock;
+
+/// Who leads, in words: for people, and by the clock of its machine.
+pub(super) fn in_words(leader: &Leader) -> String {
+    let Candidate { id, host, pid, .. } = &leader.entry.candidate;
+    let mut words = id.clone();
+    // Writing to a String cannot fail.
+    if !leader.entry.candidate.is_foreign() {
+        let _ = write!(words, " (process {pid} on {host})");
+    }
+    if let Some(since) = leader.since {
+        let _ = write!(words, " since {}", humantime::format_rfc3339_seconds(since));
+    }
+    if leader.entry.is_stopped {
+        words.push_str("; its process is stopped");
+    }
+    words
+}
+
+/// Since when a leader has been silent, and how long its lease may last, by the clock of its machine and by ours.
+pub(super) fn silence_of(leader: &Leader) -> String {
+    let Some(Ending::Judged { within, renewed, .. }) = leader.ending else {
+        return in_words(leader);
+    };
+    let id = &leader.entry.candidate.id;
+    let round = |span: Duration| humantime::format_duration(Duration::from_secs(span.as_secs()));
+    let Some(renewed) = renewed else {
+        return format!(
+            "{id} has not renewed while elect looked on; its lease lasts {}",
+            round(within)
+        );
+    };
+    let left = within.saturating_sub(wall_clock().duration_since(renewed).unwrap_or_default());
+    let since = humantime::format_rfc3339_seconds(renewed);
+    if left.is_zero() {
+        let within = round(within);
+        return format!(
+            "{id} has not renewed since {since}; its lease of {within} seems to be over: elect follows once it has \
+             looked on for so long, so give -w more than that"
+        );
+    }
+    format!("{id} has not renewed since {since}; its lease may last {} more", round(left))
+}

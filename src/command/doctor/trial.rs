@@ -19,8 +19,10 @@ const TRIPS: u32 = 10;
 /// The same, whatever the round trip.
 const LEAST_ATTEMPT: Duration = Duration::from_secs(3);
 const GREATEST_ATTEMPT: Duration = Duration::from_secs(15);
-/// From one attempt to the next.
+/// From the first attempt to the next; twice as long each time.
 const PAUSE: Duration = Duration::from_millis(50);
+/// The longest of these pauses.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// How many renewals are made, if there is time for all.
 const RENEWALS: usize = 10;
 /// When no further one is begun.
@@ -272,7 +274,7 @@ struct Patience {
 impl Patience {
     /// Asks until there is an answer, or an error that repetition does not mend, or no time is left.
     async fn insist<T>(self, mut ask: impl AsyncFnMut() -> Result<T, Error>) -> Result<T, Error> {
-        let began = guard::now();
+        let (began, mut pause) = (guard::now(), PAUSE);
         loop {
             let error = match timeout(self.attempt, ask()).await {
                 Ok(Ok(answer)) => return Ok(answer),
@@ -285,7 +287,8 @@ impl Patience {
             if error.is_permanent() || guard::now().since(began) > self.step {
                 return Err(error);
             }
-            sleep(PAUSE).await;
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 }

@@ -41,13 +41,10 @@ impl Address {
         // Options and escapes are as in any other URL; those have a host.
         let url = Url::parse(&format!("{scheme}://none{rest}"), 443, OPTIONS)?;
         let namespace = url.path.trim_matches('/');
-        let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        let has_ends = !namespace.starts_with('-') && !namespace.ends_with('-');
-        if !namespace.chars().all(is_name) || !has_ends || namespace.len() > 63 {
-            return Err(unfit(format!(
-                "{namespace:?} is no namespace: its name has up to 63 lower-case letters, digits and inner hyphens; \
-                 write {scheme}:///NAMESPACE, and the election with -e NAME"
-            )));
+        if !namespace.is_empty() {
+            expect_namespace(namespace).map_err(|error| {
+                error.and(format!("write {scheme}:///NAMESPACE, and the election with -e NAME"))
+            })?;
         }
         let option = |name| url.option(name).filter(|value| !value.is_empty());
         Ok(Self {
@@ -95,6 +92,21 @@ impl Address {
         let mark = if options.is_empty() { "" } else { "?" };
         format!("{}:///{namespace}{mark}{}", crate::SCHEME, options.join("&"))
     }
+}
+
+/// That a namespace can have this name, which becomes a part of paths.
+///
+/// # Errors
+/// [`ErrorKind::Unfit`] if none can.
+pub(crate) fn expect_namespace(name: &str) -> Result<(), Error> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let has_ends = !name.starts_with('-') && !name.ends_with('-');
+    if !name.is_empty() && name.chars().all(is_plain) && has_ends && name.len() <= 63 {
+        return Ok(());
+    }
+    Err(unfit(format!(
+        "{name:?} is no namespace: its name has up to 63 lower-case letters, digits and inner hyphens"
+    )))
 }
 
 /// A text as the value of an option.

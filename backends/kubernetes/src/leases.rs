@@ -14,7 +14,7 @@ use elect_record::{
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::address::{Address, escaped};
+use crate::address::{Address, escaped, expect_namespace};
 use crate::api::Api;
 use crate::client::Access;
 use crate::error::Verb;
@@ -42,6 +42,8 @@ impl Leases {
     pub(crate) fn new(address: &Address, access: Access) -> Result<Self, Error> {
         let namespace = address.namespace.clone().or_else(|| access.namespace().map(str::to_owned));
         let namespace = namespace.unwrap_or_else(|| "default".to_owned());
+        expect_namespace(&namespace)
+            .map_err(|error| error.and(format!("{} has it", access.source())))?;
         let location = address.location(&namespace);
         let mut profile =
             Profile::new(SCHEME, location, Lease::Timed(Cadence::RECORD), address.order);

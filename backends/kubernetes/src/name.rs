@@ -31,7 +31,11 @@ pub(crate) fn of(election: &ElectionName, name: Name) -> Result<String, Error> {
         Name::Data => format!("{base}.{DATA}"),
     };
     if name.len() > LONGEST {
-        let what = format!("the name of the election {election} is too long for a Lease");
+        let what = format!(
+            "the name of the election {election} is too long for a Lease, which has {LONGEST} characters at most: \
+             characters other than a to z, 0 to 9, and hyphens and dots between those, take five each; give it a \
+             shorter name with -e"
+        );
         return Err(Error::new(ErrorKind::Unfit, what));
     }
     Ok(name)

@@ -302,7 +302,8 @@ fn millis(text: &str) -> Option<u64> {
     let local = local.duration_since(std::time::UNIX_EPOCH).ok()?;
     let moved = match offset.get(1..)?.split_once(':') {
         Some((hours, minutes)) => {
-            let minutes = hours.parse::<u64>().ok()? * 60 + minutes.parse::<u64>().ok()?;
+            let minutes =
+                u64::from(hours.parse::<u8>().ok()?) * 60 + u64::from(minutes.parse::<u8>().ok()?);
             let offset_by = Duration::from_secs(minutes * 60);
             if offset.starts_with('-') {
                 local.checked_add(offset_by)?
@@ -339,6 +340,8 @@ mod tests {
             "2026-01-01T00:00:00",
             "2026-01-01T00:00:00+1",
             "1960-01-01T00:00:00Z",
+            "2026-01-01T00:00:00+400000000000000000:00",
+            "2026-01-01T00:00:00-00:400000000000000000",
         ] {
             assert_eq!(millis(text), None, "{text}");
         }

@@ -21,6 +21,9 @@ const MOST: u64 = 1 << 20;
 /// How long a stream may stay open once its helper has ended: another process may have it.
 const STRAGGLERS: Duration = Duration::from_secs(5);
 
+/// How the names of variables begin that no helper gets.
+const OURS: [&str; 4] = ["ELECT_", "NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_"];
+
 static LIVING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 /// Held while one is started, and while children are reaped.
 static STARTING: Mutex<()> = Mutex::new(());
@@ -86,8 +89,21 @@ fn start(command: &mut Command) -> io::Result<Child> {
     child
 }
 
-/// Runs a helper to its end, and for no longer than `limit`: then it is killed, with its process group. Blocks; only
-/// stdin is up to the caller.
+/// Takes from a helper what is in our environment for us alone: whom to tell that we are well, sockets that we have
+/// inherited, and our own variables, which may have a password. What the caller has set stays.
+fn keep_to_ourselves(command: &mut Command) {
+    let given: Vec<_> = command.get_envs().map(|(name, _)| name.to_owned()).collect();
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        let is_ours = OURS.iter().any(|prefix| text.starts_with(prefix));
+        if is_ours && !given.contains(&name) {
+            command.env_remove(name);
+        }
+    }
+}
+
+/// Runs a helper to its end, and for no longer than `limit`: then it is killed, with its process group. It gets our
+/// environment, without the variables that are for us alone. Blocks; stdin and further variables are up to the caller.
 ///
 /// # Errors
 /// When it cannot be started.
@@ -96,6 +112,7 @@ pub fn run(command: &mut Command, limit: Duration) -> io::Result<Said> {
         Some(bind) => bind(command),
         None => _ = command.process_group(0),
     }
+    keep_to_ourselves(command);
     let mut child = start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
     let (output, errors) = (gather(child.stdout.take()), gather(child.stderr.take()));
     let (status, is_overdue) = wait(&mut child, limit);

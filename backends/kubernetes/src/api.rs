@@ -3,19 +3,19 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use elect_api::{Error, ErrorKind, Survey};
+use elect_api::{Error, ErrorKind};
 use hyper::Method;
 use serde_json::Value;
 
 use crate::address::escaped;
-use crate::client::{Access, Client, Failure};
+use crate::client::{Access, Client, Failure, List, MOST_ITEMS, TOO_LONG, value};
 use crate::error::{Attempt, Verb};
 use crate::lease;
 
 /// The longest that any request takes, for callers who do not look at the time themselves.
 const LIMIT: Duration = Duration::from_secs(10);
-/// How many Leases a list has at most: those who wait in one election, and as many elections.
-const MOST: usize = 2 * Survey::MOST;
+/// How many bytes of Leases a list has at most.
+const MOST_BYTES: usize = 8 << 20;
 
 /// An API server, and a namespace there.
 pub(crate) struct Api {
@@ -68,14 +68,17 @@ impl Api {
                 self.answered(verb);
                 Ok(Err(status))
             }
-            Err(failure) => {
-                let mut attempt = self.attempt(verb, name);
-                if matches!(failure, Failure::Refused { status: 403, .. }) && !attempt.may_pass {
-                    attempt.may_pass = self.refuses_everybody().await;
-                }
-                Err(attempt.error(failure))
-            }
+            Err(failure) => Err(self.failed(verb, name, failure).await),
         }
+    }
+
+    /// Why nothing came of what was asked.
+    async fn failed(&self, verb: Verb, name: &str, failure: Failure) -> Error {
+        let mut attempt = self.attempt(verb, name);
+        if matches!(failure, Failure::Refused { status: 403, .. }) && !attempt.has_right {
+            attempt.has_right = self.refuses_everybody().await;
+        }
+        attempt.error(failure)
     }
 
     /// Whether it refuses what everybody may ask who has logged in: it has just started, and does not know its Roles yet.
@@ -85,13 +88,16 @@ impl Api {
     }
 
     fn attempt<'a>(&'a self, verb: Verb, what: &'a str) -> Attempt<'a> {
+        let answered = self.answered.load(Ordering::Relaxed);
         Attempt {
             verb,
             what,
             namespace: &self.namespace,
             server: &self.server,
             source: &self.source,
-            may_pass: self.answered.load(Ordering::Relaxed) & verb.mark() != 0,
+            has_right: answered & verb.mark() != 0,
+            is_known: answered != 0,
+            trouble: self.client.trouble(),
         }
     }
 
@@ -110,23 +116,42 @@ impl Api {
         self.attempt(verb, what).error(refused)
     }
 
-    /// All Leases that a query means, and the version of all.
-    pub(crate) async fn list(&self, query: &str, page: usize) -> Result<(u64, Vec<Value>), Error> {
-        let (mut items, mut from) = (Vec::new(), String::new());
+    /// Shows all Leases that a query means, and returns the version of all. One that nobody can read is left out.
+    pub(crate) async fn list(
+        &self,
+        query: &str,
+        mut page: usize,
+        mut show: impl FnMut(Value) + Send,
+    ) -> Result<u64, Error> {
+        let (mut bytes, mut count, mut from) = (0, 0, String::new());
         loop {
-            let part = format!("limit={page}&{query}{from}");
-            let answer = self.ask(Verb::List, Method::GET, "", &part, None).await?;
-            let mut answer = answer.map_err(|status| self.odd(Verb::List, "", status))?;
-            if let Some(Value::Array(more)) = answer.get_mut("items").map(Value::take) {
-                items.extend(more);
-            }
-            if items.len() > MOST {
-                let what = format!("there are more than {MOST} Leases in {}", self.namespace);
+            let path = self.path("", &format!("limit={page}&{query}{from}"));
+            let answer = match self.client.fetch(Method::GET, &path, None, LIMIT).await {
+                // They are long: some of them may be short enough.
+                Err(Failure::Strange { what: TOO_LONG, .. }) if page > 1 => {
+                    page = page.div_ceil(4);
+                    continue;
+                }
+                Err(failure) => return Err(self.failed(Verb::List, "", failure).await),
+                Ok(answer) => answer,
+            };
+            let found = serde_json::from_slice::<List<'_>>(&answer);
+            let List { metadata, items } = found
+                .map_err(|error| self.attempt(Verb::List, "").error(self.client.odd(&error)))?;
+            self.answered(Verb::List);
+            (bytes, count) = (bytes + answer.len(), count + items.len());
+            if count > MOST_ITEMS || bytes > MOST_BYTES {
+                let what = format!(
+                    "the Leases in {} are more than elect reads at once: {MOST_ITEMS}, or 8 MiB; give elections a \
+                     namespace of their own",
+                    self.namespace
+                );
                 return Err(Error::new(ErrorKind::Unfit, what));
             }
-            match answer["metadata"]["continue"].as_str() {
-                Some(next) if !next.is_empty() => from = format!("&continue={}", escaped(next)),
-                _ => return Ok((lease::version(&answer)?, items)),
+            items.iter().filter_map(|item| value(item.get().as_bytes()).ok()).for_each(&mut show);
+            match metadata.r#continue {
+                Some(next) if !next.is_empty() => from = format!("&continue={}", escaped(&next)),
+                _ => return lease::version_in(metadata.resource_version.as_deref()),
             }
         }
     }

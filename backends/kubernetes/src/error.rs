@@ -51,9 +51,14 @@ pub(crate) struct Attempt<'a> {
     pub(crate) server: &'a str,
     /// Whose credentials we have.
     pub(crate) source: &'a str,
-    /// Whether a refusal may be over soon, as credentials are about to be renewed, or the API server is just starting: it
-    /// has answered that as it should, or refuses everybody.
-    pub(crate) may_pass: bool,
+    /// Whether a missing right may be there soon: the API server has answered that as it should, or refuses everybody, as it
+    /// is just starting.
+    pub(crate) has_right: bool,
+    /// Whether it has ever known us: then credentials are about to be renewed, and what else it was that answered, such as a
+    /// balancer, is no sign that it is no API server.
+    pub(crate) is_known: bool,
+    /// Why what the files of our credentials have now is not used.
+    pub(crate) trouble: Option<String>,
 }
 
 impl Attempt<'_> {
@@ -65,9 +70,9 @@ impl Attempt<'_> {
         let tried = format!("cannot {verb} {what} in the namespace {namespace} at {server}");
         match failure {
             Failure::Unreachable(why) => Error::new(ErrorKind::Unreachable, tried).because(why),
-            Failure::Denied(why) => Error::new(self.credentials(), tried).because(why),
+            Failure::Denied(why) => Error::new(refusal(self.is_known), tried).because(why),
             Failure::Unknown(why) => Error::new(self.unknown(), tried).because(why),
-            Failure::Strange { status, what } => Error::new(self.kind(status), tried)
+            Failure::Strange { status, what } => Error::new(self.strange(status), tried)
                 .because(strange(status, what))
                 .and(strange_way_out(status, self.source)),
             Failure::Refused { status, message, reason, kind, retry_after } => {
@@ -88,7 +93,8 @@ impl Attempt<'_> {
 
     fn kind(&self, status: u16) -> ErrorKind {
         match status {
-            401 | 403 => self.credentials(),
+            401 => refusal(self.is_known),
+            403 => refusal(self.has_right),
             // Nothing is done for a request that comes when too many are under way, nor for a list that goes on too late.
             410 | 429 => ErrorKind::Unreachable,
             400 | 413 | 422 => ErrorKind::Unfit,
@@ -97,8 +103,12 @@ impl Attempt<'_> {
         }
     }
 
-    fn credentials(&self) -> ErrorKind {
-        if self.may_pass { ErrorKind::Unreachable } else { ErrorKind::Denied }
+    /// What is concluded from an answer of what is no API server. Once there was one, it is there again some time.
+    fn strange(&self, status: u16) -> ErrorKind {
+        match self.kind(status) {
+            ErrorKind::Denied | ErrorKind::Unfit if self.is_known => ErrorKind::Unreachable,
+            kind => kind,
+        }
     }
 
     fn unknown(&self) -> ErrorKind {
@@ -108,7 +118,13 @@ impl Attempt<'_> {
     fn way_out(&self, status: u16, is_namespace: bool, message: &str) -> Option<String> {
         let (verb, namespace) = (self.verb.name(), self.namespace);
         match status {
-            401 => Some(format!("it does not take the credentials of {}", self.source)),
+            401 => {
+                let taken = format!("it does not take the credentials of {}", self.source);
+                Some(match &self.trouble {
+                    None => taken,
+                    Some(why) => format!("{taken}, and there are no newer ones: {why}"),
+                })
+            }
             // Quotas, and rules for what is created, say no in the same way.
             403 if message.contains(&format!("cannot {verb} resource")) => Some(format!(
                 "our Role in {namespace} lacks the verb {verb} on leases in coordination.k8s.io, or no RoleBinding \
@@ -125,15 +141,24 @@ impl Attempt<'_> {
     }
 }
 
+const fn refusal(may_pass: bool) -> ErrorKind {
+    if may_pass { ErrorKind::Unreachable } else { ErrorKind::Denied }
+}
+
 /// That what answered is no API server.
 pub(crate) fn strange(status: u16, what: &str) -> String {
-    format!("what answers there is no Kubernetes API server: it sent {what} ({status})")
+    match status {
+        502..=504 => {
+            format!("what answers there in the place of the API server sent {what} ({status})")
+        }
+        _ => format!("what answers there is no Kubernetes API server: it sent {what} ({status})"),
+    }
 }
 
 /// What to do about that.
 fn strange_way_out(status: u16, source: &str) -> String {
     match status {
-        502..=504 => "a proxy or a load balancer may have no API server at hand".to_owned(),
+        502..=504 => "a proxy or a load balancer has no API server at hand just now".to_owned(),
         _ => format!("look where the server of {source} leads"),
     }
 }

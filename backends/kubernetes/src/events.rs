@@ -45,7 +45,7 @@ impl Events {
         let told = async move {
             let path = format!("/api/v1/namespaces/{}/events", api.namespace);
             let told = api.client.call(Method::POST, &path, Some(&event), LIMIT).await;
-            if let Err(Failure::Refused { status: 401 | 403, .. }) = told {
+            if let Err(Failure::Refused { status: 403, .. }) = told {
                 are_refused.store(true, Ordering::Relaxed);
             }
         };

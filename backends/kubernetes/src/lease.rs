@@ -64,7 +64,15 @@ impl HolderState {
 /// # Errors
 /// [`ErrorKind::Unfit`] if it is no number.
 pub(crate) fn version(object: &Value) -> Result<u64, Error> {
-    let Some(said) = object["metadata"]["resourceVersion"].as_str() else {
+    version_in(object["metadata"]["resourceVersion"].as_str())
+}
+
+/// The same, as it is written.
+///
+/// # Errors
+/// As [`version`].
+pub(crate) fn version_in(text: Option<&str>) -> Result<u64, Error> {
+    let Some(said) = text else {
         let what = "the answer is none of an API server: it has no resourceVersion";
         return Err(Error::new(ErrorKind::Unfit, what));
     };

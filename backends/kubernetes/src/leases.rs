@@ -174,18 +174,18 @@ impl Documents for Leases {
     async fn list(&self, election: &ElectionName, purpose: Purpose) -> Result<Listing, Error> {
         let base = name::of(election, Name::Record)?;
         let query = Selector::Label(name::label(election)).query();
-        let (revision, found) = self.api.list(&query, WAITERS).await?;
-        let mut listing = Listing { revision, ..Listing::default() };
-        let mut record = None;
-        for lease in found {
+        let (mut waiters, mut record) = (Vec::new(), None);
+        let show = |lease: Value| {
             if lease::name(&lease) == base {
                 record = Some(lease);
             } else if let Some(nonce) = name::nonce(&base, lease::name(&lease))
                 && let (Some(waiter), Ok(version)) = (lease::waiter(&lease), lease::version(&lease))
             {
-                listing.waiters.push(Listed { nonce, version, waiter });
+                waiters.push(Listed { nonce, version, waiter });
             }
-        }
+        };
+        let revision = self.api.list(&query, WAITERS, show).await?;
+        let mut listing = Listing { revision, waiters, ..Listing::default() };
         // One that another program made has no label yet.
         let record = match record {
             Some(record) => Some(record),
@@ -203,12 +203,16 @@ impl Documents for Leases {
     async fn records(&self) -> Result<Vec<(ElectionName, Record)>, Error> {
         // That of fences and values may be long.
         let query = format!("labelSelector=%21{}", escaped(lease::DATA));
-        let (_, found) = self.api.list(&query, RECORDS).await?;
-        let records = found.iter().filter_map(|found| {
-            let election = name::election(lease::name(found))?;
-            Some((election, lease::record(found).ok()?))
-        });
-        Ok(records.collect())
+        let mut records = Vec::new();
+        let show = |lease: Value| {
+            if let Some(election) = name::election(lease::name(&lease))
+                && let Ok(record) = lease::record(&lease)
+            {
+                records.push((election, record));
+            }
+        };
+        self.api.list(&query, RECORDS, show).await?;
+        Ok(records)
     }
 
     async fn wait(

@@ -207,17 +207,19 @@ impl PodLabel {
         let tried = format!("cannot {verb} pods in the namespace {}", self.place.namespace);
         let unknown = if writes { ErrorKind::Ambiguous } else { ErrorKind::Unreachable };
         match failure {
-            Failure::Unreachable(why) => Error::new(ErrorKind::Unreachable, tried).because(why),
+            // Who leads is known to the server: its credentials are about to be renewed.
+            Failure::Unreachable(why) | Failure::Denied(why) => {
+                Error::new(ErrorKind::Unreachable, tried).because(why)
+            }
             Failure::Unknown(why) => Error::new(unknown, tried).because(why),
-            Failure::Denied(why) => Error::new(ErrorKind::Denied, tried).because(why),
             Failure::Strange { status, what } => {
                 Error::new(unknown, tried).because(strange(status, what))
             }
             Failure::Refused { status, reason, message, .. } => {
                 let said = Said { status, reason: &reason, message: &message };
                 let kind = match status {
-                    401 | 403 => ErrorKind::Denied,
-                    429 => ErrorKind::Unreachable,
+                    403 => ErrorKind::Denied,
+                    401 | 429 => ErrorKind::Unreachable,
                     408 | 500..=599 => unknown,
                     _ => ErrorKind::Unfit,
                 };

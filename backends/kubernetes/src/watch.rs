@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::api::Api;
-use crate::client::Failure;
+use crate::client::{Failure, now};
 use crate::error::Verb;
 use crate::lease::{self, ELECTION};
 
@@ -26,6 +26,11 @@ const SILENCE: Duration = Duration::from_secs(100);
 const LIMIT: Duration = Duration::from_secs(10);
 /// How long a watch goes on that nobody waits for.
 const KEPT: Duration = Duration::from_secs(60);
+/// The longest pause before a watch is begun again that was well: its end may be a proxy's, which ends what is idle. What
+/// happens meanwhile is told late.
+const BREATH: Duration = Duration::from_millis(20);
+/// How long one lasts at least that was well.
+const WELL: Duration = Duration::from_secs(1);
 /// The pause before a watch is begun again that failed; twice as long each time.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest of these pauses.
@@ -153,6 +158,17 @@ async fn publish(mut follower: Follower, seen: Sender<Seen>) {
     }
 }
 
+/// The longest pause before a watch is begun again; that of the next one that fails.
+struct Pauses(Duration);
+
+impl Pauses {
+    fn next(&mut self, was_well: bool) -> Duration {
+        let pause = if was_well { BREATH } else { self.0 };
+        self.0 = if was_well { PAUSE } else { LONGEST_PAUSE.min(pause * 2) };
+        pause
+    }
+}
+
 /// One watch, begun again each time that it ends.
 struct Follower {
     api: Arc<Api>,
@@ -174,26 +190,31 @@ enum End {
 impl Follower {
     /// Tells the name, the version and the state of each Lease that changes, until that was news.
     async fn follow(&mut self, mut tell: impl FnMut(&str, u64, Option<Value>) -> bool) {
-        let mut pause = PAUSE;
+        let mut pauses = Pauses(PAUSE);
         loop {
-            match self.listen(&mut tell).await {
+            let began = now();
+            let mut is_open = false;
+            let end = self.listen(&mut is_open, &mut tell).await;
+            let was_well = is_open && now() - began >= WELL;
+            match end {
                 Ok(End::Told) => return,
-                Ok(End::Over) => pause = PAUSE,
+                Ok(End::Over) | Err(_) => {}
                 Ok(End::TooOld) => {
                     if self.look(&mut tell).await {
                         return;
                     }
                     self.from = 0;
                 }
-                Err(_) => pause = LONGEST_PAUSE.min(pause * 2),
             }
             // Not all at once, where an API server comes back.
+            let pause = pauses.next(was_well);
             sleep(pause.mul_f32(fastrand::f32().max(0.1))).await;
         }
     }
 
     async fn listen(
         &mut self,
+        is_open: &mut bool,
         tell: &mut impl FnMut(&str, u64, Option<Value>) -> bool,
     ) -> Result<End, Failure> {
         let since = match self.from {
@@ -204,6 +225,7 @@ impl Follower {
         let query =
             format!("watch=1&allowWatchBookmarks=true&timeoutSeconds={span}&{selector}{since}");
         let mut watch = self.api.client.watch(&self.api.path("", &query), LIMIT).await?;
+        *is_open = true;
         while let Some(mut event) = watch.next(SILENCE).await? {
             let lease = event.get_mut("object").map(Value::take).unwrap_or_default();
             let kind = event["type"].as_str().unwrap_or_default();
@@ -237,5 +259,21 @@ impl Follower {
             Ok(Err(_)) => tell(name, self.from + 1, None),
             Err(_) => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A proxy ends what is idle: between two watches hardly anything is told late.
+    #[test]
+    fn a_watch_that_was_well_is_begun_again_at_once_and_another_ever_later() {
+        let mut pauses = Pauses(PAUSE);
+        let millis = |pause: Duration| pause.as_millis();
+        let failing = [1_000, 2_000, 4_000, 8_000, 16_000, 16_000];
+        assert_eq!([false; 6].map(|well| millis(pauses.next(well))), failing);
+        assert_eq!([true; 3].map(|well| millis(pauses.next(well))), [20; 3]);
+        assert_eq!([false; 6].map(|well| millis(pauses.next(well))), failing);
     }
 }

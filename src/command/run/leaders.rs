@@ -21,6 +21,13 @@ pub(super) fn in_words(leader: &Leader) -> String {
     if leader.entry.is_stopped {
         words.push_str("; its process is stopped");
     }
+    match leader.entry.outlived_by.as_deref() {
+        Some([holder, ..]) => {
+            let _ = write!(words, "; it is dead, and process {holder} holds its lease");
+        }
+        Some([]) => words.push_str("; it is dead, and another process holds its lease"),
+        None => {}
+    }
     words
 }
 

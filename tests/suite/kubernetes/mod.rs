@@ -1,6 +1,8 @@
 //! The manual's manifests: they fit Kubernetes' schemas, and what they run works as it is written there, in
 //! containers of a sort.
 
+mod credentials;
+mod hostile;
 mod manifest;
 mod others;
 mod plugins;
@@ -54,7 +56,7 @@ fn the_manifests_fit_the_schemas() {
         ("kubernetes-store", "A Deployment"),
         ("kubernetes-store", "A CronJob"),
         ("kubernetes-store", "Fewer rights"),
-        ("kubernetes-store", "Network policy"),
+        ("kubernetes", "Network policy"),
     ];
     for part in parts.iter().flat_map(|(topic, heading)| blocks(topic, heading, "yaml")) {
         for manifest in part.split("---\n") {

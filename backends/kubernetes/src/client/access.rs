@@ -2,8 +2,8 @@
 
 use std::env::split_paths;
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use elect_api::remote::is_open;
 use elect_api::{Error, ErrorKind, Finding};
@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::address::Address;
 use super::base64;
-use super::credentials::{Login, TokenFile};
-use super::held::Held;
+use super::credentials::{Login, acts_for, secrets};
+use super::files::Files;
 use super::kubeconfig::{Entry, Kubeconfig, unfit};
 use super::proxy::Proxy;
 use super::tls::Tls;
@@ -31,6 +31,30 @@ pub(crate) struct Access {
     pub(super) source: String,
     /// The files that have our secrets.
     pub(super) secrets: Vec<PathBuf>,
+    /// Where it was found.
+    place: Place,
+    origin: Arc<Origin>,
+    /// All that was read for it.
+    files: Files,
+}
+
+/// The variables of this process.
+type Environment = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// Where an access is looked for.
+pub(super) struct Origin {
+    kubeconfig: Option<PathBuf>,
+    context: Option<String>,
+    env: Environment,
+    /// Where a pod has its service account.
+    pod: PathBuf,
+}
+
+/// Where an access was found: it is found there again, whatever the current context is by then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    Pod,
+    Context(String),
 }
 
 /// An API server, and the way to it.
@@ -46,121 +70,59 @@ impl Access {
     /// a pod has for its service account. `context` counts before the current one.
     ///
     /// # Errors
-    /// [`elect_api::ErrorKind::Denied`] if a file may not be read; `Unfit` if nothing is found, or what is found cannot be used.
+    /// [`elect_api::ErrorKind::Denied`] if a file may not be read, or a kubeconfig may be a stranger's; `Unfit` if nothing is
+    /// found, or what is found cannot be used.
     pub(crate) fn find(
         kubeconfig: Option<&Path>,
         context: Option<&str>,
-        env: impl Fn(&str) -> Option<String>,
+        env: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self, Error> {
-        Self::find_with(kubeconfig, context, &env, Path::new(FOLDER))
+        Self::find_with(kubeconfig, context, env, Path::new(FOLDER))
     }
 
     /// The same, for a pod that has its service account in another folder.
     pub(super) fn find_with(
         kubeconfig: Option<&Path>,
         context: Option<&str>,
-        env: &dyn Fn(&str) -> Option<String>,
+        env: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
         pod: &Path,
     ) -> Result<Self, Error> {
-        let variable = |name: &str| env(name).filter(|value| !value.is_empty());
-        let listed = variable("KUBECONFIG");
-        let home = variable("HOME").map(|home| Path::new(&home).join(".kube/config"));
-        let paths: Vec<PathBuf> = match (kubeconfig, &listed) {
-            (Some(path), _) => vec![path.to_owned()],
-            (None, Some(list)) => {
-                split_paths(list).filter(|path| path.as_os_str() != OsStr::new("")).collect()
-            }
-            (None, None) => home.into_iter().collect(),
-        };
-        let found = Kubeconfig::read(&paths)?;
-        let is_chosen = kubeconfig.is_some() || listed.is_some();
-        if found.has_files() && (is_chosen || context.is_some() || !found.is_empty()) {
-            return Self::of(&found, context, &variable);
-        }
-        let places: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
-        let places = places.join(", ");
-        if is_chosen {
-            let what = if kubeconfig.is_some() { "the option kubeconfig" } else { "KUBECONFIG" };
-            return Err(unfit(match places.as_str() {
-                "" => format!("{what} names no file: write its path, or unset it"),
-                _ => format!("{what} names {places}, and no such file exists"),
-            }));
-        }
-        let home = match (places.as_str(), found.has_files()) {
-            ("", _) => "HOME is not set".to_owned(),
-            (places, true) => format!("{places} is empty"),
-            (places, false) => format!("{places} is not there"),
-        };
-        match (Self::of_pod(&variable, pod)?, context) {
-            (Some(access), None) => Ok(access),
-            (_, Some(context)) => Err(unfit(format!(
-                "there is no context {context:?}: there is no kubeconfig, as KUBECONFIG is not set and {home}"
-            ))),
-            (None, None) => Err(unfit(format!(
-                "there is no way to an API server: KUBECONFIG is not set, {home}, and this is no pod; \
-                 add kubeconfig=PATH to the URL"
-            ))),
-        }
-    }
-
-    fn of(
-        found: &Kubeconfig,
-        context: Option<&str>,
-        env: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Self, Error> {
-        found.expect_something()?;
-        let context = found.context(context)?;
-        let (cluster, user) = (found.cluster(context)?, found.user(context)?);
-        let (server, told) = server_of(cluster, user, env)?;
-        Ok(Self {
-            login: user.map_or(Ok(Login::Nobody), |user| Login::of(user, told))?,
-            acts_for: user.map_or_else(|| Ok(Vec::new()), acts_for)?,
-            namespace: context.text("namespace")?,
-            source: context.title(),
-            secrets: user.map_or_else(|| Ok(Vec::new()), secrets)?,
-            server,
+        Arc::new(Origin {
+            kubeconfig: kubeconfig.map(Path::to_owned),
+            context: context.map(str::to_owned),
+            env: Box::new(env),
+            pod: pod.to_owned(),
         })
+        .find(Files::default())
     }
 
-    /// The access of this pod; `None` if this is no pod.
+    /// The same access as its files have it now; `None` if they are as they were.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] or `Unfit` if it has no service account that we may use.
-    fn of_pod(env: &dyn Fn(&str) -> Option<String>, folder: &Path) -> Result<Option<Self>, Error> {
-        let variable = |name: &str| env(&format!("KUBERNETES_SERVICE_{name}"));
-        let (Some(name), Some(port)) = (variable("HOST"), variable("PORT")) else {
+    /// As [`Access::find`]; [`ErrorKind::Unfit`] if it is another cluster by now, or cannot be used yet.
+    pub(super) fn again(&self) -> Result<Option<Self>, Error> {
+        let again = self.origin.find_in(&self.place)?;
+        if again.files == self.files {
             return Ok(None);
-        };
-        let host = if name.contains(':') { format!("[{name}]") } else { name };
-        let source = "the pod's service account";
-        let url = format!("https://{host}:{port}");
-        let address = Address::parse(&url, "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT")?;
-        let mounted = |error: Error| {
-            if error.kind() == ErrorKind::Denied {
-                return error;
-            }
-            error.and(
-                "set automountServiceAccountToken: true in the pod, or add kubeconfig=PATH to the URL",
-            )
-        };
-        let token = folder.join("token");
-        let login = TokenFile::new("the token of the pod", token.clone(), None).map_err(mounted)?;
-        let authority =
-            Held::file("the authority of the pod", folder.join("ca.crt")).map_err(mounted)?;
-        let namespace = elect_api::path::read(&folder.join("namespace")).ok();
-        let namespace = namespace.and_then(|bytes| String::from_utf8(bytes).ok());
-        let namespace =
-            namespace.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-        let tls = Tls::new(Some(authority), None, None, false);
-        let proxy = Proxy::of_environment(env, &address)?;
-        Ok(Some(Self {
-            server: Server { address, tls: Some(tls), proxy },
-            login: Login::File(login),
-            acts_for: Vec::new(),
-            namespace,
-            source: source.to_owned(),
-            secrets: vec![token],
-        }))
+        }
+        let (was, is) = (self.server(), again.server());
+        if was != is {
+            let source = &self.source;
+            return Err(unfit(format!(
+                "{source} leads to {is} by now, and not to {was}: start elect anew to use that cluster"
+            )));
+        }
+        again.check()?;
+        again.server.tls.iter().try_for_each(Tls::expect_a_pair).map_err(unfit)?;
+        Ok(Some(again))
+    }
+
+    /// Looks whether certificates and keys can be used.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`], with the file that is wrong.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        self.server.tls.iter().try_for_each(Tls::check)
     }
 
     /// The namespace of the context, or of the pod.
@@ -195,12 +157,159 @@ impl Access {
                 format!("have the server of {source} begin with https://"),
             )
         });
+        let proxy = self.server.proxy.as_ref().filter(|proxy| proxy.shows_password());
+        let proxy = proxy.map(|proxy| {
+            let host = &proxy.host;
+            Finding::warning(
+                format!("our password for the proxy at {host} goes over the network unencrypted"),
+                "begin the URL of the proxy with https://, or take one that wants no password",
+            )
+        });
         let open = self.secrets.iter().filter(|path| is_open(path)).map(|path| {
             let path = path.display();
             let what = format!("everybody on this machine can read our credentials in {path}");
             Finding::warning(what, format!("chmod o-r {path}"))
         });
-        blind.into_iter().chain(clear).chain(open).collect()
+        blind.into_iter().chain(clear).chain(proxy).chain(open).collect()
+    }
+}
+
+impl Origin {
+    fn variable(&self, name: &str) -> Option<String> {
+        (self.env)(name).filter(|value| !value.is_empty())
+    }
+
+    /// The kubeconfigs that count, whether or not they exist, and whether somebody has chosen them.
+    fn paths(&self) -> (Vec<PathBuf>, bool) {
+        match (&self.kubeconfig, self.variable("KUBECONFIG")) {
+            (Some(path), _) => (vec![path.clone()], true),
+            (None, Some(list)) => {
+                let all = split_paths(&list).filter(|path| path.as_os_str() != OsStr::new(""));
+                (all.collect(), true)
+            }
+            (None, None) => {
+                let home = self.variable("HOME");
+                let home = home.map(|home| Path::new(&home).join(".kube/config"));
+                (home.into_iter().collect(), false)
+            }
+        }
+    }
+
+    fn find(self: &Arc<Self>, mut files: Files) -> Result<Access, Error> {
+        let (paths, is_chosen) = self.paths();
+        let found = Kubeconfig::read(&paths, &mut files)?;
+        let context = self.context.as_deref();
+        if found.has_files() && (is_chosen || context.is_some() || !found.is_empty()) {
+            return self.of(&found, context, files, true);
+        }
+        let places: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+        let places = places.join(", ");
+        if is_chosen {
+            let is_option = self.kubeconfig.is_some();
+            let what = if is_option { "the option kubeconfig" } else { "KUBECONFIG" };
+            return Err(unfit(match places.as_str() {
+                "" => format!("{what} names no file: write its path, or unset it"),
+                _ => format!("{what} names {places}, and no such file exists"),
+            }));
+        }
+        let home = match (places.as_str(), found.has_files()) {
+            ("", _) => "HOME is not set".to_owned(),
+            (places, true) => format!("{places} is empty"),
+            (places, false) => format!("{places} is not there"),
+        };
+        match (self.of_pod()?, context) {
+            (Some(access), None) => Ok(access),
+            (_, Some(context)) => Err(unfit(format!(
+                "there is no context {context:?}: there is no kubeconfig, as KUBECONFIG is not set and {home}"
+            ))),
+            (None, None) => Err(unfit(format!(
+                "there is no way to an API server: KUBECONFIG is not set, {home}, and this is no pod; \
+                 add kubeconfig=PATH to the URL"
+            ))),
+        }
+    }
+
+    /// What is in that place now.
+    fn find_in(self: &Arc<Self>, place: &Place) -> Result<Access, Error> {
+        match place {
+            Place::Pod => self.of_pod()?.ok_or_else(|| unfit("this is no pod any more".to_owned())),
+            Place::Context(name) => {
+                let mut files = Files::default();
+                let found = Kubeconfig::read(&self.paths().0, &mut files)?;
+                self.of(&found, Some(name), files, false)
+            }
+        }
+    }
+
+    fn of(
+        self: &Arc<Self>,
+        found: &Kubeconfig,
+        context: Option<&str>,
+        mut files: Files,
+        is_first: bool,
+    ) -> Result<Access, Error> {
+        found.expect_something()?;
+        let context = found.context(context)?;
+        let (cluster, user) = (found.cluster(context)?, found.user(context)?);
+        let (server, told) = server_of(cluster, user, &|name| self.variable(name), &mut files)?;
+        let login = match user {
+            Some(user) => Login::of(user, told, &mut files, is_first)?,
+            None => Login::Nobody,
+        };
+        Ok(Access {
+            login,
+            acts_for: user.map_or_else(|| Ok(Vec::new()), acts_for)?,
+            namespace: context.text("namespace")?,
+            source: context.title(),
+            secrets: user.map_or_else(|| Ok(Vec::new()), secrets)?,
+            server,
+            place: Place::Context(context.name().to_owned()),
+            origin: Arc::clone(self),
+            files,
+        })
+    }
+
+    /// The access of this pod; `None` if this is no pod.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`] or `Unfit` if it has no service account that we may use.
+    fn of_pod(self: &Arc<Self>) -> Result<Option<Access>, Error> {
+        let (folder, mut files) = (&self.pod, Files::default());
+        let variable = |name: &str| self.variable(&format!("KUBERNETES_SERVICE_{name}"));
+        let (Some(name), Some(port)) = (variable("HOST"), variable("PORT")) else {
+            return Ok(None);
+        };
+        let host = if name.contains(':') { format!("[{name}]") } else { name };
+        let url = format!("https://{host}:{port}");
+        let address = Address::parse(&url, "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT")?;
+        let mounted = |error: Error| {
+            if error.kind() == ErrorKind::Denied {
+                return error;
+            }
+            error.and(
+                "set automountServiceAccountToken: true in the pod, or add kubeconfig=PATH to the URL",
+            )
+        };
+        let token = folder.join("token");
+        let login = Login::by_file("the token of the pod", token.clone(), &mut files);
+        let authority = folder.join("ca.crt");
+        let authority = files.read("the authority of the pod", authority).map_err(mounted);
+        let tls = Tls::new(Some(authority?), None, None, false);
+        let proxy = Proxy::of_environment(&|name| self.variable(name), &address)?;
+        let namespace = elect_api::path::read(&folder.join("namespace")).ok();
+        let namespace = namespace.and_then(|bytes| String::from_utf8(bytes).ok());
+        let namespace = namespace.map(|text| text.trim().to_owned());
+        Ok(Some(Access {
+            server: Server { address, tls: Some(tls), proxy },
+            login: login.map_err(mounted)?,
+            acts_for: Vec::new(),
+            namespace: namespace.filter(|text| !text.is_empty()),
+            source: "the pod's service account".to_owned(),
+            secrets: vec![token],
+            place: Place::Pod,
+            origin: Arc::clone(self),
+            files,
+        }))
     }
 }
 
@@ -209,18 +318,19 @@ fn server_of(
     cluster: &Entry,
     user: Option<&Entry>,
     env: &dyn Fn(&str) -> Option<String>,
+    files: &mut Files,
 ) -> Result<(Server, Value), Error> {
     let url = cluster.text("server")?.ok_or_else(|| cluster.wrong("has no server"))?;
     let address = Address::parse(&url, &cluster.title())?;
     let is_blind = cluster.flag("insecure-skip-tls-verify")?;
     let name = cluster.text("tls-server-name")?;
     let proxy_url = cluster.text("proxy-url")?;
-    let authority = cluster.held("certificate-authority")?;
+    let authority = cluster.held("certificate-authority", files)?;
     if is_blind && authority.is_some() {
         let why = "has a certificate-authority and insecure-skip-tls-verify: remove one of them";
         return Err(cluster.wrong(why));
     }
-    let written = authority.as_ref().map(|held| Value::String(base64(&held.last())));
+    let written = authority.as_ref().map(|held| Value::String(base64(&held.bytes)));
     let mut told = Map::from_iter([("server".to_owned(), Value::String(url))]);
     let mut tell = |key: &str, value: Option<Value>| {
         told.extend(value.map(|value| (key.to_owned(), value)));
@@ -235,11 +345,13 @@ fn server_of(
         None => Proxy::of_environment(env, &address)?,
     };
     let identity = match user {
-        Some(user) => match (user.held("client-certificate")?, user.held("client-key")?) {
-            (Some(certificate), Some(key)) => Some((certificate, key)),
-            (None, None) => None,
-            _ => return Err(user.wrong("needs both client-certificate and client-key")),
-        },
+        Some(user) => {
+            match (user.held("client-certificate", files)?, user.held("client-key", files)?) {
+                (Some(certificate), Some(key)) => Some((certificate, key)),
+                (None, None) => None,
+                _ => return Err(user.wrong("needs both client-certificate and client-key")),
+            }
+        }
         None => None,
     };
     let tls = address.is_tls.then(|| Tls::new(authority, identity, name, is_blind));
@@ -252,61 +364,4 @@ fn extension(cluster: &Entry) -> Option<Value> {
     let ours = json!("client.authentication.k8s.io/exec");
     let found = extensions.iter().find(|extension| extension.get("name") == Some(&ours))?;
     found.get("extension").cloned()
-}
-
-/// The headers by which a user acts for another.
-fn acts_for(user: &Entry) -> Result<Vec<(HeaderName, HeaderValue)>, Error> {
-    let mut headers = Vec::new();
-    let mut add = |name: &str, value: &str, key: &str| {
-        let odd = || user.wrong(&format!("has a {key} that no header may have"));
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| odd())?;
-        headers.push((name, HeaderValue::from_str(value).map_err(|_| odd())?));
-        Ok::<(), Error>(())
-    };
-    let name = user.text("as")?;
-    if let Some(name) = &name {
-        add("impersonate-user", name, "as")?;
-    }
-    if let Some(uid) = user.text("as-uid")? {
-        add("impersonate-uid", &uid, "as-uid")?;
-    }
-    for group in user.texts("as-groups")? {
-        add("impersonate-group", &group, "as-groups")?;
-    }
-    if let Some(extra) = user.part("as-user-extra") {
-        for key in extra.keys() {
-            for value in extra.texts(&key)? {
-                add(&format!("impersonate-extra-{}", escape(&key)), &value, "as-user-extra")?;
-            }
-        }
-    }
-    if name.is_none() && !headers.is_empty() {
-        return Err(user.wrong("has as-uid, as-groups or as-user-extra, which require as"));
-    }
-    Ok(headers)
-}
-
-/// A name as a part of a header's name, as client-go writes it.
-fn escape(key: &str) -> String {
-    let mut escaped = String::new();
-    for byte in key.bytes() {
-        if byte.is_ascii_alphanumeric() || b"!#$&'*+-.^_`|~".contains(&byte) {
-            escaped.push(byte.into());
-        } else {
-            let _ = write!(escaped, "%{byte:02X}");
-        }
-    }
-    escaped
-}
-
-/// The files that have secrets of a user.
-fn secrets(user: &Entry) -> Result<Vec<PathBuf>, Error> {
-    let written_out = ["token", "password", "client-key-data"];
-    let is_here = written_out.iter().any(|key| !user.value(key).is_null());
-    let files = [user.path("tokenFile")?, user.path("client-key")?];
-    Ok(is_here
-        .then(|| user.file().to_owned())
-        .into_iter()
-        .chain(files.into_iter().flatten())
-        .collect())
 }

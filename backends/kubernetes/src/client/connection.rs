@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
 
-use super::access::Server;
+use super::access::{Access, Server};
 use super::distrust::chain_of;
 use super::proxy::Kind;
 use super::tls::{self, Identity};
@@ -27,10 +27,20 @@ const LONGEST_HEADERS: usize = 64 << 10;
 /// A connection. Dropped, it is closed.
 pub(super) struct Connection {
     sender: SendRequest<String>,
-    /// Who we are on it.
+    /// By which access it was made: another one may show another certificate.
+    access: Arc<Access>,
+    /// Who we are on it, as a plugin says.
     identity: Option<Arc<Identity>>,
     /// What moves its bytes; it ends with this.
     task: JoinSet<hyper::Result<()>>,
+}
+
+/// Why there is no connection.
+pub(super) struct Unconnected {
+    /// What was tried, and what came of it.
+    pub(super) why: String,
+    /// Whether one of us does not trust the other: other certificates would help.
+    pub(super) is_distrust: bool,
 }
 
 /// Why a request has no answer.
@@ -51,48 +61,56 @@ impl Connection {
     /// # Errors
     /// What was tried, and what came of it.
     pub(super) async fn dial(
-        server: &Server,
+        access: &Arc<Access>,
         identity: Option<&Arc<Identity>>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Unconnected> {
+        let failed = |is_distrust| move |why| Unconnected { why, is_distrust };
+        let server = &access.server;
         let to_server = |why: String| format!("cannot connect to {}: {why}", server.address);
-        let mut stream = match &server.proxy {
-            None => {
-                Box::new(connect(&server.address.host).await.map_err(to_server)?) as Box<dyn Stream>
-            }
-            Some(proxy) => {
-                let through = |why: String| {
-                    let (server, proxy) = (&server.address, &proxy.host);
-                    format!("cannot connect to {server} through the proxy at {proxy}: {why}")
-                };
-                let mut stream: Box<dyn Stream> =
-                    Box::new(connect(&proxy.host).await.map_err(through)?);
-                if proxy.kind == Kind::Https {
-                    let secured = tls::connect_to_proxy(stream, &proxy.host.name).await;
-                    stream = Box::new(secured.map_err(through)?);
-                }
-                proxy.connect(&mut stream, &server.address.host).await.map_err(through)?;
-                stream
-            }
-        };
+        let mut stream = Self::reach(server).await.map_err(failed(false))?;
         if let Some(tls) = &server.tls {
             let identity = identity.map(AsRef::as_ref);
             let secured = tls.connect(stream, &server.address.host.name, identity).await;
-            stream = Box::new(secured.map_err(to_server)?);
+            stream = Box::new(secured.map_err(to_server).map_err(failed(true))?);
         }
         let handshake = http1::Builder::new()
             .max_buf_size(LONGEST_HEADERS)
             .handshake(TokioIo::new(stream))
             .await;
-        let (sender, connection) = handshake.map_err(|error| to_server(chain_of(&error)))?;
+        let (sender, connection) =
+            handshake.map_err(|error| failed(false)(to_server(chain_of(&error))))?;
         let mut task = JoinSet::new();
         task.spawn(connection);
-        Ok(Self { sender, identity: identity.cloned(), task })
+        Ok(Self { sender, access: Arc::clone(access), identity: identity.cloned(), task })
+    }
+
+    /// Reaches a server, by way of its proxy.
+    async fn reach(server: &Server) -> Result<Box<dyn Stream>, String> {
+        let to_server = |why: String| format!("cannot connect to {}: {why}", server.address);
+        let Some(proxy) = &server.proxy else {
+            return Ok(Box::new(connect(&server.address.host).await.map_err(to_server)?));
+        };
+        let through = |why: String| {
+            let (server, proxy) = (&server.address, &proxy.host);
+            format!("cannot connect to {server} through the proxy at {proxy}: {why}")
+        };
+        let mut stream: Box<dyn Stream> = Box::new(connect(&proxy.host).await.map_err(through)?);
+        if proxy.kind == Kind::Https {
+            let secured = tls::connect_to_proxy(stream, &proxy.host.name).await;
+            stream = Box::new(secured.map_err(through)?);
+        }
+        proxy.connect(&mut stream, &server.address.host).await.map_err(through)?;
+        Ok(stream)
     }
 
     /// Whether it can take a request of this one, as far as is known.
-    pub(super) async fn is_good_for(&mut self, identity: Option<&Arc<Identity>>) -> bool {
-        let lives = self.task.try_join_next().is_none();
-        lives && self.identity.as_ref() == identity && self.sender.ready().await.is_ok()
+    pub(super) async fn is_good_for(
+        &mut self,
+        access: &Arc<Access>,
+        identity: Option<&Arc<Identity>>,
+    ) -> bool {
+        let is_ours = Arc::ptr_eq(&self.access, access) && self.identity.as_ref() == identity;
+        is_ours && self.task.try_join_next().is_none() && self.sender.ready().await.is_ok()
     }
 
     /// Closes it.

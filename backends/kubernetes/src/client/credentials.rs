@@ -1,13 +1,14 @@
 //! Who we are: where what a request shows comes from.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use elect_api::Error;
-use hyper::header::HeaderValue;
+use hyper::header::{HeaderName, HeaderValue};
 use serde_json::Value;
 
 use super::base64;
-use super::held::Held;
+use super::files::{Files, Held};
 use super::kubeconfig::{Entry, unfit};
 use super::pass::{Pass, bearer, hidden};
 use super::plugin::Plugin;
@@ -15,25 +16,23 @@ use super::plugin::Plugin;
 /// How a user proves who it is, beside by a client certificate of its own.
 pub(super) enum Login {
     Nobody,
-    /// A token or a password, which stays.
-    Fixed(HeaderValue),
-    File(TokenFile),
+    /// By a token or a password.
+    Shown(HeaderValue),
     Plugin(Plugin),
 }
 
-/// A token in a file, which is read again.
-pub(super) struct TokenFile {
-    held: Held,
-    /// For as long as the file has none.
-    spare: Option<HeaderValue>,
-}
-
 impl Login {
-    /// That of a user. A plugin is told `cluster`, if it wants to know.
+    /// That of a user. A plugin is told `cluster`, if it wants to know. A token that stands beside the name of a file is for as
+    /// long as there `never` was one in that.
     ///
     /// # Errors
     /// [`elect_api::ErrorKind::Unfit`] if it cannot be used, or `Denied` if a file may not be read.
-    pub(super) fn of(user: &Entry, cluster: Value) -> Result<Self, Error> {
+    pub(super) fn of(
+        user: &Entry,
+        cluster: Value,
+        files: &mut Files,
+        never: bool,
+    ) -> Result<Self, Error> {
         if !user.value("auth-provider").is_null() {
             return Err(user.wrong(
                 "has an auth-provider, which kubectl no longer knows either: use an exec plugin, such as kubelogin or \
@@ -51,17 +50,20 @@ impl Login {
         let token = token.transpose()?;
         if let Some(path) = user.path("tokenFile")? {
             let what = format!("the tokenFile of {}", user.title());
-            return TokenFile::new(&what, path, token).map(Self::File);
+            return match (Self::by_file(&what, path, files), token) {
+                (Err(_), Some(token)) if never => Ok(Self::Shown(token)),
+                (login, _) => login,
+            };
         }
         if let Some(token) = token {
-            return Ok(Self::Fixed(token));
+            return Ok(Self::Shown(token));
         }
         match (name, password) {
             (None, None) => {}
             (Some(name), Some(password)) => {
                 let both = base64(format!("{name}:{password}").as_bytes());
                 return hidden(&format!("Basic {both}"))
-                    .map(Self::Fixed)
+                    .map(Self::Shown)
                     .ok_or_else(|| odd("password"));
             }
             _ => return Err(user.wrong("needs both username and password")),
@@ -72,15 +74,22 @@ impl Login {
         }
     }
 
+    /// By the token in a file.
+    ///
+    /// # Errors
+    /// As [`Files::read`], and [`elect_api::ErrorKind::Unfit`] if there is no token in it.
+    pub(super) fn by_file(what: &str, path: PathBuf, files: &mut Files) -> Result<Self, Error> {
+        let Held { path, bytes } = files.read(what, path)?;
+        let token = bytes.trim_ascii();
+        let token = Some(token).filter(|token| !token.is_empty()).and_then(bearer);
+        token.map(Self::Shown).ok_or_else(|| unfit(no_token(&path)))
+    }
+
     /// That there is nothing to show although that took so long, and what to do.
     pub(super) fn silence(&self, limit: &str) -> String {
         match self {
             // They are at hand.
-            Self::Nobody | Self::Fixed(_) => format!("there were no credentials within {limit}"),
-            Self::File(file) => format!(
-                "{} could not be read within {limit}: see its file system",
-                file.held.path().display()
-            ),
+            Self::Nobody | Self::Shown(_) => format!("there were no credentials within {limit}"),
             Self::Plugin(plugin) => plugin.silence(limit),
         }
     }
@@ -95,49 +104,17 @@ impl Login {
     pub(super) async fn pass(&self) -> Result<Pass, String> {
         match self {
             Self::Nobody => Ok(Pass::default()),
-            Self::Fixed(header) => Ok(Pass::showing(header.clone())),
-            Self::File(file) => file.token().await.map(Pass::showing),
+            Self::Shown(header) => Ok(Pass::showing(header.clone())),
             Self::Plugin(plugin) => plugin.pass().await,
         }
     }
 
-    /// The server did not know us by what was shown: what can be renewed is renewed before the next request.
+    /// The server did not know us by what was shown: a plugin is asked anew before the next request.
     pub(super) fn doubt(&self) {
         match self {
-            Self::Nobody | Self::Fixed(_) => {}
-            Self::File(file) => file.held.doubt(),
+            Self::Nobody | Self::Shown(_) => {}
             Self::Plugin(plugin) => plugin.doubt(),
         }
-    }
-}
-
-impl TokenFile {
-    /// One in a file, or in the place of it `spare` while it cannot be read.
-    ///
-    /// # Errors
-    /// As [`Held::file`], and [`elect_api::ErrorKind::Unfit`] if there is no token in it.
-    pub(super) fn new(
-        what: &str,
-        path: PathBuf,
-        spare: Option<HeaderValue>,
-    ) -> Result<Self, Error> {
-        let held = match Held::file(what, path.clone()) {
-            Err(_) if spare.is_some() => Held::missing(path),
-            held => held?,
-        };
-        let file = Self { held, spare };
-        file.read(&file.held.last()).map_err(unfit)?;
-        Ok(file)
-    }
-
-    async fn token(&self) -> Result<HeaderValue, String> {
-        self.read(&self.held.current().await)
-    }
-
-    fn read(&self, bytes: &[u8]) -> Result<HeaderValue, String> {
-        let token = bytes.trim_ascii();
-        let token = Some(token).filter(|token| !token.is_empty()).and_then(bearer);
-        token.or_else(|| self.spare.clone()).ok_or_else(|| no_token(self.held.path()))
     }
 }
 
@@ -146,4 +123,61 @@ fn no_token(path: &Path) -> String {
         "there is no token in {}: it is empty, or has characters that no header may have",
         path.display()
     )
+}
+
+/// The headers by which a user acts for another.
+pub(super) fn acts_for(user: &Entry) -> Result<Vec<(HeaderName, HeaderValue)>, Error> {
+    let mut headers = Vec::new();
+    let mut add = |name: &str, value: &str, key: &str| {
+        let odd = || user.wrong(&format!("has a {key} that no header may have"));
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| odd())?;
+        headers.push((name, HeaderValue::from_str(value).map_err(|_| odd())?));
+        Ok::<(), Error>(())
+    };
+    let name = user.text("as")?;
+    if let Some(name) = &name {
+        add("impersonate-user", name, "as")?;
+    }
+    if let Some(uid) = user.text("as-uid")? {
+        add("impersonate-uid", &uid, "as-uid")?;
+    }
+    for group in user.texts("as-groups")? {
+        add("impersonate-group", &group, "as-groups")?;
+    }
+    if let Some(extra) = user.part("as-user-extra") {
+        for key in extra.keys() {
+            for value in extra.texts(&key)? {
+                add(&format!("impersonate-extra-{}", escape(&key)), &value, "as-user-extra")?;
+            }
+        }
+    }
+    if name.is_none() && !headers.is_empty() {
+        return Err(user.wrong("has as-uid, as-groups or as-user-extra, which require as"));
+    }
+    Ok(headers)
+}
+
+/// A name as a part of a header's name, as client-go writes it.
+fn escape(key: &str) -> String {
+    let mut escaped = String::new();
+    for byte in key.bytes() {
+        if byte.is_ascii_alphanumeric() || b"!#$&'*+-.^_`|~".contains(&byte) {
+            escaped.push(byte.into());
+        } else {
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+    }
+    escaped
+}
+
+/// The files that have secrets of a user.
+pub(super) fn secrets(user: &Entry) -> Result<Vec<PathBuf>, Error> {
+    let written_out = ["token", "password", "client-key-data"];
+    let is_here = written_out.iter().any(|key| !user.value(key).is_null());
+    let files = [user.path("tokenFile")?, user.path("client-key")?];
+    Ok(is_here
+        .then(|| user.file().to_owned())
+        .into_iter()
+        .chain(files.into_iter().flatten())
+        .collect())
 }

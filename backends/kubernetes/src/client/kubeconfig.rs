@@ -1,7 +1,6 @@
 //! Kubeconfig files, read and merged as kubectl does it: the first file that names a thing wins, and a path is beside
 //! the file that names it.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -9,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use elect_api::{Error, ErrorKind};
 use serde_json::Value;
 
-use super::held::{Held, unreadable};
+use super::files::{Files, Held};
 
 /// What the files have together.
 #[derive(Default)]
@@ -34,14 +33,12 @@ impl Kubeconfig {
     /// Reads these files, and leaves out those that do not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] if one may not be read; `Unfit` if it is no kubeconfig.
-    pub(super) fn read(paths: &[PathBuf]) -> Result<Self, Error> {
+    /// [`ErrorKind::Denied`] if one may not be read, or may be a stranger's; `Unfit` if it is no kubeconfig.
+    pub(super) fn read(paths: &[PathBuf], files: &mut Files) -> Result<Self, Error> {
         let mut merged = Self::default();
         for path in paths {
-            match elect_api::path::read(path) {
-                Ok(bytes) => merged.add(path, &bytes)?,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(unreadable("the kubeconfig", path, error)),
+            if let Some(Held { bytes, .. }) = files.read_kubeconfig(path)? {
+                merged.add(path, &bytes)?;
             }
         }
         Ok(merged)
@@ -161,6 +158,11 @@ impl Entry {
         format!("the {} {} of {}", self.what, self.name, self.file.display())
     }
 
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The file that it is in.
     pub(super) fn file(&self) -> &Path {
         &self.file
@@ -229,17 +231,17 @@ impl Entry {
     ///
     /// # Errors
     /// [`ErrorKind::Unfit`] or `Denied` if it cannot be had.
-    pub(super) fn held(&self, key: &str) -> Result<Option<Held>, Error> {
+    pub(super) fn held(&self, key: &str, files: &mut Files) -> Result<Option<Held>, Error> {
         let data_key = format!("{key}-data");
         if let Some(data) = self.text(&data_key)? {
             let data: String = data.split_ascii_whitespace().collect();
             let bytes = BASE64.decode(data);
             let bytes =
                 bytes.map_err(|_| self.wrong(&format!("has {data_key} that is no base64")))?;
-            return Ok(Some(Held::fixed(bytes, &self.file)));
+            return Ok(Some(Held { path: self.file.clone(), bytes }));
         }
         let path = self.path(key)?;
-        path.map(|path| Held::file(&format!("the {key} of {}", self.title()), path)).transpose()
+        path.map(|path| files.read(&format!("the {key} of {}", self.title()), path)).transpose()
     }
 
     /// That something of it is wrong.

@@ -1,8 +1,9 @@
 //! The way to an API server: HTTP/1.1, each request one bounded attempt, and nothing tried again.
 //!
 //! **Where and who** is found once ([`Access`]), as kubectl finds it: `kubeconfig` reads and merges files, `access` makes
-//! sense of them, and of the service account of a pod. What is in files of its own is read again (`held`): a token or a
-//! certificate that is replaced is taken up within a minute, or by the first attempt after one that failed by it.
+//! sense of them, and of the service account of a pod. All of it is read anew (`current`): a token or a certificate that is
+//! replaced, in a file of its own or in the kubeconfig, is taken up within a minute, or by the first attempt after one
+//! that failed by it.
 //!
 //! **One connection** serves all calls for as long as it is well. It is dropped after a time-out, an answer of 5xx or 401,
 //! and with a call that is dropped. One that the server has closed meanwhile is made anew, if the request was provably
@@ -12,10 +13,13 @@
 
 mod access;
 mod address;
+mod answer;
 mod connection;
 mod credentials;
+mod current;
 mod distrust;
-mod held;
+mod files;
+mod json;
 mod kubeconfig;
 mod pass;
 mod plugin;
@@ -23,25 +27,24 @@ mod proxy;
 mod tls;
 mod watch;
 
-use std::error::Error as StdError;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use elect_api::text::{WORDS, clean};
 use elect_api::{Error, count_trip};
-use http_body_util::{BodyExt as _, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, RETRY_AFTER, USER_AGENT};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::Value;
 use tokio::time::timeout;
 
 pub(crate) use access::Access;
-use connection::{Connection, Unanswered};
-use distrust::chain_of;
-use kubeconfig::text_in;
+use answer::{granted, read};
+use connection::{Connection, Unanswered, Unconnected};
+use current::Current;
+pub(crate) use current::now;
+pub(crate) use json::{List, MOST_ITEMS, value};
 use pass::Pass;
 pub(crate) use watch::Watch;
 
@@ -49,14 +52,18 @@ pub(crate) use watch::Watch;
 pub(crate) use kubeconfig::Kubeconfig;
 
 /// The longest answer, and the longest line of a watch, in bytes.
-const LONGEST: usize = 16 << 20;
+const LONGEST: usize = 4 << 20;
+/// What was sent, if it is longer.
+pub(crate) const TOO_LONG: &str = "more than 4 MiB at once";
 /// The longest that a request waits for credentials: less than any attempt of a candidate, so that people hear what it
 /// waited for. What works on them goes on.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// What talks to an API server.
 pub(crate) struct Client {
-    access: Access,
+    current: Arc<Current>,
+    /// Where the server is, which stays.
+    server: String,
     /// The longest that a request waits for credentials.
     patience: Duration,
     /// The connection of calls, while none uses it.
@@ -88,6 +95,7 @@ pub(crate) enum Failure {
 /// How far an attempt has come.
 #[derive(Clone, Copy)]
 enum Stage {
+    Files,
     Credentials,
     Connection,
     Answer,
@@ -99,8 +107,9 @@ impl Client {
     /// # Errors
     /// [`elect_api::ErrorKind::Unfit`] if a certificate or a key cannot be used.
     pub(crate) fn new(access: Access) -> Result<Self, Error> {
-        access.server.tls.iter().try_for_each(tls::Tls::check)?;
-        Ok(Self { access, patience: PATIENCE, idle: Mutex::default() })
+        let server = access.server();
+        let current = Arc::new(Current::new(access)?);
+        Ok(Self { current, server, patience: PATIENCE, idle: Mutex::default() })
     }
 
     /// Waits for credentials to show, for as long as `limit`. Calls wait for them too, but not for long.
@@ -114,14 +123,24 @@ impl Client {
         self.pass(limit).await.map(drop)
     }
 
-    async fn pass(&self, limit: Duration) -> Result<Pass, Failure> {
-        let pass = timeout(limit, self.access.login.pass()).await;
-        let pass = pass.map_err(|_| self.overdue(Stage::Credentials, limit))?;
-        pass.map_err(Failure::Denied)
+    /// Why what the files of our credentials have now is not used.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.current.trouble()
     }
 
-    /// One attempt; `path` begins with a slash, and may have a query. `limit` covers credentials, connection and answer
-    /// together; credentials have 1.5 s of that. The answer is `null` where it has no content.
+    async fn pass(&self, limit: Duration) -> Result<(Arc<Access>, Pass), Failure> {
+        let mut stage = Stage::Files;
+        let pass = async {
+            let access = self.current.get().await;
+            stage = Stage::Credentials;
+            let pass = access.login.pass().await;
+            pass.map(|pass| (access, pass)).map_err(Failure::Denied)
+        };
+        let pass = timeout(limit, pass).await;
+        pass.unwrap_or_else(|_| Err(self.overdue(stage, limit)))
+    }
+
+    /// The same as [`Client::fetch`], as the object that the answer is: `null` where it has no content.
     ///
     /// # Errors
     /// [`Failure`].
@@ -135,14 +154,45 @@ impl Client {
         body: Option<&Value>,
         limit: Duration,
     ) -> Result<Value, Failure> {
+        let answer = self.fetch(method, path, body, limit).await?;
+        if answer.is_empty() {
+            return Ok(Value::Null);
+        }
+        value(&answer).map_err(|error| self.odd(&error))
+    }
+
+    /// That what it sent is nothing of an API server.
+    pub(crate) fn odd(&self, error: &serde_json::Error) -> Failure {
+        let server = &self.server;
+        Failure::Unknown(format!("{server} answered what no API server does: {error}"))
+    }
+
+    /// One attempt; `path` begins with a slash, and may have a query. `limit` covers credentials, connection and answer
+    /// together; credentials have 1.5 s of that. The answer is at most 4 MiB.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    ///
+    /// # Cancellation
+    /// What was sent may have been done.
+    pub(crate) async fn fetch(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        limit: Duration,
+    ) -> Result<Bytes, Failure> {
         let mut stage = Stage::Credentials;
         let attempt = async {
             let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
             let (connection, answer) = self.ask(&method, path, body, idle, &mut stage).await?;
             let status = answer.status();
-            let outcome = read(answer, &self.server()).await;
+            let outcome = read(answer, &self.server).await;
             // Half an answer may be left in it, or a server that is not well behind it.
-            let is_well = !matches!(outcome, Err(Failure::Unknown(_)));
+            let is_well = !matches!(
+                outcome,
+                Err(Failure::Unknown(_) | Failure::Strange { what: TOO_LONG, .. })
+            );
             if is_well && !status.is_server_error() && status != StatusCode::UNAUTHORIZED {
                 *self.idle.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection);
             }
@@ -167,9 +217,8 @@ impl Client {
             Ok((connection, granted(answer).await?))
         };
         match timeout(limit, attempt).await {
-            Ok(opened) => {
-                opened.map(|(connection, answer)| Watch::new(connection, answer, self.server()))
-            }
+            Ok(opened) => opened
+                .map(|(connection, answer)| Watch::new(connection, answer, self.server.clone())),
             Err(_) => Err(self.overdue(stage, limit)),
         }
     }
@@ -183,17 +232,18 @@ impl Client {
         idle: impl FnOnce() -> Option<Connection>,
         stage: &mut Stage,
     ) -> Result<(Connection, Response<Incoming>), Failure> {
-        let pass = self.pass(self.patience).await?;
-        let mut request = self.request(method, path, body, &pass)?;
+        let (access, pass) = self.pass(self.patience).await?;
+        let identity = pass.identity.as_ref();
+        let mut request = request(&access, &pass, (method, path), body)?;
         // What comes back unsent is sent once, all the same.
         let mut uncounted = Some(operation(method, path));
         *stage = Stage::Connection;
         if let Some(mut connection) = idle()
-            && connection.is_good_for(pass.identity.as_ref()).await
+            && connection.is_good_for(&access, identity).await
         {
             *stage = Stage::Answer;
             uncounted.take().into_iter().for_each(count_trip);
-            match self.send(&mut connection, request).await {
+            match self.send(&access, &mut connection, request).await {
                 Ok(answer) => return Ok((connection, answer)),
                 // The server has closed it meanwhile.
                 Err(Unanswered::Unsent(unsent, _)) => request = *unsent,
@@ -201,14 +251,22 @@ impl Client {
             }
             *stage = Stage::Connection;
         }
-        let dialled = Connection::dial(&self.access.server, pass.identity.as_ref()).await;
-        let mut connection = dialled.map_err(Failure::Unreachable)?;
+        let dialled = Connection::dial(&access, identity).await;
+        let mut connection = dialled.map_err(|Unconnected { why, is_distrust }| {
+            if is_distrust {
+                self.current.doubt();
+            } else {
+                self.current.suspect();
+            }
+            Failure::Unreachable(why)
+        })?;
         *stage = Stage::Answer;
         uncounted.take().into_iter().for_each(count_trip);
-        match self.send(&mut connection, request).await {
+        match self.send(&access, &mut connection, request).await {
             Ok(answer) => Ok((connection, answer)),
             Err(Unanswered::Unsent(_, why)) => {
-                let server = self.server();
+                self.current.suspect();
+                let server = &self.server;
                 Err(Failure::Unreachable(format!("{server} closed the connection at once: {why}")))
             }
             Err(Unanswered::Lost(why)) => Err(self.lost(&why)),
@@ -217,59 +275,34 @@ impl Client {
 
     async fn send(
         &self,
+        access: &Access,
         connection: &mut Connection,
         request: Request<String>,
     ) -> Result<Response<Incoming>, Unanswered> {
         let answer = connection.ask(request).await?;
         if answer.status() == StatusCode::UNAUTHORIZED {
-            self.access.login.doubt();
+            access.login.doubt();
+            self.current.doubt();
         }
         Ok(answer)
     }
 
-    fn request(
-        &self,
-        method: &Method,
-        path: &str,
-        body: Option<&Value>,
-        pass: &Pass,
-    ) -> Result<Request<String>, Failure> {
-        let server = &self.access.server.address;
-        let json = "application/json";
-        let mut request = Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", server.base))
-            .header(HOST, &server.authority)
-            .header(ACCEPT, json)
-            .header(USER_AGENT, concat!("elect/", env!("CARGO_PKG_VERSION")));
-        if body.is_some() {
-            request = request.header(CONTENT_TYPE, json);
-        }
-        if let Some(authorization) = &pass.authorization {
-            request = request.header(AUTHORIZATION, authorization);
-        }
-        for (name, value) in &self.access.acts_for {
-            request = request.header(name, value);
-        }
-        let body = body.map_or_else(String::new, Value::to_string);
-        let odd =
-            |error| Failure::Unreachable(format!("there is no way to ask for {path:?}: {error}"));
-        request.body(body).map_err(odd)
-    }
-
     fn lost(&self, why: &str) -> Failure {
-        Failure::Unknown(format!("{} did not answer: {why}", self.server()))
-    }
-
-    fn server(&self) -> String {
-        self.access.server()
+        // It may not like our certificate, which it is shown before anything is asked.
+        self.current.suspect();
+        Failure::Unknown(format!("{} did not answer: {why}", self.server))
     }
 
     fn overdue(&self, stage: Stage, limit: Duration) -> Failure {
-        let (server, limit) = (self.server(), humantime::format_duration(limit));
+        let (server, limit) = (&self.server, humantime::format_duration(limit));
         match stage {
+            Stage::Files => Failure::Unreachable(format!(
+                "the files of {} could not be read within {limit}: see their file system",
+                self.current.last().source
+            )),
             Stage::Credentials => {
-                Failure::Unreachable(self.access.login.silence(&limit.to_string()))
+                let login = &self.current.last().login;
+                Failure::Unreachable(login.silence(&limit.to_string()))
             }
             Stage::Connection => {
                 Failure::Unreachable(format!("there was no connection to {server} within {limit}"))
@@ -277,6 +310,35 @@ impl Client {
             Stage::Answer => Failure::Unknown(format!("{server} did not answer within {limit}")),
         }
     }
+}
+
+/// A request, as who we are.
+fn request(
+    access: &Access,
+    pass: &Pass,
+    (method, path): (&Method, &str),
+    body: Option<&Value>,
+) -> Result<Request<String>, Failure> {
+    let server = &access.server.address;
+    let json = "application/json";
+    let mut request = Request::builder()
+        .method(method)
+        .uri(format!("{}{path}", server.base))
+        .header(HOST, &server.authority)
+        .header(ACCEPT, json)
+        .header(USER_AGENT, concat!("elect/", env!("CARGO_PKG_VERSION")));
+    if body.is_some() {
+        request = request.header(CONTENT_TYPE, json);
+    }
+    if let Some(authorization) = &pass.authorization {
+        request = request.header(AUTHORIZATION, authorization);
+    }
+    for (name, value) in &access.acts_for {
+        request = request.header(name, value);
+    }
+    let body = body.map_or_else(String::new, Value::to_string);
+    let odd = |error| Failure::Unreachable(format!("there is no way to ask for {path:?}: {error}"));
+    request.body(body).map_err(odd)
 }
 
 /// What a request is counted as: the verb that a Role has for it.
@@ -294,72 +356,6 @@ fn operation(method: &Method, path: &str) -> &'static str {
         "DELETE" => "delete",
         _ => "other",
     }
-}
-
-/// What an answer of `server` says.
-async fn read(answer: Response<Incoming>, server: &str) -> Result<Value, Failure> {
-    let status = answer.status();
-    let body = body_of(granted(answer).await?).await.map_err(|error| {
-        let why = chain_of(error.as_ref());
-        Failure::Unknown(format!("the answer of {server} broke off: {why}"))
-    })?;
-    if body.is_empty() {
-        return Ok(Value::Null);
-    }
-    if is_page(&body) {
-        return Err(Failure::Strange { status: status.as_u16(), what: PAGE });
-    }
-    serde_json::from_slice(&body).map_err(|error| {
-        Failure::Unknown(format!(
-            "{server} answered what is no JSON, as no API server does: {error}"
-        ))
-    })
-}
-
-/// An answer that is no refusal.
-async fn granted(answer: Response<Incoming>) -> Result<Response<Incoming>, Failure> {
-    let status = answer.status();
-    if status.is_success() {
-        return Ok(answer);
-    }
-    let header = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-    let header = header.and_then(|seconds| seconds.parse().ok());
-    // It is refused, whatever comes of the words about that.
-    let body = body_of(answer).await.unwrap_or_default();
-    Err(refused(status, &body, header))
-}
-
-async fn body_of(answer: Response<Incoming>) -> Result<Bytes, Box<dyn StdError + Send + Sync>> {
-    Ok(Limited::new(answer.into_body(), LONGEST).collect().await?.to_bytes())
-}
-
-fn refused(status: StatusCode, body: &[u8], retry_after: Option<u64>) -> Failure {
-    let strange = |what| Failure::Strange { status: status.as_u16(), what };
-    if is_page(body) {
-        return strange(PAGE);
-    }
-    if status.is_redirection() {
-        return strange("a redirection");
-    }
-    let said: Value = serde_json::from_slice(body).unwrap_or_default();
-    let text = |key| text_in(&said, key).ok().flatten();
-    let seconds = said.pointer("/details/retryAfterSeconds").and_then(Value::as_u64);
-    let message =
-        text("message").unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned());
-    Failure::Refused {
-        status: status.as_u16(),
-        reason: clean(text("reason").unwrap_or_default(), WORDS),
-        kind: said["details"]["kind"].as_str().unwrap_or_default().to_owned(),
-        message: clean(message, WORDS),
-        retry_after: retry_after.or(seconds).map(Duration::from_secs),
-    }
-}
-
-const PAGE: &str = "a web page";
-
-/// Whether what was sent is HTML, as no API server sends it.
-fn is_page(body: &[u8]) -> bool {
-    body.trim_ascii_start().starts_with(b"<")
 }
 
 fn base64(bytes: &[u8]) -> String {

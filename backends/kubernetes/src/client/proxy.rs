@@ -93,6 +93,11 @@ impl Proxy {
         }
     }
 
+    /// Whether its password goes over the network in clear.
+    pub(super) fn shows_password(&self) -> bool {
+        self.login.is_some() && self.kind != Kind::Https && !self.host.is_loopback()
+    }
+
     /// Has it connect us to a server.
     ///
     /// # Errors

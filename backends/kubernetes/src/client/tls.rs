@@ -1,7 +1,7 @@
 //! TLS to an API server: who vouches for it, who we are, and what is wrong if it does not work.
 
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use elect_api::Error;
 use rustls::client::WebPkiServerVerifier;
@@ -17,7 +17,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::distrust::{Expected, in_words};
-use super::held::Held;
+use super::files::Held;
 use super::kubeconfig::unfit;
 
 /// A certificate and its key, in PEM.
@@ -37,9 +37,8 @@ pub(super) struct Tls {
     made: Mutex<Option<Made>>,
 }
 
-/// What was made last, and of what.
+/// What was made last, and for which certificate of a plugin.
 struct Made {
-    authority: Option<Vec<u8>>,
     identity: Option<Identity>,
     config: Arc<ClientConfig>,
 }
@@ -65,25 +64,38 @@ impl Tls {
     /// [`elect_api::ErrorKind::Unfit`], with the file that is wrong.
     pub(super) fn check(&self) -> Result<(), Error> {
         if let Some(authority) = &self.authority {
-            let path = authority.path().display();
-            roots(&authority.last()).map_err(|why| {
+            let path = authority.path.display();
+            roots(&authority.bytes).map_err(|why| {
                 unfit(format!("there is no certificate-authority in {path}: {why}"))
             })?;
         }
         if let Some((certificate, key)) = &self.identity {
-            let paths = (certificate.path().display(), key.path().display());
+            let paths = (certificate.path.display(), key.path.display());
             let wrong = |why| {
                 let (certificate, key) = paths;
                 unfit(format!(
                     "our client certificate in {certificate}, or its key in {key}, is no good: {why}"
                 ))
             };
-            identify(&(certificate.last(), key.last())).map_err(wrong)?;
+            identify(&(certificate.bytes.clone(), key.bytes.clone())).map_err(wrong)?;
         }
         Ok(())
     }
 
-    /// Speaks TLS over a connection to `host`, by the files as they are now. A plugin's `identity` counts before ours.
+    /// Whether our certificate and its key go together: of a renewal that is half done one is new.
+    ///
+    /// # Errors
+    /// Why they cannot be used, in words.
+    pub(super) fn expect_a_pair(&self) -> Result<(), String> {
+        configure(None, self.identity().as_ref()).map(drop)
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        let own = self.identity.as_ref();
+        own.map(|(certificate, key)| (certificate.bytes.clone(), key.bytes.clone()))
+    }
+
+    /// Speaks TLS over a connection to `host`. A plugin's `identity` counts before ours.
     ///
     /// # Errors
     /// What went wrong, in words.
@@ -96,45 +108,32 @@ impl Tls {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let config = self.config(identity).await?;
+        let config = self.config(identity)?;
         let name = self.name.as_deref().unwrap_or(host);
         let expected = ServerName::try_from(name.to_owned());
         let expected = expected.map_err(|_| format!("no certificate can be for {name:?}"))?;
         TlsConnector::from(config).connect(expected, stream).await.map_err(|error| {
-            // What was replaced meanwhile is taken up by the next attempt.
-            self.authority.iter().for_each(Held::doubt);
-            self.identity.iter().for_each(|(certificate, key)| {
-                certificate.doubt();
-                key.doubt();
-            });
+            // Those of the system may have been renewed.
+            *lock(&self.made) = None;
+            *lock(&SYSTEM) = None;
             self.words(&error, name)
         })
     }
 
-    /// Made anew only where a file has changed.
-    async fn config(&self, identity: Option<&Identity>) -> Result<Arc<ClientConfig>, String> {
-        let authority = match &self.authority {
-            Some(authority) => Some(authority.current().await),
-            None => None,
-        };
-        let identity = match (identity, &self.identity) {
-            (Some(identity), _) => Some(identity.clone()),
-            (None, Some((certificate, key))) => {
-                Some((certificate.current().await, key.current().await))
-            }
-            (None, None) => None,
-        };
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Made anew only for another certificate of a plugin.
+    fn config(&self, identity: Option<&Identity>) -> Result<Arc<ClientConfig>, String> {
+        let identity = identity.cloned().or_else(|| self.identity());
+        let mut made = lock(&self.made);
         if let Some(made) = &*made
-            && made.authority == authority
             && made.identity == identity
         {
             return Ok(Arc::clone(&made.config));
         }
-        let roots = || authority.as_deref().map_or_else(system, |bytes| roots(bytes).map(Arc::new));
+        let own = self.authority.as_ref();
+        let roots = || own.map_or_else(system, |held| roots(&held.bytes).map(Arc::new));
         let verifier = if self.is_blind { Ok(None) } else { roots().map(Some) };
         let config = Arc::new(configure(verifier?, identity.as_ref())?);
-        *made = Some(Made { authority, identity, config: Arc::clone(&config) });
+        *made = Some(Made { identity, config: Arc::clone(&config) });
         Ok(config)
     }
 
@@ -142,7 +141,7 @@ impl Tls {
     fn words(&self, error: &io::Error, name: &str) -> String {
         let authority = self.authority.as_ref().map_or_else(
             || "this system's authorities".to_owned(),
-            |authority| format!("the authority in {}", authority.path().display()),
+            |authority| format!("the authority in {}", authority.path.display()),
         );
         in_words(error, &Expected { name, authority, is_proxy: self.is_proxy })
     }
@@ -215,14 +214,17 @@ fn certificates(pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     all.ok().filter(|all| !all.is_empty())
 }
 
-/// Those of the system, read once.
+/// Those of the system, as they were read last.
+static SYSTEM: Mutex<Option<Arc<RootCertStore>>> = Mutex::new(None);
+
+/// Those of the system.
 fn system() -> Result<Arc<RootCertStore>, String> {
-    static SYSTEM: OnceLock<Arc<RootCertStore>> = OnceLock::new();
-    let roots = SYSTEM.get_or_init(|| {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        Arc::new(roots)
-    });
+    let mut known = lock(&SYSTEM);
+    if let Some(roots) = &*known {
+        return Ok(Arc::clone(roots));
+    }
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
         return Err(
             "this system has no certificate authorities: install ca-certificates, or name a \
@@ -230,7 +232,11 @@ fn system() -> Result<Arc<RootCertStore>, String> {
                 .into(),
         );
     }
-    Ok(Arc::clone(roots))
+    Ok(Arc::clone(known.insert(Arc::new(roots))))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// For `insecure-skip-tls-verify`.

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::connection::Connection;
 use super::distrust::chain_of;
-use super::{Failure, LONGEST};
+use super::{Failure, LONGEST, value};
 
 /// The events of a watch. Dropped, it is closed.
 pub(crate) struct Watch {
@@ -71,7 +71,7 @@ impl Watch {
         };
         let line: Vec<u8> = self.buffer.drain(..=self.searched + end).collect();
         self.searched = 0;
-        serde_json::from_slice(&line).map(Some).map_err(|error| {
+        value(&line).map(Some).map_err(|error| {
             let server = &self.server;
             Failure::Unknown(format!("the watch at {server}: what came is no event: {error}"))
         })

@@ -105,6 +105,15 @@ async fn an_api_server_that_refuses_everybody_is_asked_again() {
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
 }
 
+/// A pause that nobody can mean is not told.
+#[tokio::test]
+async fn a_pause_without_end_is_not_believed() {
+    let text = r#"{"kind":"Status","message":"later","details":{"retryAfterSeconds":18446744073709551615}}"#;
+    let (store, _folder) = store("429 Too Many Requests", text);
+    let error = store.survey(&election()).await.expect_err("429");
+    assert!(!error.to_string().contains("patience"), "{error}");
+}
+
 #[tokio::test]
 async fn answers_of_another_shape_end_nobody() {
     for text in ["[]", "\"ok\"", "7", "{}", "{\"items\":7}", "not JSON"] {

@@ -85,6 +85,47 @@ async fn a_token_in_a_file_is_read_again() {
     shows("fourth").await.unwrap();
 }
 
+#[tokio::test]
+async fn what_a_kubeconfig_has_written_out_is_read_again() {
+    let folder = Folder::new();
+    let mut server = Server::start(|seen| match header(seen, "authorization") {
+        Some("Bearer good") => ok(),
+        _ => Reply::Write(answer("401 Unauthorized", "")),
+    })
+    .await;
+    let cluster = json!({"server": format!("http://127.0.0.1:{}", server.port)});
+    let path = folder.kubeconfig(&cluster, &json!({"token": "old"}));
+    let client = Client::new(Access::find(Some(&path), None, nothing).unwrap()).unwrap();
+    let mut shows = async |expected: &str| {
+        let outcome = get(&client).await;
+        let seen = server.next().await;
+        assert_eq!(header(&seen, "authorization"), Some(format!("Bearer {expected}").as_str()));
+        outcome
+    };
+    shows("old").await.unwrap_err();
+    // One that is half written, one that leads elsewhere, and one without our context are left alone, and told.
+    for (text, why) in [
+        ("users: [", "is no kubeconfig"),
+        ("", "there is no cluster"),
+        (
+            &fs::read_to_string(&path).unwrap().replace("127.0.0.1", "127.0.0.2"),
+            "by now, and not to",
+        ),
+        (&fs::read_to_string(&path).unwrap().replace("\"x\"", "\"y\""), "no context \"x\""),
+    ] {
+        folder.write("config", text);
+        shows("old").await.unwrap_err();
+        let told = client.trouble().expect("it is not used");
+        assert!(told.contains(why), "{told}");
+    }
+    // Another current context is nothing to us.
+    let text = fs::read_to_string(folder.kubeconfig(&cluster, &json!({"token": "good"}))).unwrap();
+    let text = text.replace("\"current-context\":\"x\"", "\"current-context\":\"y\"");
+    folder.write("config", &text);
+    shows("good").await.unwrap();
+    assert_eq!(client.trouble(), None);
+}
+
 /// A user whose plugin is this script, which knows `$D`, the folder.
 fn by_plugin(folder: &Folder, script: &str, more: &Value) -> Value {
     folder.program("plugin", script);
@@ -240,13 +281,13 @@ async fn a_plugin_that_fails_is_told_with_its_last_words() {
 #[tokio::test]
 async fn a_request_that_was_not_sent_comes_back() {
     let mut server = Server::start(|_| ok()).await;
-    let access = server.client().access;
-    let mut connection = Connection::dial(&access.server, None).await.ok().unwrap();
+    let access = server.client().current.last();
+    let mut connection = Connection::dial(&access, None).await.ok().unwrap();
     connection.close().await;
     let request = hyper::Request::get("/y").body(String::new()).unwrap();
     let Err(Unanswered::Unsent(request, _)) = connection.ask(request).await else { panic!("sent") };
     assert_eq!(request.uri(), "/y");
-    let mut connection = Connection::dial(&access.server, None).await.ok().unwrap();
+    let mut connection = Connection::dial(&access, None).await.ok().unwrap();
     connection.ask(*request).await.ok().unwrap();
     assert!(server.next().await.head.starts_with("GET /y "));
 }

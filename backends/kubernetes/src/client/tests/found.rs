@@ -5,7 +5,9 @@ use elect_api::ErrorKind;
 use super::*;
 
 /// An environment of these variables.
-fn env(variables: &[(&str, &str)]) -> impl Fn(&str) -> Option<String> + use<> {
+fn env(
+    variables: &[(&str, &str)],
+) -> impl Fn(&str) -> Option<String> + Clone + Send + Sync + use<> {
     let all: Vec<_> =
         variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     move |name| all.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
@@ -41,12 +43,12 @@ fn the_first_file_of_a_list_wins() {
     );
     let list = format!("{}:/nowhere/config::{}", text(&first), text(&second));
     let env = env(&[("KUBECONFIG", &list), ("HOME", "/nowhere")]);
-    let found = Access::find(None, Some("x"), &env).unwrap();
+    let found = Access::find(None, Some("x"), env.clone()).unwrap();
     assert_eq!((found.server(), found.namespace()), ("https://first:6443".into(), Some("y")));
     assert_eq!(found.source(), format!("the context x of {}", text(&first)));
-    let found = Access::find(None, None, &env).unwrap();
+    let found = Access::find(None, None, env.clone()).unwrap();
     assert_eq!((found.server(), found.namespace()), ("https://[::1]:443/p".into(), None));
-    let found = Access::find(Some(&second), Some("x"), &env).unwrap();
+    let found = Access::find(Some(&second), Some("x"), env.clone()).unwrap();
     assert_eq!(found.server(), "https://[::1]:443/p");
 }
 
@@ -81,7 +83,7 @@ fn a_file_that_is_named_must_be_there_and_another_need_not() {
     let error = Access::find(None, None, listed).err().expect("refused").to_string();
     assert!(error.contains("KUBECONFIG names") && error.contains(text(&missing)), "{error}");
     let home = env(&[("HOME", text(folder.path())), ("KUBECONFIG", "")]);
-    let error = Access::find(None, None, &home).err().expect("refused").to_string();
+    let error = Access::find(None, None, home.clone()).err().expect("refused").to_string();
     assert!(error.contains(".kube/config is not there, and this is no pod"), "{error}");
     fs::create_dir(folder.path().join(".kube")).unwrap();
     fs::copy(
@@ -89,7 +91,7 @@ fn a_file_that_is_named_must_be_there_and_another_need_not() {
         folder.path().join(".kube/config"),
     )
     .unwrap();
-    assert_eq!(Access::find(None, None, &home).unwrap().server(), "http://a:80");
+    assert_eq!(Access::find(None, None, home.clone()).unwrap().server(), "http://a:80");
 }
 
 #[test]
@@ -235,6 +237,15 @@ fn what_is_unsafe_is_told() {
     let clear = cautions(json!({"server": "http://a"}), json!({}));
     assert!(clear.contains("unencrypted") && !clear.contains('\n'), "{clear}");
     assert_eq!(cautions(json!({"server": "http://127.0.0.1"}), json!({})), "");
+    let proxied = |url: &str| cautions(json!({"server": "https://a", "proxy-url": url}), json!({}));
+    for url in ["http://me:hush@p", "socks5://me:hush@p:1"] {
+        let told = proxied(url);
+        assert!(told.starts_with("our password for the proxy at p:"), "{told}");
+        assert!(told.ends_with("goes over the network unencrypted"), "{told}");
+    }
+    for url in ["https://me:hush@p", "http://p", "http://me:hush@127.0.0.1"] {
+        assert_eq!(proxied(url), "");
+    }
     let open = cautions(json!({"server": "https://a"}), json!({"token": "hush"}));
     assert!(
         open.contains("everybody") && open.contains("config") && !open.contains("hush"),
@@ -256,16 +267,14 @@ fn a_pod_has_a_service_account() {
     let folder = pod();
     let in_pod =
         |host| env(&[("KUBERNETES_SERVICE_HOST", host), ("KUBERNETES_SERVICE_PORT", "6443")]);
-    let find = |context, env: &dyn Fn(&str) -> Option<String>| {
-        Access::find_with(None, context, env, folder.path())
-    };
-    let found = find(None, &in_pod("10.0.0.1")).unwrap();
+    let find = |context, host| Access::find_with(None, context, in_pod(host), folder.path());
+    let found = find(None, "10.0.0.1").unwrap();
     assert_eq!((found.server(), found.namespace()), ("https://10.0.0.1:6443".into(), Some("n")));
     assert_eq!(found.source(), "the pod's service account");
-    assert_eq!(find(None, &in_pod("fd00::1")).unwrap().server(), "https://[fd00::1]:6443");
-    let error = find(Some("x"), &in_pod("a")).err().expect("no kubeconfig").to_string();
+    assert_eq!(find(None, "fd00::1").unwrap().server(), "https://[fd00::1]:6443");
+    let error = find(Some("x"), "a").err().expect("no kubeconfig").to_string();
     assert!(error.contains("no context \"x\""), "{error}");
     fs::remove_file(folder.path().join("token")).unwrap();
-    let error = find(None, &in_pod("a")).err().expect("no token").to_string();
+    let error = find(None, "a").err().expect("no token").to_string();
     assert!(error.contains("automountServiceAccountToken"), "{error}");
 }

@@ -140,6 +140,37 @@ async fn an_authority_that_is_replaced_is_taken_up() {
     get(&client).await.unwrap();
 }
 
+/// In both orders: the server takes the old one no longer, and there is a new one before that or after it; and one half
+/// of it is new for a while.
+#[tokio::test]
+async fn a_certificate_of_ours_that_is_replaced_is_taken_up_as_a_whole() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let folder = Folder::new();
+    let put = |name: &str, file: &Path| _ = fs::copy(file, folder.path().join(name)).unwrap();
+    let (old, new) = (other.client("me"), authority.client("me"));
+    put("cert", &old.cert);
+    put("key", &old.key);
+    let server = server_with(&authority.server(&["127.0.0.1"]), Some(&authority)).await;
+    let cluster = json!({"server": url(&server), "certificate-authority": authority.ca()});
+    let user = json!({"client-certificate": "cert", "client-key": "key"});
+    let path = folder.kubeconfig(&cluster, &user);
+    let client = Client::new(Access::find(Some(&path), None, nothing).unwrap()).unwrap();
+    let later = async || {
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(2)).await;
+        tokio::time::resume();
+    };
+    get(&client).await.unwrap_err();
+    put("cert", &new.cert);
+    later().await;
+    get(&client).await.unwrap_err();
+    assert!(client.trouble().is_some_and(|why| why.contains("do not go together")));
+    put("key", &new.key);
+    later().await;
+    get(&client).await.unwrap();
+    assert_eq!(client.trouble(), None);
+}
+
 #[tokio::test]
 async fn what_is_wrong_with_a_certificate_is_told_in_plain_words() {
     let ours = Authority::new();

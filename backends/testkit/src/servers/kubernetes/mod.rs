@@ -246,10 +246,14 @@ impl ApiServer {
     /// # Panics
     /// As [`token`](Self::token).
     pub fn expire_token(&self, kubeconfig: &Path) {
-        let token = self.token(kubeconfig);
+        self.expire(&self.token(kubeconfig));
+    }
+
+    /// From now on nobody knows this token.
+    pub fn expire(&self, token: &str) {
         match &self.real {
-            Some(real) => real.expire_token(&token),
-            None => _ = self.command(&Command::Expire { token }),
+            Some(real) => real.expire_token(token),
+            None => _ = self.command(&Command::Expire { token: token.to_owned() }),
         }
     }
 

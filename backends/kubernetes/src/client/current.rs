@@ -1,0 +1,120 @@
+//! The access as its files have it now. Tokens, certificates and authorities are renewed while we run, in files of their
+//! own or in the kubeconfig itself: all of it is read anew once a minute, and before the next request after one that
+//! failed by it.
+//!
+//! What is read anew counts as a whole, and only if it can be used: a renewal that is half done leaves us with what we
+//! had. It is never another cluster, nor another context.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use elect_api::Error;
+use tokio::time::Instant;
+
+use super::access::Access;
+use super::distrust::chain_of;
+
+/// For how long files are taken for what they were.
+const AGE: Duration = Duration::from_secs(60);
+/// How soon they are read again at the earliest, where nobody has refused us by name.
+const LEAST_AGE: Duration = Duration::from_secs(1);
+
+/// The access that requests use.
+pub(super) struct Current(Mutex<State>);
+
+struct State {
+    access: Arc<Access>,
+    read: Instant,
+    /// When its files are read again.
+    due: Instant,
+    /// Whether they are being read. A pipe, or a file system that does not answer, may take for ever.
+    is_reading: bool,
+    /// Why what was read last is not used.
+    trouble: Option<String>,
+}
+
+impl Current {
+    /// What was found first.
+    ///
+    /// # Errors
+    /// [`elect_api::ErrorKind::Unfit`] if a certificate or a key cannot be used.
+    pub(super) fn new(access: Access) -> Result<Self, Error> {
+        access.check()?;
+        let read = now();
+        let access = Arc::new(access);
+        Ok(Self(Mutex::new(State {
+            access,
+            read,
+            due: read + AGE,
+            is_reading: false,
+            trouble: None,
+        })))
+    }
+
+    /// What the next request uses.
+    ///
+    /// # Cancellation
+    /// What is being read is for the next request. A file system that does not answer holds up one request.
+    pub(super) async fn get(self: &Arc<Self>) -> Arc<Access> {
+        if self.is_due() {
+            let current = Arc::clone(self);
+            let _ = tokio::task::spawn_blocking(move || current.renew()).await;
+        }
+        self.last()
+    }
+
+    /// What was read last, as far as it can be used.
+    pub(super) fn last(&self) -> Arc<Access> {
+        Arc::clone(&self.lock().access)
+    }
+
+    /// Why what is in the files now is not used.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.lock().trouble.clone()
+    }
+
+    /// The server did not know us by what was shown: the files are read again before the next request.
+    pub(super) fn doubt(&self) {
+        self.lock().due = now();
+    }
+
+    /// A connection did not come about, or broke off, and we may be the reason.
+    pub(super) fn suspect(&self) {
+        let mut state = self.lock();
+        state.due = state.due.min(state.read + LEAST_AGE);
+    }
+
+    /// Whether it is this caller who has the files read again.
+    fn is_due(&self) -> bool {
+        let (mut state, now) = (self.lock(), now());
+        let is_due = state.due <= now && !state.is_reading;
+        if is_due {
+            (state.read, state.due, state.is_reading) = (now, now + AGE, true);
+        }
+        is_due
+    }
+
+    fn renew(&self) {
+        let renewed = self.last().again();
+        let mut state = self.lock();
+        state.is_reading = false;
+        match renewed {
+            Ok(Some(access)) => (state.access, state.trouble) = (Arc::new(access), None),
+            Ok(None) => state.trouble = None,
+            Err(error) => state.trouble = Some(chain_of(&error)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// For pauses only.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it says when something is tried again, and nothing of a lease"
+)]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}

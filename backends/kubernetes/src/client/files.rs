@@ -1,0 +1,85 @@
+//! What a kubeconfig or a pod has in files. All that belongs to one access is read together, and read anew as a whole: see
+//! `current`.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use elect_api::path::{self, Disobeyed, Inherited, Instructions};
+use elect_api::{Error, ErrorKind};
+
+/// The longest kubeconfig, in bytes: it may have certificates of many clusters in it.
+const LONGEST: u64 = 4 << 20;
+
+/// Bytes, and the file that has them, or that they are written out in.
+pub(super) struct Held {
+    pub(super) path: PathBuf,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// The files that were read for one access, each as it was.
+#[derive(Default, PartialEq)]
+pub(super) struct Files(Vec<(PathBuf, Vec<u8>)>);
+
+impl Files {
+    /// Reads a token or a certificate; `what` says what that is.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`] or `Unfit` if it cannot be read.
+    pub(super) fn read(&mut self, what: &str, path: PathBuf) -> Result<Held, Error> {
+        let bytes = path::read(&path).map_err(|error| unreadable(what, &path, error))?;
+        Ok(self.keep(path, bytes))
+    }
+
+    /// Reads a kubeconfig, which may have us run any program: nobody but we and root can have written it. `None` if there
+    /// is none.
+    ///
+    /// # Errors
+    /// As [`Files::read`], and `Denied` if a stranger may have written it.
+    pub(super) fn read_kubeconfig(&mut self, path: &Path) -> Result<Option<Held>, Error> {
+        let what = "the kubeconfig";
+        let found = match path::instructions(path, Inherited::Taken) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(None),
+            Err(Disobeyed::Closed(errno) | Disobeyed::Unreadable(errno)) => {
+                return Err(unreadable(what, path, errno.into()));
+            }
+            Err(Disobeyed::Odd) => {
+                return Err(unreadable(what, path, io::Error::other(Disobeyed::Odd)));
+            }
+            Err(strange) => {
+                let why = format!(
+                    "elect does not use {what} {}: another user could have it run any program",
+                    path.display()
+                );
+                return Err(Error::new(ErrorKind::Denied, why).because(strange));
+            }
+        };
+        let Instructions { file, .. } = found;
+        let bytes = all_of(file).map_err(|error| unreadable(what, path, error))?;
+        Ok(Some(self.keep(path.to_owned(), bytes)))
+    }
+
+    fn keep(&mut self, path: PathBuf, bytes: Vec<u8>) -> Held {
+        self.0.push((path.clone(), bytes.clone()));
+        Held { path, bytes }
+    }
+}
+
+fn all_of(file: File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(LONGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(io::Error::other(format!("it is longer than {LONGEST} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// A file that cannot be read.
+fn unreadable(what: &str, path: &Path, error: io::Error) -> Error {
+    let kind = match error.kind() {
+        io::ErrorKind::PermissionDenied => ErrorKind::Denied,
+        _ => ErrorKind::Unfit,
+    };
+    Error::new(kind, format!("cannot read {what}, {}", path.display())).because(error)
+}

@@ -202,7 +202,7 @@ impl Sidecar<'_> {
         };
         let shared = Shared::new(self.log, self.clock.now());
         let Listeners { board, service } = self.others;
-        let feed = board.map(|board| Feed::new(board, &*store, &candidate.host));
+        let feed = board.map(|board| Feed::new(board, self.store, &candidate.host));
         let observer = Observer::new(self.log, &shared, candidate, service, feed);
         let mut observer = Quiet::new(observer, self.log, board, service);
         let rules = self.rules();

@@ -407,7 +407,7 @@ impl Seat for EtcdSeat {
         }
         let attempt = self.link.attempt(self.keyspace.prefix()).await?;
         let generation = attempt.generation();
-        match self.refresh_over(attempt, now).await {
+        match Box::pin(self.refresh_over(attempt, now)).await {
             // A login that has run its time, as each does: nothing of this was done.
             Err(_) if self.link.has_logged_out(generation) => {
                 let attempt = self.link.attempt(self.keyspace.prefix()).await?;
@@ -435,7 +435,7 @@ impl Seat for EtcdSeat {
         bytes: &[u8],
         _durability: Durability,
     ) -> Result<Written, Error> {
-        self.write_down(cell, bytes).await
+        Box::pin(self.write_down(cell, bytes)).await
     }
 
     fn ticket(&self) -> Option<Ticket> {

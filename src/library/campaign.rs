@@ -13,7 +13,7 @@ use super::leadership::Told;
 use super::store_of;
 use super::{Error, Leadership, Validity};
 use crate::config::{self, LONGEST_TTL};
-use crate::election::machine::Wait;
+use crate::election::machine::{LetIn, Wait};
 use crate::election::timing::{Timing, TimingOptions};
 
 /// What others see in the place of a containment: there is none.
@@ -151,6 +151,7 @@ impl Campaign {
         let timing = self.timing()?;
         let label = config::label(self.label.clone()).map_err(Error::invalid)?;
         let program = std::env::args_os().next().unwrap_or_default();
+        let has_led = self.has_led.load(Ordering::Relaxed);
         Ok(Candidature {
             store: Arc::clone(&self.store),
             election: self.election.clone(),
@@ -167,7 +168,7 @@ impl Campaign {
             .cleaned(),
             timing,
             wait,
-            returns: self.has_led.load(Ordering::Relaxed),
+            let_in: if has_led { LetIn::Before } else { LetIn::Never },
         })
     }
 
@@ -192,6 +193,7 @@ impl fmt::Debug for Campaign {
             .field("election", &self.election)
             .field("label", &self.label)
             .field("options", &self.options)
+            .field("has_led", &self.has_led)
             .finish()
     }
 }

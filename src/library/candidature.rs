@@ -11,7 +11,7 @@ use super::engine::Engine;
 use super::leadership::Told;
 use crate::election::CallEnd;
 use crate::election::driver::{self, Candidacy, Clock as _, Duty, OnDuty};
-use crate::election::machine::{Event, Machine, News, Rules, Settles, Verdict, Wait};
+use crate::election::machine::{Event, LetIn, Machine, News, Rules, Settles, Verdict, Wait};
 use crate::election::timing::Timing;
 use crate::guard::{self, Deadlines};
 
@@ -23,7 +23,7 @@ pub(super) struct Candidature {
     pub(super) timing: Timing,
     pub(super) wait: Wait,
     /// Whether it has led before.
-    pub(super) returns: bool,
+    pub(super) let_in: LetIn,
 }
 
 impl Candidature {
@@ -55,7 +55,7 @@ impl Candidature {
         .await;
         match verdict {
             // Whoever has led was let in: that may come again.
-            Verdict::StoreFailed(error) if self.returns && error.may_pass() => {
+            Verdict::StoreFailed(error) if self.let_in == LetIn::Before && error.may_pass() => {
                 Err(Error::of_store(error.with_kind(ErrorKind::Unreachable)))
             }
             Verdict::StoreFailed(error) => Err(Error::of_store(error)),
@@ -71,7 +71,7 @@ impl Candidature {
     fn rules(&self) -> Rules {
         Rules {
             wait: self.wait,
-            returns: self.returns,
+            let_in: self.let_in,
             division: self.candidate.division,
             settles: Settles::of(self.candidate.division, &self.election),
             ..Rules::of(&self.candidate.id, self.candidate.priority)

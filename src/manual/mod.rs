@@ -63,8 +63,8 @@ pub fn topic(name: &str) -> Option<Topic> {
 
 /// Where these words stand in the manual: the page, the heading, and the sentence. Case does not matter, nor, if nothing has
 /// them as they are, how they are joined: "timezone" finds "time zone", and "disk full" finds "full disk". All of them have
-/// to stand in one section. Sections with the words in their heading come first, then those that have them most often;
-/// those that have them within other words only if no section begins a word with them.
+/// to stand in one section. Sections that are called so come first, then those with the words in their heading, then those
+/// that have them most often; those that have them within other words only if no section begins a word with them.
 pub fn search(words: &[String]) -> Vec<Place> {
     let found = |words: &[String], form: fn(&str) -> String| {
         let words: Vec<String> = words.iter().map(|word| form(word)).collect();
@@ -72,7 +72,7 @@ pub fn search(words: &[String]) -> Vec<Place> {
         let mut places: Vec<_> =
             sections.filter_map(|section| section.find(&words, form)).collect();
         places.sort_by_key(|(rank, _)| Reverse(*rank));
-        let begins_a_word = |(rank, _): &(Fit, Place)| rank.1.0 > 0;
+        let begins_a_word = |(rank, _): &(Fit, Place)| rank.2.0 > 0;
         if places.iter().any(begins_a_word) {
             places.retain(begins_a_word);
         }
@@ -110,8 +110,9 @@ struct Section {
     texts: Vec<String>,
 }
 
-/// Whether the heading has all words, and how often they come: beginning a word, and anywhere.
-type Fit = (bool, (usize, usize));
+/// Whether the heading is just these words, whether it has them all, and how often they come: beginning a word, and
+/// anywhere.
+type Fit = (bool, bool, (usize, usize));
 
 /// How often `word` begins a word of the text, and how often it comes at all.
 fn times(text: &str, word: &str) -> (usize, usize) {
@@ -120,8 +121,8 @@ fn times(text: &str, word: &str) -> (usize, usize) {
 }
 
 impl Section {
-    /// Where the words are in it, in this form, and how well it fits: whether its heading has them, and how often they
-    /// come. Those that begin a word count before those within one: "lock" is not meant by "clock".
+    /// Where the words are in it, in this form, and how well it fits: whether its heading is or has them, and how
+    /// often they come. Those that begin a word count before those within one: "lock" is not meant by "clock".
     fn find(self, words: &[String], form: fn(&str) -> String) -> Option<(Fit, Place)> {
         let has = |text: &str| {
             let text = form(text);
@@ -133,7 +134,8 @@ impl Section {
         let whole = form(&format!("{} {}", self.heading, self.texts.join(" ")));
         let least =
             words.iter().map(|word| times(&whole, word)).min().filter(|least| least.1 > 0)?;
-        let rank = (has(&self.heading).0 == words.len(), least);
+        let is_it = letters(&self.heading) == letters(&words.concat());
+        let rank = (is_it, has(&self.heading).0 == words.len(), least);
         let lines = self.texts.iter().flat_map(|text| text.lines());
         let sentences = lines.flat_map(|text| text.split_inclusive(". ")).enumerate();
         // Of equals the first one.

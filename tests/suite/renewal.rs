@@ -315,11 +315,14 @@ fn a_refusal_that_outlasts_the_time_that_was_given_is_final() {
     let mut waiter = stage.spawn("run", "waiter", "15", &["-w", "8s"]);
     stage.wait_for_entry("waiter");
     stage.etcd.change_password("me", "new");
-    waiter.says(1, "trying again");
+    waiter.says(1, WRONG_PASSWORD);
     let said = waiter.said.clone();
     waiter.run.wait().exits(125);
     let said = fs::read_to_string(said).expect("what it said");
-    assert!(said.contains(WRONG_PASSWORD) && said.contains("the password in "), "{said}");
+    let tried = |line: &str| line.contains(WRONG_PASSWORD) && line.contains("; trying again");
+    assert!(said.lines().any(tried), "{said}");
+    let last = said.lines().last().unwrap_or_default();
+    assert!(last.contains(WRONG_PASSWORD) && last.contains("the password in "), "{said}");
     stage.file_password("new");
     leader.ends(143);
 }

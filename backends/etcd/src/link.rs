@@ -268,12 +268,14 @@ impl Link {
         failure: &Failure,
         first_bytes: &FirstBytes,
     ) -> (Error, Then) {
-        let (host, access) = (self.members[member].host(), self.accesses.known());
+        let host = self.members[member].host();
+        let speech = self.speech(host, failure, first_bytes).await;
+        let access = self.accesses.known();
         let circumstances = Circumstances {
             member: host.to_string(),
             language: self.language,
             first_bytes: first_bytes.bytes(),
-            speech: self.speech(host, failure, first_bytes).await,
+            speech,
             keys,
             credentials: access.credentials.as_ref(),
         };

@@ -51,6 +51,16 @@
 //! to stand still, until a server has answered a question that touches no session. An entry that nobody can use then
 //! ends as it does where nothing arrives, and a place outlives a silence that is shorter than S.
 //!
+//! A server that hangs up, or whose certificate is not trusted yet, has not answered: it is asked again soon, where the
+//! library would leave ever longer pauses.
+//!
+//! ## Files that change
+//!
+//! The library makes each connection by the certificates that it has been given last. They are read anew before each
+//! session, as one loses its connection, and with each look whether a server answers. The file of a password is read
+//! before each session, and after each request that is refused; the session is then told of it, and keeps the rights
+//! of the password before.
+//!
 //! ## One session
 //!
 //! The seats of one store that ask for the same TTL are in one session, and whoever looks uses it too: a session

@@ -14,7 +14,7 @@ use crate::command::candidacy::{Charge, Hooks, environment};
 use crate::command::selftest::is_scratch;
 use crate::config::{BackendUrl, LeftoverChoice, RunPlan, Wait, variables};
 use crate::election::driver::{Candidacy, Once};
-use crate::election::machine::{Counting, Heeds, Machine, Rules, Settles};
+use crate::election::machine::{Counting, Heeds, LetIn, Machine, Rules, Settles};
 use crate::election::slots::Slot;
 use crate::election::timing::Timing;
 use crate::guard::{
@@ -264,7 +264,7 @@ impl<'a> Terms<'a> {
             max_run: self.plan.flags.max_run,
             restarts: self.plan.restarts(),
             insists: returns,
-            returns,
+            let_in: if returns { LetIn::Before } else { LetIn::Never },
             once: self.plan.flags.once.is_some(),
             leftover: self.leftover(),
             counting: match self.plan.flags.once_attempts {

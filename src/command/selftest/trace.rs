@@ -107,6 +107,7 @@ impl Stamps {
     }
 
     /// The memory that was inherited by this number.
+    #[allow(clippy::disallowed_methods, reason = "it leads to what this process has open")]
     pub(super) fn join(number: RawFd) -> io::Result<Self> {
         let path = format!("/proc/self/fd/{number}");
         Ok(Self { file: File::options().read(true).write(true).open(path)?, handoff: None })

@@ -24,7 +24,7 @@ use super::runtime::{BootClock, block_on};
 use super::steer::preempt;
 use crate::config::{self, AfterLoss, SidecarPlan};
 use crate::election::driver::{self, Candidacy, Clock as _, Inbox, OnDuty};
-use crate::election::machine::{Event, Machine, Rules, Settles, Verdict};
+use crate::election::machine::{Event, LetIn, Machine, Rules, Settles, Verdict};
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::Log;
 use crate::report::http::HttpState;
@@ -87,7 +87,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let mut sidecar = Sidecar {
         plan,
         store: &*store,
-        returns: false,
+        let_in: LetIn::Never,
         log,
         candidate,
         others,
@@ -142,7 +142,7 @@ struct Sidecar<'a> {
     /// One for all candidacies: it is the store that we know.
     store: &'a dyn Store,
     /// Whether there was a candidacy before.
-    returns: bool,
+    let_in: LetIn,
     log: &'a Log,
     candidate: Candidate,
     others: Listeners<'a>,
@@ -163,7 +163,7 @@ impl Sidecar<'_> {
             if let Next::End = self.take_part().await? {
                 return Ok(());
             }
-            self.returns = true;
+            self.let_in = LetIn::Before;
         }
     }
 
@@ -224,7 +224,7 @@ impl Sidecar<'_> {
         let (campaign, candidate) = (&self.plan.campaign, &self.candidate);
         Rules {
             insists: true,
-            returns: self.returns,
+            let_in: self.let_in,
             division: candidate.division,
             settles: Settles::of(candidate.division, &campaign.election),
             lock_delay: campaign.lock_delay(),

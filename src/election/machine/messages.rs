@@ -26,8 +26,8 @@ pub struct Rules {
     pub restarts: Option<Restarts>,
     /// Whether a store that never gave us a place is tried without end, as long as `wait` lasts.
     pub insists: bool,
-    /// Whether we had a place before this candidacy, so that the store has let us in.
-    pub returns: bool,
+    /// Whether the store has let us in before this candidacy.
+    pub let_in: LetIn,
     /// Whether what the command does is to be done once.
     pub once: bool,
     /// What happens to processes that the command leaves running. If they are awaited, they are a part of what is done.
@@ -71,7 +71,7 @@ impl Rules {
             max_run: None,
             restarts: None,
             insists: false,
-            returns: false,
+            let_in: LetIn::Never,
             once: false,
             leftover: Leftover::Kill { grace: Duration::ZERO, kill_grace: Duration::ZERO },
             counting: Counting::Off,
@@ -84,6 +84,15 @@ impl Rules {
             lock_delay: None,
         }
     }
+}
+
+/// Whether a store has let us in: then its refusals may pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LetIn {
+    /// Not that we know.
+    Never,
+    /// We had a place.
+    Before,
 }
 
 /// Whether runs are counted, as there may be so many only.

@@ -35,8 +35,8 @@ use super::timing::Timing;
 use super::{Answer, Attempted, Call, EndRecord, Reply};
 use crate::guard::is_off;
 pub use messages::{
-    Block, Command, Counting, Event, Heeds, Limit, News, Restarts, Rules, Settles, StoppedBy,
-    Verdict, Wait,
+    Block, Command, Counting, Event, Heeds, LetIn, Limit, News, Restarts, Rules, Settles,
+    StoppedBy, Verdict, Wait,
 };
 pub use patience::{IN_DOUBT, LED};
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Error, ErrorKind, Validity};
 
-use super::{Command, Machine, News, Phase, Verdict, Wait};
+use super::{Command, LetIn, Machine, News, Phase, Verdict, Wait};
 use crate::election::{Answer, Call};
 
 /// Why leadership was not to be had: somebody else has it.
@@ -250,7 +250,8 @@ impl Machine {
 
     /// Whether trying again cannot help. Whoever has, or had, a place was let in: a refusal is an outage with a name then.
     fn is_final(&self, error: &Error) -> bool {
-        let was_let_in = self.rules.returns || self.contact.place != LastPlace::Never;
+        let has_place = self.contact.place != LastPlace::Never;
+        let was_let_in = has_place || self.rules.let_in == LetIn::Before;
         error.is_permanent() && !(was_let_in && error.may_pass())
     }
 

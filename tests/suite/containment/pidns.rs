@@ -133,7 +133,7 @@ fn a_daemon_is_killed_where_children_are_not_listed() {
     for elsewhere in [&empty[..], &foreign] {
         let ground = Ground::new();
         let script = "setsid sleep 3600 >/dev/null 2>&1 & exit 3";
-        ground.walled().sh(script).under(elsewhere).run().exits(3).is_silent();
+        ground.walled().arg("-n").sh(script).under(elsewhere).run().exits(3).is_silent();
     }
 }
 

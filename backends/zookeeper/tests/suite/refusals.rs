@@ -148,7 +148,7 @@ fn a_server_that_only_shows_what_it_knew() {
         let words = ["read-only", "has lost the others"];
         refused(&url, ErrorKind::Unreachable, &words).await;
         let found = store(&url).examine(Arc::new(now)).await.expect("an examination");
-        let error = found.endpoints[0].answer.as_ref().err().expect("no answer").to_string();
+        let error = found.endpoints[0].answer.as_ref().expect_err("no answer").to_string();
         assert!(error.contains("read-only"), "{error}");
     });
 }

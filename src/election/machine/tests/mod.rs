@@ -18,7 +18,7 @@ use elect_api::{Cadence, Error, ErrorKind, Lease, Token, Validity};
 use self::transcript::{
     ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting, word,
 };
-use super::{Command, Event, Machine, News, Restarts, Rules, StoppedBy, Verdict, Wait};
+use super::{Command, Event, LetIn, Machine, News, Restarts, Rules, StoppedBy, Verdict, Wait};
 use crate::election::timing::{Timing, TimingOptions};
 use crate::election::{Answer, Call, Reply};
 use crate::guard::Ended;
@@ -146,7 +146,8 @@ fn a_permanent_error_at_the_start_ends_the_candidacy() {
 #[test]
 fn a_refusal_is_ridden_out_by_whoever_has_or_had_a_place() {
     let refused = || Event::Replied(Err(Error::new(ErrorKind::Denied, "a wrong password")));
-    let mut again = Transcript::new(ETCD, Rules { insists: true, returns: true, ..rules() });
+    let mut again =
+        Transcript::new(ETCD, Rules { insists: true, let_in: LetIn::Before, ..rules() });
     again.tell(0.0, Event::Tick, &["open"]);
     let mut waiting = Transcript::waiting(ETCD, rules());
     waiting.tell(0.1, Event::Woken, &["refresh"]);
@@ -173,7 +174,7 @@ fn a_refusal_is_ridden_out_by_whoever_has_or_had_a_place() {
 #[test]
 fn a_store_that_cannot_serve_us_is_left_from_any_place() {
     let other = || Event::Replied(Err(Error::new(ErrorKind::Unfit, "another store than before")));
-    Transcript::waiting(ETCD, Rules { returns: true, ..rules() })
+    Transcript::waiting(ETCD, Rules { let_in: LetIn::Before, ..rules() })
         .tell(0.1, Event::Woken, &["refresh"])
         .tell(0.2, other(), &["resign"])
         .tell(0.3, Event::Replied(Ok(Reply::Resigned)), &["finish: store failed"]);

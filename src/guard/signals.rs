@@ -113,7 +113,7 @@ impl Inherited {
     /// Which of the signals that ask for an end the command may not get: they were blocked when elect was started, or
     /// it is TERM and was ignored.
     pub fn unheard(&self) -> Vec<Signal> {
-        let is_ignored = |signal| signal == Signal::SIGTERM && self.dispositions.term_is_ignored;
+        let is_ignored = |signal| self.dispositions.ignored.contains(&(signal as i32, true));
         let is_unheard = |&signal: &Signal| self.mask.contains(signal) || is_ignored(signal);
         ENDING.into_iter().filter(is_unheard).collect()
     }
@@ -345,10 +345,8 @@ pub(super) fn is_ignored(signal: i32) -> bool {
 /// What PIPE, CHLD, XFSZ and TERM did at the start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dispositions {
-    pipe_is_ignored: bool,
-    child_is_ignored: bool,
-    file_size_is_ignored: bool,
-    term_is_ignored: bool,
+    /// Whether each was ignored.
+    ignored: [(i32, bool); 4],
 }
 
 impl Dispositions {
@@ -366,23 +364,21 @@ impl Dispositions {
         set_ignored(libc::SIGCHLD, false)?;
         set_ignored(libc::SIGXFSZ, true)?;
         let pipe_is_ignored = PIPE_WAS_IGNORED.load(Ordering::Relaxed);
-        Ok(Self { pipe_is_ignored, child_is_ignored, file_size_is_ignored, term_is_ignored })
+        let ignored = [
+            (libc::SIGPIPE, pipe_is_ignored),
+            (libc::SIGCHLD, child_is_ignored),
+            (libc::SIGXFSZ, file_size_is_ignored),
+            (libc::SIGTERM, term_is_ignored),
+        ];
+        Ok(Self { ignored })
     }
 
     /// Puts them back, and the limits, for whatever is executed next.
     pub(super) fn restore(self) {
         limits::restore();
-        let signals = [
-            (libc::SIGPIPE, self.pipe_is_ignored),
-            (libc::SIGCHLD, self.child_is_ignored),
-            (libc::SIGXFSZ, self.file_size_is_ignored),
-        ];
-        for (signal, is_ignored) in signals {
+        for (signal, is_ignored) in self.ignored {
             // What could be changed before can be changed back.
             let _ = set_ignored(signal, is_ignored);
-        }
-        if self.term_is_ignored {
-            let _ = set_ignored(libc::SIGTERM, true);
         }
     }
 }

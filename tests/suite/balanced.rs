@@ -36,6 +36,7 @@ fn closes(stream: TcpStream) {
 fn resets(stream: TcpStream) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     setsockopt(&stream.as_fd(), sockopt::Linger, &linger).expect("a socket");
+    drop(stream);
 }
 
 fn says(mut stream: TcpStream, words: &[u8]) {

@@ -273,7 +273,9 @@ fn certificates_that_the_files_have_first_end_no_leadership_and_no_wait() {
     }
     stage.restart(|folder| {
         serve_by(folder, &renewed);
-        all.iter_mut().for_each(|candidate| candidate.says(2, "trying again"));
+        for candidate in &mut all {
+            candidate.says(2, "trying again");
+        }
     });
     for candidate in &mut all {
         candidate.says(2, "the store answers again");
@@ -361,7 +363,7 @@ fn a_program_that_waits_or_comes_again_sits_a_refusal_out() {
         let error = one.lead().await.expect_err("it is refused");
         assert!(matches!(error, Error::Unreached(_)), "{error:?}");
         let ended = timeout(Duration::ZERO, &mut waiting).await;
-        assert!(ended.is_err(), "{:?}", ended.map(|ended| ended.err()));
+        assert!(ended.is_err(), "{:?}", ended.map(Result::err));
         stage.file_password("new");
         waiting.await.expect("leadership").resign().await.expect("an end");
     });

@@ -77,8 +77,10 @@ pub(in crate::command) struct Observer<'a> {
     leads: bool,
     /// That we wait is said.
     has_waited: bool,
-    gives_way: bool,
-    is_silent: bool,
+    /// How much it matters to people that leadership is given up.
+    giving_way: Level,
+    /// How much it matters to them that another leads.
+    being_led: Level,
     /// In which slot of an election we lead, if it has any.
     slot: Option<(&'a Slot, &'a ElectionName)>,
 }
@@ -152,7 +154,7 @@ impl<'a> Observer<'a> {
         feed: Option<Feed<'a>>,
     ) -> Self {
         let trouble = Outage { told: None, since: None };
-        let (leads, has_waited, gives_way, is_silent) = (false, false, false, false);
+        let (leads, has_waited) = (false, false);
         Self {
             log,
             shared,
@@ -162,8 +164,8 @@ impl<'a> Observer<'a> {
             trouble,
             leads,
             has_waited,
-            gives_way,
-            is_silent,
+            giving_way: Level::Warn,
+            being_led: Level::Warn,
             slot: None,
         }
     }
@@ -171,13 +173,13 @@ impl<'a> Observer<'a> {
     /// Not to lead is nothing that people want to hear of.
     #[must_use]
     pub(in crate::command) fn silent(self, is_silent: bool) -> Self {
-        Self { is_silent, ..self }
+        Self { being_led: if is_silent { Level::Info } else { Level::Warn }, ..self }
     }
 
     /// To give leadership up is nothing that people need to know of.
     #[must_use]
     pub(in crate::command) fn giving_way(self, gives_way: bool) -> Self {
-        Self { gives_way, ..self }
+        Self { giving_way: if gives_way { Level::Info } else { Level::Warn }, ..self }
     }
 
     /// Whoever leads says in which slot.
@@ -197,11 +199,10 @@ impl<'a> Observer<'a> {
 
     fn in_doubt(&self, told: Told<'_>, left: Duration) {
         let left = humantime::format_duration(Duration::from_secs(left.as_secs()));
-        let level = if self.is_silent { Level::Info } else { Level::Warn };
         let text = format_args!(
             "the leader has not renewed its lease while elect looked on: it may be dead. elect waits {left} more to see"
         );
-        told.say(level, text);
+        told.say(self.being_led, text);
     }
 
     fn recovered(&mut self, told: Told<'_>, failures: u32) {
@@ -346,8 +347,7 @@ impl driver::Observer for Observer<'_> {
                 told.info(format_args!("`elect history` will not show this leadership: {error:#}"));
             }
             News::SteppingDown(why) => {
-                let level = if self.gives_way { Level::Info } else { Level::Warn };
-                told.say(level, format_args!("giving leadership up: {why}"));
+                told.say(self.giving_way, format_args!("giving leadership up: {why}"));
             }
             News::MaxRun(limit) => {
                 let limit = humantime::format_duration(limit);

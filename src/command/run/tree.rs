@@ -218,17 +218,20 @@ pub(super) struct Job {
     /// INT or QUIT came to us and was passed on: what comes of it is not the terminal's doing.
     interrupted: bool,
     ended_by_key: bool,
-    /// Whether keys that the command survives matter.
-    hears_keys: bool,
-    witness: Option<KeyWitness>,
+    keys: Keys,
+}
+
+/// Whether keys matter that the command survives.
+enum Keys {
+    Ignored,
+    Heard(Option<KeyWitness>),
 }
 
 impl Job {
     pub(super) fn new(hears_keys: bool) -> Self {
         Self {
             terminal: Terminal::open(),
-            hears_keys,
-            witness: None,
+            keys: if hears_keys { Keys::Heard(None) } else { Keys::Ignored },
             group: None,
             suspending: false,
             interrupted: false,
@@ -251,11 +254,9 @@ impl Job {
 
     pub(super) fn started(&mut self, group: i32) {
         self.group = Some(group);
-        self.witness = self
-            .terminal
-            .as_ref()
-            .filter(|_| self.hears_keys)
-            .and_then(|_| KeyWitness::join(group));
+        if let (Keys::Heard(witness), Some(_)) = (&mut self.keys, &self.terminal) {
+            *witness = KeyWitness::join(group);
+        }
     }
 
     /// The terminal's stop came to us. Says whether the command is to stop first.
@@ -307,7 +308,10 @@ impl Job {
 
     /// Returns the signal that a key in the terminal has sent to the command, and not to us.
     pub(super) fn ended(&mut self, ended: Ended) -> Option<i32> {
-        let heard = self.witness.as_ref().and_then(KeyWitness::heard);
+        let heard = match &self.keys {
+            Keys::Heard(Some(witness)) => witness.heard(),
+            Keys::Heard(None) | Keys::Ignored => None,
+        };
         let was_in_front = self.leave_foreground(matches!(ended, Ended::Signaled(_)));
         let fatal = match ended {
             Ended::Signaled(signal) if was_in_front => {
@@ -326,7 +330,9 @@ impl Job {
 
     /// The foreground is ours again, if it was the command's, and so are the modes, if it was `killed`.
     fn leave_foreground(&mut self, killed: bool) -> bool {
-        self.witness = None;
+        if let Keys::Heard(witness) = &mut self.keys {
+            *witness = None;
+        }
         let (Some(terminal), Some(group)) = (&self.terminal, self.group.take()) else {
             return false;
         };

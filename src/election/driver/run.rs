@@ -39,7 +39,7 @@ impl Progress {
                 (self.started, self.ended) = (Some((ordered, stamp::display())), None);
             }
             Event::Ended(ended) | Event::EndedAfterKey(ended, _) => {
-                self.ended = Some((*ended, now))
+                self.ended = Some((*ended, now));
             }
             Event::NotStarted(_) => self.ordered = None,
             _ => {}

@@ -77,7 +77,7 @@ fn the_manifests_fit_the_schemas() {
 /// By the port that the manifests name.
 #[test]
 fn prometheus_finds_the_pods() {
-    let [monitor, settings] = &blocks("kubernetes", "Logs and metrics", "yaml")[..] else {
+    let [monitor, settings] = &blocks("kubernetes-service", "Logs and metrics", "yaml")[..] else {
         panic!("two blocks")
     };
     let monitor: Value = serde_yaml::from_str(monitor).expect("YAML");

@@ -15,7 +15,7 @@ use nix::sys::socket::{setsockopt, sockopt};
 use tempfile::TempDir;
 
 /// How a connection is answered.
-type Answer = fn(TcpStream);
+type Answer = fn(&mut TcpStream);
 
 /// Somebody else on a port, who ends with the test.
 fn stranger(answer: Answer) -> SocketAddr {
@@ -23,39 +23,39 @@ fn stranger(answer: Answer) -> SocketAddr {
     let address = listener.local_addr().expect("its address");
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            thread::spawn(move || answer(stream));
+            let mut stream = stream;
+            thread::spawn(move || answer(&mut stream));
         }
     });
     address
 }
 
-fn closes(stream: TcpStream) {
-    drop(stream);
-}
+/// As it is dropped next.
+fn closes(_: &mut TcpStream) {}
 
-fn resets(stream: TcpStream) {
+fn resets(stream: &mut TcpStream) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     setsockopt(&stream.as_fd(), sockopt::Linger, &linger).expect("a socket");
     drop(stream);
 }
 
-fn says(mut stream: TcpStream, words: &[u8]) {
+fn says(stream: &mut TcpStream, words: &[u8]) {
     let _ = stream.read(&mut [0; 24]);
     let _ = stream.write_all(words);
     let _ = stream.shutdown(Shutdown::Write);
     let _ = stream.read_to_end(&mut Vec::new());
 }
 
-fn is_unavailable(stream: TcpStream) {
+fn is_unavailable(stream: &mut TcpStream) {
     says(stream, b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
 }
 
-fn is_foreign(stream: TcpStream) {
+fn is_foreign(stream: &mut TcpStream) {
     says(stream, b"SSH-2.0-OpenSSH_9.2p1\r\n");
 }
 
 /// The same as the HTTP/1 one, for those who speak HTTP/2: each request is answered by a page.
-fn is_unavailable_over_http2(mut stream: TcpStream) {
+fn is_unavailable_over_http2(stream: &mut TcpStream) {
     let frame = |kind: u8, flags: u8, lane: u32, body: &[u8]| {
         let length = u32::try_from(body.len()).expect("a short one").to_be_bytes();
         [&length[1..], &[kind, flags], &lane.to_be_bytes(), body].concat()
@@ -67,7 +67,7 @@ fn is_unavailable_over_http2(mut stream: TcpStream) {
             let mut head = [0; 9];
             stream.read_exact(&mut head)?;
             let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
-            std::io::copy(&mut (&stream).take(length.into()), &mut std::io::sink())?;
+            std::io::copy(&mut (&*stream).take(length.into()), &mut std::io::sink())?;
             if head[3] == 1 {
                 let lane = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
                 // `:status: 503` and `content-type: text/html`, by their places in the table of HPACK.

@@ -267,7 +267,11 @@ fn certificates_that_the_files_have_first_end_no_leadership_and_no_wait() {
     let mut all = stage.company();
     let renewed = Authority::new();
     know_by(stage.folder.path(), &renewed);
-    stage.restart(|_| all.iter_mut().for_each(|candidate| candidate.says(1, "trying again")));
+    stage.restart(|_| {
+        for candidate in &mut all {
+            candidate.says(1, "trying again");
+        }
+    });
     for candidate in &mut all {
         candidate.says(1, "the store answers again");
     }

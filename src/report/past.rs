@@ -290,18 +290,18 @@ mod tests {
         assert_eq!(ended.in_words(noon), "web3, 07:38 UTC, 2m11s, exit 0, key a b");
         let later = noon + Duration::from_secs(86_400);
         assert_eq!(ended.in_words(later), "web3, 1970-01-01, 2m11s, exit 0, key a b");
-        let old = record(r#"{"token":1,"id":"x","start":0,"end":5,"reason":"told to end"}"#);
+        let old = record(r#"{"token":1,"id":"x","start":1,"end":5,"reason":"told to end"}"#);
         assert_eq!(old.in_words(noon), "x, 00:00 UTC, told to end");
-        let open = record(r#"{"token":1,"id":"x","start":0}"#);
+        let open = record(r#"{"token":1,"id":"x","start":1}"#);
         assert_eq!(open.in_words(noon), "x, 00:00 UTC, no end known");
     }
 
     #[test]
     fn keys_are_told_with_their_last_runs() {
-        let runs = r#"{"runs":[{"key":"a","tries":2,"last":{"token":5,"id":"i","host":"web3","start":0,"took":1500,"code":0}},
-            {"key":"b","last":{"token":0,"id":"me@web1","host":"web1","start":0}},
-            {"key":"d","last":{"token":5,"id":"i","host":"web3","start":0,"took":1500,"code":3}},
-            {"key":"e","tries":1,"open":{"token":5,"id":"i","host":"web3","start":0}}]}"#;
+        let runs = r#"{"runs":[{"key":"a","tries":2,"last":{"token":5,"id":"i","host":"web3","start":1,"took":1500,"code":0}},
+            {"key":"b","last":{"token":0,"id":"me@web1","host":"web1","start":1}},
+            {"key":"d","last":{"token":5,"id":"i","host":"web3","start":1,"took":1500,"code":3}},
+            {"key":"e","tries":1,"open":{"token":5,"id":"i","host":"web3","start":1}}]}"#;
         let runs = crate::election::runs::Runs::read(Some(runs.as_bytes())).unwrap();
         let keys = ["a", "b", "c", "d", "e"].map(|key| KeyReport::new(key, true, runs.of(key)));
         let report =
@@ -309,8 +309,8 @@ mod tests {
         assert_eq!(
             report.table(None),
             "KEY  STATE    ID       HOST  START                     TOOK  EXIT  ATTEMPTS\n\
-             a    done     i        web3  1970-01-01T00:00:00.000Z  1s    0     2\n\
-             b    by hand  me@web1  web1  1970-01-01T00:00:00.000Z  -     -     0\n\
+             a    done     i        web3  1970-01-01T00:00:00.001Z  1s    0     2\n\
+             b    by hand  me@web1  web1  1970-01-01T00:00:00.001Z  -     -     0\n\
              c    done     -        -     -                         -     -     0\n\
              d    done     -        -     -                         -     -     0\n\
              e    done     -        -     -                         -     -     1\n"
@@ -318,7 +318,7 @@ mod tests {
         // How a run failed is told for as long as the key is open.
         assert_eq!(KeyReport::new("d", false, runs.of("d")).exit_code, Some(3));
         let json = serde_json::to_string(&report.keys[0]).unwrap();
-        let golden = r#"{"key":"a","done":true,"by_hand":false,"id":"i","host":"web3","start":"1970-01-01T00:00:00.000Z","end":"1970-01-01T00:00:01.500Z","took_ms":1500,"exit_code":0,"attempts":2}"#;
+        let golden = r#"{"key":"a","done":true,"by_hand":false,"id":"i","host":"web3","start":"1970-01-01T00:00:00.001Z","end":"1970-01-01T00:00:01.501Z","took_ms":1500,"exit_code":0,"attempts":2}"#;
         assert_eq!(json, golden);
     }
 }

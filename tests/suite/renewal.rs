@@ -211,7 +211,11 @@ fn a_password_that_the_file_has_first_ends_no_leadership_and_no_wait() {
     let mut stage = Stage::of_passwords();
     let mut all = stage.company();
     stage.file_password("new");
-    stage.restart(|_| ());
+    stage.restart(|_| {
+        for candidate in &mut all {
+            candidate.says(1, "trying again");
+        }
+    });
     for candidate in &mut all {
         candidate.says(1, "the store answers again");
     }
@@ -233,7 +237,11 @@ fn an_empty_password_file_is_named_at_the_start_and_ridden_out_later() {
     stage.file_password("old");
     let mut all = stage.company();
     stage.file_password("");
-    stage.restart(|_| ());
+    stage.restart(|_| {
+        for candidate in &mut all {
+            candidate.says(1, "trying again");
+        }
+    });
     for candidate in &mut all {
         candidate.says(1, "the store answers again");
     }

@@ -41,7 +41,7 @@ pub(crate) async fn explain(
     let words: Vec<String> =
         found.iter().map(|(host, diagnosis)| format!("{host}: {}", diagnosis.words())).collect();
     let what = format!("cannot get a session at {}: {}", settings.location, words.join("; "));
-    let told = Error::new(kind, what);
+    let told = Error::new(kind, what).of_the_way();
     // Where it is known what answers there, the client library adds nothing.
     Err(if told.is_permanent() { told } else { told.because(error) })
 }

@@ -76,7 +76,8 @@
 //! and the inbox, in which signals to elect stand, and what whoever drives the candidacy wants. A signal about a job
 //! of the terminal, or about a child, goes by the tree first, and may end there. `machine/obeying.rs` says what any
 //! other signal does. After a call without an answer all stays as it was, and the same is asked again while there is
-//! time (`machine/patience.rs`).
+//! time (`machine/patience.rs`). A refusal ends a candidate that the store has never let in. For any other candidate a
+//! refusal is an outage, unless it tells what the store itself is (`elect_api::Error::may_pass`).
 //!
 //! **The win.** When a refresh says that we lead, every gate lets us pass (`election::machine::gates`), and the lease
 //! leaves the command its grace, the engine has the guardian start the command, and hands over the descriptors that
@@ -209,8 +210,9 @@
 //! leader. Tests play every order of events of the same candidate, within bounds (`tests/suite/exploration`). A seed
 //! gives the same run on every machine.
 //!
-//! **The terminal.** Wrapper and command are one job for whoever sits at it, but two process groups: the
-//! command's has the foreground, and what a key does to it alone the wrapper does to the rest of the job.
+//! **The terminal.** Wrapper and command are one job for the person at it, but two process groups: the command's has the
+//! foreground, and what a key does to it alone the wrapper does to the rest of the job. With `--once`, a process of
+//! elect's in the command's group notes a key that the command survives (`guard/key_witness.rs`).
 //!
 //! Time is `CLOCK_BOOTTIME`, read in `guard/clock.rs` alone. The engine and the stores get it as an argument; what else
 //! needs it asks `guard::now`. Limits that no lease depends on go by the runtime's clock. Where

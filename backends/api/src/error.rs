@@ -83,15 +83,14 @@ impl Error {
         self.kind
     }
 
-    /// Whether trying again cannot help somebody whom the store has never let in.
+    /// Whether trying again cannot help a caller that the store has never let in.
     pub const fn is_permanent(&self) -> bool {
         matches!(self.kind, ErrorKind::Denied | ErrorKind::Unfit)
     }
 
-    /// Whether it may be over later for somebody whom the store has let in before. A refusal may: a credential is being
-    /// renewed, or a server was restarted; and so may what answers in the place of a store that is away. What the store
-    /// itself is, holds or cannot do stays: another store than before, foreign or damaged data, a flag that it cannot
-    /// serve.
+    /// Whether the error may pass for a caller that the store has let in before. A refusal may pass: a credential is being
+    /// renewed, or a server was restarted. An answer of another program in the place of the store may pass, too. An error
+    /// about the store itself stays: another store than before, foreign or damaged data, a flag that it cannot serve.
     pub const fn may_pass(&self) -> bool {
         !matches!(self.kind, ErrorKind::Unfit) || self.is_of_the_way
     }

@@ -11,7 +11,7 @@ pub fn display() -> u64 {
 }
 
 /// What a number of milliseconds since 1970 meant; `None` for what no clock can have shown, and for 0, which stands for
-/// what nobody has told.
+/// an unknown time.
 pub fn read(millis: u64) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(Duration::from_millis(millis)).filter(|time| *time > UNIX_EPOCH)
 }

@@ -15,7 +15,7 @@ use super::{
     is_writable_by_others, ourselves, strict,
 };
 
-/// A file that tells elect what to do, such as which program to run. Nobody but we and root can have written it.
+/// A file that tells elect what to do, such as which program to run. Only this user and root can have written it.
 #[derive(Debug)]
 pub struct Instructions {
     /// The file, open for reading.
@@ -70,7 +70,7 @@ impl From<Doubt> for Disobeyed {
 /// Opens the file at this path, which tells elect what to do; `None` if there is none.
 ///
 /// # Errors
-/// It is not obeyed. Where there is nothing, nobody is misled.
+/// Why elect does not obey the file. A missing file is no error.
 pub fn instructions(path: &Path, inherited: Inherited) -> Result<Option<Instructions>, Disobeyed> {
     // As a rule there is none, which this tells at once. With any other answer the way is looked at.
     if let Err(Errno::ENOENT | Errno::ENOTDIR) = stat(path) {

@@ -4,15 +4,15 @@
 //! goes where they lead. So a [`Walk`] takes one step at a time, and holds each folder open: what was looked at is
 //! what is used. A rule then judges the steps:
 //!
-//! - [`strict`]: nobody but those whom we trust can change what is on the way. For what tells elect what to do:
+//! - [`strict`]: only trusted users can change what is on the way. For files that tell elect what to do:
 //!   [`instructions`](fn@instructions).
 //! - [`appointed`]: in a folder that only those write whom we trust, whoever owns a thing was put there by them.
 //!   Elsewhere only what is theirs counts. For what is read: [`read`], [`look`].
 //! - [`links`]: no link of a stranger is followed. That is enough where all that is written is new: see [`Site`], and
 //!   [`Output`] for what elect writes where people say.
 //!
-//! `clippy.toml` beside this file bans the ways of the standard library to open a path. What is left of them says why
-//! nobody can lead it elsewhere.
+//! `clippy.toml` beside this file bans the ways of the standard library to open a path. Each exception says why its path
+//! cannot lead elsewhere.
 
 mod draft;
 mod instructions;

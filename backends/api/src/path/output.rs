@@ -83,7 +83,7 @@ fn renew(site: &Site, old: &FileStat) -> io::Result<File> {
 
 /// Opens what is there, and empties it if it is a file.
 fn empty(site: &Site) -> io::Result<File> {
-    // A stranger's file is no danger to those who are nobody themselves: groups share such files.
+    // A stranger's file is a danger to root only: groups share such files.
     let vouch = |found: &FileStat| {
         if Uid::effective().is_root() { site.vouch_for(found) } else { Ok(()) }
     };

@@ -28,11 +28,11 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a file of the kernel's, below `/proc` or `/sys`: nobody else makes any there.
+/// Reads a file of the kernel's, below `/proc` or `/sys`: only the kernel makes files there.
 ///
 /// # Errors
 /// What kept us from it.
-#[allow(clippy::disallowed_methods, reason = "nobody leads a path of the kernel's elsewhere")]
+#[allow(clippy::disallowed_methods, reason = "only the kernel makes paths there")]
 pub fn read_kernel(path: impl AsRef<Path>) -> io::Result<String> {
     std::fs::read_to_string(path)
 }

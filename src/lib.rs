@@ -1,8 +1,8 @@
-//! `elect` leads an election: on exactly one machine at a time a program, or a command, does its work.
+//! `elect` leads an election: a command, or a program, does its work on exactly one machine at a time.
 //!
-//! As a program, it takes a lease on a store that its user already trusts, runs a command while it holds the
-//! lease, and has the whole command tree dead *before* anybody else can hold it. As a library, it does the same
-//! for work in Rust, which it cannot kill, and which is told in time instead.
+//! The program `elect` takes a lease on a store that its user already trusts, and runs a command while it holds the
+//! lease. It has the whole command tree dead *before* another candidate can lead. The library does the same for work in
+//! Rust. It cannot kill that work, and tells it in time to stop.
 //!
 //! # From Rust
 //!
@@ -30,17 +30,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What there is to know about it:
+//! Five rules:
 //!
-//! - **At most one leads**, under the conditions that the manual gives for commands, provided that the program has
-//!   stopped its work by the [deadline](Validity::deadline). Nothing of it can be killed: whoever goes on beyond that
-//!   may do so beside the next leader. [`Validity::lost`] ends in time, with the [grace](Campaign::grace) left.
-//! - **Work in a `select!` as above ends where it awaits**, which it has to do at least once within the grace. Work on
-//!   threads asks before each step whether more time [remains](Validity::remaining) than the step takes.
-//! - **A resource that others write, too, gets the [token](Leadership::token)**, and refuses a smaller one than it has
-//!   seen. A process can be stopped between any check and the write behind it.
-//! - **A store is a feature**: `etcd`, `file`, `kubernetes` and `zookeeper`, all of them by default.
-//! - **Renewals need nothing of the program's**: a thread of elect's own makes them. Any executor will do.
+//! - **At most one candidate leads**, under the conditions that the manual gives for commands, if the program stops its
+//!   work by the [deadline](Validity::deadline). elect cannot kill that work: beyond the deadline it may run beside the
+//!   next leader's. [`Validity::lost`] resolves in time, with the [grace](Campaign::grace) left.
+//! - **Work in a `select!` as above ends at an await**, and must reach one at least once within the grace. Work on threads
+//!   asks before each step whether more time [remains](Validity::remaining) than the step takes.
+//! - **A shared resource gets the [token](Leadership::token)**, and refuses a smaller token than it has seen. A process
+//!   can be stopped between any check and the write that follows.
+//! - **Each store is a feature**: `etcd`, `file`, `kubernetes` and `zookeeper`, all of them on by default.
+//! - **A thread of elect's own renews the lease**, under any executor.
 //!
 //! A whole program:
 //!
@@ -50,180 +50,149 @@
 //!
 //! # Theory of operation
 //!
+//! A *candidate* is one `elect run` that takes part in an *election*. It has an *entry* in a *store*, which it
+//! reaches through a *seat*. One candidate at a time is the *leader*: it holds the *lease*, has a *token*, and runs
+//! its command.
+//!
 //! ```text
 //! elect (wrapper: command line, runtime, store, signals; a subreaper)
-//!   └─ guardian   forked by a thread that lives as long as it does; one thread, no allocation, no network; a subreaper
+//!   └─ guardian   one thread, no allocation, no network; a subreaper
 //!        └─ command tree, in a process group of its own
+//!
+//! main → cli → config → command → election → elect_api ← backends/*
+//!                          └────→ guard, report
 //! ```
 //!
-//! **From words to a plan.** `cli` reads arguments and does no I/O. `config` finds the configuration file, whose
-//! values become the defaults of the one grammar in which the words are then read again, and turns the result into a
-//! plan that contradicts itself nowhere; what only the store can tell, as how long its leases may be, is checked once
-//! it is open. `command` carries it out; `main` only maps the result to an exit code.
+//! ## From the command line to a plan
+//! `cli` parses arguments and does no I/O. `config` finds the configuration file and uses its values as the defaults
+//! of the same grammar. It returns a plan that contradicts itself nowhere. `command` carries the plan out. `main`
+//! maps the result to an exit code. A limit that only the store knows, such as its longest lease, is checked once the
+//! store is open.
 //!
-//! **The candidacy.** `election` is the engine. Its machine (`election::machine`) is a pure function
-//! of state, time and event; its driver (`election::driver`) is the one loop that waits for events and
-//! executes what the machine says; its timing (`election::timing`) derives and checks all durations in
-//! one place. A store (the crates under `backends/`) offers bounded steps only, by the laws of
-//! [`elect_api`]; it never waits, renews or retries by itself, so that there is only one idea of
-//! who leads. Stores that keep documents and know no time, as Kubernetes, share an adapter (`backends/record`): there
-//! the candidates judge by their own clocks when a lease is over. What a user wants of a lease, `--ttl` and the rest,
-//! becomes a timing in `config/campaign.rs`, and the store's answer makes it exact (`Timing::regrant`).
+//! ## The engine
+//! **The machine** (`election/machine`) decides. It is a pure function of state, time and event, and returns
+//! commands. **The driver** (`election/driver`) is the one loop. It waits for time, for the store, for the tree and
+//! for the inbox, asks the machine, and executes the commands. The inbox brings signals to elect, and requests of the
+//! code that drives the candidacy.
 //!
-//! **What comes in.** The driver waits for time and for three others: the store, by the answer to the one call of the
-//! seat, by wakes, and by what is looked at beside that call; the tree, which runs the command
-//! (`election::driver::Tree`), or a duty in its place where no process is to be killed (`election::driver::Duty`);
-//! and the inbox, in which signals to elect stand, and what whoever drives the candidacy wants. A signal about a job
-//! of the terminal, or about a child, goes by the tree first, and may end there. `machine/obeying.rs` says what any
-//! other signal does. After a call without an answer all stays as it was, and the same is asked again while there is
-//! time (`machine/patience.rs`). A refusal ends a candidate that the store has never let in. For any other candidate a
+//! **A store** (a crate in `backends`) offers bounded steps by the laws of [`elect_api`]. It never waits, renews or
+//! retries by itself, so only the engine decides who leads. Kubernetes keeps documents and knows no time. Its
+//! candidates judge by their own clocks when a lease is over (`backends/record`).
+//!
+//! **A call without an answer** changes nothing. The machine asks the same again while there is time
+//! (`machine/patience.rs`). A refusal ends a candidate that the store has never let in. For any other candidate a
 //! refusal is an outage, unless it tells what the store itself is (`elect_api::Error::may_pass`).
 //!
-//! **The win.** When a refresh says that we lead, every gate lets us pass (`election::machine::gates`), and the lease
-//! leaves the command its grace, the engine has the guardian start the command, and hands over the descriptors that
-//! hold the lease, where the store has any (a local lock). The guardian writes the token into `ELECT_TOKEN`
-//! (`guard/image.rs`; hooks have theirs from `command/candidacy/hooks.rs`). It has the descriptors; the tree inherits a
-//! mark only, which it can hide but not turn against the lease. So a local lease outlives every crash of elect.
+//! ## Time
+//! All time is `CLOCK_BOOTTIME`, read in `guard/clock.rs` alone. The engine and the stores get it as an argument.
+//! Limits that no lease depends on use the runtime's clock. Wall clocks never say whether a lease is over. The end of
+//! a pause, the key of `--once-per` and the least token on the local disk do go by wall clocks.
 //!
-//! **The end of the command tree.** `guard` sees to it. A pure ladder (`guard/ladder.rs`) says when: what a command leaves
-//! that ends by itself has a moment, and what is left of one that was asked to stop keeps the deadline of that. The
-//! guardian asks, follows with CONT, and kills: all
-//! descendants at any depth, also below those that are killed and not gone yet, as these keep their children. As a
-//! subreaper it gets every orphan of the tree back, and it goes on killing until `wait` says that it has no child left.
-//! Only then does the wrapper resign. If the wrapper dies, the guardian sees the end of its socket and does the same.
-//! If the guardian dies, the kernel kills the command (PDEATHSIG) and its group (two death-pipes), and the wrapper, a
-//! subreaper too, sweeps the rest. A guardian that does not act in time, as a tracer holds it, has the wrapper kill
-//! below it; one that is stopped by then is killed. Where it is allowed to, whoever of the two kills runs at a
-//! real-time priority (`guard/priority.rs`). System calls that this rests on are tried first, and elect starts nothing
-//! if one is refused. What escapes from that when both die is held where it is asked for: by a pid namespace of the
-//! command's own, whose first process dies with the guardian. The containments (`guard::Containment`) are ways to
-//! start, to kill and to prove empty; what is tried and not to be had is refused before anything starts.
+//! **Timing** (`election/timing.rs`) derives and checks all durations. `config/campaign.rs` makes a timing of `--ttl`
+//! and its like; the store's answer makes it exact (`Timing::regrant`). Each proof that a candidate leads counts from
+//! *before* its request was sent. Three instants follow from it:
 //!
-//! **Deadlines.** Where leases end by time, each proof that we lead counts from before its request was sent, and
-//! timing (`election::timing`) derives three instants from it: at the soft deadline the command is asked to stop, at
-//! the hard one everything is killed, and a quarter of the margin later the kernel kills a guardian that could not
-//! act, and the command's group with it. One that has killed all that it found by then, and goes on killing, has
-//! longer: until a quarter of the margin before the end of the lease. The guardian keeps them by itself; the wrapper
-//! only moves them on. A store that sees our entry vanish wakes the engine, which asks again: if it is gone
-//! (`Standing::Gone`) everything is killed at once; if we were only put out, and nobody else can lead yet
-//! (`Standing::Evicted`), the command has its grace. With `--after-loss campaign` elect then executes itself anew
-//! (`guard/exec_handoff.rs`). A winner starts nothing by a proof that the next one cannot follow in time: in a store whose
-//! proofs take two requests (`Cadence::SESSION`) one from before a silence is of no use (`Timing::will_be_proven`).
+//! | instant | what happens | who acts |
+//! |---|---|---|
+//! | soft deadline | the command is asked to stop | the guardian, by its ladder |
+//! | hard deadline | all processes of the command are killed | the guardian, by its ladder |
+//! | dead-man instant, a quarter of the margin later | the guardian and the command's group are killed | the kernel, by a timer |
 //!
-//! **Tickets.** A store whose leases end by time has a ticket for each entry before the entry exists. The
-//! guardian gets it first; if the wrapper dies, it executes `elect redeem` once the tree is proven empty,
-//! so that the next candidate need not wait for the end of the lease.
+//! The guardian keeps these deadlines by itself; the wrapper only moves them on. A guardian that has made one whole
+//! pass of killing, and still finds processes, has until a quarter of the margin before the end of the lease. A
+//! candidate whose clock is slewed further than its leases allow for does not lead. A winner starts nothing by a
+//! proof that the next proof cannot follow in time (`Timing::will_be_proven`).
 //!
-//! **A sidecar.** `elect sidecar` runs no command and has no guardian: in the place of the tree stands what
-//! an application elsewhere is told, in the file of `--lease-file` and over HTTP. To the engine it is like a
-//! command that takes the whole of its grace to end, as nobody can be killed. Whether the application is
-//! well is asked beside the engine; a health command has a guardian of its own for as long as it runs.
+//! ## From the win to the command
+//! **Gates** (`machine/gates`) stand between a win and a start, in one order: the division, `--once`, a pause,
+//! priorities, the lock delay, the count of attempts. A winner that a gate holds back keeps its place, or leaves, and
+//! starts nothing. A start also needs the whole grace left on the lease.
 //!
-//! **A program of somebody else's.** A [`Campaign`] has no guardian either: in the place of the tree stands the work of
-//! a program in Rust, over when that says so, or at the deadline that it was told.
+//! **The token** reaches the command as `ELECT_TOKEN`: the store returns it with the win, the engine hands it to the
+//! guardian, and the guardian writes it into the command's environment (`guard/image.rs`). Hooks get theirs from
+//! `command/candidacy/hooks.rs`.
 //!
-//! **Cells.** A store keeps small texts of an election apart from its entries ([`elect_api::Cell`]), and writes each
-//! under a condition, in one step: that its writer leads, that nobody has written since it was read, or, for a value,
-//! that the entry with a given token leads, whoever writes.
+//! **A local lease** is a lock that a descriptor holds. The guardian has that descriptor; the command tree inherits a
+//! mark only. So a local lease outlives a crash of elect, and the command cannot give it away.
 //!
-//! **Once.** What `--once` names is done when a cell says so that only a leader's seat writes: a candidate reads it
-//! before it joins, at each change, and again once it has won (a gate); a leader whose command has succeeded writes it
-//! before it resigns (`machine/recording.rs`; the text is `election::once`). `--once-per` makes the key of the wall
-//! clock as elect starts (`cli::Period`); a start after a loss keeps it. A second cell says how the runs of each key
-//! went (`election::runs`). With `--once-attempts` a winner counts its run there before it starts, in one step with the
-//! proof that it leads: so a crash counts as well. As it resigns it says how the run ended, or takes back what never
-//! started. Only who leads writes either cell, so `elect done` leads for a moment to change them.
+//! **A ticket** names an entry before the entry exists. The guardian gets it first. If the wrapper dies, the guardian
+//! kills the tree and then executes `elect redeem`, which removes the entry. The next candidate need not wait for the
+//! end of the lease.
 //!
-//! **Steering.** What people ask of an election, that it be paused or that a leader hand over, is one
-//! cell (`election::control`), which a candidate gets with each answer; one far behind may hear of it later. Asking
-//! changes it and waits; who obeys is the engine of whoever it concerns. A winner in a paused election keeps
-//! its place and starts nothing.
+//! ## From the end of the lease to the KILL
+//! **The ladder** (`guard/ladder.rs`) decides when to signal and when to kill. It is pure as well. The guardian asks
+//! with TERM and CONT, then kills all descendants at any depth, pass after pass, until `wait` says that it has no
+//! child left (`guard/hunt.rs`, `guard/pass.rs`). Only then does the machine let the wrapper resign.
 //!
-//! **Ranks.** Where candidates have priorities, or `elect resign --to` names who is to lead next, that cell says that
-//! it matters who leads (`Control::is_ranked`). Whoever is named comes before all others, whatever their priorities,
-//! until the history shows that somebody has led since. The head of the queue is the only one that can lead all the
-//! same; before it starts anything it looks who else is there (`election::ranking`), and for somebody better it gives
-//! its place up and comes again behind. So no two candidates need to agree on anything: whoever is wrong about the
-//! others leads too early or too late, and alone.
+//! **If the wrapper dies**, the guardian sees the end of its socket and kills the tree. **If the guardian dies**, the
+//! kernel kills the command (PDEATHSIG) and its group (death-pipes, `guard/dead_man.rs`). The wrapper is a subreaper
+//! too, and kills the rest. At the hard deadline it also kills a guardian that is stopped, or kills below one that a
+//! tracer holds (`guard/takeover.rs`).
 //!
-//! **Divisions.** An election can be several under one name, `NAME:0` and so on, each of them an election like any
-//! other. Each candidate says into what it takes the election to be divided, and the control cell keeps what all agree on:
-//! whoever disagrees is refused before it starts anything (`election::division`). All that a process takes part in it
-//! does over one store, whose seats share a session ([`elect_api::Store`]).
+//! **Containments** (`guard::Containment`) are ways to start a command, to kill all of its tree, and to prove the
+//! tree empty. A pid namespace also holds processes that leave the group while wrapper and guardian are both dead.
+//! elect tries the system calls first (`guard/self_check.rs`), and starts nothing if the kernel refuses one.
 //!
-//! **Slots.** To the engine a candidate for slots has one seat. It is made of one at the door, where all queue, and one
-//! in each slot, where only the head of that queue waits (`election::slots`); the first slot to be won counts, and the
-//! rest is given up beside.
+//! **A lost entry** is found by a refresh, often after a wake. `Standing::Gone` means that another candidate may
+//! lead: everything is killed at once. `Standing::Evicted` means that none can lead yet: the command has its grace.
+//! With `--after-loss campaign` elect then executes itself anew (`guard/exec_handoff.rs`).
 //!
-//! **Shards.** A member has an engine for the roster, the election that has the name, for which nothing runs, and an
-//! engine, a guardian and a command for each shard that it is to hold. Whoever leads the roster writes into the control cell
-//! who is to hold what (`election::spread`). That is advice: it settles who takes part in the election of a shard, and
-//! nothing else does who leads it.
+//! ## What the store keeps beside entries
+//! **A cell** ([`elect_api::Cell`]) is a small text of an election. A write has a condition that the store checks in
+//! the same step: the writer leads, the text is unchanged since it was read, or the entry with a given token leads.
 //!
-//! Slots and shards are two mechanisms, as each would do the other's work badly. Slots as shards, one for each member
-//! at most: after a crash nobody would lead in that slot before the coordinator had seen it and written, and another
-//! had read that; and while the coordinator itself is replaced, nobody at all. At the door the next one waits in every
-//! slot already. Shards as slots, of which a process takes many: nobody would give one up for a member that comes
-//! later.
+//! | cell | what it holds | code |
+//! |---|---|---|
+//! | once | which keys of `--once` are done; only a leader writes it, before it resigns | `election/once.rs` |
+//! | runs | how the runs of each key went, for `--once-attempts` | `election/runs.rs` |
+//! | history | each leadership with its start and end; a successor closes one that a crash left open | `election/history.rs` |
+//! | control | what people ask: a pause, a hand-over, priorities, the division | `election/control.rs` |
+//! | fence, value | the greatest token seen; what a leader has stored | [`elect_api::fence`](fn@elect_api::fence) |
 //!
-//! **Fencing.** What a lease cannot stop a token can. A store keeps the greatest one that came for each resource
-//! ([`elect_api::fence`](fn@elect_api::fence)), and values that are written only while the entry with a token leads
-//! ([`elect_api::Cell::Value`]). Whoever asks is another process than the one that has the seat, and may stand still
-//! between any two of its steps: so the store compares as it writes. `elect fence` then becomes its command; no
-//! guardian holds that.
+//! Candidates read the control cell with each answer, and obey it themselves. The history delays no renewal. A start
+//! waits for it only with priorities, `--once` or a lock delay.
 //!
-//! **Looking on.** `status`, `observe` and `wait` take no part. A store tells [when something may have
-//! changed](elect_api::Store::changed), a survey then what is so; while there is no answer nothing is made up, and
-//! what is old says so. Where a store shows when a lease was renewed, the time since then is judged by the
-//! intervals before it (`report::Suspicion`): for eyes and alerts, never for a decision.
+//! **Priorities** (`election/ranking.rs`) need no agreement. Only the head of the queue can lead. Before it starts
+//! anything, it looks for a better candidate, and if there is one it moves to the end of the queue. A candidate that
+//! is wrong about the others leads too early or too late, and alone.
 //!
-//! **The history.** Who has led, and how that ended, is a cell as well (`election::history`): a leader reads it once
-//! its command runs, adds that it has begun, and as it resigns how it has ended, in the same step
-//! (`machine/recording.rs` says when; `command/looking.rs` and `report/past.rs` show it). No renewal waits for it, and
-//! what a leader does not live to say, its successor closes. A start waits for it in two cases. Where it matters who
-//! leads, it says who led last. With a lock delay it is a mark: a winner reads it first, starts nothing for a while
-//! where the last leadership has no clean end, and says that it begins before its command does.
+//! ## Several leaders under one name
+//! **Slots** (`election/slots`) are places of which a candidate may win any one. Its seat combines a seat at a door,
+//! where all candidates queue, with a seat in each slot, where only the head of that queue waits.
 //!
-//! **What runs beside the command.** The hook that is run as leadership begins has a guardian of its own, with the
-//! deadlines of the command's and what holds the lease. It lives on when the command is started again. The tree counts
-//! as empty once that hook is dead as well, which it is asked to be where the leadership is to end, and whatever looks
-//! at whether the command is well. While one of them runs the command's guardian has no ticket: it could redeem it
-//! before the hook's own guardian is done. One owner (`command::candidacy::Company`) sees to that: it passes on what
-//! the engine orders, to the tree and to the rest, as far as that concerns them. No other hook is protected so.
+//! **Shards** (`command/run/shards`) are elections `NAME:0`, `NAME:1`, and so on, of which a process takes many. The
+//! leader of the *roster* advises who takes part in which shard (`election/spread.rs`); the shard's own election
+//! decides who leads it. Slots fill at once after a crash, because the next candidate waits there already. Shards
+//! move to a member that comes later. Neither mechanism does the other's work well.
 //!
-//! **What people see.** `report` writes logs, the line that shows the waiting, tables, JSON and the
-//! outcome file, and never blocks on a reader that does not read. A service manager, where one listens, is
-//! told the same, with a sign of life as long as the engine's loop is in time and the guardian can act. With
-//! `--http` a thread of its own answers (`report::http`) whoever asks, and works out for each answer whether
-//! we still lead.
+//! ## Without a command
+//! **A sidecar** (`command/sidecar`) tells an application in another process who leads, by a file and over HTTP. **A
+//! [`Campaign`]** (`library`) tells a program in Rust. Neither has a guardian: a `Duty` (`election/driver/duty.rs`)
+//! stands in the place of the tree, and takes the whole grace to end, because elect can kill nothing there.
 //!
-//! **The self-test.** `elect selftest` has no machinery of its own to run commands: it starts real runs of this
-//! very program as processes bound to it, does to them from outside what the promise has to survive, and
-//! compares the instants at which the processes of their commands say that they ran.
+//! **`status`, `observe` and `wait`** (`command/look`) take no part. [`elect_api::Store::changed`] wakes them, and a
+//! survey shows the state. Without an answer they show the last state and its age.
 //!
-//! **The doctor.** `elect doctor` has each store [describe itself](elect_api::Store::examine), does in an election
-//! of nobody else what `run` does in one, and tries out what this machine has for containing a command. Which
-//! TTL fits what it saw, timing (`election::timing`) says.
+//! **`fence`, `put` and `get`** (`command/kv.rs`) run beside the leader and may be stopped between any two steps. So
+//! the store compares tokens as it writes.
 //!
-//! **The simulation.** `elect simulate` plays the machine and the ladder in a world of `backends/simulation`, with no
-//! process, future or clock between them (`simulation/candidate.rs`), before a store whose members elect their
-//! leader. Tests play every order of events of the same candidate, within bounds (`tests/suite/exploration`). A seed
-//! gives the same run on every machine.
+//! ## Around the command
+//! **Hooks and health checks** (`command/candidacy`) run beside the command. The hook that runs as leadership begins
+//! has a guardian of its own with the same deadlines. One owner, `Company`, passes the engine's orders to the tree
+//! and to them, and reports the tree as empty once they are dead too.
 //!
-//! **The terminal.** Wrapper and command are one job for the person at it, but two process groups: the command's has the
-//! foreground, and what a key does to it alone the wrapper does to the rest of the job. With `--once`, a process of
-//! elect's in the command's group notes a key that the command survives (`guard/key_witness.rs`).
+//! **The terminal** (`guard/terminal.rs`) sees one job, which is two process groups. The command's group has the
+//! foreground. `guard/key_witness.rs` notes a key that the command survives, for `--once`.
 //!
-//! Time is `CLOCK_BOOTTIME`, read in `guard/clock.rs` alone. The engine and the stores get it as an argument; what else
-//! needs it asks `guard::now`. Limits that no lease depends on go by the runtime's clock. Where
-//! leases end by time, so does the clock's rate: a candidate whose clock is slewed further than its leases
-//! allow for does not lead.
-//! Wall clocks are for people, and never say whether a lease is over. Two things go by them: the end of a pause, which
-//! each candidate compares with its own, and the key of `--once-per`. On the local disk alone no token is less
-//! than what the wall clock says, so that tokens rise also after the files were removed.
+//! **`report`** writes logs, tables, JSON and the outcome file, answers HTTP on a thread of its own, and never waits
+//! for a slow reader.
 //!
-//! `is_off!(...)`, which stands beside many decisions, is false in every release. In builds for tests it turns one
-//! guard of the promise off, to see that a test notices.
+//! ## Trials
+//! `elect selftest` starts real runs, injects faults from outside, and compares the times at which their commands
+//! ran. `elect doctor` examines each store ([`elect_api::Store::examine`]) and this machine. `elect simulate` plays
+//! the same machine and ladder in a simulated world (`simulation`, `backends/simulation`); a seed gives the same run
+//! everywhere. `is_off!(...)` beside a decision is false in releases. Test builds use it to remove one guard of the
+//! promise, and to see that a test notices.
 //!
 //! # Where to add something
 //!

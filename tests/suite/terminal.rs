@@ -6,6 +6,7 @@ use elect_testkit::program::{children, eventually, is_alive, name, state};
 use elect_testkit::terminal::Terminal;
 use nix::sys::signal::Signal;
 
+use crate::manual;
 use crate::support::Ground;
 
 /// A terminal with bash in it, in which `elect` is a function that runs the program in the election
@@ -38,6 +39,30 @@ pub(crate) fn does(terminal: &mut Terminal, line: &str) -> String {
     let code = terminal.shows(";");
     terminal.shows("READY> ");
     format!("{shown}status={code}")
+}
+
+/// A person's first line, without the words that have cargo build elect first.
+#[test]
+fn the_first_line_of_readme_prints_what_stands_below_it() {
+    let ground = Ground::new();
+    let mut terminal = shell(&ground);
+    let block = manual::block("README", "Try it", "console");
+    let (typed, shown) = block.split_once('\n').expect("a line, and what it prints");
+    let line = typed.strip_prefix("$ cargo run --release -- ").expect("a line of cargo's");
+    let printed = does(&mut terminal, &format!("LC_ALL=C TZ=UTC $E {line}"));
+    // Each number and each name of a day or month may be another.
+    let kind = |text: &str| -> Vec<String> {
+        let is_word = |word: &str| word.len() == 3 && word.starts_with(char::is_uppercase);
+        let mask = |word: &str| {
+            if is_word(word) {
+                "Xxx".to_owned()
+            } else {
+                word.replace(|c: char| c.is_ascii_digit(), "0")
+            }
+        };
+        text.split_whitespace().map(mask).collect()
+    };
+    assert_eq!(kind(&printed), kind(&format!("{shown}status=0")));
 }
 
 #[test]

@@ -1,16 +1,12 @@
-//! Makes elect small. The manual is packed, which takes a third of its room then. The linker is asked to pack the
-//! relocations of a static elect, which are a thirtieth of it and a twentieth of all that a start costs, and to leave out
-//! the tables for unwinding, a tenth of it. A release aborts instead.
+//! Makes a static elect small. The linker packs its relocations, which are a thirtieth of it and a twentieth of all that
+//! a start costs. It leaves out the tables for unwinding, a tenth of it: a release aborts instead.
 
 #![allow(clippy::disallowed_methods, reason = "it runs where elect is built, on what is there")]
 
 use std::env;
 use std::fs;
-use std::io;
 use std::path::PathBuf;
 use std::process::Command;
-
-use miniz_oxide::deflate::compress_to_vec;
 
 /// The first Rust, as 1.x, whose own musl reads packed relocations: 1.2.5.
 const READS_THEM: u32 = 93;
@@ -26,32 +22,9 @@ SECTIONS {
 INSERT BEFORE .text;
 ";
 
-/// The names of the manual's pages, a line each.
-const PAGES: &str = include_str!("manual/order.txt");
-
-fn main() -> io::Result<()> {
+fn main() {
     println!("cargo::rerun-if-changed=src/build.rs");
-    println!("cargo::rerun-if-changed=src/manual");
-    pack_manual()?;
     ask_linker();
-    Ok(())
-}
-
-/// Packs the texts of the manual, each with a NUL behind it.
-fn pack_manual() -> io::Result<()> {
-    for entry in fs::read_dir("src/manual")? {
-        let path = entry?.path();
-        let is_page = path.extension().is_some_and(|extension| extension == "md");
-        let is_listed = PAGES.lines().any(|page| path.file_stem().is_some_and(|stem| stem == page));
-        assert!(is_listed || !is_page, "{} is not named in manual/order.txt", path.display());
-    }
-    let mut texts = String::new();
-    for page in PAGES.lines() {
-        texts += &fs::read_to_string(format!("src/manual/{page}.md"))?;
-        texts.push('\0');
-    }
-    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    fs::write(out.join("manual"), compress_to_vec(texts.as_bytes(), 10))
 }
 
 fn ask_linker() {

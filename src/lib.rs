@@ -203,7 +203,7 @@
 //! | a hint for a slip | `cli/hints.rs`; where the command is none, `config/programs.rs`; for who names no store, `config/elsewhere.rs` |
 //! | a health check | its flag in `HealthArgs` (`cli/groups.rs`), what it needs in `config/conflicts.rs`, and the look in `command/candidacy/health.rs`; that of a sidecar is `command/sidecar/health.rs` |
 //! | what `status` shows | `report/status`; it is seen in `command/look/mod.rs` |
-//! | a page of the manual | `manual/TOPIC.md`, and its name in `manual/order.txt`; that of a store is `manual.md` beside its code |
+//! | a page of the manual | `manual/TOPIC.md`, and its name in `manual/mod.rs`; that of a store is `manual.md` beside its code |
 //! | a subcommand | its arguments in `cli`, its plan in `config` if that is more than they are, what it does in `command`, and a line in the `mod.rs` of each |
 //! | a store | a crate in `backends` that passes all laws (`elect_testkit::conformance!`): one that keeps some of them is none. A dependency and a feature in `Cargo.toml`, its scheme in `config/stores.rs` and `cli/backend_url.rs`, what helps against its errors in `config/error.rs`, its page in `manual/mod.rs` and the topic `stores`, and what of it is fuzzed in `fuzzing.rs` |
 //! | what `elect simulate` answers | a subcommand of it: its arguments in `cli/simulation/mod.rs`, what it plays in `command/simulate`, its keys in `report/simulation.rs`, and its part of `manual/simulate.md` |

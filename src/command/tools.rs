@@ -209,7 +209,7 @@ fn topic(words: &[String]) -> Option<Topic> {
 
 /// All topics, a line each.
 fn contents() -> String {
-    let widest = manual::names().map(str::len).max().unwrap_or(0);
+    let widest = manual::topics().map(|topic| topic.name.len()).max().unwrap_or(0);
     let lines =
         manual::topics().map(|topic| format!("  {:widest$}  {}\n", topic.name, topic.summary()));
     let lines: String = lines.collect();
@@ -229,7 +229,7 @@ fn found(words: &[String]) -> anyhow::Result<String> {
     let places = manual::search(words);
     let words = words.join(" ");
     if flags.is_empty() && places.is_empty() {
-        let mut names: Vec<&str> = manual::names().collect();
+        let mut names: Vec<&str> = manual::topics().map(|topic| topic.name).collect();
         names.extend(manual.get_subcommands().map(clap::Command::get_name));
         let near = names
             .into_iter()

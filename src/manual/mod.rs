@@ -7,9 +7,6 @@ mod markdown;
 mod render;
 
 use std::cmp::Reverse;
-use std::sync::LazyLock;
-
-use miniz_oxide::inflate::decompress_to_vec;
 
 use markdown::{Block, blocks, links, plain};
 
@@ -22,16 +19,20 @@ pub struct Topic {
     pub text: &'static str,
 }
 
-/// The names of the pages that lie here, a line each.
-const NAMES: &str = include_str!("order.txt");
+macro_rules! pages {
+    ($($name:literal)*) => {
+        [$(Topic { name: $name, text: include_str!(concat!($name, ".md")) }),*]
+    };
+}
 
-/// Their texts, each with a NUL behind it, as `build.rs` has packed them into a third of their room.
-const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/manual"));
-
-static TEXTS: LazyLock<String> = LazyLock::new(|| {
-    let bytes = decompress_to_vec(PACKED).expect("packed by the build");
-    String::from_utf8(bytes).expect("UTF-8, as the build has read it")
-});
+/// The pages in this folder, in the order in which a newcomer reads them.
+const PAGES: [Topic; 34] = pages![
+    "install" "basics" "flock" "cron" "once" "daemon" "health" "divisions"
+    "signals" "hooks" "exit-codes" "environment" "configuration" "operating" "priorities" "status"
+    "monitors" "metrics" "systemd" "kubernetes" "kubernetes-service" "sidecar" "library" "guarantee"
+    "containment" "leases" "fencing" "doctor" "selftest" "simulate" "security" "credentials"
+    "stores" "performance"
+];
 
 /// The pages of the stores that this build has.
 const STORE_PAGES: &[Topic] = &[
@@ -45,15 +46,9 @@ const STORE_PAGES: &[Topic] = &[
     Topic { name: "zookeeper", text: elect_zookeeper::MANUAL },
 ];
 
-/// All pages, in the order in which somebody reads them who is new.
+/// Returns all pages in that order, those of stores last.
 pub fn topics() -> impl Iterator<Item = Topic> {
-    let here = NAMES.lines().zip(TEXTS.split('\0')).map(|(name, text)| Topic { name, text });
-    here.chain(STORE_PAGES.iter().copied())
-}
-
-/// Their names. No text is unpacked for them.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    NAMES.lines().chain(STORE_PAGES.iter().map(|topic| topic.name))
+    PAGES.iter().chain(STORE_PAGES).copied()
 }
 
 /// The page of this name.

@@ -141,6 +141,16 @@ fn pages_are_short_and_say_in_a_line_what_they_are_about() {
     }
 }
 
+#[test]
+fn every_page_is_a_topic() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/manual");
+    let files = fs::read_dir(folder).expect("pages").map(|entry| entry.expect("a page").path());
+    for page in files.filter(|file| file.extension().is_some_and(|extension| extension == "md")) {
+        let name = page.file_stem().and_then(|name| name.to_str()).expect("a name");
+        assert!(elect::manual::topic(name).is_some(), "{name} is not named in src/manual/mod.rs");
+    }
+}
+
 /// What people type who begin.
 #[test]
 fn everyday_lines_work_as_they_are_written() {

@@ -190,7 +190,7 @@
 //! ## Trials
 //! `elect selftest` starts real runs, injects faults from outside, and compares the times at which their commands
 //! ran. `elect doctor` examines each store ([`elect_api::Store::examine`]) and this machine. `elect simulate` plays
-//! the same machine and ladder in a simulated world (`simulation`, `backends/simulation`); a seed gives the same run
+//! the same machine and ladder in a simulated world (`simulate/model`, `backends/simulation`); a seed gives the same run
 //! everywhere. `is_off!(...)` beside a decision is false in releases. Test builds use it to remove one guard of the
 //! promise, and to see that a test notices.
 //!
@@ -206,10 +206,10 @@
 //! | a page of the manual | `manual/TOPIC.md`, and its name in `manual/mod.rs`; that of a store is `manual.md` beside its code |
 //! | a subcommand | its arguments in `cli`, its plan in `config` if that is more than they are, what it does in `command`, and a line in the `mod.rs` of each |
 //! | a store | a crate in `backends` that passes all laws (`elect_testkit::conformance!`): one that keeps some of them is none. A dependency and a feature in `Cargo.toml`, its scheme in `config/stores.rs` and `cli/backend_url.rs`, what helps against its errors in `config/error.rs`, its page in `manual/mod.rs` and the topic `stores`, and what of it is fuzzed in `fuzzing.rs` |
-//! | what `elect simulate` answers | a subcommand of it: its arguments in `cli/simulation/mod.rs`, what it plays in `command/simulate`, its keys in `report/simulation.rs`, and its part of `manual/simulate.md` |
-//! | a kind of store in it | a `StoreKind` in `cli/simulation/mod.rs`, its leases in `config/simulation/mod.rs`, and what members keep of it in `simulation/kinds.rs` |
-//! | a fault in it | a variant of `Fault` in `backends/simulation`, its flag in `FaultArgs`, what the flag takes in `cli/simulation/values.rs`, and `Cast::script` in `config/simulation/script.rs` |
-//! | an election of others to compare with | `peers` in `backends/simulation`, and an `Entrant` in `command/simulate/compare.rs` |
+//! | a question for `elect simulate` | a subcommand of it: its arguments in `simulate/args`, its runs in a file of `simulate`, its keys in `simulate/report.rs`, and its part of `manual/simulate.md` |
+//! | a kind of store in it | a `StoreKind` in `simulate/args`, its leases in `simulate/plan`, and what members keep of it in `simulate/model/kinds.rs` |
+//! | a fault in it | a variant of `Fault` in `backends/simulation`, its flag in `FaultArgs`, what the flag takes in `simulate/args/values.rs`, and `Cast::script` in `simulate/plan/script.rs` |
+//! | an election of others to compare with | `peers` in `backends/simulation`, and an `Entrant` in `simulate/compare.rs` |
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
@@ -234,8 +234,12 @@ mod library;
 pub mod manual;
 #[doc(hidden)]
 pub mod report;
+#[cfg(feature = "selftest")]
 #[doc(hidden)]
-pub mod simulation;
+pub mod selftest;
+#[cfg(feature = "simulate")]
+#[doc(hidden)]
+pub mod simulate;
 
 pub use elect_api::Boottime;
 pub use library::{Campaign, Error, Leadership, Validity};

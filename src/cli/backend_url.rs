@@ -12,7 +12,7 @@ use elect_api::text::is_obeyed;
 const SECRET_WORDS: &[&str] = &["pass", "secret", "token", "key", "auth", "credential"];
 
 /// What help says about URLs of stores.
-pub(super) const BACKEND_HELP: &str = "\
+pub(crate) const BACKEND_HELP: &str = "\
 Store that keeps elections
 
 file:///DIR is the disk of this machine. etcd://HOST,HOST, zk://HOST,HOST and kubernetes:///NAMESPACE are stores \

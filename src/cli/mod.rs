@@ -5,7 +5,8 @@
 //! unset, but for those of limits, which are refused. The file is nothing but other defaults: whoever reads it hands its
 //! [`Settings`] to [`Given::over`].
 
-mod backend_url;
+pub(crate) mod backend_url;
+mod doctor;
 mod given;
 mod grammar;
 mod groups;
@@ -16,16 +17,20 @@ mod looking;
 mod period;
 mod run;
 mod settings;
-pub mod simulation;
 mod steering;
 mod tools;
-mod trials;
-mod values;
+pub(crate) mod values;
 
 use clap::{Parser, Subcommand};
 
+#[cfg(feature = "selftest")]
+use crate::selftest::args::{SelftestArgs, StampArgs};
+#[cfg(feature = "simulate")]
+use crate::simulate::args::SimulateArgs;
+
 pub use backend_url::BackendUrl;
 pub use backend_url::ListenAddress;
+pub use doctor::DoctorArgs;
 pub use given::{Choice, FileChoice, Given, Misfit, Origins, log_format, parse, parse_part};
 pub use grammar::{grammar, keys, manual, try_value, variables};
 pub use groups::{
@@ -44,8 +49,7 @@ pub use tools::{
     CompletionsArgs, ConfigArgs, ConfigCommand, Dashboard, DashboardArgs, HelpArgs, ManArgs,
     SetArgs, Shell, ShowArgs,
 };
-pub use tools::{Named, NamesArgs, RedeemArgs, StampArgs, Stamping};
-pub use trials::{DoctorArgs, SelftestArgs};
+pub use tools::{Named, NamesArgs, RedeemArgs};
 pub use values::CommandLine;
 pub use values::{
     AfterLoss, Containment, ContainmentChoice, LONGEST_TTL, LeftoverChoice, LogFormat,
@@ -112,9 +116,11 @@ pub enum Command {
     /// Find problems with this machine and store
     Doctor(DoctorArgs),
     /// Test what elect promises on this machine and store
+    #[cfg(feature = "selftest")]
     Selftest(SelftestArgs),
     /// Simulate elections, before anything is deployed
-    Simulate(Box<simulation::SimulateArgs>),
+    #[cfg(feature = "simulate")]
+    Simulate(Box<SimulateArgs>),
     /// Print alerts or a dashboard for the metrics
     Dashboard(DashboardArgs),
     /// Show or write the configuration
@@ -129,6 +135,7 @@ pub enum Command {
     #[command(hide = true)]
     Names(NamesArgs),
     /// Tell when it ran: a command of `elect selftest`
+    #[cfg(feature = "selftest")]
     #[command(hide = true)]
     Stamp(StampArgs),
     /// Give up the entry of an `elect run` that crashed

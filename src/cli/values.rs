@@ -191,7 +191,7 @@ pub const LONGEST_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 ///
 /// # Errors
 /// A text for the user, as [`parse_duration`].
-pub(super) fn parse_ttl(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_ttl(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
         ttl if ttl < SHORTEST_TTL => {
             Err("a lease of less than 1s leaves no time to renew it; take 3.6s or more".to_owned())
@@ -205,7 +205,7 @@ pub(super) fn parse_ttl(text: &str) -> Result<Duration, String> {
 ///
 /// # Errors
 /// A text for the user, with examples.
-pub(super) fn parse_share(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     let (number, whole) = match text.strip_suffix('%') {
         Some(number) => (number, 100.0),
         None => (text, 1.0),

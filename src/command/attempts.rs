@@ -17,7 +17,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// The last one.
-pub(super) async fn insist<T>(
+pub(crate) async fn insist<T>(
     location: &str,
     attempts: u32,
     ask: impl AsyncFnMut() -> Result<T, Error>,

@@ -1,8 +1,8 @@
 //! What each subcommand does, and what they share: from arguments to a plan to an exit code. Those that are one thing
 //! seen twice are in one file: what writes and reads values and fences in `kv`, what is made from the grammar in `tools`.
 
-mod attempts;
-mod candidacy;
+pub(crate) mod attempts;
+pub(crate) mod candidacy;
 mod doctor;
 mod done;
 mod kept;
@@ -11,10 +11,8 @@ mod look;
 mod looking;
 mod observe;
 mod run;
-mod runtime;
-mod selftest;
+pub(crate) mod runtime;
 mod sidecar;
-mod simulate;
 mod steer;
 mod tools;
 mod watch;
@@ -89,9 +87,11 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
         Command::Put(args) => kv::put(&PutPlan::new(args, origins)?, log),
         Command::Get(args) => kv::get(&GetPlan::new(args, origins)?),
         Command::Check(args) => looking::check(&CheckPlan::new(&args)?, looking::read_lease),
-        Command::Selftest(args) => selftest::selftest(&args, log),
+        #[cfg(feature = "selftest")]
+        Command::Selftest(args) => crate::selftest::selftest(&args, log),
         Command::Doctor(args) => doctor::doctor(&args),
-        Command::Simulate(args) => simulate::simulate(*args, log),
+        #[cfg(feature = "simulate")]
+        Command::Simulate(args) => crate::simulate::simulate(*args, log),
         Command::Config(ConfigArgs { command }) => match command {
             ConfigCommand::Show(args) => tools::show(&args, origins.file().unwrap_or_default()),
             ConfigCommand::Set(args) => tools::set(&args, log),
@@ -100,7 +100,8 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
         Command::Man(args) => tools::man(&args),
         Command::Help(args) => tools::help(&args),
         Command::Names(args) => Ok(tools::names(&args)),
-        Command::Stamp(args) => selftest::stamp(&args),
+        #[cfg(feature = "selftest")]
+        Command::Stamp(args) => crate::selftest::stamp(&args),
         Command::Dashboard(args) => tools::dashboard(args.what),
         Command::Redeem(args) => steer::redeem(&RedeemPlan::new(args)?),
     }
@@ -111,9 +112,9 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
 fn misled(command: &Command, origins: &Origins, log: &Log) -> Option<String> {
     let named = match command {
         Command::Run(args) if log.tells(Level::Info) => vec![election_of_run(args)?],
-        Command::Run(_) | Command::Sidecar(_) | Command::Selftest(_) | Command::Doctor(_) => {
-            return None;
-        }
+        Command::Run(_) | Command::Sidecar(_) | Command::Doctor(_) => return None,
+        #[cfg(feature = "selftest")]
+        Command::Selftest(_) => return None,
         Command::Fence(_) | Command::Put(_) | Command::Get(_) => return None,
         _ => {
             origins.elections().into_iter().map(|name| name.parse().ok()).collect::<Option<_>>()?

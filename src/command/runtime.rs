@@ -17,7 +17,7 @@ use crate::guard::{self, Alarm, Incoming, Inherited, Whom};
 ///
 /// # Errors
 /// Those of `work`; or no runtime can be had.
-pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the runtime")?;
     let outcome = runtime.block_on(work);
@@ -58,7 +58,7 @@ impl Clock for BootClock {
 ///
 /// # Cancellation
 /// May be dropped at any time.
-pub(super) async fn interruption(incoming: &Incoming) -> i32 {
+pub(crate) async fn interruption(incoming: &Incoming) -> i32 {
     loop {
         let signal = incoming.next().await;
         if matches!(signal, libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM) {
@@ -125,7 +125,7 @@ impl Wishes {
 
 /// Ends by a signal from the terminal, so that a shell knows what ended the loop around us; else the exit code is
 /// 128 and the signal's number.
-pub(super) fn ended_by(signal: i32) -> u8 {
+pub(crate) fn ended_by(signal: i32) -> u8 {
     if let Ok(known @ (Signal::SIGINT | Signal::SIGQUIT)) = Signal::try_from(signal) {
         guard::end_by(known, Whom::Ourselves);
     }

@@ -13,7 +13,6 @@ mod looking;
 mod naming;
 mod plan;
 mod programs;
-mod simulation;
 mod steering;
 mod stores;
 pub mod variables;
@@ -34,12 +33,9 @@ pub use file::{
 };
 pub use kv::{FencePlan, GetPlan, PutPlan};
 pub use looking::{Done, DonePlan, HistoryPlan, ObservePlan, StatusPlan, Target, WaitPlan};
-pub use naming::{candidate_id, host_name, is_known_as};
-pub(crate) use naming::{label, label_of, label_of_host};
+pub use naming::{SCRATCH_PREFIX, candidate_id, host_name, is_known_as};
+pub(crate) use naming::{is_scratch, label, label_of, label_of_host};
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, Wait, election_of_run};
-pub use simulation::{
-    Cast, Leased, Peace, between_those, has_unicode, leases, leases_on, share, store,
-};
 pub use steering::{AskPlan, Force, ForgetPlan, PauseEnd, PausePlan, PriorityPlan, ResignPlan};
 pub use stores::{PodLabel, connect, pod_label, schemes};
 pub use variables::misspelt_variables;

@@ -338,6 +338,14 @@ fn is_label_char(c: char) -> bool {
     c.is_ascii_graphic() && c != '/'
 }
 
+/// The names of the elections that a self-test makes begin so.
+pub const SCRATCH_PREFIX: &str = "elect-selftest-";
+
+/// Whether a self-test made an election, and will remove it. It keeps no history.
+pub(crate) fn is_scratch(election: &ElectionName) -> bool {
+    election.as_str().starts_with(SCRATCH_PREFIX)
+}
+
 #[cfg(test)]
 mod tests {
     use std::ffi::OsStr;

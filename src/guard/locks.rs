@@ -34,10 +34,11 @@ fn take(file: &File, kind: i32, bytes: Range<i64>) -> io::Result<bool> {
     }
 }
 
-/// Gives a lock on these bytes up.
+/// Gives up a lock on these bytes.
 ///
 /// # Errors
 /// When the file takes no locks.
+#[cfg(feature = "selftest")]
 pub(crate) fn unlock(file: &File, bytes: Range<i64>) -> io::Result<()> {
     Ok(fcntl(file, FcntlArg::F_OFD_SETLK(&flock(libc::F_UNLCK, bytes))).map(drop)?)
 }

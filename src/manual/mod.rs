@@ -46,9 +46,13 @@ const STORE_PAGES: &[Topic] = &[
     Topic { name: "zookeeper", text: elect_zookeeper::MANUAL },
 ];
 
-/// Returns all pages in that order, those of stores last.
+/// Returns the pages of this build in that order, those of stores last.
 pub fn topics() -> impl Iterator<Item = Topic> {
-    PAGES.iter().chain(STORE_PAGES).copied()
+    PAGES.iter().chain(STORE_PAGES).copied().filter(|topic| match topic.name {
+        "selftest" => cfg!(feature = "selftest"),
+        "simulate" => cfg!(feature = "simulate"),
+        _ => true,
+    })
 }
 
 /// The page of this name.

@@ -3,8 +3,7 @@ use std::fmt::Write as _;
 use elect_api::{Endpoint, Finding, Supply, Unit, text};
 use serde::Serialize;
 
-use super::selftest::CheckReport;
-use super::{Table, chain, escape, milliseconds};
+use super::{Table, chain, escape, fine_ms, milliseconds};
 
 /// What `elect doctor` reports: the same keys in JSON and YAML. They are stable; more may come.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -139,7 +138,7 @@ impl From<&Endpoint> for EndpointReport {
         Self {
             endpoint: endpoint.address.clone(),
             answers: answer.is_some(),
-            round_trip_ms: answer.map(|answer| CheckReport::fine_ms(answer.round_trip)),
+            round_trip_ms: answer.map(|answer| fine_ms(answer.round_trip)),
             version: answer.and_then(|answer| answer.version.as_ref()).map(clean),
             role: answer.and_then(|answer| answer.role.as_ref()).map(clean),
             store_id: answer.and_then(|answer| answer.store.id()).map(ToString::to_string),

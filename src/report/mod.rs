@@ -10,13 +10,10 @@ mod manual;
 mod observation;
 mod outcome;
 mod past;
-pub mod picture;
 mod progress;
 mod renewals;
 mod screen;
-mod selftest;
 mod service_manager;
-pub mod simulation;
 mod status;
 mod table;
 
@@ -41,7 +38,6 @@ pub use screen::{
     Screen, can_print, has_reader, offer, print, print_paged, print_report, shape_of_stdout, width,
     write_out,
 };
-pub use selftest::{CheckReport, CheckResult, SelftestReport, milliseconds};
 pub use service_manager::ServiceManager;
 pub use status::{
     CandidateStatus, DivisionStatus, ElectionStatus, LeaderStatus, MemberStatus, PartKind,
@@ -49,3 +45,4 @@ pub use status::{
 };
 pub use table::Table;
 pub use table::{age, rfc3339, wall_clock};
+pub use table::{fine_ms, milliseconds, whole_ms};

@@ -93,8 +93,9 @@ impl Table {
         text
     }
 
-    /// All rows, of which the first has the headings; their cells are escaped and cut.
-    pub(super) fn rows(&self) -> &[Vec<String>] {
+    /// Returns all rows, of which the first has the headings. Their cells are escaped and cut.
+    #[cfg(feature = "simulate")]
+    pub(crate) fn rows(&self) -> &[Vec<String>] {
         &self.rows
     }
 
@@ -170,9 +171,36 @@ pub fn age(length: Duration) -> String {
     }
 }
 
+/// Writes milliseconds for people.
+pub fn milliseconds(ms: f64) -> String {
+    match ms {
+        _ if ms < 10.0 => format!("{ms:.1}ms"),
+        _ if ms < 1000.0 => format!("{ms:.0}ms"),
+        _ => format!("{:.2}s", ms / 1000.0),
+    }
+}
+
+/// Rounds down to whole milliseconds, as reports have them.
+pub fn whole_ms(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Rounds to milliseconds with two more digits, as reports have them.
+pub fn fine_ms(span: Duration) -> f64 {
+    (span.as_secs_f64() * 100_000.0).round() / 100.0
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Table;
+    use std::time::Duration;
+
+    use super::{Table, fine_ms, whole_ms};
+
+    #[test]
+    fn times_are_rounded() {
+        assert_eq!(fine_ms(Duration::from_nanos(1_234_567)).to_string(), "1.23");
+        assert_eq!(whole_ms(Duration::from_micros(2_900)), 2);
+    }
 
     fn table(rows: &[[&str; 3]]) -> String {
         let mut table = Table::new(&["A", "BB", "CCC"]);

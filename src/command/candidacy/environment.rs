@@ -43,7 +43,7 @@ fn without_ours() -> impl Iterator<Item = (OsString, OsString)> {
 }
 
 /// Our own environment as a program gets it that helps us, and takes part in nothing.
-pub(in crate::command) fn for_helper() -> Vec<(OsString, OsString)> {
+pub(crate) fn for_helper() -> Vec<(OsString, OsString)> {
     without_ours().collect()
 }
 

@@ -1,7 +1,7 @@
 //! What every command has that takes part in an election: how its candidacy is shown, told and posted.
 
 mod company;
-pub(super) mod environment;
+pub(crate) mod environment;
 mod health;
 mod hooks;
 mod http;

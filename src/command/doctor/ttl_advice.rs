@@ -5,7 +5,7 @@ use std::time::Duration;
 use elect_api::{Cadence, Finding, Grants, Lease, middle};
 
 use crate::election::timing::{Timing, TimingOptions};
-use crate::report::{CheckReport, RenewalReport, TtlReport, milliseconds};
+use crate::report::{RenewalReport, TtlReport, fine_ms, milliseconds, whole_ms};
 
 /// Which TTL to take, and why.
 /// How many times as long as usual a renewal may take that must not be cut off: what is usual was seen while
@@ -60,8 +60,8 @@ pub(super) fn prescribe(lease: Lease, renewals: &[Duration], grants: Grants) -> 
     };
     let usual = middle(renewals.to_vec());
     let renewal = RenewalReport {
-        usual_ms: CheckReport::fine_ms(usual),
-        slowest_ms: CheckReport::fine_ms(slowest),
+        usual_ms: fine_ms(usual),
+        slowest_ms: fine_ms(slowest),
         tries: renewals.len(),
     };
     let Lease::Timed(cadence) = lease else {
@@ -69,7 +69,7 @@ pub(super) fn prescribe(lease: Lease, renewals: &[Duration], grants: Grants) -> 
     };
     let options = TimingOptions::default();
     let advice = Advice::new(&options, cadence, usual, grants);
-    let whole = |span: Option<Duration>| span.map(CheckReport::whole_ms);
+    let whole = |span: Option<Duration>| span.map(whole_ms);
     let ttl = TtlReport {
         advised_ms: whole(advice.ttl),
         shortest_ms: whole(advice.shortest),
@@ -158,7 +158,7 @@ fn length(span: Duration) -> String {
 
 /// A short span for people.
 fn spoken(span: Duration) -> String {
-    milliseconds(CheckReport::fine_ms(span))
+    milliseconds(fine_ms(span))
 }
 
 #[cfg(test)]

@@ -11,8 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::words::no_guardian;
 use crate::command::candidacy::{Charge, Hooks, environment};
-use crate::command::selftest::is_scratch;
-use crate::config::{BackendUrl, LeftoverChoice, RunPlan, Wait, variables};
+use crate::config::{BackendUrl, LeftoverChoice, RunPlan, Wait, is_scratch, variables};
 use crate::election::driver::{Candidacy, Once};
 use crate::election::machine::{Counting, Heeds, LetIn, Machine, Rules, Settles};
 use crate::election::slots::Slot;

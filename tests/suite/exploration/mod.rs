@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use elect::election::control::Control;
 use elect::election::timing::TimingOptions;
-use elect::simulation::{
+use elect::simulate::model::{
     Ask, Candidate as Simulated, Identity, Looks, Process, Proof, Queue, QueueSeat, Reply, Setup,
     candidacy,
 };

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use elect::election::timing::TimingOptions;
-use elect::simulation::{InQueue, Leases, OnRecord, Proof, Setup};
+use elect::simulate::model::{InQueue, Leases, OnRecord, Proof, Setup};
 use elect_api::{Cadence, Lease};
 use elect_simulation::replicas::Replicas;
 use elect_simulation::{

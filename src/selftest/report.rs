@@ -1,44 +1,44 @@
-use std::time::Duration;
+//! What `elect selftest` prints.
 
 use serde::Serialize;
 
-use super::{Table, escape};
+use crate::report::{Table, escape, milliseconds};
 
 /// What `elect selftest` reports: the same keys in JSON and YAML. They are stable; more may come.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SelftestReport {
+pub(super) struct SelftestReport {
     /// Where the store is, as a URL without secrets.
-    pub backend: String,
+    pub(super) backend: String,
     /// Whether no check fails.
-    pub holds: bool,
+    pub(super) holds: bool,
     /// Each check, in the order in which they were made.
-    pub checks: Vec<CheckReport>,
+    pub(super) checks: Vec<CheckReport>,
     /// What could not be removed, in words.
-    pub left: Vec<String>,
+    pub(super) left: Vec<String>,
 }
 
 /// One check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CheckReport {
+pub(super) struct CheckReport {
     /// Its name.
-    pub check: &'static str,
+    pub(super) check: &'static str,
     /// What came of it.
-    pub result: CheckResult,
+    pub(super) result: CheckResult,
     /// How long it took, in milliseconds.
-    pub took_ms: u64,
+    pub(super) took_ms: u64,
     /// From the end of the leader, or from what was done to it, to the next command, in milliseconds and
     /// parts of one.
-    pub handover_ms: Option<f64>,
+    pub(super) handover_ms: Option<f64>,
     /// How long the leader's tree was dead before the next command ran, in milliseconds and parts of one.
-    pub slack_ms: Option<f64>,
+    pub(super) slack_ms: Option<f64>,
     /// What was seen.
-    pub seen: String,
+    pub(super) seen: String,
 }
 
 /// What came of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum CheckResult {
+pub(super) enum CheckResult {
     /// It is as it has to be.
     Holds,
     /// It is not.
@@ -49,13 +49,13 @@ pub enum CheckResult {
 
 impl SelftestReport {
     /// A report of these checks.
-    pub fn new(backend: String, checks: Vec<CheckReport>, left: Vec<String>) -> Self {
+    pub(super) fn new(backend: String, checks: Vec<CheckReport>, left: Vec<String>) -> Self {
         let holds = checks.iter().all(|check| check.result != CheckResult::Fails);
         Self { backend, holds, checks, left }
     }
 
     /// A checklist for people, on a terminal of this width.
-    pub fn table(&self, width: Option<usize>) -> String {
+    pub(super) fn table(&self, width: Option<usize>) -> String {
         let mut table = Table::uncut(&["CHECK", "RESULT", "TOOK", "HAND-OVER", "SLACK", "SEEN"]);
         table = table.without(&["SLACK", "TOOK", "HAND-OVER"]);
         for check in &self.checks {
@@ -80,31 +80,8 @@ impl SelftestReport {
     }
 }
 
-/// Milliseconds for people.
-pub fn milliseconds(ms: f64) -> String {
-    match ms {
-        _ if ms < 10.0 => format!("{ms:.1}ms"),
-        _ if ms < 1000.0 => format!("{ms:.0}ms"),
-        _ => format!("{:.2}s", ms / 1000.0),
-    }
-}
-
-impl CheckReport {
-    /// Rounds as the report has it: whole milliseconds.
-    pub fn whole_ms(span: Duration) -> u64 {
-        u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
-    }
-
-    /// Rounds as the report has it: milliseconds with two more digits.
-    pub fn fine_ms(span: Duration) -> f64 {
-        (span.as_secs_f64() * 100_000.0).round() / 100.0
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::{CheckReport, CheckResult, SelftestReport};
 
     fn check(check: &'static str, result: CheckResult, slack: Option<f64>) -> CheckReport {
@@ -129,11 +106,5 @@ mod tests {
              two    skipped  1.23s  -          -      as it was\n\
              three  FAILS    1.23s  -          42ms   as it was\n"
         );
-    }
-
-    #[test]
-    fn times_are_rounded() {
-        assert_eq!(CheckReport::fine_ms(Duration::from_nanos(1_234_567)).to_string(), "1.23");
-        assert_eq!(CheckReport::whole_ms(Duration::from_micros(2_900)), 2);
     }
 }

@@ -31,8 +31,8 @@ use elect_api::Boottime;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{SigSet, Signal};
 
+use super::args::{StampArgs, Stamping};
 use super::{OURSELVES, SUBCOMMAND};
-use crate::cli::{StampArgs, Stamping};
 use crate::guard::{self, Until, lease, locks};
 
 const WORD: u64 = 8;
@@ -276,7 +276,7 @@ const FORGOTTEN: Duration = Duration::from_secs(600);
 ///
 /// # Errors
 /// When it cannot stamp.
-pub(in crate::command) fn stamp(args: &StampArgs) -> anyhow::Result<u8> {
+pub(crate) fn stamp(args: &StampArgs) -> anyhow::Result<u8> {
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
         SigSet::from(signal).thread_block().context("cannot block a signal")?;
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use clap::builder::styling::{AnsiColor, Style};
 
 use super::{Lane, Span, State, Timeline};
-use crate::report::picture::axis::{brief, ticks};
-use crate::report::picture::canvas::{Canvas, PLAIN, Shape, cut};
+use crate::simulate::picture::axis::{brief, ticks};
+use crate::simulate::picture::canvas::{Canvas, PLAIN, Shape, cut};
 
 /// The lines that numbers of marks may take.
 const MARK_LINES: usize = 3;

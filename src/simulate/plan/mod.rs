@@ -12,11 +12,11 @@ use elect_simulation::replicas::Replicas;
 use elect_simulation::{Delay, Election, PerMillion};
 
 pub use self::script::{Cast, between_those};
-use crate::cli::simulation::{FaultArgs, LeaseArgs, NetworkArgs, RoundTrip, StoreKind, parse_trip};
 use crate::election::timing::TimingOptions;
+use crate::simulate::args::{FaultArgs, LeaseArgs, NetworkArgs, RoundTrip, StoreKind, parse_trip};
 #[cfg(feature = "kubernetes")]
-use crate::simulation::OnRecord;
-use crate::simulation::{InQueue, Leases, Proof, Setup};
+use crate::simulate::model::OnRecord;
+use crate::simulate::model::{InQueue, Leases, Proof, Setup};
 
 /// Whether members of the store may lose each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,12 @@
 //! `elect simulate`: what elect and other elections do in a simulated world.
 
+pub mod args;
 mod compare;
 mod judged;
+pub mod model;
+pub mod picture;
+pub mod plan;
+pub mod report;
 mod ttl;
 mod what_if;
 
@@ -17,19 +22,19 @@ use elect_simulation::Progress;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use super::runtime::{block_on, ended_by, interruption};
+use self::args::{OutputArgs, SimulateArgs, SimulateCommand};
+use self::picture::{Report, Shape};
 use crate::cli;
-use crate::cli::simulation::{OutputArgs, SimulateArgs, SimulateCommand};
-use crate::config::{self, OutputFormat};
+use crate::command::runtime::{block_on, ended_by, interruption};
+use crate::config::OutputFormat;
 use crate::guard::{self, Incoming, Inherited};
-use crate::report::picture::{Report, Shape};
-use crate::report::{self, Line, Log};
+use crate::report::{Line, Log, print_report, shape_of_stdout};
 
 /// Simulates what is asked for. The exit code is as that subcommand has it; 128 and the number of the signal that ended it.
 ///
 /// # Errors
 /// What is asked for makes no sense; or a file cannot be read or written.
-pub(super) fn simulate(args: SimulateArgs, log: &Log) -> anyhow::Result<u8> {
+pub(crate) fn simulate(args: SimulateArgs, log: &Log) -> anyhow::Result<u8> {
     let theatre = Theatre { inherited: Inherited::take().context("cannot block signals")?, log };
     match args.command {
         SimulateCommand::Ttl(args) => ttl::ttl(&args, &theatre),
@@ -135,9 +140,9 @@ fn present(
             file.write(text(picture).as_bytes()).with_context(|| unwritable(file.path()))?;
         }
     }
-    report::print_report(figures, format, || {
-        let (width, has_colour) = report::shape_of_stdout();
-        let is_unicode = config::has_unicode();
+    print_report(figures, format, || {
+        let (width, has_colour) = shape_of_stdout();
+        let is_unicode = plan::has_unicode();
         picture.text(Shape { width, is_unicode, has_colour })
     })?;
     Ok(by.map_or(code, ended_by))

@@ -23,7 +23,7 @@ pub use distribution::{Distribution, Quantiles};
 pub use frontier::{Frontier, Point};
 pub use timeline::{Lane, Mark, Role, Span, State, Timeline};
 
-use super::{Table, escape};
+use crate::report::{Table, escape};
 
 /// What a simulation has to show, in the order in which it is read.
 #[derive(Clone, Debug)]

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::{Lane, Role, Span, State, Timeline};
-use crate::report::picture::axis::{brief, ticks};
-use crate::report::picture::canvas::cut;
-use crate::report::picture::drawing::{
+use crate::simulate::picture::axis::{brief, ticks};
+use crate::simulate::picture::canvas::cut;
+use crate::simulate::picture::drawing::{
     Drawing, LETTER, LINE, PAGE, Size, label_width, lines, tick, words,
 };
-use crate::report::picture::markup::{Element, count};
+use crate::simulate::picture::markup::{Element, count};
 
 /// The height of a lane, and of the bars in it.
 const LANE: f64 = 26.0;

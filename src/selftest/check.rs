@@ -11,7 +11,7 @@ use super::proxy::{Mode, Proxy};
 use crate::command::attempts;
 use crate::election::timing::{Timing, TimingOptions};
 use crate::guard::{self, Containment};
-use crate::report::CheckReport;
+use crate::report::whole_ms;
 
 /// How often a silent store is asked before it counts as out of reach.
 const ATTEMPTS: u32 = 5;
@@ -253,7 +253,7 @@ async fn late_reply(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     sleep(late).await;
     proxy.order(Mode::Drop, Mode::Pass);
     duel.expect_leading()?;
-    let late = humantime::format_duration(Duration::from_millis(CheckReport::whole_ms(late)));
+    let late = humantime::format_duration(Duration::from_millis(whole_ms(late)));
     duel.follows(Some(at), format!("a reply that came {late} late did not lengthen the lease"))
         .await
 }

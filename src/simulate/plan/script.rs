@@ -7,7 +7,7 @@ use anyhow::{bail, ensure};
 use elect_simulation::{Drift, End, Fault, Network, NodeId, PerMillion, Scenario, Who};
 
 use super::one_way;
-use crate::cli::simulation::{Between, Blow, FaultArgs, RoundTrip, When, Whom};
+use crate::simulate::args::{Between, Blow, FaultArgs, RoundTrip, When, Whom};
 
 /// By then everybody has found a leader.
 const SETTLED: Duration = Duration::from_secs(20);

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{frontier, hostile, ms, report};
-use crate::report::picture::drawing::{LETTER, NARROW, STYLE, Size, WIDE};
-use crate::report::picture::markup::count;
-use crate::report::picture::{Frontier, Point, Report, Section};
+use crate::simulate::picture::drawing::{LETTER, NARROW, STYLE, Size, WIDE};
+use crate::simulate::picture::markup::count;
+use crate::simulate::picture::{Frontier, Point, Report, Section};
 
 #[test]
 fn pages_and_drawings_are_well_formed_whatever_is_in_them() {

@@ -22,7 +22,7 @@ pub(super) fn brief(time: Duration) -> String {
         1_000..1_000_000 => ("us", 1_000),
         1_000_000..NANOS => ("ms", 1_000_000),
         _ if nanos < 60 * NANOS => ("s", NANOS),
-        _ => return super::super::age(time.max(Duration::from_secs(60))),
+        _ => return crate::report::age(time.max(Duration::from_secs(60))),
     };
     let (whole, rest) = (nanos / size, nanos % size * 1_000 / size);
     let digits = match whole {

@@ -4,14 +4,12 @@ use std::time::Duration;
 
 use elect_simulation::{Fault, History, Lead, NodeId, Process, Scenario, Script, Trial, Who, over};
 
+use super::args::{USUAL_TIME, WhatIfArgs};
 use super::judged::{Judged, Sum, quantiles};
+use super::picture::{Distribution, Lane, Mark, Report, Role, Section, Span, State, Timeline};
+use super::plan::{Cast, Peace, leases, store};
+use super::report::{FaultReport, LeaderReport, Percentiles, WhatIfReport, in_ms};
 use super::{Played, Theatre, open_files, present, repeated};
-use crate::cli::simulation::{USUAL_TIME, WhatIfArgs};
-use crate::config::{Cast, Peace, leases, store};
-use crate::report::picture::{
-    Distribution, Lane, Mark, Report, Role, Section, Span, State, Timeline,
-};
-use crate::report::simulation::{FaultReport, LeaderReport, Percentiles, WhatIfReport, in_ms};
 
 /// The exit code is 0, and 1 if two commands ran at once.
 pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{distribution, frontier, hostile, kill, lane, ms, overlap, report, shape, span};
-use crate::report::picture::{Report, Role, Section, Shape, State, Timeline};
+use crate::simulate::picture::{Report, Role, Section, Shape, State, Timeline};
 
 #[test]
 fn no_line_is_wider_than_the_terminal() {

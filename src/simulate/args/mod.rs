@@ -13,9 +13,8 @@ pub use self::values::{
     Between, Blow, Drifting, Losing, OneWay, Outage, RoundTrip, Split, USUAL_TIME, When, Whom,
     parse_trip,
 };
-use super::OutputFormat;
-use super::parse_duration;
-use super::values::{parse_share, parse_ttl};
+use crate::cli::values::{parse_share, parse_ttl};
+use crate::cli::{OutputFormat, parse_duration};
 
 const EXAMPLES: &str = "\
 Examples:

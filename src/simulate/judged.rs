@@ -6,8 +6,8 @@ use std::time::Duration;
 use elect_simulation::replicas::WITHIN;
 use elect_simulation::{History, Overlap, Times};
 
-use crate::report::picture::Quantiles;
-use crate::report::simulation::OverlapReport;
+use super::picture::Quantiles;
+use super::report::OverlapReport;
 
 /// A run, as far as it counts.
 #[derive(Clone, Copy, Debug)]

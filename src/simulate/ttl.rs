@@ -6,13 +6,13 @@ use elect_simulation::{
     End, Fault, History, Network, PerMillion, Progress, Scenario, Times, Trial, Who, over,
 };
 
+use super::args::{NetworkArgs, Outage, TtlArgs, Whom};
 use super::judged::ratio;
+use super::picture::{Frontier, Point, Report, Section};
+use super::plan::{Cast, Leased, Peace, between_those, leases, share, store};
+use super::report::{Percentiles, TtlAdviceReport, TtlRow, in_ms};
 use super::{Played, Theatre, open_files, present, repeated};
-use crate::cli::simulation::{NetworkArgs, Outage, TtlArgs, Whom};
-use crate::config::{Cast, Leased, Peace, between_those, leases, share, store};
 use crate::report::Table;
-use crate::report::picture::{Frontier, Point, Report, Section};
-use crate::report::simulation::{Percentiles, TtlAdviceReport, TtlRow, in_ms};
 
 /// The TTLs that are tried, in seconds.
 const TTLS: [u64; 15] = [4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 45, 60, 90, 120, 180];

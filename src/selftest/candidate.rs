@@ -16,11 +16,11 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::time::sleep;
 
+use super::args::SelftestArgs;
 use super::trace::Stamps;
 use super::{OURSELVES, SUBCOMMAND};
-use crate::cli::SelftestArgs;
 use crate::command::candidacy;
-use crate::config::{self, BackendUrl, ConfigError};
+use crate::config::{self, BackendUrl, ConfigError, SCRATCH_PREFIX, is_scratch};
 use crate::guard::{self, Containment, Inherited};
 
 /// The variables of elect that its candidates are to find.
@@ -180,14 +180,6 @@ impl Stat {
     }
 }
 
-/// What the names of all that we make begin with.
-const PREFIX: &str = "elect-selftest-";
-
-/// Whether an election is one that a selftest removes: of it nothing is kept for later.
-pub(in crate::command) fn is_scratch(election: &ElectionName) -> bool {
-    election.as_str().starts_with(PREFIX)
-}
-
 /// How long what a check leaves may go on: guardians that give up entries which are gone already.
 const AFTER_A_CHECK: Duration = Duration::from_millis(500);
 /// The same in the end, where there may be an entry to give up.
@@ -238,7 +230,7 @@ impl<'a> Scratch<'a> {
         let store = config::connect(&args.backend)?;
         let profile = store.profile();
         let ttl = lease(args.ttl, &profile)?;
-        let name = format!("{PREFIX}{:08x}", fastrand::u32(..));
+        let name = format!("{SCRATCH_PREFIX}{:08x}", fastrand::u32(..));
         Ok(Self {
             backend: &args.backend,
             inherited,

@@ -7,13 +7,13 @@ use elect_simulation::peers::theory::{self, Theory};
 use elect_simulation::peers::{Bully, Heartbeat, Ids, Raft, RaftOptions, Recipe, Recipes, Ring};
 use elect_simulation::{Election, History, Scenario, Trial, over};
 
+use super::args::{CompareArgs, NetworkArgs, StoreKind, USUAL_TIME, Whom};
 use super::judged::{Judged, Sum, mean, quantiles, ratio};
+use super::picture::{Distribution, Quantiles, Report, Section};
+use super::plan::{Cast, Peace, between_those, leases_on};
+use super::report::{ComparedReport, ComparisonReport, Percentiles, TheoryReport};
 use super::{Played, Theatre, open_files, present, repeated};
-use crate::cli::simulation::{CompareArgs, NetworkArgs, StoreKind, USUAL_TIME, Whom};
-use crate::config::{Cast, Peace, between_those, leases_on};
 use crate::report::Table;
-use crate::report::picture::{Distribution, Quantiles, Report, Section};
-use crate::report::simulation::{ComparedReport, ComparisonReport, Percentiles, TheoryReport};
 
 /// What is compared.
 struct Entrant {
@@ -204,8 +204,8 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::report::picture::Shape;
-    use crate::report::simulation::OverlapReport;
+    use crate::simulate::picture::Shape;
+    use crate::simulate::report::OverlapReport;
 
     #[derive(Parser)]
     struct Line {

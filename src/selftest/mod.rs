@@ -3,10 +3,12 @@
 //! It has no machinery of its own: what is tried are real runs of this very program, as processes that are
 //! stopped, killed and cut off from outside. Only their [stamps](trace) count.
 
+pub mod args;
 mod candidate;
 mod check;
 mod duel;
 mod proxy;
+mod report;
 mod trace;
 
 use std::cell::Cell;
@@ -15,16 +17,15 @@ use std::convert::Infallible;
 use anyhow::Context;
 use elect_api::Boottime;
 
+use self::args::SelftestArgs;
 use self::candidate::Scratch;
-pub(super) use self::candidate::is_scratch;
 use self::check::{CHECKS, Check};
 use self::duel::{Failure, Finding};
-pub(super) use self::trace::stamp;
-use super::runtime::block_on;
-use super::runtime::{ended_by, interruption};
-use crate::cli::SelftestArgs;
+use self::report::{CheckReport, CheckResult, SelftestReport};
+pub(crate) use self::trace::stamp;
+use crate::command::runtime::{block_on, ended_by, interruption};
 use crate::guard::{self, Incoming, Inherited};
-use crate::report::{self, CheckReport, CheckResult, Line, Log, SelftestReport, age};
+use crate::report::{Line, Log, age, fine_ms, print_report, whole_ms, width};
 
 /// This very program, whatever has become of its file.
 const OURSELVES: &str = "/proc/self/exe";
@@ -40,13 +41,13 @@ const TRIES: u32 = 3;
 ///
 /// # Errors
 /// The checks cannot be made: the store cannot be reached, or refuses; or stdout cannot be written.
-pub(super) fn selftest(args: &SelftestArgs, log: &Log) -> anyhow::Result<u8> {
+pub(crate) fn selftest(args: &SelftestArgs, log: &Log) -> anyhow::Result<u8> {
     let inherited = Inherited::take().context("cannot block signals")?;
     // Whoever is left without a parent is ours to end.
     guard::adopt_orphans()?;
     match block_on(examine(args, &inherited, log))? {
         Ended::Whole(report) => {
-            report::print_report(&report, args.output, || report.table(report::width()))?;
+            print_report(&report, args.output, || report.table(width()))?;
             Ok(u8::from(!report.holds))
         }
         Ended::By(signal) => Ok(ended_by(signal)),
@@ -127,15 +128,15 @@ fn told(
     let report = |result, seen| CheckReport {
         check: check.name(),
         result,
-        took_ms: CheckReport::whole_ms(took),
+        took_ms: whole_ms(took),
         handover_ms: None,
         slack_ms: None,
         seen,
     };
     Ok(match found {
         Ok(Finding::Holds { handover, slack, seen }) => CheckReport {
-            handover_ms: handover.map(CheckReport::fine_ms),
-            slack_ms: slack.map(CheckReport::fine_ms),
+            handover_ms: handover.map(fine_ms),
+            slack_ms: slack.map(fine_ms),
             ..report(CheckResult::Holds, seen)
         },
         Ok(Finding::Skipped(why)) => report(CheckResult::Skipped, why.to_owned()),

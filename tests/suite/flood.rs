@@ -1,5 +1,4 @@
-//! A store that announces more than anybody can want to read, and sends it, or answers what takes much room once it is
-//! decoded: a program that has to do with it stays small.
+//! An etcd that announces more than a client can want to read, and sends it: elect stays small.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -10,60 +9,24 @@ use nix::sys::signal::Signal;
 
 use crate::real::{Brand, Home};
 
-mod etcd {
-    #[test]
-    fn a_look_at_a_flood_stays_small() {
-        super::a_look_at_a_flood_stays_small(super::Brand::Etcd, super::Torrent::Endless);
-    }
-
-    #[test]
-    fn a_look_at_a_dense_flood_stays_small() {
-        super::a_look_at_a_flood_stays_small(super::Brand::Etcd, super::Torrent::Dense);
-    }
-
-    #[test]
-    fn a_leader_in_a_flood_stays_small_and_leads_on() {
-        super::a_leader_in_a_flood_stays_small_and_leads_on(
-            super::Brand::Etcd,
-            super::Torrent::Endless,
-        );
-    }
-
-    #[test]
-    fn a_leader_in_a_dense_flood_stays_small_and_leads_on() {
-        super::a_leader_in_a_flood_stays_small_and_leads_on(
-            super::Brand::Etcd,
-            super::Torrent::Dense,
-        );
-    }
-
-    #[test]
-    fn a_look_at_a_flood_of_interim_answers_stays_small() {
-        super::a_look_at_a_flood_stays_small(super::Brand::Etcd, super::Torrent::Interim);
-    }
-
-    #[test]
-    fn a_leader_in_a_flood_of_interim_answers_stays_small_and_leads_on() {
-        super::a_leader_in_a_flood_stays_small_and_leads_on(
-            super::Brand::Etcd,
-            super::Torrent::Interim,
-        );
-    }
+#[test]
+fn a_look_at_a_flood_stays_small() {
+    a_look_stays_small(Torrent::Endless);
 }
 
-mod zookeeper {
-    #[test]
-    fn a_look_at_a_flood_stays_small() {
-        super::a_look_at_a_flood_stays_small(super::Brand::ZooKeeper, super::Torrent::Endless);
-    }
+#[test]
+fn a_leader_in_a_flood_stays_small_and_leads_on() {
+    a_leader_stays_small_and_leads_on(Torrent::Endless);
+}
 
-    #[test]
-    fn a_leader_in_a_flood_stays_small_and_leads_on() {
-        super::a_leader_in_a_flood_stays_small_and_leads_on(
-            super::Brand::ZooKeeper,
-            super::Torrent::Endless,
-        );
-    }
+#[test]
+fn a_look_at_a_flood_of_interim_answers_stays_small() {
+    a_look_stays_small(Torrent::Interim);
+}
+
+#[test]
+fn a_leader_in_a_flood_of_interim_answers_stays_small_and_leads_on() {
+    a_leader_stays_small_and_leads_on(Torrent::Interim);
 }
 
 /// The most that the program may have had in memory, in KiB.
@@ -89,9 +52,9 @@ fn elect(subcommand: &str, home: &Home, way: SocketAddr) -> Elect {
     elect.args([subcommand, "-b", &home.url_through(way)])
 }
 
-fn a_look_at_a_flood_stays_small(brand: Brand, torrent: Torrent) {
-    let home = Home::slow(brand);
-    let way = Flood::before(home.address(), brand.frames().expect("frames"));
+fn a_look_stays_small(torrent: Torrent) {
+    let home = Home::slow(Brand::Etcd);
+    let way = Flood::before(home.address());
     // So that there is something to answer.
     elect("pause", &home, home.address()).args(["job", "--create"]).run().exits(0);
     way.begin(torrent);
@@ -100,9 +63,9 @@ fn a_look_at_a_flood_stays_small(brand: Brand, torrent: Torrent) {
     way.end();
 }
 
-fn a_leader_in_a_flood_stays_small_and_leads_on(brand: Brand, torrent: Torrent) {
-    let home = Home::slow(brand);
-    let way = Flood::before(home.address(), brand.frames().expect("frames"));
+fn a_leader_stays_small_and_leads_on(torrent: Torrent) {
+    let home = Home::slow(Brand::Etcd);
+    let way = Flood::before(home.address());
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("token");
     let run = elect("run", &home, way.address())

@@ -7,20 +7,14 @@ use elect_api::{ElectionName, Ticket};
 
 use crate::address::{Address, DEFAULT_PORT};
 use crate::layout::{self, Keyspace, Mark};
-use crate::measure::read_in_pieces;
 use crate::value::{self, Value};
 
 /// A reader: it panics where it does not hold what it promises.
 pub type Reader = fn(&[u8]);
 
 /// All readers by name.
-pub const TARGETS: &[(&str, Reader)] = &[
-    ("etcd-key", key),
-    ("etcd-reply", read_in_pieces),
-    ("etcd-ticket", ticket),
-    ("etcd-url", url),
-    ("etcd-value", value),
-];
+pub const TARGETS: &[(&str, Reader)] =
+    &[("etcd-key", key), ("etcd-ticket", ticket), ("etcd-url", url), ("etcd-value", value)];
 
 fn url(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };

@@ -103,7 +103,6 @@ mod layout;
 mod lease;
 mod link;
 mod listing;
-mod measure;
 mod probe;
 mod queue;
 mod removal;

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use elect_testkit::fault::{Flood, Frames, Torrent};
+use elect_testkit::fault::{Flood, Torrent};
 use elect_testkit::program::{Elect, peak_memory};
 use elect_testkit::servers::free_port;
 
@@ -39,16 +39,14 @@ client.stop()
 ";
 
 pub(super) fn measure(stage: &Stage, _order: &Order, report: &mut Report) {
+    without_end(stage, Store::Etcd, report);
     for store in [Store::Etcd, Store::ZooKeeper] {
-        without_end(stage, store, report);
         large(stage, store, report);
     }
 }
 
 fn without_end(stage: &Stage, store: Store, report: &mut Report) {
-    let server = stage.place(store).parse().expect("an address");
-    let frames = if store == Store::Etcd { Frames::Grpc } else { Frames::Lengths };
-    let way = Flood::before(server, frames);
+    let way = Flood::before(stage.place(store).parse().expect("an address"));
     let place = way.address().to_string();
     let leader = Leader::start(stage, store, &place);
     way.begin(Torrent::Endless);

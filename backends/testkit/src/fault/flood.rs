@@ -15,8 +15,6 @@ use crate::program::PATIENCE;
 const ANNOUNCED: usize = 500_000_000;
 /// What a frame of HTTP/2 has in it at most, if nobody says otherwise.
 const FRAME: usize = 1 << 14;
-/// How long a dense reply is, in bytes: less than the 2 MiB that clients have room for on a stream.
-const DENSE: usize = 122 * FRAME;
 /// How long many interim answers are, in bytes: ten for each.
 const INTERIM: usize = 2_000_000;
 
@@ -25,9 +23,6 @@ const INTERIM: usize = 2_000_000;
 pub enum Torrent {
     /// 500 MB are announced, and sent as long as somebody takes them.
     Endless,
-    /// 2 MB with nothing in them but the last list that the message has, of things that say nothing: a message of gRPC
-    /// takes two bytes for each. One that has no list passes.
-    Dense,
     /// 2 MB of interim answers of HTTP (103), and no answer. Of HTTP/2 only.
     Interim,
 }
@@ -44,11 +39,11 @@ pub struct Flood {
 }
 
 impl Flood {
-    /// To the server that is there. All replies pass at first.
+    /// To the etcd that is there. All replies pass at first.
     ///
     /// # Panics
     /// When no port is to be had.
-    pub fn before(server: SocketAddr, frames: Frames) -> Self {
+    pub fn before(server: SocketAddr) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("an address");
         let now = Shared::default();
@@ -59,7 +54,7 @@ impl Flood {
                 let (tell, what) = (tell.clone(), Arc::clone(&what));
                 let ends = client.and_then(|client| Ok((client, TcpStream::connect(server)?)));
                 let Ok((client, server)) = ends else { continue };
-                thread::spawn(move || relay(frames, client, server, &what, &tell));
+                thread::spawn(move || relay(client, server, &what, &tell));
             }
         });
         Self { address, now, taken }
@@ -87,28 +82,13 @@ impl Flood {
     }
 }
 
-fn relay(
-    frames: Frames,
-    mut client: TcpStream,
-    mut server: TcpStream,
-    now: &Shared,
-    tell: &Sender<u64>,
-) {
+fn relay(mut client: TcpStream, mut server: TcpStream, now: &Shared, tell: &Sender<u64>) {
     let ends = client.try_clone().and_then(|from| Ok((from, server.try_clone()?)));
     let Ok((mut from, mut to)) = ends else { return };
-    let mut first = [0];
-    if client.peek(&mut first).is_err() {
-        return;
-    }
     thread::spawn(move || io::copy(&mut from, &mut to));
-    if frames == Frames::Lengths && first != [0] {
-        // A command of four letters: the answer is a text.
-        let _ = io::copy(&mut server, &mut client);
-        return;
-    }
-    while let Ok(frame) = frames.read(&mut server) {
+    while let Ok(frame) = Frames::Grpc.read(&mut server) {
         let torrent = *now.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(flood) = torrent.and_then(|torrent| torrent.in_the_place_of(&frame, frames)) {
+        if let Some(flood) = torrent.and_then(|torrent| torrent.in_the_place_of(&frame)) {
             let _ = tell.send(flood.pour(&mut client));
             let _ = client.shutdown(Shutdown::Write);
             return;
@@ -128,29 +108,22 @@ struct Pieces {
 
 impl Torrent {
     /// What comes in the place of this frame, if anything does.
-    fn in_the_place_of(self, frame: &[u8], frames: Frames) -> Option<Pieces> {
-        let content = frames.content(frame).map(|begins| &frame[begins..]);
+    fn in_the_place_of(self, frame: &[u8]) -> Option<Pieces> {
         match self {
-            Self::Endless => content.map(|_| message(ANNOUNCED, [0; 2], frames, frame)),
-            Self::Dense => Some(message(DENSE, [last_list(content?)?, 0], frames, frame)),
-            Self::Interim => interim(frame).filter(|_| frames == Frames::Grpc),
+            Self::Endless => Frames::Grpc.content(frame).map(|_| endless(frame)),
+            Self::Interim => interim(frame),
         }
     }
 }
 
-/// A message that is said to be so long, in bytes, and what it is full of. On the stream of `reply`, and not at its end.
-fn message(announced: usize, pair: [u8; 2], frames: Frames, reply: &[u8]) -> Pieces {
-    let length = u32::try_from(announced).expect("what can be announced").to_be_bytes();
-    let (first, head) = match frames {
-        Frames::Lengths => (length.to_vec(), Vec::new()),
-        Frames::Grpc => {
-            let message = [&[0], &length[..]].concat();
-            let head = |payload| http2(payload, [DATA, 0], reply);
-            ([&head(message.len())[..], &message].concat(), head(FRAME))
-        }
-    };
-    let next = [&head[..], &pair.repeat(FRAME / 2)].concat();
-    Pieces { first, next, times: announced / FRAME }
+/// The beginning of a message on the stream of `reply`, and its content, of which there is no end.
+fn endless(reply: &[u8]) -> Pieces {
+    let length = u32::try_from(ANNOUNCED).expect("what can be announced").to_be_bytes();
+    let message = [&[0], &length[..]].concat();
+    let head = |payload| http2(payload, [DATA, 0], reply);
+    let first = [&head(message.len())[..], &message].concat();
+    let next = [&head(FRAME)[..], &[0; FRAME]].concat();
+    Pieces { first, next, times: ANNOUNCED / FRAME }
 }
 
 /// Answers with the status 103 in the place of the first headers of an answer. The first one puts the status into the
@@ -176,21 +149,6 @@ const END_HEADERS: u8 = 4;
 fn http2(payload: usize, kind_and_flags: [u8; 2], other: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload).expect("a frame").to_be_bytes();
     [&length[1..], &kind_and_flags, &other[KIND + 2..Frames::Grpc.head()]].concat()
-}
-
-/// How the last field begins that has bytes of its own. The first one is the header that all replies of etcd have.
-fn last_list(mut message: &[u8]) -> Option<u8> {
-    const BYTES: u8 = 2;
-    let mut last = None;
-    while let Some((&tag, rest)) = message.split_first() {
-        let end = rest.iter().position(|byte| byte & 0x80 == 0)? + 1;
-        let number =
-            rest[..end].iter().rev().fold(0, |high, low| high << 7 | usize::from(low & 0x7f));
-        let is_list = tag & 7 == BYTES && tag >> 3 > 1;
-        last = if is_list { Some(tag) } else { last };
-        message = rest[end..].get(if tag & 7 == BYTES { number } else { 0 }..)?;
-    }
-    last
 }
 
 impl Pieces {

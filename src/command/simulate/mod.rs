@@ -53,8 +53,8 @@ struct Played<T> {
 impl Theatre<'_> {
     /// Plays this number of runs. A signal ends them early, with the results so far.
     ///
+    /// # Errors
     /// The system refuses a thread or a descriptor.
-    /// No thread or descriptor can be had.
     fn play<T: Send>(
         &self,
         what: &str,

@@ -101,8 +101,8 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
+    /// # Errors
     /// The lease does not fit the network.
-    /// The lease and the network do not fit.
     fn row(&self, progress: &Progress) -> anyhow::Result<TtlRow> {
         let timing = self.lease.setup.timing()?;
         let shift = timing.renew_interval;

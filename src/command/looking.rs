@@ -26,7 +26,7 @@ use crate::report::{
     self, ElectionStatus, HistoryReport, LeadershipReport, Log, NOT_ACQUIRED, StatusReport,
 };
 
-/// The exit code if elect cannot tell whether each named election has a leader, and none is known to have none.
+/// The exit code if it is unknown whether some named election has a leader, and all others have one.
 const UNKNOWN: u8 = 2;
 
 /// The number of attempts for a question to the store.

@@ -271,7 +271,7 @@ pub(super) fn names(args: &NamesArgs) -> u8 {
     thread::spawn(move || send.send(find(what, &words).unwrap_or_default()));
     let names = receive.recv_timeout(PATIENCE).unwrap_or_default();
     let lines = names.into_iter().filter(|name| is_plain(name)).map(|name| name + "\n");
-    // A failure to print has no reader to report it to.
+    // If printing fails, there is no reader to tell.
     let _ = report::print(&lines.collect::<String>());
     0
 }

@@ -87,8 +87,8 @@ pub(super) fn is_our_ancestor(candidate: &Candidate, ourselves: &Candidate) -> b
         || (is_here && runs_elect(candidate.pid) && ancestors().any(|pid| pid == candidate.pid))
 }
 
-/// Returns whether this process runs the same program file as elect. In another pid namespace, the same number usually
-/// belongs to another program.
+/// Returns whether the process with this number runs elect's own program file. In another pid namespace, the same
+/// number usually belongs to another program.
 fn runs_elect(pid: u32) -> bool {
     let program = |pid: &str| fs::read_link(PathBuf::from("/proc").join(pid).join("exe")).ok();
     program("self").is_some_and(|own| program(&pid.to_string()) == Some(own))

@@ -1,4 +1,4 @@
-//! Runs hooks, and the helper commands that hooks and health checks consist of.
+//! Runs the helper processes of hooks and health checks.
 
 use std::convert::Infallible;
 use std::ffi::OsString;

@@ -137,7 +137,7 @@ fn id(id: &StoreId) -> String {
     id.to_string()
 }
 
-/// Returns an error if the endpoints of the URL lead to several stores.
+/// Returns a finding if the endpoints of the URL lead to several stores.
 fn divided(endpoints: &[Endpoint]) -> Option<Finding> {
     let told: Vec<(&str, &StoreIdentity)> = answers(endpoints)
         .map(|(address, answer)| (address, &answer.store))

@@ -201,7 +201,7 @@ fn take_part(
 }
 
 /// Connects to the store, and returns the slot in which this candidate leads, if the election has slots. `before` is
-/// the id of the store in use before a new start. Its URL then names that id, which refuses another store.
+/// the id of the store before a new start: any other store is refused then.
 fn connect(plan: &RunPlan, before: Option<&str>) -> anyhow::Result<(Box<dyn Store>, Option<Slot>)> {
     let backend = &plan.campaign.flags.backend;
     let pinned = before.and_then(|id| StoreId::read(id.as_bytes())).map(|id| backend.pinned(&id));

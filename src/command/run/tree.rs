@@ -217,7 +217,7 @@ pub(super) struct Job {
     group: Option<i32>,
     /// elect got SIGTSTP and passed it on. It stops as well once the command has stopped.
     suspending: bool,
-    /// elect got SIGINT or SIGQUIT and passed it on. So the end of the command is no work of a key in the terminal.
+    /// elect got SIGINT or SIGQUIT and passed it on. So a key in the terminal did not cause the end of the command.
     interrupted: bool,
     ended_by_key: bool,
     keys: Keys,

@@ -1,7 +1,8 @@
 //! `elect selftest`: checks whether elect keeps its promise on this machine and store.
 //!
-//! The self-test has no simulation of its own. It starts real runs of this program as processes, and stops,
-//! kills or cuts them off from outside. Only the [stamps](trace) of their commands count as evidence.
+//! The self-test has no code of its own to run commands. It starts real runs of this program as processes,
+//! and stops, kills or cuts them off from outside. Only the [stamps](trace) of their commands count as
+//! evidence.
 
 mod candidate;
 mod check;

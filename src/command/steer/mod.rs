@@ -383,8 +383,8 @@ pub(super) fn is_led_by(survey: &Survey, token: Token) -> bool {
     survey.leader.as_ref().is_some_and(|leader| leader.token == token)
 }
 
-/// Returns whether it is settled who leads. That is so if the election is paused, and if the leader will not stand back
-/// for another candidate or is stopped. Without a leader it is so if no waiting candidate may lead.
+/// Returns whether it is settled who leads. A pause settles it. So does a leader that is stopped, or that will not
+/// stand back for another candidate. Without a leader it is settled if no waiting candidate may lead.
 pub(super) fn is_settled(seen: &ElectionSnapshot) -> bool {
     let survey = &seen.survey;
     let may_lead = survey.waiting.iter().any(|entry| entry.candidate.priority > 0);

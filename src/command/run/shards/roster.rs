@@ -146,7 +146,8 @@ impl Coordinator<'_> {
                     wake
                 }
                 Ok(Err(error)) => {
-                    // A store may grant everything but this write. Then no member takes over a shard without a leader.
+                    // A store may grant everything but this write. Then no member takes over the shards that have lost
+                    // their leader.
                     let text = format!("{:#}", anyhow::Error::from(error));
                     if told.as_ref() != Some(&text) {
                         self.log.warn(format_args!("no shards are given out for now: {text}"));

@@ -166,8 +166,8 @@ impl Image {
         self.set_number(LISTEN_PID.name, own.unsigned_abs().into());
     }
 
-    /// Writes that the lease is this descriptor of the process with this number in `/proc`. The command's own
-    /// process calls this after its fork. Allocates nothing.
+    /// Writes that the lease is this descriptor of the process with this number in `/proc`. The door of a pid
+    /// namespace calls this before it forks the command. Allocates nothing.
     pub(super) fn set_lease(&mut self, pid: i32, descriptor: i32) {
         let [(pid, pids), (descriptor, descriptors)] =
             [pid, descriptor].map(|number| digits(number.unsigned_abs().into()));

@@ -128,7 +128,7 @@ pub enum Event {
 pub enum Action {
     /// Set the kernel's timer, and start the command.
     Spawn,
-    /// Start nothing, as the time for it has passed.
+    /// Start nothing, as the time for it has passed or a restart is ruled out.
     Refuse,
     /// Ask the command to stop.
     Ask,

@@ -1,4 +1,4 @@
-//! Reads what `/proc` says of processes, without allocating.
+//! Reads what `/proc` says of processes. Only [`own_number`] allocates.
 
 use std::ffi::CStr;
 use std::io::Write as _;

@@ -1,5 +1,6 @@
 //! Tries each system call that guarding rests on, before anything starts. A filter (seccomp) of a container or a unit
-//! may refuse any of them, and a guardian could do nothing about it later. Each trial is undone.
+//! may refuse any of them, and a guardian could do nothing about it later. Each trial is undone, except for the
+//! adoption of orphans.
 
 use std::io;
 

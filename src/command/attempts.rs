@@ -1,4 +1,4 @@
-//! One question to a store, asked again while that may help.
+//! One question to a store, repeated while a repetition may help.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -8,15 +8,16 @@ use elect_api::{Boottime, Error};
 use crate::guard;
 use crate::report::Log;
 
-/// The longest that one attempt may take. A store of several members may ask another one next.
+/// The longest time for one attempt. After it, a store of several members may ask another member.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The pause after the first failure; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
-/// Asks the store at `location` up to `attempts` times, until there is an answer or an error that repetition does not mend.
+/// Asks the store at `location` up to `attempts` times. Stops at the first answer, and at an error that a repetition
+/// does not mend.
 ///
 /// # Errors
-/// The last one.
+/// Returns the error of the last attempt.
 pub(crate) async fn insist<T>(
     location: &str,
     attempts: u32,
@@ -25,10 +26,10 @@ pub(crate) async fn insist<T>(
     insist_until(location, attempts, None, ask).await
 }
 
-/// The same, and begins no further attempt at `end` or later.
+/// Works like [`insist`], and begins no further attempt at `end` or later.
 ///
 /// # Errors
-/// The last one.
+/// Returns the error of the last attempt.
 pub(super) async fn insist_until<T>(
     location: &str,
     attempts: u32,
@@ -53,7 +54,8 @@ pub(super) async fn insist_until<T>(
     Err(with_members(location, last))
 }
 
-/// The same, where the store at `location` has several members: an error tells of the last one that was asked.
+/// Adds to `error` how many members must answer, if the store at `location` has several: the error alone is about the
+/// last member that was asked.
 pub(super) fn with_members(location: &str, error: anyhow::Error) -> anyhow::Error {
     match members(location) {
         0 | 1 => error,
@@ -63,16 +65,16 @@ pub(super) fn with_members(location: &str, error: anyhow::Error) -> anyhow::Erro
     }
 }
 
-/// How many members this URL names.
+/// Returns the number of members that this URL names.
 fn members(location: &str) -> usize {
     let Some((_, rest)) = location.split_once("://") else { return 0 };
     rest.split(['/', '?']).next().map_or(0, |hosts| hosts.split(',').count())
 }
 
-/// How long people wait without a word.
+/// The time after which people are told that the store has not answered.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// Does `work`, which asks the store at `location`, and tells people if that takes long.
+/// Awaits `work`, which asks the store at `location`, and warns if it takes long.
 pub(super) async fn aloud<T>(log: &Log, location: &str, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     if let Ok(done) = tokio::time::timeout(SILENCE, work.as_mut()).await {

@@ -1,7 +1,8 @@
-//! `elect done`: which keys of `--once` are done, and a key that is undone or recorded by hand.
+//! `elect done`: shows which keys of `--once` are done, and removes or records a key by hand.
 //!
-//! Only a leader may write what is done: whoever leads at the same time has read it before, and writes all of it. So a
-//! change is made by a candidate that leads for no longer than that takes.
+//! Only a leader may write the record of done keys. A leader reads the whole record before it runs a command, and
+//! writes the whole record afterwards. So `elect done` becomes a candidate, and leads for just as long as the change
+//! takes.
 
 use std::time::Duration;
 
@@ -26,22 +27,22 @@ use crate::election::timing::TimingOptions;
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{self, DoneReport, KeyReport, Log, NOT_ACQUIRED, wall_clock};
 
-/// How often a store is asked.
+/// The number of attempts for a question to the store.
 const ATTEMPTS: u32 = 5;
-/// The longest that one call may take.
+/// The longest time for one call to the store.
 const CALL: Duration = Duration::from_secs(3);
-/// A place is looked after at least so often: that is soon enough for every lease.
+/// The longest time between two refreshes of the seat. It is short enough for every lease.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How many calls may fail one after the other.
+/// The number of calls in a row that may fail.
 const FAILURES: u32 = 5;
 
-/// The named key is not done.
+/// The exit code if the named key is not done.
 const NOT_DONE: u8 = 1;
 
-/// Shows the keys, or changes one.
+/// Shows the keys, or changes one of them.
 ///
 /// # Errors
-/// The store cannot be reached, refuses us, or holds something else; stdout cannot be written.
+/// The store cannot be reached, refuses access, or holds data of another kind. Or stdout cannot be written.
 pub(super) fn done(plan: &DonePlan, log: &Log) -> anyhow::Result<u8> {
     let log = log.about(&plan.target.election);
     match &plan.what {
@@ -50,11 +51,11 @@ pub(super) fn done(plan: &DonePlan, log: &Log) -> anyhow::Result<u8> {
     }
 }
 
-/// What is known of an election.
+/// The records of an election about its keys.
 struct KnownKeys {
     done: once::Done,
     runs: Runs,
-    /// Where failed runs are found that count no attempts.
+    /// The history, which also shows failed runs that count no attempts.
     history: History,
 }
 
@@ -79,7 +80,7 @@ impl KnownKeys {
         self.done.has(key) || self.runs.of(key).is_some()
     }
 
-    /// Those that were tried and are not done, and then those that are, each in the order of their last runs.
+    /// Returns all known keys, done or not, sorted by the start of their last run.
     fn keys(&self) -> Vec<KeyReport> {
         let tried = self.runs.keys().iter().filter(|known| !self.done.has(known.name()));
         let tried = tried.map(|known| KeyReport::new(known.name(), false, Some(known)));
@@ -135,15 +136,15 @@ fn show(plan: &DonePlan, key: Option<&str>, log: &Log) -> anyhow::Result<u8> {
     Ok(if is_done { 0 } else { NOT_DONE })
 }
 
-/// How a change came out.
+/// The result of a change.
 enum Change {
-    /// It is made.
+    /// The change was made.
     Made,
-    /// There is nothing to change.
+    /// There was nothing to change.
     Needless,
-    /// Somebody else led until the time was over.
+    /// Another candidate led until the time was over.
     Late,
-    /// This signal came.
+    /// This signal arrived.
     Interrupted(i32),
 }
 
@@ -202,11 +203,11 @@ async fn make(plan: &DonePlan, inherited: &Inherited, log: &Log) -> anyhow::Resu
     change
 }
 
-/// Whether there is something to change.
+/// Returns whether there is something to change.
 ///
 /// # Errors
-/// The store does not answer, or refuses us. The election takes no keys. It is unknown, and is not to be created: what is
-/// recorded stays for good.
+/// The store does not answer, or refuses access. The election is divided, and takes no keys. Or the election is unknown
+/// and `--create` is not given: a recorded key stays for good.
 async fn is_needed(store: &dyn Store, plan: &DonePlan, log: &Log) -> anyhow::Result<bool> {
     let election = &plan.target.election;
     let location = store.profile().location;
@@ -235,7 +236,7 @@ async fn is_needed(store: &dyn Store, plan: &DonePlan, log: &Log) -> anyhow::Res
     }
 }
 
-/// A candidacy for as long as a change takes.
+/// A candidacy that lasts as long as a change takes.
 struct Turn<'a> {
     store: &'a dyn Store,
     election: &'a ElectionName,
@@ -244,10 +245,10 @@ struct Turn<'a> {
     has_waited: bool,
 }
 
-/// What came of one step.
+/// The result of one step.
 enum Step {
     Done,
-    /// It is worth going on when this ends, or after some time.
+    /// The next step is useful when this wake fires, or after some time.
     Wait(Option<Wake>),
 }
 
@@ -309,7 +310,7 @@ impl Turn<'_> {
                 }
                 Ok(Step::Wait(Some(wake)))
             }
-            // It comes again as a newcomer.
+            // The next refresh enters the queue again, behind all others.
             Standing::Gone(_) | Standing::Evicted(_) => {
                 seat.resign(None).await?;
                 Ok(Step::Wait(None))
@@ -317,7 +318,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Nobody is to wonder what is waited for.
+    /// Tells people which leader the change waits for.
     async fn say_who_leads(&self) {
         let seen = timeout(CALL, look::see(self.store, self.election)).await;
         let leader = seen.ok().and_then(Result::ok).and_then(|seen| seen.survey.leader);
@@ -329,7 +330,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Gives up whatever place there is.
+    /// Gives up the seat, if there is one.
     async fn leave(&mut self) {
         let Some(mut seat) = self.seat.take() else { return };
         let location = self.store.profile().location;
@@ -356,16 +357,17 @@ fn candidate() -> Candidate {
     }
 }
 
-/// Writes the change, as the leader. Whether it is written: somebody may have taken the lease away.
+/// Writes the change as the leader. Returns `false` if the store refused the write, as when the lease has been taken
+/// away.
 ///
-/// Of the two cells, that which says what is done comes last where a key is undone, and first where it is recorded: cut
-/// off in between, the key is done.
+/// Two cells change. The record of done keys is written last if a key is removed, and first if a key is recorded. If
+/// elect is cut off between the two writes, the key counts as done.
 async fn write(seat: &mut dyn Seat, what: &Done) -> Result<bool, Error> {
     let done = once::Done::read(seat.read(guard::now(), Cell::Once).await?.bytes.as_deref())?;
     let runs = Runs::read(seat.read(guard::now(), Cell::Runs).await?.bytes.as_deref());
     let changes = match what {
         Done::Undo(key) => {
-            // What cannot be read counts no attempts any more.
+            // An unreadable record of runs is replaced, so that it counts no attempts.
             let runs = match runs {
                 Ok(runs) => runs.of(key).map(|_| runs.without(key)),
                 Err(_) => Some(Runs::default().without(key)),

@@ -15,10 +15,10 @@ use crate::config::{self, BackendUrl, FencePlan, GetPlan, PutPlan, Target};
 use crate::guard::become_command;
 use crate::report::{self, LOST, Log, NOT_ACQUIRED, Outcome};
 
-/// How often a store is asked before it counts as out of reach.
+/// The number of attempts after which a store counts as out of reach.
 const ATTEMPTS: u32 = 5;
 
-/// Asks the store at a URL, again while that may help.
+/// Asks the store at a URL, and retries errors that may pass.
 fn asked<T>(
     backend: &BackendUrl,
     mut ask: impl AsyncFnMut(&dyn Store) -> Result<T, Error>,
@@ -28,7 +28,8 @@ fn asked<T>(
     block_on(insist(&location, ATTEMPTS, async || ask(store.as_ref()).await))
 }
 
-/// Records the token, and becomes the command. Returns only if it does not: [`LOST`] if the token is stale.
+/// Records the token and executes the command in place of this process. Returns only if the command was not
+/// started, with [`LOST`] if the token is stale.
 ///
 /// # Errors
 /// The store refuses, does not answer, or records no tokens.
@@ -49,7 +50,7 @@ pub(super) fn fence(plan: &FencePlan, log: &Log) -> anyhow::Result<u8> {
     }
 }
 
-/// Becomes the command; the exit code if that fails.
+/// Executes the command in place of this process. Returns the exit code if that fails.
 fn start(command: &[OsString], token: &str, log: &Log) -> u8 {
     let others = env::vars_os().filter(|(name, _)| name != TOKEN);
     let environment: Vec<_> = others.chain([(TOKEN.into(), token.into())]).collect();
@@ -60,10 +61,10 @@ fn start(command: &[OsString], token: &str, log: &Log) -> u8 {
     outcome.exit_code(NOT_ACQUIRED)
 }
 
-/// There is nothing.
+/// The exit code of `get` if the key has no value.
 const NOTHING: u8 = 1;
 
-/// Prints the value as it was written. The exit code is 0 then, and [`NOTHING`] if there is none.
+/// Prints the value as it was written, and returns 0. Returns [`NOTHING`] if there is no value.
 ///
 /// # Errors
 /// The store refuses, does not answer, or keeps no values; stdout cannot be written.
@@ -79,7 +80,7 @@ pub(super) fn get(plan: &GetPlan) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Writes the value. The exit code is 0 then, and [`LOST`] if whoever has the token leads no more.
+/// Writes the value, and returns 0. Returns [`LOST`] if the candidate with the token leads no more.
 ///
 /// # Errors
 /// The value cannot be read, or is too long; the store refuses, does not answer, or keeps no values.
@@ -108,7 +109,8 @@ pub(super) fn put(plan: &PutPlan, log: &Log) -> anyhow::Result<u8> {
     }
 }
 
-/// Standard input, or so much of it that it is too long.
+/// Returns standard input. Reads no further than one byte beyond the longest allowed value, so that the
+/// caller can refuse it.
 fn read() -> io::Result<Vec<u8>> {
     let mut value = Vec::new();
     io::stdin().lock().take(Cell::LONGEST as u64 + 1).read_to_end(&mut value)?;

@@ -1,4 +1,5 @@
-//! Looking once, at elections or at the leadership that a command runs under: `elect status`, `history`, `wait` and `check`.
+//! Subcommands that look at elections, or at the leadership that a command runs under: `elect status`, `history`,
+//! `wait` and `check`.
 
 use std::num::NonZeroUsize;
 use std::time::{Duration, SystemTime};
@@ -25,13 +26,14 @@ use crate::report::{
     self, ElectionStatus, HistoryReport, LeadershipReport, Log, NOT_ACQUIRED, StatusReport,
 };
 
-/// It is not known whether each named election is led, and of none that it is not.
+/// The exit code if it is unknown whether some named election has a leader, and all others have one.
 const UNKNOWN: u8 = 2;
 
-/// How often a store is asked.
+/// The number of attempts for a question to the store.
 const ATTEMPTS: u32 = 5;
 
-/// Reports on the elections of a plan. The exit code is 0 if every named one is led, [`UNKNOWN`], or else 1.
+/// Reports on the elections of a plan. The exit code is 0 if every named election has a leader, [`UNKNOWN`] if that
+/// cannot be told, and else 1.
 ///
 /// # Errors
 /// The store cannot be reached or read, or stdout cannot be written.
@@ -79,7 +81,7 @@ pub(super) fn status(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::R
     })
 }
 
-/// What is good to know of a store, a line for each.
+/// Returns the notes about a store, one per line.
 fn notes(cautions: &[Finding]) -> String {
     let notes = cautions.iter().filter(|finding| finding.severity == Severity::Note);
     let line = |Finding { what, way_out, .. }: &Finding| {
@@ -88,7 +90,7 @@ fn notes(cautions: &[Finding]) -> String {
     notes.map(line).collect()
 }
 
-/// Warns of each name under which nothing is known.
+/// Warns about each named election of which the store knows nothing.
 async fn warn_of_strangers(store: &dyn Store, snapshot: &Snapshot, plan: &StatusPlan, log: &Log) {
     let named = snapshot.elections.iter().filter(|_| !plan.elections.is_empty());
     for seen in named.filter(|seen| seen.division.is_whole() && seen.pause.is_none()) {
@@ -108,7 +110,7 @@ pub(super) fn history(plan: &HistoryPlan, log: &Log) -> anyhow::Result<u8> {
     let store = &*store;
     let ask = async || {
         let found = store.read(&plan.target.election, Cell::History).await?;
-        // They make for a hint only.
+        // The orders are needed for a hint only, so a failure to read them is ignored.
         Ok((found.bytes, control(store, &plan.target.election).await.unwrap_or_default()))
     };
     let (bytes, control, is_told) = block_on(async {
@@ -146,10 +148,10 @@ fn history_report(plan: &HistoryPlan, location: &str, history: &History) -> Hist
     }
 }
 
-/// Waits. The exit code is 0 when it is so, and [`NOT_ACQUIRED`] when the time was over before.
+/// Waits until the goal is met. The exit code is 0 then, and [`NOT_ACQUIRED`] if the time ran out before.
 ///
 /// # Errors
-/// The store refuses us, or has not answered once before the time was over.
+/// The store refuses access, or did not answer once before the time ran out.
 pub(super) fn wait(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
     block_on(look_on(plan, &log.about(&plan.target.election)))
 }
@@ -172,8 +174,8 @@ async fn look_on(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
     }
 }
 
-/// That the election is one. What cannot be known now is waited for. Says whether nothing is asked of it, as far as the
-/// store has answered.
+/// Checks that the election is not divided. If the store does not answer now, the caller goes on waiting. Returns
+/// whether the election is known to have no orders.
 async fn expect_one(store: &dyn Store, election: &ElectionName) -> anyhow::Result<bool> {
     let location = store.profile().location;
     let asked = insist(&location, 1, async || store.read(election, Cell::Control).await);
@@ -185,7 +187,7 @@ async fn expect_one(store: &dyn Store, election: &ElectionName) -> anyhow::Resul
     bail!("{election} has {division}: name one of them, such as {}", Division::part(election, 0)?);
 }
 
-/// Where a leader may be dead, neither is so: more looks tell.
+/// Returns whether the goal is met. A leader that may be dead meets no goal: further looks tell whether it lives.
 fn is_met(goal: &Goal, seen: &ElectionSnapshot) -> bool {
     let leader = seen.survey.leader.as_ref().map(|leader| leader.entry.candidate.id.as_str());
     let leads = seen.proof != Proof::Missing;
@@ -196,7 +198,7 @@ fn is_met(goal: &Goal, seen: &ElectionSnapshot) -> bool {
     }
 }
 
-/// That the time is over, and it is not so.
+/// Returns the message for a goal that was not met in time.
 fn in_vain(goal: &Goal, limit: &impl fmt::Display, seen: &ElectionSnapshot) -> String {
     let now = leader_in_words(seen);
     match goal {
@@ -225,25 +227,25 @@ fn leader_in_words(seen: &ElectionSnapshot) -> String {
     }
 }
 
-/// How much of a leadership is left.
+/// The time that a leadership has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// Nothing: it has ended, or can no longer be proven.
+    /// The leadership has ended, or can no longer be proven.
     Nothing,
-    /// Nothing: it has not begun.
+    /// The leadership has not begun.
     NotYet,
-    /// This much, unless it is renewed.
+    /// The time that is left unless the lease is renewed.
     For(Duration),
-    /// Its lease does not end by time.
+    /// The lease does not end by time.
     NoLimit,
 }
 
-/// Says on stdout what is left. The exit code is 0 if it is enough, else 1.
+/// Prints the time that is left. The exit code is 0 if it is enough, else 1.
 ///
-/// `read` looks at the lease that `elect run` left.
+/// `read` reads the lease file that `elect run` keeps.
 ///
 /// # Errors
-/// The lease cannot be read, or stdout cannot be written.
+/// The lease file cannot be read, or stdout cannot be written.
 pub(super) fn check<R>(plan: &CheckPlan, read: R) -> anyhow::Result<u8>
 where
     R: FnOnce(&CheckPlan) -> anyhow::Result<Left>,
@@ -254,10 +256,10 @@ where
     Ok(u8::from(!is_enough(left, plan.remaining)))
 }
 
-/// Looks at the lease that `elect run` left.
+/// Reads the lease file that `elect run` keeps.
 ///
 /// # Errors
-/// There is none, it cannot be read, or a stranger may have put it there.
+/// There is no lease file, it cannot be read, or another user may have put it there.
 pub(super) fn read_lease(plan: &CheckPlan) -> anyhow::Result<Left> {
     let view = lease::read(&plan.lease, plan.owner).map_err(|error| match doubt(&error) {
         Some(Doubt { cause: Cause::Owner(owner), .. }) => {
@@ -282,7 +284,7 @@ pub(super) fn read_lease(plan: &CheckPlan) -> anyhow::Result<Left> {
     };
     Ok(match (left, view.grace) {
         (left, None) => left.map_or(Left::NoLimit, Left::For),
-        // The end may come at any time, and nobody is killed: the grace is what can be counted on.
+        // No process is killed at the end, and the end may come at any time. So only the grace can be relied on.
         (Some(left), Some(grace)) if left < grace => Left::Nothing,
         (_, Some(grace)) => Left::For(grace),
     })

@@ -1,5 +1,8 @@
-//! What each subcommand does, and what they share: from arguments to a plan to an exit code. Those that are one thing
-//! seen twice are in one file: what writes and reads values and fences in `kv`, what is made from the grammar in `tools`.
+//! The work of each subcommand, and what the subcommands share: each turns its arguments into a plan, and the plan into
+//! an exit code.
+//!
+//! A file holds one subcommand, or several that do one thing: `kv` holds those for values and fences, `tools` those
+//! that are made from the grammar.
 
 pub(crate) mod attempts;
 pub(crate) mod candidacy;
@@ -35,7 +38,7 @@ use crate::report::{FAILED, Level, Log, LogEvent, wall_clock};
 
 pub use looking::Left;
 
-/// Does what the command line asks for, over the configuration file. The exit code is elect's.
+/// Carries out the command line, with the configuration file for what it leaves out. Returns the exit code of elect.
 pub fn dispatch(given: Given) -> ExitCode {
     match over_file(&given) {
         Ok(None) => act(given, Vec::new()),
@@ -107,8 +110,9 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
     }
 }
 
-/// That a file of this machine names a store for what is asked of the default one. A job that cron starts knows its store,
-/// and does not look: people who start it by hand may not.
+/// Returns a warning if the command line names no store and a file on this machine names one. A job that cron starts
+/// knows its store, and gets no warning. People who start a command by hand may not know that they look at the local
+/// disk.
 fn misled(command: &Command, origins: &Origins, log: &Log) -> Option<String> {
     let named = match command {
         Command::Run(args) if log.tells(Level::Info) => vec![election_of_run(args)?],
@@ -129,7 +133,7 @@ fn misled(command: &Command, origins: &Origins, log: &Log) -> Option<String> {
     ))
 }
 
-/// Prints what the parser has to say: on stdout what was asked for, on stderr what is wrong, in this form.
+/// Prints the parser's message: help and version on stdout, errors on stderr in this format.
 pub fn explain(said: &clap::Error, format: LogFormat) -> ExitCode {
     let printed = match (said.use_stderr(), format) {
         (false, _) => said.print(),
@@ -140,7 +144,8 @@ pub fn explain(said: &clap::Error, format: LogFormat) -> ExitCode {
         }
     };
     match printed.and_then(|()| io::stdout().flush()) {
-        // A reader that has gone away, such as `head`, is no error; and of what cannot be said on stderr nobody hears.
+        // A reader that has gone away, such as `head`, is no error. A failure to write to stderr cannot be reported
+        // anywhere.
         Err(error) if !said.use_stderr() && error.kind() != io::ErrorKind::BrokenPipe => {
             let error = anyhow::Error::from(error).context("cannot write to stdout");
             Log::new(Verbosity::Normal, LogFormat::Text, wall_clock).failure(&error);
@@ -151,7 +156,8 @@ pub fn explain(said: &clap::Error, format: LogFormat) -> ExitCode {
     }
 }
 
-/// Says what is wrong with the words, as all that elect says begins: a mail does not tell which program it is.
+/// Prints what is wrong with the arguments, with the prefix `elect:` of all its messages: a mail from cron does not
+/// name the program.
 fn complain(said: &clap::Error) -> io::Result<()> {
     let nothing = said.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     let missing = if nothing { "error: a subcommand is missing\n\n" } else { "" };
@@ -159,7 +165,7 @@ fn complain(said: &clap::Error) -> io::Result<()> {
     anstream::stderr().write_all(text.as_bytes())
 }
 
-/// The same in one line: what is wrong, and as a hint what the parser takes to be meant.
+/// Logs the same as one line of JSON: what is wrong, and the parser's suggestion as a hint.
 fn complain_to_programs(said: &clap::Error) {
     let text = said.render().to_string();
     let mut parts = text
@@ -197,7 +203,7 @@ fn log_of(command: &Command) -> Log {
     Log::new(verbosity, format, wall_clock)
 }
 
-/// Whatever is wrong with the rest, nobody takes an old outcome for this one's.
+/// Empties the outcome file first. If anything fails after this, no reader takes an old outcome for that of this run.
 fn empty_outcome(command: &Command) -> anyhow::Result<()> {
     let Command::Run(args) = command else { return Ok(()) };
     let path = args.flags.outcome.as_deref();
@@ -212,7 +218,7 @@ fn finish(log: &Log, origins: &Origins, result: anyhow::Result<u8>) -> ExitCode 
     ExitCode::from(code)
 }
 
-/// Says where the value that is to blame came from, if that is not plain.
+/// Adds where the value at fault came from, if it was a variable or the file.
 fn blame(error: anyhow::Error, origins: &Origins) -> anyhow::Error {
     let flag = error.chain().find_map(|cause| cause.downcast_ref::<ConfigError>()?.flag());
     match flag.map(|flag| origins.of(flag)) {

@@ -1,4 +1,4 @@
-//! `elect observe`: a line for each change of an election.
+//! `elect observe`: prints a line for each change of an election.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use crate::election::driver::Clock as _;
 use crate::guard::{self, Inherited};
 use crate::report::{self, Change, Log, Observation};
 
-/// How often a reader that does not read is looked at.
+/// The time between two checks of a reader that does not read.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Writes until a signal comes, or nobody reads any more. The exit code is 0.
+/// Prints changes until a signal arrives or the reader of stdout is gone. The exit code is 0.
 ///
 /// # Errors
-/// The store refuses us, or stdout cannot be written.
+/// The store refuses access, or stdout cannot be written.
 pub(super) fn observe(plan: &ObservePlan, log: &Log) -> anyhow::Result<u8> {
     let inherited = Inherited::take().context("cannot block signals")?;
     block_on(look_on(plan, &inherited, log)).map(|()| 0)
@@ -57,7 +57,7 @@ async fn look_on(plan: &ObservePlan, inherited: &Inherited, log: &Log) -> anyhow
     }
 }
 
-/// What has been told so far.
+/// The state that has been printed so far.
 #[derive(Default)]
 struct Tale {
     last: Option<Survey>,
@@ -65,7 +65,7 @@ struct Tale {
 }
 
 impl Tale {
-    /// What is new.
+    /// Takes in a look, and returns the changes since the last one.
     fn go_on(&mut self, look: Look) -> Vec<Change> {
         match look {
             Look::Seen(snapshot) => {
@@ -90,7 +90,7 @@ enum Next {
     End,
 }
 
-/// Where it is written. Whoever does not read keeps no signal from us.
+/// Writes to stdout. A reader that does not read does not keep signals from this process.
 struct Paper<'a> {
     plan: &'a ObservePlan,
     wishes: Wishes,

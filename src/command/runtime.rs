@@ -1,4 +1,4 @@
-//! What a subcommand runs on, its clock, and the signals that come to it.
+//! The runtime of a subcommand, its clock, and the signals that it gets.
 
 use std::convert::Infallible;
 
@@ -13,27 +13,27 @@ use crate::election::driver::Clock;
 use crate::election::machine::Event;
 use crate::guard::{self, Alarm, Incoming, Inherited, Whom};
 
-/// Runs what a subcommand does with stores, on this thread.
+/// Runs the asynchronous work of a subcommand on this thread.
 ///
 /// # Errors
-/// Those of `work`; or no runtime can be had.
+/// Returns the errors of `work`, and an error if the runtime cannot be built.
 pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the runtime")?;
     let outcome = runtime.block_on(work);
-    // A resolver may keep a thread for minutes.
+    // The runtime is not awaited: a blocked name resolution may keep a thread for minutes.
     runtime.shutdown_background();
     outcome
 }
 
-/// The machine's clock that counts suspends.
+/// The clock `CLOCK_BOOTTIME`, which goes on while the machine is suspended.
 pub(in crate::command) struct BootClock(Alarm);
 
 impl BootClock {
-    /// A clock on the present runtime.
+    /// Makes a clock on the present runtime.
     ///
     /// # Errors
-    /// When no descriptor is left.
+    /// Fails if no file descriptor is left.
     pub(in crate::command) fn new() -> anyhow::Result<Self> {
         Ok(Self(Alarm::new().context("cannot make a timer")?))
     }
@@ -54,10 +54,10 @@ impl Clock for BootClock {
     }
 }
 
-/// The next signal that is to end us.
+/// Waits for the next signal that ends elect: HUP, INT, QUIT or TERM.
 ///
 /// # Cancellation
-/// May be dropped at any time.
+/// The future may be dropped at any time.
 pub(crate) async fn interruption(incoming: &Incoming) -> i32 {
     loop {
         let signal = incoming.next().await;
@@ -67,44 +67,45 @@ pub(crate) async fn interruption(incoming: &Incoming) -> i32 {
     }
 }
 
-/// Passes all of them on. Whoever reads them has to read what is left at the end: to the kernel they are delivered.
+/// Sends every signal to the inbox. At the end, the caller must read what is left in the inbox, as the kernel has
+/// delivered those signals.
 pub(super) async fn forward(incoming: &Incoming, inbox: &UnboundedSender<Event>) -> Infallible {
     loop {
         let signal = incoming.next().await;
-        // Whoever reads it ends only with all of us.
+        // A send fails only if the receiver is gone, and the receiver lives as long as this process needs signals.
         let _ = inbox.send(Event::Signal(signal));
-        // However many come, they are acted on in between.
+        // The yield lets other work act on each signal, even if many arrive.
         yield_now().await;
     }
 }
 
-/// What a signal asks of a command that looks on.
+/// The request that a signal makes to a command that only watches an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::command) enum Wish {
-    /// To end.
+    /// The process ends.
     End,
-    /// To stop, as with Ctrl-Z: see [`pause`](Wishes::pause).
+    /// The process stops, as with Ctrl-Z: see [`pause`](Wishes::pause).
     Pause,
-    /// To draw anew: the terminal has another size, or is ours again.
+    /// The screen is drawn again: the terminal has another size, or this process is in its foreground again.
     Redraw,
 }
 
-/// The signals that come to it.
+/// The signals to a command that only watches an election.
 pub(in crate::command) struct Wishes(Incoming);
 
 impl Wishes {
-    /// Reads what [`Inherited::take`] has blocked, on the present runtime.
+    /// Reads the signals that [`Inherited::take`] has blocked, on the present runtime.
     ///
     /// # Errors
-    /// When no descriptor is left.
+    /// Fails if no file descriptor is left.
     pub(in crate::command) fn new(inherited: &Inherited) -> anyhow::Result<Self> {
         Ok(Self(Incoming::new(inherited).context("cannot read signals")?))
     }
 
-    /// The next one.
+    /// Waits for the next request.
     ///
     /// # Cancellation
-    /// No signal is lost.
+    /// No signal is lost if the future is dropped.
     pub(in crate::command) async fn next(&self) -> Wish {
         loop {
             match self.0.next().await {
@@ -123,8 +124,8 @@ impl Wishes {
     }
 }
 
-/// Ends by a signal from the terminal, so that a shell knows what ended the loop around us; else the exit code is
-/// 128 and the signal's number.
+/// Ends this process by SIGINT or SIGQUIT, so that the calling shell knows which signal ended its loop. For any
+/// other signal it returns the exit code: 128 plus the signal's number.
 pub(crate) fn ended_by(signal: i32) -> u8 {
     if let Ok(known @ (Signal::SIGINT | Signal::SIGQUIT)) = Signal::try_from(signal) {
         guard::end_by(known, Whom::Ourselves);

@@ -1,8 +1,8 @@
-//! What is made from the grammar and the configuration file: `elect completions`, `config`, `dashboard`, `help`, `man`
-//! and `names`.
+//! The subcommands that are made from the grammar and the configuration file: `elect completions`, `config`,
+//! `dashboard`, `help`, `man` and `names`.
 //!
-//! `names` is what a shell asks to complete the name of a profile or an election. Somebody waits at a prompt: whatever is
-//! wrong, there is simply nothing to offer.
+//! A shell calls `names` to complete the name of a profile or an election. A person waits at the prompt then, so every
+//! error just means that there is nothing to offer.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -24,7 +24,7 @@ use crate::config::{self, BackendUrl};
 use crate::manual::{self, Topic};
 use crate::report::{self, ConfigReport, FAILED, Log};
 
-/// Reports on stdout. The exit code is 0, or 125 for words that the subcommand does not understand.
+/// Prints the settings on stdout. The exit code is 0, or 125 for words that the subcommand does not understand.
 ///
 /// # Errors
 /// The configuration file cannot be used, or stdout cannot be written.
@@ -52,10 +52,10 @@ pub(super) fn show(args: &ShowArgs, choice: FileChoice) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Writes settings to a configuration file, and says so on stdout. The exit code is 0.
+/// Writes settings to a configuration file, and prints a confirmation on stdout. The exit code is 0.
 ///
 /// # Errors
-/// A setting or the file is refused, and nothing is written; or stdout cannot be written.
+/// A setting or the file is refused, and nothing is written. Or stdout cannot be written.
 pub(super) fn set(args: &SetArgs, log: &Log) -> anyhow::Result<u8> {
     let path = args.file.clone().unwrap_or_else(config::own_file);
     let file = config::set_in_file(&path, &args.settings)?;
@@ -76,10 +76,10 @@ pub(super) fn set(args: &SetArgs, log: &Log) -> anyhow::Result<u8> {
     say(&format!("{shown}: wrote {keys}; `elect doctor` tries the store\n"))
 }
 
-/// Prints it on stdout.
+/// Prints the dashboard or the alerting rules on stdout.
 ///
 /// # Errors
-/// When that cannot be written.
+/// Fails if stdout cannot be written.
 pub(super) fn dashboard(what: Dashboard) -> anyhow::Result<u8> {
     let printed = match what {
         Dashboard::Alerts { lasting, by } => report::print(&alerts(lasting, &by.labels)),
@@ -90,15 +90,15 @@ pub(super) fn dashboard(what: Dashboard) -> anyhow::Result<u8> {
 }
 
 const ALERTS: &str = include_str!("dashboard/alerts.yaml");
-/// What stands in [`ALERTS`] for how long something has to be so.
+/// The placeholder in [`ALERTS`] for the time after which an alert fires.
 const FOR: &str = "@FOR@";
 
-/// What stands there and in [`GRAFANA`] for the labels that tell elections apart, with and without that of the store.
+/// The placeholder in [`ALERTS`] and [`GRAFANA`] for the labels that tell elections apart, with the label of the store.
 const BY: &str = "@BY@";
 const AMONG: &str = "@AMONG@";
 
-/// Alerting rules for Prometheus, as YAML. Most go off once something has been so for this long, counted in
-/// milliseconds. Elections of one name are told apart by their store, and by these labels.
+/// Returns alerting rules for Prometheus, as YAML. Most fire after their condition has held for `lasting`, which is
+/// kept to the millisecond. Elections with the same name are told apart by their store and by `labels`.
 fn alerts(lasting: Duration, labels: &[String]) -> String {
     let lasting = match lasting.subsec_millis() {
         0 => format!("{}s", lasting.as_secs()),
@@ -115,7 +115,7 @@ fn listed(first: &str, labels: &[String]) -> String {
 
 const GRAFANA: &str = include_str!("dashboard/grafana.json");
 
-/// A dashboard for Grafana, as JSON, with a variable for each of these labels.
+/// Returns a dashboard for Grafana, as JSON, with a variable for each of these labels.
 fn grafana(labels: &[String]) -> String {
     let all = |of: &dyn Fn(&String) -> String| labels.iter().map(of).collect::<String>();
     GRAFANA
@@ -125,7 +125,7 @@ fn grafana(labels: &[String]) -> String {
         .replace("@VARIABLES@", &all(&variable))
 }
 
-/// A variable of the dashboard that chooses among the values of a label.
+/// Returns a variable of the dashboard, which selects among the values of a label.
 fn variable(label: &String) -> String {
     let question = format!("label_values(elect_is_leader, {label})");
     let variable = serde_json::json!({
@@ -143,10 +143,10 @@ fn variable(label: &String) -> String {
     format!(",\n   {variable}")
 }
 
-/// Prints the script of one shell, or writes those of all to a folder. The exit code is 0.
+/// Prints the script for one shell, or writes the scripts for all shells to a folder. The exit code is 0.
 ///
 /// # Errors
-/// The folder, or stdout, cannot be written.
+/// The folder or stdout cannot be written.
 pub(super) fn completions(args: &CompletionsArgs) -> anyhow::Result<u8> {
     if let Some(shell) = args.shell {
         say(&report::completions(shell, cli::manual()))?;
@@ -161,10 +161,10 @@ pub(super) fn completions(args: &CompletionsArgs) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Prints one page of the manual, or writes all below a folder. The exit code is 0.
+/// Prints one page of the manual, or writes all pages to a folder. The exit code is 0.
 ///
 /// # Errors
-/// There is no such page; the folder, or stdout, cannot be written.
+/// There is no such page, or the folder or stdout cannot be written.
 pub(super) fn man(args: &ManArgs) -> anyhow::Result<u8> {
     if let Some(dir) = &args.dir {
         write_all(dir, &report::manual_pages(cli::manual())?)?;
@@ -182,11 +182,11 @@ pub(super) fn man(args: &ManArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// Explains a subcommand, a topic of the manual, or both where they have one name; shows where the manual has other words.
+/// Explains a subcommand, a topic of the manual, or both if they share a name. Searches the manual for any other words.
 /// The exit code is 0.
 ///
 /// # Errors
-/// Nothing in the manual has these words, or stdout cannot be written.
+/// The manual does not contain these words, or stdout cannot be written.
 pub(super) fn help(args: &HelpArgs) -> anyhow::Result<u8> {
     let (width, has_style) = report::shape_of_stdout();
     let mut parts: Vec<String> =
@@ -207,7 +207,7 @@ fn topic(words: &[String]) -> Option<Topic> {
     manual::topic(name)
 }
 
-/// All topics, a line each.
+/// Returns the list of all topics, one per line.
 fn contents() -> String {
     let widest = manual::topics().map(|topic| topic.name.len()).max().unwrap_or(0);
     let lines =
@@ -218,10 +218,10 @@ fn contents() -> String {
     )
 }
 
-/// How many places are shown that have the words.
+/// The largest number of places that a search shows.
 const MOST_PLACES: usize = 20;
 
-/// Where the manual has these words.
+/// Returns the places in the manual that contain these words.
 fn found(words: &[String]) -> anyhow::Result<String> {
     let manual = cli::manual();
     let flags = words.iter().flat_map(|word| report::flags(&manual, word.trim_start_matches('-')));
@@ -260,18 +260,18 @@ fn write_all(dir: &Path, files: &[(String, String)]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How long a prompt may wait.
+/// The longest time that a completion may keep the prompt waiting.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Prints one name a line. The exit code is 0.
+/// Prints one name per line. The exit code is 0.
 pub(super) fn names(args: &NamesArgs) -> u8 {
     let (send, receive) = mpsc::channel();
     let (what, words) = (args.what, args.words.clone());
-    // A store may hang where nothing can interrupt it; the end of the process does.
+    // A store may hang in a call that cannot be interrupted. The thread ends with the process.
     thread::spawn(move || send.send(find(what, &words).unwrap_or_default()));
     let names = receive.recv_timeout(PATIENCE).unwrap_or_default();
     let lines = names.into_iter().filter(|name| is_plain(name)).map(|name| name + "\n");
-    // Nobody reads it if this fails.
+    // If printing fails, there is no reader to tell.
     let _ = report::print(&lines.collect::<String>());
     0
 }
@@ -281,7 +281,7 @@ fn find(what: Named, words: &[OsString]) -> Option<Vec<String>> {
     let choice = given.origins.file()?;
     match what {
         Named::Profiles => {
-            // The profile that stands there is the one to be completed.
+            // The profile on the command line is the word to complete, so it must not be looked up.
             let choice = FileChoice { profile: None, ..choice };
             Some(config::read_file(&choice).ok()??.profiles)
         }
@@ -292,7 +292,7 @@ fn find(what: Named, words: &[OsString]) -> Option<Vec<String>> {
     }
 }
 
-/// The words as far as they go: the last may be a flag that waits for its value.
+/// Parses the words as far as they go: the last one may be a flag whose value is still missing.
 fn understand(words: &[OsString]) -> Option<Given> {
     let parse = |words: &[OsString]| {
         let elect = OsString::from("elect");
@@ -305,12 +305,12 @@ fn elections(backend: &BackendUrl) -> Option<Vec<String>> {
     let store = config::connect(backend).ok()?;
     let look = async { Ok((store.list(Scope::Entered).await?, store.list(Scope::Kept).await)) };
     let (there, kept) = block_on(look).ok()?;
-    // Those that nobody is in may be paused, and may be forgotten.
+    // Elections without a candidate are listed too: they may be paused, and they may be removed with `elect forget`.
     let names: BTreeSet<_> = there.into_iter().chain(kept.unwrap_or_default()).collect();
     Some(names.into_iter().map(|name| name.as_str().to_owned()).collect())
 }
 
-/// Whether a shell may have it on its line as it is.
+/// Returns whether a shell can put the name on its command line without quoting.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "._-@:+=".contains(c))
 }

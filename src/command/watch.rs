@@ -1,4 +1,5 @@
-//! `elect status --watch`: who leads and who waits, kept up to date on a terminal.
+//! `elect status --watch`: shows the leader and the waiting candidates, and keeps the picture up to
+//! date on a terminal.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,13 +13,13 @@ use crate::election::driver::Clock as _;
 use crate::guard::{self, Inherited};
 use crate::report::{Log, Screen, StatusReport, age, escape, wall_clock, width};
 
-/// The longest time between two drawings: ages are shown in seconds.
+/// The longest time between two drawings, as ages are shown in seconds.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Draws until a signal comes. The exit code is 0.
+/// Draws until a signal arrives. The exit code is 0.
 ///
 /// # Errors
-/// stdout is no terminal that can be drawn on, or the store refuses us.
+/// stdout is no terminal that elect can draw on, or the store refuses access.
 pub(super) fn watch(plan: &StatusPlan, log: &Log) -> anyhow::Result<u8> {
     let inherited = Inherited::take().context("cannot block signals")?;
     let Some(screen) = Screen::of_stdout() else {
@@ -43,7 +44,7 @@ async fn look_on(
     let (wishes, clock) = (Wishes::new(inherited)?, BootClock::new()?);
     loop {
         let now = guard::now();
-        // A terminal that is gone tells of it with a signal.
+        // A failed write needs no handling: a terminal that goes away sends a signal.
         let _ = screen.draw(&scene.lines(now, wall_clock(), width()));
         tokio::select! {
             look = watcher.next() => scene.take_in(look?),
@@ -60,12 +61,12 @@ async fn look_on(
     }
 }
 
-/// What there is to show.
+/// The content of the screen.
 struct Scene {
     store: Profile,
-    /// Where it is, for people.
+    /// The location of the store, as people read it.
     place: String,
-    /// What was seen, and when that was asked for.
+    /// The last report, and the instant at which it was asked for.
     seen: Option<(Boottime, StatusReport)>,
     begun: Boottime,
     trouble: Option<String>,
@@ -87,7 +88,8 @@ impl Scene {
         }
     }
 
-    /// The lines as of `now`, on a terminal of this width; `wall` is for showing ages only.
+    /// Returns the lines as of `now`, for a terminal of this width. `wall` is used to show ages
+    /// only.
     fn lines(&self, now: Boottime, wall: SystemTime, width: Option<usize>) -> Vec<String> {
         let mut lines = vec![format!("backend: {}", self.place)];
         let silent = now.since(self.seen.as_ref().map_or(self.begun, |(at, _)| *at));
@@ -145,7 +147,7 @@ mod tests {
         for (lease, remaining, end) in [
             (timed, Some(second * 10), second * 10),
             (timed, Some(second), second),
-            // The store does not say.
+            // The store does not say how long the lease lasts.
             (timed, None, FRESH),
             (Lease::Unlimited, None, FRESH),
         ] {

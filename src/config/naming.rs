@@ -338,10 +338,10 @@ fn is_label_char(c: char) -> bool {
     c.is_ascii_graphic() && c != '/'
 }
 
-/// The names of the elections that a self-test makes begin so.
+/// The prefix of the names of all elections of a self-test.
 pub const SCRATCH_PREFIX: &str = "elect-selftest-";
 
-/// Whether a self-test made an election, and will remove it. It keeps no history.
+/// Returns whether a self-test made the election and will remove it. Such an election keeps no history.
 pub(crate) fn is_scratch(election: &ElectionName) -> bool {
     election.as_str().starts_with(SCRATCH_PREFIX)
 }

@@ -1,4 +1,4 @@
-//! What a process needs to become the command, and how it does.
+//! The steps by which a forked process becomes the command, and the data for them.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -14,48 +14,48 @@ use super::priority::Before;
 use super::signals::Dispositions;
 use super::{Terminal, dead_man};
 
-/// All that the command's process needs between fork and exec.
+/// The data that the command's process needs between fork and exec.
 pub(super) struct Launch {
     pub(super) image: Image,
     pub(super) pointers: Pointers,
     /// The signal mask that elect was started with.
     pub(super) mask: SigSet,
-    /// What PIPE and CHLD did when elect was started.
+    /// How PIPE, CHLD, XFSZ and TERM were handled when elect was started.
     pub(super) dispositions: Dispositions,
     pub(super) terminal: Option<Terminal>,
-    /// Whether the terminal's foreground is due to the command at its start, and ours to give.
+    /// Whether the command must get the terminal's foreground at its start, and elect has it to give.
     pub(super) in_front: bool,
     pub(super) death_readers: dead_man::Readers,
-    /// Closed by the exec, or written to when that fails.
+    /// The write end of the failure pipe. The exec closes it, and a failed exec writes to it.
     pub(super) failure_write: Option<OwnedFd>,
 }
 
-/// What one process needs to become the command, once it is forked.
+/// The data that one process needs to become the command after its fork.
 pub(super) struct Birth<'a> {
     pub(super) launch: &'a mut Launch,
-    /// What the command inherits of all that holds the lease.
+    /// The descriptors that the command inherits, of those that hold the lease.
     pub(super) marks: &'a [Option<OwnedFd>],
-    /// The guardian's ends of the death-pipes, until they are closed here.
+    /// The guardian's ends of the death-pipes, until this process closes its copies.
     pub(super) death_writers: Option<[RawFd; 2]>,
     pub(super) lease: &'a OwnedFd,
     pub(super) null: &'a OwnedFd,
-    /// What the command gets back of the guardian's priority.
+    /// The scheduling that the command gets, from before the guardian raised its own.
     pub(super) before: Before,
-    /// What the command's parent is called by it.
+    /// The number of the command's parent, as the command sees it.
     pub(super) guardian: i32,
 }
 
-/// A pipe, read end first, by which the exec of a command is seen.
+/// Makes the pipe that shows the exec of a command, read end first.
 ///
 /// # Errors
-/// When no descriptor is left.
+/// No descriptor is left.
 pub(super) fn failure_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
     Ok((out_of_the_way(read)?, out_of_the_way(write)?))
 }
 
 impl Birth<'_> {
-    /// Our copies of the write ends must not keep the death-pipes alive.
+    /// Closes this process's copies of the write ends, which would keep the death-pipes from acting.
     pub(super) fn let_go_of_the_death_pipes(&mut self) {
         for write in self.death_writers.take().into_iter().flatten() {
             // SAFETY: nothing uses that number afterwards, as this process executes or exits.
@@ -63,8 +63,8 @@ impl Birth<'_> {
         }
     }
 
-    /// Makes this process, freshly forked, the command; or reports what failed, if only the `errno` that it was
-    /// `prepared` with, and ends.
+    /// Turns this freshly forked process into the command. If that fails, or if `prepared` is an error, reports
+    /// the `errno` and ends.
     pub(super) fn become_command(&mut self, prepared: Result<(), i32>) -> ! {
         let errno = prepared.err().unwrap_or_else(|| self.execute());
         let place = self.launch.failure_write.as_ref().map_or(-1, AsRawFd::as_raw_fd);
@@ -75,11 +75,11 @@ impl Birth<'_> {
         }
     }
 
-    /// Returns the `errno` of what failed.
+    /// Executes the command. Returns the `errno` if a step fails.
     fn execute(&mut self) -> i32 {
         self.let_go_of_the_death_pipes();
         let launch = &mut *self.launch;
-        // SAFETY: neither has preconditions.
+        // SAFETY: neither call has preconditions.
         let own = unsafe {
             if libc::setpgid(0, 0) != 0 {
                 return Errno::last_raw();
@@ -93,9 +93,9 @@ impl Birth<'_> {
         if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
             return Errno::last_raw();
         }
-        // A guardian that died before that has left us another parent, which in a namespace of our own
-        // has no number either; but then nobody has the other end of the pipe.
-        // SAFETY: neither has preconditions.
+        // If the guardian died before the prctl, this process has another parent. In a namespace of its own, no
+        // parent has a visible number. But a dead guardian leaves no write end of the death-pipes open.
+        // SAFETY: neither call has preconditions.
         unsafe {
             if libc::getppid() != self.guardian || launch.death_readers.is_over() {
                 libc::_exit(127);
@@ -114,19 +114,20 @@ impl Birth<'_> {
     }
 }
 
-/// What a command is to elect.
+/// The role of a command for elect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// What leads, alone: it gets the terminal, and all that elect inherited.
+    /// The only command that leads. It gets the terminal, and everything that elect inherited.
     Leads,
-    /// What leads beside others in the same elect: it gets what they write to, and nothing that they would read.
+    /// A command that leads beside others in the same elect. It gets the streams that they write to, and none
+    /// that they would read.
     LeadsAmongOthers,
-    /// What helps.
+    /// A helper of elect.
     Helps,
 }
 
 impl Role {
-    /// Whether it runs as a leader's command: then it is told the token and the lease.
+    /// Returns whether it runs as a leader's command, and so gets the token and the lease.
     pub(super) const fn leads(self) -> bool {
         matches!(self, Self::Leads | Self::LeadsAmongOthers)
     }

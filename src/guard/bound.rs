@@ -1,4 +1,4 @@
-//! Programs that do not outlive us, whatever becomes of us.
+//! Programs that never outlive this process, however it ends.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -13,12 +13,11 @@ use super::pass::Pass;
 use super::{Inherited, limits};
 
 impl Inherited {
-    /// Starts a program in a session of its own, out of reach of the terminal's keys, with the signals as
-    /// elect was started with them. It is killed when the thread that calls this ends, however that comes
-    /// about.
+    /// Starts a program in a session of its own, out of reach of the terminal's keys. It gets the signal handling that
+    /// elect was started with. The kernel kills it when the calling thread ends for any reason.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// The program cannot be started.
     pub fn spawn_bound(&self, command: &mut Command) -> io::Result<Child> {
         let us = own_number();
         let (mask, dispositions) = (self.mask, self.dispositions);
@@ -27,18 +26,19 @@ impl Inherited {
             dispositions.restore();
             Ok(sigprocmask(SigmaskHow::SIG_SETMASK, Some(&mask), None)?)
         };
-        // SAFETY: what runs between fork and exec keeps to system calls.
+        // SAFETY: the code between fork and exec keeps to system calls.
         unsafe { command.pre_exec(bind) }.spawn()
     }
 }
 
-/// Has the programs that stores run for themselves end with this process. They have a session of their own, out of reach
-/// of the terminal, and of our descriptors the standard ones alone.
+/// Makes the programs that stores run for themselves end with this process. They get a session of their own, out of
+/// reach of the terminal, and only the standard ones of elect's descriptors.
 pub fn bind_helpers() {
     helpers::bind_with(|command| {
         let us = own_number();
         let bind = move || {
-            // What elect was started with is the command's alone. Linux before 5.11 does not know the flag.
+            // The descriptors that elect was started with are for the command alone. Linux before 5.11 does not know
+            // the flag.
             // SAFETY: nothing is closed before the exec.
             unsafe {
                 libc::syscall(
@@ -51,7 +51,7 @@ pub fn bind_helpers() {
             limits::restore_for_helper();
             end_with(us)
         };
-        // SAFETY: what runs between fork and exec keeps to system calls.
+        // SAFETY: the code between fork and exec keeps to system calls.
         unsafe { command.pre_exec(bind) };
     });
 }
@@ -61,9 +61,11 @@ fn own_number() -> i32 {
     unsafe { libc::getpid() }
 }
 
-/// For the child of a fork by `parent`: is killed when the thread that forked ends, and leaves its session.
+/// Binds a child that `parent` has just forked: the kernel kills it when the forking thread ends. Moves it to a session
+/// of its own.
 fn end_with(parent: i32) -> io::Result<()> {
-    // SAFETY: none of these has memory preconditions. Who died before the prctl has left the child another parent.
+    // SAFETY: none of these has memory preconditions. If the parent died before the prctl, the child has another
+    // parent.
     unsafe {
         if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
             return Err(io::Error::last_os_error());
@@ -78,10 +80,10 @@ fn end_with(parent: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes this process the parent of all whose parents, our descendants, die.
+/// Makes this process the parent of all its descendants whose own parents die.
 ///
 /// # Errors
-/// When a filter of system calls refuses that.
+/// A filter of system calls refuses it.
 pub fn adopt_orphans() -> io::Result<()> {
     // SAFETY: prctl takes integers here.
     if unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) } == 0 {
@@ -91,7 +93,8 @@ pub fn adopt_orphans() -> io::Result<()> {
     }
 }
 
-/// Reaps the dead, whosever children they were; whether a child is left. Nobody else may wait for one.
+/// Reaps all children that have ended, and returns whether a child is left. No other code of this process may wait for
+/// a child.
 pub fn has_children() -> bool {
     loop {
         match children::wait() {
@@ -102,10 +105,11 @@ pub fn has_children() -> bool {
     }
 }
 
-/// Kills all our descendants that can be found. They come to us if [`adopt_orphans`] was called before.
+/// Kills all descendants that can be found. Orphans among them become children of this process only if
+/// [`adopt_orphans`] was called before.
 ///
 /// # Errors
-/// When `/proc` is not to be had, or no descriptor is left.
+/// `/proc` is missing, or no descriptor is left.
 pub fn kill_descendants() -> io::Result<()> {
     Descendants::new()?.treat_below(own_number(), &Pass::killing(&[], None));
     Ok(())
@@ -118,7 +122,8 @@ mod tests {
 
     use super::*;
 
-    /// The standard library waits for what it could not execute, and panics if it is gone.
+    /// The standard library waits for a child that could not execute its program, and panics if another thread has
+    /// reaped it.
     #[test]
     fn a_helper_that_is_not_there_is_told_though_all_children_are_reaped() {
         bind_helpers();
@@ -144,7 +149,7 @@ mod tests {
         let inherited = std::fs::File::open("/dev/null").unwrap();
         crate::guard::descriptors::inherit(&inherited.as_fd());
         let mut command = Command::new("/bin/sh");
-        // The shell's own process id, its session, and what it has open.
+        // The output is the shell's own process id, its session, and its open descriptors.
         command
             .args(["-c", "cat /proc/$$/stat; ls /proc/$$/fd"])
             .stdin(std::process::Stdio::null());

@@ -1,8 +1,8 @@
-//! The children of this process: listed, signalled, reaped. As wrapper and guardian are subreapers, a
-//! descendant whose parent dies becomes a child.
+//! Lists, signals and reaps the children of this process. Wrapper and guardian are subreapers, so a descendant whose
+//! parent dies becomes their child.
 //!
-//! A child's number cannot pass to a stranger before we have reaped it, so that signalling what was
-//! just listed is safe as long as one thread does both.
+//! A child's number cannot pass to a stranger before this process has reaped it. So it is safe to signal a child that
+//! was just listed, as long as one thread does both.
 
 use std::fmt;
 use std::io;
@@ -23,7 +23,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// The code by which a shell shows it: 128 and the number of a signal.
+    /// Returns the exit code as a shell reports it: 128 plus the number for a signal.
     pub const fn code(self) -> u8 {
         match self {
             Self::Exited(code) => code,
@@ -41,36 +41,38 @@ impl fmt::Display for Ended {
     }
 }
 
-/// An errno in words: those of the C library, which people know and look for.
+/// Returns an errno in the words of the C library, which people know and search for.
 pub fn reason(errno: i32) -> String {
     let said = io::Error::from_raw_os_error(errno).to_string();
     said.rsplit_once(" (os error ").map_or(said.clone(), |(words, _)| words.to_owned())
 }
 
-/// What people call a signal: `SIGTERM`; where it has no name, `signal 64`.
+/// Returns the name of a signal, such as `SIGTERM`. A signal without a name is called `signal 64`.
 pub fn signal_name(number: i32) -> String {
     let named = nix::sys::signal::Signal::try_from(number);
     named.map_or_else(|_| format!("signal {number}"), |signal| signal.as_str().to_owned())
 }
 
-/// What people are told where this signal asked elect to end.
+/// Returns the message that this signal asked elect to end.
 pub fn told_to_end(signal: i32) -> String {
     format!("told to end by {}", signal_name(signal))
 }
 
-/// Whether a process is stopped by a signal. One that stands before a tracer is not: `strace` lets it go on after each
-/// system call, and what it holds for longer is like one that is slow. Allocates: for the wrapper only.
+/// Returns whether a process is stopped by a signal. A process that is halted by a tracer does not count: `strace`
+/// lets it go on after each system call, and a longer halt is like a slow process. Allocates, so it is for the wrapper
+/// only.
 ///
 /// # Errors
-/// When `/proc` does not tell.
+/// `/proc` does not tell.
 pub(super) fn is_stopped(pid: i32) -> io::Result<bool> {
     Ok(state_of(pid)? == Some('T'))
 }
 
-/// Whether a process is stopped, or stands before a tracer at this moment. Allocates: for the wrapper only.
+/// Returns whether a process is stopped by a signal, or halted by a tracer at this moment. Allocates, so it is for the
+/// wrapper only.
 ///
 /// # Errors
-/// When `/proc` does not tell.
+/// `/proc` does not tell.
 pub(super) fn stands_still(pid: i32) -> io::Result<bool> {
     Ok(matches!(state_of(pid)?, Some('T' | 't')))
 }
@@ -80,10 +82,10 @@ fn state_of(pid: i32) -> io::Result<Option<char>> {
     Ok(stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()))
 }
 
-/// Whether this child has ended, or is none of ours. It is not reaped.
+/// Returns whether this child has ended, or is no child of this process. Does not reap it.
 pub(super) fn is_dead(pid: i32) -> bool {
     let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
-    // SAFETY: info is a valid place for the kernel to write to, all of it zero where it does not.
+    // SAFETY: info is a valid place for the kernel to write to, and stays zero where the kernel does not write.
     unsafe {
         let mut info = std::mem::zeroed::<libc::siginfo_t>();
         let result = libc::waitid(libc::P_PID, pid.cast_unsigned(), &raw mut info, flags);
@@ -91,10 +93,10 @@ pub(super) fn is_dead(pid: i32) -> bool {
     }
 }
 
-/// Calls `visit` with each number in `list` from `offset` on, and moves that to the end.
+/// Calls `visit` with each number in `list` from `offset` on, and moves `offset` to the end.
 ///
 /// # Errors
-/// When it cannot be read.
+/// The list cannot be read.
 pub(super) fn each_number(
     list: RawFd,
     offset: &mut libc::off_t,
@@ -121,20 +123,20 @@ pub(super) fn each_number(
     }
 }
 
-/// What `wait` had to say.
+/// The news that `wait` returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waited {
     /// This child has ended and is reaped.
     Ended(i32, Ended),
     /// This child was stopped by this signal.
     Stopped(i32, i32),
-    /// There are children, without news.
+    /// There are children, but no news.
     Quiet,
     /// There is no child.
     None,
 }
 
-/// The next news of any child, without waiting for it.
+/// Returns the next news of any child, without waiting.
 pub(super) fn wait() -> Waited {
     loop {
         let mut status = 0;
@@ -146,7 +148,7 @@ pub(super) fn wait() -> Waited {
             return Waited::Quiet;
         }
         if pid < 0 {
-            // Whatever else fails says nothing of children.
+            // Any other error says nothing about children.
             return if Errno::last_raw() == libc::ECHILD { Waited::None } else { Waited::Quiet };
         }
         if libc::WIFEXITED(status) {
@@ -161,8 +163,8 @@ pub(super) fn wait() -> Waited {
     }
 }
 
-/// Reaps what has ended of the children of a process that learns nothing from their ends: as PID 1,
-/// everybody's orphans.
+/// Reaps all children that have ended, for a process that learns nothing from their ends. As PID 1, it reaps every
+/// orphan of its namespace.
 pub fn reap() {
     let Some(_held) = elect_api::helpers::hold() else { return };
     loop {
@@ -186,22 +188,22 @@ pub(super) fn wait_for(child: i32) {
     }
 }
 
-/// What the kernel packs into eight bits.
+/// Returns the low eight bits, which hold the kernel's code.
 const fn low_byte(number: i32) -> u8 {
     number.to_le_bytes()[0]
 }
 
-/// Whether `/proc` lists children, by the numbers that they have for us. A `/proc` that was mounted
-/// for another pid namespace lists numbers that are strangers' here.
+/// Returns whether `/proc` lists children by the numbers that they have for this process. A `/proc` that was mounted
+/// for another pid namespace lists numbers that belong to strangers here.
 pub(super) fn are_listed() -> bool {
     proc::own_number() == Some(std::process::id())
         && std::path::Path::new("/proc/thread-self/children").exists()
 }
 
-/// The list of the calling thread's children.
+/// Opens the list of the calling thread's children.
 ///
 /// # Errors
-/// When `/proc` offers none, or no descriptor is left.
+/// `/proc` has no such list, or no descriptor is left.
 pub(super) fn list() -> io::Result<OwnedFd> {
     use nix::fcntl::{OFlag, open};
     let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
@@ -209,17 +211,18 @@ pub(super) fn list() -> io::Result<OwnedFd> {
     super::descriptors::out_of_the_way(list)
 }
 
-/// The children of every thread of this process; none where they are not listed. Allocates: for the wrapper only.
+/// Returns the children of every thread of this process. Returns none if `/proc` does not list them. Allocates, so it
+/// is for the wrapper only.
 ///
 /// # Errors
-/// When a list cannot be read.
+/// A list cannot be read.
 pub(super) fn all() -> io::Result<Vec<i32>> {
     let is_gone = |error: &io::Error| {
         error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
     };
     loop {
         match of_all_threads() {
-            // A thread has ended meanwhile, and left its children to one that was perhaps listed already.
+            // A thread has ended meanwhile. Its children may have passed to a thread that was listed before.
             Err(error) if is_gone(&error) && are_listed() => {}
             all => return all,
         }

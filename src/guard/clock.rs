@@ -1,4 +1,4 @@
-//! The one place that reads the clock that counts suspends.
+//! The only place that reads the clock that counts suspends.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -15,33 +15,33 @@ use tokio::io::unix::AsyncFd;
 
 use super::descriptors;
 
-/// The present instant on `CLOCK_BOOTTIME`.
+/// Returns the present instant on `CLOCK_BOOTTIME`.
 ///
 /// # Panics
-/// Never on a kernel that runs Rust programs: the clock exists since Linux 2.6.39.
+/// Never panics on a kernel that runs Rust programs: the clock exists since Linux 2.6.39.
 pub fn now() -> Boottime {
     let spec = clock_gettime(ClockId::CLOCK_BOOTTIME).expect("Linux has CLOCK_BOOTTIME");
     Boottime::from_boot(Duration::from(spec))
 }
 
-/// How fast the clock runs, as a share of what it would by itself: what the kernel was told (`adjtimex(2)`)
-/// to make of it. From 0.9 to 1.1, and some parts in a thousand. 1 where that is not to be known.
+/// Returns how fast the clock runs in relation to its natural speed, as the kernel was told to slew it (`adjtimex(2)`).
+/// The result lies between 0.9 and 1.1, give or take some parts in a thousand. It is 1 if the rate cannot be read.
 pub fn rate() -> f64 {
     #[cfg(feature = "sim")]
     if let Some((tick, frequency)) = test_slew() {
         return rate_of(tick, frequency);
     }
-    // SAFETY: all zero is a valid timex, which asks for no change; the kernel fills it in.
+    // SAFETY: an all-zero timex is valid and asks for no change; the kernel fills it in.
     let (state, told) = unsafe {
         let mut told = std::mem::zeroed::<libc::timex>();
         (libc::adjtimex(&raw mut told), told)
     };
-    // A service may be forbidden to look.
+    // A service may lack the permission to read the rate.
     if state < 0 { 1.0 } else { rate_of(told.tick, told.freq) }
 }
 
-/// What stands in for the slew of this machine's clock: a tick and a frequency, as `adjtimex(2)` has them,
-/// in the file that `ELECT_TEST_SLEW` names, if it is there.
+/// Returns a slew that tests set for this machine's clock: a tick and a frequency in the units of `adjtimex(2)`. They
+/// stand in the file that `ELECT_TEST_SLEW` names, if there is one.
 #[cfg(feature = "sim")]
 #[allow(clippy::disallowed_methods, reason = "no release has it")]
 fn test_slew() -> Option<(i64, i64)> {
@@ -50,17 +50,17 @@ fn test_slew() -> Option<(i64, i64)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// `tick`: microseconds for each hundredth of a second; `frequency`: millionths, times 65536.
+/// Returns the rate. `tick` is in microseconds for each hundredth of a second, `frequency` in millionths times 65536.
 #[expect(clippy::cast_precision_loss, reason = "the kernel lets neither be large")]
 fn rate_of(tick: i64, frequency: i64) -> f64 {
     tick as f64 / 10_000.0 + frequency as f64 / 65_536.0 / 1_000_000.0
 }
 
-/// A timer on `CLOCK_BOOTTIME`: unlike the runtime's own it goes off in time after a suspend. However many wait at once,
-/// each is woken in time.
+/// A timer on `CLOCK_BOOTTIME`. Unlike a timer of the runtime, it goes off in time after a suspend. Any number of tasks
+/// may wait for it, and each is woken in time.
 pub struct Alarm {
     timer: AsyncFd<Timer>,
-    /// What is waited for, by whoever waits: one, or two or three. All are woken by the first.
+    /// The instants of all tasks that wait, which are one to three as a rule. The first instant wakes all of them.
     waits: Mutex<Vec<Boottime>>,
 }
 
@@ -73,28 +73,29 @@ impl AsRawFd for Timer {
 }
 
 impl Alarm {
-    /// A timer on the present runtime.
+    /// Makes a timer on the present runtime.
     ///
     /// # Errors
-    /// When no descriptor is left.
+    /// No descriptor is left.
     pub fn new() -> io::Result<Self> {
         // SAFETY: a timer owns its descriptor until it is dropped.
         let timer = unsafe { descriptors::watch(Timer(timer()?)) }?;
         Ok(Self { timer, waits: Mutex::default() })
     }
 
-    /// Ends at `at`, at once if that has passed, never for `None`.
+    /// Waits until `at`, or not at all if that has passed. Waits for ever if `at` is `None`.
     ///
     /// # Cancellation
-    /// May be dropped at any time.
+    /// The future may be dropped at any time.
     pub async fn until(&self, at: Option<Boottime>) {
         let Some(at) = at else { return std::future::pending().await };
         let _wait = Wait::new(self, at);
         while now() < at {
-            // Whoever is woken for another sets it for those that are left.
+            // A task that was woken by the instant of another task sets the timer for the remaining ones.
             let first = self.waits().iter().min().copied();
             if arm(&self.timer.get_ref().0, first).is_err() {
-                // Only an invalid time is refused, and `arm` makes none; asking again is the safe reading.
+                // Only an invalid time is refused, and `arm` makes none. If this happens all the same, the caller looks
+                // at the clock again, which is safe.
                 return;
             }
             match self.timer.readable().await {
@@ -109,7 +110,7 @@ impl Alarm {
     }
 }
 
-/// Somebody who waits for an instant.
+/// A task that waits for an instant.
 struct Wait<'a> {
     alarm: &'a Alarm,
     at: Boottime,
@@ -131,7 +132,7 @@ impl Drop for Wait<'_> {
     }
 }
 
-/// A non-blocking timer that is not armed yet.
+/// Makes a non-blocking timer that is not armed.
 pub(super) fn timer() -> io::Result<TimerFd> {
     Ok(TimerFd::new(
         TimerClock::CLOCK_BOOTTIME,
@@ -139,10 +140,10 @@ pub(super) fn timer() -> io::Result<TimerFd> {
     )?)
 }
 
-/// Sets `timer` to go off at `at`, or never.
+/// Sets `timer` to go off at `at`, or never if that is `None`.
 pub(super) fn arm(timer: &TimerFd, at: Option<Boottime>) -> io::Result<()> {
     match at {
-        // A time of zero would disarm.
+        // A time of zero would disarm the timer.
         Some(at) => timer.set(
             Expiration::OneShot(TimeSpec::from(at.since_boot().max(Duration::from_nanos(1)))),
             TimerSetTimeFlags::TFD_TIMER_ABSTIME,
@@ -160,7 +161,7 @@ mod tests {
 
     use super::{Alarm, now, rate, rate_of};
 
-    /// As a duty that ends by itself waits beside the engine.
+    /// A duty that ends by itself waits beside the engine in the same way.
     #[test]
     fn of_two_that_wait_each_is_woken_in_time() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -194,7 +195,7 @@ mod tests {
         is(11_000, 500, 1.1005);
     }
 
-    /// Within what the kernel takes at all.
+    /// The rate lies in the range that the kernel accepts.
     #[test]
     fn the_rate_of_this_machine_can_be_read() {
         assert!((0.89..1.11).contains(&rate()), "{}", rate());

@@ -1,23 +1,25 @@
-//! What the kernel kills by itself: a guardian at the last deadline, and the command's group when its guardian is gone.
+//! Two ways in which the kernel kills by itself: the guardian at the last deadline, and the command's group when its
+//! guardian is gone.
 //!
-//! The dead-man timer: at the last deadline the kernel kills the guardian, and with it, by PDEATHSIG
-//! and the death-pipe, the tree. It needs no process to run: it acts while wrapper, guardian and tree
-//! are stopped, or frozen by cgroup v2.
+//! The dead-man timer: at the last deadline the kernel kills the guardian. PDEATHSIG and the death-pipes then kill the
+//! tree. No process needs to run for that. It works while wrapper, guardian and tree are stopped, or frozen by cgroup
+//! v2.
 //!
-//! The death-pipes: two pipes that nobody writes to. Their only write ends are the guardian's; when the
-//! guardian dies, however it dies, the kernel closes them and sends KILL to the command's group.
+//! The death-pipes are two pipes that carry no data. Their only write ends belong to the guardian. When the guardian
+//! dies for any reason, the kernel closes them and sends KILL to the command's group.
 //!
-//! The kernel sends the signal on behalf of the read end, as long as anybody has it open: the guardian. So it works
-//! while wrapper and guardian are both stopped, and when both are killed. It refers to the group itself, not to its
-//! number, so that no later group of that number is hit.
+//! The kernel sends the signal on behalf of a read end that is still open, and only the guardian has it open. So this
+//! works while wrapper and guardian are both stopped, and when both are killed. The read end refers to the group itself
+//! and not to its number, so it never hits a later group with that number.
 //!
-//! Nobody else has a read end. The command is no exception: whoever has one can aim it elsewhere (`F_SETOWN`). Nor is
-//! the wrapper: a read end that somebody else closes, as it dies in the same instant, goes when that process says so.
+//! No other process has a read end. The command must not have one, as it could aim it elsewhere (`F_SETOWN`). The
+//! wrapper must not have one either. If the wrapper died in the same instant, its death would decide when that read end
+//! closes.
 //!
-//! There are two because the guardian closes both ends of each. The kernel closes the descriptors of a dead process one
-//! after another, and a pipe whose read end goes before its write end kills nobody. Of these two one has its
-//! read end numbered lower than its write end, the other higher; so whichever way the kernel goes, one of them
-//! still has its reader.
+//! There are two pipes because the guardian closes both ends of each. The kernel closes the descriptors of a dead
+//! process one after another, and a pipe whose read end closes first kills no process. One pipe has its read end
+//! numbered lower than its write end, the other one higher. In whichever order the kernel goes, one of them still has
+//! its reader.
 
 use std::io;
 use std::mem;
@@ -32,19 +34,19 @@ use nix::unistd::pipe2;
 use super::descriptors::{F_SETSIG, out_of_the_way, read_now};
 use super::is_off;
 
-/// A timer of this process on `CLOCK_BOOTTIME` that sends it KILL.
+/// A timer of this process on `CLOCK_BOOTTIME` that sends KILL to the process.
 ///
-/// Made by plain system calls: the C library's own may allocate, and the guardian must not.
+/// It is made by plain system calls: the functions of the C library may allocate, and the guardian must not.
 pub(super) struct DeadMan(i32);
 
 impl DeadMan {
-    /// A timer that is not armed. It belongs to the calling process: forks do not inherit it.
+    /// Makes a timer that is not armed. It belongs to the calling process, and forks do not inherit it.
     ///
     /// # Errors
-    /// When the kernel refuses another pending signal (`RLIMIT_SIGPENDING`).
+    /// The kernel refuses another pending signal (`RLIMIT_SIGPENDING`).
     pub(super) fn new() -> io::Result<Self> {
         let mut id: i32 = 0;
-        // SAFETY: an all-zero sigevent is valid; the kernel reads it and writes the id, both alive.
+        // SAFETY: an all-zero sigevent is valid; the kernel reads it and writes the id, and both are alive.
         let made = unsafe {
             let mut event: libc::sigevent = mem::zeroed();
             event.sigev_notify = libc::SIGEV_SIGNAL;
@@ -59,27 +61,27 @@ impl DeadMan {
         if made == 0 { Ok(Self(id)) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Gives it back.
+    /// Deletes the timer.
     ///
     /// # Errors
-    /// Never for a timer of this process.
+    /// Never fails for a timer of this process.
     pub(super) fn delete(self) -> io::Result<()> {
-        // SAFETY: the timer is ours, and nobody uses it again.
+        // SAFETY: the timer belongs to this process, and is not used again.
         let deleted = unsafe { libc::syscall(libc::SYS_timer_delete, self.0) };
         if deleted == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Has it go off at `at`, at once if that has passed; `None` disarms it.
+    /// Sets the timer to `at`. It goes off at once if that has passed. `None` disarms it.
     ///
     /// # Errors
-    /// Never for a timer of this process.
+    /// Never fails for a timer of this process.
     pub(super) fn set(&self, at: Option<Boottime>) -> io::Result<()> {
-        // SAFETY: an all-zero itimerspec is valid, and disarms.
+        // SAFETY: an all-zero itimerspec is valid, and disarms the timer.
         let mut spec: libc::itimerspec = unsafe { mem::zeroed() };
         if let Some(at) = at {
             spec.it_value = *TimeSpec::from(at.since_boot()).as_ref();
         }
-        // SAFETY: the timer is ours, the kernel only reads the live spec.
+        // SAFETY: the timer belongs to this process, and the kernel only reads the live spec.
         let set = unsafe {
             libc::syscall(
                 libc::SYS_timer_settime,
@@ -93,16 +95,16 @@ impl DeadMan {
     }
 }
 
-/// The read ends.
+/// The read ends of the death-pipes.
 pub(super) struct Readers([OwnedFd; 2]);
 
-/// The write ends: the guardian's alone.
+/// The write ends of the death-pipes, which only the guardian has.
 pub(super) struct Writers([OwnedFd; 2]);
 
-/// New ones. They kill nobody before [`Readers::aim`].
+/// Makes death-pipes. They kill no process before [`Readers::aim`].
 ///
 /// # Errors
-/// When no descriptor is left, or the kernel refuses to signal for a pipe.
+/// No descriptor is left, or the kernel refuses to signal for a pipe.
 pub(super) fn new() -> io::Result<(Readers, Writers)> {
     let (lower, writer) = pipe2(OFlag::O_CLOEXEC)?;
     let (lower, writer) = in_order(out_of_the_way(lower)?, out_of_the_way(writer)?)?;
@@ -111,7 +113,7 @@ pub(super) fn new() -> io::Result<(Readers, Writers)> {
     let readers = [lower, higher];
     let flags = if is_off!(DeathPipe) { 0 } else { libc::O_ASYNC };
     for read in &readers {
-        // SAFETY: both commands take an integer and touch no memory of ours.
+        // SAFETY: both commands take an integer and touch no memory of this process.
         let failed = unsafe {
             libc::fcntl(read.as_raw_fd(), F_SETSIG, libc::SIGKILL) < 0
                 || libc::fcntl(read.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK) < 0
@@ -123,14 +125,14 @@ pub(super) fn new() -> io::Result<(Readers, Writers)> {
     Ok((Readers(readers), Writers([writer, other])))
 }
 
-/// Tries whether the kernel lets a process be signalled on behalf of a pipe. Nobody is.
+/// Tries whether the kernel can signal a process on behalf of a pipe. No process gets a signal.
 ///
 /// # Errors
-/// When it does not.
+/// The kernel refuses it.
 pub(super) fn try_out() -> io::Result<()> {
     let (readers, _writers) = new()?;
-    // Whoever dies in the middle of this must not take its group along.
-    // SAFETY: F_SETFL takes an integer and touches no memory of ours.
+    // The pipes are silenced first: if this process dies in the middle of the trial, its group must not be killed.
+    // SAFETY: F_SETFL takes an integer and touches no memory of this process.
     let are_silent = readers
         .0
         .iter()
@@ -145,7 +147,7 @@ pub(super) fn try_out() -> io::Result<()> {
     if is_aimed && readers.aim(0) { Ok(()) } else { Err(error) }
 }
 
-/// The same open files, the first under a lower number than the second.
+/// Returns the same open files, the first one under a lower number than the second.
 fn in_order(first: OwnedFd, second: OwnedFd) -> io::Result<(OwnedFd, OwnedFd)> {
     if first.as_raw_fd() < second.as_raw_fd() {
         return Ok((first, second));
@@ -153,35 +155,35 @@ fn in_order(first: OwnedFd, second: OwnedFd) -> io::Result<(OwnedFd, OwnedFd)> {
     if let Ok(second) = from(&second, first.as_raw_fd() + 1) {
         return Ok((first, second));
     }
-    // The numbers above are not to be had.
+    // No number above is free.
     let first = from(&first, 3)?;
     let second = from(&second, first.as_raw_fd() + 1)?;
     Ok((first, second))
 }
 
-/// The same open file under the lowest free number from `least` on.
+/// Returns the same open file under the lowest free number from `least` on.
 fn from(fd: &OwnedFd, least: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: F_DUPFD_CLOEXEC has no memory preconditions.
     let number = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, least) };
     if number < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just given us this number, and nobody else knows of it.
+    // SAFETY: the kernel has just returned this number, and no other object knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
 impl Readers {
-    /// Has the kernel kill this `group` when the write ends close. Touches nothing but the open pipes, so
-    /// that any process that holds them may call this, and it holds for all of them.
+    /// Makes the kernel kill this `group` when the write ends close. This touches only the open pipes. So any process
+    /// that holds them may call it, and it takes effect for all of them.
     pub(super) fn aim(&self, group: i32) -> bool {
         let readers = if is_off!(TwoPipes) { &self.0[1..] } else { &self.0[..] };
-        // SAFETY: F_SETOWN takes an integer and touches no memory of ours.
+        // SAFETY: F_SETOWN takes an integer and touches no memory of this process.
         readers
             .iter()
             .all(|read| unsafe { libc::fcntl(read.as_raw_fd(), libc::F_SETOWN, -group) == 0 })
     }
 
-    /// Whether nobody has a write end any more.
+    /// Returns whether no write end is open any more.
     pub(super) fn is_over(&self) -> bool {
         self.0.iter().any(|read| matches!(read_now(read, &mut [0]), Ok(Some(0))))
     }

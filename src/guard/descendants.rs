@@ -1,16 +1,18 @@
-//! All descendants of a process, at any depth: found, and killed, asked to stop, or only counted.
+//! Finds all descendants of a process, at any depth, and kills them, asks them to stop, or only counts them.
 //!
-//! A KILL is not yet an end. As long as a killed process tears its memory down, stands before a tracer or sleeps
-//! uninterruptibly, its children are its own, and no subreaper has them. So the search goes down: each process is
-//! killed before its children are listed, as a process with KILL pending forks no more, and is listed whether it is
-//! about to exit or not.
+//! A KILL is not yet an end. A killed process keeps its children while it tears down its memory, is halted by a tracer,
+//! or sleeps uninterruptibly. No subreaper has these children then.
 //!
-//! The number of a process may pass to a stranger once it is reaped, and a parent of its own may do that. So each
-//! one below our own children is opened as a folder of `/proc`, seen to be a child of the process that was asked,
-//! and signalled by that folder, which the kernel takes for a pidfd.
+//! So the search goes down the tree. Each process is killed before its children are listed, as a process with KILL
+//! pending forks no more. Its children are listed whether it is about to exit or not.
 //!
-//! `/proc` may hide a process from us that lives (`hidepid`), if it is not dumpable. Only the kernel's answer to a signal
-//! says that one is gone. What is hidden counts as alive, and is killed by a pidfd that was opened before it was listed.
+//! The number of a process may pass to a stranger once the process is reaped, and its parent may reap it at any time.
+//! So each process below this process's own children is opened as a folder of `/proc`. The search checks that it is a
+//! child of the expected parent, and signals it by that folder, which the kernel takes for a pidfd.
+//!
+//! `/proc` may hide a living process (`hidepid`) if it is not dumpable. Only the kernel's answer to a signal says that
+//! a process is gone. A hidden process counts as alive, and is killed by a pidfd that was opened before the process was
+//! listed.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -29,30 +31,31 @@ use super::pass::{Deed, Found, Pass, is_gone, signal_by};
 use super::proc::{Stat, each_entry, folder_of, open_at, path_of, pidfd_of};
 use super::signals::signal_child;
 
-/// How many processes may wait for their children to be listed. What finds no room is killed all the same, and its
-/// children are found by a later pass.
+/// How many processes may wait until their children are listed. A process beyond that is killed all the same, and a
+/// later pass finds its children.
 const ROOM: usize = 2048;
-/// How many descriptors a search takes at most: a process's folder, its threads' folder, a list of children, and for one
-/// of those its folder and its state.
+/// The largest number of descriptors that a search takes: the folder of a process, the folder of its threads, a list of
+/// children, and the folder and the state of one of those.
 const RESERVE: usize = 5;
 
-/// What a search needs. It opens files, but never more than it has kept room for, and allocates nothing.
+/// The resources of a search. It opens files, but never more than it has reserved descriptors for, and it allocates
+/// nothing.
 pub(super) struct Descendants {
     proc: OwnedFd,
-    /// Closed for as long as a search needs their numbers.
+    /// Reserved descriptors. They are closed while a search needs their numbers.
     reserve: [Option<OwnedFd>; RESERVE],
-    /// Processes whose children are to be listed, each with its parent.
+    /// Processes whose children are still to be listed, each with its parent.
     queue: Vec<(i32, i32)>,
 }
 
-/// The name of a process that may not be looked at.
+/// The name given to a process whose own name `/proc` hides.
 const HIDDEN: [u8; NAME_SIZE] = *b"(hidden)\0\0\0\0\0\0\0\0";
 
 impl Descendants {
-    /// Opens what a search needs. Allocates.
+    /// Opens the resources of a search. Allocates.
     ///
     /// # Errors
-    /// When `/proc` cannot be opened, or no descriptor is left.
+    /// `/proc` cannot be opened, or no descriptor is left.
     pub(super) fn new() -> io::Result<Self> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let mut descendants = Self {
@@ -66,14 +69,15 @@ impl Descendants {
         Ok(descendants)
     }
 
-    /// Calls `keep` with each descriptor of it.
+    /// Calls `keep` with each of its descriptors.
     pub(super) fn each_descriptor(&self, keep: impl FnMut(RawFd)) {
         let reserve = self.reserve.iter().flatten();
         reserve.chain([&self.proc]).map(AsRawFd::as_raw_fd).for_each(keep);
     }
 
-    /// Treats all descendants of this process. `list` has the children of the thread that gets the orphans, and needs no
-    /// descriptor to be opened; other threads may have some as well.
+    /// Treats all descendants of this process. `list` is the open list of the children of the thread that gets the
+    /// orphans, so that no descriptor need be opened for it. With `has_threads`, the children of the other threads are
+    /// treated, too.
     pub(super) fn treat_ours(&mut self, list: RawFd, has_threads: bool, how: &Pass<'_>) -> Found {
         self.search(
             |search| {
@@ -86,8 +90,8 @@ impl Descendants {
                         search.missed(errno);
                     }
                     search.go_down();
-                    // Those whose parents have just died are at the end of the list. They die faster than they come
-                    // only if they are killed.
+                    // Processes whose parents have just died stand at the end of the list, so the list is read again.
+                    // Only a pass that kills does this: it kills them faster than new ones arrive.
                     if offset == before || search.how.deed != Deed::Kill {
                         break;
                     }
@@ -112,10 +116,10 @@ impl Descendants {
         )
     }
 
-    /// Tries what a search takes, on this process.
+    /// Tries the system calls of a search, on this process.
     ///
     /// # Errors
-    /// When a filter of system calls refuses some of it, or `/proc` hides it.
+    /// A filter of system calls refuses one of them, or `/proc` hides this process.
     pub(super) fn try_out(&self, list: RawFd) -> io::Result<()> {
         // SAFETY: getpid has no preconditions.
         let own = unsafe { libc::getpid() };
@@ -124,7 +128,7 @@ impl Descendants {
         Stat::of(&folder)?;
         let tasks = open_at(&folder, c"task", OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
         each_entry(&tasks, |_| ())?;
-        // There is another way where it fails; a filter that kills for it is to do so now.
+        // A failure here is no error, as there is another way. But a filter that kills the caller must do so now.
         let _ = signal_by(&folder, 0);
         Ok(())
     }
@@ -140,20 +144,20 @@ impl Descendants {
         pass(&mut search);
         let found = search.found;
         for place in &mut self.reserve {
-            // Without it the next pass has to do with what is free then.
+            // After a failure, the next pass must do with the descriptors that are free then.
             *place = another(&self.proc).ok();
         }
         found
     }
 }
 
-/// One pass.
+/// The state of one pass.
 struct Search<'a> {
     proc: &'a OwnedFd,
     queue: &'a mut Vec<(i32, i32)>,
     us: i32,
     how: &'a Pass<'a>,
-    /// When a pass that does not kill ends.
+    /// The end of a pass that does not kill.
     end: Option<Boottime>,
     found: Found,
 }
@@ -183,19 +187,19 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a pass that does not kill has taken as long as it may: nothing else is heard meanwhile.
+    /// Returns whether a pass that does not kill has used up its time. The caller handles nothing else during a pass.
     fn is_late(&mut self) -> bool {
         let is_late = self.end.is_some_and(|end| clock::now() >= end);
         self.found.is_partial |= is_late;
         is_late
     }
 
-    /// Something could not be looked at. What is gone need not be.
+    /// Takes note that a process could not be looked at. A process that is gone does not count.
     fn missed(&mut self, errno: Errno) {
         self.found.is_partial |= !matches!(errno, Errno::ENOENT | Errno::ESRCH);
     }
 
-    /// Adds a process to the queue, which was in the list of `parent`'s children.
+    /// Adds a process from the list of `parent`'s children to the queue.
     fn offer(&mut self, pid: i32, parent: i32) {
         match self.how.spares(self.proc, pid) {
             Ok(false) => {}
@@ -217,14 +221,15 @@ impl Search<'_> {
         }
     }
 
-    /// Signals a child of ours. It is not reaped, and nobody else could do that: its number is its own.
+    /// Signals a child of this process. The child is not reaped, and no other process could reap it, so its number is
+    /// its own.
     fn signal_ours(&mut self, pid: i32, signal: i32) {
         if !signal_child(pid, signal, self.how.courier) {
             self.found.refused = Some(pid);
         }
     }
 
-    /// Treats a process and adds its children to the queue.
+    /// Treats a process, and adds its children to the queue.
     fn visit(&mut self, pid: i32, parent: i32) -> Result<(), Errno> {
         if let Some((folder, stat)) = self.treat(pid, parent)?
             && !is_off!(Depth)
@@ -234,7 +239,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Treats a process that was in the list of `parent`'s children; `None` if it is dead, or is there no more.
+    /// Treats a process from the list of `parent`'s children. Returns `None` if it is dead or no longer such a child.
     fn treat(&mut self, pid: i32, parent: i32) -> Result<Option<(OwnedFd, Stat)>, Errno> {
         let is_ours = parent == self.us;
         if is_ours && self.how.deed == Deed::Kill {
@@ -252,7 +257,7 @@ impl Search<'_> {
                 return Err(errno);
             }
         };
-        // One that has come to us meanwhile is at the end of our own list as well.
+        // A process that has become this process's child meanwhile also stands at the end of its own list.
         if stat.is_dead || (stat.parent != parent && stat.parent != self.us) {
             return Ok(None);
         }
@@ -272,7 +277,8 @@ impl Search<'_> {
                         self.signal_found(&folder, pid, is_ours, libc::SIGCONT);
                     }
                 }
-                // It stops what is below it as it sees fit: what cleans up for it must not be ended.
+                // The process that heard the signal stops its children itself. A child that cleans up for it must not
+                // be ended.
                 if heard.is_some_and(|it| it.is_of(stat.group)) {
                     return Ok(None);
                 }
@@ -296,9 +302,11 @@ impl Search<'_> {
         }
     }
 
-    /// Treats a process that cannot be looked at, if it is `parent`'s. One of ours that is to be killed is killed already.
+    /// Treats a process that cannot be looked at, if it is a child of `parent`. A child of this process that must be
+    /// killed has been killed before.
     ///
-    /// A number that is listed after the process was opened, and before that is reaped, is that process's.
+    /// The pidfd is opened first, and the number is looked up in the parent's list after that. A number that is listed
+    /// then belongs to the opened process, unless that was reaped before.
     fn treat_hidden(&mut self, pid: i32, parent: i32) {
         let is_ours = parent == self.us;
         let signals = match self.how.deed {
@@ -312,7 +320,7 @@ impl Search<'_> {
                 self.signal_ours(pid, signal);
                 continue;
             }
-            // Before Linux 5.3 it is found again when its parent is dead.
+            // Before Linux 5.3 there are no pidfds to open. The process is found again when its parent is dead.
             let process = pidfd_of(pid).filter(|_| self.is_child(pid, parent));
             if process.is_some_and(|it| signal_by(&it, signal) == Err(Errno::EPERM)) {
                 self.found.refused = Some(pid);
@@ -344,7 +352,7 @@ impl Search<'_> {
         }
     }
 
-    /// Adds the children of one thread.
+    /// Adds the children of one thread to the queue.
     fn list_of(&mut self, folder: &OwnedFd, pid: i32, thread: i32) {
         if self.is_late() {
             return;
@@ -355,7 +363,7 @@ impl Search<'_> {
     }
 }
 
-/// Calls `visit` with each child of a thread of the process that has this folder.
+/// Calls `visit` with each child of a thread. `folder` is the folder of the thread's process.
 fn each_child(folder: &OwnedFd, thread: i32, visit: impl FnMut(i32)) -> Result<(), Errno> {
     let mut path = [0; 48];
     let path = path_of(&mut path, format_args!("task/{thread}/children"))?;
@@ -363,7 +371,7 @@ fn each_child(folder: &OwnedFd, thread: i32, visit: impl FnMut(i32)) -> Result<(
     each_number(list.as_raw_fd(), &mut 0, visit)
 }
 
-/// The process group of any process, hidden or not.
+/// Returns the process group of a process, even of a hidden one.
 fn group_of(pid: i32) -> i32 {
     // SAFETY: getpgid has no memory preconditions.
     unsafe { libc::getpgid(pid) }
@@ -398,7 +406,7 @@ mod tests {
         let pass = Pass::killing(&spare, None);
         Descendants::new().unwrap().treat_ours(list.as_raw_fd(), true, &pass);
         assert_eq!(other.wait().unwrap().signal(), Some(libc::SIGKILL));
-        // It ends by what it is told, so nobody has killed it before.
+        // TERM ends the helper, so no other signal has killed it before.
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::SIGTERM).unwrap();
         assert_eq!(helper.join().unwrap().status.unwrap().signal(), Some(libc::SIGTERM));
         assert_eq!(with_helpers(&[]), []);

@@ -1,5 +1,5 @@
-//! Descriptors: ours kept out of the way of the command's, and nobody's kept open for longer than
-//! needed, so that a pipe's other end sees the end of it in time.
+//! Descriptors of elect. They are kept out of the way of the command's descriptors, and none stays open
+//! for longer than needed. So the other end of a pipe sees end-of-file in time.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -7,23 +7,25 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use nix::errno::Errno;
 use tokio::io::unix::AsyncFd;
 
-/// Where our descriptors go, so that a script's `exec 3>file` does not close one of them.
+/// The lowest number for elect's descriptors, so that a script's `exec 3>file` does not close one of
+/// them.
 const OUT_OF_THE_WAY: RawFd = 100;
 
 /// `F_SETSIG` of `fcntl(2)`, which the libc crate does not name.
 pub(super) const F_SETSIG: libc::c_int = 10;
 
-/// The same open file under a high number, closed on exec; under any number where that is not to be had.
+/// Moves the open file to a high number, closed on exec. It keeps its number if the limit allows no high
+/// one.
 pub(super) fn out_of_the_way(fd: OwnedFd) -> io::Result<OwnedFd> {
     Ok(high(&fd)?.unwrap_or(fd))
 }
 
-/// One more descriptor of the same open file, as [`out_of_the_way`] has it.
+/// Returns one more descriptor of the same open file, with a number as in [`out_of_the_way`].
 pub(super) fn another(fd: &OwnedFd) -> io::Result<OwnedFd> {
     high(fd)?.map_or_else(|| fd.try_clone(), Ok)
 }
 
-/// `None` if the limit on descriptors is lower than that number.
+/// Returns a copy with a high number, or `None` if the limit on descriptors is lower than that.
 fn high(fd: &OwnedFd) -> io::Result<Option<OwnedFd>> {
     // SAFETY: F_DUPFD_CLOEXEC has no memory preconditions.
     let high = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, OUT_OF_THE_WAY) };
@@ -33,32 +35,33 @@ fn high(fd: &OwnedFd) -> io::Result<Option<OwnedFd>> {
             error => Err(error),
         };
     }
-    // SAFETY: the kernel has just given us this number, and nobody else knows of it.
+    // SAFETY: the kernel has just returned this number, and no other object knows it.
     Ok(Some(unsafe { OwnedFd::from_raw_fd(high) }))
 }
 
-/// Has the present runtime watch a descriptor.
+/// Makes the present runtime watch a descriptor.
 ///
 /// # Safety
-/// `inner` owns its descriptor and keeps it, the same one, until it is dropped.
+/// `inner` must own its descriptor, and keep the same one until it is dropped.
 pub(super) unsafe fn watch<T: AsRawFd>(inner: T) -> io::Result<AsyncFd<T>> {
-    // SAFETY: the caller vouches for the same.
+    // SAFETY: the caller guarantees the same.
     Ok(unsafe { AsyncFd::register(inner) }?)
 }
 
-/// Lets the program that this process executes next inherit `fd`.
+/// Lets the next program that this process executes inherit `fd`.
 pub(super) fn inherit(fd: &impl AsFd) {
-    // SAFETY: F_SETFD has no memory preconditions; a failure would only mean that it is not inherited.
+    // SAFETY: F_SETFD has no memory preconditions. A failure only means that the descriptor is not
+    // inherited.
     unsafe { libc::fcntl(fd.as_fd().as_raw_fd(), libc::F_SETFD, 0) };
 }
 
-/// Closes `fd` when this process executes another program.
+/// Makes the kernel close `fd` when this process executes another program.
 pub(super) fn keep_from_heirs(fd: &impl AsFd) {
     // SAFETY: as above.
     unsafe { libc::fcntl(fd.as_fd().as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
 }
 
-/// Closes every descriptor from 3 on that is not in `keep`. `keep` gets sorted.
+/// Closes every descriptor from 3 on that is not in `keep`. Sorts `keep`.
 ///
 /// # Safety
 /// No other object of this process may own a descriptor outside `keep`.
@@ -74,13 +77,14 @@ pub(super) unsafe fn close_all_but(keep: &mut [RawFd]) {
 
 fn close_range(first: RawFd, last: RawFd) {
     if first <= last {
-        // SAFETY: the caller of `close_all_but` vouches for it that nobody owns these. On kernels
-        // without the call (before 5.9) they stay open: other programs see the end of a pipe late.
+        // SAFETY: the caller of `close_all_but` guarantees that no object owns these. On kernels without
+        // the call (before 5.9) they stay open, and other programs see the end of a pipe late.
         unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     }
 }
 
-/// The descriptors from 3 on that this process was started with. Call it before any is opened.
+/// Returns the descriptors from 3 on that this process was started with. Call this before any other
+/// descriptor is opened.
 pub(super) fn inherited() -> Vec<RawFd> {
     let Ok(folder) = std::fs::read_dir("/proc/self/fd") else { return Vec::new() };
     let numbers = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -90,15 +94,16 @@ pub(super) fn inherited() -> Vec<RawFd> {
     open.into_iter().filter(|&number| unsafe { libc::fcntl(number, libc::F_GETFD) } >= 0).collect()
 }
 
-/// Closes what [`inherited`] returned.
+/// Closes the descriptors that [`inherited`] returned.
 pub(super) fn close_each(numbers: &[RawFd]) {
     for &number in numbers {
-        // SAFETY: it was open before any object of this process existed, so none owns it.
+        // SAFETY: the descriptor was open before any object of this process existed, so no object owns
+        // it.
         unsafe { libc::close(number) };
     }
 }
 
-/// `/dev/null`, for reading and writing.
+/// Opens `/dev/null` for reading and writing.
 #[allow(clippy::disallowed_methods, reason = "nobody but root makes anything in /dev")]
 pub(super) fn null() -> io::Result<OwnedFd> {
     const NULL: &str = "/dev/null";
@@ -108,16 +113,16 @@ pub(super) fn null() -> io::Result<OwnedFd> {
     out_of_the_way(null.map_err(named)?.into())
 }
 
-/// Puts `null` in the place of the standard descriptors in `places`.
+/// Replaces the standard descriptors in `places` with `null`.
 pub(super) fn silence(null: &OwnedFd, places: &[RawFd]) {
     for &place in places {
-        // SAFETY: dup2 has no memory preconditions; Rust's standard streams keep working on the
-        // same numbers.
+        // SAFETY: dup2 has no memory preconditions; Rust's standard streams keep working on the same
+        // numbers.
         unsafe { libc::dup2(null.as_raw_fd(), place) };
     }
 }
 
-/// Reads `fd` once without waiting; `None` when nothing is there.
+/// Reads `fd` once without waiting. Returns `None` if there is nothing to read.
 pub(super) fn read_now(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     match nix::unistd::read(fd, buffer) {
         Ok(count) => Ok(Some(count)),

@@ -1,6 +1,8 @@
-//! What elect leaves to itself when it starts over: how long it is to wait before it takes part again; which store it was
-//! in; the key of `--once-per`, which is that of the time at which it started first; and, where it has one, a socket that listens, so that nobody who connects meanwhile is refused and nobody else gets its address,
-//! with a note.
+//! The state that elect leaves to itself when it starts over: the pause before it takes part again, the store that it
+//! was in, the key of `--once-per`, and a listening socket with a note.
+//!
+//! The key is that of elect's first start. The socket stays open, so that no client is refused meanwhile, and no other
+//! program gets the address.
 
 use std::env;
 use std::ffi::{CStr, CString, OsString};
@@ -14,30 +16,31 @@ use nix::sys::socket::{getsockopt, sockopt};
 
 use super::descriptors;
 
-/// The variable in which the handoff is described: process id, milliseconds, store, key, descriptor, note. No command is to have
+/// The variable that describes the handoff: process id, milliseconds, store, key, descriptor, note. Commands do not get
 /// it.
 pub const HANDOFF: &str = "ELECT_HEIRLOOM";
 
-/// What stands in the place of a store, a key or a descriptor where there is none.
+/// The word that stands for a missing store, key or descriptor.
 const NONE: &str = "-";
 
-/// From before elect started over.
+/// The state from before elect started over.
 #[derive(Debug, Default)]
 pub struct ExecHandoff {
-    /// How long it is not to take part.
+    /// The pause before elect takes part again.
     pub pause: Duration,
-    /// What its store is called, if that is known.
+    /// The id of its store, if it is known.
     pub store: Option<String>,
-    /// What it is to do once, if a period says so; without spaces.
+    /// The key of `--once`, if `--once-per` made it. It has no spaces.
     pub once: Option<String>,
-    /// A listening socket, and whatever its heir is to know.
+    /// A listening socket, and a note for its next owner.
     pub listener: Option<(OwnedFd, String)>,
 }
 
-/// Gives this process the name by which it was called, where the kernel has named it after the way to its program: as
-/// `exe` if elect started over, and after a number if that was a descriptor. People look for `elect`.
+/// Restores the name by which this process was called. The kernel has named it after the path of its program: `exe` if
+/// elect started over, or a number if the program was a descriptor. People look for `elect`.
 pub(super) fn regain_name() {
-    // SAFETY: the kernel puts the path of the program there, as a text that stays; or there is none, and it is null.
+    // SAFETY: if there is a path, it is a NUL-terminated text that the kernel put there, and that stays; else the
+    // pointer is null.
     let path = unsafe {
         let path: *const libc::c_char = ptr::with_exposed_provenance(
             usize::try_from(libc::getauxval(libc::AT_EXECFN)).unwrap_or_default(),
@@ -50,14 +53,14 @@ pub(super) fn regain_name() {
     let called = env::args_os().next().unwrap_or_default();
     let name = Path::new(&called).file_name().map(|name| CString::new(name.as_bytes()));
     if let (true, Some(Ok(name))) = (is_by_descriptor, name) {
-        // SAFETY: the name ends with a NUL; the kernel copies the beginning of it.
+        // SAFETY: the name ends with a NUL, and the kernel copies its beginning.
         unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
     }
 }
 
 impl ExecHandoff {
-    /// Takes what the same process left before, out of the descriptors that it was started with. A
-    /// variable that others set, or that is another process's, leads to nothing.
+    /// Takes the state that this same process has left, out of the descriptors that it inherited. Returns `None` if the
+    /// variable was set by others, or for another process.
     pub(super) fn take(inherited: &mut Vec<RawFd>) -> Option<Self> {
         let described = env::var(HANDOFF).ok()?;
         let mut words = described.splitn(6, ' ');
@@ -76,8 +79,8 @@ impl ExecHandoff {
         let number: RawFd = number.parse().ok()?;
         let place = inherited.iter().position(|&other| other == number)?;
         inherited.remove(place);
-        // SAFETY: it was open before any object of this process existed, and is on no list any more, so
-        // that nobody else owns it.
+        // SAFETY: the descriptor was open before any object of this process existed, and is on no list any more, so
+        // that no other object owns it.
         let socket = unsafe { OwnedFd::from_raw_fd(number) };
         descriptors::keep_from_heirs(&socket);
         getsockopt(&socket, sockopt::AcceptConn).is_ok_and(|listens| listens).then_some(Self {
@@ -88,7 +91,7 @@ impl ExecHandoff {
         })
     }
 
-    /// Lets the program that this process executes next inherit the socket; the variable that says so.
+    /// Lets the next program of this process inherit the socket. Returns the variable that describes the handoff.
     pub(super) fn leave(&self) -> (OsString, OsString) {
         let (number, note) = match &self.listener {
             Some((socket, note)) => {

@@ -1,6 +1,6 @@
-//! The guardian's process: one loop over its socket, its children and its timer. It allocates
-//! nothing once it runs, and opens no more than it has kept room for, so that neither a lack of memory nor of
-//! descriptors can keep it from killing.
+//! The process of the guardian: one loop over its socket, its children and its timer. Once it runs, it allocates
+//! nothing, and it opens only what it has reserved room for. So neither a lack of memory nor of descriptors can keep
+//! it from killing.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -25,12 +25,13 @@ use super::redeemer::{Redeemer, TicketText};
 use super::wire::{self, FromGuardian, MOST_HOLDS, Message, Received, ToGuardian, nanos};
 use super::{allocator, clock, descriptors, lease, priority};
 
-/// How many are reaped before the time is looked at: the members of a tree may die faster than they are reaped.
+/// The number of processes that are reaped before the guardian looks at the time. The processes of a tree may die
+/// faster than they are reaped.
 const MOST_REAPED: u32 = 256;
-/// How many descriptors of its own a guardian has at most.
+/// The largest number of descriptors that a guardian has of its own.
 pub(super) const MOST_OPEN: usize = 40;
 
-/// What the guardian is forked with; all of it exists before.
+/// The parts that the guardian is forked with. All of them exist before the fork.
 pub(super) struct GuardianParts {
     pub(super) socket: OwnedFd,
     pub(super) death_writers: dead_man::Writers,
@@ -42,48 +43,48 @@ pub(super) struct GuardianParts {
     pub(super) child_news: SignalFd,
     pub(super) timer: TimerFd,
     pub(super) ladder: Ladder,
-    /// What the command is to elect.
+    /// The role of the command for elect.
     pub(super) role: Role,
-    /// The descriptors that each command inherits from elect's own parent, if more than one is started.
+    /// The descriptors that each command inherits from elect's own parent, if more than one command is started.
     pub(super) lasting: Option<Vec<RawFd>>,
-    /// Room for the numbers of all that stay open.
+    /// Room for the numbers of all descriptors that stay open.
     pub(super) open: Vec<RawFd>,
     /// The signal that asks the command to stop.
     pub(super) ask: i32,
-    /// Off only in tests.
+    /// Whether the dead-man timer is on. Only tests turn it off.
     pub(super) dead_man_is_on: bool,
-    /// Absent where the death of our processes frees the place by itself.
+    /// `None` if the death of elect's processes frees the entry by itself.
     pub(super) redeemer: Option<Redeemer>,
 }
 
 struct GuardianProcess {
     parts: GuardianParts,
-    /// Where leases end by time.
+    /// The dead-man timer, if the lease ends by time.
     dead_man: Option<DeadMan>,
-    /// The entry to be given up if the wrapper dies.
+    /// The entry to give up if the wrapper dies.
     ticket: TicketText,
     holds: [Option<OwnedFd>; MOST_HOLDS],
-    /// How many of these, the first ones, the command inherits.
+    /// How many of `holds`, counted from the first, the command inherits.
     marks: usize,
-    /// The command, until it is reaped.
+    /// The process id of the command, until it is reaped.
     command: Option<i32>,
-    /// The process group that the command had, or has.
+    /// The process group that the command has, or had.
     group: Option<i32>,
-    /// Whether it is known whether the exec worked.
+    /// Whether it is known if the exec worked.
     launched: bool,
     hunt: Hunt,
-    /// Whether more of them are dead than were reaped at once.
+    /// Whether more children are dead than were reaped at once.
     has_dead: bool,
-    /// Whom we may not signal, as far as that is reported.
+    /// The last process that the guardian may not signal and has reported.
     refused: Option<i32>,
-    /// What the command gets back of ours.
+    /// The scheduling that the command gets back, from before the guardian raised its own.
     before: priority::Before,
     outbox: Outbox,
 }
 
 /// Turns this freshly forked process into the guardian.
 pub(super) fn main(mut parts: GuardianParts) -> ! {
-    // The wrapper has tried all of this for itself, and sees the end of us.
+    // The wrapper has tried all of these calls itself, and sees the end of this process.
     // SAFETY: _exit has no preconditions.
     let dead_man = settle(&mut parts).unwrap_or_else(|_| unsafe { libc::_exit(1) });
     let before = priority::raise();
@@ -109,23 +110,23 @@ pub(super) fn main(mut parts: GuardianParts) -> ! {
     guardian.run()
 }
 
-/// Gets ready for guarding: nothing of this may fail.
+/// Prepares the process for guarding. The guardian does not run if any step fails.
 fn settle(parts: &mut GuardianParts) -> io::Result<Option<DeadMan>> {
     // SAFETY: prctl takes a NUL-terminated name here.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"elect-guardian".as_ptr()) };
     adopt_orphans()?;
-    // One KILL of the wrapper's whole group, as `kill -9 %1` sends it, must not take us along.
+    // A KILL of the wrapper's whole group, as `kill -9 %1` sends it, must not end the guardian, too.
     // SAFETY: setpgid has no preconditions.
     if unsafe { libc::setpgid(0, 0) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // A signal that it does not handle must not end it: blocked, all of them.
+    // All signals are blocked, as a signal that the guardian does not handle must not end it.
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
     parts.enclosure.settle()?;
     parts.ladder.is_timed().then(DeadMan::new).transpose()
 }
 
-/// The signals that the guardian reads.
+/// Returns the signals that the guardian reads.
 pub(super) fn child_news() -> SigSet {
     Signal::SIGCHLD.into()
 }
@@ -149,7 +150,7 @@ impl GuardianProcess {
                 self.reap();
             }
             if ready[3] {
-                // Until it is read again it is news.
+                // The news stays pending until it is read, which `is_empty` does.
                 let _ = self.parts.enclosure.is_empty();
                 self.reap();
             }
@@ -160,7 +161,8 @@ impl GuardianProcess {
         }
     }
 
-    /// Which of socket, child news, timer, news of the enclosure and launch result has something to say.
+    /// Waits for news. Returns which of these have some: socket, children, timer, enclosure, and result of the
+    /// launch.
     fn wait(&self) -> [bool; 5] {
         let wanted = if self.outbox.is_empty() {
             PollFlags::POLLIN
@@ -183,7 +185,7 @@ impl GuardianProcess {
             PollFd::new(enclosure, urgent),
             PollFd::new(self.parts.failure_read.as_fd(), launching),
         ];
-        // With nothing to poll on the launch result, its hang-up must not wake us for ever.
+        // Once the result of the launch is known, its pipe is left out. Its hang-up would end every wait at once.
         let count = if launching.is_empty() { 4 } else { 5 };
         let _ = poll(&mut polled[..count], PollTimeout::NONE);
         polled.map(|fd| fd.revents().is_some_and(|events| !events.is_empty()))
@@ -231,7 +233,8 @@ impl GuardianProcess {
         }
     }
 
-    /// The wrapper is gone and no tree lives: whoever waits for us need not wait for a TTL.
+    /// Exits, as the wrapper is gone and no tree lives. The entry is given up first, so that the next candidate need
+    /// not wait for the end of the lease.
     fn exit(&mut self) -> ! {
         if let Some(redeemer) = &mut self.parts.redeemer
             && !self.ticket.is_none()
@@ -239,7 +242,7 @@ impl GuardianProcess {
             redeemer.start(&self.ticket, &self.parts.launch.mask, &self.parts.null, self.before);
         }
         self.parts.enclosure.remove();
-        // SAFETY: _exit has no preconditions. It skips what the wrapper registered with atexit.
+        // SAFETY: _exit has no preconditions. It skips the handlers that the wrapper registered with atexit.
         unsafe { libc::_exit(0) }
     }
 
@@ -259,7 +262,7 @@ impl GuardianProcess {
                         self.parts.lease.begin(token);
                         self.step(Event::Start);
                     }
-                    // A descriptor that holds the lease got lost on the way to us.
+                    // A descriptor that holds the lease was lost on its way to the guardian.
                     Some(ToGuardian::Start { .. }) => self.not_started(libc::EMFILE),
                     Some(ToGuardian::Part(number)) => self.parts.launch.image.set_part(number),
                     Some(ToGuardian::Order(order)) => self.step(Event::Order(order)),
@@ -270,7 +273,7 @@ impl GuardianProcess {
         }
     }
 
-    /// The wrapper is gone: kills until nothing is left, then ends (the ladder's `Exit`).
+    /// Kills until nothing is left, as the wrapper is gone. Then the ladder's `Exit` ends the guardian.
     fn outlive_wrapper(&mut self) -> ! {
         loop {
             self.reap();
@@ -310,7 +313,8 @@ impl GuardianProcess {
         }
     }
 
-    /// What the command before has used up is there again for the next. What it takes was there before as well.
+    /// Makes a new failure pipe for the next command, if the last command has used the pipe up. It needs no more
+    /// descriptors than before.
     fn prepare_again(&mut self) -> io::Result<()> {
         if self.parts.launch.failure_write.is_some() {
             return Ok(());
@@ -323,17 +327,17 @@ impl GuardianProcess {
         Ok(())
     }
 
-    /// Closes all that only the command is to have: its streams, and what else elect inherited.
+    /// Closes everything that only the command needs: its streams, and the other descriptors that elect inherited.
     fn let_go_of_the_commands(&mut self) {
         descriptors::silence(&self.parts.null, &[0, 1, 2]);
-        // SAFETY: what is closed is the copy of the failure pipe's write end, which `launch` never
-        // touches again as no other command comes, and what elect inherited from its parent or
-        // had open as wrapper, which no object of the guardian uses.
+        // SAFETY: three kinds of descriptors are closed. `launch` never touches its copy of the failure pipe's write
+        // end again, as no other command comes. No object of the guardian uses those that elect inherited from its
+        // parent, or that elect had open as wrapper.
         unsafe { self.close_all_but_ours(None) };
     }
 
-    /// Closes all that a wrapper has open which guards more than this command: neither this command nor its
-    /// guardian is to hold its lease or its connections, or to have what another one reads and writes.
+    /// Closes everything that the wrapper has open for other work, if it guards more than this command. Neither this
+    /// command nor its guardian may hold the wrapper's lease or connections, or the streams of another command.
     fn let_go_of_the_others(&mut self) {
         match self.parts.role {
             Role::Leads => {}
@@ -341,13 +345,13 @@ impl GuardianProcess {
             Role::Helps => descriptors::silence(&self.parts.null, &[0, 1]),
         }
         let failure_write = self.parts.launch.failure_write.as_ref().map(AsRawFd::as_raw_fd);
-        // SAFETY: what is closed belongs to objects of the wrapper, none of which the guardian uses.
+        // SAFETY: the closed descriptors belong to objects of the wrapper, and the guardian uses none of those.
         unsafe { self.close_all_but_ours(failure_write) };
     }
 
     /// # Safety
-    /// No object of the guardian may use another descriptor than those of `parts` and `holds`; the write end
-    /// of the failure pipe only if it is `more`.
+    /// No object of the guardian may use a descriptor other than those of `parts` and `holds`. It may use the write
+    /// end of the failure pipe only if that is `more`.
     unsafe fn close_all_but_ours(&mut self, more: Option<RawFd>) {
         let ours = [
             self.parts.socket.as_raw_fd(),
@@ -369,7 +373,7 @@ impl GuardianProcess {
         open.extend(self.parts.launch.death_readers.descriptors());
         open.extend(self.parts.lasting.iter().flatten());
         self.parts.enclosure.each_descriptor(|fd| open.push(fd));
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller guarantees this.
         unsafe { descriptors::close_all_but(open) };
     }
 
@@ -389,7 +393,7 @@ impl GuardianProcess {
         }
     }
 
-    /// No command could be made: there is an empty tree to report.
+    /// Reports that no command could be made, and an empty tree.
     fn not_started(&mut self, errno: i32) {
         self.report(FromGuardian::NotStarted(errno));
         self.step(Event::NotStarted);
@@ -399,8 +403,8 @@ impl GuardianProcess {
         let at = self.parts.ladder.dead_man().filter(|_| self.parts.dead_man_is_on);
         let Some(dead_man) = &self.dead_man else { return };
         if dead_man.set(at).is_err() {
-            // Cannot happen to a timer of ours; if it does, nothing guards the lease, and with us the
-            // kernel ends everything.
+            // This cannot happen to a timer of this process. If it does, nothing guards the lease, so the guardian
+            // ends, and with it the kernel ends everything.
             // SAFETY: _exit has no preconditions.
             unsafe { libc::_exit(1) }
         }
@@ -417,7 +421,8 @@ impl GuardianProcess {
         self.may_not_signal(self.command.filter(|_| !is_allowed));
     }
 
-    /// Does this to all that the command has left, and reports which processes that were, if they are to have a fate.
+    /// Does this to all processes that the command has left. Reports which processes these were, if `fate` says what
+    /// happens to them.
     fn treat_left(&mut self, deed: Deed, fate: Option<Fate>) {
         let Found { living, first, refused, .. } = self.parts.enclosure.treat_left(deed);
         self.may_not_signal(refused);
@@ -436,13 +441,14 @@ impl GuardianProcess {
         let found = self.parts.enclosure.kill_all(self.command);
         self.hunt.passed(now, found);
         self.may_not_signal(found.refused);
-        // Where our end is the surest way to kill, it stays as near as it was.
+        // In a pid namespace, the guardian's death is the surest way to kill. So its dead-man timer is not moved
+        // there.
         if self.parts.enclosure.containment() != Containment::Pidns {
             self.step(Event::Killed);
         }
     }
 
-    /// Reports a process that we may not signal, if there is one, once.
+    /// Reports a process that the guardian may not signal, if there is one. It is reported once.
     fn may_not_signal(&mut self, refused: Option<i32>) {
         if let Some(pid) = refused.filter(|&pid| self.refused != Some(pid)) {
             self.refused = Some(pid);
@@ -474,7 +480,7 @@ impl GuardianProcess {
                     if !(news && self.parts.ladder.is_killing()) {
                         return;
                     }
-                    // Whoever came to us when its parent died has not been killed yet.
+                    // A process that became a child when its parent died has not been killed yet.
                     self.step(Event::Tick);
                     news = false;
                 }
@@ -487,14 +493,15 @@ impl GuardianProcess {
         self.has_dead = true;
     }
 
-    /// When to look at the tree again without any news, if at all.
+    /// Returns when to look at the tree again without any news, if at all.
     fn next_look(&self) -> Option<Boottime> {
         let at_once = self.has_dead.then(clock::now);
         let again = self.hunt.next().filter(|_| self.parts.ladder.is_killing());
         [at_once, again].into_iter().flatten().min()
     }
 
-    /// A stop that comes before the exec is taken back: there is no command yet that could be continued.
+    /// Reports that the command has stopped. A stop before the exec is undone instead, as there is no command yet
+    /// that could be continued.
     fn command_stopped(&mut self, command: i32, signal: i32) {
         self.learn_of_launch();
         if self.launched {
@@ -514,7 +521,7 @@ impl GuardianProcess {
 
     fn release(&mut self) {
         self.parts.lease.end();
-        // Nothing is left to kill, and what comes next must not be cut short.
+        // Nothing is left to kill, and the timer must not cut short what comes next.
         if let Some(dead_man) = &self.dead_man {
             let _ = dead_man.set(None);
         }

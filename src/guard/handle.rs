@@ -27,35 +27,37 @@ use super::takeover::{Conclusion, Takeover};
 use super::wire::{self, FromGuardian, MOST_HOLDS, Message, Received, ToGuardian};
 use super::{Alarm, Terminal, clock, dead_man, descriptors, lease};
 
-/// How many are reaped between two passes of killing: the members of a tree may die faster than they are reaped.
+/// The number of processes that are reaped between two passes of killing. The processes of a tree may die faster than
+/// they are reaped.
 const MOST_REAPED: u32 = 1024;
-/// How soon the wrapper looks again for descendants, should it have to kill them itself.
+/// The time until the wrapper looks again for descendants that it has to kill itself.
 const SWEEP_AGAIN: Duration = Duration::from_millis(5);
 
-/// What the guardian needs to know from the start.
+/// The settings of a guardian.
 pub struct Settings<'a> {
     /// The program and its arguments.
     pub command: &'a [OsString],
-    /// What it is to elect.
+    /// The role of the command for elect.
     pub role: Role,
-    /// Its environment; `ELECT_LEASE` and `ELECT_TOKEN` are added.
+    /// The environment of the command. `ELECT_LEASE` and `ELECT_TOKEN` are added.
     pub environment: Vec<(OsString, OsString)>,
-    /// The name of the election of which it leads a part: which one is said before the start, and it gets that as
-    /// `ELECT_SLOT` and in `ELECT_LEADER_ELECTION`. `None` if the election is one.
+    /// The name of the whole election, if the command leads a part of it. The number of the part follows before the
+    /// start. The command gets it as `ELECT_SLOT` and in `ELECT_LEADER_ELECTION`. `None` if the election is not
+    /// divided.
     pub whole: Option<String>,
-    /// Whether it gets sockets as systemd hands them over: then `LISTEN_PID` is its own process id.
+    /// Whether the command gets sockets from systemd. If so, `LISTEN_PID` is the command's own process id.
     pub gets_sockets: bool,
-    /// How often it may be started.
+    /// How often the command may be started.
     pub starts: Starts,
-    /// What happens to processes that it leaves running.
+    /// What happens to processes that the command leaves running.
     pub leftover: Leftover,
-    /// The signal that asks it to stop when leadership is lost.
+    /// The signal that asks the command to stop when leadership is lost.
     pub signal: i32,
     /// Whether the lease ends by time.
     pub is_timed: bool,
-    /// What elect was started with.
+    /// The state that elect was started with.
     pub inherited: &'a Inherited,
-    /// What holds its descendants.
+    /// The containment of the command's descendants.
     pub enclosure: Enclosure,
     /// How to have an entry given up, if its store has tickets.
     pub redeem: Option<Redeem>,
@@ -66,41 +68,42 @@ pub struct Settings<'a> {
 pub enum Starts {
     /// Once.
     Once,
-    /// Again when it has ended. Its streams, and what else it inherits, stay open in the guardian.
+    /// Again when it has ended. Its streams, and its other inherited descriptors, stay open in the guardian.
     Again,
 }
 
-/// Tells whether a guardian is alive and well.
+/// Tells whether a guardian is alive and can act.
 #[derive(Clone, Copy, Debug)]
 pub struct Pulse(i32);
 
 impl Pulse {
-    /// Whether it runs: it is neither dead nor stopped. Ask before it is dismissed.
+    /// Returns whether the guardian runs: it is neither dead, nor stopped, nor halted by a tracer. Call this before
+    /// the guardian is dismissed.
     pub fn beats(self) -> bool {
-        // Where it cannot be told whether it is stopped, it is not said to be.
+        // If `/proc` does not tell, the guardian counts as not stopped.
         !children::is_dead(self.0) && !children::stands_still(self.0).unwrap_or(false)
     }
 }
 
 /// A guardian that was forked and waits for its order.
 ///
-/// Dropping it closes the socket: the guardian kills the tree, if there is one, and ends.
+/// Dropping this value closes the socket. The guardian then kills the tree, if there is one, and ends.
 pub struct Forked {
     pid: i32,
     socket: OwnedFd,
-    /// Held because its path in `/proc` is the command's `ELECT_LEASE`.
+    /// The memory of the lease. It is held open because its path in `/proc` is the command's `ELECT_LEASE`.
     lease: lease::Writer,
     enclosure: Enclosure,
-    /// Children that elect had before; not part of the tree.
+    /// Children that elect had before. They are no part of the tree.
     spare: Vec<Spared>,
 }
 
 impl Forked {
-    /// Forks the guardian. The thread that calls it has to live as long as the guardian does. Others may
-    /// exist, as the C libraries of Linux (glibc, musl) let the child of a fork allocate.
+    /// Forks the guardian. The calling thread must live as long as the guardian does. Other threads may exist, as the
+    /// C libraries of Linux (glibc, musl) let the child of a fork allocate.
     ///
     /// # Errors
-    /// When a descriptor, memory or a process is refused, or a word of the command has a NUL in it.
+    /// The system refuses a descriptor, memory or a process, or a word of the command contains a NUL.
     pub fn fork(settings: Settings<'_>) -> io::Result<Self> {
         let spare = children::all().and_then(|all| {
             all.into_iter().filter_map(|pid| Spared::of(pid).transpose()).collect()
@@ -108,8 +111,8 @@ impl Forked {
         let spare = spare.map_err(|error| cannot("list the children of elect", &error))?;
         self_check::pass(settings.is_timed)?;
         let (socket, parts) = prepare(settings)?;
-        // SAFETY: the child has this thread only, may allocate (see above), and takes no lock that
-        // another thread may have held: it keeps to system calls.
+        // SAFETY: the child has this thread only, and may allocate (see above). It takes no lock that another thread
+        // may have held, as it keeps to system calls.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
@@ -127,7 +130,7 @@ impl Forked {
     /// Joins the present runtime.
     ///
     /// # Errors
-    /// When the runtime cannot watch another descriptor.
+    /// The runtime cannot watch another descriptor.
     pub fn attach(self) -> io::Result<Guardian> {
         // SAFETY: an OwnedFd owns its descriptor until it is dropped.
         let socket = unsafe { descriptors::watch(self.socket) }?;
@@ -199,7 +202,7 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, GuardianParts)> {
         lasting,
         ask: settings.signal,
         dead_man_is_on: !is_off!(DeadMan),
-        // Without a `/proc` there is none: the entry ends by itself.
+        // Without `/proc` there is no redeemer, and after a crash the entry ends with its lease.
         redeemer: match settings.redeem.as_ref().map(Redeemer::new).transpose() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             found => found?,
@@ -208,9 +211,9 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, GuardianParts)> {
     Ok((socket, parts))
 }
 
-/// A guardian that can be talked to.
+/// A guardian that takes orders.
 ///
-/// Dropping it closes the socket: the guardian kills the tree, if there is one, and ends.
+/// Dropping this value closes the socket. The guardian then kills the tree, if there is one, and ends.
 pub struct Guardian {
     pid: i32,
     socket: AsyncFd<OwnedFd>,
@@ -220,20 +223,21 @@ pub struct Guardian {
     spare: Vec<Spared>,
     hunt: Hunt,
     takeover: Takeover,
-    /// While we kill in its place.
+    /// The wrapper's raised priority, while it kills in the guardian's place.
     turn: Option<Turn>,
     /// Requests that the socket had no room for, as the guardian is stopped.
     unsent: Unsent,
 }
 
 impl Guardian {
-    /// Has the command started; or started again, once the tree is empty that it had before. `holds` go to the
-    /// guardian; of these the tree inherits the marks.
+    /// Starts the command, or starts it again once its last tree is empty. `holds` go to the guardian, and the tree
+    /// inherits the marks among them.
     ///
     /// # Errors
-    /// When they cannot be sent; nothing was started then.
+    /// The order cannot be sent. Nothing was started in that case.
     pub fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()> {
-        // A guardian that dies closes what has the lower number first: whoever gets the lock then finds no mark of it.
+        // A dying guardian closes lower descriptor numbers first. So a candidate that gets the lock finds no mark of
+        // this lease any more.
         let all = holds.marks.iter().chain(&holds.locks);
         let numbers: Vec<RawFd> = all.map(AsRawFd::as_raw_fd).collect();
         let marks = u8::try_from(holds.marks.len()).ok().filter(|_| numbers.len() <= MOST_HOLDS);
@@ -244,7 +248,7 @@ impl Guardian {
             ));
         };
         if !self.unsent.is_empty() {
-            // It must not overtake what has to be known before.
+            // The start must not overtake requests that the guardian must know before.
             return Err(io::ErrorKind::WouldBlock.into());
         }
         wire::send(self.socket.get_ref(), &ToGuardian::Start { token, marks }.encode(), &numbers)?;
@@ -252,19 +256,19 @@ impl Guardian {
         Ok(())
     }
 
-    /// Has the next command that is started lead the part of the election that has this number.
+    /// Makes the next command that is started lead the part of the election with this number.
     pub fn leads_part(&mut self, number: u16) {
         self.ask(ToGuardian::Part(number));
     }
 
-    /// Keeps a ticket, in place of any before: if the wrapper dies, the guardian empties the tree and
-    /// has the entry given up. With `None` the entry ends by itself then.
+    /// Gives the guardian a ticket, which replaces an earlier one. If the wrapper dies, the guardian empties the tree
+    /// and has the entry given up. With `None`, the entry ends with its lease in that case.
     pub fn keep(&mut self, ticket: Option<&Ticket>) {
         self.ask(ToGuardian::Ticket(ticket.map_or(&[], |ticket| ticket.as_str().as_bytes())));
     }
 
-    /// Has it do what is asked, unless it is dead. A guardian that is stopped cannot kill: it is killed instead, and
-    /// the kernel, the wrapper and [`Guardian::sweep`] do the rest.
+    /// Passes an order to the guardian, unless it is dead. A stopped guardian cannot kill, so an order to kill makes
+    /// the wrapper kill the guardian. The kernel, the wrapper and [`Guardian::sweep`] do the rest.
     pub fn obey(&mut self, order: Order) {
         match order {
             Order::Renewed(deadlines) => self.takeover.renewed(deadlines.dead_man),
@@ -279,10 +283,11 @@ impl Guardian {
         }
     }
 
-    /// Sees to it that a guardian that is to kill everything does.
+    /// Ensures that the guardian carries out an order to kill everything.
     fn insist(&mut self) {
         let now = clock::now();
-        // Where nothing is left to find out with whether it is stopped, it is taken for it.
+        // If reading `/proc` fails, as when no descriptor is left, the guardian counts as stopped. A missing entry
+        // does not count.
         let unknown = |error: io::Error| error.kind() != io::ErrorKind::NotFound;
         if children::is_stopped(self.pid).unwrap_or_else(unknown) {
             self.kill_guardian();
@@ -292,11 +297,11 @@ impl Guardian {
         }
     }
 
-    /// Kills what is below a guardian that has not done it in time; says whether nobody lives there, and it can start
-    /// nothing any more: then it is as good as dead.
+    /// Kills the processes below a guardian that has not killed them in time. Returns whether none of them lives and
+    /// the guardian can start nothing any more: then it is as good as dead.
     fn take_over(&mut self) -> bool {
         let now = clock::now();
-        // One that is stopped will not do it, and does not reap what dies below it.
+        // A stopped guardian will not kill, and does not reap the processes that die below it.
         if children::is_stopped(self.pid).unwrap_or(false) {
             self.kill_guardian();
             self.takeover.is_killed();
@@ -313,23 +318,23 @@ impl Guardian {
                 false
             }
             Conclusion::Empty => {
-                // Nothing of the tree, and never one of it again.
+                // The guardian is no part of the tree, so later passes must spare it.
                 self.spare.extend(Spared::of(self.pid).ok().flatten());
                 true
             }
         }
     }
 
-    /// A way to see whether it lives, for whoever does not have it.
+    /// Returns a handle that tells whether the guardian is alive, for code that does not own it.
     pub const fn pulse(&self) -> Pulse {
         Pulse(self.pid)
     }
 
-    /// Kills the guardian, unless it is reaped already.
+    /// Kills the guardian, unless it is reaped already. Returns whether it was sent KILL.
     fn kill_guardian(&self) -> bool {
-        // SAFETY: the guardian is our child. If it is reaped already, the number may have passed on
-        // only to a process that is not a child of ours, which is why waitid is asked first; stopped
-        // or not, it obeys KILL.
+        // SAFETY: the guardian is a child of this process. If it is reaped already, its number may have passed on, but
+        // only to a process that is no child of this one. That is why waitid comes first. Stopped or not, the guardian
+        // obeys KILL.
         unsafe {
             let mut info = std::mem::zeroed::<libc::siginfo_t>();
             let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
@@ -341,8 +346,8 @@ impl Guardian {
 
     fn ask(&mut self, request: ToGuardian<'_>) {
         use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
-        // A guardian that is gone shows itself in `next_report`; whatever else fails, for want of room or
-        // of memory, is tried again.
+        // A guardian that is gone shows itself in `next_report`. Any other failure, such as a lack of room or memory,
+        // makes the request wait for another attempt.
         let failed =
             |error: io::Error| !matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected);
         let message = request.encode();
@@ -353,10 +358,11 @@ impl Guardian {
         }
     }
 
-    /// The guardian's next report; `None` when it is dead, or as good as that: killed, with nobody below it.
+    /// Waits for the guardian's next report. Returns `None` if the guardian is dead, or as good as dead: killed, with
+    /// no living process below it.
     ///
     /// # Cancellation
-    /// No report is lost.
+    /// No report is lost if the future is dropped.
     pub async fn next_report(&mut self) -> Option<FromGuardian> {
         loop {
             let interest = if self.unsent.is_empty() {
@@ -403,7 +409,8 @@ impl Guardian {
         report
     }
 
-    /// Reaps what has ended: the guardian, orphans of the tree, and, as PID 1, everybody's.
+    /// Reaps the children that have ended: the guardian, orphans of the tree, and, as PID 1, all orphans of the
+    /// namespace. Returns `false` if no child is left.
     pub fn reap(&mut self) -> bool {
         self.reap_at_most(u32::MAX)
     }
@@ -427,10 +434,10 @@ impl Guardian {
         true
     }
 
-    /// After the guardian's death: kills what is left of the tree until nothing is.
+    /// Kills what is left of the tree after the guardian's death, until no process of it lives.
     ///
     /// # Cancellation
-    /// May be called again.
+    /// May be called again if the future is dropped.
     pub async fn sweep(&mut self) {
         self.hunt.begin(clock::now());
         self.turn.get_or_insert_with(Turn::begin);
@@ -441,14 +448,15 @@ impl Guardian {
                 self.hunt.passed(now, found);
             }
             let has_children = self.reap_at_most(MOST_REAPED);
-            // `wait` knows. Where it knows children that are none of the tree, a whole search has to.
+            // `wait` tells whether children are left. If some are no part of the tree, only a whole search without a
+            // find proves that the tree is empty.
             let is_childless =
                 !has_children || found.is_some_and(|found| found.is_none() && found.dead == 0);
             if is_childless && self.enclosure.is_empty() {
                 self.turn = None;
                 return;
             }
-            // What else goes on gets its turn, also where there is no time to lose.
+            // Other work gets its turn, even if the kill is urgent.
             tokio::task::yield_now().await;
             let soon = clock::now() + SWEEP_AGAIN;
             let next = self.hunt.next().filter(|_| found.is_some());
@@ -456,14 +464,14 @@ impl Guardian {
         }
     }
 
-    /// Has the guardian of an empty tree end, while its owner does something else before it dismisses it.
+    /// Kills the guardian of an empty tree. Its owner may do other work before it dismisses the guardian.
     pub fn send_off(&self) {
         self.kill_guardian();
     }
 
-    /// Ends the guardian of an empty tree, and leaves no trace of it.
+    /// Ends the guardian of an empty tree, and reaps it.
     ///
-    /// One that stands before a tracer is left to it: it does nothing any more.
+    /// A guardian that a tracer holds is left to the tracer, as it does nothing any more.
     pub fn dismiss(mut self) {
         if self.kill_guardian() && !self.takeover.is_stuck() {
             // SAFETY: info is a valid place for the kernel to write to; the child is not reaped yet.

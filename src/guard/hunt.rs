@@ -1,5 +1,5 @@
-//! How killing goes on, pass after pass, until nobody is left: when the next pass is due, and whether the dead are
-//! to be reaped meanwhile.
+//! Decides how killing goes on, pass after pass, until no process of the tree lives. It says when the next pass is
+//! due, and whether the dead are reaped meanwhile.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use elect_api::Boottime;
 
 use super::pass::Found;
 
-/// How soon the next pass is due where the last one met with nobody new: a process that sleeps uninterruptibly, or
-/// stands before a tracer, may go on without a word.
+/// The time until the next pass if the last one found no new process. A process that sleeps uninterruptibly, or is
+/// halted by a tracer, may go on without any news.
 const AGAIN: Duration = Duration::from_millis(20);
 /// How long the dead are reaped while there is killing. A tree that is not gone by then may fork faster than it is
-/// killed, and has room for that only as long as its dead are taken away.
+/// killed. It can do that only while its dead are reaped, as that makes room for new processes.
 const REAP_AT_ONCE: Duration = Duration::from_millis(200);
-/// How long after that the same processes live until the dead are reaped all the same: then nobody forks, and one of
-/// the living may wait for just that, as the init of a pid namespace does for its dead.
+/// How long the same processes must live after that before the dead are reaped all the same. In that case no process
+/// forks, and a living one may wait for just that reaping, as the init of a pid namespace waits for its dead.
 const THE_SAME: Duration = Duration::from_millis(100);
-/// How many of the dead keep their places at most: an eighth of the process ids that the kernel gives out by default.
+/// How many of the dead stay unreaped at most: an eighth of the process ids that the kernel gives out by default.
 const MOST_DEAD: u32 = 4096;
 
-/// What the passes so far have met with.
+/// The results of the passes so far.
 #[derive(Debug, Default)]
 pub(super) struct Hunt {
     since: Option<Boottime>,
     last: Option<Pass>,
-    /// Since when the same processes live.
+    /// The time since which the same processes live.
     the_same_since: Option<Boottime>,
     is_restless: bool,
 }
@@ -36,12 +36,12 @@ struct Pass {
 }
 
 impl Hunt {
-    /// There is killing at `now`.
+    /// Takes note that there is killing at `now`.
     pub(super) fn begin(&mut self, now: Boottime) {
         self.since.get_or_insert(now);
     }
 
-    /// A pass that began at `began` has met with this.
+    /// Takes in the result of a pass that began at `began`.
     pub(super) fn passed(&mut self, began: Boottime, found: Found) {
         self.is_restless =
             found.living > 0 && self.last.is_none_or(|last| found.has_newborns(last.began));
@@ -51,7 +51,8 @@ impl Hunt {
         self.last = Some(Pass { began, found });
     }
 
-    /// When the next pass is due: at once where somebody has been born since the one before the last.
+    /// Returns when the next pass is due. It is due at once if a process was born since the pass before the last one
+    /// began, or if the only pass so far has found a living process.
     pub(super) fn next(&self) -> Option<Boottime> {
         let since = self.since?;
         Some(match self.last {
@@ -61,7 +62,7 @@ impl Hunt {
         })
     }
 
-    /// Whether nobody is to be reaped at `now`, so that the dead keep the places that others would take.
+    /// Returns whether the dead stay unreaped at `now`, so that no new process can take their places.
     pub(super) fn keeps_the_dead(&self, now: Boottime) -> bool {
         let (Some(since), Some(last)) = (self.since, self.last) else { return false };
         let is_the_same = self.the_same_since.is_some_and(|since| now >= since + THE_SAME);

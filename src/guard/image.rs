@@ -1,5 +1,5 @@
-//! The command as `execve` wants it: made before the guardian is forked, as nothing may be
-//! allocated after.
+//! The command in the form that `execve` needs. It is made before the guardian is forked, as nothing may be
+//! allocated after that.
 
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
@@ -11,59 +11,59 @@ use elect_api::{ElectionName, Token};
 
 use super::signals::{self, Dispositions};
 
-/// Where programs are looked for when there is no `PATH`, as the C library does.
+/// The search path for programs if there is no `PATH`, as in the C library.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
-/// A variable whose value is only known when nothing can be allocated any more.
+/// A variable whose value is known only when nothing can be allocated any more.
 #[derive(Clone, Copy)]
 pub(super) struct Late {
     pub(super) name: &'static str,
-    /// The greatest length of the value, in bytes.
+    /// The longest value, in bytes.
     pub(super) room: usize,
 }
 
-/// The command's token: known when the lease is won.
+/// The command's token, which is known when the lease is won.
 pub(super) const TOKEN: Late = Late { name: "ELECT_TOKEN", room: DIGITS };
-/// The number of the part of the election that the command leads: known when the lease is won.
+/// The number of the part of the election that the command leads, which is known when the lease is won.
 pub(super) const SLOT: Late = Late { name: "ELECT_SLOT", room: DIGITS };
 /// The name of that part.
 pub(super) const PART: Late = Late { name: "ELECT_LEADER_ELECTION", room: ElectionName::MAX_LEN };
-/// Who is to take sockets from the service manager, the command itself: known after its fork.
+/// The process that takes sockets from the service manager: the command itself, which is known after its fork.
 pub(super) const LISTEN_PID: Late = Late { name: "LISTEN_PID", room: DIGITS };
-/// Where `elect check` looks, if that is known only when the command is forked.
+/// The path that `elect check` reads, if it is known only when the command is forked.
 pub(super) const LEASE: Late = Late { name: "ELECT_LEASE", room: 2 * DIGITS + "/proc//fd/".len() };
 /// The number of digits of the greatest number.
 const DIGITS: usize = 20;
 
-/// Program, arguments and environment of the command.
+/// The program, the arguments and the environment of the command.
 pub(super) struct Image {
-    /// Where the program may be, in the order in which to try.
+    /// The possible paths of the program, in the order of the search.
     paths: Words,
     arguments: Words,
-    /// Late variables first.
+    /// The variables, the late ones first.
     environment: Words,
     late: Vec<LateValue>,
-    /// The election of which the command leads a part.
+    /// The name of the whole election, if the command leads a part of it.
     whole: String,
 }
 
-/// Where the value of a late variable is to be.
+/// The place of a late variable's value.
 struct LateValue {
     name: &'static str,
     room: Range<usize>,
 }
 
-/// [`Image`] as null-terminated lists of pointers.
+/// An [`Image`] as null-terminated lists of pointers.
 pub(super) struct Pointers {
     arguments: Vec<*const libc::c_char>,
-    /// `/bin/sh`, the program's path, the arguments: for a script that names no interpreter.
+    /// `/bin/sh`, the program's path and the arguments, for a script that names no interpreter.
     shell: Vec<*const libc::c_char>,
     environment: Vec<*const libc::c_char>,
 }
 
 impl Pointers {
-    /// Becomes the program behind `file`; returns only when that failed.
+    /// Executes the program behind `file`. Returns only if that failed.
     pub(super) fn exec_file(&self, file: &OwnedFd) {
-        // SAFETY: the lists end with a null pointer and point to NUL-terminated words of its image.
+        // SAFETY: the lists end with a null pointer and point to NUL-terminated words of their image.
         unsafe {
             libc::syscall(
                 libc::SYS_execveat,
@@ -78,10 +78,10 @@ impl Pointers {
 }
 
 impl Image {
-    /// `command` (program first) with `environment`, in which `late` is left open.
+    /// Makes the image of `command` (program first) with `environment`. The values of `late` stay open.
     ///
     /// # Errors
-    /// When a word has a NUL in it, which no program can be given.
+    /// A word contains a NUL, which no program can be given.
     pub(super) fn new(
         command: &[OsString],
         environment: &[(OsString, OsString)],
@@ -112,13 +112,13 @@ impl Image {
         Ok(image)
     }
 
-    /// The same for a command that leads a part of this election.
+    /// Returns the image of a command that leads a part of this election.
     pub(super) fn of_part_of(mut self, whole: String) -> Self {
         self.whole = whole;
         self
     }
 
-    /// The lists of pointers. They point into this image, which must stay where it is.
+    /// Returns the lists of pointers. They point into this image, which must stay where it is.
     pub(super) fn pointers(&self) -> Pointers {
         let list = |words: &Words| words.pointers().chain([ptr::null()]).collect();
         let others = self.arguments.pointers().skip(1);
@@ -133,19 +133,19 @@ impl Image {
         }
     }
 
-    /// Writes a late variable's value, if there is such a variable, without allocating.
+    /// Writes the value of a late variable, if there is such a variable. Allocates nothing.
     pub(super) fn set_late(&mut self, name: &str, value: &[u8]) {
         if let Some(place) = self.late.iter().find(|place| place.name == name) {
             self.environment.fill(place.room.clone(), value);
         }
     }
 
-    /// Writes the token into the environment, without allocating.
+    /// Writes the token into the environment. Allocates nothing.
     pub(super) fn set_token(&mut self, token: Token) {
         self.set_number(TOKEN.name, token.get());
     }
 
-    /// Writes which part of the election the command leads into the environment, without allocating.
+    /// Writes the number and the name of the led part into the environment. Allocates nothing.
     pub(super) fn set_part(&mut self, number: u16) {
         self.set_number(SLOT.name, number.into());
         let (digits, first) = digits(number.into());
@@ -160,14 +160,14 @@ impl Image {
         self.set_late(PART.name, &name[..length]);
     }
 
-    /// For the command's own process: says that sockets from the service manager are for `own`, if there
-    /// are any. Without allocating.
+    /// Writes that sockets from the service manager are for `own`, if the command gets any. The command's own
+    /// process calls this after its fork. Allocates nothing.
     pub(super) fn set_listener(&mut self, own: i32) {
         self.set_number(LISTEN_PID.name, own.unsigned_abs().into());
     }
 
-    /// For the command's own process: says that its lease is this descriptor of this process, as `/proc`
-    /// numbers it. Without allocating.
+    /// Writes that the lease is this descriptor of the process with this number in `/proc`. The door of a pid
+    /// namespace calls this before it forks the command. Allocates nothing.
     pub(super) fn set_lease(&mut self, pid: i32, descriptor: i32) {
         let [(pid, pids), (descriptor, descriptors)] =
             [pid, descriptor].map(|number| digits(number.unsigned_abs().into()));
@@ -185,7 +185,7 @@ impl Image {
         self.set_late(name, &digits[first..]);
     }
 
-    /// Becomes the command; returns only when that failed, with the `errno` to report.
+    /// Executes the command. Returns only if that failed, with the `errno` to report.
     pub(super) fn exec(&self, pointers: &mut Pointers) -> i32 {
         let mut denied = None;
         for path in self.paths.pointers() {
@@ -215,7 +215,7 @@ impl Image {
     }
 }
 
-/// A number in decimal, and where it begins.
+/// Returns a number in decimal, and the index of its first digit.
 fn digits(number: u64) -> ([u8; DIGITS], usize) {
     let mut digits = [0; DIGITS];
     let mut rest = number;
@@ -230,7 +230,7 @@ fn digits(number: u64) -> ([u8; DIGITS], usize) {
     }
 }
 
-/// Adds where `program` may be: as `execvp` has it.
+/// Adds the paths where `program` may be, as `execvp` searches them.
 fn add_places(paths: &mut Words, program: &OsStr, search: &OsStr) -> io::Result<()> {
     let program = program.as_bytes();
     if program.is_empty() {
@@ -245,22 +245,22 @@ fn add_places(paths: &mut Words, program: &OsStr, search: &OsStr) -> io::Result<
     })
 }
 
-/// Words as `execve` wants them: one after the other in one piece of memory, each with a NUL at its end.
+/// Words in the form that `execve` needs: one after the other in one piece of memory, each with a NUL at its end.
 ///
-/// The guardian is forked with them, and whoever forked it lets go of them: a piece of memory for each word would
-/// be touched once more, and copied, for nothing.
+/// The guardian is forked with these words, and its parent frees its own copy after that. If each word had its own
+/// piece of memory, freeing it would touch and so copy more pages for nothing.
 #[derive(Default)]
 pub(super) struct Words {
     bytes: Vec<u8>,
-    /// Where each begins.
+    /// The offset of each word.
     starts: Vec<usize>,
 }
 
 impl Words {
-    /// A word that is made of these parts.
+    /// Adds a word that is made of these parts.
     ///
     /// # Errors
-    /// When it has a NUL in it, which no program can be given.
+    /// The word contains a NUL, which no program can be given.
     pub(super) fn push(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         let start = self.bytes.len();
         for part in parts {
@@ -276,7 +276,7 @@ impl Words {
         Ok(())
     }
 
-    /// A word with room for `room` bytes more. Returns where that room is.
+    /// Adds a word with room for `room` more bytes. Returns the place of that room.
     pub(super) fn push_with_room(&mut self, word: &[u8], room: usize) -> Range<usize> {
         self.starts.push(self.bytes.len());
         self.bytes.extend_from_slice(word);
@@ -285,7 +285,7 @@ impl Words {
         start..start + room
     }
 
-    /// Writes into the room of a word, without allocating. What has no room is cut off.
+    /// Writes into the room of a word, and cuts off what does not fit. Allocates nothing.
     pub(super) fn fill(&mut self, room: Range<usize>, value: &[u8]) {
         let room = &mut self.bytes[room.start..=room.end];
         let length = value.len().min(room.len() - 1);
@@ -293,12 +293,12 @@ impl Words {
         room[length] = 0;
     }
 
-    /// Where each word is. That holds as long as no word is added.
+    /// Returns the address of each word. The addresses are valid as long as no word is added.
     pub(super) fn pointers(&self) -> impl Iterator<Item = *const libc::c_char> {
         self.starts.iter().map(|&start| self.bytes[start..].as_ptr().cast())
     }
 
-    /// Each up to its NUL.
+    /// Returns the words, each up to its NUL.
     #[cfg(test)]
     pub(super) fn texts(&self) -> Vec<&str> {
         let word = |&start: &usize| {
@@ -309,17 +309,17 @@ impl Words {
     }
 }
 
-/// Becoming a command without a guardian: nothing holds it, as nothing holds us.
+/// Replaces this process with a command. No guardian watches the command, just as none watches this process.
 ///
-/// Executes `command` (program first) with `environment` in the place of this process, as `elect run` executes its
-/// own. Returns only if that failed, with what did.
+/// Executes `command` (program first) with `environment` in this process, as `elect run` executes its command.
+/// Returns only if that failed, with the error.
 pub fn become_command(command: &[OsString], environment: &[(OsString, OsString)]) -> io::Error {
     let image = match Image::new(command, environment, &[]) {
         Ok(image) => image,
         Err(error) => return error,
     };
     let mut pointers = image.pointers();
-    // Rust ignores the pipe signal, which others do not expect.
+    // Rust ignores SIGPIPE, which other programs do not expect.
     if let Ok(dispositions) = Dispositions::take() {
         dispositions.restore();
     }

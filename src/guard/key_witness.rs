@@ -1,8 +1,8 @@
-//! Whether a key of the terminal (Ctrl-C, Ctrl-\) went to the command.
+//! Notices whether a key of the terminal (Ctrl-C, Ctrl-\) went to the command.
 //!
-//! The kernel sends INT and QUIT to the foreground's process group, which is the command's, and the command may exit
-//! with 0 after either. So a process of ours joins that group. It blocks all signals and sleeps: a key stays pending
-//! for it, and the kernel has made it pending before the command can be seen to end.
+//! The kernel sends INT and QUIT to the foreground process group, which is the command's, and the command may exit with
+//! 0 after either. So a process of elect joins that group. It blocks all signals and sleeps, so that a key's signal
+//! stays pending for it. The kernel has made the signal pending before the command can be seen to end.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -14,16 +14,16 @@ use nix::unistd::pipe2;
 
 use super::{children, descriptors};
 
-/// A child of this process in the command's process group, for as long as this lives.
+/// A child of this process in the command's process group. It lives as long as this value.
 pub struct KeyWitness {
     pid: i32,
-    /// Closed by our death too, which ends it.
+    /// The write end that keeps the child alive. The kernel closes it when this process dies, which ends the child.
     _stay: OwnedFd,
 }
 
 impl KeyWitness {
-    /// Sends one into `group`. `None` if that has no process any more, or there is no room for one more: then no key is
-    /// heard.
+    /// Forks a witness into `group`. Returns `None` if the group has no process any more, or if the system refuses
+    /// another process. Then no key is noticed.
     pub fn join(group: i32) -> Option<Self> {
         let (end, stay) = pipe2(OFlag::O_CLOEXEC).ok()?;
         // SAFETY: fork has no preconditions; the child keeps to system calls.
@@ -34,10 +34,10 @@ impl KeyWitness {
         }
     }
 
-    /// The signal that a key has sent to the group; INT if both came. Allocates. `None` too if the command has killed
-    /// its whole group, or `/proc` does not tell.
+    /// Returns the signal that a key has sent to the group, or INT if both came. Returns `None` also if the command has
+    /// killed its whole group, or if `/proc` does not tell. Allocates.
     pub fn heard(&self) -> Option<i32> {
-        // Its number may be a stranger's once it is reaped.
+        // Once the child is reaped, its number may belong to a stranger.
         if children::is_dead(self.pid) {
             return None;
         }
@@ -49,7 +49,7 @@ impl KeyWitness {
 }
 
 impl Drop for KeyWitness {
-    /// It is reaped as all children of elect are.
+    /// Kills the child. elect reaps it like its other children.
     fn drop(&mut self) {
         if !children::is_dead(self.pid) {
             // SAFETY: kill has no preconditions; as it is not reaped, the number is its own.
@@ -58,11 +58,11 @@ impl Drop for KeyWitness {
     }
 }
 
-/// What the process is, freshly forked. It holds no lease, and nothing that others read to its end.
+/// The body of the forked child. It holds no lease, and no descriptor whose end-of-file other processes wait for.
 fn witness(group: i32, end: &OwnedFd, stay: OwnedFd) -> ! {
     drop(stay);
-    // SAFETY: prctl takes a NUL-terminated name; setpgid and close touch no memory; what is closed is used by no object
-    // from here on, as this process does no more than to read.
+    // SAFETY: prctl takes a NUL-terminated name; setpgid and close touch no memory. No object uses the closed
+    // descriptors from here on, as this process only reads.
     unsafe {
         libc::prctl(libc::PR_SET_NAME, c"elect-keys".as_ptr());
         let is_deaf = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None).is_ok();

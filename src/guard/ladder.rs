@@ -1,4 +1,4 @@
-//! What the guardian does about the command tree: a pure state machine.
+//! Decides what the guardian does about the command tree. It is a pure state machine.
 //!
 //! ```text
 //! Idle ──start──> Running ──command ended──> Lingering ──no children──> Empty
@@ -7,16 +7,16 @@
 //!   └──wrapper gone──> exit                      Empty ──wrapper gone──> exit
 //! ```
 //!
-//! A tree whose lease is lost is `Stopping` until it is empty or killed. After its first pass `Killing` is `Sweeping`:
-//! it kills later arrivals too.
+//! A tree whose lease is lost is `Stopping` until it is empty or killed. After its first pass, `Killing` becomes
+//! `Sweeping`, which kills later arrivals too.
 //!
 //! The end of the command is not the end of its tree. If the command was asked to stop, the rest of the tree keeps the
-//! deadline that the command had; processes outside its group are asked now. If the command ended by itself,
+//! command's deadline, and processes outside the command's group are asked now. If the command ended by itself,
 //! [`Leftover`] says how long the rest may go on.
 //!
-//! One-way: there is no arrow back to `Idle`, and from `Killing` only one to `Empty`. A ladder that
-//! [restarts](Ladder::restarting) has one arrow more: a tree that came to its end because its command did,
-//! and for no other reason, leaves it `Resting`, and the next order to start leads to `Running` again.
+//! The ladder is one-way: there is no arrow back to `Idle`, and from `Killing` only one to `Empty`. A ladder that
+//! [restarts](Ladder::restarting) has one more arrow. If a tree ended because its command did, and for no other reason,
+//! the ladder is `Resting`. The next order to start then leads to `Running` again.
 
 use std::time::Duration;
 
@@ -27,27 +27,27 @@ use super::is_off;
 /// What happens to processes that the command leaves running when it ends by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leftover {
-    /// They may end by themselves, then they are asked to stop, then they are killed.
+    /// They may end by themselves. After that they are asked to stop, and at last they are killed.
     Kill {
-        /// From the end of the command to the signal that asks them to stop.
+        /// The time from the end of the command to the signal that asks them to stop.
         grace: Duration,
-        /// From that signal to the kill.
+        /// The time from that signal to the kill.
         kill_grace: Duration,
     },
     /// Leadership is kept until they have ended by themselves.
     Wait,
 }
 
-/// The deadlines of a lease that ends by time, as its newest renewal has set them.
+/// The deadlines of a lease that ends by time, as set by its newest renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
-    /// When the command is asked to stop.
+    /// The instant at which the command is asked to stop.
     pub soft: Boottime,
-    /// When everything is killed.
+    /// The instant at which everything is killed.
     pub hard: Boottime,
-    /// When the kernel kills the guardian, and with it everything, whatever state they are in.
+    /// The instant at which the kernel kills the guardian, and with it everything, whatever state they are in.
     pub dead_man: Boottime,
-    /// The same for a guardian that has killed all that it found at least once, and is still killing.
+    /// The same instant for a guardian that has killed everything it found at least once, and goes on killing.
     pub last: Boottime,
 }
 
@@ -58,23 +58,23 @@ enum Phase {
     Stopping,
     Lingering,
     Killing,
-    /// All that was found has been killed once, and whatever comes yet is killed too.
+    /// Everything that was found has been killed once. Later arrivals are killed, too.
     Sweeping,
-    /// The tree is empty, and another may be started.
+    /// The tree is empty, and the command may be started again.
     Resting,
     Empty,
 }
 
-/// What is asked of whoever runs a command tree: by the engine, over the socket, of a guardian.
+/// An order to the owner of a command tree: from the engine, and over the socket to a guardian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The lease was renewed: keep these deadlines. Those that are not later than the known ones change nothing, and
-    /// nothing takes a deadline back that has passed. The first ones come before the start.
+    /// The lease was renewed: keep these deadlines. Deadlines that are not later than the known ones change nothing,
+    /// and no renewal takes back a deadline that has passed. The first renewal comes before the start.
     Renewed(Deadlines),
-    /// Leadership is lost: ask the command to stop, and kill everything at this instant, or at the hard deadline if
-    /// that is earlier; and so what has outlived the command.
+    /// Leadership is lost: ask the command to stop. Kill everything at `kill_at`, or at the hard deadline if that is
+    /// earlier. The same holds for processes that have outlived the command.
     Stop {
-        /// The instant.
+        /// The instant of the kill.
         kill_at: Boottime,
     },
     /// Ask the command to stop while leadership lasts. CONT follows, so that a stopped command can obey.
@@ -84,11 +84,11 @@ pub enum Order {
         /// Kill everything at this instant, or earlier if an earlier one was given before.
         kill_at: Option<Boottime>,
     },
-    /// Pass a signal on to the command's group, or to what the command has left; either may ignore it.
+    /// Pass a signal on to the command's group, or to the processes that the command has left. Either may ignore it.
     Signal {
-        /// The signal's number.
+        /// The number of the signal.
         signal: i32,
-        /// Follow it with CONT.
+        /// Whether CONT follows.
         resume: bool,
     },
     /// Kill everything now.
@@ -96,26 +96,26 @@ pub enum Order {
 }
 
 impl Order {
-    /// Passes a signal on, and does nothing else.
+    /// Makes an order that passes a signal on, and does nothing else.
     pub const fn pass_on(signal: i32) -> Self {
         Self::Signal { signal, resume: false }
     }
 }
 
-/// What happened.
+/// An event for the ladder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The order to start the command.
+    /// The order to start the command arrived.
     Start,
     /// The command could not be made a process.
     NotStarted,
     /// The command itself has ended.
     CommandEnded,
-    /// All that was found has been killed once.
+    /// Everything that was found has been killed once.
     Killed,
     /// There is no child left.
     NoChildren,
-    /// This is asked of the tree.
+    /// An order about the tree arrived.
     Order(Order),
     /// The wrapper is dead.
     WrapperGone,
@@ -123,86 +123,86 @@ pub enum Event {
     Tick,
 }
 
-/// What is to be done about it, in this order.
+/// What the guardian does about an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Set the kernel's timer, and start the command.
     Spawn,
-    /// Start nothing, as its time has passed.
+    /// Start nothing, as the time for it has passed or a restart is ruled out.
     Refuse,
     /// Ask the command to stop.
     Ask,
     /// Set the kernel's timer to [`Ladder::dead_man`].
     Rearm,
-    /// Signal the command, or what it has left.
+    /// Signal the command, or the processes that it has left.
     Signal {
-        /// The signal's number.
+        /// The number of the signal.
         signal: i32,
-        /// Follow it with CONT.
+        /// Whether CONT follows.
         resume: bool,
     },
-    /// The command was asked to stop, and has ended: ask the descendants that this has not reached.
+    /// Ask the descendants that the signal has not reached: the command was asked to stop, and has ended.
     AskOthers(Asked),
-    /// A moment later: ask those of them again that were too young to hear of it.
+    /// A moment later, ask those descendants again that were too young to notice the signal.
     AskYoung(Asked),
-    /// The command has ended: ask what it has left to stop, by TERM.
+    /// Ask the leftover processes to stop, by TERM: the command has ended.
     AskLeftover,
-    /// The command has ended by itself, and what it has left is awaited: say what that is.
+    /// Report the leftover processes: the command has ended by itself, and they are awaited.
     NameLeftover,
-    /// Kill every child there is; repeated at every event until none is left.
+    /// Kill every child. This is repeated at every event until none is left.
     KillAll,
-    /// The same, while the lease is good: say first which processes had not stopped in time.
+    /// Kill every child while the lease is good. Report first which processes had not stopped in time.
     KillOverdue,
-    /// Say that the tree is empty, having let go of what holds the lease.
+    /// Release what holds the lease, and report that the tree is empty.
     Release,
-    /// End, the tree being empty, and have the entry given up.
+    /// Exit, as the tree is empty, and have the entry given up.
     Exit,
 }
 
 /// How the command's group was asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// By this signal; `None` is that of [`Action::Ask`].
+    /// The signal. `None` stands for the signal of [`Action::Ask`].
     pub signal: Option<i32>,
-    /// At this instant. Processes that were born later, or just before, may not have heard of it.
+    /// The instant of the signal. Processes that were born later, or just before, may not have noticed it.
     pub at: Boottime,
 }
 
-/// Why a tree is killed.
+/// The reason why a tree is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KillsFor {
     /// The lease is lost, or may be.
     Loss,
-    /// Its own time is over. The lease is good, and may be renewed.
+    /// The time of the tree is over. The lease is good, and may be renewed.
     Time,
 }
 
-/// How long what is left of a tree may take to end without a word about it.
+/// How long leftover processes may take to end before they are mentioned.
 const A_MOMENT: Duration = Duration::from_secs(1);
 
-/// What the guardian knows of the tree and means to do about it.
+/// The state of the tree as the guardian knows it, and the next steps about it.
 #[derive(Clone, Debug)]
 pub struct Ladder {
     phase: Phase,
     leftover: Leftover,
-    /// Whether the lease ends by time: then nothing starts without deadlines.
+    /// Whether the lease ends by time. If so, nothing starts without deadlines.
     is_timed: bool,
     deadlines: Option<Deadlines>,
     kill_at: Option<Boottime>,
-    /// How the command was asked to stop last.
+    /// How the command was last asked to stop.
     asked: Option<Asked>,
-    /// When there is more to do about what the command has left.
+    /// The next instant to act on leftover processes.
     leftover_at: Option<Boottime>,
-    /// When the command ended.
+    /// The instant at which the command ended.
     ended: Option<Boottime>,
     kills_for: KillsFor,
     wrapper_gone: bool,
-    /// Whether a command may be started again, once the tree of the one before is empty.
+    /// Whether the command may be started again, once its last tree is empty.
     restarts: bool,
 }
 
 impl Ladder {
-    /// Nothing has been started yet.
+    /// Makes a ladder for a command that has not been started yet.
     pub const fn new(leftover: Leftover, is_timed: bool) -> Self {
         Self {
             phase: Phase::Idle,
@@ -219,14 +219,14 @@ impl Ladder {
         }
     }
 
-    /// The same, with a command that is started again by each further order to start. Whatever else than its
-    /// own end has ended the tree, or was to end it, is the last of that.
+    /// Returns a ladder with restarts: each further order starts the command again. There is no restart after a tree
+    /// that ended, or was told to end, for any reason but the command's own end.
     #[must_use]
     pub const fn restarting(self) -> Self {
         Self { restarts: true, ..self }
     }
 
-    /// When [`Event::Tick`] is wanted.
+    /// Returns when [`Event::Tick`] is needed.
     pub fn next_tick(&self) -> Option<Boottime> {
         match self.phase {
             Phase::Running | Phase::Lingering => {
@@ -238,39 +238,39 @@ impl Ladder {
         }
     }
 
-    /// Whether the lease ends by time.
+    /// Returns whether the lease ends by time.
     pub const fn is_timed(&self) -> bool {
         self.is_timed
     }
 
-    /// When the kernel is to kill the guardian, if the lease ends by time.
+    /// Returns when the kernel must kill the guardian, if the lease ends by time.
     pub fn dead_man(&self) -> Option<Boottime> {
         let sweeps = self.phase == Phase::Sweeping;
         self.deadlines.map(|deadlines| if sweeps { deadlines.last } else { deadlines.dead_man })
     }
 
-    /// The newest deadlines, if the lease ends by time.
+    /// Returns the newest deadlines, if the lease ends by time.
     pub const fn deadlines(&self) -> Option<Deadlines> {
         self.deadlines
     }
 
-    /// Whether children are being killed, so that each look at them should kill again.
+    /// Returns whether children are being killed, so that each look at them must kill again.
     pub fn is_killing(&self) -> bool {
         matches!(self.phase, Phase::Killing | Phase::Sweeping)
     }
 
-    /// Whether there is no tree, not yet or no more.
+    /// Returns whether there is no tree, either not yet or no more.
     pub fn is_idle(&self) -> bool {
         matches!(self.phase, Phase::Idle | Phase::Resting | Phase::Empty)
     }
 
-    /// When everything is killed, as far as is known: the command can count on its leadership till then.
+    /// Returns when everything is killed, as far as is known. The command can count on its leadership until then.
     pub fn kill_at(&self) -> Option<Boottime> {
         let hard = self.deadlines.map(|deadlines| deadlines.hard);
         [hard, self.kill_at].into_iter().flatten().min()
     }
 
-    /// Takes in what happened at `now`, which never goes back, and says what to do about it.
+    /// Takes in an event at `now`, which never goes back, and returns what to do about it.
     pub fn step(&mut self, now: Boottime, event: Event) -> Option<Action> {
         if matches!(
             event,
@@ -281,7 +281,7 @@ impl Ladder {
                 self.kills_for = KillsFor::Loss;
             }
         }
-        // The deadline is looked at first: no order resumes a command whose time is over.
+        // The deadline comes first: no order resumes a command whose time is over.
         let is_order = matches!(event, Event::Order(order) if order != Order::Kill);
         let runs = matches!(self.phase, Phase::Running | Phase::Stopping | Phase::Lingering);
         if is_order && runs && self.kill_at().is_some_and(|at| at <= now) {
@@ -321,7 +321,7 @@ impl Ladder {
             (Phase::Killing | Phase::Sweeping, Event::CommandEnded | Event::Tick) => {
                 Some(Action::KillAll)
             }
-            // What comes yet is killed sooner by a guardian that lives than by its end.
+            // A guardian that lives kills later arrivals sooner than its own death would.
             (Phase::Killing, Event::Killed) => {
                 self.phase = Phase::Sweeping;
                 self.deadlines.is_some().then_some(Action::Rearm)
@@ -357,12 +357,13 @@ impl Ladder {
             (Phase::Running | Phase::Stopping | Phase::Lingering, Event::Tick) => {
                 self.look_at_the_time(now)
             }
-            // An order that came too late for its phase, or news that change nothing.
+            // All other events are orders that came too late for their phase, or news that change nothing.
             _ => None,
         }
     }
 
-    /// A guardian that was stopped may get its order too late; or after another, by which nothing more is started.
+    /// Starts the command, unless it is too late. A stopped guardian may get its order late, or after another order
+    /// that rules out a restart.
     fn start(&mut self, now: Boottime) -> Action {
         let is_late = self.deadlines.map_or(self.is_timed, |deadlines| deadlines.soft <= now);
         if is_late && !is_off!(LateStart) {
@@ -386,7 +387,7 @@ impl Ladder {
         Some(self.look_after_leftover(now))
     }
 
-    /// The command has ended, and the rest of its tree may live on.
+    /// Takes in the end of the command, whose tree may live on.
     fn linger(&mut self, now: Boottime) -> Option<Action> {
         self.phase = Phase::Lingering;
         self.ended = Some(now);
@@ -404,7 +405,7 @@ impl Ladder {
         self.hurry_leftover(now);
         match asked {
             None if awaits => Action::NameLeftover,
-            // Shells have their background processes ignore INT and QUIT.
+            // Shells make their background processes ignore INT and QUIT.
             Some(Asked { signal, .. }) if awaits || signal == Some(libc::SIGTERM) => {
                 Action::AskYoung(Asked { signal, at: ended })
             }
@@ -412,8 +413,8 @@ impl Ladder {
         }
     }
 
-    /// What the command has left is asked to stop, if it would have been later. What is left of a command that ended by
-    /// itself has the kill grace from now on.
+    /// Cancels the later request to the leftover processes, as they are asked now. If the command ended by itself,
+    /// [`Leftover::Kill`] has them killed when the kill grace from now is over.
     fn hurry_leftover(&mut self, now: Boottime) {
         let is_due = self.leftover_at.take().is_some() && self.asked.is_none();
         if let (Leftover::Kill { kill_grace, .. }, true) = (self.leftover, is_due) {
@@ -425,8 +426,8 @@ impl Ladder {
         self.kill_at = [self.kill_at, at].into_iter().flatten().min();
     }
 
-    /// Takes in later deadlines, unless the present soft one has passed: then the command is, or is
-    /// about to be, asked to stop, and nothing takes that back.
+    /// Takes in later deadlines, unless the present soft deadline has passed. In that case the command is asked to
+    /// stop, and no renewal takes that back.
     fn renew(&mut self, now: Boottime, new: Deadlines) -> Option<Action> {
         let is_late =
             self.deadlines.is_some_and(|known| known.soft <= now || new.soft <= known.soft);
@@ -434,7 +435,7 @@ impl Ladder {
             return None;
         }
         self.deadlines = Some(new);
-        // Without a tree nothing is in danger: the start arms it.
+        // Without a tree there is no danger. The start sets the timer.
         (!self.is_idle()).then_some(Action::Rearm)
     }
 
@@ -447,11 +448,11 @@ impl Ladder {
         Action::Ask
     }
 
-    /// The time of the tree is over.
+    /// Begins to kill, as the time of the tree is over.
     fn run_out(&mut self, now: Boottime) -> Action {
         let is_lost = self.phase == Phase::Stopping
             || self.deadlines.is_some_and(|deadlines| deadlines.soft <= now);
-        // A command whose leftovers were deaf has ended by itself all the same.
+        // A command whose leftover processes did not obey has still ended by itself, so it may be started again.
         self.restarts &= !is_lost && self.phase == Phase::Lingering;
         self.phase = Phase::Killing;
         self.kills_for = if is_lost { KillsFor::Loss } else { KillsFor::Time };

@@ -1,8 +1,8 @@
-//! `ELECT_LEASE`: a small shared page in which the guardian says whether the command still has its
-//! leadership. `elect check` reads it without asking anybody.
+//! `ELECT_LEASE`: a small shared page in which the guardian says whether the command still has its leadership. `elect
+//! check` reads it without asking any process.
 //!
-//! It is memory that the wrapper holds open, named by a path in `/proc`: it costs no disk, leaves
-//! nothing behind, and is gone when the wrapper is. In a pid namespace its init holds it for the command.
+//! The page is memory that the wrapper holds open, and its name is a path in `/proc`. It costs no disk, leaves nothing
+//! behind, and is gone when the wrapper is. In a pid namespace, the init holds it for the command.
 
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -18,10 +18,11 @@ use super::descriptors::out_of_the_way;
 use super::view::{LeadershipView, Until};
 use super::{lease_file, proc};
 
-/// Marks the page as ours: "elect", and the version of the layout. Other releases read its first words, too.
+/// Marks the page as elect's: "elect", and the version of the layout. Other releases of elect read its first words,
+/// too.
 const MAGIC: u64 = u64::from_be_bytes(*b"elect\0\0\x01");
 const LENGTH: usize = size_of::<LeasePage>();
-/// How much of it all releases write.
+/// The number of bytes at its beginning that all releases write.
 const FIRST: usize = 4 * size_of::<u64>();
 const HELD: u64 = 1;
 const OVER: u64 = 2;
@@ -31,15 +32,15 @@ struct LeasePage {
     magic: AtomicU64,
     state: AtomicU64,
     token: AtomicU64,
-    /// Nanoseconds since boot; the greatest number for "no limit".
+    /// The end in nanoseconds since boot. The greatest number stands for "no limit".
     until: AtomicU64,
-    /// By which clock that is.
+    /// The identity of the clock that `until` refers to.
     clock: [AtomicU64; 2],
 }
 
-/// The page, for the guardian to write.
+/// The page, as the guardian writes it.
 pub(super) struct Writer {
-    /// Mapped for as long as this lives.
+    /// The mapping, which exists as long as this value.
     page: &'static LeasePage,
     memory: OwnedFd,
 }
@@ -49,8 +50,8 @@ impl Writer {
         let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
         let memory = out_of_the_way(memfd_create(c"elect-lease", flags)?)?;
         nix::unistd::ftruncate(&memory, LENGTH.try_into().expect("a few words"))?;
-        // The command could shrink it below the feet of the guardian, which would die of that, and the command with it.
-        // That is all: where the kernel has no seals it is no reason to run nothing.
+        // The command could otherwise shrink the memory, and so kill the guardian, and with it itself. It can do no
+        // more harm than that, so a kernel without seals is no reason to refuse the run.
         let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
         let _ = fcntl(&memory, FcntlArg::F_ADD_SEALS(seals));
         // SAFETY: a fresh shared mapping of a file of that length; nothing else is mapped there.
@@ -67,8 +68,8 @@ impl Writer {
         if page == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the mapping is as long as a Page, aligned to a memory page and unmapped only with the
-        // writer, which hands this reference to nobody; any bytes are valid for its atomic fields.
+        // SAFETY: the mapping is as long as a LeasePage and aligned to a memory page. It is unmapped only with the
+        // writer, which passes this reference to no other object. Any bytes are valid for its atomic fields.
         let page = unsafe { &*page.cast::<LeasePage>() };
         for (word, own) in page.clock.iter().zip(lease_file::boot()) {
             word.store(own, Ordering::Relaxed);
@@ -76,7 +77,7 @@ impl Writer {
         Ok(Self { page, memory })
     }
 
-    /// Where programs of the tree find it, as long as this process holds it.
+    /// Returns the path by which programs of the tree find the page, as long as this process holds it.
     pub(super) fn path(&self) -> PathBuf {
         let own = proc::own_number().unwrap_or_else(std::process::id);
         PathBuf::from(format!("/proc/{own}/fd/{}", self.memory.as_raw_fd()))
@@ -86,7 +87,7 @@ impl Writer {
         &self.memory
     }
 
-    /// Leadership with `token` begins.
+    /// Records that leadership with `token` begins.
     pub(super) fn begin(&self, token: Token) {
         let page = self.page;
         page.token.store(token.get(), Ordering::Relaxed);
@@ -95,12 +96,12 @@ impl Writer {
         page.magic.store(MAGIC, Ordering::Release);
     }
 
-    /// Leadership can be counted on until `nanos` after boot.
+    /// Records that leadership can be relied on until `nanos` after boot.
     pub(super) fn limit(&self, nanos: u64) {
         self.page.until.store(nanos, Ordering::Release);
     }
 
-    /// Leadership is over.
+    /// Records that leadership is over.
     pub(super) fn end(&self) {
         self.page.state.store(OVER, Ordering::Release);
     }
@@ -108,20 +109,21 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and this was the last use of it.
+        // SAFETY: the mapping belongs to this value, and this is its last use.
         unsafe { libc::munmap(std::ptr::from_ref(self.page).cast_mut().cast(), LENGTH) };
     }
 }
 
-/// What the page, or the file of `--lease-file`, at `path` says; `None` if it is no lease of elect's, or a
-/// page of no leadership yet.
+/// Reads the page at `path`, or the file of `--lease-file` there. Returns `None` if it is no lease of elect's, or if no
+/// leadership has begun on the page.
 ///
-/// A lease of a stranger is not believed: it belongs to us or root, to whom they have given its folder, or to `owner`.
+/// A stranger's lease is not believed. It must belong to the user of this process, to root, to the user that these have
+/// given its folder, or to `owner`.
 ///
 /// # Errors
-/// When the path cannot be read: then whoever held it open is gone, and with it the lease. With a
-/// [`Doubt`](elect_api::path::Doubt) within where a stranger may have put there what is there. Where it ends by a clock that is
-/// not this process's: it means nothing here.
+/// The path cannot be read: the process that held it open is gone, and with it the lease. A
+/// [`Doubt`](elect_api::path::Doubt) is within the error if a stranger may have put the file there. The lease ends by a
+/// clock that is not this process's, so its instants mean nothing here.
 pub fn read(path: &Path, owner: Option<u32>) -> io::Result<Option<LeadershipView>> {
     let mut bytes = [0; LENGTH];
     let mut file = path::look(path, owner.as_slice())?;
@@ -187,7 +189,7 @@ mod tests {
         assert_eq!(until().expect("no time matters"), Until::Over);
     }
 
-    /// As an elect has it that was started before an upgrade.
+    /// An elect that was started before an upgrade has such a page.
     #[test]
     fn a_page_without_a_clock_is_believed() {
         let page = tempfile::NamedTempFile::new().expect("a file");

@@ -1,25 +1,25 @@
-//! A lease in a file: whether this candidate leads, for whoever shares a folder with it but no process
+//! A lease in a file. It says whether this candidate leads, to programs that share a folder with it but no process
 //! tree, such as another container of its pod.
 //!
-//! The writer holds a lock for writing on the file. A file that nobody holds says nothing: its writer is gone, or
-//! the machine was started anew. Whoever reads only asks for the lock, and disturbs nobody.
+//! The writer holds the write lock on the file. A file without that lock counts as no leadership: its writer is gone,
+//! or the machine was restarted. Readers only query the lock, and disturb no other process.
 //!
 //! # Readers with ill intent
 //!
-//! Whoever may read the file may lock it for reading, and the kernel then refuses the lock for writing. Nobody but its
-//! owner can have one for writing: so only that counts as a candidate. One who finds the file locked for
-//! reading leaves it to its readers, and puts a new one in its place. Why that is safe:
+//! A program that may read the file may take a read lock on it, and the kernel then refuses the write lock. Only the
+//! file's owner can have a write lock, so only that counts as a candidate. A candidate that finds the file locked for
+//! reading leaves it to its readers, and puts a new file in its place. Three facts make that safe:
 //!
 //! - The new file is locked for writing before it has the name, and before others may open it.
-//! - Two who do so at once are kept apart by a lock on the new file, which has one name and, until then, one owner's rights.
-//!   Whoever has that lock looks once more who holds the name.
-//! - One who would take over the old file meanwhile does not get it: whoever puts the new one there has locked the old
-//!   one for reading as well. Who gets it later finds that it has the name no more.
+//! - Two candidates that do so at once are kept apart by a lock on the new file. It has one name, and at first only its
+//!   owner may open it. The candidate with that lock checks once more that both files still have their names.
+//! - No other candidate can take over the old file meanwhile. The one that replaces it has locked the old file for
+//!   reading as well. A candidate that gets the old file later finds that it has lost the name.
 //!
-//! As a rule the file stays the same, for a container into which it is mounted by itself, without its folder.
-//! Where it is, a new one cannot take its place: elect then says that somebody keeps it locked.
+//! As a rule the file stays the same, for containers that mount only the file and not its folder. A new file cannot
+//! replace a file that is mounted in this way. elect then reports that a program keeps it locked.
 //!
-//! What a stranger may have made is neither written nor believed: see [`elect_api::path`].
+//! A file that a stranger may have made is neither written nor believed: see [`elect_api::path`].
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -40,19 +40,19 @@ use super::locks;
 use super::view::{LeadershipView, Until};
 use super::wire::nanos;
 
-/// Marks the file as ours, and its layout: this, state, token, until, grace, identity of the boot.
+/// Marks the file as elect's, with its layout: this word, state, token, until, grace, identity of the boot.
 pub(super) const MAGIC: u64 = u64::from_be_bytes(*b"elect\0\0\x02");
-/// The number of words in it.
+/// The number of words in the file.
 const WORDS: usize = 7;
-/// Its length in bytes.
+/// The length of the file in bytes.
 const LENGTH: usize = WORDS * size_of::<u64>();
-/// What its writer holds a lock on: all of it.
+/// The range that the writer locks, which is the whole file.
 const WHOLE: Range<i64> = 0..0;
 const NOT_YET: u64 = 0;
 const HELD: u64 = 1;
 const OVER: u64 = 2;
 
-/// The file, for its writer.
+/// The file, as its writer holds it.
 #[derive(Debug)]
 pub struct LeaseFile {
     file: File,
@@ -60,14 +60,14 @@ pub struct LeaseFile {
 }
 
 impl LeaseFile {
-    /// Makes the file, or takes over one that nobody holds. No leadership has begun yet.
+    /// Makes the file, or takes over one that no candidate holds. No leadership has begun yet.
     ///
-    /// `grace` is how long after the end of a leadership, as told, nobody else leads; `None` if whoever
-    /// reads need not count on that, as what leads is killed in time.
+    /// `grace` is how long after the announced end of a leadership no other candidate leads. It is `None` if readers
+    /// need not rely on that, as the application is killed in time.
     ///
     /// # Errors
-    /// When it cannot be written, there is anything else, a stranger made a part of the way, or another candidate of
-    /// this machine holds it.
+    /// The file cannot be written, or something other than a lease file is there. A stranger made a part of the path.
+    /// Another candidate of this machine holds the file.
     pub fn create(path: &Path, grace: Option<Duration>) -> io::Result<Self> {
         let site = Site::find(path)?;
         let [high, low] = boot();
@@ -81,28 +81,28 @@ impl LeaseFile {
         Err(is_kept())
     }
 
-    /// Leadership with `token` begins.
+    /// Records that leadership with `token` begins.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     pub fn begin(&mut self, token: Token, until: Option<Boottime>) -> io::Result<()> {
         (self.words[1], self.words[2], self.words[3]) = (HELD, token.get(), nanos(until));
         self.write()
     }
 
-    /// Leadership can be counted on until `until`.
+    /// Records that leadership can be relied on until `until`.
     ///
     /// # Errors
-    /// When it cannot be written: the file says what it said before.
+    /// The file cannot be written, and says the same as before.
     pub fn limit(&mut self, until: Option<Boottime>) -> io::Result<()> {
         self.words[3] = nanos(until);
         self.write()
     }
 
-    /// Leadership is over.
+    /// Records that leadership is over.
     ///
     /// # Errors
-    /// When it cannot be written. Dropping the file then has the same effect on whoever reads.
+    /// The file cannot be written. Dropping it has the same effect on readers.
     pub fn end(&mut self) -> io::Result<()> {
         self.words[1] = OVER;
         self.write()
@@ -113,10 +113,10 @@ impl LeaseFile {
     }
 }
 
-/// How often others may change what is there while we look.
+/// How often other programs may change the file while elect looks at it.
 const ATTEMPTS: u32 = 8;
 
-/// Holds the file, with these words in it; `None` if it changed meanwhile.
+/// Takes the file, and writes these words to it. Returns `None` if it changed meanwhile.
 fn claim(site: &Site, words: &[u64; WORDS]) -> io::Result<Option<File>> {
     let file = match site.found()? {
         None => match site.create() {
@@ -179,13 +179,13 @@ fn replace(site: &Site, old: &File, words: &[u64; WORDS]) -> io::Result<Option<F
         return Ok(None);
     }
     let drop_it = || unlinkat(site.folder(), name.as_os_str(), UnlinkatFlags::NoRemoveDir);
-    // From here on nobody takes over the old one.
+    // From here on, no other candidate can take over the old file.
     if !locks::lock_to_read(old, WHOLE)? || !site.names(site.name(), old)? {
         let _ = drop_it();
         return Ok(None);
     }
     let like = fstat(old)?;
-    // The group as far as we may; the rights in any case.
+    // The group is copied as far as that is permitted, the mode in any case.
     let _ = fchown(&new, None, Some(Gid::from_raw(like.st_gid)));
     new.set_len(0)?;
     write(&new, words)?;
@@ -201,7 +201,7 @@ fn is_kept() -> io::Error {
     io::Error::new(ErrorKind::AddrInUse, "another candidate keeps it")
 }
 
-/// A reader has locked it, and for this reason nothing can take its place.
+/// Returns the error for a file that a reader has locked and that cannot be replaced for this reason.
 fn is_locked_to_read(why: &io::Error) -> io::Error {
     let what = format!(
         "a program that may read it keeps it locked, and no new file can take its place ({why}): end that program, or \
@@ -215,7 +215,7 @@ fn is_something_else(kind: &str) -> io::Error {
     io::Error::new(ErrorKind::AlreadyExists, what)
 }
 
-/// What something is that is no regular file.
+/// Returns the name of the kind of a file that is not regular.
 const fn kind_of(found: &FileStat) -> &'static str {
     match found.st_mode & libc::S_IFMT {
         libc::S_IFDIR => "a directory",
@@ -231,10 +231,10 @@ fn write(file: &File, words: &[u64; WORDS]) -> io::Result<()> {
     file.write_all_at(&bytes, 0)
 }
 
-/// What the file is if it is neither empty nor made for a lease; `None` if it may be used.
+/// Returns what the file is, if it is neither empty nor a lease file. Returns `None` if it may be used.
 ///
 /// # Errors
-/// Somebody put it there whom we do not trust.
+/// An untrusted user put the file there.
 fn other_kind(site: &Site, file: &File) -> io::Result<Option<&'static str>> {
     let found = fstat(file)?;
     site.vouch_for(&found)?;
@@ -249,9 +249,9 @@ fn other_kind(site: &Site, file: &File) -> io::Result<Option<&'static str>> {
     })
 }
 
-/// What the file says; `None` if it is none of ours.
+/// Returns the content of the file, or `None` if it is no lease file.
 pub(super) fn view(file: &File) -> io::Result<Option<LeadershipView>> {
-    // Asked first: whoever dies after it was alive when it was asked.
+    // The lock is queried first. A writer that dies after this was alive at the time of the question.
     let is_held = locks::is_locked(file, WHOLE)?;
     let words = match read(file) {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
@@ -272,7 +272,7 @@ pub(super) fn view(file: &File) -> io::Result<Option<LeadershipView>> {
     Ok(Some(LeadershipView { token: Token::new(token), until, grace }))
 }
 
-/// The words, as they were between two writes.
+/// Returns the words in a consistent state, between two writes.
 fn read(file: &File) -> io::Result<[u64; WORDS]> {
     let once = || {
         let mut bytes = [0; LENGTH];
@@ -297,9 +297,9 @@ fn nanos_of(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX - 1)
 }
 
-/// Which boot of which machine this is, as far as the kernel tells: instants of others mean nothing here.
+/// Returns the identity of this machine's boot, as far as the kernel tells. Instants of another boot mean nothing here.
 ///
-/// Instants count from there, and are shifted in another time namespace.
+/// Instants count from the boot, and are shifted in another time namespace.
 pub(super) fn boot() -> [u64; 2] {
     let text = read_kernel("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
@@ -378,7 +378,7 @@ mod tests {
         }
     }
 
-    /// A lock that anybody may take who may open the file to read.
+    /// Takes a read lock, as any program can that may open the file to read.
     fn lock_to_read(path: &Path) -> File {
         use nix::fcntl::{FcntlArg, fcntl};
 
@@ -409,7 +409,7 @@ mod tests {
         assert_eq!(until(&path), Until::Over);
     }
 
-    /// Who put a new file in the place of the old one, and who took over the old one, are never both right.
+    /// A candidate that replaced the old file, and one that took over the old file, never both hold the lease.
     #[test]
     fn of_many_who_want_a_file_that_is_locked_to_read_one_has_it_at_most() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -426,7 +426,7 @@ mod tests {
                 };
                 let starters: Vec<_> = (0..STARTERS).map(|_| scope.spawn(start)).collect();
                 barrier.wait();
-                // For some of them it is locked, for others not.
+                // Some of the starters find the file locked, others do not.
                 drop(reader);
                 starters.into_iter().filter_map(|it| it.join().expect("no panic").ok()).collect()
             });

@@ -1,39 +1,39 @@
-//! Which processes of a tree live after its command has ended, as people are told.
+//! The processes of a tree that live after its command has ended, as people are told of them.
 
 use std::fmt::{self, Display};
 
-/// How many processes are told by name.
+/// The largest number of processes that are named.
 pub(super) const MOST_NAMED: usize = 4;
-/// The greatest length of a name that the kernel keeps, with the zero at its end, in bytes.
+/// The size of a process name in the kernel, with the zero at its end, in bytes.
 pub(super) const NAME_SIZE: usize = 16;
 
-/// A process.
+/// A process with its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) pid: i32,
-    /// As the kernel keeps it, ended by zeros.
+    /// The name as the kernel keeps it, padded with zeros.
     pub(super) name: [u8; NAME_SIZE],
 }
 
-/// What happens to them.
+/// What happens to these processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// The command was asked to stop. They keep its deadline.
     Awaited,
     /// The command has ended by itself. They are asked to stop now.
     Asked,
-    /// Their time to stop was over. They are killed now.
+    /// Their time to stop is over. They are killed now.
     Killed,
 }
 
-/// Processes of a tree. Displayed, it names the first few: `tee (process 41), sleep (process 42) and 3 others`.
+/// Processes of a tree. `Display` names the first few: `tee (process 41), sleep (process 42) and 3 others`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
     /// What happens to them.
     pub fate: Fate,
-    /// How many there are.
+    /// Their number.
     pub count: u32,
-    /// The first of them; those beyond `count` mean nothing.
+    /// The first of them. Places beyond `count` mean nothing.
     pub(super) first: [Named; MOST_NAMED],
 }
 
@@ -42,7 +42,7 @@ impl Display for Left {
         let count = usize::try_from(self.count).unwrap_or(usize::MAX);
         for (index, Named { pid, name }) in self.first.iter().take(count).enumerate() {
             let name = String::from_utf8_lossy(name);
-            // A process chooses its name; a terminal is to show it, and not to obey it.
+            // A process chooses its own name, so control characters are left out before it goes to a terminal.
             let name: String =
                 name.trim_end_matches('\0').chars().filter(|it| !it.is_control()).collect();
             let comma = if index == 0 { "" } else { ", " };

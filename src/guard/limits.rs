@@ -1,16 +1,19 @@
-//! The limits of this process (`setrlimit(2)`). elect lifts for itself what could end or blind it in its work, and its
-//! commands get back what it was started with.
+//! The limits of this process (`setrlimit(2)`). elect lifts for itself the limits that could end or blind it in its
+//! work. Its commands get back the limits that elect was started with.
 //!
-//! A soft limit rises to the hard one, which needs no right. A hard limit by which the kernel kills is lifted where elect
-//! has the right to (`CAP_SYS_RESOURCE`). The others stay: what they refuse is told at the start.
+//! A soft limit rises to the hard one, which needs no privilege. A hard limit by which the kernel kills is lifted if
+//! elect has the privilege (`CAP_SYS_RESOURCE`). The other hard limits stay, and what they refuse is reported at the
+//! start.
 //!
-//! No core dump of elect or its guardian: the passwords of stores are in their memory. Of that limit only the soft one is
-//! lowered, so that an ordinary user can give it back to a command. It becomes one byte: no file
-//! is as small, and where the kernel pipes cores to a program, one is the only limit that it heeds. Below a hard limit
-//! of 0 the soft one is 0, too; then such a program is still started, and is told that no core is wanted.
+//! elect and its guardian leave no core dump, as the passwords of stores are in their memory. Only the soft limit on
+//! core dumps is lowered, so that an ordinary user can give it back to a command.
 //!
-//! `PR_SET_DUMPABLE` would hold in all cases. But it gives `/proc/self` to root, and there a command of an ordinary user
-//! finds its lease.
+//! The soft limit becomes one byte, as no core file is that small. If the kernel pipes cores to a program, one is the
+//! only limit that it heeds. Below a hard limit of 0 the soft limit is 0, too. Such a program is still started then,
+//! and is told that no core is wanted.
+//!
+//! `PR_SET_DUMPABLE` would work in all cases. But it gives `/proc/self` to root, and a command of an ordinary user
+//! finds its lease there.
 
 use std::io;
 use std::sync::OnceLock;
@@ -19,9 +22,11 @@ use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, rlim_t, setrlimit};
 
 use super::is_off;
 
-/// By these the kernel kills: what keeps a processor busy, for too long in all or without a pause at a real-time priority.
+/// The limits by which the kernel kills a process that keeps a processor busy, for too long in total, or without a
+/// pause at a real-time priority.
 const KILLING: [Resource; 2] = [Resource::RLIMIT_CPU, Resource::RLIMIT_RTTIME];
-/// Of these elect needs a little: descriptors, processes, timers, memory, and files that it writes.
+/// The limits on resources of which elect needs a little: descriptors, processes, timers, memory, and files that it
+/// writes.
 const REFUSING: [Resource; 7] = [
     Resource::RLIMIT_NOFILE,
     Resource::RLIMIT_NPROC,
@@ -31,12 +36,12 @@ const REFUSING: [Resource; 7] = [
     Resource::RLIMIT_MEMLOCK,
     Resource::RLIMIT_FSIZE,
 ];
-/// Less than any core, and not "unlimited" for a pipe, as 0 is.
+/// One byte is less than any core, and does not mean "unlimited" for a pipe, as 0 does.
 const NO_CORE: rlim_t = 1;
-/// How many seconds of a processor the guardian has to have for its killing.
+/// The processor time in seconds that the guardian needs for its killing.
 const LEAST_SECONDS: rlim_t = 5;
 
-/// A limit that was changed, and what it was.
+/// A limit that was changed, and its former values.
 #[derive(Clone, Copy, Debug)]
 struct Changed {
     resource: Resource,
@@ -45,16 +50,16 @@ struct Changed {
 }
 
 impl Changed {
-    /// Gives it back. What was allowed before is allowed again.
+    /// Restores the limit. A limit that was valid before is accepted again.
     fn restore(self) {
         let _ = setrlimit(self.resource, self.soft, self.hard);
     }
 }
 
-/// What this process was started with, where that was changed.
+/// The limits that this process was started with, as far as they were changed.
 static BEFORE: OnceLock<Vec<Changed>> = OnceLock::new();
 
-/// Lifts the limits, and has the kernel write no core of this process, or of what it forks.
+/// Lifts the limits, and prevents core dumps of this process and its forks.
 pub(super) fn adjust() {
     BEFORE.get_or_init(|| {
         let killing = KILLING.into_iter().filter(|_| !is_off!(Limits));
@@ -70,7 +75,7 @@ fn raise_soft(resource: Resource) -> Option<Changed> {
     change(resource, |hard| hard, |hard| hard)
 }
 
-/// Makes of the hard limit what is wanted; `None` where nothing changes, or that is refused.
+/// Sets a limit as computed from its hard limit. Returns `None` if nothing changes, or if the change is refused.
 fn change(
     resource: Resource,
     new_soft: impl Fn(rlim_t) -> rlim_t,
@@ -82,27 +87,27 @@ fn change(
     is_changed.then_some(Changed { resource, soft, hard })
 }
 
-/// Gives all limits back, for a command that is executed next. Allocates nothing.
+/// Restores all limits, for a command that is executed next. Allocates nothing.
 pub(super) fn restore() {
     BEFORE.get().into_iter().flatten().copied().for_each(Changed::restore);
 }
 
-/// Gives them back but for that of cores, for a program that may know passwords. Allocates nothing.
+/// Restores all limits except that on core dumps, for a program that may know passwords. Allocates nothing.
 pub(super) fn restore_for_helper() {
     let before = BEFORE.get().into_iter().flatten().copied();
     before.filter(|it| it.resource != Resource::RLIMIT_CORE).for_each(Changed::restore);
 }
 
-/// Whether the kernel kills this process where it goes on for too long at a real-time priority.
+/// Returns whether the kernel kills this process if it runs for too long at a real-time priority.
 pub(super) fn end_real_time() -> bool {
     !is_off!(Limits)
         && getrlimit(Resource::RLIMIT_RTTIME).is_ok_and(|(soft, _)| soft != RLIM_INFINITY)
 }
 
-/// Whether what is left leaves room for killing a large tree.
+/// Checks that the remaining limits leave room for killing a large tree.
 ///
 /// # Errors
-/// When the kernel may kill a guardian that is at its work.
+/// The kernel might kill a guardian in the middle of its work.
 pub(super) fn leave_room(is_real_time: bool) -> io::Result<()> {
     let refused = |why: String| Err(io::Error::new(io::ErrorKind::QuotaExceeded, why));
     if is_real_time && end_real_time() {

@@ -1,5 +1,5 @@
-//! Locks on parts of a file. They belong to the open file description: to all who share it, until the last of
-//! them has closed it or is dead.
+//! Locks on parts of a file. A lock belongs to an open file description. So all processes that share the description
+//! hold it, until the last of them has closed it or is dead.
 
 use std::fs::File;
 use std::io;
@@ -9,20 +9,20 @@ use std::os::fd::AsFd;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 
-/// Takes the lock on these bytes for writing, or says that somebody else has one there. An empty range at 0 is
-/// the whole file.
+/// Takes the write lock on these bytes. Returns `false` if another description has a lock there. The empty range at 0
+/// is the whole file.
 ///
 /// # Errors
-/// When the file takes no locks, or is not open for writing.
+/// The file takes no locks, or is not open for writing.
 pub(crate) fn lock(file: &File, bytes: Range<i64>) -> io::Result<bool> {
     take(file, libc::F_WRLCK, bytes)
 }
 
-/// Takes the lock on these bytes for reading, or says that somebody else has one for writing there: nobody gets one for
-/// writing meanwhile.
+/// Takes the read lock on these bytes. Returns `false` if another description has the write lock there. No other
+/// description can get the write lock meanwhile.
 ///
 /// # Errors
-/// When the file takes no locks, or is not open for reading.
+/// The file takes no locks, or is not open for reading.
 pub(crate) fn lock_to_read(file: &File, bytes: Range<i64>) -> io::Result<bool> {
     take(file, libc::F_RDLCK, bytes)
 }
@@ -34,20 +34,20 @@ fn take(file: &File, kind: i32, bytes: Range<i64>) -> io::Result<bool> {
     }
 }
 
-/// Gives up a lock on these bytes.
+/// Releases a lock on these bytes.
 ///
 /// # Errors
-/// When the file takes no locks.
+/// The file takes no locks.
 #[cfg(feature = "selftest")]
 pub(crate) fn unlock(file: &File, bytes: Range<i64>) -> io::Result<()> {
     Ok(fcntl(file, FcntlArg::F_OFD_SETLK(&flock(libc::F_UNLCK, bytes))).map(drop)?)
 }
 
-/// Whether somebody else has a lock for writing on any of these bytes; so nobody has where there are no locks,
-/// as on a folder or a device.
+/// Returns whether another description has the write lock on any of these bytes. Returns `false` for a file that takes
+/// no locks, such as a folder or a device.
 ///
 /// # Errors
-/// When it cannot be told.
+/// The kernel does not tell.
 pub(crate) fn is_locked(file: &impl AsFd, bytes: Range<i64>) -> io::Result<bool> {
     let mut lock = flock(libc::F_RDLCK, bytes);
     match fcntl(file, FcntlArg::F_OFD_GETLK(&mut lock)) {
@@ -58,7 +58,7 @@ pub(crate) fn is_locked(file: &impl AsFd, bytes: Range<i64>) -> io::Result<bool>
 }
 
 fn flock(kind: i32, bytes: Range<i64>) -> libc::flock {
-    // SAFETY: an all-zero flock is valid: it names the whole file.
+    // SAFETY: an all-zero flock is valid, and names the whole file.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
     lock.l_type = kind.try_into().unwrap_or_default();
     lock.l_whence = libc::SEEK_SET.try_into().unwrap_or_default();

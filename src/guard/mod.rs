@@ -1,37 +1,38 @@
-//! The guardian: the small process between `elect` and the command that has the whole command tree
-//! dead before anybody else can lead. It knows neither stores nor the engine.
+//! The guardian: the small process between `elect` and the command. It has the whole command tree dead before another
+//! candidate can lead. It knows neither stores nor the engine.
 //!
 //! ```text
 //! elect (wrapper)      a subreaper; holds one end of the socket
-//!   ├─ elect-keys      in a terminal, with `--once`: hears the keys that the command gets (`key_witness`)
-//!   └─ guardian        single-threaded, allocates nothing, a subreaper; alone has the death-pipes, both ends
+//!   ├─ elect-keys      in a terminal, with `--once`: notes the keys that the command gets (`key_witness`)
+//!   └─ guardian        single-threaded, allocates nothing, a subreaper; alone holds both ends of the death-pipes
 //!        ├─ command    leads a process group of its own; PDEATHSIG; inherits the mark of a local lease
 //!        └─ elect-init with `pidns` only: the first process of the command's pid namespace; PDEATHSIG
 //! ```
 //!
-//! What may die or stop, and what then kills the tree:
+//! Each row names what is dead or stopped, and what then kills the tree:
 //!
-//! | gone or stopped | what acts |
+//! | dead or stopped | what acts |
 //! |---|---|
-//! | nothing | the guardian: signal, CONT, then, in time, KILL of all that the [enclosure](Enclosure) holds until it is empty |
-//! | wrapper dead | the guardian sees end-of-file on its socket, kills the tree, and has the entry given up by a ticket |
-//! | guardian before a tracer | the wrapper kills below it (`takeover`) |
-//! | guardian stopped when all is to be killed | the wrapper kills the guardian, and then it is as if that were dead |
-//! | guardian dead | the kernel: PDEATHSIG for the command, the death-pipes for its group, the end of the init for its namespace; the wrapper sweeps the rest |
+//! | nothing | the guardian: it signals, sends CONT, and in time kills everything in the [enclosure](Enclosure) until that is empty |
+//! | wrapper dead | the guardian: it sees end-of-file on its socket, kills the tree, and has the entry given up by a ticket |
+//! | guardian halted by a tracer | the wrapper: it kills the tree below the guardian (`takeover`) |
+//! | guardian stopped when everything must be killed | the wrapper: it kills the guardian, and the next row applies |
+//! | guardian dead | the kernel: PDEATHSIG kills the command, the death-pipes kill its group, the end of the init ends its namespace; the wrapper sweeps the rest |
 //! | both dead | the kernel, as above; without a namespace a `setsid` escaper lives on, but it inherited the mark that keeps others from a local lease |
 //! | any of them stopped or frozen | the kernel: at the last deadline the dead-man timer kills the guardian |
 //!
-//! A KILL is not yet an end, and what is killed keeps its children until it is gone. So `descendants` are looked for at any
-//! depth, pass after pass (`hunt`). What all of this rests on is tried before anything starts (`self_check`).
+//! A KILL is not yet an end: a killed process keeps its children until it is gone. So `descendants` are searched at any
+//! depth, pass after pass (`hunt`). The system calls that this rests on are tried before anything starts
+//! (`self_check`).
 //!
-//! How surely descendants are held is the [`Containment`]. The guardian and its loop are the same for all: an
-//! enclosure knows how the command comes into it, how all in it are killed, and how it is known to be empty.
-//! Nothing but that depends on the containment.
+//! The [`Containment`] says how surely descendants are held. The guardian and its loop are the same for all
+//! containments. An enclosure knows how to start the command in it, how to kill everything in it, and how to see that
+//! it is empty. Nothing else depends on the containment.
 //!
-//! The guardian is one-way: it starts one command, and once it began to kill it starts nothing. With
-//! [restarts](Starts::Again) it starts a command again that has ended by itself, once the tree that it
-//! had is empty; whatever else ends a tree ends that.
-//! This is the only module with unsafe code; each block says why it is sound.
+//! The guardian is one-way: it starts one command, and once it has begun to kill it starts nothing. With
+//! [restarts](Starts::Again) it starts the command again if that has ended by itself, and once its tree is empty. If
+//! anything else ends a tree, there is no restart.
+//! This is the only module with unsafe code. Each block says why it is sound.
 #![allow(unsafe_code)]
 
 mod allocator;
@@ -91,8 +92,8 @@ pub use wire::FromGuardian;
 #[cfg(feature = "fuzzing")]
 pub use wire::fuzz as fuzz_wire;
 
-/// Whether this `elect_testkit::switches::Part` is turned off: in builds with the feature `sim` each guard that keeps the
-/// promise can be, so that tests can show that they would notice.
+/// Returns whether this `elect_testkit::switches::Part` is turned off. In builds with the feature `sim`, tests can turn
+/// off each part that keeps the promise, to show that they would notice.
 #[cfg(feature = "sim")]
 macro_rules! is_off {
     ($part:ident) => {
@@ -100,7 +101,7 @@ macro_rules! is_off {
     };
 }
 
-/// Nothing can be turned off in this build.
+/// Always false: nothing can be turned off in this build.
 #[cfg(not(feature = "sim"))]
 macro_rules! is_off {
     ($part:ident) => {

@@ -1,11 +1,11 @@
-//! What waits until the socket between wrapper and guardian takes more.
+//! Messages that wait until the socket between wrapper and guardian has room.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
 use super::wire::{FromGuardian, Message, send};
 
-/// Reports that wait, the oldest first: a command has at most three that have to arrive. Nothing is allocated.
+/// Reports that wait, the oldest first. A command has at most three reports that must arrive. Nothing is allocated.
 #[derive(Default)]
 pub(super) struct Outbox([Option<FromGuardian>; 4]);
 
@@ -14,8 +14,9 @@ impl Outbox {
         self.0[0].is_none()
     }
 
-    /// Reports in order. Stops of the command, and processes that cannot be killed, that live on or are killed, are
-    /// dropped when the wrapper does not read, as it may be stopped itself; the rest waits for it.
+    /// Sends reports in order. If the wrapper does not read, as when it is stopped, a report that must arrive waits
+    /// for it. Reports of a stop, of a process that may not be signalled, and of leftover processes are dropped
+    /// then.
     pub(super) fn report(&mut self, socket: &OwnedFd, report: FromGuardian) {
         if self.is_empty() && send(socket, &report.encode(), &[]).is_ok() {
             return;
@@ -29,7 +30,7 @@ impl Outbox {
         }
     }
 
-    /// Sends what waits, as far as there is room now.
+    /// Sends what waits, as long as the socket has room.
     pub(super) fn send(&mut self, socket: &OwnedFd) {
         while let Some(report) = self.0[0] {
             if send(socket, &report.encode(), &[]).is_err() {
@@ -50,8 +51,8 @@ impl Unsent {
         self.0.is_empty()
     }
 
-    /// Has a request wait behind the others. Of tickets the last one counts, and of equal signals that wait for a
-    /// stopped process the kernel, too, keeps one.
+    /// Adds a request behind the others. A ticket replaces the one that waits. An equal request is added once, as
+    /// the kernel, too, keeps only one of several equal signals for a stopped process.
     pub(super) fn add(&mut self, message: Message) {
         if message.is_ticket() {
             self.0.retain(|other| !other.is_ticket());
@@ -61,7 +62,7 @@ impl Unsent {
         }
     }
 
-    /// Sends what waits, as far as there is room now.
+    /// Sends what waits, as long as the socket has room.
     pub(super) fn send(&mut self, socket: &OwnedFd) {
         while let Some(message) = self.0.front() {
             if send(socket, message, &[]).is_err() {
@@ -82,7 +83,8 @@ mod tests {
     fn the_last_ticket_counts_and_equal_signals_count_once() {
         let (signal, ticket) = (ToGuardian::Order(Order::pass_on(28)), ToGuardian::Ticket(b"7"));
         let mut unsent = Unsent::default();
-        // Nobody is to have a ticket in the end: neither the one before, nor by taking this for known.
+        // No ticket may remain at the end: neither the one before, nor because the empty one seems to be known
+        // already.
         for request in [ToGuardian::Ticket(&[]), signal, ticket, signal, ToGuardian::Ticket(&[])] {
             unsent.add(request.encode());
         }

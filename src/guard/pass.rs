@@ -1,4 +1,4 @@
-//! What one pass over a tree does to each process in it, and what it has met with.
+//! One pass over a tree: what it does to each process in it, and what it finds.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -15,68 +15,72 @@ use super::left::{MOST_NAMED, NAME_SIZE, Named};
 use super::proc::{Stat, folder_of, has_ended, pidfd_of};
 use super::signals::signal_child;
 
-/// What a search does, and how.
+/// The task of a search, and its conditions.
 pub(super) struct Pass<'a> {
     pub(super) deed: Deed,
-    /// How long it may take, unless it kills: far less than the time between the last two deadlines of a lease.
+    /// The longest time for a pass that does not kill. It is far less than the time between the last two deadlines of a
+    /// lease.
     pub(super) limit: Duration,
-    /// The first process of a pid namespace: it is killed with all others, but no part of the tree.
+    /// The first process of a pid namespace. It is killed with the others, but is no part of the tree.
     pub(super) init: Option<i32>,
-    /// Children that are not part of any tree of ours, and are left alone with all that is below them.
+    /// Children of this process that belong to no tree. They are left alone, with all processes below them.
     pub(super) spare: &'a [Spared],
-    /// For processes of users whom we may not signal by ourselves.
+    /// The way to signal processes of other users that elect itself may not signal.
     pub(super) courier: Option<&'a Courier>,
 }
 
 impl<'a> Pass<'a> {
-    /// A quarter of the least margin is 125 ms.
+    /// The time between the last two deadlines is at least 125 ms: a quarter of the smallest margin.
     pub(super) const LIMIT: Duration = Duration::from_millis(50);
 
-    /// One that kills all but `spare`.
+    /// Makes a pass that kills everything but `spare`.
     pub(super) const fn killing(spare: &'a [Spared], courier: Option<&'a Courier>) -> Self {
         Self { deed: Deed::Kill, limit: Self::LIMIT, init: None, spare, courier }
     }
 
-    /// Whether it leaves this process alone. A number alone does not say: the process that had it may be gone.
+    /// Returns whether the pass leaves this process alone. The number alone does not tell that, as its former process
+    /// may be gone.
     pub(super) fn spares(&self, proc: &OwnedFd, pid: i32) -> Result<bool, Errno> {
         let mut spared = self.spare.iter().filter(|spared| spared.pid == pid).peekable();
         if spared.peek().is_none() {
             return Ok(false);
         }
         let born = birth_of(proc, pid)?;
-        // A hidden one is a child of ours as long as it was not reaped, and then it is spared no more.
+        // If `/proc` hides one of the births, the number decides. A spared child keeps its number until this process
+        // reaps it, and is removed from the list then.
         Ok(spared.any(|spared| spared.born == born || spared.born.is_none() || born.is_none()))
     }
 
-    /// Signals the process whose folder of `/proc` that is; says whether that was allowed.
+    /// Signals the process with this folder in `/proc`. Returns whether the kernel permitted it.
     pub(super) fn by_folder(&self, folder: &OwnedFd, pid: i32, signal: i32) -> bool {
         match signal_by(folder, signal) {
             Ok(()) | Err(Errno::ESRCH) => true,
-            // Linux before 5.1, a filter of system calls, or no right to it: by the number, which was its own a moment
-            // ago, and is not given out again before all others were.
+            // The call fails on Linux before 5.1, by a filter of system calls, or for lack of permission. Then the
+            // number is used. It was the process's own a moment ago, and the kernel gives out all other numbers before
+            // it comes again.
             Err(_) => signal_child(pid, signal, self.courier),
         }
     }
 }
 
-/// What is done to each.
+/// What a pass does to each process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
     /// Kill it, before its children are listed.
     Kill,
-    /// Signal it, unless it has heard of that.
+    /// Signal it, unless it has noticed the signal before.
     Signal {
         signal: i32,
-        /// Follow it with CONT.
+        /// Whether CONT follows.
         resume: bool,
         heard: Option<Heard>,
     },
-    /// Nothing: it is only counted.
+    /// Only count it.
     Look,
 }
 
-/// Which processes have been signalled before: those of this group, or of any, that were old enough at this instant. What
-/// is below them is theirs to stop, and is left alone.
+/// The processes that noticed an earlier signal: those of this group, or of any group, that were old enough at this
+/// instant. Processes below them are theirs to stop, and are left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Heard {
     pub(super) group: Option<i32>,
@@ -84,7 +88,8 @@ pub(super) struct Heard {
 }
 
 impl Heard {
-    /// A signal that comes between fork and exec is lost on a child of a shell: it still has the shell's traps then.
+    /// The least age at which a process notices a signal. A child of a shell still has the shell's traps between fork
+    /// and exec, and loses a signal then.
     const OLD_ENOUGH: Duration = Duration::from_millis(100);
 
     pub(super) fn has(self, stat: &Stat) -> bool {
@@ -96,22 +101,22 @@ impl Heard {
     }
 }
 
-/// The kernel tells births by hundredths of a second.
+/// The unit of births in the kernel: hundredths of a second.
 const TICK: Duration = Duration::from_millis(10);
 
-/// A child that is not part of any tree of ours.
+/// A child of this process that belongs to no tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spared {
     pid: i32,
-    /// `None` where `/proc` hides it.
+    /// The time of birth. `None` if `/proc` hides it.
     born: Option<Boottime>,
 }
 
 impl Spared {
-    /// The one that has this number now; `None` if there is none.
+    /// Returns the process that has this number now, or `None` if there is none.
     ///
     /// # Errors
-    /// When `/proc` does not tell.
+    /// `/proc` does not tell.
     pub(super) fn of(pid: i32) -> io::Result<Option<Self>> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let proc = open(c"/proc", flags, Mode::empty())?;
@@ -127,9 +132,9 @@ impl Spared {
     }
 }
 
-/// Those in `spare`, and the programs that stores run for themselves. Allocates: for the wrapper only.
+/// Returns `spare` together with the programs that stores run for themselves. Allocates, so it is for the wrapper only.
 ///
-/// One that is just being born is not among them yet, and may be killed: its store starts it again.
+/// A program that is just being started is not in the list yet, and may be killed. Its store starts it again.
 pub(super) fn with_helpers(spare: &[Spared]) -> Vec<Spared> {
     let helper = |pid: u32| Spared::of(pid.cast_signed()).ok().flatten();
     spare
@@ -139,7 +144,7 @@ pub(super) fn with_helpers(spare: &[Spared]) -> Vec<Spared> {
         .collect()
 }
 
-/// When a process was born; `None` if it is there, and `/proc` does not show it.
+/// Returns the time at which a process was born, or `None` if the process is there but `/proc` hides it.
 fn birth_of(proc: &OwnedFd, pid: i32) -> Result<Option<Boottime>, Errno> {
     match folder_of(proc, pid).and_then(|folder| Stat::of(&folder)) {
         Ok(stat) => Ok(Some(stat.born)),
@@ -148,35 +153,36 @@ fn birth_of(proc: &OwnedFd, pid: i32) -> Result<Option<Boottime>, Errno> {
     }
 }
 
-/// Whether no process with this number lives, by the kernel's word: what `/proc` does not show may live.
+/// Returns whether no process with this number lives. The kernel decides that, as a process that `/proc` does not show
+/// may live.
 pub(super) fn is_gone(pid: i32) -> bool {
     // SAFETY: kill has no memory preconditions, and no signal is sent.
     let has_none = || unsafe { libc::kill(pid, 0) } != 0 && Errno::last_raw() == libc::ESRCH;
-    // One that is dead and not reaped may be hidden as well.
+    // A process that is dead and not reaped may be hidden as well.
     is_off!(Hidden) || has_none() || pidfd_of(pid).is_some_and(|process| has_ended(&process))
 }
 
-/// What one pass has met with.
+/// The findings of one pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// How many were not dead, though all of them may have been sent KILL.
+    /// The number of processes that were not dead, though all of them may have been sent KILL.
     pub(super) living: u32,
-    /// Tells two passes apart that met with others.
+    /// The sum of their numbers, which tells two passes apart if they found different processes.
     sum: u64,
-    /// When the youngest of them was born.
+    /// The time at which the youngest of them was born.
     youngest: Option<Boottime>,
-    /// How many of our own children are dead and not reaped.
+    /// The number of this process's own children that are dead and not reaped.
     pub(super) dead: u32,
-    /// Whether some could not be looked at, or their children.
+    /// Whether some processes, or their children, could not be looked at.
     pub(super) is_partial: bool,
-    /// One that we may not signal.
+    /// A process that elect may not signal.
     pub(super) refused: Option<i32>,
-    /// The first of those that live.
+    /// The first of the living processes.
     pub(super) first: [Named; MOST_NAMED],
 }
 
 impl Found {
-    /// Nobody.
+    /// No process at all.
     pub(super) const NONE: Self = Self {
         living: 0,
         sum: 0,
@@ -187,17 +193,17 @@ impl Found {
         first: [Named { pid: 0, name: [0; NAME_SIZE] }; MOST_NAMED],
     };
 
-    /// Whether nobody lives, as far as everything could be looked at.
+    /// Returns whether no process lives. Returns `false` if something could not be looked at.
     pub(super) const fn is_none(&self) -> bool {
         self.living == 0 && !self.is_partial
     }
 
-    /// Whether others lived than at the pass `before`.
+    /// Returns whether other processes lived than at the pass `before`.
     pub(super) const fn differs_from(&self, before: &Self) -> bool {
         self.living != before.living || self.sum != before.sum
     }
 
-    /// Whether somebody was born at `since` or later.
+    /// Returns whether a process was born at `since` or later.
     pub(super) fn has_newborns(&self, since: Boottime) -> bool {
         self.youngest.is_some_and(|born| born + TICK >= since)
     }
@@ -219,10 +225,10 @@ impl Found {
     }
 }
 
-/// Signals the process whose folder of `/proc` that is.
+/// Signals the process with this folder in `/proc`.
 pub(super) fn signal_by(folder: &OwnedFd, signal: i32) -> Result<(), Errno> {
     let info = std::ptr::null::<libc::siginfo_t>();
-    // SAFETY: the kernel reads no memory of ours without a siginfo.
+    // SAFETY: without a siginfo, the kernel reads no memory of this process.
     let sent =
         unsafe { libc::syscall(libc::SYS_pidfd_send_signal, folder.as_raw_fd(), signal, info, 0) };
     if sent == 0 { Ok(()) } else { Err(Errno::last()) }

@@ -1,8 +1,8 @@
-//! The turn on the processors of whoever kills: before everybody else's, where elect may ask for that.
+//! Raises the priority of the process that kills above all others, if elect may do so.
 //!
-//! A command that keeps all processors busy, at a real-time priority perhaps, would otherwise keep its guardian from
-//! killing it in time. The guardian sleeps nearly always. What it forks has the priority that elect was started with.
-//! The wrapper has such a [`Turn`] only while it kills in the guardian's place.
+//! Otherwise a command that keeps all processors busy, perhaps at a real-time priority, could keep its guardian from
+//! killing it in time. The guardian nearly always sleeps. Its forks have the priority that elect was started with. The
+//! wrapper has a raised priority, a [`Turn`], only while it kills in the guardian's place.
 
 use std::cell::Cell;
 
@@ -10,7 +10,7 @@ use nix::unistd::geteuid;
 
 use super::{is_off, limits};
 
-/// The kernel's `struct sched_attr`, as its first version has it.
+/// The kernel's `struct sched_attr`, in its first version.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Attributes {
@@ -25,21 +25,21 @@ struct Attributes {
 }
 
 const RESET_ON_FORK: u64 = 1;
-/// The highest that there is.
+/// The highest real-time priority.
 const HIGHEST: u32 = 99;
 
 impl Attributes {
     fn of_this_thread() -> Option<Self> {
         let mut own = Self::default();
         let size = size_of::<Self>();
-        // SAFETY: the kernel writes as many bytes as we say that there are.
+        // SAFETY: the kernel writes at most as many bytes as `size` says.
         let got = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut own, size, 0) };
         (got == 0).then_some(own)
     }
 
     fn set(&self) -> bool {
         let attributes = Self { size: u32::try_from(size_of::<Self>()).unwrap_or(0), ..*self };
-        // SAFETY: the kernel reads as many bytes as are said in them.
+        // SAFETY: the kernel reads as many bytes as the structure says.
         unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
     }
 
@@ -47,7 +47,7 @@ impl Attributes {
         matches!(self.policy.cast_signed(), libc::SCHED_FIFO | libc::SCHED_RR)
     }
 
-    /// Whether a process without any rights may have them.
+    /// Returns whether a process without any privilege may have these attributes.
     const fn are_modest(&self) -> bool {
         let is_fair = matches!(
             self.policy.cast_signed(),
@@ -57,15 +57,15 @@ impl Attributes {
     }
 }
 
-/// What this thread had before it was raised.
+/// The attributes of a thread before it was raised.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Before(Option<(Attributes, TimerSlack)>);
 
 impl Before {
-    /// For whoever was not raised.
+    /// The value for a thread that was not raised.
     pub(super) const NONE: Self = Self(None);
 
-    /// Gives a fork of the process that was raised what that had before; says whether it has it.
+    /// Restores the former attributes in a fork of the raised process. Returns whether the fork has them.
     pub(super) fn restore(self) -> bool {
         let Some((before, slack)) = self.0 else { return true };
         let has_it = before.flags & RESET_ON_FORK != 0 || before.set();
@@ -73,10 +73,11 @@ impl Before {
         has_it
     }
 
-    /// Gives it back to the thread that was raised.
+    /// Restores the former attributes in the raised thread.
     fn give_back(self) {
         let Some((before, slack)) = self.0 else { return };
-        // Only root may have its forks raised again, which makes no difference to whom was not raised before.
+        // Only root may clear the flag `RESET_ON_FORK`. For a thread that was not at a raised priority before, the
+        // flag makes no difference.
         if !before.set() {
             Attributes { flags: before.flags | RESET_ON_FORK, ..before }.set();
         }
@@ -84,8 +85,8 @@ impl Before {
     }
 }
 
-/// By how much the kernel may be late with a timer, in nanoseconds. It takes that from real-time processes, and from
-/// what they fork.
+/// How late the kernel may be with a timer, in nanoseconds. The kernel sets it to zero for real-time processes and
+/// their forks.
 #[derive(Clone, Copy, Debug)]
 struct TimerSlack(libc::c_int);
 
@@ -95,7 +96,7 @@ impl TimerSlack {
         Self(unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) })
     }
 
-    /// Nothing that is promised depends on it.
+    /// Sets the slack. A failure is ignored, as no promise depends on it.
     fn set(self) {
         if self.0 > 0 {
             // SAFETY: prctl takes integers here.
@@ -105,11 +106,11 @@ impl TimerSlack {
 }
 
 thread_local! {
-    /// How many turns this thread has, and what it had before the first of them.
+    /// The number of turns of this thread, and its attributes before the first one.
     static TURNS: Cell<(u32, Before)> = const { Cell::new((0, Before::NONE)) };
 }
 
-/// A thread's turn before everybody else, until it is dropped there.
+/// A time in which a thread runs before all others. It ends when this value is dropped in that thread.
 #[derive(Debug)]
 pub(super) struct Turn(());
 
@@ -131,21 +132,23 @@ impl Drop for Turn {
     }
 }
 
-/// Whether this thread is at a real-time priority by itself.
+/// Returns whether this thread has a real-time priority of its own.
 pub(super) fn is_real_time() -> bool {
     Attributes::of_this_thread().is_some_and(|own| own.are_real_time())
 }
 
-/// Raises this thread, but not what it forks, if it may be. Allocates nothing.
+/// Raises this thread, but not its forks, if that is permitted. Returns the attributes from before. Allocates nothing.
 ///
-/// Where the kernel would kill it for staying there, it stays where it is: a busy machine delays it, and that ends it.
+/// If the kernel would kill the thread for running too long at a real-time priority, the thread is not raised. A busy
+/// machine only delays it, but that kill would end it.
 pub(super) fn raise() -> Before {
     if is_off!(Priority) || limits::end_real_time() {
         return Before::NONE;
     }
     let Some(before) = Attributes::of_this_thread() else { return Before::NONE };
     let slack = TimerSlack::of_this_thread();
-    // Whoever may be raised by a limit alone might not get more than the ordinary back.
+    // A process that only a resource limit permits to be raised could not get back a priority above the ordinary one.
+    // So it is not raised if it has such a priority.
     if !before.are_modest() && !geteuid().is_root() {
         return Before::NONE;
     }
@@ -157,7 +160,7 @@ pub(super) fn raise() -> Before {
     Before(is_raised.then_some((before, slack)))
 }
 
-/// How high an ordinary user may raise a process.
+/// Returns how high an ordinary user may raise a process.
 fn limit() -> u32 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the kernel fills in a live structure.

@@ -1,4 +1,4 @@
-//! What `/proc` says of processes, read without allocating.
+//! Reads what `/proc` says of processes. Only [`own_number`] allocates.
 
 use std::ffi::CStr;
 use std::io::Write as _;
@@ -15,7 +15,7 @@ use nix::sys::stat::Mode;
 use super::descriptors::read_now;
 use super::left::NAME_SIZE;
 
-/// The folder of a process.
+/// Opens the folder of a process.
 pub(super) fn folder_of(proc: &OwnedFd, pid: i32) -> Result<OwnedFd, Errno> {
     let mut path = [0; 48];
     let path = path_of(&mut path, format_args!("{pid}"))?;
@@ -34,9 +34,9 @@ pub(super) fn open_at(folder: &OwnedFd, path: &CStr, flags: OFlag) -> Result<Own
     openat(folder, path, flags | OFlag::O_CLOEXEC, Mode::empty())
 }
 
-/// Calls `visit` with each number that is the name of an entry.
+/// Calls `visit` with each entry of the folder whose name is a number.
 pub(super) fn each_entry(folder: &OwnedFd, mut visit: impl FnMut(i32)) -> Result<(), Errno> {
-    /// Where the length and the name are in the kernel's `struct linux_dirent64`.
+    /// Offsets of the length and the name in the kernel's `struct linux_dirent64`.
     const LENGTH: usize = 16;
     const NAME: usize = 19;
     let mut buffer = [0_u8; 1024];
@@ -71,15 +71,15 @@ fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// What `/proc/PID/stat` says.
+/// The content of `/proc/PID/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stat {
-    /// Whether it is a zombie of which no thread is left.
+    /// Whether the process is a zombie without any thread left.
     pub(super) is_dead: bool,
-    /// As the kernel keeps it, ended by zeros.
+    /// The name as the kernel keeps it, padded with zeros.
     pub(super) name: [u8; NAME_SIZE],
     pub(super) parent: i32,
-    /// Its process group.
+    /// The process group.
     pub(super) group: i32,
     pub(super) threads: u64,
     pub(super) born: Boottime,
@@ -93,9 +93,10 @@ impl Stat {
         Self::parse(&text[..length]).ok_or(Errno::EINVAL)
     }
 
-    /// The name in it is in parentheses, and may have some of its own.
+    /// Parses the line. The name in it stands in parentheses, and may contain parentheses itself.
     fn parse(text: &[u8]) -> Option<Self> {
-        /// Births are told in hundredths of a second on every architecture (`USER_HZ`); in milliseconds.
+        /// The length of a tick in milliseconds. Births are told in hundredths of a second on every architecture
+        /// (`USER_HZ`).
         const TICK: u64 = 10;
         let end = text.iter().rposition(|&byte| byte == b')')?;
         let begin = text.iter().position(|&byte| byte == b'(')?;
@@ -107,7 +108,7 @@ impl Stat {
         let state = fields.next()?;
         let parent = number(fields.next()?)?;
         let group = number(fields.next()?)?;
-        // After state (3), parent (4) and group (5) come the number of threads (20) and the time of birth (22).
+        // After state (3), parent (4) and group (5) follow the number of threads (20) and the time of birth (22).
         let threads = number(fields.nth(14)?)?;
         let ticks: u64 = number(fields.nth(1)?)?;
         let born = Duration::from_millis(ticks.saturating_mul(TICK));
@@ -117,12 +118,13 @@ impl Stat {
     }
 }
 
-/// What `/proc` calls this process; `None` where it is not mounted, or knows nothing of us. Allocates.
+/// Returns the number by which `/proc` knows this process. Returns `None` if `/proc` is not mounted, or does not know
+/// this process. Allocates.
 ///
-/// Where it was mounted for a pid namespace around ours, that is not what processes are called here: by our numbers it
-/// would show strangers, and what they have open.
+/// A `/proc` that was mounted for an outer pid namespace has other numbers than this process. By the numbers known
+/// here, it would show strangers and their open files.
 pub(super) fn own_number() -> Option<u32> {
-    // The link is quick. A filter may refuse it that lets files be read.
+    // Reading the link is fast. A filter may refuse it, but let files be read.
     if let Ok(link) = std::fs::read_link("/proc/self") {
         return link.to_str()?.parse().ok();
     }
@@ -130,26 +132,28 @@ pub(super) fn own_number() -> Option<u32> {
     stat.split(' ').next()?.parse().ok()
 }
 
-/// What it calls the process that is `pid` to us; `pid` where that cannot be found out. Allocates nothing.
+/// Returns the number by which `/proc` knows the process that is `pid` here, or `pid` itself if that cannot be found
+/// out. Allocates nothing.
 pub(super) fn number_of(pid: i32) -> i32 {
     told_of(pid).filter(|&number| number > 0).unwrap_or(pid)
 }
 
-/// A descriptor of the process that has this number now; `None` before Linux 5.3, where no descriptor is left, or for none.
+/// Opens a pidfd of the process that has this number now. Returns `None` before Linux 5.3, if no descriptor is left, or
+/// if there is no such process.
 pub(super) fn pidfd_of(pid: i32) -> Option<OwnedFd> {
     // SAFETY: pidfd_open has no memory preconditions.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     let descriptor = i32::try_from(descriptor).ok().filter(|&descriptor| descriptor >= 0)?;
-    // SAFETY: it was opened just now, and nobody else has it.
+    // SAFETY: the descriptor was opened just now, and no other object has it.
     Some(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// Whether a process has ended, though it may not be reaped.
+/// Returns whether a process has ended, even if it is not reaped.
 pub(super) fn has_ended(process: &OwnedFd) -> bool {
     poll(&mut [PollFd::new(process.as_fd(), PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(1)
 }
 
-/// What `/proc` has to say of a descriptor of the process.
+/// Returns what `/proc` says of a pidfd of the process.
 fn told_of(pid: i32) -> Option<i32> {
     let descriptor = pidfd_of(pid)?;
     let mut path = [0; 48];

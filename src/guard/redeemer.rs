@@ -1,7 +1,7 @@
-//! The way out after the wrapper's death: this program, started anew, gives the entry up.
+//! Gives up the entry after the wrapper's death, by a new process of this program.
 //!
-//! It is started through a descriptor that was opened at the start, so that an upgrade meanwhile, or
-//! a deleted file, does no harm.
+//! The program is started through a descriptor that was opened at the start. So it does no harm if
+//! the file is upgraded or deleted meanwhile.
 
 use std::ffi::OsString;
 use std::io;
@@ -16,13 +16,13 @@ use super::descriptors::{close_all_but, out_of_the_way, silence};
 use super::image::{Image, Late, Pointers};
 use super::priority::Before;
 
-/// How this program, started anew, gives an entry up.
+/// How to start this program so that it gives up an entry.
 pub struct Redeem {
-    /// Its arguments, from its name on.
+    /// The arguments, from the program's name on.
     pub arguments: Vec<OsString>,
-    /// Its environment.
+    /// The environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// The variable in which it gets the ticket.
+    /// The name of the variable that gets the ticket.
     pub variable: &'static str,
 }
 
@@ -46,8 +46,8 @@ impl Redeemer {
         &self.program
     }
 
-    /// Starts it, on streams of its own. It outlives the guardian. If it cannot be started the entry
-    /// ends by itself.
+    /// Starts the program with streams of its own. It outlives the guardian. If it cannot be
+    /// started, the entry ends with its lease.
     pub(super) fn start(
         &mut self,
         ticket: &TicketText,
@@ -60,7 +60,7 @@ impl Redeemer {
         if unsafe { libc::fork() } != 0 {
             return;
         }
-        // It gives the entry up as well at a lower priority.
+        // A lower priority suffices to give up the entry.
         before.restore();
         silence(null, &[0, 1, 2]);
         // SAFETY: nothing of this process is used after the exec, nor after the exit.
@@ -72,17 +72,17 @@ impl Redeemer {
     }
 }
 
-/// The text of a ticket, where nothing can be allocated.
+/// The text of a ticket, in memory that needs no allocation.
 pub(super) struct TicketText {
     bytes: [u8; Ticket::MAX_LEN],
     length: usize,
 }
 
 impl TicketText {
-    /// That of no ticket.
+    /// The text that stands for no ticket.
     pub(super) const NONE: Self = Self { bytes: [0; Ticket::MAX_LEN], length: 0 };
 
-    /// Takes this text in the place of what it had.
+    /// Replaces the text.
     pub(super) fn set(&mut self, text: &[u8]) {
         self.length = text.len().min(Ticket::MAX_LEN);
         self.bytes[..self.length].copy_from_slice(&text[..self.length]);

@@ -1,5 +1,6 @@
-//! The system calls that guarding rests on, each tried before anything starts: a filter (seccomp) of a container or a
-//! unit may refuse any of them, and a guardian could do nothing about it later. What is tried is undone.
+//! Tries each system call that guarding rests on, before anything starts. A filter (seccomp) of a container or a unit
+//! may refuse any of them, and a guardian could do nothing about it later. Each trial is undone, except for the
+//! adoption of orphans.
 
 use std::io;
 
@@ -10,12 +11,12 @@ use super::bound::adopt_orphans;
 use super::dead_man::DeadMan;
 use super::{clock, dead_man, limits, priority};
 
-/// Tries them; those for leases that end by time only where that is so.
+/// Tries the system calls. Those for leases that end by time are tried only if `is_timed`.
 ///
 /// # Errors
-/// Which one is refused, and why.
+/// Returns which call is refused, and why.
 pub(super) fn pass(is_timed: bool) -> io::Result<()> {
-    // It stays: it lets us adopt the tree if the guardian dies.
+    // This one stays in force: the wrapper adopts the tree if the guardian dies.
     adopt_orphans()
         .map_err(|error| cannot("adopt orphans (prctl PR_SET_CHILD_SUBREAPER)", &error))?;
     signal().map_err(|error| cannot("signal a group (kill, getpgid)", &error))?;
@@ -29,7 +30,7 @@ pub(super) fn pass(is_timed: bool) -> io::Result<()> {
         .map_err(|error| cannot("have a pipe signal (fcntl F_SETOWN, F_SETSIG)", &error))?;
     limits::leave_room(priority::is_real_time())?;
     if is_timed {
-        // The guardian has one of its own, which nobody would miss in time if it could not be had.
+        // The guardian makes a timer of its own. A failure there would be noticed too late.
         let timer = DeadMan::new().and_then(|timer| timer.set(None).and_then(|()| timer.delete()));
         timer.map_err(|error| cannot(TIMER, &error))?;
     }
@@ -54,8 +55,8 @@ fn signal() -> io::Result<()> {
 
 fn wait() -> io::Result<()> {
     let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    // SAFETY: info is a valid place for the kernel to write to; no status is wanted of the other. The second waits
-    // for a child of a group that has none, so that nobody is reaped.
+    // SAFETY: `info` is a valid place for the kernel to write to, and waitpid gets no place for a status. The waitpid
+    // waits for a child in a group that does not exist, so that it reaps no process.
     let refused = unsafe {
         let mut info = std::mem::zeroed::<libc::siginfo_t>();
         let looked = libc::waitid(libc::P_ALL, 0, &raw mut info, flags);

@@ -1,6 +1,6 @@
-//! Signals: blocked from the start and read from a descriptor, so that none is lost and none
-//! interrupts anything. What of them elect was started with ignored, and has to change for itself, it gives back to the
-//! command, together with its limits.
+//! Signals of elect. They are blocked from the start and read from a descriptor, so that none is lost and none
+//! interrupts anything. elect changes how it handles some signals that were ignored when it was started. The command
+//! gets back the original handling, and the original limits.
 
 use std::cell::RefCell;
 use std::ffi::CString;
@@ -23,9 +23,9 @@ use super::courier::Courier;
 use super::exec_handoff::{ExecHandoff, HANDOFF, regain_name};
 use super::{clock, descriptors, limits};
 
-/// What the wrapper reads instead of letting the kernel act: what is passed on to the command, news of
-/// children, and the terminal's stop. TTOU and TTIN are blocked only, so that a word on the terminal
-/// from the background does not stop the wrapper.
+/// The signals that the wrapper reads: those that it passes on to the command, news of children, and the terminal's
+/// stop. TTOU and TTIN are blocked without being read, so that a message to the terminal from the background does not
+/// stop the wrapper.
 const READ: [Signal; 10] = [
     Signal::SIGHUP,
     Signal::SIGINT,
@@ -39,10 +39,11 @@ const READ: [Signal; 10] = [
     Signal::SIGCHLD,
 ];
 
-/// What asks for an end. A parent that blocked it did not mean elect: nothing would end what waits for a store.
+/// The signals that ask for an end. A parent that blocked one of them did not mean elect: otherwise nothing could end
+/// an elect that waits for a store.
 const ENDING: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
 
-/// What this process was started with of that which [`make_ready`] changes.
+/// The state at the start of this process, as far as [`make_ready`] changes it.
 static STARTED: OnceLock<Started> = OnceLock::new();
 
 struct Started {
@@ -51,16 +52,18 @@ struct Started {
     term_is_ignored: bool,
 }
 
-/// Makes this process fit for its work: its limits, its name, no core, signals that reach it, and files that are too
-/// large an error (XFSZ would end us without a word). HUP, INT and QUIT stay ignored, as `nohup` and a shell's background
-/// arrange. Nothing arranges that for TERM: a script's trap has left it behind. Call it first of all.
+/// Makes this process fit for its work. It lifts limits, prevents core dumps, regains its name, and unblocks the
+/// signals that end it. It ignores XFSZ, so that too large a file is an error and not a silent end.
+///
+/// HUP, INT and QUIT stay ignored if they were, as `nohup` and a shell's background arrange that. No such arrangement
+/// exists for TERM, which only a script's trap leaves ignored. Call this function before all others.
 pub fn make_ready() {
     limits::adjust();
     regain_name();
     STARTED.get_or_init(|| {
         let file_size_is_ignored = is_ignored(libc::SIGXFSZ);
         let term_is_ignored = is_ignored(libc::SIGTERM);
-        // None is refused by more than a filter, which a guardian tries again.
+        // Only a filter can refuse these calls, and a guardian tries them again.
         let _ = set_ignored(libc::SIGXFSZ, true);
         if term_is_ignored {
             let _ = set_ignored(libc::SIGTERM, false);
@@ -71,14 +74,14 @@ pub fn make_ready() {
     });
 }
 
-/// Blocks for what is executed next what this process was started with.
+/// Restores the signal mask that this process was started with, for the next program.
 pub(super) fn restore_mask() {
     if let Some(started) = STARTED.get() {
         let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&started.mask), None);
     }
 }
 
-/// What elect was started with and the command gets back: the signal mask, what was ignored, and open
+/// The state that elect was started with and that the command gets back: the signal mask, ignored signals, and open
 /// descriptors.
 pub struct Inherited {
     pub(super) mask: SigSet,
@@ -88,14 +91,14 @@ pub struct Inherited {
 }
 
 impl Inherited {
-    /// Blocks what [`Incoming`] reads, and remembers what was there. Call it first of all, before
+    /// Blocks the signals that [`Incoming`] reads, and remembers the state before. Call it first of all, before
     /// anything is opened.
     ///
-    /// Signals that are ignored (as `nohup` arranges) stay ignored, here and for the command: they are not blocked, as
-    /// the kernel keeps a blocked one even if it is ignored.
+    /// Signals that are ignored (as `nohup` arranges) stay ignored, for elect and for the command. They are not
+    /// blocked, as the kernel keeps a blocked signal even if it is ignored.
     ///
     /// # Errors
-    /// When a filter of system calls refuses it.
+    /// A filter of system calls refuses a call.
     pub fn take() -> io::Result<Self> {
         let dispositions = Dispositions::take()?;
         let mut block: SigSet =
@@ -110,29 +113,29 @@ impl Inherited {
         Ok(Self { mask, dispositions, descriptors, handoff })
     }
 
-    /// Which of the signals that ask for an end the command may not get: they were blocked when elect was started, or
-    /// it is TERM and was ignored.
+    /// Returns the signals that ask for an end and that the command may not get. Either elect was started with the
+    /// signal blocked, or the signal is TERM and was ignored.
     pub fn unheard(&self) -> Vec<Signal> {
         let is_ignored = |signal| self.dispositions.ignored.contains(&(signal as i32, true));
         let is_unheard = |&signal: &Signal| self.mask.contains(signal) || is_ignored(signal);
         ENDING.into_iter().filter(is_unheard).collect()
     }
 
-    /// What elect left to itself when it started over.
+    /// Returns the state that elect left to itself when it started over.
     pub const fn handoff(&mut self) -> Option<ExecHandoff> {
         self.handoff.take()
     }
 
-    /// The descriptors from 3 on that elect was started with.
+    /// Returns the descriptors from 3 on that elect was started with.
     pub(super) fn descriptors(&self) -> &[RawFd] {
         &self.descriptors
     }
 
-    /// Lets go of what only the command is to have: once the guardian has it, the wrapper's copies
-    /// of stdin, stdout and further descriptors would only keep others from seeing their end.
+    /// Closes the wrapper's copies of what only the command needs: stdin, stdout and further descriptors. The guardian
+    /// has them, and the copies would only keep other processes from seeing end-of-file.
     ///
     /// # Errors
-    /// When `/dev/null` cannot be opened.
+    /// `/dev/null` cannot be opened.
     pub fn release(&self) -> io::Result<()> {
         let null = descriptors::null()?;
         descriptors::silence(&null, &[0, 1]);
@@ -142,8 +145,8 @@ impl Inherited {
 }
 
 impl Inherited {
-    /// Executes elect anew, with the same arguments and as the same process, and leaves it `handoff`.
-    /// Returns only if that failed. The program is found by its open file, so that an upgrade meanwhile does no harm.
+    /// Executes elect anew in this process with the same arguments, and leaves it `handoff`. Returns only if that
+    /// failed. The program is found through its open file, so an upgrade meanwhile does no harm.
     pub fn start_over(&self, handoff: &ExecHandoff) -> io::Error {
         let arguments = std::env::args_os().map(|word| CString::new(word.into_vec()));
         let Ok(arguments) = arguments.collect::<Result<Vec<_>, _>>() else {
@@ -169,22 +172,22 @@ impl Inherited {
     }
 }
 
-/// A repetition of the same INT, QUIT or TERM within this time is the same request, delivered twice: `timeout(1)`
-/// signals its child and then the whole group.
+/// The time within which the same INT, QUIT or TERM counts as one request that is delivered twice. `timeout(1)` signals
+/// its child and then the whole group.
 const SAME_REQUEST: Duration = Duration::from_secs(1);
 
-/// The signals that came to elect.
+/// The signals to elect.
 pub struct Incoming {
     source: AsyncFd<Source>,
     requests: RefCell<Requests>,
 }
 
-/// Which signals asked for an end, and when each did last.
+/// The signals that asked for an end, each with the time of its last request.
 #[derive(Default)]
 struct Requests(Vec<(i32, Boottime)>);
 
 impl Requests {
-    /// Whether this is the same request as one before, which it takes in.
+    /// Returns whether this is a repetition of an earlier request. Takes in the request if it is not.
     fn is_repeated(&mut self, signal: i32, now: Boottime) -> bool {
         if !matches!(signal, libc::SIGINT | libc::SIGQUIT | libc::SIGTERM) {
             return false;
@@ -208,21 +211,21 @@ impl AsRawFd for Source {
 }
 
 impl Incoming {
-    /// Reads on the present runtime what [`Inherited::take`] has blocked.
+    /// Reads the signals that [`Inherited::take`] has blocked, on the present runtime.
     ///
     /// # Errors
-    /// When no descriptor is left.
+    /// No descriptor is left.
     pub fn new(_blocked: &Inherited) -> io::Result<Self> {
         let source = Source(descriptor(&READ.into_iter().collect())?);
         // SAFETY: a signal descriptor is owned until it is dropped.
         Ok(Self { source: unsafe { descriptors::watch(source) }?, requests: RefCell::default() })
     }
 
-    /// The next signal's number; a request to end that is delivered twice comes once. The descriptor cannot fail; if it
-    /// does, there is none.
+    /// Waits for the next signal, and returns its number. A request to end that is delivered twice comes once. If the
+    /// descriptor fails, which cannot happen, this waits for ever.
     ///
     /// # Cancellation
-    /// No signal is lost.
+    /// No signal is lost if the future is dropped.
     pub async fn next(&self) -> i32 {
         while let Ok(mut ready) = self.source.readable().await {
             match self.source.get_ref().0.read_signal() {
@@ -240,23 +243,23 @@ impl Incoming {
     }
 }
 
-/// A descriptor from which these (blocked) signals are read.
+/// Makes a descriptor from which these signals are read. They must be blocked.
 pub(super) fn descriptor(set: &SigSet) -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?)
 }
 
-/// Whom a signal of ours is for.
+/// The receiver of a signal from elect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whom {
     /// This process alone.
     Ourselves,
-    /// All of our job, as a key in the terminal would have it: a script around us, too.
+    /// The whole job, as with a key in the terminal. A script that runs elect gets the signal, too.
     OurJob,
 }
 
 impl Whom {
     fn signal(self, signal: i32) {
-        // SAFETY: neither has preconditions.
+        // SAFETY: neither call has preconditions.
         unsafe {
             match self {
                 Self::Ourselves => libc::raise(signal),
@@ -266,27 +269,29 @@ impl Whom {
     }
 }
 
-/// Stops this process, or all of our job, as Ctrl-Z would; returns when it is continued. Like there,
-/// nothing happens where no shell could ever continue it. Says whether a CONT came, which [`Incoming`] does
-/// not tell of any more: passed on a second time, it would undo the next stop.
+/// Stops this process or the whole job, as Ctrl-Z would, and returns when it is continued. As with Ctrl-Z, nothing
+/// happens if no shell could continue it.
+///
+/// Returns whether a CONT came. [`Incoming`] does not report this CONT any more: passed on again, it would undo the
+/// next stop.
 pub fn stop(whom: Whom) -> bool {
     let stop = SigSet::from(Signal::SIGTSTP);
-    // A plain STOP would also stop a process that nobody continues.
+    // A plain STOP would also stop a process that no shell continues.
     whom.signal(libc::SIGTSTP);
     let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&stop), None);
     let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&stop), None);
     was_continued()
 }
 
-/// Takes the CONT that has come, if one has. One from before a stop is not there any more: the kernel drops it.
+/// Takes the CONT that has come, if one has. A CONT from before a stop is gone, as the kernel drops it.
 fn was_continued() -> bool {
     descriptor(&SigSet::from(Signal::SIGCONT))
         .and_then(|source| Ok(source.read_signal()?.is_some()))
         .unwrap_or(false)
 }
 
-/// Ends this process by `signal`, without a core dump. Returns only if it cannot: where the signal was
-/// ignored from the start, and as PID 1.
+/// Ends this process by `signal`, without a core dump. Returns only if that is impossible: if the signal was ignored
+/// from the start, or if this process is PID 1.
 pub fn end_by(signal: Signal, whom: Whom) {
     // SAFETY: prctl takes integers here.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
@@ -294,13 +299,13 @@ pub fn end_by(signal: Signal, whom: Whom) {
     let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&SigSet::from(signal)), None);
 }
 
-/// Sends `signal` to every process of the command's group, and to the command itself where it has left
-/// that group; by `courier` where we may not do it by ourselves. That there is no such process is no failure. Says
-/// whether there is any that may be signalled, as far as the kernel tells.
+/// Sends `signal` to every process of the command's group, and to the command itself if it has left that group. If
+/// elect itself may not signal them, `courier` does. A missing process is no failure. Returns whether the signal was
+/// permitted, as far as the kernel tells.
 pub(super) fn signal_command(command: i32, signal: i32, courier: Option<&Courier>) -> bool {
-    // `kill` is silent about those of a group that it may not signal, if it may signal another.
-    // SAFETY: neither has memory preconditions. The caller holds the command unreaped, so that its
-    // number, which is also its group's, cannot belong to anybody else.
+    // `kill` does not report processes of a group that it may not signal, as long as it may signal one of them.
+    // SAFETY: neither call has memory preconditions. The caller holds the command unreaped, so that its number, which
+    // is also its group's, cannot belong to another process.
     let (is_sent, has_left) = unsafe {
         let is_sent = match courier {
             Some(courier) => courier.send(-command, signal),
@@ -311,17 +316,17 @@ pub(super) fn signal_command(command: i32, signal: i32, courier: Option<&Courier
     if has_left { signal_child(command, signal, courier) } else { is_sent }
 }
 
-/// Sends `signal` to an unreaped child, by `courier` where we may not do it by ourselves.
+/// Sends `signal` to an unreaped child. If elect itself may not signal it, `courier` does.
 pub(super) fn signal_child(pid: i32, signal: i32, courier: Option<&Courier>) -> bool {
-    // SAFETY: kill has no memory preconditions; the number is an unreaped child's.
+    // SAFETY: kill has no memory preconditions; the number is that of an unreaped child.
     if unsafe { libc::kill(pid, signal) } == 0 || Errno::last_raw() != libc::EPERM {
         return true;
     }
     courier.is_some_and(|courier| courier.send(pid, signal))
 }
 
-/// Whether the pipe signal was ignored at the start. Rust ignores it before `main`, so that only
-/// what runs before that can know.
+/// Whether SIGPIPE was ignored at the start. Rust ignores it before `main`, so only code that runs before that can
+/// know.
 static PIPE_WAS_IGNORED: AtomicBool = AtomicBool::new(false);
 
 #[used]
@@ -332,7 +337,7 @@ extern "C" fn look() {
     PIPE_WAS_IGNORED.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
 }
 
-/// Whether this process ignores `signal`.
+/// Returns whether this process ignores `signal`.
 pub(super) fn is_ignored(signal: i32) -> bool {
     // SAFETY: an all-zero sigaction is valid, and the call only fills it in.
     unsafe {
@@ -342,19 +347,19 @@ pub(super) fn is_ignored(signal: i32) -> bool {
     }
 }
 
-/// What PIPE, CHLD, XFSZ and TERM did at the start.
+/// How PIPE, CHLD, XFSZ and TERM were handled at the start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dispositions {
-    /// Whether each was ignored.
+    /// Whether each of the signals was ignored.
     ignored: [(i32, bool); 4],
 }
 
 impl Dispositions {
-    /// Remembers them, and has the kernel report children (a parent that ignored CHLD would have
-    /// them reaped unseen) and files that are too large.
+    /// Remembers how they are handled. Then it makes the kernel report the ends of children, and makes too large a file
+    /// an error. A parent that ignored CHLD would not see its children reaped.
     ///
     /// # Errors
-    /// When that is refused: a parent that ignores CHLD knows nothing of its children.
+    /// The system refuses a change. A parent that ignores CHLD learns nothing of its children.
     pub(super) fn take() -> io::Result<Self> {
         let child_is_ignored = is_ignored(libc::SIGCHLD);
         let is_ignored_now = || is_ignored(libc::SIGXFSZ);
@@ -373,18 +378,18 @@ impl Dispositions {
         Ok(Self { ignored })
     }
 
-    /// Puts them back, and the limits, for whatever is executed next.
+    /// Restores the handling and the limits for the next program.
     pub(super) fn restore(self) {
         limits::restore();
         for (signal, is_ignored) in self.ignored {
-            // What could be changed before can be changed back.
+            // A signal whose handling could be changed can be changed back.
             let _ = set_ignored(signal, is_ignored);
         }
     }
 }
 
 fn set_ignored(signal: i32, ignored: bool) -> io::Result<()> {
-    // SAFETY: both are valid dispositions.
+    // SAFETY: both values are valid dispositions.
     let before =
         unsafe { libc::signal(signal, if ignored { libc::SIG_IGN } else { libc::SIG_DFL }) };
     if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -1,5 +1,5 @@
-//! When the wrapper kills in its guardian's place: a guardian that is stopped does nothing, and one that stands before a
-//! tracer does not even die of a KILL as long as the tracer does not let it.
+//! Decides when the wrapper kills in its guardian's place. A stopped guardian does nothing. A guardian that is halted
+//! by a tracer does not even die of a KILL until the tracer lets it.
 
 use std::time::Duration;
 
@@ -7,49 +7,49 @@ use elect_api::Boottime;
 
 use super::is_off;
 
-/// How long a guardian may take to kill everything that it was told to kill.
+/// How long a guardian may take to kill everything after an order to do so.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// How soon the wrapper looks again.
 const AGAIN: Duration = Duration::from_millis(20);
-/// How long nobody below it may live before a guardian that does not say so is killed.
+/// How long the tree must be empty before a guardian that does not report it is killed.
 const SILENCE: Duration = Duration::from_millis(100);
 
-/// What the wrapper knows of that.
+/// The wrapper's knowledge for a takeover.
 #[derive(Debug, Default)]
 pub(super) struct Takeover {
     /// Whether the guardian may have a tree.
     has_tree: bool,
-    /// When it is to have killed everything by the newest renewal.
+    /// The instant by which the guardian must have killed everything, by the newest renewal.
     deadline: Option<Boottime>,
-    /// The same by what it was told besides.
+    /// The same instant by its other orders.
     ordered: Option<Boottime>,
-    /// Until when it may take to do that.
+    /// The end of the time that the guardian has to carry out such an order.
     patience_ends: Option<Boottime>,
-    /// Since when nobody below it lives.
+    /// The time since which no process below the guardian lives.
     empty_since: Option<Boottime>,
-    /// It was killed, and does nothing any more, whatever becomes of it.
+    /// The guardian was sent KILL. It does nothing any more, even if it is not gone.
     is_killed: bool,
 }
 
-/// What is to be done about a guardian below which nobody lives.
+/// What to do about a guardian after a pass over the tree below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Conclusion {
-    /// It may yet say so itself.
+    /// Wait: the guardian may still report an empty tree itself.
     Wait,
-    /// Kill it: the kernel refuses a fork with KILL pending, so that nothing is below it from then on.
+    /// Kill the guardian. The kernel refuses a fork with KILL pending, so no process can appear below it after that.
     Kill,
-    /// Its tree is empty.
+    /// The tree of the guardian is empty.
     Empty,
 }
 
 impl Takeover {
-    /// It was told to start a command.
+    /// Takes note that the guardian was ordered to start a command.
     pub(super) fn begin(&mut self) {
-        // What it was told before that is about no tree, and the guardian has dropped it.
+        // Earlier orders concern no tree, and the guardian has dropped them.
         *self = Self { has_tree: true, deadline: self.deadline, ..Self::default() };
     }
 
-    /// Its tree is empty, or never was. What it was told before is done.
+    /// Takes note that the tree is empty, or never was there. Earlier orders are done.
     pub(super) fn end(&mut self) {
         *self = Self {
             has_tree: false,
@@ -59,19 +59,20 @@ impl Takeover {
         };
     }
 
-    /// By the newest renewal the kernel kills it at `dead_man`.
+    /// Takes in a renewal: by it, the kernel kills the guardian at `dead_man`.
     pub(super) const fn renewed(&mut self, dead_man: Boottime) {
         self.deadline = Some(dead_man);
     }
 
-    /// It was told to kill everything at `at`.
+    /// Takes note that the guardian was ordered to kill everything at `at`.
     pub(super) fn kills_at(&mut self, at: Boottime) {
         self.look_at(at);
         let end = at + PATIENCE;
         self.patience_ends = Some(self.patience_ends.map_or(end, |known| known.min(end)));
     }
 
-    /// Whether one that can act has some time yet at `now`.
+    /// Returns whether a guardian that can act still has time at `now`. If so, the wrapper looks again when that time
+    /// is over.
     pub(super) fn waits(&mut self, now: Boottime) -> bool {
         let is_late = self.deadline.is_some_and(|deadline| deadline <= now);
         match self.patience_ends.filter(|&end| now < end && !is_late) {
@@ -83,23 +84,24 @@ impl Takeover {
         }
     }
 
-    /// It was sent KILL: it does nothing any more.
+    /// Takes note that the guardian was sent KILL, and does nothing any more.
     pub(super) const fn is_killed(&mut self) {
         self.is_killed = true;
     }
 
-    /// It was told to kill everything, and cannot.
+    /// Makes the wrapper look at `at`, or earlier if an earlier look is due.
     pub(super) fn look_at(&mut self, at: Boottime) {
         self.ordered = Some(self.ordered.map_or(at, |known| known.min(at)));
     }
 
-    /// When the wrapper is to kill everything below it.
+    /// Returns when the wrapper must kill everything below the guardian.
     pub(super) fn due(&self) -> Option<Boottime> {
         let is_on = self.has_tree && !is_off!(Takeover);
         [self.ordered, self.deadline].into_iter().flatten().min().filter(|_| is_on)
     }
 
-    /// Everything below it was killed at `now`; whether nobody lives there.
+    /// Takes in a pass of the wrapper at `now`, which has killed everything below the guardian. `is_empty` says that no
+    /// process lives there.
     pub(super) fn looked(&mut self, now: Boottime, is_empty: bool) -> Conclusion {
         (self.ordered, self.deadline, self.patience_ends) = (Some(now + AGAIN), None, None);
         if !is_empty {
@@ -118,7 +120,7 @@ impl Takeover {
         Conclusion::Kill
     }
 
-    /// Whether it may never be gone.
+    /// Returns whether the guardian was killed, and may never be gone.
     pub(super) const fn is_stuck(&self) -> bool {
         self.is_killed
     }

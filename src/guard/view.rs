@@ -1,30 +1,30 @@
-//! What a command is told of its leadership, whichever way it asks.
+//! The state of a leadership, as a command learns it from its lease.
 
 use std::time::Duration;
 
 use elect_api::{Boottime, Token};
 
-/// What a command is told of its leadership.
+/// The state of a leadership, as a command learns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeadershipView {
     /// The token of the leadership that the command was started with.
     pub token: Token,
-    /// Until when it may count on it.
+    /// How long the command may count on its leadership.
     pub until: Until,
-    /// How long after the end of the leadership, as told, nobody else leads; `None` where `until` is the
-    /// end of what leads, as a command is killed.
+    /// How long after the announced end of the leadership no other candidate leads. `None` for a command
+    /// that elect kills at `until`.
     pub grace: Option<Duration>,
 }
 
-/// Until when a command may count on its leadership.
+/// How long a command may count on its leadership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// As long as it runs.
+    /// As long as the command runs.
     Unlimited,
-    /// Until this instant, unless it is renewed.
+    /// Until this instant, unless the lease is renewed.
     Instant(Boottime),
-    /// No more.
+    /// No longer: the leadership has ended.
     Over,
-    /// It has not begun.
+    /// Not yet: the leadership has not begun.
     NotYet,
 }

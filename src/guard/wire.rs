@@ -1,5 +1,5 @@
-//! What wrapper and guardian say to each other: one small message each, over a socket that
-//! keeps message boundaries and tells both ends when the other is gone.
+//! The messages between wrapper and guardian. Each is small, and goes over a socket that keeps message boundaries
+//! and tells each end when the other is gone.
 
 use std::io;
 use std::mem;
@@ -15,36 +15,36 @@ use super::descriptors::out_of_the_way;
 use super::ladder::{Deadlines, Order};
 use super::left::{Fate, Left, MOST_NAMED, NAME_SIZE, Named};
 
-/// The length of every message but a ticket, in bytes.
+/// The length of every message in bytes, except for tickets and names of processes.
 const SIZE: usize = 40;
 /// The greatest length of a message, in bytes.
 const MAX: usize = TICKET_AT + Ticket::MAX_LEN;
-/// Where the text of a ticket begins.
+/// The offset of the text in a message with a ticket.
 const TICKET_AT: usize = 8;
-/// Marks the message that carries a ticket.
+/// The tag of a message with a ticket.
 const TICKET: u8 = 6;
-/// Marks the message that carries the names of processes, and where its parts are.
+/// The tag of a message with the names of processes, and the offsets of its parts.
 const LEFT: u8 = 8;
 const NAMES_AT: usize = 8;
 const NAMED_SIZE: usize = size_of::<i32>() + NAME_SIZE;
 const LEFT_SIZE: usize = NAMES_AT + MOST_NAMED * NAMED_SIZE;
 
-/// From the wrapper.
+/// A request from the wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ToGuardian<'a> {
-    /// Start the command; what holds the lease comes along as descriptors.
+    /// Start the command. The descriptors that hold the lease come with this message.
     Start {
         /// The command's `ELECT_TOKEN`.
         token: Token,
-        /// How many of the descriptors, the first ones, the command inherits.
+        /// How many of the descriptors, counted from the first, the command inherits.
         marks: u8,
     },
-    /// The command leads the part of the election that has this number; it comes before the start.
+    /// The command leads the part of the election with this number. This comes before the start.
     Part(u16),
-    /// This is asked of the tree.
+    /// An order about the tree.
     Order(Order),
-    /// Have the entry with this ticket given up, once the wrapper is gone and the tree is empty. An empty text is no
-    /// ticket.
+    /// Have the entry with this ticket given up, once the wrapper is gone and the tree is empty. An empty text
+    /// stands for no ticket.
     Ticket(&'a [u8]),
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// Room for one to come.
+    /// Room for a message to receive.
     pub(super) const EMPTY: Self = Self { bytes: [0; MAX], length: 0 };
 
     fn of_left(left: &Left) -> Self {
@@ -103,31 +103,31 @@ impl Message {
     }
 }
 
-/// From the guardian.
+/// A report from the guardian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FromGuardian {
     /// The command runs.
     Started {
-        /// Its process group, which is also its process id.
+        /// The process group of the command, which is also its process id.
         group: i32,
     },
     /// The command could not be executed, for this `errno`. `Empty` follows.
     NotStarted(i32),
-    /// The soft deadline has passed; the command was asked to stop.
+    /// The soft deadline has passed, and the command was asked to stop.
     SoftPassed,
     /// The command was stopped by this signal.
     Stopped(i32),
-    /// The command itself has ended; others of its tree may live.
+    /// The command itself has ended. Other processes of its tree may live.
     Ended(Ended),
-    /// This process of the tree may not be signalled by us: its end is awaited.
+    /// elect may not signal this process of the tree, so its end is awaited.
     MayNotSignal(i32),
-    /// These processes of the tree live, the command having ended or its time being over.
+    /// These processes of the tree live, though the command has ended or its time is over.
     Left(Left),
-    /// No process of the tree lives, and the guardian has let go of what holds the lease.
+    /// No process of the tree lives, and the guardian has released what holds the lease.
     Empty,
 }
 
-/// One message in parts: what it is, a flag, a small number, four instants or large numbers.
+/// The parts of a message: its tag, a flag, a small number, and four instants or large numbers.
 #[derive(Default)]
 struct Parts {
     tag: u8,
@@ -163,7 +163,7 @@ fn instant(nanos: u64) -> Boottime {
     Boottime::from_boot(Duration::from_nanos(nanos))
 }
 
-/// Nanoseconds since boot, with the greatest number for "never".
+/// Returns an instant in nanoseconds since boot. The greatest number stands for "never".
 pub(super) fn nanos(at: Option<Boottime>) -> u64 {
     at.map_or(u64::MAX, |at| u64::try_from(at.since_boot().as_nanos()).unwrap_or(u64::MAX))
 }
@@ -262,22 +262,22 @@ impl FromGuardian {
 /// The greatest number of descriptors that come with one message.
 pub(super) const MOST_HOLDS: usize = 4;
 
-/// Room for the descriptors of one message, aligned as the kernel wants it.
+/// Room for the descriptors of one message, aligned as the kernel demands.
 #[repr(align(8))]
 struct Control([u8; CONTROL as usize]);
 const CONTROL: u32 = 64;
 
-/// Two connected ends that keep message boundaries and see each other's end.
+/// Makes two connected ends, which keep message boundaries and notice each other's end.
 pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)?;
     Ok((out_of_the_way(ours)?, out_of_the_way(theirs)?))
 }
 
-/// Sends one message, with descriptors, without waiting.
+/// Sends one message with descriptors, without waiting.
 ///
 /// # Errors
-/// `WouldBlock` when the other end does not read; `BrokenPipe` or similar when it is gone.
+/// Returns `WouldBlock` if the other end does not read, and `BrokenPipe` or a similar error if it is gone.
 pub(super) fn send(socket: &OwnedFd, message: &Message, holds: &[RawFd]) -> io::Result<()> {
     let holds = &holds[..holds.len().min(MOST_HOLDS)];
     let mut control = Control([0; CONTROL as usize]);
@@ -290,8 +290,8 @@ pub(super) fn send(socket: &OwnedFd, message: &Message, holds: &[RawFd]) -> io::
     if !holds.is_empty() {
         let payload = u32::try_from(size_of_val(holds)).expect("sixteen bytes at most");
         header.msg_control = control.0.as_mut_ptr().cast();
-        // SAFETY: the buffer is aligned and has room for MOST_HOLDS descriptors and their header;
-        // CMSG_FIRSTHDR points into it as its length is set, and is therefore not null.
+        // SAFETY: the buffer is aligned and has room for MOST_HOLDS descriptors and their header; CMSG_FIRSTHDR
+        // points into it as its length is set, and is therefore not null.
         unsafe {
             header.msg_controllen = libc::CMSG_SPACE(payload) as _;
             let first = libc::CMSG_FIRSTHDR(&raw const header);
@@ -316,12 +316,12 @@ pub(super) fn send(socket: &OwnedFd, message: &Message, holds: &[RawFd]) -> io::
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// What came over the socket.
+/// The result of a look at the socket.
 pub(super) enum Received {
-    /// A message; its descriptors, if any, are in the caller's slots. `complete` is false when some
-    /// got lost, as no descriptor was left for them.
+    /// A message. Its descriptors, if any, are in the caller's slots. `complete` is false if some were lost, as
+    /// there was no descriptor left for them.
     Message { complete: bool },
-    /// Nothing now.
+    /// There is no message now.
     Nothing,
     /// The other end is gone.
     End,
@@ -363,14 +363,14 @@ pub(super) fn receive(
     }
 }
 
-/// Takes the descriptors that came along, and says whether all of them could be kept.
+/// Takes the descriptors of a message, and returns whether all of them could be kept.
 ///
-/// The command inherits the marks among them under the numbers that they have here: out of the way, lest a script's
-/// `exec 6>file` close one.
+/// The command inherits the marks among them under their numbers in this process. So they get high numbers, lest a
+/// script's `exec 6>file` close one.
 fn take_holds(header: &libc::msghdr, holds: &mut [Option<OwnedFd>; MOST_HOLDS]) -> bool {
     let mut kept = true;
-    // SAFETY: the kernel filled the header and the buffer it points to; CMSG_FIRSTHDR gives null or
-    // a complete control header in it, and an SCM_RIGHTS one carries descriptors that are now ours.
+    // SAFETY: the kernel filled the header and the buffer it points to. CMSG_FIRSTHDR returns null or a complete
+    // control header in it. An SCM_RIGHTS header carries descriptors that this process now owns.
     unsafe {
         let first = libc::CMSG_FIRSTHDR(header);
         if first.is_null()
@@ -393,10 +393,10 @@ fn take_holds(header: &libc::msghdr, holds: &mut [Option<OwnedFd>; MOST_HOLDS]) 
     kept
 }
 
-/// What wrapper and guardian take for a message, they would say so themselves.
+/// Checks that wrapper and guardian would encode any message that they accept in the same way.
 ///
 /// # Panics
-/// When they would not.
+/// Panics if they would not.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     let mut message = Message::EMPTY;

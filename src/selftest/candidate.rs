@@ -1,4 +1,5 @@
-//! The candidates of a selftest, what `/proc` shows of them, and where they leave what they say.
+//! The candidates of a self-test, their processes in `/proc`, their messages, and the elections that they leave
+//! in the store.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
@@ -23,32 +24,32 @@ use crate::command::candidacy;
 use crate::config::{self, BackendUrl, ConfigError, SCRATCH_PREFIX, is_scratch};
 use crate::guard::{self, Containment, Inherited};
 
-/// The variables of elect that its candidates are to find.
+/// The variables of elect that its candidates inherit.
 const HANDED_ON: [&str; 3] = ["ELECT_USER", "ELECT_PASSWORD", "ELECT_PASSWORD_FILE"];
-/// What tests of this program set.
+/// The prefix of variables that tests of this program set.
 const OF_TESTS: &str = "ELECT_TEST_";
 
-/// An `elect run` of a tree that stamps. Dropping it kills it, and its guardian the tree.
+/// An `elect run` whose command stamps. Dropping it kills elect, whose guardian then kills the tree.
 pub(super) struct Candidate {
     child: Child,
-    /// What it says on stderr: memory, of which nothing is left when both of us are dead.
+    /// The messages on stderr, in memory. The memory is freed when both processes are dead.
     log: File,
-    /// Its guardian, once it is known.
+    /// The process id of its guardian, once it is known.
     guardian: Option<i32>,
 }
 
-/// What a candidate runs, and how.
+/// The command of a candidate, and the flags for it.
 #[derive(Clone, Copy)]
 pub(super) struct Role<'a> {
-    /// What it is called in the stamps.
+    /// The tag of its tree in the stamps.
     pub(super) tag: &'a str,
-    /// What kind of tree it runs, as `elect stamp` has it.
+    /// The kind of its tree, as an argument of `elect stamp`.
     pub(super) tree: &'a str,
-    /// How many times as long as usual its leases are.
+    /// How many times longer its TTL is than usual.
     pub(super) leases: u32,
-    /// Flags of `elect run`, besides those that all have.
+    /// Further flags of `elect run`.
     pub(super) flags: &'a [&'a str],
-    /// The way to the store.
+    /// The URL of the store.
     pub(super) backend: &'a BackendUrl,
 }
 
@@ -83,29 +84,29 @@ impl Candidate {
         Ok(Self { child, log, guardian: None })
     }
 
-    /// The process id of elect itself.
+    /// Returns the process id of elect itself.
     pub(super) fn wrapper(&self) -> i32 {
         self.child.id().cast_signed()
     }
 
-    /// The process id of its guardian.
+    /// Returns the process id of its guardian.
     ///
     /// # Errors
-    /// When `/proc` shows none.
+    /// `/proc` shows no guardian.
     pub(super) fn guardian(&mut self) -> anyhow::Result<i32> {
         let wrapper = self.wrapper();
         self.guardian = self.guardian.or_else(|| guardian_of(wrapper));
         self.guardian.context("/proc does not show the guardian of an elect run")
     }
 
-    /// How it ended, if it has.
+    /// Returns the exit status, if it has ended.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// The last that it said on stderr.
+    /// Returns the last line that it wrote to stderr.
     pub(super) fn said(&self) -> String {
-        // Whoever writes shares the place in it with us.
+        // The writer shares the file position with this process, so the read names its offset.
         let length = self.log.metadata().map_or(0, |found| found.len());
         let mut text = vec![0; usize::try_from(length).unwrap_or(0)];
         let _ = self.log.read_exact_at(&mut text, 0);
@@ -117,7 +118,8 @@ impl Candidate {
 
 impl Drop for Candidate {
     fn drop(&mut self) {
-        // In this order: the guardian outlives its wrapper, and nobody waits for its number before us.
+        // The guardian is continued first, as it outlives its wrapper. Its number stays its own, as this process
+        // is the one that reaps it.
         if let Some(guardian) = self.guardian.filter(|_| self.ended().is_none()) {
             signal(guardian, Signal::SIGCONT);
         }
@@ -126,7 +128,7 @@ impl Drop for Candidate {
     }
 }
 
-/// Our environment as a candidate gets it that goes this way to the store.
+/// Returns the environment of a candidate that uses this URL of the store.
 fn environment(backend: &BackendUrl) -> Vec<(OsString, OsString)> {
     let is_theirs = |name: &OsString| {
         let name = name.to_string_lossy();
@@ -135,16 +137,16 @@ fn environment(backend: &BackendUrl) -> Vec<(OsString, OsString)> {
     let ours = candidacy::environment::for_helper().into_iter().filter(|(name, _)| is_theirs(name));
     ours.chain([
         ("ELECT_BACKEND".into(), backend.with_secrets().into()),
-        // In the place of the user's: no key of it counts for the candidates.
+        // The candidates read no configuration file, so none of the user's keys counts for them.
         ("ELECT_CONFIG".into(), config::NO_FILE.into()),
     ])
     .collect()
 }
 
-/// The name that a guardian has.
+/// The name of a guardian's process.
 const GUARDIAN: &str = "elect-guardian";
 
-/// The guardian of this wrapper, if `/proc` shows one.
+/// Returns the guardian of this wrapper, if `/proc` shows one.
 pub(super) fn guardian_of(wrapper: i32) -> Option<i32> {
     let processes = fs::read_dir("/proc").ok()?.flatten();
     let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -153,12 +155,12 @@ pub(super) fn guardian_of(wrapper: i32) -> Option<i32> {
     })
 }
 
-/// Whether a process is stopped, as far as `/proc` tells.
+/// Returns whether a process is stopped, as far as `/proc` tells.
 pub(super) fn is_stopped(pid: i32) -> bool {
     Stat::of(pid).is_some_and(|stat| stat.state == 'T')
 }
 
-/// Signals a process that may be gone by now.
+/// Signals a process, which may be gone by now.
 pub(super) fn signal(pid: i32, signal: Signal) {
     let _ = kill(Pid::from_raw(pid), signal);
 }
@@ -180,37 +182,37 @@ impl Stat {
     }
 }
 
-/// How long what a check leaves may go on: guardians that give up entries which are gone already.
+/// How long processes of a check may go on after it: guardians that give up entries which are gone already.
 const AFTER_A_CHECK: Duration = Duration::from_millis(500);
-/// The same in the end, where there may be an entry to give up.
+/// How long processes may go on at the end, when a guardian may have an entry to give up.
 const IN_THE_END: Duration = Duration::from_secs(5);
-/// From one look to the next.
+/// The time between two looks.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The place where all is tried: elections in the store, and memory of this machine.
+/// The resources of a self-test: elections in the store, and memory on this machine.
 pub(super) struct Scratch<'a> {
     pub(super) backend: &'a BackendUrl,
     pub(super) inherited: &'a Inherited,
     pub(super) store: Box<dyn Store>,
     pub(super) profile: Profile,
-    /// The length of lease to ask for; `None` where leases do not end by time.
+    /// The TTL to ask for. `None` if leases do not end by time.
     pub(super) ttl: Option<Duration>,
-    /// What is to hold the trees of the candidates; `None` is what holds them as a rule.
+    /// The containment for the trees of the candidates. `None` for the default.
     pub(super) containment: Option<Containment>,
-    /// How long the leases are that the store grants for `ttl`, once that is known.
+    /// The length of the leases that the store grants for `ttl`, once it is known.
     pub(super) granted: Cell<Option<Duration>>,
     name: String,
     elections: RefCell<Vec<ElectionName>>,
     number: Cell<u32>,
 }
 
-/// Short enough to see several of them end within a minute; no server that is set up as usual refuses it.
+/// The default TTL. It lets several leases end within a minute, and servers with usual settings accept it.
 const SHORT_LEASE: Duration = Duration::from_secs(5);
 
-/// The length of lease to ask this store for; `None` where leases do not end by time.
+/// Returns the TTL to ask this store for. Returns `None` if leases do not end by time.
 ///
 /// # Errors
-/// [`ConfigError::Timeless`] if one is asked for there.
+/// Returns [`ConfigError::Timeless`] if a TTL is given for a store whose leases do not end by time.
 fn lease(asked: Option<Duration>, store: &Profile) -> Result<Option<Duration>, ConfigError> {
     match (store.lease, asked) {
         (Lease::Unlimited, None) => Ok(None),
@@ -222,10 +224,10 @@ fn lease(asked: Option<Duration>, store: &Profile) -> Result<Option<Duration>, C
 }
 
 impl<'a> Scratch<'a> {
-    /// Nothing is made in the store yet.
+    /// Prepares a self-test, and writes nothing to the store yet.
     ///
     /// # Errors
-    /// When the plan does not fit the store.
+    /// The plan does not fit the store.
     pub(super) fn new(args: &'a SelftestArgs, inherited: &'a Inherited) -> anyhow::Result<Self> {
         let store = config::connect(&args.backend)?;
         let profile = store.profile();
@@ -245,17 +247,17 @@ impl<'a> Scratch<'a> {
         })
     }
 
-    /// Where the store is, as people may see it.
+    /// Returns the location of the store, as people may see it.
     pub(super) fn location(&self) -> String {
         self.profile.location.clone()
     }
 
-    /// All elections of ours, in words.
+    /// Returns words for all elections of this self-test.
     pub(super) fn whole(&self) -> String {
         format!("what there is of the elections {}-... at {}", self.name, self.profile.location)
     }
 
-    /// An election that nobody ever enters.
+    /// Returns the name of an election that no candidate ever enters.
     pub(super) fn nobodys(&self) -> Result<ElectionName, Error> {
         self.name_of(0)
     }
@@ -265,7 +267,7 @@ impl<'a> Scratch<'a> {
         name.map_err(|error| Error::new(ErrorKind::Unfit, "no name for an election").because(error))
     }
 
-    /// Another election, which is removed in the end.
+    /// Returns the name of another election. It is removed at the end.
     pub(super) fn election(&self) -> Result<ElectionName, Error> {
         let number = self.number.get() + 1;
         self.number.set(number);
@@ -274,7 +276,7 @@ impl<'a> Scratch<'a> {
         Ok(election)
     }
 
-    /// The machines of the store, `HOST:PORT`; empty where its URL names none.
+    /// Returns the machines of the store as `HOST:PORT`. The list is empty if its URL names none.
     pub(super) fn machines(&self) -> Vec<String> {
         let location = &self.profile.location;
         let rest = location.split_once("://").map_or("", |(_, rest)| rest);
@@ -282,21 +284,21 @@ impl<'a> Scratch<'a> {
         hosts.split(',').filter(|host| !host.is_empty()).map(ToOwned::to_owned).collect()
     }
 
-    /// Whether the store is talked to in secret.
+    /// Returns whether connections to the store are encrypted.
     pub(super) fn is_secret(&self) -> bool {
         self.backend.scheme().is_some_and(|scheme| scheme.ends_with("+tls"))
     }
 
-    /// Waits until nothing of the last check lives. Its candidates are reaped before.
+    /// Waits until all processes of the last check are dead. Its candidates have been reaped before.
     pub(super) async fn settle(&self) {
         end_children(AFTER_A_CHECK).await;
     }
 
-    /// Removes all that was made, and says in words what could not be.
+    /// Removes all elections of this self-test. Returns words for those that could not be removed.
     pub(super) async fn clear_away(&self) -> Vec<String> {
         end_children(IN_THE_END).await;
         let began = guard::now();
-        // The lease of a candidate that could give nothing up has to end.
+        // The wait covers the lease of a candidate that could not give up its entry.
         let patience = self.ttl.unwrap_or_default() * 3 + Duration::from_secs(10);
         let mut left = Vec::new();
         for election in self.elections.take() {
@@ -318,7 +320,7 @@ impl<'a> Scratch<'a> {
             };
             left.push(format!("{what}: {:#}", anyhow::Error::from(error)));
             if is_out_of_reach {
-                // So are the others.
+                // The other elections are out of reach, too.
                 return left;
             }
         }
@@ -326,27 +328,27 @@ impl<'a> Scratch<'a> {
         left
     }
 
-    /// Removes what those have left in the store that were killed. One of somebody who lives loses nothing by it:
-    /// an election that somebody is in stays, and any other is made again when it is wanted.
+    /// Removes the elections of earlier self-tests that were killed. A self-test that still runs loses nothing by
+    /// it. An election with a candidate in it stays, and any other is made again when it is needed.
     async fn clear_away_after_others(&self) {
         let Ok(elections) = self.store.list(Scope::Entered).await else { return };
         for election in elections.iter().filter(|name| is_scratch(name)) {
-            // Who comes next tries again.
+            // The next self-test tries again after a failure.
             let _ = self.store.remove(election, Removal::Everything { fences: true }).await;
         }
     }
 }
 
-/// Waits until all children have ended, and kills those that have not by the end of `patience`.
+/// Waits until all children have ended. Kills those that have not ended after `patience`.
 async fn end_children(patience: Duration) {
     let began = guard::now();
     while guard::has_children() {
         let waited = guard::now().since(began);
         if waited > patience {
-            // Tried again at the next look.
+            // A failed kill is repeated at the next look.
             let _ = guard::kill_descendants();
         }
-        // They cannot be killed, or are not to be found: nobody waits for them.
+        // Processes that cannot be killed or found are not awaited any longer.
         if waited > patience + IN_THE_END {
             return;
         }

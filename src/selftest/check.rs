@@ -1,3 +1,5 @@
+//! The checks of a self-test.
+
 use std::time::Duration;
 
 use elect_api::{Candidate, Error, Standing, Validity};
@@ -13,11 +15,11 @@ use crate::election::timing::{Timing, TimingOptions};
 use crate::guard::{self, Containment};
 use crate::report::whole_ms;
 
-/// How often a silent store is asked before it counts as out of reach.
+/// The number of attempts after which a silent store counts as out of reach.
 const ATTEMPTS: u32 = 5;
-/// For so long a leader whose lease has no limit has to lead on while it is stopped.
+/// How long a stopped leader must lead on, if its lease does not end by time.
 const STANDSTILL: Duration = Duration::from_secs(1);
-/// So many connections break, each at one reply more than the last.
+/// The number of connections that break, each one reply later than the last.
 const FRAGILE: u32 = 8;
 
 /// One of the checks.
@@ -35,7 +37,7 @@ pub(super) enum Check {
     LostReplies,
 }
 
-/// All of them, those first that tell most if they fail.
+/// All checks. Those whose failure says most come first.
 pub(super) const CHECKS: &[Check] = &[
     Check::Store,
     Check::HandOver,
@@ -50,7 +52,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 impl Check {
-    /// What people know it by.
+    /// Returns the name that people know it by.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Store => "store",
@@ -94,7 +96,7 @@ async fn store(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     let election = scratch.nobodys().map_err(anyhow::Error::from)?;
     let ask = async || scratch.store.survey(&election).await;
     attempts::insist(&scratch.profile.location, ATTEMPTS, ask).await?;
-    // The first one has connected.
+    // The first question has made the connection, so the second one measures the answer alone.
     let began = guard::now();
     attempts::insist(&scratch.profile.location, ATTEMPTS, ask).await?;
     let took = guard::now().since(began);
@@ -106,7 +108,7 @@ async fn store(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     Ok(Finding::Holds { handover: None, slack: None, seen })
 }
 
-/// How long a lease the store grants to whoever asks for this.
+/// Returns the length of the lease that the store grants for this TTL.
 async fn granted(scratch: &Scratch<'_>, ttl: Duration) -> Result<Option<Duration>, Error> {
     let election = scratch.election()?;
     let mut seat = scratch.store.open(&election, &Candidate::foreign("asker"), ttl).await?;
@@ -129,7 +131,7 @@ async fn hand_over(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     duel.follows(None, seen).await
 }
 
-/// Kills one process of the leader's.
+/// Kills one process of the leader.
 async fn killed(
     scratch: &Scratch<'_>,
     victim: impl Fn(&mut Duel<'_>) -> Result<i32, Failure>,
@@ -157,7 +159,7 @@ async fn wrapper_stopped(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     duel.follows(None, "the command ran on, and nobody else's did").await
 }
 
-/// Only the kernel is left to act.
+/// Stops wrapper and guardian, so that only the kernel is left to act.
 async fn both_stopped(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     let mut duel = Duel::start(scratch, Setting::PLAIN).await?;
     let (wrapper, guardian) = (duel.leader.wrapper(), duel.leader.guardian()?);
@@ -177,7 +179,7 @@ async fn both_stopped(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     duel.follows(Some(at), seen).await
 }
 
-/// A process that leaves its session, and whose parent ends, dies with the others.
+/// Checks that a process dies with the tree even if it leaves its session and its parent ends.
 async fn escape(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     let setting = Setting { tree: "escaping-tree", processes: 3, ..Setting::PLAIN };
     let mut duel = Duel::start(scratch, setting).await?;
@@ -204,7 +206,7 @@ async fn cut_off(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     duel.follows(Some(at), "the command was dead before the lease ended").await
 }
 
-/// How often the candidate was heard, once that has not been for so long.
+/// Waits until the candidate has sent nothing for this span. Returns how many times data came from it so far.
 async fn silence(proxy: &Proxy, span: Duration) -> u64 {
     loop {
         let heard = proxy.heard();
@@ -215,15 +217,16 @@ async fn silence(proxy: &Proxy, span: Duration) -> u64 {
     }
 }
 
-/// Waits until the candidate is heard more often than that.
+/// Waits until the candidate sends more data.
 async fn next_word(proxy: &Proxy, known: u64, patience: Duration) -> Result<(), Failure> {
     until(patience, || (proxy.heard() != known).then_some(())).await.ok_or(Failure::Lost)
 }
 
-/// The last reply comes as late as it may. A lease that counted from then on, and not from its request,
-/// would be longer than the store's.
+/// Delays the last reply as long as the leader may wait for it. A lease that is counted from the reply, and not from
+/// its request, would last longer than the store's.
 async fn late_reply(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
-    // A longer lease, by clocks that are taken for equal and without a grace: all that would hide it.
+    // A drift allowance or a grace would hide such an error, so the leader has neither. Its lease is longer than
+    // usual.
     let setting = Setting {
         proxied: true,
         leases: 3,
@@ -243,7 +246,8 @@ async fn late_reply(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     let mut duel = Duel::start(scratch, setting).await?;
     let Some(proxy) = &duel.proxy else { return Err(Failure::Lost) };
     let span = timing.renew_interval / 8;
-    // What breaks the first silence may be something that a leader begins late. What breaks the second is a renewal.
+    // The data after the first silence may be a task that a leader begins late. The data after the second one is a
+    // renewal.
     let known = silence(proxy, span).await;
     next_word(proxy, known, window).await?;
     let known = silence(proxy, span).await;

@@ -1,3 +1,5 @@
+//! A duel: a leader and a waiting candidate of a self-test, and the judgement of their stamps.
+
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -14,41 +16,41 @@ use crate::election::timing::{Timing, TimingOptions};
 use crate::guard::{self, Containment};
 use crate::report::FAILED;
 
-/// What the two are called in the stamps.
+/// The tags of the two candidates in the stamps.
 const LEADER: &str = "A";
 const NEXT: &str = "B";
 
-/// How long a candidate may take to lead where nobody is before it, and to get into the queue.
+/// How long a candidate may take to lead an empty election, and to enter the queue.
 const START: Duration = Duration::from_secs(30);
-/// How long a signal to stop may take.
+/// How long a SIGSTOP may take.
 const STOP: Duration = Duration::from_secs(5);
-/// From one look at the stamps to the next.
+/// The time between two looks at the stamps.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// What a check has found.
+/// The result of a check.
 #[derive(Debug)]
 pub(super) enum Finding {
-    /// It is as it has to be.
+    /// The promise holds.
     Holds {
-        /// From what was done to the leader to the next one's command.
+        /// The time from the fault to the next leader's command.
         handover: Option<Duration>,
-        /// From the end of the leader's tree to the next one's command.
+        /// The time from the end of the leader's tree to the next leader's command.
         slack: Option<Duration>,
         /// What was seen, in words.
         seen: String,
     },
-    /// It cannot be tried here, for this reason.
+    /// The check is not possible here, for this reason.
     Skipped(&'static str),
 }
 
-/// Why a check does not hold.
+/// The reason why a check does not hold.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// It was tried, and this is what came of it.
+    /// The promise was broken, as described here.
     Broken(String),
     /// The leader lost its lease before anything was done to it.
     Lost,
-    /// It cannot be tried.
+    /// The check cannot be made.
     Unable(anyhow::Error),
 }
 
@@ -58,37 +60,37 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
-/// How a duel is set up.
+/// The set-up of a duel.
 #[derive(Clone, Copy)]
 pub(super) struct Setting {
     /// The kind of tree that the leader runs.
     pub(super) tree: &'static str,
-    /// How many processes it has.
+    /// The number of processes in that tree.
     pub(super) processes: usize,
-    /// How many times as long as usual its leases are.
+    /// How many times longer the leader's TTL is than usual.
     pub(super) leases: u32,
     /// Flags for the leader.
     pub(super) flags: &'static [&'static str],
-    /// Whether the leader talks to the store through a proxy.
+    /// Whether the leader reaches the store through a proxy.
     pub(super) proxied: bool,
 }
 
 impl Setting {
-    /// A command with a child.
+    /// A command with one child.
     pub(super) const PLAIN: Self =
         Self { tree: "tree", processes: 2, leases: 1, flags: &[], proxied: false };
 }
 
-/// One leads, and another waits for what comes.
+/// A leader, and a candidate that waits for its end.
 pub(super) struct Duel<'a> {
     scratch: &'a Scratch<'a>,
     stamps: Stamps,
     pub(super) leader: Candidate,
     next: Candidate,
     pub(super) proxy: Option<Proxy>,
-    /// What holds the leader's tree.
+    /// The name of the containment that holds the leader's tree.
     pub(super) containment: String,
-    /// The length of the leader's lease, if it is known and nothing else but it decides on the deadlines.
+    /// The length of the leader's lease, if it is known and the deadlines follow from it alone.
     window: Option<Duration>,
 }
 
@@ -119,7 +121,7 @@ impl<'a> Duel<'a> {
         Ok(Self { scratch, stamps, leader, next, proxy, containment, window })
     }
 
-    /// Stops a process, and waits until it is.
+    /// Stops a process, and waits until it is stopped.
     pub(super) async fn stop(&mut self, pid: i32) -> Result<(), Failure> {
         self.expect_leading()?;
         candidate::signal(pid, Signal::SIGSTOP);
@@ -127,7 +129,7 @@ impl<'a> Duel<'a> {
         stopped.ok_or_else(|| unable("a process cannot be stopped"))
     }
 
-    /// The leader still leads: nothing was done to it yet.
+    /// Checks that the leader still leads before anything is done to it.
     pub(super) fn expect_leading(&mut self) -> Result<(), Failure> {
         match self.leader.ended() {
             None => Ok(()),
@@ -135,14 +137,15 @@ impl<'a> Duel<'a> {
         }
     }
 
-    /// Has the leader's command end.
+    /// Makes the leader's command end.
     pub(super) fn end(&self) -> Result<(), Failure> {
-        // Nobody finds what a command leaves behind there: all of it has to end by itself.
+        // The containment `group` cannot find the processes that a command leaves, so all of them must end by
+        // themselves.
         let all = self.containment == Containment::Group.name();
         self.stamps.end(LEADER, all).context("cannot have a command end").map_err(Failure::Unable)
     }
 
-    /// For so long the leader's tree runs on, and nobody follows.
+    /// Checks that the leader's tree runs on for this span, and that the next command does not start.
     pub(super) async fn expect_standstill(&self, span: Duration) -> Result<(), Failure> {
         let until = guard::now() + span;
         loop {
@@ -165,8 +168,8 @@ impl<'a> Duel<'a> {
         }
     }
 
-    /// Waits until the next one has led and ended. Nothing of the leader ran beside it. The hand-over counts
-    /// from `since`, or else from the end of the leader's tree.
+    /// Waits until the next candidate has led and ended, and checks that no process of the leader ran beside it.
+    /// The hand-over is measured from `since`, or else from the end of the leader's tree.
     pub(super) async fn follows(
         mut self,
         since: Option<Boottime>,
@@ -191,19 +194,19 @@ fn election(scratch: &Scratch<'_>) -> anyhow::Result<ElectionName> {
     Ok(scratch.election()?)
 }
 
-/// Memory for the stamps of an election.
+/// Makes memory for the stamps of an election.
 fn memory() -> anyhow::Result<Stamps> {
     Stamps::new().context("cannot make memory for stamps")
 }
 
-/// A way to each machine of the store.
+/// Makes a proxy to each machine of the store.
 async fn proxy(scratch: &Scratch<'_>, fragile: u32) -> Result<Proxy, Failure> {
     let proxy = Proxy::start(&scratch.machines(), fragile).await;
     Ok(proxy.context("cannot listen on the loopback interface")?)
 }
 
-/// One candidate alone, whose first connections break at a reply each; then another. What the first leaves
-/// behind may not block the second.
+/// Runs one candidate alone, whose first connections each break at a reply, and then another one. The first
+/// candidate may leave nothing that blocks the second.
 pub(super) async fn one_after_another(
     scratch: &Scratch<'_>,
     fragile: u32,
@@ -240,7 +243,7 @@ pub(super) async fn one_after_another(
     verdict(&stamps, None, None, seen)
 }
 
-/// What the stamps say of a leader, whose lease was granted for `window`, if that is known, and of who followed it.
+/// Judges the stamps of a leader and of its follower. `window` is the length of the leader's lease, if it is known.
 fn verdict(
     stamps: &Stamps,
     since: Option<Boottime>,
@@ -272,8 +275,8 @@ fn verdict(
     Ok(Finding::Holds { handover: Some(handover), slack: Some(slack), seen })
 }
 
-/// Why a leader whose lease lasts for `window` after each renewal lived for longer, or was to, than another clock
-/// allows for. A renewal is asked for before it is seen, so it can only be worse.
+/// Returns a message if a leader lived for longer than another clock allows, or was going to. Its lease lasts for
+/// `window` after each renewal. A renewal is requested before it is seen, so the truth can only be worse.
 fn too_long(promise: Promise, last: Boottime, window: Duration) -> Option<String> {
     let counted_on = window.div_f64(1.0 + TimingOptions::default().max_clock_drift);
     let alive = last.since(promise.seen);
@@ -291,13 +294,13 @@ fn too_long(promise: Promise, last: Boottime, window: Duration) -> Option<String
     })
 }
 
-/// How long a change of the leader may take, in the worst case.
+/// Returns how long a change of the leader may take in the worst case.
 fn patience(scratch: &Scratch<'_>) -> Duration {
-    // A store may grant more than was asked for.
+    // The factor is generous, as a store may grant a longer lease than was asked for.
     scratch.ttl.map_or(Duration::from_secs(15), |ttl| ttl * 6 + Duration::from_secs(40))
 }
 
-/// Waits until the next one stands in the queue; returns what holds the leader's tree.
+/// Waits until the next candidate stands in the queue. Returns the name of the containment of the leader's tree.
 async fn in_line(
     scratch: &Scratch<'_>,
     election: &ElectionName,
@@ -332,7 +335,7 @@ async fn in_line(
     }
 }
 
-/// Why a candidate has ended before its time.
+/// Returns the failure for a candidate that ended too early.
 fn early(candidate: &mut Candidate) -> Failure {
     let said = candidate.said();
     match candidate.ended().and_then(|status| status.code()) {
@@ -347,7 +350,7 @@ fn unable(why: &'static str) -> Failure {
     Failure::Unable(anyhow!(why))
 }
 
-/// The first that `look` finds within `patience`.
+/// Returns the first result of `look` within `patience`.
 pub(super) async fn until<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let end = guard::now() + patience;
     loop {

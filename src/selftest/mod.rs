@@ -1,7 +1,8 @@
-//! `elect selftest`: whether elect keeps its promise on this machine and store.
+//! `elect selftest`: checks whether elect keeps its promise on this machine and store.
 //!
-//! It has no machinery of its own: what is tried are real runs of this very program, as processes that are
-//! stopped, killed and cut off from outside. Only their [stamps](trace) count.
+//! The self-test has no code of its own to run commands. It starts real runs of this program as processes,
+//! and stops, kills or cuts them off from outside. Only the [stamps](trace) of their commands count as
+//! evidence.
 
 pub mod args;
 mod candidate;
@@ -27,23 +28,23 @@ use crate::command::runtime::{block_on, ended_by, interruption};
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{Line, Log, age, fine_ms, print_report, whole_ms, width};
 
-/// This very program, whatever has become of its file.
+/// This program, even if its file was replaced or removed.
 const OURSELVES: &str = "/proc/self/exe";
-/// The subcommand of ours that stamps.
+/// The subcommand of elect that makes stamps.
 const SUBCOMMAND: &str = "stamp";
 
-/// How often a check is made that did not come to anything: its candidate lost its lease before anything was
-/// done to it, or could not reach the store.
+/// How often a check is repeated that had no result. Its candidate lost its lease before anything was done
+/// to it, or could not reach the store.
 const TRIES: u32 = 3;
 
-/// Makes all checks. The exit code is 0 if all of them hold that can be made here, else 1; or 128 and the
-/// number of the signal that ended it.
+/// Makes all checks. The exit code is 0 if all checks hold that are possible here, else 1. If a signal ends
+/// it, the exit code is 128 plus the number of the signal.
 ///
 /// # Errors
-/// The checks cannot be made: the store cannot be reached, or refuses; or stdout cannot be written.
+/// The checks cannot be made, as the store cannot be reached or refuses access. Or stdout cannot be written.
 pub(crate) fn selftest(args: &SelftestArgs, log: &Log) -> anyhow::Result<u8> {
     let inherited = Inherited::take().context("cannot block signals")?;
-    // Whoever is left without a parent is ours to end.
+    // This process adopts orphans, so that it can end every process that a check leaves.
     guard::adopt_orphans()?;
     match block_on(examine(args, &inherited, log))? {
         Ended::Whole(report) => {
@@ -54,11 +55,11 @@ pub(crate) fn selftest(args: &SelftestArgs, log: &Log) -> anyhow::Result<u8> {
     }
 }
 
-/// How it went.
+/// The end of the self-test.
 enum Ended {
     /// All checks were made.
     Whole(SelftestReport),
-    /// This signal came.
+    /// This signal arrived.
     By(i32),
 }
 
@@ -71,7 +72,7 @@ async fn examine(args: &SelftestArgs, inherited: &Inherited, log: &Log) -> anyho
         signal = interruption(&incoming) => Ok(Err(signal)),
         never = keep_drawing(log, &stage) => match never {},
     };
-    // Nobody is left in the elections now but those that are about to die.
+    // All processes that are still in the elections are about to die.
     let left = tokio::select! {
         left = scratch.clear_away() => left,
         _ = interruption(&incoming) => vec![scratch.whole()],
@@ -101,13 +102,14 @@ async fn check_all(scratch: &Scratch<'_>, stage: &Cell<Stage>) -> anyhow::Result
         let found = insist(*check, scratch).await;
         let took = guard::now().since(began);
         reports.push(told(*check, found, took)?);
-        // Where something does not hold, there may be somebody who disturbs the next check.
+        // After a check that fails, processes may be left that would disturb the next one.
         scratch.settle().await;
     }
     Ok(reports)
 }
 
-/// A machine that is busy may cost a leader its lease, or a candidate its patience: that is no answer.
+/// Makes a check, and repeats it if it has no result. A busy machine may cost a leader its lease, or let a
+/// candidate time out: that says nothing about the promise.
 async fn insist(check: Check, scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     let mut found = check.make(scratch).await;
     for _ in 1..TRIES {

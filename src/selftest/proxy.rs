@@ -1,4 +1,4 @@
-//! The way from a candidate to the store, which fails as it is told to.
+//! A proxy between a candidate and the store, which fails on command.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -10,18 +10,18 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// What becomes of the bytes of one direction.
+/// What happens to the bytes of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// They are passed on.
+    /// The bytes are passed on.
     Pass,
-    /// They wait until the mode is another.
+    /// The bytes wait until the mode changes.
     Hold,
-    /// They are dropped, as by a network that is cut.
+    /// The bytes are dropped, as in a network that is cut.
     Drop,
 }
 
-/// A way to each machine of a store. Dropping it closes all connections.
+/// A proxy to each machine of a store. Dropping it closes all connections.
 pub(super) struct Proxy {
     addresses: Vec<SocketAddr>,
     shared: Arc<Shared>,
@@ -31,17 +31,17 @@ pub(super) struct Proxy {
 struct Shared {
     requests: watch::Sender<Mode>,
     replies: watch::Sender<Mode>,
-    /// How many times a candidate was heard.
+    /// How many times data came from a candidate.
     heard: AtomicU64,
-    /// How many connections break at their first replies: the first at its first one, the second at its
-    /// second, and so on.
+    /// The number of connections that break at a reply: the first one at its first reply, the second one
+    /// at its second reply, and so on.
     fragile: u32,
     connections: AtomicU32,
 }
 
 impl Proxy {
-    /// One way to each of `targets`, `HOST:PORT`, all of them passing everything on but the replies that
-    /// the first `fragile` connections break at.
+    /// Starts a proxy to each of `targets`, which are given as `HOST:PORT`. It passes on everything.
+    /// Only the first `fragile` connections break at a reply.
     pub(super) async fn start(targets: &[String], fragile: u32) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             requests: watch::Sender::new(Mode::Pass),
@@ -60,30 +60,30 @@ impl Proxy {
         Ok(Self { addresses, shared, _doors: doors })
     }
 
-    /// Where candidates connect to.
+    /// Returns the addresses that candidates connect to.
     pub(super) fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Treats what the candidate sends, and what the store answers, like this from now on.
+    /// Sets the mode for the candidate's requests and for the store's replies from now on.
     pub(super) fn order(&self, requests: Mode, replies: Mode) {
         self.shared.requests.send_replace(requests);
         self.shared.replies.send_replace(replies);
     }
 
-    /// How many times the candidate was heard so far.
+    /// Returns how many times data came from the candidate so far.
     pub(super) fn heard(&self) -> u64 {
         self.shared.heard.load(Ordering::Relaxed)
     }
 
-    /// How many connections there were.
+    /// Returns how many connections there were.
     pub(super) fn connections(&self) -> u32 {
         self.shared.connections.load(Ordering::Relaxed)
     }
 }
 
 async fn let_in(listener: TcpListener, target: String, shared: Arc<Shared>) {
-    // They end with the door.
+    // The connections end together with the listener.
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -97,12 +97,12 @@ async fn let_in(listener: TcpListener, target: String, shared: Arc<Shared>) {
     }
 }
 
-/// One connection. However it ends, both of its ends see it.
+/// Serves one connection. When one side ends, the other side is closed as well.
 async fn connect(client: TcpStream, target: String, shared: Arc<Shared>) {
     let number = shared.connections.fetch_add(1, Ordering::Relaxed);
     let Ok(store) = TcpStream::connect(&target).await else { return };
     for stream in [&client, &store] {
-        // Nothing else would come to fill a packet.
+        // Each chunk is sent at once, as no further data may come to fill a packet.
         let _ = stream.set_nodelay(true);
     }
     let (from_client, to_client) = client.into_split();
@@ -132,7 +132,7 @@ async fn connect(client: TcpStream, target: String, shared: Arc<Shared>) {
     }
 }
 
-/// Passes on what comes, as the mode has it and as long as `goes_on`, which is asked at each chunk.
+/// Passes on data as the mode says. Asks `goes_on` at each chunk, and ends when it says no.
 async fn pass_on(
     from: OwnedReadHalf,
     to: OwnedWriteHalf,

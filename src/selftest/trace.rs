@@ -1,15 +1,17 @@
-//! Who stamped when: the memory that all candidates of a selftest share, and the command that writes there.
+//! The stamps of the self-test: shared memory in which processes record when they ran, and the command that
+//! writes there.
 //!
-//! When which process ran, as the processes themselves say it.
+//! The processes themselves record when they run, so the self-test needs no other evidence.
 //!
-//! They write into memory of the self-test's, which they inherit by the number of a descriptor: whatever ends
-//! the self-test, nothing is left of it once they are dead. Its words are
+//! They write into memory of the self-test, which they inherit as a file descriptor. Whatever ends the
+//! self-test, this memory is gone once all of them are dead. Its words are
 //!
 //! ```text
-//! 0       whose main process is to end, and whether all others are; locked as long as the self-test lives
-//! 7i + 2  what process i is for, its token, its first and its newest stamp, whether another tree was alive
-//!         when it started, when it saw the lease renewed, and for how long that was at most; locked as
-//!         long as it lives
+//! 0       the tag of the tree whose main process must end, and whether all its processes must end;
+//!         locked as long as the self-test lives
+//! 7i + 2  of process i: its tree's tag, its token, its first and its newest stamp, whether another tree
+//!         was alive when it started, when it saw the lease renewed, and for how long that was at most;
+//!         locked as long as process i lives
 //! ```
 //!
 //! Stamps are nanoseconds of `CLOCK_BOOTTIME`.
@@ -36,21 +38,21 @@ use super::{OURSELVES, SUBCOMMAND};
 use crate::guard::{self, Until, lease, locks};
 
 const WORD: u64 = 8;
-/// The words of one process.
+/// The number of words of one process.
 const WORDS: usize = 7;
-/// More processes than any check starts.
+/// The number of places, which is more than the processes of any check.
 const MOST: u64 = 64;
 
-/// The memory that the stamps are in.
+/// The memory that holds the stamps.
 #[derive(Debug)]
 pub(super) struct Stamps {
-    /// An open file of this process alone, so that locks are its own.
+    /// An open file description of this process alone, so that its locks are its own.
     file: File,
-    /// What is inherited, if it is we who hand it on.
+    /// The descriptor that children inherit, if this process hands the memory on.
     handoff: Option<File>,
 }
 
-/// What one process has left.
+/// The record of one process.
 #[derive(Clone, Debug)]
 struct Trace {
     tag: u64,
@@ -62,42 +64,42 @@ struct Trace {
     promise: Option<Promise>,
 }
 
-/// What all processes of one tree have left.
+/// The records of all processes of one tree.
 #[derive(Clone, Debug)]
 pub(super) struct Tree {
-    /// How many they are.
+    /// The number of processes.
     pub(super) processes: usize,
-    /// The first stamp of any of them.
+    /// The first stamp of any process.
     pub(super) first: Boottime,
-    /// The newest stamp of any of them.
+    /// The newest stamp of any process.
     pub(super) last: Boottime,
-    /// Whether one of them lives.
+    /// Whether one of the processes lives.
     pub(super) is_alive: bool,
-    /// Its fencing token.
+    /// The fencing token of the tree.
     pub(super) token: u64,
-    /// Whether a process of another tree was alive when one of them started.
+    /// Whether a process of another tree was alive when a process of this tree started.
     pub(super) is_beside: bool,
-    /// What one of them has seen of the lease, where that has a limit.
+    /// What the processes have seen of the lease, if the lease ends by time.
     pub(super) promise: Option<Promise>,
 }
 
 /// What a process has seen of the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Promise {
-    /// When it saw it renewed last: the renewal was asked for before.
+    /// When the process last saw the lease renewed. The renewal was requested before that.
     pub(super) seen: Boottime,
-    /// The longest time, counted from when a renewal was seen, that all was to be dead after.
+    /// The longest time from a seen renewal to the instant at which everything must be dead.
     pub(super) longest: Duration,
 }
 
-/// The place of this process.
+/// The place of this process in the memory.
 pub(super) struct Stamper<'a> {
     stamps: &'a Stamps,
     place: u64,
 }
 
 impl Stamps {
-    /// Memory for the stamps of all that inherit its [number](Self::number).
+    /// Makes memory for the stamps of all processes that inherit its [number](Self::number).
     pub(super) fn new() -> io::Result<Self> {
         let handoff = File::from(memfd_create(c"elect-stamps", MFdFlags::empty())?);
         handoff.set_len(start_of(MOST) * WORD)?;
@@ -106,34 +108,34 @@ impl Stamps {
         Ok(Self { handoff: Some(handoff), ..ours })
     }
 
-    /// The memory that was inherited by this number.
+    /// Opens the memory that was inherited as this file descriptor.
     #[allow(clippy::disallowed_methods, reason = "it leads to what this process has open")]
     pub(super) fn join(number: RawFd) -> io::Result<Self> {
         let path = format!("/proc/self/fd/{number}");
         Ok(Self { file: File::options().read(true).write(true).open(path)?, handoff: None })
     }
 
-    /// By which number whoever is started inherits it.
+    /// Returns the file descriptor that a child inherits.
     pub(super) fn number(&self) -> RawFd {
         self.handoff.as_ref().unwrap_or(&self.file).as_raw_fd()
     }
 
-    /// Has the main process of the tree of this tag end, or all of them.
+    /// Orders the main process of the tree with this tag to end, or all of its processes.
     pub(super) fn end(&self, tag: &str, all: bool) -> io::Result<()> {
         self.write(0, &[word(tag), u64::from(all)])
     }
 
-    /// Whether the main process of the tree of this tag is to end, or another one.
+    /// Returns whether a process of the tree with this tag must end: its main process, or another one.
     pub(super) fn is_to_end(&self, tag: &str, is_main: bool) -> bool {
         self.read(0).is_ok_and(|[end, all]| end == word(tag) && (is_main || all != 0))
     }
 
-    /// Whether the self-test is gone.
+    /// Returns whether the self-test is gone.
     pub(super) fn is_forgotten(&self) -> bool {
         !locks::is_locked(&self.file, bytes(0, 1)).unwrap_or(false)
     }
 
-    /// The tree of this tag, as far as it has come.
+    /// Returns the records of the tree with this tag so far.
     pub(super) fn tree(&self, tag: &str) -> Option<Tree> {
         let traces: Vec<Trace> = self.traces().filter(|trace| trace.tag == word(tag)).collect();
         Some(Tree {
@@ -152,7 +154,7 @@ impl Stamps {
 
     fn traces(&self) -> impl Iterator<Item = Trace> {
         (0..MOST).filter_map(|place| {
-            // In this order: the newest stamp of a process that is seen dead is its very last.
+            // The lock is read first. So the newest stamp of a process that is seen dead is its very last.
             let is_alive = self.is_locked(place);
             let [tag, token, first, last, beside, seen, longest] =
                 self.read(start_of(place)).ok()?;
@@ -171,11 +173,12 @@ impl Stamps {
         })
     }
 
-    /// Makes the first stamp of this process, which is one of the tree with this tag and token.
+    /// Makes the first stamp of this process, in the tree with this tag and token.
     pub(super) fn start(&self, tag: &str, token: u64) -> io::Result<Stamper<'_>> {
         let place = self.take_place()?;
         let now = nanos();
-        // From here on others see it: of two that start at once at least one sees the other.
+        // Other processes see this one from here on. If two start at once, at least one of them sees the
+        // other.
         self.write(start_of(place), &[word(tag), token, now, now])?;
         if self.traces().any(|other| other.is_alive && other.token != token) {
             self.write(start_of(place) + 4, &[1])?;
@@ -183,7 +186,7 @@ impl Stamps {
         Ok(Stamper { stamps: self, place })
     }
 
-    /// Takes the first place that nobody has or had.
+    /// Takes the first place that no process has used.
     fn take_place(&self) -> io::Result<u64> {
         let was_taken = |place| self.read::<WORDS>(start_of(place)).map(|words| words[2] != 0);
         for place in 0..MOST {
@@ -225,7 +228,7 @@ impl Stamper<'_> {
         self.stamps.write(start_of(self.place) + 3, &[nanos()])
     }
 
-    /// Notes that the lease was renewed, as is seen now: all is to be dead at `until`.
+    /// Records that the lease was renewed, as seen now, and that everything must be dead at `until`.
     pub(super) fn note_renewal(&self, until: Boottime) -> io::Result<()> {
         let from = start_of(self.place) + 5;
         let [_, known] = self.stamps.read(from)?;
@@ -234,7 +237,7 @@ impl Stamper<'_> {
     }
 }
 
-/// The first word of a place.
+/// Returns the first word of a place.
 const fn start_of(place: u64) -> u64 {
     2 + place * WORDS as u64
 }
@@ -248,7 +251,7 @@ fn bytes(from: u64, to: u64) -> Range<i64> {
     offset(from)..offset(to)
 }
 
-/// A tag of up to eight letters, as a number.
+/// Returns a tag of up to eight letters as a number.
 fn word(tag: &str) -> u64 {
     tag.bytes().fold(0, |word, byte| word << 8 | u64::from(byte))
 }
@@ -265,17 +268,17 @@ fn nanos_of(instant: Boottime) -> u64 {
     u64::try_from(instant.since_boot().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// From one stamp to the next.
+/// The time between two stamps.
 const BEAT: Duration = Duration::from_millis(1);
-/// How long a brief one lasts.
+/// How long a process of the kind `brief` lasts.
 const BRIEF: Duration = Duration::from_millis(30);
-/// Whoever is still there after this is forgotten, and ends.
+/// The time after which every process ends by itself.
 const FORGOTTEN: Duration = Duration::from_secs(600);
 
-/// Stamps until it is told to end, or killed. It does not listen to requests to stop.
+/// Stamps until the self-test ends it, it is killed, or its time is over. It blocks TERM, INT and HUP.
 ///
 /// # Errors
-/// When it cannot stamp.
+/// A stamp cannot be made.
 pub(crate) fn stamp(args: &StampArgs) -> anyhow::Result<u8> {
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
         SigSet::from(signal).thread_block().context("cannot block a signal")?;
@@ -318,7 +321,7 @@ pub(crate) fn stamp(args: &StampArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// Until when the lease lasts, if it has a limit.
+/// Returns the end of the lease, if the lease ends by time.
 fn until(lease: &Path) -> Option<Boottime> {
     match lease::read(lease, None).ok()??.until {
         Until::Instant(until) => Some(until),

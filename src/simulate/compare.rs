@@ -1,4 +1,4 @@
-//! `elect simulate compare`: elect beside other elections, through the same faults.
+//! `elect simulate compare`: puts elect and other elections through the same faults.
 
 use std::time::Duration;
 
@@ -15,17 +15,18 @@ use super::report::{ComparedReport, ComparisonReport, Percentiles, TheoryReport}
 use super::{Played, Theatre, open_files, present, repeated};
 use crate::report::Table;
 
-/// What is compared.
+/// An election to compare.
 struct Entrant {
     name: &'static str,
     election: Box<dyn Election>,
     is_elect: bool,
-    /// What is known of its messages without a simulation.
+    /// The known number of its messages in theory.
     theory: Option<Theory>,
 }
 
 impl Entrant {
-    /// How many messages of a run elect; `None` if nothing says which do, or nobody was elected.
+    /// Returns how many messages of a run served to elect a leader. Returns `None` if no theory
+    /// tells which do, or if no leader followed.
     fn to_elect(&self, run: &History, judged: &Judged) -> Option<u64> {
         judged.failover?;
         let sent = run.messages_since_fault();
@@ -33,14 +34,14 @@ impl Entrant {
     }
 }
 
-/// The exit code is 0.
+/// Compares the elections. The exit code is 0.
 pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
-    // Raft waits for up to two silences before it has its first leader.
+    // Raft may wait for two silences before it has its first leader.
     let settled = args.ttl * 2;
     let usual_time = USUAL_TIME.max(settled);
     let cast = Cast { candidates: args.candidates.into(), members: 0, usual_time };
     let NetworkArgs { rtt, between, members, .. } = &args.network;
-    // Only the stores of elect have members that may be far.
+    // Only the stores of elect have members, which may be far away.
     let of_elect = Cast { members: (*members).into(), ..cast }.network(rtt, between)?;
     let is_candidate = |whom| !matches!(whom, Whom::Member(_));
     let network = cast.network(rtt, &between_those(between, is_candidate))?;
@@ -100,7 +101,7 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
     present(&figures, &picture, &pictures, args.output.output, (0, by))
 }
 
-/// All elections, each with the same silence before a leader counts as dead.
+/// Returns all elections. Each waits for the same silence before a leader counts as dead.
 fn entrants(args: &CompareArgs) -> anyhow::Result<Vec<Entrant>> {
     let ttl = args.ttl;
     let heartbeat = Heartbeat { interval: ttl / 6, patience: ttl };
@@ -213,7 +214,7 @@ mod tests {
         args: CompareArgs,
     }
 
-    /// Of one that ended early the last election has had fewer.
+    /// If a comparison ends early, its last election has had fewer runs.
     #[test]
     fn shares_are_of_the_runs_that_each_election_had() {
         let elections = [("whole", 10), ("part", 4)].map(|(name, runs)| ComparedReport {

@@ -1,4 +1,4 @@
-//! What matters of one run.
+//! The results of simulated runs that the reports need.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -9,27 +9,28 @@ use elect_simulation::{History, Overlap, Times};
 use super::picture::Quantiles;
 use super::report::OverlapReport;
 
-/// A run, as far as it counts.
+/// The result of one run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Judged {
     pub(super) seed: u64,
-    /// From the first fault to the next leader; `None` if none came, or nothing went wrong but from the beginning.
+    /// The time from the first fault to the next leader. `None` if none followed, or if the only faults last from
+    /// the beginning.
     pub(super) failover: Option<Duration>,
-    /// For how long no command ran before that.
+    /// The time without a running command before that leader.
     pub(super) gap: Option<Duration>,
-    /// The same one led on to the end.
+    /// The same candidate led from the fault to the end.
     pub(super) is_kept: bool,
-    /// Somebody led when it ended.
+    /// A candidate led at the end.
     pub(super) is_led: bool,
-    /// The longest time in which two led.
+    /// The longest time in which two candidates led.
     pub(super) overlap: Duration,
-    /// How many messages were sent since the last fault, but for those within a store.
+    /// The number of messages since the last fault, without those inside the store.
     pub(super) messages: u64,
 }
 
 impl Judged {
     pub(super) fn new(seed: u64, run: &History) -> Self {
-        // What is so from the beginning is no event.
+        // A fault that lasts from the beginning is no event.
         let fault = run.faults().iter().copied().find(|at| !at.is_zero());
         let after = |fault| run.leads().iter().map(|lead| lead.from).find(|from| *from >= fault);
         let next = fault.and_then(after);
@@ -56,7 +57,7 @@ impl Judged {
     }
 }
 
-/// Of many runs.
+/// The results of many runs.
 pub(super) struct Sum<'a>(pub(super) &'a [Judged]);
 
 impl Sum<'_> {
@@ -68,12 +69,12 @@ impl Sum<'_> {
         self.0.iter().filter_map(|run| run.gap).collect()
     }
 
-    /// In how many the same one led on.
+    /// Returns the number of runs in which the leader stayed the same.
     pub(super) fn kept(&self) -> usize {
         self.0.iter().filter(|run| run.is_kept).count()
     }
 
-    /// The seeds of those in which nobody led at the end.
+    /// Returns the seeds of the runs in which no candidate led at the end.
     pub(super) fn unreplaced(&self) -> Vec<u64> {
         self.0.iter().filter(|run| !run.is_led).map(|run| run.seed).collect()
     }
@@ -85,14 +86,14 @@ impl Sum<'_> {
         OverlapReport::of(runs.iter().map(|run| run.seed), longest)
     }
 
-    /// The mean number since the last fault; 0 without a run.
+    /// Returns the mean number of messages since the last fault. It is 0 without a run.
     pub(super) fn messages(&self) -> f64 {
         let sum: u64 = self.0.iter().map(|run| run.messages).sum();
         ratio(usize::try_from(sum).unwrap_or(usize::MAX), self.0.len())
     }
 }
 
-/// How times spread, for a picture; `None` without any.
+/// Returns the spread of times for a picture. Returns `None` without any times.
 pub(super) fn quantiles(label: &str, times: &Times) -> Option<Quantiles> {
     Some(Quantiles {
         label: label.to_owned(),
@@ -104,14 +105,14 @@ pub(super) fn quantiles(label: &str, times: &Times) -> Option<Quantiles> {
     })
 }
 
-/// The mean; `None` of nothing.
+/// Returns the mean. Returns `None` without any counts.
 #[expect(clippy::cast_precision_loss, reason = "for people")]
 pub(super) fn mean(counts: impl Iterator<Item = u64>) -> Option<f64> {
     let (sum, count) = counts.fold((0, 0_u64), |(sum, count), one| (sum + one, count + 1));
     (count > 0).then(|| sum as f64 / count as f64)
 }
 
-/// What share some are of all; 0 of none.
+/// Returns the ratio of some to all. It is 0 if there are none.
 #[expect(clippy::cast_precision_loss, reason = "for people")]
 pub(super) fn ratio(some: usize, all: usize) -> f64 {
     some as f64 / all.max(1) as f64

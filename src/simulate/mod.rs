@@ -1,4 +1,4 @@
-//! `elect simulate`: what elect and other elections do in a simulated world.
+//! `elect simulate`: plays elect and other elections in a simulated world.
 
 pub mod args;
 mod compare;
@@ -30,10 +30,10 @@ use crate::config::OutputFormat;
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{Line, Log, print_report, shape_of_stdout};
 
-/// Simulates what is asked for. The exit code is as that subcommand has it; 128 and the number of the signal that ended it.
+/// Runs a simulation. The exit code is that of the subcommand, or 128 plus the number of the signal that ended it.
 ///
 /// # Errors
-/// What is asked for makes no sense; or a file cannot be read or written.
+/// The arguments make no sense, or a file cannot be read or written.
 pub(crate) fn simulate(args: SimulateArgs, log: &Log) -> anyhow::Result<u8> {
     let theatre = Theatre { inherited: Inherited::take().context("cannot block signals")?, log };
     match args.command {
@@ -43,23 +43,23 @@ pub(crate) fn simulate(args: SimulateArgs, log: &Log) -> anyhow::Result<u8> {
     }
 }
 
-/// Where runs are played: on all processors, while somebody waits.
+/// Plays runs on all processors, and shows the progress to people meanwhile.
 struct Theatre<'a> {
     inherited: Inherited,
     log: &'a Log,
 }
 
-/// What came of runs, and the signal that ended them before all were played.
+/// The result of the runs, and the signal that ended them early, if one did.
 struct Played<T> {
     what: T,
     by: Option<i32>,
 }
 
 impl Theatre<'_> {
-    /// Plays so many runs of something. A signal ends that early, with what is known by then.
+    /// Plays this number of runs. A signal ends them early, with the results so far.
     ///
     /// # Errors
-    /// No thread or descriptor can be had.
+    /// The system refuses a thread or a descriptor.
     fn play<T: Send>(
         &self,
         what: &str,
@@ -72,7 +72,7 @@ impl Theatre<'_> {
         let played = thread::scope(|scope| {
             let player = scope.spawn(|| {
                 let outcome = play(&progress);
-                // Who waits has gone only if it failed.
+                // The receiver is gone only if the waiting side has failed.
                 let _ = is_over.send(());
                 outcome
             });
@@ -100,16 +100,17 @@ impl Theatre<'_> {
     }
 }
 
-/// The files that pictures are to be written into.
+/// The files for the pictures.
 struct Pictures {
     svg: Option<Output>,
     html: Option<Output>,
 }
 
-/// Opens the files that pictures are to be written into, which takes no time: runs can take long.
+/// Opens the files for the pictures. The caller does this before the runs, as an error after long runs would waste
+/// them.
 ///
 /// # Errors
-/// One cannot be written.
+/// A file cannot be written.
 fn open_files(output: &OutputArgs) -> anyhow::Result<Pictures> {
     let open = |path: &Option<PathBuf>| {
         let open = |path: &PathBuf| Output::create(path).with_context(|| unwritable(path));
@@ -122,10 +123,10 @@ fn unwritable(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
-/// Prints a report, and writes the pictures that are asked for. `code` is the exit code unless a signal ended it.
+/// Prints a report, and writes the wanted pictures. `code` is the exit code unless a signal ended the runs.
 ///
 /// # Errors
-/// A file cannot be written, or stdout.
+/// A file or stdout cannot be written.
 fn present(
     figures: &impl Serialize,
     picture: &Report,
@@ -148,7 +149,7 @@ fn present(
     Ok(by.map_or(code, ended_by))
 }
 
-/// The command line that repeats a simulation with this seed.
+/// Returns the command line that repeats a simulation with this seed.
 fn repeated(seed: u64) -> String {
     let mut words: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -160,7 +161,7 @@ fn repeated(seed: u64) -> String {
     format!("{}{words}", variables())
 }
 
-/// The variables that stand in for flags of `elect simulate`, each as a shell takes it before a command line.
+/// Returns the variables that stand in for flags of `elect simulate`, as a shell takes them before a command line.
 fn variables() -> String {
     let grammar = cli::grammar();
     let simulate = grammar.find_subcommand("simulate");

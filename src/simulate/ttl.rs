@@ -1,4 +1,5 @@
-//! `elect simulate ttl`: how long nobody leads after a crash, against how often leadership is lost for nothing.
+//! `elect simulate ttl`: compares the time without a leader after a crash with the number of leaderships lost without
+//! need.
 
 use std::time::Duration;
 
@@ -14,28 +15,28 @@ use super::report::{Percentiles, TtlAdviceReport, TtlRow, in_ms};
 use super::{Played, Theatre, open_files, present, repeated};
 use crate::report::Table;
 
-/// The TTLs that are tried, in seconds.
+/// The TTLs to try, in seconds.
 const TTLS: [u64; 15] = [4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 45, 60, 90, 120, 180];
-/// By then somebody leads.
+/// The time by which a candidate leads.
 const SETTLED: Duration = Duration::from_secs(10);
-/// For how long it is looked whether leadership is lost without an outage, in TTLs.
+/// How long a run looks for a lost leadership without an outage, in TTLs.
 const QUIET: u32 = 10;
-/// Thirty days.
+/// Thirty days, in seconds.
 const MONTH: f64 = 30.0 * 86_400.0;
-/// What is taken for usual where nothing is given: 2 s twice a day, 10 s a week, a minute a year.
+/// The outages that count as usual if none are given: 2 s twice a day, 10 s once a week, a minute once a year.
 const USUAL: [Outage; 3] = [
     Outage { length: Duration::from_secs(2), monthly: 60.0 },
     Outage { length: Duration::from_secs(10), monthly: 30.0 / 7.0 },
     Outage { length: Duration::from_secs(60), monthly: 30.0 / 365.0 },
 ];
 
-/// The exit code is 0, and 1 if no TTL will do.
+/// Advises a TTL. The exit code is 0, or 1 if no TTL suffices.
 pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
     let places = Places::new(&args.network)?;
     let of = |ttl, peace| leases(&args.network, &args.lease, Duration::from_secs(ttl), None, peace);
     let peace = if args.loss > 0.0 { Peace::Troubled } else { Peace::Calm };
     let of = |ttl| Ok::<_, anyhow::Error>((of(ttl, peace)?, of(ttl, Peace::Troubled)?));
-    // A grace that is too long even for the longest has nothing to be tried with.
+    // A grace that is too long for the longest TTL is refused, as it fits none of them.
     of(TTLS[TTLS.len() - 1])?;
     let leases: Vec<(Leased, Leased)> = TTLS.iter().filter_map(|&ttl| of(ttl).ok()).collect();
     let pictures = open_files(&args.output)?;
@@ -67,7 +68,7 @@ pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
     present(&figures, &picture, &pictures, args.output.output, (code, by))
 }
 
-/// The network between two candidates and the store, and between one and the store.
+/// The network between two candidates and the store, and between one candidate and the store.
 struct Places {
     of_two: Network,
     of_one: Network,
@@ -75,7 +76,7 @@ struct Places {
 
 impl Places {
     /// # Errors
-    /// As [`Cast::network`].
+    /// Fails as [`Cast::network`] does.
     fn new(args: &NetworkArgs) -> anyhow::Result<Self> {
         let cast =
             |candidates| Cast { candidates, members: args.members.into(), usual_time: SETTLED };
@@ -87,10 +88,10 @@ impl Places {
     }
 }
 
-/// A lease, and what it is to live through.
+/// A lease, and the faults that it must survive.
 struct Case<'a> {
     lease: &'a Leased,
-    /// The same on a store of which a member may die.
+    /// The same lease on a store of which a member may die.
     in_trouble: &'a Leased,
     places: &'a Places,
     outages: &'a [Outage],
@@ -101,7 +102,7 @@ struct Case<'a> {
 
 impl Case<'_> {
     /// # Errors
-    /// The lease and the network do not fit.
+    /// The lease does not fit the network.
     fn row(&self, progress: &Progress) -> anyhow::Result<TtlRow> {
         let timing = self.lease.setup.timing()?;
         let shift = timing.renew_interval;
@@ -112,7 +113,7 @@ impl Case<'_> {
             let times = self.play_on(lease, crash, progress, History::replaced)?;
             Ok::<_, anyhow::Error>(times.into_iter().flatten().collect::<Times>())
         };
-        // The first of the store's members, which leads it.
+        // The first member of the store dies, which leads the store.
         let with_store = crash.clone().with(SETTLED, Fault::Kill(Who::Node(2)));
         let with_store = failovers(self.in_trouble, &with_store)?;
         let failovers = failovers(self.lease, &crash)?;
@@ -120,7 +121,7 @@ impl Case<'_> {
         let lost = self.share_lost(&quiet, progress)?;
         let (mut monthly, mut variance) = self.rate(lost, MONTH / (ttl * QUIET).as_secs_f64());
         if lost <= 0.0 && self.loss == PerMillion::NONE {
-            // Nothing happens there that could be seen more often.
+            // The network loses nothing, so more runs would show no loss either.
             variance = 0.0;
         }
         for Outage { length, monthly: often } in self.outages {
@@ -166,7 +167,7 @@ impl Case<'_> {
         Ok(over(0..self.runs, progress, |index| what(&trial.run_under(seed(index), progress))))
     }
 
-    /// In what share of the runs who led first stopped to, or nobody ever led.
+    /// Returns the share of runs in which the first leader lost its leadership, or no candidate ever led.
     fn share_lost(&self, scenario: &Scenario, progress: &Progress) -> anyhow::Result<f64> {
         let is_lost = |run: &History| run.leads().first().is_none_or(|lead| lead.until.is_some());
         let all = self.play_on(self.lease, scenario, progress, is_lost)?;
@@ -174,8 +175,9 @@ impl Case<'_> {
         Ok(ratio(lost, all.len()))
     }
 
-    /// How many are lost in a month where this share is of so many chances, and the square of by how much that may be off.
-    /// Where all runs went the same way it is the bound that one of twenty tries would pass: 3 of their number.
+    /// Returns how many leaderships are lost in a month, and the variance of that number. `share` of the chances are
+    /// lost, and there are `often` chances in a month. If all runs had the same result, the error is 3 divided by their
+    /// number: the bound that the truth exceeds in one of twenty cases.
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     fn rate(&self, share: f64, often: f64) -> (f64, f64) {
         let runs = self.runs as f64;
@@ -187,7 +189,7 @@ impl Case<'_> {
 
 fn picture(args: &TtlArgs, outages: &[Outage], figures: &TtlAdviceReport) -> Report {
     let span = |ms: f64| {
-        // Without what is less than a millisecond.
+        // The time is rounded to milliseconds.
         let time = Duration::from_secs_f64((ms / 1000.0 * 1e3).round() / 1e3);
         humantime::format_duration(time).to_string().replace(' ', "")
     };

@@ -1,4 +1,4 @@
-//! `elect simulate what-if`: one run as a time line, and many as figures.
+//! `elect simulate what-if`: shows one run as a time line, and many runs as figures.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::plan::{Cast, Peace, leases, store};
 use super::report::{FaultReport, LeaderReport, Percentiles, WhatIfReport, in_ms};
 use super::{Played, Theatre, open_files, present, repeated};
 
-/// The exit code is 0, and 1 if two commands ran at once.
+/// Plays the faults. The exit code is 0, or 1 if two commands ran at once.
 pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
     let leases =
         leases(&args.network, &args.lease, args.ttl, args.stops_within, Peace::of(&args.faults))?;
@@ -57,7 +57,7 @@ pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Resul
             .log
             .warn(format_args!("nobody led at {at:?}: {what}. Name somebody, or another time"));
     }
-    // A run that a signal has cut off may not have come to anybody who leads.
+    // A run that a signal has cut off may have ended before the first leader.
     if !judged.is_empty() && shown.leads().is_empty() {
         theatre.log.warn("nobody ever led: a round trip may be too long for the TTL");
     }
@@ -85,7 +85,7 @@ fn picture(args: &WhatIfArgs, figures: &WhatIfReport, sum: &Sum<'_>, timeline: T
     Report { title, command_line: repeated(figures.seed), seed: figures.seed, sections }
 }
 
-/// What came of all runs, in sentences.
+/// Returns the results of all runs in sentences.
 fn words(figures: &WhatIfReport, sum: &Sum<'_>) -> String {
     let WhatIfReport { runs, kept, overlaps, unreplaced, .. } = figures;
     let unled = sum.unreplaced().len();
@@ -119,7 +119,7 @@ fn words(figures: &WhatIfReport, sum: &Sum<'_>) -> String {
     lines.join("\n")
 }
 
-/// A run, and what it was to go through.
+/// A run, and the scenario that it played.
 struct Play<'a> {
     cast: Cast,
     scenario: &'a Scenario,
@@ -137,7 +137,7 @@ impl Play<'_> {
         leads.iter().map(report).collect()
     }
 
-    /// What happened, when, and to whom it did, in the order of time.
+    /// Returns the faults with their times and the node that each one hit, sorted by time.
     fn events(&self) -> impl Iterator<Item = (Duration, &Fault, Option<NodeId>)> {
         let script: &Script = &self.scenario.script;
         script.faults().iter().zip(self.run.faults()).enumerate().map(
@@ -231,7 +231,7 @@ impl Play<'_> {
         Lane { label: self.cast.name(node), role, spans }
     }
 
-    /// When a candidate waits: until it leads, with which `elect run` ends, and again once it is started anew.
+    /// Returns when a candidate waits: until it leads, which ends its `elect run`, and again after each restart.
     fn waiting(&self, node: NodeId) -> Vec<Span> {
         let restarts = self.events().filter_map(|(at, fault, hit)| {
             (matches!(fault, Fault::Restart(_)) && hit == Some(node)).then_some(at)
@@ -247,7 +247,8 @@ impl Play<'_> {
         spans.collect()
     }
 
-    /// When this node had no way to a majority of the store, or to anybody. Members pass requests on to their leader.
+    /// Returns when this node had no way to a majority of the store, or to any other node. Members pass requests on
+    /// to their leader.
     fn cut_off(&self, node: NodeId) -> Vec<Span> {
         let all = 0..self.cast.candidates + self.cast.members;
         let (mut cuts, mut since, mut spans) = (Vec::new(), None, Vec::new());
@@ -286,7 +287,7 @@ impl Play<'_> {
     fn has_way(&self, node: NodeId, cuts: &[(NodeId, NodeId)]) -> bool {
         let Cast { candidates, members, .. } = self.cast;
         let meet = |one, other| !cuts.contains(&(one, other)) && !cuts.contains(&(other, one));
-        // It, and the members that it reaches, if need be through others.
+        // The node itself and all members that it reaches, also through other members.
         let mut reached = vec![node];
         let mut next = 0;
         while let Some(&from) = reached.get(next) {
@@ -300,7 +301,7 @@ impl Play<'_> {
         2 * count > members && !is_alone
     }
 
-    /// When this node was dead or stopped.
+    /// Returns when this node was dead or stopped.
     fn ills(&self, node: NodeId) -> Vec<Span> {
         let (mut spans, mut open): (Vec<Span>, Vec<(Duration, State)>) = (Vec::new(), Vec::new());
         for (at, fault, hit) in self.events() {

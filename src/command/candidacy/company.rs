@@ -1,4 +1,4 @@
-//! A command tree, and what runs beside its command: hooks, and what looks at whether it is well.
+//! Runs a command tree together with the processes beside its command: the hooks and the health checks.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,35 +17,37 @@ use crate::election::machine::{Event, StoppedBy};
 use crate::guard::{self, Deadlines, Order};
 use crate::report::{LOST, Outcome};
 
-/// A command tree and its company, which the tree's guardian knows nothing of.
+/// A command tree and the processes that elect runs beside it. The guardian of the tree does not know about them.
 ///
-/// A hook of `--on-elected` belongs to the leadership: it lives on when the command is started again, has the
-/// deadlines of the tree, and what holds the lease. The tree is not empty before that hook is dead, and what looks at
-/// the command; and as long as any of them lives nobody has a ticket, which the guardian might have redeemed too
-/// early: if we crash meanwhile, the lease ends by itself.
+/// A hook of `--on-elected` belongs to the leadership. It lives on when the command is started again, and it gets the
+/// deadlines of the tree and the descriptors that hold the lease. The tree counts as empty only when that hook and any
+/// running health command are dead as well.
+///
+/// While one of them lives, the guardian has no ticket. It could redeem the ticket before they are dead. So if elect
+/// crashes in that time, the lease ends by its TTL.
 pub(in crate::command) struct Company<'a, T> {
     tree: T,
     hooks: Hooks<'a>,
     patient: Option<Patient>,
     ticket: Option<Ticket>,
     deadlines: Option<Deadlines>,
-    /// The token of the leadership that has begun, and is not over.
+    /// The token of the current leadership, while it lasts.
     led: Option<Token>,
     elected: Option<Helper>,
-    /// The tree is empty, and a look at its command is not over.
+    /// The tree is empty, but a health check of its command has not ended.
     awaits_looks: bool,
-    /// The tree is empty but for the hook.
+    /// The tree is empty, but the hook of `--on-elected` still runs.
     is_outlived: bool,
-    /// Nothing is started again before all is empty.
+    /// The leadership ends: nothing is started again before everything is dead.
     is_to_end: bool,
-    /// The hook of `--on-lost` is to be run, of the leadership with this token.
+    /// The token of the ended leadership for which the hook of `--on-lost` has not been started yet.
     over: Option<Token>,
-    /// The code with which a shell would say that the command ended last, or [`LOST`] if elect stopped it before.
+    /// The exit code of the last command as a shell reports it, or [`LOST`] if elect stopped the command first.
     code: Option<u8>,
     lost: Option<Helper>,
-    /// Who keeps the pod's label, if it has one.
+    /// The task that keeps the label of the pod, if a label is configured.
     label: Option<LabelKeeper>,
-    /// What came of a start at once.
+    /// Events that a failed start has caused, and that the engine has not read yet.
     pending: VecDeque<Event>,
 }
 
@@ -79,17 +81,18 @@ impl<'a, T: Tree> Company<'a, T> {
         self.tree
     }
 
-    /// For how long the command had run when it was found not to be well, if it was.
+    /// Returns how long the command had run when it was found unhealthy, if it was.
     pub(in crate::command) fn relapse(&self) -> Option<Duration> {
         self.patient.as_ref()?.relapse()
     }
 
-    /// Waits for the hook of `--on-lost`, if there is one, and for the removal of the pod's label, for as long as either
-    /// may take. Says whether a signal that wants us to end came meanwhile, or was not read before: it is passed on to
-    /// the hook.
+    /// Waits for the hook of `--on-lost` and for the removal of the pod's label. Each has its own time limit.
+    ///
+    /// Returns whether a signal to end elect came meanwhile, or was still unread in the inbox. Such a signal is passed
+    /// on to the hook.
     pub(in crate::command) async fn see_out(&mut self, inbox: &mut Inbox) -> bool {
         self.resigns();
-        // Both are under way already, and the label's removal goes on by itself.
+        // Both have begun already, and the removal of the label goes on by itself.
         let mut label = self.label.take();
         let told_to_end = self.see_hook_out(inbox).await;
         if let Some(label) = &mut label {
@@ -101,7 +104,7 @@ impl<'a, T: Tree> Company<'a, T> {
 
     async fn see_hook_out(&mut self, inbox: &mut Inbox) -> bool {
         self.start_lost();
-        // Where a process cannot be killed, its guardian is left to wait for it.
+        // If the kernel cannot kill a process of the hook, elect leaves, and the hook's guardian goes on waiting.
         let mut patience = std::pin::pin!(sleep(self.hooks.wanted().hook_timeout * 2));
         let mut is_told_to_end = false;
         while self.lost.is_some() {
@@ -112,14 +115,14 @@ impl<'a, T: Tree> Company<'a, T> {
                 Some(event) = inbox.recv() => is_told_to_end |= self.tells_to_end(&event),
             }
         }
-        // Nobody reads it after this, and what is in it is not pending for whatever comes next.
+        // This is the last reader of the inbox. No event in it may count for a later candidacy.
         while let Ok(event) = inbox.try_recv() {
             is_told_to_end |= self.tells_to_end(&event);
         }
         is_told_to_end
     }
 
-    /// Whether this is a signal that wants us to end.
+    /// Returns whether this event is a signal that ends elect. Such a signal stops the hook of `--on-lost`.
     fn tells_to_end(&mut self, event: &Event) -> bool {
         let Event::Signal(signal) = *event else { return false };
         let tells = matches!(signal, libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM);
@@ -133,7 +136,7 @@ impl<'a, T: Tree> Company<'a, T> {
 
     fn start_lost(&mut self) {
         if let (Some(token), Some(command)) = (self.over.take(), &self.hooks.wanted().on_lost) {
-            // Empty if we did not see it end.
+            // The code is empty if elect did not see the command end.
             let code = self.code.map(|code| code.to_string()).unwrap_or_default();
             let variables = vec![(EXIT_CODE.into(), code.into())];
             self.lost = self.hooks.start("--on-lost", command, token, variables, None);
@@ -144,14 +147,15 @@ impl<'a, T: Tree> Company<'a, T> {
         self.hooks.ended("--on-lost", outcome, self.lost.take());
     }
 
-    /// The signal that has ended the leadership does not concern the hook that comes after it; another one does.
+    /// Asks the hook of `--on-lost` to stop. The signal that ended the leadership does not get here, as the hook runs
+    /// after it; only a further signal does.
     fn stop_lost(&mut self) {
         if let Some(hook) = &mut self.lost {
             hook.stop(Some(guard::now() + self.hooks.grace));
         }
     }
 
-    /// Unless somebody lives beside the tree.
+    /// Gives the ticket to the guardian, unless a hook or a health command still runs.
     fn hand_over_ticket(&mut self) {
         let is_withheld =
             self.elected.is_some() || self.patient.as_ref().is_some_and(Patient::is_withheld);
@@ -160,7 +164,8 @@ impl<'a, T: Tree> Company<'a, T> {
         }
     }
 
-    /// Takes in what happened to the tree. What is to be known later is nothing now.
+    /// Takes in an event of the tree. Returns `None` for the end of the tree if a health check still runs: the event
+    /// follows later.
     fn happened(&mut self, event: Event) -> Option<Event> {
         if let Event::SoftPassed | Event::GuardianDied = event {
             self.label(false);
@@ -187,7 +192,7 @@ impl<'a, T: Tree> Company<'a, T> {
         if self.is_outlived { Event::Outlived } else { Event::Empty }
     }
 
-    /// Something looks at the command, or nothing does any more.
+    /// Takes in that a health command has begun or that none runs any more.
     fn looks(&mut self, looks: bool) -> Option<Event> {
         if looks {
             self.tree.keep(None);
@@ -207,12 +212,13 @@ impl<'a, T: Tree> Company<'a, T> {
         self.hand_over_ticket();
     }
 
-    /// The command could not be started again; the hook lives, perhaps.
+    /// Takes in that the command was not started. If the hook of `--on-elected` lives, the leadership goes on until it
+    /// ends.
     fn not_started(&mut self, error: io::Error) -> io::Result<()> {
         let is_gone =
             matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset);
         if self.elected.is_none() || is_gone {
-            // It was withheld for a hook that did not come.
+            // The ticket was withheld for a hook that was not started.
             self.hand_over_ticket();
             return Err(error);
         }
@@ -228,7 +234,7 @@ impl<'a, T: Tree> Company<'a, T> {
         }
     }
 
-    /// The hook outlives the tree of the command no longer, and is not to.
+    /// Returns whether the hook was the last to end, in a leadership that ends.
     const fn is_empty(&self) -> bool {
         self.is_outlived && self.is_to_end && self.elected.is_none()
     }
@@ -240,7 +246,8 @@ impl<T: Tree> Tree for Company<'_, T> {
         let command = self.hooks.wanted().on_elected.as_ref();
         let command = command.filter(|_| self.led != Some(token));
         if command.is_some() {
-            // Before the start, which does not overtake it.
+            // The ticket is taken back first. Orders to the guardian keep their order, so the start does not overtake
+            // this one.
             self.tree.keep(None);
         }
         (self.is_outlived, self.is_to_end) = (false, false);
@@ -345,7 +352,7 @@ impl<T: Tree> Tree for Company<'_, T> {
     }
 }
 
-/// The end of one that runs; never, if none does.
+/// Waits for the end of the helper. Waits for ever if there is none.
 async fn over(helper: &mut Option<Helper>) -> Result<(), String> {
     match helper {
         Some(helper) => helper.over().await,
@@ -353,7 +360,7 @@ async fn over(helper: &mut Option<Helper>) -> Result<(), String> {
     }
 }
 
-/// What the looks at a command say, if anybody looks.
+/// Waits for news of the health check. Waits for ever if there is none.
 async fn hear(patient: &mut Option<Patient>) -> Heard {
     match patient {
         Some(patient) => patient.hear().await,

@@ -13,15 +13,17 @@ use crate::config::variables::{
 use crate::guard::HANDOFF;
 use crate::report::ServiceManager;
 
-/// It is elect that speaks with the service manager, which would take a sign of life of the command,
-/// say, for one of ours.
+/// The variables of the service manager, which the command does not inherit. elect itself talks to the service manager,
+/// which would take the command's sign of life for elect's.
 const NOTIFYING: [&str; 3] =
     [ServiceManager::SOCKET, ServiceManager::WATCHDOG, ServiceManager::WATCHDOG_PID];
 
-/// Whom sockets from the service manager are for: by number, and by a number that is never used again.
+/// The process that gets the sockets of the service manager: by its number, and by an inode number of its pidfd that is
+/// never used again.
 const LISTENER: [&str; 2] = ["LISTEN_PID", "LISTEN_PIDFDID"];
 
-/// Our own environment as `elect redeem` gets it, credentials included.
+/// Returns the environment for `elect redeem`: that of this process with the store and the election, credentials
+/// included.
 pub(in crate::command) fn for_redeemer(
     backend: &BackendUrl,
     election: &ElectionName,
@@ -35,24 +37,24 @@ pub(in crate::command) fn for_redeemer(
     .collect()
 }
 
-/// Our own environment without what only we are to find.
+/// Returns the environment of this process without the variables that are meant for elect alone.
 fn without_ours() -> impl Iterator<Item = (OsString, OsString)> {
     let others = NOTIFYING.into_iter().chain([HANDOFF]);
     env::vars_os()
         .filter(move |(name, _)| !is_of_one_run(name) && others.clone().all(|other| name != other))
 }
 
-/// Our own environment as a program gets it that helps us, and takes part in nothing.
+/// Returns the environment for a program that helps elect, and has no part in the election.
 pub(crate) fn for_helper() -> Vec<(OsString, OsString)> {
     without_ours().collect()
 }
 
-/// Whether the service manager has handed sockets over to us. They are the command's.
+/// Returns whether the service manager has passed sockets to this process. elect hands them to the command.
 pub(in crate::command) fn has_sockets() -> bool {
     env::var(LISTENER[0]).is_ok_and(|pid| pid.parse() == Ok(std::process::id()))
 }
 
-/// Our own environment as the command gets it; the guardian adds the token and the lease. `backend` is what it
+/// Returns the environment for the command. The guardian adds the token and the lease. `backend` holds what the command
 /// may know of the store.
 pub(in crate::command) fn for_command(
     election: &ElectionName,
@@ -73,11 +75,11 @@ pub(in crate::command) fn for_command(
     .collect()
 }
 
-/// Whether `candidate` is an `elect run` whose command we are part of. If it is the leader that we wait for, it waits, in
-/// the end, for us: for ever.
+/// Returns whether `candidate` is an `elect run` whose command this process is part of. Waiting for such a leader would
+/// never end, as it waits for its command, and so for this process.
 pub(super) fn is_our_ancestor(candidate: &Candidate, ourselves: &Candidate) -> bool {
     let is_here = candidate.host == ourselves.host;
-    // An id that somebody has chosen may be that of all on the way.
+    // All nested runs may share an id that a person chose. A candidate with the number of this process is this one.
     if is_here && candidate.pid == ourselves.pid {
         return false;
     }
@@ -85,7 +87,8 @@ pub(super) fn is_our_ancestor(candidate: &Candidate, ourselves: &Candidate) -> b
         || (is_here && runs_elect(candidate.pid) && ancestors().any(|pid| pid == candidate.pid))
 }
 
-/// A like number in another pid namespace is some other program, as a rule.
+/// Returns whether the process with this number runs elect's own program file. In another pid namespace, the same
+/// number usually belongs to another program.
 fn runs_elect(pid: u32) -> bool {
     let program = |pid: &str| fs::read_link(PathBuf::from("/proc").join(pid).join("exe")).ok();
     program("self").is_some_and(|own| program(&pid.to_string()) == Some(own))

@@ -1,4 +1,4 @@
-//! Whether the command is well, while it runs: who looks, and what whoever runs it hears of that.
+//! Checks the health of the command while it runs, and tells the owner of the command what the checks found.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -21,7 +21,7 @@ use crate::election::machine::Event;
 use crate::guard::{self, Deadlines, Inherited, Order};
 use crate::report::Log;
 
-/// Looks at the command again and again.
+/// The task that checks the health of the command again and again.
 pub(in crate::command) struct CommandHealth<'a> {
     plan: &'a HealthArgs,
     check: HealthCheck<'a>,
@@ -32,30 +32,31 @@ pub(in crate::command) struct CommandHealth<'a> {
     withheld: watch::Receiver<bool>,
 }
 
-/// What whoever runs the command has of that.
+/// The other end of [`CommandHealth`], held by the owner of the command.
 pub(in crate::command) struct Patient {
     leave: watch::Sender<Leave>,
-    /// Why the command is not well.
+    /// The reason why the command is unhealthy.
     found: watch::Receiver<Option<String>>,
-    /// Whether anything of a look may live.
+    /// Whether a process of a check may still live.
     looks: watch::Receiver<bool>,
-    /// Whether nobody has a ticket because of a look: nobody is to give our entry up while a health command may live.
+    /// Whether the guardian has no ticket because of a check. It must not give up the entry while a health command may
+    /// live.
     withheld: watch::Sender<bool>,
-    /// When the command was started last.
+    /// The time at which the command was last started.
     started: Option<Boottime>,
-    /// For how long it had run when it was found not to be well.
+    /// How long the command had run when it was found unhealthy.
     relapse: Option<Duration>,
 }
 
-/// What a patient gets to hear.
+/// News from the health checks.
 pub(super) enum Heard {
-    /// It is not well, for this reason.
+    /// The command is unhealthy, for this reason.
     Sick(String),
-    /// Something looks, or nothing does any more.
+    /// A health command is about to run, or none runs any more.
     Looks(bool),
 }
 
-/// A command that is looked at, if the plan says so, by a health command with this environment.
+/// Makes the two ends of a health check, if the plan has one. A health command gets this environment.
 pub(in crate::command) fn look_after<'a>(
     plan: &'a HealthArgs,
     inherited: &'a Inherited,
@@ -77,7 +78,7 @@ pub(in crate::command) fn look_after<'a>(
     Some((patient, health))
 }
 
-/// Looks as often as is asked for, if it is.
+/// Runs the checks at the interval of the plan. Waits for ever without a plan.
 pub(in crate::command) async fn keep_looking(health: Option<CommandHealth<'_>>) -> Infallible {
     let Some(mut health) = health else { return std::future::pending().await };
     loop {
@@ -86,7 +87,7 @@ pub(in crate::command) async fn keep_looking(health: Option<CommandHealth<'_>>) 
 }
 
 impl CommandHealth<'_> {
-    /// Looks at one command from its start to its end.
+    /// Checks one command from its start to its end.
     async fn look_at_one(&mut self) {
         self.until(false).await;
         let (mut failures, mut stuck) = (0, Vec::new());
@@ -114,7 +115,7 @@ impl CommandHealth<'_> {
             }
         }
         for mut helper in stuck {
-            // Why it was killed was told.
+            // The reason for the kill has been logged before.
             let _ = helper.over().await;
             helper.dismiss();
         }
@@ -122,8 +123,8 @@ impl CommandHealth<'_> {
         self.until(true).await;
     }
 
-    /// What looks has a guardian of its own: before it begins nobody is to have a ticket, which the command's guardian
-    /// might redeem too early.
+    /// Waits until the ticket is withheld. A health command has a guardian of its own, and the command's guardian
+    /// could redeem the ticket while the health command lives.
     async fn has_the_ticket_withheld(&mut self) {
         self.looks.send_replace(true);
         if self.withheld.wait_for(|withheld| *withheld).await.is_err() {
@@ -131,7 +132,7 @@ impl CommandHealth<'_> {
         }
     }
 
-    /// Waits for the next look. Says whether the command runs.
+    /// Waits for the next check. Returns `false` if the command ended before.
     async fn waits_for(&mut self, pause: Pin<&mut Sleep>) -> bool {
         tokio::select! {
             biased;
@@ -140,7 +141,7 @@ impl CommandHealth<'_> {
         }
     }
 
-    /// Waits until the command runs no more, or runs.
+    /// Waits until the command runs, or, if `is_over`, until it has ended.
     async fn until(&mut self, is_over: bool) {
         if self.leave.wait_for(|leave| leave.is_over == is_over).await.is_err() {
             std::future::pending::<()>().await;
@@ -149,27 +150,27 @@ impl CommandHealth<'_> {
 }
 
 impl Patient {
-    /// For how long the command had run when it was found not to be well, if it was.
+    /// Returns how long the command had run when it was found unhealthy, if it was.
     pub(super) const fn relapse(&self) -> Option<Duration> {
         self.relapse
     }
 
-    /// Whether anything of a look may live.
+    /// Returns whether a process of a check may still live.
     pub(super) fn is_looked_at(&self) -> bool {
         *self.looks.borrow()
     }
 
-    /// Says that nobody has a ticket because of a look, or that no look keeps anybody from it.
+    /// Records whether the guardian has no ticket because of a check.
     pub(super) fn set_withheld(&self, withheld: bool) {
         self.withheld.send_replace(withheld);
     }
 
-    /// Whether nobody has a ticket because of a look.
+    /// Returns whether the guardian has no ticket because of a check.
     pub(super) fn is_withheld(&self) -> bool {
         *self.withheld.borrow()
     }
 
-    /// This happened to the command.
+    /// Takes in an event of the command.
     pub(super) fn happened(&mut self, event: &Event) {
         match event {
             Event::Started => {
@@ -186,7 +187,7 @@ impl Patient {
         }
     }
 
-    /// This was asked of the command.
+    /// Takes in an order to the command.
     pub(super) fn ordered(&mut self, order: Order) {
         match order {
             Order::Renewed(deadlines) => {
@@ -197,16 +198,16 @@ impl Patient {
         }
     }
 
-    /// Looks begin or end.
+    /// Begins or ends the checks.
     fn runs(&mut self, runs: bool) {
         self.found.mark_unchanged();
         self.leave.send_if_modified(|leave| std::mem::replace(&mut leave.is_over, !runs) == runs);
     }
 
-    /// What is to be known of the looks.
+    /// Waits for news from the checks.
     ///
     /// # Cancellation
-    /// Nothing is lost.
+    /// No news is lost if the future is dropped.
     pub(super) async fn hear(&mut self) -> Heard {
         loop {
             tokio::select! {
@@ -224,35 +225,35 @@ impl Patient {
     }
 }
 
-/// Where an application answers that names no port.
+/// The port of an application whose URL names none.
 const HTTP_PORT: u16 = 80;
 
-/// For how long a look may go on.
+/// How long a check may go on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::command) struct Leave {
-    /// Whether it is to end now.
+    /// Whether the check must end now.
     pub(in crate::command) is_over: bool,
-    /// When it ends at the latest, where leases end by time, whoever is stopped by then.
+    /// The deadlines at which a check ends, even if elect is stopped then. `None` if the lease does not end by time.
     pub(in crate::command) deadlines: Option<Deadlines>,
 }
 
-/// What looks, as it was asked for.
+/// A health check as the user has configured it.
 pub(in crate::command) struct HealthCheck<'a> {
     plan: &'a HealthArgs,
     inherited: &'a Inherited,
     environment: Box<dyn Fn() -> Vec<(OsString, OsString)> + 'a>,
 }
 
-/// What came of a look.
+/// The result of a check.
 pub(in crate::command) struct LookResult {
-    /// Why that which was looked at did not pass, if so.
+    /// `Err` with the reason if the application did not pass.
     pub(in crate::command) outcome: Result<(), String>,
-    /// What cannot be killed. Its guardian waits for it, also when it is dropped.
+    /// A health command that cannot be killed. Its guardian waits for its end, even after this value is dropped.
     pub(in crate::command) stuck: Option<Helper>,
 }
 
 impl<'a> HealthCheck<'a> {
-    /// `environment` is that of a health command, at each look.
+    /// Makes a check. `environment` returns the environment of the health command, and is called for each check.
     pub(in crate::command) fn new(
         plan: &'a HealthArgs,
         inherited: &'a Inherited,
@@ -261,10 +262,10 @@ impl<'a> HealthCheck<'a> {
         Self { plan, inherited, environment: Box::new(environment) }
     }
 
-    /// Looks, for no longer than was asked for and than `leave` lasts.
+    /// Checks once, within the time limit of the plan and for no longer than `leave` allows.
     ///
     /// # Cancellation
-    /// A health command is killed, and not waited for.
+    /// If the future is dropped, a health command is killed, and nothing waits for its end.
     pub(in crate::command) async fn look(&self, leave: &mut watch::Receiver<Leave>) -> LookResult {
         if let Some(url) = &self.plan.health_http {
             let outcome = tokio::select! {
@@ -282,7 +283,7 @@ impl<'a> HealthCheck<'a> {
         }
     }
 
-    /// Runs a health command as commands are run: whatever it does, all of it is dead in the end.
+    /// Runs a health command under a guardian. All of its processes are dead at the end, whatever it does.
     async fn ask(&self, command: &CommandLine, leave: &mut watch::Receiver<Leave>) -> LookResult {
         let limit = self.plan.health_timeout;
         let deadlines = leave.borrow_and_update().deadlines;
@@ -304,7 +305,7 @@ impl<'a> HealthCheck<'a> {
     }
 }
 
-/// What nobody gets to hear.
+/// The reason of a check that was ended early. It is not shown to people.
 const UNWAITED: &str = "was not waited for";
 
 async fn look_at(url: &HealthUrl, limit: Duration) -> Result<(), String> {
@@ -316,13 +317,13 @@ async fn look_at(url: &HealthUrl, limit: Duration) -> Result<(), String> {
     }
 }
 
-/// The status that `uri`, of an application of this machine, is answered with.
+/// Returns the status of the answer to a request for `uri`, which names an application on this machine.
 ///
 /// # Errors
-/// What was tried, for people.
+/// Returns a message for people that says what was tried.
 ///
 /// # Cancellation
-/// May be dropped at any time; the connection is closed.
+/// The future may be dropped at any time. That closes the connection.
 async fn status_of(uri: &Uri) -> Result<StatusCode, String> {
     let host = uri.host().unwrap_or_default();
     let bare = host.trim_start_matches('[').trim_end_matches(']');
@@ -331,7 +332,7 @@ async fn status_of(uri: &Uri) -> Result<StatusCode, String> {
         .map_err(|error| format!("cannot connect to {host}: {error}"))?;
     let broken = |error: hyper::Error| format!("no proper answer: {error}");
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
-    // Dropped with this future.
+    // The task ends when this future is dropped.
     let mut tasks = JoinSet::new();
     tasks.spawn(connection);
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
@@ -345,7 +346,7 @@ async fn status_of(uri: &Uri) -> Result<StatusCode, String> {
     Ok(answer.status())
 }
 
-/// Ends when nothing of it lives any more, which is soon after the end of the leave.
+/// Waits until all processes of the health command are dead. They are killed as soon as the leave ends.
 async fn end_of(helper: &mut Helper, leave: &mut watch::Receiver<Leave>) -> Result<(), String> {
     while !leave.borrow().is_over {
         tokio::select! {
@@ -362,14 +363,14 @@ async fn end_of(helper: &mut Helper, leave: &mut watch::Receiver<Leave>) -> Resu
     helper.over().await.and(Err(UNWAITED.to_owned()))
 }
 
-/// Ends when nobody is to look any more.
+/// Waits until the leave ends. Waits for ever if the sender is gone.
 async fn end_of_leave(leave: &mut watch::Receiver<Leave>) {
     if leave.wait_for(|leave| leave.is_over).await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// What is so from now on; never, where nobody is left to say so.
+/// Waits for the next change, and returns it. Waits for ever if the sender is gone.
 async fn next(leave: &mut watch::Receiver<Leave>) -> Leave {
     if leave.changed().await.is_err() {
         std::future::pending::<()>().await;

@@ -1,4 +1,4 @@
-//! Hooks, and the commands that run for them and for health checks.
+//! Runs the helper processes of hooks and health checks.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -18,16 +18,16 @@ use crate::guard::{
 };
 use crate::report::Log;
 
-/// What hooks need to be run.
+/// The data that it takes to run hooks.
 #[derive(Clone)]
 pub(in crate::command) struct Hooks<'a> {
     pub(in crate::command) plan: &'a CampaignPlan,
-    /// That of the command.
+    /// The environment of the command.
     pub(in crate::command) environment: Vec<(OsString, OsString)>,
-    /// In which slot we lead, if there are any.
+    /// The slot in which this candidate leads, if the election has slots.
     pub(in crate::command) slot: Option<Slot>,
     pub(in crate::command) inherited: &'a Inherited,
-    /// How long one that is asked to stop has.
+    /// The time that a hook has to stop once it is asked to.
     pub(in crate::command) grace: Duration,
     pub(in crate::command) log: &'a Log,
 }
@@ -54,7 +54,7 @@ impl Hooks<'_> {
         self.launch(flag, command, variables, lease)
     }
 
-    /// With these variables in the place of the command's.
+    /// Starts a hook. `variables` replace those of the command with the same names.
     fn launch(
         &self,
         flag: &str,
@@ -71,7 +71,7 @@ impl Hooks<'_> {
         started.map_err(|why| self.log.warn(format_args!("{flag}: {why}"))).ok()
     }
 
-    /// A hook is over. What it had left running is told, and how it failed.
+    /// Logs how a hook ended: the processes that it left running, and the reason of a failure.
     pub(super) fn ended(&self, flag: &str, outcome: Result<(), String>, helper: Option<Helper>) {
         if let Some(helper) = helper {
             if let Some(left) = helper.left {
@@ -86,8 +86,8 @@ impl Hooks<'_> {
         }
     }
 
-    /// Runs the hook of `--on-change` for whoever leads at first, and whenever that is another. What changes while
-    /// one runs is told to the next, as it stands then.
+    /// Runs the hook of `--on-change` for the first known leader and after each change of the leader. Changes
+    /// during one run of the hook are merged: the next run gets the leader of that time.
     pub(in crate::command) async fn follow_changes(&self) -> Infallible {
         let Some(command) = &self.wanted().on_change else { return std::future::pending().await };
         if let Err(error) = self.follow(command).await {
@@ -119,49 +119,49 @@ impl Hooks<'_> {
     }
 }
 
-/// As for the command, by default. The limit of a helper is that of all that it leaves, too.
+/// The default of the command. The time limit of a helper holds for the processes that it leaves, too.
 const LEFTOVER: Leftover =
     Leftover::Kill { grace: Duration::from_secs(1), kill_grace: Duration::from_secs(4) };
 
-/// What is to be run.
+/// A helper to run.
 pub(in crate::command) struct HelperSpec<'a> {
     pub(in crate::command) command: &'a CommandLine,
     pub(in crate::command) environment: Vec<(OsString, OsString)>,
-    /// How long it may take.
+    /// The time limit.
     pub(in crate::command) limit: Duration,
-    /// What it must not outlive, if that is a lease.
+    /// The lease that the helper must not outlive, if it runs under one.
     pub(in crate::command) lease: Option<HeldLease<'a>>,
 }
 
-/// A lease.
+/// A lease that a helper runs under.
 #[derive(Clone, Copy)]
 pub(in crate::command) struct HeldLease<'a> {
-    /// Where it ends by time.
+    /// The deadlines of the lease, if it ends by time.
     pub(in crate::command) deadlines: Option<Deadlines>,
-    /// What holds it.
+    /// The descriptors that hold the lease.
     pub(in crate::command) holds: &'a Holds<'a>,
 }
 
-/// One that runs. Dropping it has it killed.
+/// A helper that runs. Dropping this value kills it.
 pub(in crate::command) struct Helper {
     name: String,
     guardian: Guardian,
     limit: Duration,
     late: Pin<Box<Sleep>>,
     is_late: bool,
-    /// It was asked to end, or killed, before its time was over: whatever its end is, it is no failure.
+    /// The helper was asked to end, or killed, before its time limit. Then its end counts as no failure.
     is_asked: bool,
     guardian_is_dead: bool,
     outcome: Option<Result<(), String>>,
-    /// What it had left running when it ended by itself.
+    /// The processes that the helper left running when it ended by itself.
     left: Option<Left>,
 }
 
 impl Helper {
-    /// Starts it.
+    /// Starts the helper.
     ///
     /// # Errors
-    /// What kept it from being started, for people.
+    /// Returns a message for people that says why it was not started.
     pub(in crate::command) fn start(
         spec: HelperSpec<'_>,
         inherited: &Inherited,
@@ -202,46 +202,48 @@ impl Helper {
         Ok(Self { name, guardian, limit, late, is_late, is_asked, guardian_is_dead, outcome, left })
     }
 
-    /// Its lease was renewed.
+    /// Passes on that the lease was renewed.
     pub(in crate::command) fn renewed(&mut self, deadlines: Deadlines) {
         self.guardian.obey(Order::Renewed(deadlines));
     }
 
-    /// Asks it to stop, once, and kills it at this instant.
+    /// Asks the helper to stop, and kills it at `kill_at`. Repeated calls send no second TERM.
     pub(in crate::command) fn stop(&mut self, kill_at: Option<Boottime>) {
         let is_asked = std::mem::replace(&mut self.is_asked, true);
         let signal = if is_asked { libc::SIGCONT } else { libc::SIGTERM };
         self.guardian.obey(Order::Ask { signal, kill_at });
     }
 
-    /// Kills it now.
+    /// Kills the helper now.
     pub(in crate::command) fn kill(&mut self) {
         self.is_asked = true;
         self.guardian.obey(Order::Kill);
     }
 
-    /// Ends when nothing of it lives any more, which is soon after its limit; as long as the kernel cannot kill it,
-    /// it does not end. How it ended is said in words for people, unless it was asked to.
+    /// Waits until all processes of the helper are dead, which is soon after its time limit. Does not return while
+    /// the kernel cannot kill one of them.
+    ///
+    /// Returns how the helper failed, in words for people. An end that was asked for is no failure.
     ///
     /// # Cancellation
-    /// Nothing is lost.
+    /// No outcome is lost if the future is dropped.
     pub(in crate::command) async fn over(&mut self) -> Result<(), String> {
         while !self.is_empty().await {}
         self.end(Err("was killed".to_owned()));
         self.outcome.clone().unwrap_or(Ok(()))
     }
 
-    /// What there is to say of one that is not over though its limit is.
+    /// Returns the message for a helper that has not ended within its time limit.
     pub(in crate::command) fn overdue(&self) -> String {
         format!("{} did not end within {}", self.name, humantime::format_duration(self.limit))
     }
 
-    /// Lets go of one that is over.
+    /// Releases the guardian of a helper that is over.
     pub(in crate::command) fn dismiss(self) {
         self.guardian.dismiss();
     }
 
-    /// Waits for what comes next, and says whether that is the end.
+    /// Waits for the next event. Returns whether the helper is over.
     async fn is_empty(&mut self) -> bool {
         if self.guardian_is_dead {
             self.guardian.sweep().await;
@@ -274,7 +276,7 @@ impl Helper {
         false
     }
 
-    /// What is said first counts.
+    /// Records the outcome. The first one counts.
     fn end(&mut self, outcome: Result<(), String>) {
         let (name, is_asked) = (&self.name, self.is_asked);
         let outcome = if is_asked { Ok(()) } else { outcome };

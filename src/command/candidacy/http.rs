@@ -1,4 +1,5 @@
-//! What `--http` shows of a candidacy, what is counted for it, and who asks the store for it who else takes part.
+//! Feeds the pages of `--http` with the state of a candidacy, counts events for its metrics, and surveys the election
+//! for it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,11 +23,11 @@ use crate::report::http::{
 };
 use crate::report::{Renewals, Suspicion, wall_clock};
 
-/// Listens, before anything else is done: who cannot be asked does not take part. After a new start we
-/// listen already.
+/// Binds the address before anything else happens: a candidate that cannot serve `--http` does not take part. After
+/// elect has executed itself anew, `socket` is listening already.
 ///
 /// # Errors
-/// When that address cannot be had.
+/// The address cannot be bound.
 pub(in crate::command) fn listen(
     address: &ListenAddress,
     socket: Option<OwnedFd>,
@@ -41,7 +42,7 @@ pub(in crate::command) fn listen(
     })
 }
 
-/// What is wrong with an address that cannot be had, and what to do, as far as the error tells.
+/// Says what is wrong with the address, and what to do about it, as far as the error tells.
 fn way_out(error: &io::Error, address: &ListenAddress) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
@@ -51,7 +52,7 @@ fn way_out(error: &io::Error, address: &ListenAddress) -> String {
             format!("; {} is no address of this machine", address.host())
         }
         io::ErrorKind::PermissionDenied => "; take a port from 1024 on".to_owned(),
-        // A name that does not resolve has no number of the kernel's.
+        // A failed name resolution is the error without a number from the kernel.
         _ if error.raw_os_error().is_none() => {
             format!("; the name {} does not resolve", address.host())
         }
@@ -59,7 +60,7 @@ fn way_out(error: &io::Error, address: &ListenAddress) -> String {
     }
 }
 
-/// What is shown of a candidate, and what shows it once [`CandidatePage::serve`] is called.
+/// The shown state of a candidate, and the listener that serves it once [`CandidatePage::serve`] is called.
 pub(in crate::command) struct CandidatePage {
     pub(in crate::command) board: Arc<HttpState>,
     listener: Listener,
@@ -85,25 +86,25 @@ impl CandidatePage {
         Self { board: Arc::new(board), listener }
     }
 
-    /// Where it is shown.
+    /// Returns the address that the page is served on.
     pub(in crate::command) const fn address(&self) -> SocketAddr {
         self.listener.address()
     }
 
-    /// What is left for a new start once [`CandidatePage::serve`] has taken this.
+    /// Returns the parts that a new start of elect takes over. They stay valid after [`CandidatePage::serve`].
     ///
     /// # Errors
-    /// When no descriptor is left.
+    /// No file descriptor is left.
     pub(in crate::command) fn kept(&self) -> anyhow::Result<HttpHandoff> {
         let socket = self.listener.as_fd().try_clone_to_owned();
         let socket = socket.context("cannot keep the socket of --http")?;
         Ok(HttpHandoff { board: Arc::clone(&self.board), socket })
     }
 
-    /// Begins to answer. The process has one more thread from here on.
+    /// Starts to serve. The process has one more thread from here on.
     ///
     /// # Errors
-    /// When a thread or a descriptor is refused, or the store cannot be opened once more.
+    /// The kernel refuses a thread or a descriptor, or the store cannot be opened a second time.
     pub(in crate::command) fn serve(self, plan: &CampaignPlan) -> anyhow::Result<Server> {
         let store = config::connect(&plan.flags.backend)?;
         let surveyor = Surveyor::new(store, plan.election.clone());
@@ -112,7 +113,7 @@ impl CandidatePage {
     }
 }
 
-/// The socket, which goes on listening, and what was counted so far.
+/// The listening socket and the metrics so far, for the next start of elect.
 pub(in crate::command) struct HttpHandoff {
     board: Arc<HttpState>,
     socket: OwnedFd,
@@ -128,15 +129,15 @@ pub(in crate::command) struct Feed<'a> {
     board: &'a HttpState,
     store: &'a dyn Store,
     host: &'a str,
-    /// The store's id is told, which does not change.
+    /// The id of the store has been passed on. It does not change.
     is_store_known: bool,
     steps_down: bool,
-    /// Trouble has been told of, and not been over since.
+    /// An outage has been told, and has not ended since.
     in_trouble: bool,
 }
 
 impl<'a> Feed<'a> {
-    /// Of a candidate on this host.
+    /// Makes the feed of a candidate on this host.
     pub(in crate::command) const fn new(
         board: &'a HttpState,
         store: &'a dyn Store,
@@ -166,7 +167,8 @@ impl<'a> Feed<'a> {
                 self.board.remark("restarting", None);
             }
             News::Emptied if self.steps_down => self.board.over(Reason::SteppedDown, None),
-            // What the command left running counts as it: nobody else leads before it is gone.
+            // Processes that the command left running count as the command: no other candidate leads before they are
+            // gone.
             News::Emptied => self.board.over(Reason::Ended, None),
             News::Leaving { .. } => self.board.leave(),
             News::Blocked(block) => {
@@ -248,8 +250,9 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// What tells a store from all others, and is the same for all its candidates: its id, or else its place without what
-/// each of them has of its own, such as a kubeconfig. A local disk is that of its host.
+/// Returns a name that is different for every store, and the same for all candidates of one store: its id, or else
+/// its location. The location is without the query, which may differ between candidates, such as a kubeconfig. A
+/// local disk is told apart by its host.
 fn store_name(store: &Profile, host: &str) -> String {
     let place = store.location.split('?').next().unwrap_or_default();
     match (&store.id, place.split_once("://")) {
@@ -261,16 +264,16 @@ fn store_name(store: &Profile, host: &str) -> String {
     }
 }
 
-/// The least time between two questions to the store, however many clients ask.
+/// The shortest time between two questions to the store, however many clients ask.
 const PAUSE: Duration = Duration::from_secs(5);
-/// How long an answer to a client waits for one to us.
+/// How long the answer to a client waits for the store.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How long one to somebody who watches may take. Then the store is left alone for as long.
+/// The time limit of a survey for a client that watches. After a failure, the store is left alone for as long.
 const PATIENCE_OF_WATCHERS: Duration = Duration::from_secs(1);
-/// Who wants to know how suspicious the leader is asks again by then: Prometheus does once a minute by itself.
+/// How long a client that asked for the suspicion counts as interested. Prometheus asks once a minute by default.
 const INTEREST: Duration = Duration::from_secs(120);
 
-/// Who else takes part, asked over a connection of its own: the engine's has better things to do.
+/// Surveys the election over a connection of its own, so that the engine's connection stays free for renewals.
 struct Surveyor {
     store: Box<dyn Store>,
     election: ElectionName,
@@ -279,17 +282,17 @@ struct Surveyor {
     interest: Notify,
 }
 
-/// What is known so far.
+/// What the surveys have shown so far.
 #[derive(Default)]
 struct SurveyorState {
     newest: Option<StatusSnapshot>,
     renewals: Renewals,
-    /// When somebody last wanted to know how suspicious the leader is.
+    /// The last time at which a client asked for the suspicion.
     wanted: Option<Boottime>,
 }
 
 impl Surveyor {
-    /// Of an election in a store. Nothing is asked before somebody wants to know.
+    /// Makes a surveyor for an election. It asks nothing before a client does.
     fn new(store: Box<dyn Store>, election: ElectionName) -> Self {
         Self {
             store,
@@ -300,7 +303,7 @@ impl Surveyor {
         }
     }
 
-    /// Asks, and says how soon to ask again where somebody watches; `None` if there is no answer.
+    /// Surveys the election. Returns how soon to ask again for a client that watches, or `None` without an answer.
     async fn survey(&self, at: Boottime, patience: Duration) -> Option<Duration> {
         let see = async {
             let mut snapshot = see(&*self.store, &self.election).await.ok()?;

@@ -1,4 +1,5 @@
-//! The pod's label, kept as the leadership is: beside the engine, which never waits for it.
+//! Keeps the label of the leader's pod in step with the leadership. This happens beside the engine, which never
+//! waits for it.
 
 use std::time::Duration;
 
@@ -11,18 +12,18 @@ use tokio::time::{sleep, timeout};
 use crate::config::{self, CampaignPlan, PodLabel};
 use crate::report::{Log, chain};
 
-/// The first pause after a failure; each further one is twice as long.
+/// The pause after the first failure. Each further pause is twice as long.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The longest.
+/// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Has the pod have the label while we lead, as far as the store lets us.
+/// Sets the label on the pod while this candidate leads, as far as the store allows it.
 ///
-/// One task makes one change after another, and tries again what has failed. It begins by removing what an earlier
-/// process may have left on the pod.
+/// One task makes the changes one after another, and repeats those that failed. It first removes a label that an
+/// earlier process may have left on the pod.
 pub(in crate::command) struct LabelKeeper {
     wanted: Sender<bool>,
-    /// What was tried last, once that is over.
+    /// The last change that was tried: whether it set the label. `None` while it goes on.
     tried: Receiver<Option<bool>>,
     limit: Duration,
     pod: String,
@@ -31,10 +32,10 @@ pub(in crate::command) struct LabelKeeper {
 }
 
 impl LabelKeeper {
-    /// One on the present runtime, if the plan asks for it.
+    /// Starts the task on the present runtime, if the plan asks for a label.
     ///
     /// # Errors
-    /// When it is not known which pod this is, or the store cannot be used.
+    /// The name of this pod is unknown, or the store cannot be used.
     pub(in crate::command) fn of(plan: &CampaignPlan, log: &Log) -> anyhow::Result<Option<Self>> {
         let label = config::pod_label(plan).context("cannot label the pod")?;
         Ok(label.map(|label| Self::keep(label, log)))
@@ -57,12 +58,12 @@ impl LabelKeeper {
         Self { wanted, tried, limit, pod, log: log.clone(), task }
     }
 
-    /// Whether the pod is to have the label from now on.
+    /// Sets whether the pod shall have the label from now on.
     pub(super) fn want(&self, leads: bool) {
         self.wanted.send_if_modified(|wanted| std::mem::replace(wanted, leads) != leads);
     }
 
-    /// Waits until the label was removed, or that was tried, for as long as one change may take.
+    /// Waits until the removal of the label was tried, for as long as one change may take.
     pub(super) async fn see_out(&mut self) {
         self.want(false);
         let removed = self.tried.wait_for(|tried| *tried == Some(false));
@@ -81,16 +82,16 @@ impl Drop for LabelKeeper {
     }
 }
 
-/// What the task has.
+/// The state of the task.
 struct Work {
     label: Box<dyn PodLabel>,
     log: Log,
     wants: Receiver<bool>,
     ours: Trouble,
     others: Trouble,
-    /// Other pods are without the label since we lead, or are not ours to change.
+    /// Other pods have lost the label since this leadership began, or elect has no right to change them.
     others_are_done: bool,
-    /// It may still be set after we have removed it.
+    /// A request to set the label had no answer, so it may take effect after a removal.
     is_in_doubt: bool,
 }
 
@@ -116,12 +117,12 @@ impl Work {
         }
     }
 
-    /// Says whether all is done.
+    /// Sets the label. Returns whether there is nothing left to do.
     async fn mark(&mut self) -> bool {
         if !self.others_are_done {
             let cleared = tokio::select! {
                 biased;
-                // The removal of ours does not wait for that of others.
+                // A resignation ends the wait: removing this pod's label must not wait for other pods.
                 _ = self.wants.changed() => {
                     self.wants.mark_changed();
                     return false;
@@ -142,13 +143,13 @@ impl Work {
         set.is_ok() && self.others_are_done
     }
 
-    /// The same of the removal.
+    /// Removes the label. Returns whether there is nothing left to do.
     async fn unmark(&mut self) -> bool {
         self.others_are_done = false;
         let removed = self.label.remove().await;
         let what = format!("remove the label of the pod {}", self.label.pod());
         self.ours.judge(&self.log, &what, &removed);
-        // What has had no answer may be done after this.
+        // A request without an answer may still set the label, so the label is removed once more.
         removed.is_ok() && !std::mem::take(&mut self.is_in_doubt)
     }
 }
@@ -173,12 +174,12 @@ mod tests {
     use super::*;
     use crate::config::{LogFormat, Verbosity};
 
-    /// How each change goes, and what was asked for.
+    /// The script of a store: how each change ends, and which changes were asked for.
     #[derive(Default)]
     struct Script {
         asked: Vec<&'static str>,
         denies_list: bool,
-        /// How many more changes fail.
+        /// The number of changes that still fail.
         failures: u32,
         hangs: bool,
     }
@@ -236,7 +237,7 @@ mod tests {
         (LabelKeeper::keep(Box::new(Scripted(Arc::clone(&script))), &log), script)
     }
 
-    /// After so many seconds, of a clock that goes on when nothing else does.
+    /// Returns the changes of so many seconds. The clock of the test moves on whenever all tasks wait.
     async fn asked(script: &Mutex<Script>, seconds: u64) -> Vec<&'static str> {
         sleep(Duration::from_secs(seconds)).await;
         std::mem::take(&mut script.lock().expect("no panic").asked)
@@ -280,7 +281,7 @@ mod tests {
         asked(&script, 1).await;
         script.lock().expect("no panic").hangs = true;
         assert!(timeout(Duration::from_millis(2100), keeper.see_out()).await.is_ok());
-        // One that fails at once is no reason to wait for more.
+        // A removal that fails at once ends the wait.
         script.lock().expect("no panic").hangs = false;
         keeper.want(true);
         asked(&script, 10).await;
@@ -294,7 +295,7 @@ mod tests {
         asked(&script, 1).await;
         script.lock().expect("no panic").hangs = true;
         keeper.want(true);
-        // The list takes its time, too, and is not waited for.
+        // The list of other pods hangs as well. The resignation does not wait for it.
         assert_eq!(asked(&script, 3).await, ["others", "set"]);
         keeper.want(false);
         script.lock().expect("no panic").hangs = false;

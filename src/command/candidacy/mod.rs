@@ -1,4 +1,5 @@
-//! What every command has that takes part in an election: how its candidacy is shown, told and posted.
+//! The parts that every command with a candidacy shares: the log, the service manager, `--http`,
+//! hooks, health checks and the lease file.
 
 mod company;
 pub(crate) mod environment;
@@ -25,7 +26,8 @@ pub(super) use observer::{Observer, Shared};
 pub(super) use poster::Poster;
 pub(super) use service::{Charge, Service, keep_in_touch};
 
-/// Says what is unsafe about the way to the store: once in a process, however often it takes part.
+/// Logs the store's cautions, such as an unencrypted connection. The caller does this once per
+/// process, however many candidacies it has.
 pub(super) fn warn_of(store: &dyn Store, log: &Log) {
     for Finding { severity, what, way_out } in store.profile().cautions {
         match severity {

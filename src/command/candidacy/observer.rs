@@ -1,5 +1,5 @@
-//! What people get to see of a candidacy, and the one thing that only they, and not the engine,
-//! would notice: that we wait for ourselves.
+//! Tells people about a candidacy, in the log and in the line that shows the waiting. It also notices when elect would
+//! wait for itself, which the engine cannot see.
 
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -16,13 +16,13 @@ use crate::election::{CallEnd, driver};
 use crate::guard::{self, Deadlines, Ended, Fate, Left};
 use crate::report::{Level, Log, LogEvent, Waiting, wall_clock};
 
-/// How often the line that shows the waiting is drawn anew.
+/// The time between two drawings of the waiting line.
 const REDRAW: Duration = Duration::from_secs(1);
-/// How long a candidate that does not lead is in trouble before people should know. What is over by then does no harm:
-/// off a terminal not a word is said of it.
+/// How long an outage may last before people are warned, for a candidate that does not lead. A shorter one does no
+/// harm, and off a terminal the log does not mention it.
 const LONG: Duration = Duration::from_secs(300);
 
-/// What the candidacy and the line that shows it have in common.
+/// The state that the candidacy shares with the line that shows the waiting.
 pub(in crate::command) struct Shared {
     waiting: Mutex<Waiting>,
     token: Mutex<Option<Token>>,
@@ -33,7 +33,7 @@ impl Shared {
         Self { waiting: Mutex::new(Waiting::new(log, now)), token: Mutex::default() }
     }
 
-    /// Draws the line again and again while there is one.
+    /// Draws the line again and again, if there is one.
     pub(in crate::command) async fn keep_drawing(&self) -> Infallible {
         if !self.waiting().is_wanted() {
             return std::future::pending().await;
@@ -51,7 +51,7 @@ impl Shared {
         self.waiting().clear();
     }
 
-    /// The token of the last leadership, if there was one.
+    /// Returns the token of the last leadership, if there was one.
     pub(in crate::command) fn token(&self) -> Option<Token> {
         *lock(&self.token)
     }
@@ -70,27 +70,27 @@ pub(in crate::command) struct Observer<'a> {
     shared: &'a Shared,
     candidate: &'a Candidate,
     service: Option<&'a Service<'a>>,
-    /// For `--http`.
+    /// The feed of `--http`.
     feed: Option<Feed<'a>>,
     trouble: Outage,
-    /// Whether something runs, or is about to, that a trouble may end.
+    /// Whether an outage may end something: the command runs, or is about to.
     leads: bool,
-    /// That we wait is said.
+    /// The first message that this candidate waits has been logged.
     has_waited: bool,
-    /// How much it matters to people that leadership is given up.
+    /// The log level at which giving up leadership is told.
     giving_way: Level,
-    /// How much it matters to them that another leads.
+    /// The log level at which it is told that another candidate leads.
     being_led: Level,
-    /// In which slot of an election we lead, if it has any.
+    /// The slot in which this candidate leads, if the election has slots, and the name of the whole election.
     slot: Option<(&'a Slot, &'a ElectionName)>,
 }
 
-/// What the store fails with, if it does.
+/// An outage of the store, if there is one.
 #[derive(Default)]
 struct Outage {
     /// What was told last: people need not read it twice.
     told: Option<(Level, String)>,
-    /// Since when, without an answer in between.
+    /// The start of the outage: the first failure since the last answer.
     since: Option<Boottime>,
 }
 
@@ -109,13 +109,13 @@ impl Outage {
         Some(level)
     }
 
-    /// It is over. How much that matters to those who know of it.
+    /// Ends the outage. Returns the level at which to tell this, which is that of its last message.
     fn over(&mut self) -> Level {
         std::mem::take(self).told.map_or(Level::Info, |(level, _)| level)
     }
 }
 
-/// The log, for what is said of one event.
+/// The log, for messages about one event.
 #[derive(Clone, Copy)]
 struct Told<'a> {
     log: &'a Log,
@@ -145,7 +145,7 @@ impl Told<'_> {
 }
 
 impl<'a> Observer<'a> {
-    /// `others` are told as well, where there are any.
+    /// Makes an observer. The service manager and the feed of `--http` get the news as well, if they are there.
     pub(in crate::command) const fn new(
         log: &'a Log,
         shared: &'a Shared,
@@ -170,19 +170,19 @@ impl<'a> Observer<'a> {
         }
     }
 
-    /// Not to lead is nothing that people want to hear of.
+    /// Lowers the messages that another candidate leads to the level of information.
     #[must_use]
     pub(in crate::command) fn silent(self, is_silent: bool) -> Self {
         Self { being_led: if is_silent { Level::Info } else { Level::Warn }, ..self }
     }
 
-    /// To give leadership up is nothing that people need to know of.
+    /// Lowers the messages that leadership is given up to the level of information.
     #[must_use]
     pub(in crate::command) fn giving_way(self, gives_way: bool) -> Self {
         Self { giving_way: if gives_way { Level::Info } else { Level::Warn }, ..self }
     }
 
-    /// Whoever leads says in which slot.
+    /// Adds the slot to the message about a leadership.
     #[must_use]
     pub(in crate::command) fn in_slot(
         self,
@@ -192,7 +192,7 @@ impl<'a> Observer<'a> {
         Self { slot: slot.map(|slot| (slot, whole)), ..self }
     }
 
-    /// That of our leadership.
+    /// Returns the token of the current leadership.
     fn token(&self) -> Option<Token> {
         self.leads.then(|| self.shared.token()).flatten()
     }
@@ -211,14 +211,14 @@ impl<'a> Observer<'a> {
         told.say(self.trouble.over(), text);
     }
 
-    /// Whoever looks at nothing but our log sees once that we wait.
+    /// Tells the first wait at a higher level, for people who only see the log.
     fn waiting(&mut self, told: Told<'_>, ahead: usize) {
         let is_first = !std::mem::replace(&mut self.has_waited, true);
         let level = if is_first && self.log.tells_turns() { Level::Info } else { Level::Debug };
         told.say(level, format_args!("waiting, {ahead} ahead"));
     }
 
-    /// Processes outlast the command, or its time. What elect does about it is told, with the flags that change it.
+    /// Tells what elect does about processes that outlast the command or its time limit, and which flags change that.
     fn outlasted(told: Told<'_>, left: Left, limit: Option<Limit>) {
         let within = match limit {
             Some(Limit::StopTimeout(Some(limit))) => Some((limit, "--stop-timeout")),
@@ -301,7 +301,7 @@ impl driver::Observer for Observer<'_> {
                 let pause = humantime::format_duration(Duration::from_millis(
                     u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
                 ));
-                // A refusal does not end by itself, as a rule.
+                // A refusal rarely ends by itself, so it is told as loudly as an outage that may end a leadership.
                 let is_serious = self.leads || error.is_permanent();
                 let text = format!("{:#}", anyhow::Error::from(error));
                 match self.trouble.again(guard::now(), is_serious, &text) {
@@ -407,10 +407,10 @@ impl driver::Observer for Observer<'_> {
 }
 
 impl Observer<'_> {
-    /// What comes of it that this one leads, if we are part of its command.
+    /// Returns the event that ends this candidacy, if this process is part of the command of `leader`.
     pub(in crate::command) fn would_wait_for_itself(&self, leader: &Entry) -> Option<Event> {
         let leader = &leader.candidate;
-        // Of several leaders another one may go.
+        // In a divided election, another leader may end first, so the wait may end.
         let is_only = self.candidate.division.parts() <= 1;
         (is_only && is_our_ancestor(leader, self.candidate)).then(|| {
             Event::WaitsForUs(format!(

@@ -1,4 +1,4 @@
-//! Leadership as it is posted in the file of `--lease-file`.
+//! Writes the state of the leadership to the file of `--lease-file`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,10 @@ use crate::config::CampaignPlan;
 use crate::guard::{LeaseFile, Order};
 use crate::report::Log;
 
-/// The file, as long as it can be written: without its writer it says nothing any more.
+/// The lease file. It is given up at the first failed write, and a file without its writer counts as no leadership.
 ///
-/// It says until when what leads may go on, whoever that is and whoever makes it end.
+/// The file says until when the leader's application may go on. This holds for a command and for the application of
+/// a sidecar, whichever deadline ends it.
 pub(in crate::command) struct Poster {
     file: Option<LeaseFile>,
     log: Log,
@@ -22,11 +23,11 @@ pub(in crate::command) struct Poster {
 }
 
 impl Poster {
-    /// Makes the file, if there is to be one. Without a command of ours, what leads may act for `grace` after it was
-    /// told that it does not.
+    /// Creates the file, if the plan asks for one. A sidecar has no command to kill, so its application may act for
+    /// `grace` after elect has told it to stop.
     ///
     /// # Errors
-    /// When it cannot be written, or belongs to another candidate.
+    /// The file cannot be written, or belongs to another candidate.
     pub(in crate::command) fn of(
         plan: &CampaignPlan,
         grace: Option<Duration>,
@@ -48,13 +49,13 @@ impl Poster {
         Ok(Self { file, log: log.clone(), hard: None, kill_at: None })
     }
 
-    /// What leads with this token was started.
+    /// Records that the application was started with this token.
     pub(in crate::command) fn begin(&mut self, token: Token) {
         let until = self.until();
         self.post(|file| file.begin(token, until));
     }
 
-    /// Something was asked of what leads.
+    /// Records the deadline that follows from an order to the application.
     pub(in crate::command) fn ordered(&mut self, order: Order) {
         let kill_at = match order {
             Order::Renewed(deadlines) => {
@@ -71,7 +72,7 @@ impl Poster {
         self.post(|file| file.limit(until));
     }
 
-    /// Nothing leads any more, or is to think so.
+    /// Records that nothing leads any more, or that the application must stop now.
     pub(in crate::command) fn end(&mut self) {
         self.post(LeaseFile::end);
     }
@@ -89,7 +90,7 @@ impl Poster {
     }
 }
 
-/// Whether there is such a folder; the one of a name alone is where we are.
+/// Returns whether the folder exists. The folder of a bare file name is empty, and means the working directory.
 fn is_there(folder: &Path) -> bool {
     folder.as_os_str().is_empty() || folder.is_dir()
 }

@@ -1,4 +1,5 @@
-//! What the service manager gets to hear: that we take part, how it goes, and that we are well.
+//! Tells the service manager about the candidacy: that it is ready, what it does, and that it is
+//! healthy.
 
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -16,21 +17,24 @@ use crate::election::slots::Slot;
 use crate::guard::{self, Pulse};
 use crate::report::{Log, ServiceManager, chain, escape, rfc3339, wall_clock};
 
-/// How soon a manager that has not read is told again, and how soon we look again whether we are well.
+/// The time until a message is repeated that the manager has not read, and until an unhealthy process
+/// is checked again.
 const AGAIN: Duration = Duration::from_millis(250);
-/// How late the engine's loop may turn and still be well: a busy machine is no reason to be killed.
+/// How late the engine's loop may turn and still count as healthy. A busy machine is no reason for the
+/// manager to kill elect.
 const LATE: Duration = Duration::from_secs(1);
-/// How much of a status is told, in characters: a manager takes no message without end.
+/// The longest status in characters. A manager takes only messages of limited length.
 const LONGEST: usize = 500;
-/// What a stop may take besides the time that the command has for it: killing it, and resigning.
+/// The time that a stop may take beyond the stop timeout of the command: for the kill and the
+/// resignation.
 const AFTER_THE_KILL: Duration = Duration::from_secs(15);
 
-/// A service manager that listens, and what it is to know.
+/// A service manager that listens, and the state that it is told.
 ///
-/// It has no thread: whoever runs the candidacy awaits [`keep_in_touch`] beside it.
+/// This type has no thread. The owner of the candidacy awaits [`keep_in_touch`] beside it.
 pub(in crate::command) struct Service<'a> {
     manager: ServiceManager,
-    /// The greatest time between two signs of life.
+    /// The longest time between two signs of life.
     watchdog: Option<Duration>,
     guardian: Option<Pulse>,
     charge: Charge<'a>,
@@ -38,18 +42,18 @@ pub(in crate::command) struct Service<'a> {
     owes: Notify,
 }
 
-/// What we do, as far as it matters here.
+/// The facts about the candidacy that messages to the manager need.
 #[derive(Clone, Copy)]
 pub(in crate::command) struct Charge<'a> {
     pub(in crate::command) election: &'a ElectionName,
-    /// In which slot of it we lead, if it has any.
+    /// The slot in which this candidate leads, if the election has slots.
     pub(in crate::command) slot: Option<&'a Slot>,
-    /// How long a stop may take, if it has a limit.
+    /// The longest time that a stop may take, if it has a limit.
     pub(in crate::command) stop_timeout: Option<Duration>,
     pub(in crate::command) after_loss: AfterLoss,
 }
 
-/// Tells the service manager what it is to know, if there is one.
+/// Keeps the service manager up to date. Waits for ever if there is none.
 pub(in crate::command) async fn keep_in_touch(service: Option<&Service<'_>>) -> Infallible {
     match service {
         Some(service) => service.keep_in_touch(guard::now).await,
@@ -59,18 +63,18 @@ pub(in crate::command) async fn keep_in_touch(service: Option<&Service<'_>>) -> 
 
 #[derive(Default)]
 struct State {
-    /// Lines that have to arrive, and have not yet.
+    /// Lines that must arrive, and have not arrived yet.
     owed: String,
     is_ready: bool,
-    /// What we do, for people.
+    /// The current activity, in words for people.
     doing: String,
     trouble: Option<String>,
-    /// When the engine's loop turns again, at the latest.
+    /// The latest time at which the engine's loop turns again.
     due: Option<Boottime>,
 }
 
 impl<'a> Service<'a> {
-    /// The manager that has started us; `None` where there is none.
+    /// Connects to the manager that has started this process. Returns `None` if there is none.
     pub(in crate::command) fn new(
         charge: Charge<'a>,
         guardian: Option<Pulse>,
@@ -95,11 +99,12 @@ impl<'a> Service<'a> {
         Some(service)
     }
 
-    /// Passes on what is of interest to a service manager and to those who ask it.
+    /// Passes on the news that matter to a service manager and to people who query it.
     pub(in crate::command) fn news(&self, news: &News) {
         let election = self.charge.election;
         match news {
-            // A standby is as ready as it will be: a start that waits for more would time out.
+            // A standby counts as ready. If elect waited until it leads, the manager's start timeout
+            // would end it.
             News::Waiting { ahead } => {
                 self.tell(self.ready(), format_args!("waiting for {election}, {ahead} ahead"));
             }
@@ -185,13 +190,14 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// We take part in an election that is divided like this, and hold so many parts of it.
+    /// Tells how many parts of a divided election this process holds.
     pub(in crate::command) fn holds(&self, parts: usize, division: Division) {
         let election = self.charge.election;
         self.tell(self.ready(), format_args!("holding {parts} of {division} of {election}"));
     }
 
-    /// Takes in how the election looks while we, `our_id`, wait, and why nobody is to lead, if so.
+    /// Takes in a survey of the election while the candidate `our_id` waits. `pause` says why no
+    /// candidate may lead, if so.
     pub(super) fn survey(&self, survey: &Survey, pause: Option<&str>, our_id: &str) {
         let place = survey.waiting.iter().position(|entry| entry.candidate.id == our_id);
         let Some(place) = place else { return };
@@ -207,18 +213,18 @@ impl<'a> Service<'a> {
         self.tell("", format_args!("waiting for {election}, place {place} of {all}, {leader}"));
     }
 
-    /// We take no part for now, for this reason, and are as ready as we will be.
+    /// Tells that elect takes no part for now, for this reason, and that it is ready.
     pub(in crate::command) fn rests(&self, why: &str) {
         self.turns(None);
         self.tell(self.ready(), format_args!("taking no part in {}: {why}", self.charge.election));
     }
 
-    /// The engine's loop turns, and will again by `next`.
+    /// Records that the engine's loop has turned, and that it turns again by `next`.
     pub(super) fn turns(&self, next: Option<Boottime>) {
         self.state().due = next;
     }
 
-    /// Gives signs of life while we are well, and tells again what has not arrived.
+    /// Sends signs of life while elect is healthy, and repeats what has not arrived.
     async fn keep_in_touch(&self, now: impl Fn() -> Boottime) -> Infallible {
         loop {
             let pause = self.touch(now());
@@ -229,11 +235,11 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// One attempt; says when the next is due.
+    /// Makes one attempt. Returns the time until the next one.
     fn touch(&self, now: Boottime) -> Option<Duration> {
         let mut state = self.state();
-        // Whoever is killed for a missing sign of life leaves a lease to end by itself, and an engine
-        // that is late, or a guardian that cannot act, keeps no deadline.
+        // There is no sign of life if the engine is late or the guardian cannot act, as neither keeps
+        // a deadline then. The manager kills elect, and the lease ends by its TTL.
         let is_well = state.is_in_time(now) && self.guardian.is_none_or(Pulse::beats);
         let beat = self.watchdog.filter(|_| is_well);
         if beat.is_none() && state.owed.is_empty() {
@@ -247,7 +253,7 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// Tells these lines, which have to arrive, and what we do, which may get lost.
+    /// Sends the lines `owed`, which must arrive, and the activity `doing`, which may get lost.
     fn tell(&self, owed: &str, doing: impl Display) {
         let mut state = self.state();
         state.owed.push_str(owed);
@@ -269,7 +275,8 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// What has to arrive goes first and by itself: with what may be long it would get lost.
+    /// The lines that must arrive go first, in a message of their own. A long status in the same
+    /// message could get them lost.
     fn try_to_tell(&self, state: &mut State) -> io::Result<()> {
         if !state.owed.is_empty() {
             self.manager.tell(&state.owed)?;
@@ -283,7 +290,8 @@ impl<'a> Service<'a> {
         if was_ready { "" } else { "READY=1\n" }
     }
 
-    /// A stop that we end ourselves is not to be cut short by the manager's own limit.
+    /// Returns the request for more time, so that the manager's own limit does not cut off a stop that
+    /// elect limits itself.
     fn more_time(&self) -> String {
         let needed = self.charge.stop_timeout.map(|timeout| (timeout + AFTER_THE_KILL).as_micros());
         needed.map(|micros| format!("EXTEND_TIMEOUT_USEC={micros}\n")).unwrap_or_default()
@@ -299,12 +307,13 @@ impl<'a> Service<'a> {
 }
 
 impl State {
-    /// Whether the engine's loop does not keep its next deadline waiting.
+    /// Returns whether the engine's loop has met its last due time.
     fn is_in_time(&self, now: Boottime) -> bool {
         self.due.is_none_or(|due| now <= due + LATE)
     }
 
-    /// What we do. Strangers' words may be in it, however many.
+    /// Returns the status line. It may contain words of other programs, so it is escaped and cut to
+    /// the longest length.
     fn status(&self) -> String {
         let trouble =
             self.trouble.as_ref().map(|trouble| format!("; {trouble}")).unwrap_or_default();
@@ -315,7 +324,8 @@ impl State {
     }
 }
 
-/// Whether the manager has not read yet; where it is gone, there is nobody to tell again.
+/// Returns whether the message can be sent again later: the manager has not read yet. A manager that
+/// is gone gets no message again.
 fn is_full(error: &io::Error) -> bool {
     error.kind() == ErrorKind::WouldBlock
         || matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::ENOMEM))

@@ -1,3 +1,5 @@
+//! Examines this machine for `elect doctor`: clock, containments, limits and tracers.
+
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -11,23 +13,23 @@ use crate::election::timing::{Distrust, Timing, TimingOptions};
 use crate::guard::{self, Containment, Enclosure};
 use crate::report::{ClockReport, ContainmentReport};
 
-/// Enough descriptors for any run; with some fewer one does with a little luck.
+/// Enough file descriptors for any run. A few less often suffice.
 const DESCRIPTORS: u64 = 64;
 /// Enough processes and threads for elect, its guardian and a small command.
 const PROCESSES: u64 = 16;
 
-/// This machine, as elect finds it.
+/// The state of this machine, as far as it matters to elect.
 pub(super) struct Machine {
     pub(super) clock: ClockReport,
     pub(super) containment: Vec<ContainmentReport>,
     pub(super) supplies: Vec<Supply>,
-    /// What a run has that asks for none, or why there is none.
+    /// The containment of a run that demands none, or why there is none.
     best: Result<Containment, String>,
     findings: Vec<Finding>,
 }
 
 impl Machine {
-    /// Looks around. It forks, so that it comes before there is any thread.
+    /// Examines the machine. This forks, so it must come before there is any thread.
     pub(super) fn examine() -> Self {
         let containment = Enclosure::at_hand().into_iter().map(|(containment, outcome)| {
             let why_not = outcome.err();
@@ -59,7 +61,7 @@ impl Machine {
         }
     }
 
-    /// What is wrong with it for leases of this kind.
+    /// Returns what is wrong with the machine for leases of this kind.
     pub(super) fn findings(&self, lease: Lease) -> Vec<Finding> {
         let mut findings = self.findings.clone();
         let timing = Timing::new(&TimingOptions::default(), lease);
@@ -88,14 +90,14 @@ impl Machine {
     }
 }
 
-/// Who traces this process.
+/// Returns the process that traces this one.
 fn tracer() -> Option<i32> {
     let status = read_kernel("/proc/self/status").ok()?;
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
     tracer.trim().parse().ok().filter(|&pid| pid > 0)
 }
 
-/// What there is, how much of it elect takes, and what to do if there is less.
+/// A supply, how much of it elect needs, and what to do if less is left.
 type Need = (Supply, u64, &'static str);
 
 fn descriptors() -> Option<Need> {
@@ -109,7 +111,7 @@ fn descriptors() -> Option<Need> {
     Some((supply, DESCRIPTORS, "raise it (ulimit -n, LimitNOFILE= of a unit)"))
 }
 
-/// No limit for root.
+/// The limit on processes of the user. Root has none.
 fn processes() -> Option<Need> {
     let (soft, _) = getrlimit(Resource::RLIMIT_NPROC).ok()?;
     let me = Uid::current();
@@ -133,7 +135,7 @@ fn threads_of(user: u32) -> u64 {
     theirs.map(|entry| u64::try_from(tasks(&entry.path())).unwrap_or(u64::MAX)).sum()
 }
 
-/// Version 2 of cgroups, where it is in its usual place.
+/// The limit of the cgroup, for cgroup v2 at its usual place.
 fn cgroup() -> Option<Need> {
     let own = read_kernel("/proc/self/cgroup").ok()?;
     let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;

@@ -1,4 +1,4 @@
-//! `elect doctor`: what is wrong with this machine and this store, or will be.
+//! `elect doctor`: finds out what is wrong with this machine and this store, and what may go wrong.
 
 mod machine;
 mod trial;
@@ -21,15 +21,15 @@ use crate::config;
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{self, DoctorReport, RightReport};
 
-/// Examines machine and store. The exit code is 0 if nothing is wrong, else 1; or 128 and the number of the
-/// signal that ended it.
+/// Examines the machine and the store. The exit code is 0 if nothing is wrong, else 1. If a signal ends it,
+/// the exit code is 128 plus the number of the signal.
 ///
 /// # Errors
-/// The store cannot be asked at all, and why, for each of its endpoints; or stdout cannot be written.
+/// No endpoint of the store can be asked, for the reasons in the message. Or stdout cannot be written.
 pub(super) fn doctor(args: &DoctorArgs) -> anyhow::Result<u8> {
     let store = config::connect(&args.backend)?;
     let inherited = Inherited::take().context("cannot block signals")?;
-    // It forks: before there is any thread.
+    // The examination of the machine forks, so it comes before there is any thread.
     let machine = Machine::examine();
     let report = match block_on(examine(&*store, machine, &inherited))? {
         Ok(report) => report,
@@ -39,7 +39,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> anyhow::Result<u8> {
     Ok(u8::from(!report.well))
 }
 
-/// The report, or the signal that came.
+/// Returns the report, or the signal that ended the examination.
 async fn examine(
     store: &dyn Store,
     machine: Machine,
@@ -60,7 +60,7 @@ async fn examine(
         signal = interruption(&incoming) => Some(signal),
     };
     if signal.is_none() && examination.endpoints.iter().any(is_unnamed) {
-        // The trial has given a store its id that had none.
+        // The trial has given the store an id if it had none.
         tokio::select! {
             again = store.examine(Arc::new(guard::now)) => examination.endpoints = again?.endpoints,
             _ = interruption(&incoming) => {}
@@ -76,7 +76,7 @@ async fn examine(
     })
 }
 
-/// A store that refuses us was asked.
+/// Fails if no endpoint has answered. A refusal of access counts as an answer.
 fn expect_an_answer(location: &str, endpoints: &[Endpoint]) -> anyhow::Result<()> {
     let errors: Vec<_> =
         endpoints.iter().filter_map(|endpoint| endpoint.answer.as_ref().err()).collect();
@@ -137,7 +137,7 @@ fn id(id: &StoreId) -> String {
     id.to_string()
 }
 
-/// Endpoints of one URL that lead to several stores.
+/// Returns a finding if the endpoints of the URL lead to several stores.
 fn divided(endpoints: &[Endpoint]) -> Option<Finding> {
     let told: Vec<(&str, &StoreIdentity)> = answers(endpoints)
         .map(|(address, answer)| (address, &answer.store))
@@ -163,7 +163,7 @@ fn divided(endpoints: &[Endpoint]) -> Option<Finding> {
     ))
 }
 
-/// Whether all that is wrong with the endpoints is what the trial says as well: none lets us in.
+/// Returns whether the trial reports the errors of all endpoints itself, as when none grants access.
 fn is_told_by(trial: &Trial<'_>, endpoints: &[Endpoint]) -> bool {
     let told: Vec<String> = trial.errors().map(|(_, error)| report::root(error)).collect();
     let is_told = |endpoint: &Endpoint| match &endpoint.answer {
@@ -173,7 +173,7 @@ fn is_told_by(trial: &Trial<'_>, endpoints: &[Endpoint]) -> bool {
     !told.is_empty() && endpoints.iter().all(is_told)
 }
 
-/// Endpoints that do not answer, while others do.
+/// Returns a finding for each endpoint that does not answer.
 fn out_of_order(endpoints: &[Endpoint]) -> Vec<Finding> {
     let (whole, answering) =
         (endpoints.len(), endpoints.iter().filter(|endpoint| endpoint.answer.is_ok()).count());

@@ -1,3 +1,5 @@
+//! Tries out in a scratch election what `elect run` does in one, for `elect doctor`.
+
 use std::time::Duration;
 
 use elect_api::{
@@ -10,31 +12,31 @@ use crate::election::timing::TimingOptions;
 use crate::report::{self, RightReport};
 use crate::{config, guard};
 
-/// What the name of the election begins with.
+/// The prefix of the name of the trial's election.
 const PREFIX: &str = "elect-doctor-";
-/// The longest that one step may take, with all its attempts; the way to another server may be long.
+/// The longest time for one step with all its attempts. A failover to another server may take long.
 const STEP: Duration = Duration::from_secs(20);
-/// The longest that one attempt may take, in round trips to the slowest endpoint: connections and logins take some.
+/// The longest time for one attempt, in round trips to the slowest endpoint. Connections and logins take several.
 const TRIPS: u32 = 10;
-/// The same, whatever the round trip.
+/// The shortest and the longest limit for one attempt, whatever the round trip.
 const LEAST_ATTEMPT: Duration = Duration::from_secs(3);
 const GREATEST_ATTEMPT: Duration = Duration::from_secs(15);
-/// From the first attempt to the next; twice as long each time.
+/// The pause after the first attempt. Each further pause is twice as long.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The longest of these pauses.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// How many renewals are made, if there is time for all.
+/// The number of renewals, if there is time for all.
 const RENEWALS: usize = 10;
-/// When no further one is begun.
+/// The time after which no further renewal begins.
 const ENOUGH: Duration = Duration::from_secs(6);
 
-/// Something that elect has to be allowed, and whether it is.
+/// A right that elect needs, and whether it has it.
 pub(super) struct Right {
     name: &'static str,
     outcome: Result<(), Error>,
 }
 
-/// An election of nobody else, in which all is done that `elect run` does in one.
+/// An election without other candidates, in which the trial does all that `elect run` does.
 pub(super) struct Trial<'a> {
     store: &'a dyn Store,
     election: ElectionName,
@@ -46,11 +48,11 @@ pub(super) struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    /// Nothing is made in the store yet. `round_trip` is that to its slowest endpoint. A store that `complains` is given
-    /// no time to get well.
+    /// Prepares a trial, and writes nothing to the store yet. `round_trip` is that to the slowest endpoint. A store
+    /// that `complains` gets one attempt per step, and no time to recover.
     ///
     /// # Errors
-    /// Never: the name is a good one.
+    /// Never fails, as the generated name is valid.
     pub(super) fn new(
         store: &'a dyn Store,
         round_trip: Duration,
@@ -70,15 +72,15 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// Looks, enters, leads, renews, writes a cell, and leaves. What is refused is left out with what needs it.
+    /// Surveys, enters, leads, renews and writes a cell. A step is left out if a step that it needs was refused.
     ///
     /// # Cancellation
-    /// [`Trial::clear_away`] removes what there is.
+    /// After a cancellation, [`Trial::clear_away`] removes what was made.
     pub(super) async fn make(&mut self) {
         let (store, election, patience) = (self.store, self.election.clone(), self.patience);
         let looked = patience.insist(async || {
             store.survey(&election).await?;
-            // Where nobody queues no candidate lists anything: credentials may be without that right.
+            // Candidates list elections only in a store with a queue. Credentials for other stores may lack that right.
             if store.profile().order == Order::Race {
                 return Ok(());
             }
@@ -132,13 +134,13 @@ impl<'a> Trial<'a> {
         self.note("renew", last);
     }
 
-    /// What `--once` needs.
+    /// Tries the access that `--once` needs.
     async fn write(&mut self) {
         let patience = self.patience;
         let Some(seat) = &mut self.seat else { return };
         let written = patience.insist(async || {
             seat.read(guard::now(), Cell::Once).await?;
-            // A proof that is behind its time takes another renewal.
+            // A store whose proof of leadership lags behind needs another renewal before the write.
             lead(&mut **seat, patience).await?;
             let written = seat.write(guard::now(), Cell::Once, b"{}", Durability::Usual).await?;
             match written.why_not() {
@@ -153,7 +155,7 @@ impl<'a> Trial<'a> {
     /// Leaves the election and removes it.
     ///
     /// # Cancellation
-    /// Some of it may be left.
+    /// Some records may stay in the store.
     pub(super) async fn clear_away(&mut self) {
         let (store, election, patience) = (self.store, self.election.clone(), self.patience);
         if let Some(mut seat) = self.seat.take() {
@@ -183,22 +185,22 @@ impl<'a> Trial<'a> {
         self.rights.iter().any(|right| right.name == name && right.outcome.is_ok())
     }
 
-    /// What was tried, in that order.
+    /// Returns the rights that were tried, in order.
     pub(super) fn rights(&self) -> &[Right] {
         &self.rights
     }
 
-    /// How long renewals took, the shortest first.
+    /// Returns the durations of the renewals, the shortest first.
     pub(super) fn renewal(&self) -> &[Duration] {
         &self.renewals
     }
 
-    /// What failed, and why.
+    /// Returns the steps that failed, and their errors.
     pub(super) fn errors(&self) -> impl Iterator<Item = (&'static str, &Error)> {
         self.rights.iter().filter_map(|right| Some((right.name, right.outcome.as_ref().err()?)))
     }
 
-    /// What is wrong with all that. What failed for one reason is told together.
+    /// Returns the findings of the trial. Steps that failed for the same reason share one finding.
     pub(super) fn findings(&self) -> Vec<Finding> {
         let mut failing: Vec<(&'static str, String, String, &Error)> = Vec::new();
         for (name, error) in self.errors() {
@@ -247,7 +249,7 @@ impl From<&Right> for RightReport {
     }
 }
 
-/// Refreshes until we lead.
+/// Refreshes the seat until it leads.
 async fn lead(seat: &mut dyn Seat, patience: Patience) -> Result<(), Error> {
     let waits = || {
         Error::new(ErrorKind::Unreachable, "nobody else is in the election, and we do not lead it")
@@ -264,7 +266,7 @@ async fn lead(seat: &mut dyn Seat, patience: Patience) -> Result<(), Error> {
         .await
 }
 
-/// How long one attempt may take, and one step with all its attempts.
+/// The time limits of one attempt, and of one step with all its attempts.
 #[derive(Clone, Copy)]
 struct Patience {
     attempt: Duration,
@@ -272,7 +274,7 @@ struct Patience {
 }
 
 impl Patience {
-    /// Asks until there is an answer, or an error that repetition does not mend, or no time is left.
+    /// Asks until there is an answer, an error that a repetition does not mend, or no time left.
     async fn insist<T>(self, mut ask: impl AsyncFnMut() -> Result<T, Error>) -> Result<T, Error> {
         let (began, mut pause) = (guard::now(), PAUSE);
         loop {

@@ -1,4 +1,4 @@
-//! Which length of lease fits a store, as far as that can be told from a few renewals, and why.
+//! Works out which TTL fits a store, as far as a few renewals tell, and gives the reasons.
 
 use std::time::Duration;
 
@@ -7,27 +7,27 @@ use elect_api::{Cadence, Finding, Grants, Lease, middle};
 use crate::election::timing::{Timing, TimingOptions};
 use crate::report::{RenewalReport, TtlReport, fine_ms, milliseconds, whole_ms};
 
-/// Which TTL to take, and why.
-/// How many times as long as usual a renewal may take that must not be cut off: what is usual was seen while
-/// little else happened.
+/// How much longer than usual a renewal may take without being cut off. The usual time was measured while the
+/// machine and the store did little else.
 const HEADROOM: u32 = 4;
-/// The longest TTL that may be asked for.
+/// The longest TTL that a user may ask for.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A length of lease for a store as it was found.
+/// A TTL for a store in its measured state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Advice {
-    /// What to take; `None` if no TTL that the store grants does.
+    /// The TTL to take. `None` if the store grants no TTL that suffices.
     ttl: Option<Duration>,
-    /// The shortest that would do, whether the store grants it or not; `None` if none up to 24 h does.
+    /// The shortest TTL that suffices, whether the store grants it or not. `None` if none up to 24 h does.
     shortest: Option<Duration>,
-    /// What the store makes of the TTL that was wished for.
+    /// The TTL that the store grants for the wanted one.
     granted: Duration,
 }
 
 impl Advice {
-    /// The TTL wished for as far as the store grants it, or else the next longer one with which all that
-    /// [`Timing`] checks holds, and a renewal that takes `HEADROOM` times as long as `renewal` is not cut off.
+    /// Works out the TTL: the wanted one as far as the store grants it, or the next longer one that suffices.
+    /// With it, all checks of [`Timing`] must pass, and a renewal may take `HEADROOM` times as long as
+    /// `renewal`.
     fn new(options: &TimingOptions, cadence: Cadence, renewal: Duration, grants: Grants) -> Self {
         let fits = |ttl: Duration| {
             let timing = Timing::new(&TimingOptions { ttl, ..*options }, Lease::Timed(cadence));
@@ -40,7 +40,7 @@ impl Advice {
             (grants.least.unwrap_or_default(), grants.greatest.unwrap_or(Duration::MAX));
         let granted = options.ttl.max(least).min(greatest);
         let ttl = shortest.map(|shortest| shortest.max(granted));
-        // A server may say anything: what is longer is not even reckoned with.
+        // A server may name any number, so a TTL above the longest one is not even tried.
         let is_fit = |&ttl: &Duration| ttl <= greatest.min(LONGEST) && fits(ttl);
         Self { ttl: ttl.filter(is_fit), shortest, granted }
     }
@@ -48,12 +48,12 @@ impl Advice {
 
 pub(super) struct TtlAdvice {
     pub(super) renewal: Option<RenewalReport>,
-    /// `None` where leases do not end by time, or no renewal was seen.
+    /// `None` if leases do not end by time, or if no renewal was measured.
     pub(super) ttl: Option<TtlReport>,
     pub(super) findings: Vec<Finding>,
 }
 
-/// Works it out from some renewals, the shortest first.
+/// Works out the advice from some renewals, sorted from the shortest to the longest.
 pub(super) fn prescribe(lease: Lease, renewals: &[Duration], grants: Grants) -> TtlAdvice {
     let Some(&slowest) = renewals.last() else {
         return TtlAdvice { renewal: None, ttl: None, findings: Vec::new() };
@@ -151,12 +151,12 @@ fn finding(
     }
 }
 
-/// The length of a lease for people.
+/// Returns the length of a lease in words.
 fn length(span: Duration) -> String {
     humantime::format_duration(span).to_string()
 }
 
-/// A short span for people.
+/// Returns a short time span in words.
 fn spoken(span: Duration) -> String {
     milliseconds(fine_ms(span))
 }
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_slow_store_takes_a_ttl_in_which_its_renewals_fit() {
-        // Attempts are cut off after W/6 and W/16.
+        // Attempts are cut off after W/6 (etcd) and W/16 (ZooKeeper).
         for (cadence, ttl) in [(ETCD, 48.0), (ZOOKEEPER, 128.0)] {
             assert_eq!(advice(cadence, 2.0, [None, None]).ttl, Some(seconds(ttl)));
         }

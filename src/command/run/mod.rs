@@ -1,4 +1,4 @@
-//! `elect run`: a command as the only one of its kind.
+//! `elect run`: runs a command while this candidate leads an election.
 
 mod leaders;
 mod shards;
@@ -41,17 +41,17 @@ use crate::report::{
     self, Level, Log, LogEvent, NOT_ACQUIRED, Outcome, OutcomeFile, OutcomeRecord, wall_clock,
 };
 
-/// Takes part in the election, runs the command while it leads, and says how that ended; or ends this
-/// process by the signal that ended the command, where shells look at that.
+/// Takes part in the election, runs the command while it leads, and returns the outcome. If a signal ended the command
+/// and a shell would look at that, this process ends by the same signal instead.
 ///
 /// # Errors
-/// Whatever keeps it from taking part at all.
+/// Returns an error if elect cannot take part at all.
 pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     let mut inherited = Inherited::take().context("cannot block signals")?;
     let handoff = inherited.handoff();
     let started = wall_clock();
     if let Some(period) = plan.flags.once_per {
-        // After a loss it is still late for the period in which it was started.
+        // A candidate that starts over after a loss keeps the key of its first start, even if the period has changed.
         let before = handoff.as_ref().and_then(|handoff| handoff.once.clone());
         plan.flags.once = Some(before.unwrap_or_else(|| period.key(started)));
     }
@@ -66,7 +66,8 @@ pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
         warn_of_strays(plan, log);
     }
     let outcome_file = plan.flags.outcome.as_deref().map(open_outcome).transpose()?;
-    // One that starts over has found them before: what is missing by now is told when it is to run.
+    // A candidate that starts over has found the programs before. A program that is missing by now is reported when it
+    // is needed.
     let is_first = handoff.is_none();
     let found = if is_first { plan.find_programs() } else { Ok(()) };
     let obstacle = plan.obstacle().filter(|_| is_first);
@@ -83,7 +84,8 @@ pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     }
     let Finished { outcome, may_campaign, handoff, ended_by_key, .. } = result?;
     if may_campaign && plan.flags.after_loss == AfterLoss::Campaign {
-        // A guardian that has begun to kill starts nothing more, and is forked by a process that is fresh.
+        // The new start is needed because a guardian that has begun to kill starts nothing more. A fresh process can
+        // fork a new guardian.
         return Err(inherited.start_over(&handoff)).context("cannot start over to campaign again");
     }
     if let Some(signal) = outcome.own_signal() {
@@ -92,7 +94,8 @@ pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// A program that does not unblock it itself goes on.
+/// Warns that the command inherits a blocked or ignored signal: a program that does not unblock it itself cannot be
+/// stopped with it.
 fn is_unheard(signal: Signal) -> String {
     format!(
         "the process that started elect blocks or ignores {}, and the command inherits that: it may never stop. Limit the \
@@ -101,32 +104,32 @@ fn is_unheard(signal: Signal) -> String {
     )
 }
 
-/// A job on many machines whose store was forgotten runs on each of them.
+/// The warning for a user who forgot to name the store: the job then runs once on each of many machines.
 const ONCE_PER_MACHINE: &str = "no store is named with -b, ELECT_BACKEND or a configuration file: \
      the key counts on this machine only; write -b file: if that is meant";
 
-/// How long a look at who leads may take that tells people no more than a name.
+/// How long a survey may take whose only purpose is to name the leader to people.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A candidacy that is over.
+/// The result of a candidacy that is over.
 struct Finished {
     outcome: Outcome,
     reason: String,
-    /// The id of our candidate, if there was one.
+    /// The id of the candidate, if there was one.
     id: Option<String>,
     token: Option<Token>,
-    /// In which slot we led.
+    /// The number of the slot in which this candidate led.
     slot: Option<u16>,
-    /// Leadership was lost or given up, and nobody wants us to end.
+    /// Leadership was lost or given up, and no signal has asked elect to end.
     may_campaign: bool,
-    /// For that.
+    /// The data for a new start to campaign again.
     handoff: ExecHandoff,
-    /// A key in the terminal ended the command, and nothing else of our job.
+    /// A key in the terminal ended the command, and no other process of the job.
     ended_by_key: bool,
 }
 
 impl Finished {
-    /// Nobody has taken part for a command that cannot be executed, which is said.
+    /// Reports a command that cannot be executed. elect did not take part for it.
     fn before_the_start(plan: &RunPlan, log: &Log, errno: i32) -> Self {
         let (outcome, reason) = unstarted(errno);
         let exit_code = Some(outcome.exit_code(plan.flags.conflict_exit_code));
@@ -197,8 +200,8 @@ fn take_part(
     Ok(Finished { outcome, reason, id, token, slot, may_campaign, handoff, ended_by_key })
 }
 
-/// The store, which is to be the one that we were in before, if any; and in which slot of the election there we lead, if
-/// it has any.
+/// Connects to the store, and returns the slot in which this candidate leads, if the election has slots. `before` is
+/// the id of the store before a new start: any other store is refused then.
 fn connect(plan: &RunPlan, before: Option<&str>) -> anyhow::Result<(Box<dyn Store>, Option<Slot>)> {
     let backend = &plan.campaign.flags.backend;
     let pinned = before.and_then(|id| StoreId::read(id.as_bytes())).map(|id| backend.pinned(&id));
@@ -212,7 +215,7 @@ fn connect(plan: &RunPlan, before: Option<&str>) -> anyhow::Result<(Box<dyn Stor
 /// Opens the file of `--outcome`, and empties it.
 ///
 /// # Errors
-/// When it cannot be written.
+/// The file cannot be written.
 pub(super) fn open_outcome(path: &Path) -> anyhow::Result<OutcomeFile> {
     OutcomeFile::create(path)
         .with_context(|| format!("cannot write the outcome to {}", path.display()))
@@ -249,7 +252,7 @@ fn write_outcome(
 }
 
 impl Terms<'_> {
-    /// What `--http` shows. `note` is of the time before a new start.
+    /// Makes the page of `--http`. `note` holds the metrics from before a new start.
     fn page(&self, listener: Listener, note: Option<&str>) -> CandidatePage {
         let (plan, store) = (&self.plan.campaign, self.store.profile());
         let page = CandidatePage::new(listener, plan, &self.candidate, &store, None);
@@ -310,15 +313,15 @@ impl Terms<'_> {
         if let Some(server) = server {
             server.stop();
         }
-        // A resolver may keep a thread for minutes.
+        // A blocked name resolution may keep a thread for minutes, so the runtime is not awaited.
         runtime.shutdown_background();
         let (close, guardian) = outcome?;
         guardian.dismiss();
         Ok(close)
     }
 
-    /// Who leads in our place, in words, if that is why we do not, and anybody reads it. If that is another job, it is
-    /// told even where a conflict is to pass in silence: ours may never have its turn.
+    /// Returns who leads, in words, if that is the reason for the verdict and if people read it. A leader that runs
+    /// another job is logged even if conflicts are silent: with the same name, this job may never run.
     async fn who_leads_instead(&self, verdict: &Verdict) -> Option<String> {
         let is_led = matches!(verdict, Verdict::NotAcquired(why) if [LED, IN_DOUBT].contains(why));
         if !is_led || !(self.log.tells(Level::Warn) || self.plan.flags.outcome.is_some()) {
@@ -327,7 +330,7 @@ impl Terms<'_> {
         timeout(LOOK, self.see_leader(verdict)).await.ok()?
     }
 
-    /// Who leads, in words, as far as the store tells.
+    /// Returns who leads, in words, as far as the store tells.
     async fn see_leader(&self, verdict: &Verdict) -> Option<String> {
         let mut leader = self.store.survey(&self.election).await.ok()?.leader?;
         if self.candidate.is_of_another_job(&leader.entry.candidate) {
@@ -342,7 +345,8 @@ impl Terms<'_> {
         Some(if is_in_doubt { silence_of(&leader) } else { in_words(&leader) })
     }
 
-    /// That another job has our name. Of its arguments nothing is known but that they are others.
+    /// Returns the warning that another job has the same name. The arguments of its command are unknown, except that
+    /// they differ.
     fn another_job(&self, leader: &Candidate) -> String {
         let Candidate { command, host, .. } = leader;
         let ours = self.candidate.command.as_str();
@@ -358,7 +362,7 @@ impl Terms<'_> {
         )
     }
 
-    /// Takes part with this tree, and with all that is asked for beside it, until nothing of that lives any more.
+    /// Takes part with this tree, and with the hooks and checks of the plan, until all of their processes are dead.
     async fn compete<T: Tree>(
         &self,
         tree: T,
@@ -394,7 +398,7 @@ impl Terms<'_> {
         CandidacyEnd { verdict, told_to_end, relapse: tree.relapse(), tree: tree.into_inner() }
     }
 
-    /// Says how it ended, as loudly as it deserves.
+    /// Logs the outcome, at a level that fits it.
     fn tell(&self, outcome: Outcome, reason: &str, token: Option<Token>) {
         let conflict = self.plan.flags.conflict_exit_code;
         let level = match outcome {
@@ -421,51 +425,51 @@ impl Terms<'_> {
     }
 }
 
-/// Who is told of a candidacy, and where.
+/// The receivers of the news of a candidacy.
 struct Audience<'a> {
     shared: &'a Shared,
     service: Option<&'a Service<'a>>,
     board: Option<&'a HttpState>,
     http: Option<SocketAddr>,
     label: Option<LabelKeeper>,
-    /// Whether to give leadership up is usual.
+    /// Whether giving up leadership is normal, as with shards.
     gives_way: bool,
 }
 
-/// A candidacy that is over, and its tree, which is empty.
+/// The end of a candidacy, and its empty tree.
 struct CandidacyEnd<T> {
     verdict: Verdict,
-    /// Somebody wanted us to end when all that was left to do was to wait for a hook.
+    /// A signal asked elect to end while it only waited for a hook.
     told_to_end: bool,
-    /// The command was not well, after it had run for so long.
+    /// How long the command had run when it was found unhealthy, if it was.
     relapse: Option<Duration>,
     tree: T,
 }
 
-/// How a campaign came to its end.
+/// The end of a campaign.
 struct CampaignEnd {
     verdict: Verdict,
-    /// Who leads in our place, in words, if anybody wants to know.
+    /// The leader in words, if people read it.
     leader: Option<String>,
     token: Option<Token>,
-    /// Somebody wanted us to end when all that was left to do was to wait for a hook.
+    /// A signal asked elect to end while it only waited for a hook.
     told_to_end: bool,
     ended_by_key: bool,
-    /// The command was not well, after it had run for so long.
+    /// How long the command had run when it was found unhealthy, if it was.
     relapse: Option<Duration>,
 }
 
-/// What people read of beside a verdict.
+/// The facts that the message about a verdict needs.
 struct VerdictContext<'a> {
-    /// Where the store is.
+    /// The location of the store.
     location: &'a str,
-    /// What is to be done once.
+    /// The key of `--once`.
     once: Option<&'a str>,
-    /// Who leads in our place, if that is known.
+    /// The leader in words, if it is known.
     leader: Option<String>,
 }
 
-/// What a verdict means to the outside, and why it came to it.
+/// Returns the outcome that a verdict leads to, and the reason in words.
 fn judge(verdict: Verdict, known: &VerdictContext<'_>) -> (Outcome, String) {
     match verdict {
         Verdict::Ended(Ended::Exited(code)) => {
@@ -512,7 +516,7 @@ fn judge(verdict: Verdict, known: &VerdictContext<'_>) -> (Outcome, String) {
             let error = anyhow::anyhow!("{} did not answer in time", known.location);
             (Outcome::Failed, format!("{:#}", with_members(known.location, error)))
         }
-        // Nobody has a command withdraw.
+        // A verdict of `Withdrawn` does not get here: only members of a roster and sidecars withdraw.
         Verdict::Failed(why) | Verdict::Withdrawn(why) => (Outcome::Failed, why),
     }
 }

@@ -1,4 +1,5 @@
-//! On what terms one takes part in one election.
+//! The terms of one candidacy of `elect run`: the plan, the store, the candidate, and the rules that follow
+//! from them.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -21,7 +22,7 @@ use crate::guard::{
 };
 use crate::report::Log;
 
-/// One candidacy with all that it needs.
+/// The terms of one candidacy.
 pub(super) struct Terms<'a> {
     pub(super) plan: &'a RunPlan,
     pub(super) log: Log,
@@ -29,24 +30,24 @@ pub(super) struct Terms<'a> {
     pub(super) election: ElectionName,
     pub(super) candidate: Candidate,
     pub(super) timing: Timing,
-    /// Which shard that is, of the election that the plan names.
+    /// The number of the shard, if this candidacy is for one shard of the election in the plan.
     shard: Option<u16>,
-    /// In which slot of it we lead, if it has any.
+    /// The slot in which this candidate leads, if the election has slots.
     pub(super) slot: Option<Slot>,
-    /// Whether this process has led before, and lost it.
+    /// Whether elect has led in this process before, and lost the leadership.
     pub(super) has_led: bool,
-    /// For all candidacies of this process: see [`Candidacy::surveys`].
+    /// The limit on surveys that all candidacies of this process share: see [`Candidacy::surveys`].
     surveys: Arc<Semaphore>,
 }
 
-/// How many surveys are under way at once.
+/// The number of surveys that may go on at once.
 const SURVEYS: usize = 2;
 
 impl<'a> Terms<'a> {
-    /// Those of the election that the plan names.
+    /// Makes the terms for the election that the plan names.
     ///
     /// # Errors
-    /// What of the plan does not fit the store.
+    /// Some part of the plan does not fit the store.
     pub(super) fn new(
         plan: &'a RunPlan,
         log: &Log,
@@ -84,20 +85,20 @@ impl<'a> Terms<'a> {
         })
     }
 
-    /// The same for whoever takes part again.
+    /// Returns the terms for a candidate that takes part again, if `has_led`.
     pub(super) fn again(self, has_led: bool) -> Self {
         Self { has_led, ..self }
     }
 
-    /// The same for whoever leads in one of its slots.
+    /// Returns the terms for a candidate that leads in a slot.
     pub(super) fn in_slot(self, slot: Option<Slot>) -> Self {
         Self { slot, ..self }
     }
 
-    /// Those of a shard of this election.
+    /// Returns the terms for a shard of this election.
     ///
     /// # Errors
-    /// When the name leaves no room for its number.
+    /// The name of the election leaves no room for the number of the shard.
     pub(super) fn of_shard(&self, shard: u16) -> anyhow::Result<Self> {
         let election = Division::part(&self.election, shard)?;
         Ok(Self {
@@ -114,10 +115,10 @@ impl<'a> Terms<'a> {
         })
     }
 
-    /// Forks the guardian of its command.
+    /// Forks the guardian of the command.
     ///
     /// # Errors
-    /// When that is refused.
+    /// The system refuses the fork.
     pub(super) fn fork(
         &self,
         inherited: &Inherited,
@@ -165,7 +166,8 @@ impl<'a> Terms<'a> {
         environment
     }
 
-    /// By now: in which slot we lead is known once we do.
+    /// Returns the environment for a health command. It is made for each check, as the number of the slot is
+    /// known only once this candidate leads.
     pub(super) fn environment_of_health(&self) -> Vec<(OsString, OsString)> {
         let mut environment = environment::for_helper();
         self.tell_part(&mut environment);
@@ -194,12 +196,13 @@ impl<'a> Terms<'a> {
         Hooks { plan: &self.plan.campaign, environment, slot, inherited, grace, log: &self.log }
     }
 
-    /// What the command is told of the store.
+    /// Returns the URL of the store as the command gets it.
     fn told(&self) -> BackendUrl {
         self.plan.campaign.flags.backend.for_others(&self.store.profile().location)
     }
 
-    /// A store whose leases do not end by time sees by itself that our processes are dead.
+    /// Returns the command that gives up the entry after a crash. A store whose leases do not end by time
+    /// needs none, as it notices by itself that elect is dead.
     fn redeem(&self) -> Option<Redeem> {
         (self.store.profile().lease != Lease::Unlimited).then(|| Redeem {
             arguments: vec!["elect".into(), "redeem".into()],
@@ -211,7 +214,8 @@ impl<'a> Terms<'a> {
         })
     }
 
-    /// A candidacy that begins after this pause, which whoever was not well makes before it takes part again.
+    /// Makes the machine of the candidacy. It begins after `pause`, which is not zero if the command was
+    /// unhealthy in the leadership before.
     pub(super) fn machine(&self, now: Boottime, pause: Duration) -> Machine {
         let machine = Machine::new(self.rules(), self.timing, now, fastrand::u64(..));
         if pause.is_zero() {
@@ -248,12 +252,12 @@ impl<'a> Terms<'a> {
         let division = self.shard.map_or(self.plan.campaign.division, |_| Division::Whole);
         let settles =
             self.shard.map_or_else(|| Settles::of(division, &self.election), |_| Settles::IfShown);
-        // Who is to hold a shard the coordinator decides.
+        // The coordinator decides which member holds a shard, so priorities play no part in these elections.
         let priority = match self.plan.campaign.division {
             Division::Shards(_) => Candidate::USUAL_PRIORITY,
             Division::Whole | Division::Slots(_) => self.candidate.priority,
         };
-        // Whoever has led, holds shards, or a place in the roster, has reached the store.
+        // A candidate that has led before, or that holds a shard, has reached the store before.
         let returns = self.has_led || self.shard.is_some();
         Rules {
             wait: self.plan.wait(),
@@ -278,7 +282,7 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// Those of a candidacy for which nothing runs.
+    /// Returns the rules for a candidacy in the roster, which runs no command.
     pub(super) fn roster_rules(&self) -> Rules {
         Rules {
             heeds: Heeds::Resigning,

@@ -1,4 +1,4 @@
-//! The guardian and its command as the engine sees them.
+//! Presents the guardian and its command to the engine as a [`Tree`].
 
 use std::io;
 
@@ -13,14 +13,15 @@ use crate::guard::{self, Ended, FromGuardian, Guardian, KeyWitness, Order, Termi
 
 pub(super) struct Watched {
     guarded: Guarded,
-    /// What the command is in the terminal, if it is the only one.
+    /// The command as a job in the terminal. `None` if elect runs several commands.
     job: Option<Job>,
     slot: Option<Slot>,
     poster: Poster,
 }
 
 impl Watched {
-    /// `job` is that of the only command of elect, `slot` says in which slot of the election it leads, if that has any.
+    /// Makes the tree of a guardian. `job` is given only if elect runs a single command. `slot` is the slot in which it
+    /// leads, if the election has slots.
     pub(super) const fn new(
         guardian: Guardian,
         job: Option<Job>,
@@ -140,18 +141,18 @@ pub(super) struct Guarded {
     sweeps: bool,
 }
 
-/// What comes of it.
+/// An event of the guardian.
 #[derive(Clone, Copy)]
 pub(super) enum Happened {
     Reported(FromGuardian),
-    /// The guardian is dead, and may have left something.
+    /// The guardian is dead, and processes of the tree may be left.
     Died,
-    /// Nothing of that is left.
+    /// All processes that the dead guardian left are dead.
     Swept,
 }
 
 impl Happened {
-    /// What it is to the engine, if anything.
+    /// Returns the engine's event for this one, if there is one.
     pub(super) const fn event(self) -> Option<Event> {
         Some(match self {
             Self::Died => Event::GuardianDied,
@@ -180,15 +181,15 @@ impl Guarded {
         self.guardian
     }
 
-    /// Kills what the dead guardian has left.
+    /// Begins to kill the processes that a dead guardian has left.
     pub(super) const fn sweep(&mut self) {
         self.sweeps = true;
     }
 
-    /// What comes next: never anything, once the guardian is dead and nothing is to be swept.
+    /// Waits for the next event. Waits for ever once the guardian is dead and there is nothing to sweep.
     ///
     /// # Cancellation
-    /// Nothing is lost.
+    /// No event is lost if the future is dropped.
     pub(super) async fn next(&mut self) -> Happened {
         match (self.is_dead, self.sweeps) {
             (false, _) => {
@@ -206,22 +207,23 @@ impl Guarded {
     }
 }
 
-/// The command as a job in the terminal: who has the foreground, and for whom its keys are meant.
+/// The command as a job in the terminal: which process group has the foreground, and which one the terminal's keys are
+/// meant for.
 ///
-/// We are one job with the command for whoever sits at the terminal, but two process groups.
+/// To the person at the terminal, elect and the command are one job. They are two process groups.
 pub(super) struct Job {
     terminal: Option<Terminal>,
-    /// The command's process group, while it runs.
+    /// The process group of the command, while it runs.
     group: Option<i32>,
-    /// The terminal's stop came to us and was passed on: we follow once the command has stopped.
+    /// elect got SIGTSTP and passed it on. It stops as well once the command has stopped.
     suspending: bool,
-    /// INT or QUIT came to us and was passed on: what comes of it is not the terminal's doing.
+    /// elect got SIGINT or SIGQUIT and passed it on. So a key in the terminal did not cause the end of the command.
     interrupted: bool,
     ended_by_key: bool,
     keys: Keys,
 }
 
-/// Whether keys matter that the command survives.
+/// Whether elect must know of keys that the command survives.
 enum Keys {
     Ignored,
     Heard(Option<KeyWitness>),
@@ -239,13 +241,13 @@ impl Job {
         }
     }
 
-    /// Whether a key in the terminal ended the command: it went to the command alone, and was meant for
-    /// all of the job.
+    /// Returns whether a key in the terminal ended the command. The terminal sent the signal to the command's group
+    /// alone, but the person meant the whole job.
     pub(super) const fn ended_by_key(&self) -> bool {
         self.ended_by_key
     }
 
-    /// The command is about to be started.
+    /// Prepares for the start of the command.
     pub(super) fn starts(&mut self) {
         if let Some(terminal) = &mut self.terminal {
             terminal.remember();
@@ -259,7 +261,7 @@ impl Job {
         }
     }
 
-    /// The terminal's stop came to us. Says whether the command is to stop first.
+    /// Handles SIGTSTP to elect. Returns whether the command must stop first.
     pub(super) fn suspend(&mut self) -> bool {
         self.suspending = self.group.is_some();
         if !self.suspending {
@@ -268,19 +270,21 @@ impl Job {
         self.suspending
     }
 
-    /// We go on.
+    /// Handles SIGCONT to elect.
     pub(super) const fn resume(&mut self) {
         self.suspending = false;
     }
 
-    /// This signal is passed on to the command.
+    /// Takes note of a signal that is passed on to the command.
     pub(super) const fn passes_on(&mut self, signal: i32) {
         self.interrupted |= is_interrupt(signal);
     }
 
-    /// The command has stopped. If the terminal's user meant the whole job, we stop as well; if it
-    /// only wants the terminal, it gets it once it is ours to give: in the background we stop, so that
-    /// the shell sees a stopped job, which its `fg` continues. Says whether it is to go on now.
+    /// Handles a stop of the command. Returns whether the command must go on now.
+    ///
+    /// If the person at the terminal meant the whole job, elect stops as well. If the command only wants the terminal,
+    /// it gets the terminal once elect's own group has the foreground. In the background, elect stops, so that the
+    /// shell sees a stopped job that its `fg` continues.
     pub(super) fn stopped(&mut self, signal: i32) -> bool {
         let (Some(terminal), Some(group)) = (&mut self.terminal, self.group) else { return false };
         let was_in_front = terminal.is_of(group);
@@ -297,7 +301,7 @@ impl Job {
             if is_terminals && terminal.is_ours() {
                 terminal.hand_over(group);
             } else if wants_terminal {
-                // In the background it would only want it again. It goes on when we do.
+                // In the background, the command would only ask for the terminal again. It goes on when elect does.
                 return continued;
             }
         } else {
@@ -306,7 +310,7 @@ impl Job {
         true
     }
 
-    /// Returns the signal that a key in the terminal has sent to the command, and not to us.
+    /// Returns the signal that a key in the terminal has sent to the command, and not to elect.
     pub(super) fn ended(&mut self, ended: Ended) -> Option<i32> {
         let heard = match &self.keys {
             Keys::Heard(Some(witness)) => witness.heard(),
@@ -323,12 +327,13 @@ impl Job {
         fatal.or(heard).filter(|_| !self.interrupted)
     }
 
-    /// The command is no more, and was not seen to end.
+    /// Handles a command that is gone, and whose end was not reported.
     pub(super) fn is_gone(&mut self) {
         self.leave_foreground(true);
     }
 
-    /// The foreground is ours again, if it was the command's, and so are the modes, if it was `killed`.
+    /// Takes the foreground back, if the command had it, and returns whether it had. Restores the modes of the terminal
+    /// too, if the command was `killed`.
     fn leave_foreground(&mut self, killed: bool) -> bool {
         if let Keys::Heard(witness) = &mut self.keys {
             *witness = None;
@@ -344,7 +349,7 @@ impl Job {
     }
 }
 
-/// Whether a key in the terminal makes this signal, which ends programs.
+/// Returns whether a key in the terminal sends this signal to end programs.
 const fn is_interrupt(signal: i32) -> bool {
     matches!(signal, libc::SIGINT | libc::SIGQUIT)
 }

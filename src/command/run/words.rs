@@ -1,4 +1,4 @@
-//! What is wrong with the command of a run, in words for people.
+//! Messages about the command of a run.
 
 use std::io;
 
@@ -7,14 +7,14 @@ use crate::config::RunPlan;
 use crate::guard;
 use crate::report::{Level, Log, Outcome};
 
-/// That the command cannot be executed, with what may help.
+/// Returns the message that the command cannot be executed, with hints.
 pub(super) fn cannot_execute(plan: &RunPlan, outcome: Outcome, reason: &str) -> String {
     let program = plan.shown_program();
     let meant = plan.meant().map(|hint| format!("; {hint}")).unwrap_or_default();
     format!("cannot execute {program}: {reason}{}{meant}", outcome.hint(&program))
 }
 
-/// What it comes to that the command could not be executed, and why.
+/// Returns the outcome and the reason for a command that could not be executed.
 pub(super) fn unstarted(errno: i32) -> (Outcome, String) {
     let outcome = Outcome::not_started(errno);
     let why = guard::reason(errno);
@@ -22,12 +22,12 @@ pub(super) fn unstarted(errno: i32) -> (Outcome, String) {
     (outcome, format!("{what}{why}{}", limit(Some(errno))))
 }
 
-/// That there is no guardian, without which nothing runs.
+/// Returns the message that the guardian could not be started. Nothing runs without it.
 pub(super) fn no_guardian(error: &io::Error) -> String {
     format!("cannot start the guardian{}", limit(error.raw_os_error()))
 }
 
-/// The limit of a process that this errno may come from.
+/// Returns a hint to the process limit that may have caused this error.
 const fn limit(errno: Option<i32>) -> &'static str {
     match errno {
         Some(libc::EAGAIN) => {
@@ -39,7 +39,8 @@ const fn limit(errno: Option<i32>) -> &'static str {
     }
 }
 
-/// Says which flags of elect's the command gets in its place.
+/// Warns about flags of elect that stand after the command, and that the command gets instead of
+/// elect.
 pub(super) fn warn_of_strays(plan: &RunPlan, log: &Log) {
     if !log.tells(Level::Warn) {
         return;
@@ -62,7 +63,7 @@ pub(super) fn warn_of_strays(plan: &RunPlan, log: &Log) {
 mod tests {
     use super::{Outcome, unstarted};
 
-    /// As the same trouble reads wherever else it strikes.
+    /// The same trouble reads alike wherever it occurs.
     #[test]
     fn what_keeps_a_command_from_starting_is_told_as_elsewhere() {
         let (outcome, why) = unstarted(libc::EAGAIN);

@@ -1,5 +1,5 @@
-//! In the place of a command tree: what the application is told of its leadership, what makes that end, and what people
-//! get to see of it: the same as of any candidate, but no command is stopped.
+//! The application of a sidecar in place of a command tree: what it is told of its leadership, which events end that,
+//! and what people see of it. People see the same as of any candidate, but no command is stopped.
 
 use std::convert::Infallible;
 
@@ -18,8 +18,8 @@ use crate::guard::{self, Deadlines, Incoming, Order, Whom};
 use crate::report::http::{HttpState, Reason};
 use crate::report::{Level, Log, LogEvent};
 
-/// An application, which is taken to have noticed the end when the whole of its grace is over. From the moment on that
-/// it is to end we say that it does not lead.
+/// The application. It counts as stopped when the whole of its grace is over. From the moment at which it must stop,
+/// elect says that it does not lead.
 pub(super) struct Application<'a> {
     pub(super) poster: Poster,
     pub(super) board: Option<&'a HttpState>,
@@ -42,8 +42,8 @@ impl Duty for Application<'_> {
         self.poster.end();
     }
 
-    /// There is nobody to give the entry up if we crash: the application may count on it as long as it
-    /// was told.
+    /// A sidecar keeps no ticket. After a crash, the application may rely on its leadership until the deadline that it
+    /// was told, so no guardian may give up the entry before.
     fn keep(&mut self, _: Option<&Ticket>) {}
 
     async fn next_event(&mut self) -> Event {
@@ -51,7 +51,7 @@ impl Duty for Application<'_> {
     }
 }
 
-/// Passes on the signals that want us to end, and what is known of the application.
+/// Passes on the signals that end elect, and changes of the application's health.
 pub(super) async fn forward(
     incoming: &Incoming,
     mut fitness: watch::Receiver<Fitness>,
@@ -68,18 +68,18 @@ pub(super) async fn forward(
             },
         };
         if let Some(event) = event {
-            // Whoever reads it ends only with all of us.
+            // A send fails only if the receiver is gone, and the receiver lives as long as this process needs events.
             let _ = inbox.send(event);
         }
-        // However many come, they are acted on in between.
+        // The yield lets other work act on each event, even if many arrive.
         yield_now().await;
     }
 }
 
-/// What a signal is to the driver, if it is anything.
+/// Returns the engine's event for a signal, if there is one.
 fn signaled(signal: i32) -> Option<Event> {
     match signal {
-        // There is no daemon that would reload.
+        // A sidecar has nothing to reload.
         libc::SIGHUP => Some(Event::Signal(libc::SIGTERM)),
         libc::SIGINT | libc::SIGQUIT | libc::SIGTERM => Some(Event::Signal(signal)),
         libc::SIGCHLD => {
@@ -94,8 +94,8 @@ fn signaled(signal: i32) -> Option<Event> {
     }
 }
 
-/// Says in other words what another observer would say about a command, and at once that we do not lead
-/// when we begin to give leadership up.
+/// Rewords the messages that other observers have about a command. When leadership is about to be given up, it says at
+/// once that this candidate does not lead.
 pub(super) struct Quiet<'a, O> {
     others: O,
     log: &'a Log,
@@ -145,7 +145,7 @@ impl<O: driver::Observer> driver::Observer for Quiet<'_, O> {
     }
 
     fn happened(&mut self, event: &Event) {
-        // There is no command that could end.
+        // A sidecar has no command that could end.
         if !matches!(event, Event::Ended(_) | Event::Outlived | Event::Empty) {
             self.others.happened(event);
         }

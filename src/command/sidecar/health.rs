@@ -1,4 +1,5 @@
-//! Whether the application is well: asked again and again, beside the engine and never in its way.
+//! Checks the health of a sidecar's application again and again. This happens beside the engine,
+//! which never waits for it.
 
 use std::convert::Infallible;
 
@@ -10,14 +11,14 @@ use crate::config::HealthArgs;
 use crate::guard::Inherited;
 use crate::report::Log;
 
-/// What is known of the application.
+/// The health of the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fitness {
     /// No check has passed yet.
     Unknown,
-    /// It is well.
+    /// The application is healthy.
     Fit,
-    /// It is not, for this reason.
+    /// The application is unhealthy, for this reason.
     Unfit(String),
 }
 
@@ -39,14 +40,14 @@ impl<'a> ApplicationHealth<'a> {
         Self { plan, check, log, told }
     }
 
-    /// Looks, and tells what changes.
+    /// Checks the application, and reports changes.
     pub(super) async fn keep_looking(&self) -> Infallible {
         if !self.plan.looks() {
             self.told.send_replace(Fitness::Fit);
             return std::future::pending().await;
         }
         let mut failures = 0_u32;
-        // Nothing else ends a look.
+        // The leave of a sidecar's checks never ends. Only their time limit ends a check.
         let (_unchanged, mut leave) = watch::channel(Leave::default());
         loop {
             let pause = sleep(self.plan.health_interval);

@@ -1,8 +1,10 @@
-//! `elect sidecar`: leads, and says so, on behalf of an application that it has not started.
+//! `elect sidecar`: takes part in an election for an application that it has not started, and tells the
+//! application whether it leads.
 //!
-//! Nothing of the application can be killed. What it is told has to be true for as long as it may act on
-//! it: after the end of a leadership, as told, our entry stays for the grace. Whoever asks at least that
-//! often, and stops when we do not lead any more, is never active beside another leader's application.
+//! elect can kill no part of the application, so its answers must stay true for as long as the
+//! application may act on them. After the announced end of a leadership, the entry in the store stays
+//! for the grace. An application is never active beside another leader's application if it asks at least
+//! once per grace, and stops when it does not lead.
 
 mod application;
 mod health;
@@ -29,14 +31,14 @@ use crate::guard::{self, Incoming, Inherited};
 use crate::report::Log;
 use crate::report::http::HttpState;
 
-/// How others see that nothing is contained here.
+/// The containment that other candidates see: there is none.
 const CONTAINMENT: &str = "none";
 
-/// Takes part in the election, again and again, while the application is well. The exit code is 0 when a
-/// signal has ended it.
+/// Takes part in the election again and again, while the application is healthy. The exit code is 0
+/// after a signal.
 ///
 /// # Errors
-/// Whatever keeps it from taking part at all.
+/// Returns an error if elect cannot take part at all.
 pub(super) fn sidecar(plan: &SidecarPlan, log: &Log) -> anyhow::Result<u8> {
     let inherited = Inherited::take().context("cannot block signals")?;
     inherited.release().context("cannot let go of stdin")?;
@@ -45,7 +47,7 @@ pub(super) fn sidecar(plan: &SidecarPlan, log: &Log) -> anyhow::Result<u8> {
 }
 
 async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::Result<()> {
-    // What is wrong with the plan is said now, not once the application is well.
+    // Errors in the plan are reported now, and not only when the application becomes healthy.
     plan.find_programs()?;
     let candidate = plan.campaign.candidate(std::process::id(), CONTAINMENT);
     let log = &log.of_candidate(&candidate.id);
@@ -110,13 +112,13 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     outcome
 }
 
-/// What comes after a candidacy.
+/// The next step after a candidacy.
 enum Next {
     Again,
     End,
 }
 
-/// Who else is told, where there is somebody.
+/// The listeners that are told when a candidacy begins or rests.
 #[derive(Clone, Copy)]
 struct Listeners<'a> {
     board: Option<&'a HttpState>,
@@ -139,7 +141,7 @@ impl Listeners<'_> {
 
 struct Sidecar<'a> {
     plan: &'a SidecarPlan,
-    /// One for all candidacies: it is the store that we know.
+    /// The store for all candidacies of this process, which keep to the store that they know.
     store: &'a dyn Store,
     /// Whether there was a candidacy before.
     let_in: LetIn,
@@ -148,13 +150,13 @@ struct Sidecar<'a> {
     others: Listeners<'a>,
     clock: &'a BootClock,
     application: Company<'a, OnDuty<'a, Application<'a>>>,
-    /// The signals that want us to end, and whether the application is well by now.
+    /// Signals that end elect, and changes of the application's health.
     inbox: Inbox,
     fitness: watch::Receiver<Fitness>,
 }
 
 impl Sidecar<'_> {
-    /// Takes part until a signal ends it.
+    /// Takes part until a signal ends elect.
     async fn campaign(&mut self) -> anyhow::Result<()> {
         loop {
             if let Next::End = self.wait_until_fit().await {
@@ -167,10 +169,11 @@ impl Sidecar<'_> {
         }
     }
 
-    /// A candidate that may not lead has no entry: it would only be in the others' way.
+    /// Waits until the application is healthy, or a signal ends elect. An unhealthy candidate may not
+    /// lead, so it keeps no entry, which would only delay others.
     async fn wait_until_fit(&mut self) -> Next {
         loop {
-            // What was told before is of another candidacy, but for signals.
+            // Events in the inbox are from the last candidacy, except for signals.
             let mut told = self.inbox.try_recv().ok();
             if told.is_none() {
                 if *self.fitness.borrow() == Fitness::Fit {
@@ -248,7 +251,7 @@ impl Sidecar<'_> {
             }
             Verdict::StoreFailed(error) => Err(error.into()),
             Verdict::Failed(why) => Err(anyhow::anyhow!(why)),
-            // No rule of ours allows for any of these.
+            // The rules of a sidecar lead to none of these verdicts.
             Verdict::NotAcquired(_)
             | Verdict::Unwanted(_)
             | Verdict::Unreached

@@ -1,5 +1,5 @@
-//! What is removed from a store for others: `elect forget` an election that nobody needs any more, with all that is kept
-//! of it, and `elect redeem` the entry of a crashed `elect run`.
+//! Removals on behalf of others. `elect forget` removes an election that is no longer used, with all of its records.
+//! `elect redeem` removes the entry of a crashed `elect run`.
 
 use std::time::Duration;
 
@@ -14,18 +14,18 @@ use crate::config::{self, ForgetPlan, RedeemPlan, Target};
 use crate::election::slots;
 use crate::report::{self, Log};
 
-/// How often a store is asked before it counts as out of reach.
+/// The number of attempts after which a store counts as out of reach.
 const ATTEMPTS: u32 = 5;
 
-/// It is only shown what would be removed.
+/// The exit code if elect only showed what it would remove.
 const NOT_REMOVED: u8 = 1;
 
-/// Prints what is kept of an election, and removes it if the plan says so. The exit code is 0 once it is gone, and
-/// [`NOT_REMOVED`] without a yes.
+/// Prints the records of an election, and removes them if the plan says so. The exit code is 0 after the removal, and
+/// [`NOT_REMOVED`] without `--yes`.
 ///
 /// # Errors
-/// The store refuses us, or does not answer. The election is paused, or somebody is in it; it has fences, and nobody
-/// has said that those may go.
+/// The store refuses access or does not answer. The election is paused, or has a candidate. Or it has fences, and
+/// `--fences` is missing.
 pub(in crate::command) fn forget(plan: &ForgetPlan, log: &Log) -> anyhow::Result<u8> {
     let Target { backend, election } = &plan.target;
     let store = config::connect(backend)?;
@@ -61,7 +61,7 @@ async fn forget_in(store: &dyn Store, plan: &ForgetPlan, log: &Log) -> anyhow::R
     if let Some(refusal) = refusal {
         bail!("{refusal}; --fences removes the fences as well");
     }
-    // The whole last: as long as it is there, its parts are known.
+    // The whole election goes last. As long as its records are there, its parts are known.
     let location = store.profile().location;
     for (name, _, over) in all.iter().rev() {
         if let Some(over) = *over {
@@ -75,14 +75,14 @@ async fn forget_in(store: &dyn Store, plan: &ForgetPlan, log: &Log) -> anyhow::R
     Ok(0)
 }
 
-/// Why an election is not to be forgotten just so: it has a fence, or may have one.
+/// Returns why the election may not be removed without `--fences`: it has a fence, or may have one.
 fn why_fenced(name: &ElectionName, kept: &KeptCells) -> Option<String> {
     let fence = kept.keys.fences.first();
     let fence = fence.map(|fence| Removal::refuse_fence(name, fence.as_str()).to_string());
     fence.or_else(|| kept.damage.clone())
 }
 
-/// The election, and the parts that it is divided into.
+/// Returns the name of the election, and the names of its parts if it is divided.
 async fn whole_and_parts(
     store: &dyn Store,
     election: &ElectionName,
@@ -101,7 +101,8 @@ async fn whole_and_parts(
     Ok(names)
 }
 
-/// That nobody is in it, and nobody has paused it. Returns the entry of a leader whose lease is over, if there is one.
+/// Checks that the election has no candidate and is not paused. If the lease of its leader is over, returns the removal
+/// of that leader's entry.
 async fn expect_idle(
     store: &dyn Store,
     plan: &ForgetPlan,
@@ -138,7 +139,8 @@ async fn expect_idle(
     Ok(over)
 }
 
-/// Waits until a leader whose lease candidates judge is known to live, or its lease is over. Returns its entry then.
+/// Waits until the leader is known to live, or its lease is over, in a store where candidates judge leases. Returns the
+/// removal of its entry if the lease is over.
 async fn outlast(
     plan: &ForgetPlan,
     election: &ElectionName,
@@ -163,7 +165,7 @@ async fn outlast(
     })
 }
 
-/// That there is such an election, though nothing is kept of it.
+/// Checks that there is such an election, though the store has no records of it.
 async fn expect_known(store: &dyn Store, election: &ElectionName, log: &Log) -> anyhow::Result<()> {
     let location = store.profile().location;
     for scope in [Scope::Entered, Scope::Kept] {
@@ -178,14 +180,14 @@ async fn expect_known(store: &dyn Store, election: &ElectionName, log: &Log) -> 
     }
 }
 
-/// How often it is tried. After that the entry ends by itself, which is no later than it would be.
+/// The number of attempts. If all fail, the entry ends with its lease, as it would without this command.
 const TRIES: u32 = 9;
 
-/// Gives the entry up: the guardian of a crashed `elect run` calls it once the command tree is proven dead. The exit
+/// Gives up the entry of a crashed `elect run`. The guardian calls this once the command tree is proven dead. The exit
 /// code is 0.
 ///
 /// # Errors
-/// The store refuses, or does not answer.
+/// The store refuses access, or does not answer.
 pub(in crate::command) fn redeem(plan: &RedeemPlan) -> anyhow::Result<u8> {
     let store = config::connect(&plan.backend)?;
     let location = store.profile().location;

@@ -1,5 +1,6 @@
-//! Steering: asking something of an election, and waiting until it is so. Asking is all that happens here; who
-//! takes part obeys. Only `--force` goes further, where somebody does not, and `elect forget`, where nobody is left.
+//! Steering: these subcommands order something of an election, and wait until it is done. They only write the order,
+//! and the candidates obey it. Two go further: `--force` removes the entry of a leader that does not obey, and `elect
+//! forget` removes an election without candidates.
 
 mod forget;
 mod pause;
@@ -31,31 +32,31 @@ pub(super) use priority::preempt;
 pub(super) use priority::priority;
 pub(super) use resign::resign;
 
-/// How often a store is asked before it counts as out of reach.
+/// The number of attempts after which a store counts as out of reach.
 const ATTEMPTS: u32 = 5;
-/// The same where it has just answered.
+/// The number of attempts at a store that has just answered.
 const AGAIN: u32 = 2;
-/// How often others may be faster than we before that is told.
+/// How often other writers may come first before that is an error.
 const RACES: u32 = 20;
-/// How long nothing is said to whoever waits.
+/// How long a wait may go on before people are told why.
 const MOMENT: Duration = Duration::from_secs(5);
 
-/// Where things are asked of one election.
+/// A client for the orders to one election.
 pub(super) struct ControlClient<'a> {
     backend: &'a BackendUrl,
     election: &'a ElectionName,
     log: Log,
     store: Box<dyn Store>,
     location: String,
-    /// When to stop waiting; never if `None`.
+    /// The end of all waits. `None` for waits without an end.
     end: Option<Boottime>,
 }
 
 impl<'a> ControlClient<'a> {
-    /// For whoever waits `patience` at most, counted from now.
+    /// Makes a client that waits no longer than `patience`, counted from now.
     ///
     /// # Errors
-    /// When the store cannot be used.
+    /// The store cannot be used.
     pub(super) fn new(
         backend: &'a BackendUrl,
         election: &'a ElectionName,
@@ -68,10 +69,10 @@ impl<'a> ControlClient<'a> {
         Ok(Self { backend, election, log: log.about(election), store, location, end })
     }
 
-    /// The same for another election, such as a part of this one.
+    /// Makes the same client for another election, such as a part of this one.
     ///
     /// # Errors
-    /// As [`ControlClient::new`].
+    /// Fails as [`ControlClient::new`] does.
     pub(super) fn at<'b>(
         &'b self,
         election: &'b ElectionName,
@@ -81,28 +82,28 @@ impl<'a> ControlClient<'a> {
         Ok(ControlClient { backend: self.backend, election, log, store, location, end: self.end })
     }
 
-    /// That those who wait in the store have an order, which `what`, a flag or a command, needs.
+    /// Checks that the store keeps its waiting candidates in order, which `what`, a flag or a command, needs.
     ///
     /// # Errors
-    /// They have none.
+    /// The store keeps no order.
     pub(super) fn queues(&self, what: &'static str) -> anyhow::Result<()> {
         Ok(config::queues(&self.store.profile(), what)?)
     }
 
-    /// Its slots, if it has any.
+    /// Returns the names of the slots. The list is empty if the election has none.
     ///
     /// # Errors
-    /// The store does not answer, or refuses us, or holds what no elect has written.
+    /// The store does not answer, refuses access, or holds data that elect did not write.
     pub(super) async fn slots(&self) -> anyhow::Result<Vec<ElectionName>> {
         let Division::Slots(number) = self.asked().await?.division() else { return Ok(Vec::new()) };
         let slots = (0..number).map(|number| Ok(Division::part(self.election, number)?));
         slots.collect()
     }
 
-    /// That it has no slots: who leads in one does so in an election of its own.
+    /// Checks that the election has no slots. A leader in a slot leads an election of its own.
     ///
     /// # Errors
-    /// As [`ControlClient::slots`]; and it has.
+    /// Fails as [`ControlClient::slots`] does, and if there are slots.
     pub(super) async fn has_no_slots(&self) -> anyhow::Result<()> {
         match self.slots().await?.as_slice() {
             [] => Ok(()),
@@ -113,12 +114,12 @@ impl<'a> ControlClient<'a> {
         }
     }
 
-    /// The name under which nothing is known, if it is one: most likely it is a slip.
+    /// Returns the name of the election if nothing is known of it, which is most likely a typing error.
     ///
     /// # Errors
-    /// The store does not answer, or refuses us.
+    /// The store does not answer, or refuses access.
     pub(super) async fn stranger(&self) -> anyhow::Result<Option<Stranger>> {
-        // Asked first, as whoever has no more time ends there.
+        // The survey comes first: a client whose time has run out ends here.
         let is_there = self.survey().await?.entries().next().is_some();
         if is_there || self.asked().await?.is_kept() {
             return Ok(None);
@@ -126,10 +127,10 @@ impl<'a> ControlClient<'a> {
         Stranger::find(self.store.as_ref(), self.election, AGAIN, &self.log).await
     }
 
-    /// Warns of such a name.
+    /// Warns if nothing is known of the election.
     ///
     /// # Errors
-    /// As [`ControlClient::stranger`].
+    /// Fails as [`ControlClient::stranger`] does.
     pub(super) async fn warn_of_stranger(&self) -> anyhow::Result<()> {
         if let Some(stranger) = self.stranger().await? {
             self.log.warn(stranger);
@@ -137,20 +138,20 @@ impl<'a> ControlClient<'a> {
         Ok(())
     }
 
-    /// Which it is.
+    /// Returns the name of the election.
     pub(super) const fn election(&self) -> &ElectionName {
         self.election
     }
 
-    /// For people.
+    /// Returns the log for messages about the election.
     pub(super) const fn log(&self) -> &Log {
         &self.log
     }
 
-    /// Whose entry is the leader's in the store, whatever is asked of it.
+    /// Returns the token of the leader's entry in the store, whatever the orders are.
     ///
     /// # Errors
-    /// The store does not answer, or refuses us.
+    /// The store does not answer, or refuses access.
     pub(super) async fn holder(&self) -> anyhow::Result<Option<Token>> {
         Ok(self.leader().await?.map(|leader| leader.token))
     }
@@ -159,11 +160,11 @@ impl<'a> ControlClient<'a> {
         Ok(self.insist(async || self.store.survey(self.election).await).await?.leader)
     }
 
-    /// How the leader's entry with this token ends, if its holder does nothing for it any more; `None` if it
-    /// is gone.
+    /// Returns how the leader's entry with this token ends if its holder does nothing for it any more. Returns `None`
+    /// if the entry is gone.
     ///
     /// # Errors
-    /// The store does not answer, or refuses us, or does not tell.
+    /// The store does not answer, refuses access, or does not tell.
     pub(super) async fn ending(&self, token: Token) -> anyhow::Result<Option<Ending>> {
         let Some(leader) = self.leader().await?.filter(|leader| leader.token == token) else {
             return Ok(None);
@@ -175,37 +176,39 @@ impl<'a> ControlClient<'a> {
         leader.ending.map(Some).with_context(untold)
     }
 
-    /// For how long an entry may be there on, where the store shows no more than that it ends by time.
+    /// Returns the longest time for which an entry can outlast its holder. It serves where a store shows only that an
+    /// entry ends by time.
     ///
     /// # Errors
-    /// The store refuses us, or does not tell.
+    /// The store refuses access, or does not tell.
     pub(super) async fn longest_ending(&self) -> anyhow::Result<Duration> {
-        // Bounded by itself, and longer than one attempt.
+        // The examination has its own time limit, which is longer than that of one attempt.
         let examining = self.store.examine(Arc::new(guard::now));
         let longest = aloud(&self.log, &self.location, examining).await?.longest_ending;
         longest
             .with_context(|| format!("{} does not tell how long leases last there", self.location))
     }
 
-    /// Removes the leader's entry with this token, unless it has another mark than that by which it was judged to be over.
+    /// Removes the leader's entry with this token. If there is a `mark`, the entry must still have it: the lease was
+    /// judged to be over with that mark.
     ///
     /// # Errors
-    /// The store does not answer, or refuses us; or it was renewed since.
+    /// The store does not answer or refuses access, or the lease was renewed since.
     pub(super) async fn remove(&self, token: Token, mark: Option<u64>) -> anyhow::Result<()> {
         let what = Removal::Leader { token, mark };
         let ask = async || self.store.remove(self.election, what).await;
         self.insist(ask).await
     }
 
-    /// Whether nobody wants to wait any longer.
+    /// Returns whether the time of this client is over.
     pub(super) fn is_late(&self) -> bool {
         self.end.is_some_and(|end| guard::now() >= end)
     }
 
-    /// Who leads and who waits.
+    /// Returns who leads and who waits.
     ///
     /// # Errors
-    /// The store does not answer, or refuses us.
+    /// The store does not answer, or refuses access.
     pub(super) async fn survey(&self) -> anyhow::Result<Survey> {
         let seen = self.insist(async || see(self.store.as_ref(), self.election).await).await?;
         Ok(seen.survey)
@@ -216,18 +219,19 @@ impl<'a> ControlClient<'a> {
         aloud(&self.log, &self.location, asking).await
     }
 
-    /// What is asked at present.
+    /// Returns the orders that are in force.
     ///
     /// # Errors
-    /// The store does not answer, or refuses us, or holds what no elect has written.
+    /// The store does not answer, refuses access, or holds data that elect did not write.
     pub(super) async fn asked(&self) -> anyhow::Result<Control> {
         Ok(self.ever_asked().await?.as_of(stamp::display()))
     }
 
-    /// What is asked, also with a pause that is over: an older elect does not know that it is.
+    /// Returns the orders, including a pause whose end has passed. An older version of elect does not know that such a
+    /// pause is over.
     ///
     /// # Errors
-    /// As [`ControlClient::asked`].
+    /// Fails as [`ControlClient::asked`] does.
     pub(super) async fn ever_asked(&self) -> anyhow::Result<Control> {
         self.read(&self.kept().await?)
     }
@@ -242,10 +246,11 @@ impl<'a> ControlClient<'a> {
         self.insist(read).await
     }
 
-    /// Asks what `change` makes of all that is asked. Returns that.
+    /// Changes the orders with `change`, and returns the new ones. If another writer comes first, it reads the orders
+    /// again and repeats the change.
     ///
     /// # Errors
-    /// The store does not answer, or refuses us, or holds what no elect has written.
+    /// The store does not answer, refuses access, or holds data that elect did not write.
     pub(super) async fn ask(&self, change: impl Fn(Control) -> Control) -> anyhow::Result<Control> {
         for _ in 0..RACES {
             let kept = self.kept().await?;
@@ -257,7 +262,7 @@ impl<'a> ControlClient<'a> {
             let (text, unchanged) = (wanted.to_bytes(), If::Version(kept.version));
             let write = async || {
                 match self.store.write(self.election, Cell::Control, &text, unchanged).await {
-                    // What came of it is seen when it is read again.
+                    // The next read shows whether an ambiguous write took effect.
                     Err(error) if error.kind() == ErrorKind::Ambiguous => Ok(Written::Overtaken),
                     outcome => outcome,
                 }
@@ -269,10 +274,10 @@ impl<'a> ControlClient<'a> {
         bail!("others change {} all the time: try again", self.election)
     }
 
-    /// Waits until the election is so, and returns what was seen; `None` if the time was over before.
+    /// Waits until a survey meets the condition, and returns that survey. Returns `None` if the time ran out before.
     ///
     /// # Errors
-    /// The store refuses us.
+    /// The store refuses access.
     pub(super) async fn wait_until(
         &self,
         mut is_met: impl FnMut(&Survey) -> bool,
@@ -281,10 +286,10 @@ impl<'a> ControlClient<'a> {
         Ok(end.map(|seen| seen.survey))
     }
 
-    /// The same until `end` at the latest.
+    /// Waits like [`ControlClient::wait_until`], and no longer than until `end`.
     ///
     /// # Errors
-    /// The store refuses us.
+    /// The store refuses access.
     pub(super) async fn wait_until_by(
         &self,
         end: Boottime,
@@ -296,11 +301,11 @@ impl<'a> ControlClient<'a> {
         Ok(end.map(|seen| seen.survey))
     }
 
-    /// As [`ControlClient::wait_until`], where it matters whether the election is paused. Whoever waits for more than a moment is
-    /// told for what: why it is not so yet.
+    /// Waits like [`ControlClient::wait_until`], for a condition that may depend on a pause. If the wait takes long,
+    /// people are told `why`.
     ///
     /// # Errors
-    /// The store refuses us.
+    /// The store refuses access.
     pub(super) async fn wait_until_seen(
         &self,
         why: &str,
@@ -309,11 +314,11 @@ impl<'a> ControlClient<'a> {
         self.reminding(why, self.wait(self.election, self.end, is_met)).await
     }
 
-    /// Waits until each part of an election that is divided is so, one after the other. Says whether that came
-    /// before the time was over; meanwhile as [`ControlClient::wait_until_seen`].
+    /// Waits until each part of a divided election meets the condition, one part after the other. Returns whether all
+    /// did before the time ran out. If the wait takes long, people are told `why`.
     ///
     /// # Errors
-    /// The store refuses us.
+    /// The store refuses access.
     pub(super) async fn wait_for_parts(
         &self,
         division: Division,
@@ -332,7 +337,7 @@ impl<'a> ControlClient<'a> {
         self.reminding(why, all).await
     }
 
-    /// Tells whoever waits for more than a moment why it is not so yet.
+    /// Awaits `wait`, and tells people `why` it goes on if it takes long.
     async fn reminding<T>(&self, why: &str, wait: impl Future<Output = T>) -> T {
         let remind = async {
             sleep(MOMENT).await;
@@ -360,12 +365,12 @@ impl<'a> ControlClient<'a> {
     }
 }
 
-/// What is asked by whoever runs this.
+/// Makes an order in the name of the user who runs this command.
 pub(super) fn request(reason: Option<&str>) -> Request {
     Request::new(who_asks(), reason.map(ToOwned::to_owned))
 }
 
-/// The user who runs this, and their machine.
+/// Returns the name of the user who runs this command, with the name of this machine.
 pub(in crate::command) fn who_asks() -> String {
     let uid = nix::unistd::getuid();
     let user = nix::unistd::User::from_uid(uid).ok().flatten();
@@ -373,13 +378,13 @@ pub(in crate::command) fn who_asks() -> String {
     format!("{name}@{}", host_name())
 }
 
-/// Whether leadership with this token lasts.
+/// Returns whether the leader with this token still leads.
 pub(super) fn is_led_by(survey: &Survey, token: Token) -> bool {
     survey.leader.as_ref().is_some_and(|leader| leader.token == token)
 }
 
-/// Whether it is plain who leads now: whoever may lead does not only wait, and is not about to stand back, unless it is seen
-/// to be stopped.
+/// Returns whether it is settled who leads. A pause settles it. So does a leader that is stopped, or that will not
+/// stand back for another candidate. Without a leader it is settled if no waiting candidate may lead.
 pub(super) fn is_settled(seen: &ElectionSnapshot) -> bool {
     let survey = &seen.survey;
     let may_lead = survey.waiting.iter().any(|entry| entry.candidate.priority > 0);
@@ -388,10 +393,10 @@ pub(super) fn is_settled(seen: &ElectionSnapshot) -> bool {
     seen.pause.is_some() || stays.unwrap_or(!may_lead)
 }
 
-/// Prints it. The exit code is 0.
+/// Prints who leads. The exit code is 0.
 ///
 /// # Errors
-/// When stdout cannot be written.
+/// stdout cannot be written.
 pub(super) fn say_who_leads(leader: Option<&Leader>) -> anyhow::Result<u8> {
     let line = match leader {
         Some(leader) => format!("{} leads, token {}\n", leader.entry.candidate.id, leader.token),

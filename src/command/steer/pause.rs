@@ -1,4 +1,4 @@
-//! `elect pause` and `elect resume`: nobody leads for now.
+//! `elect pause` and `elect resume`: keep every candidate from leading for a while.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,21 +13,21 @@ use crate::config::{PausePlan, Target};
 use crate::election::control::{Control, Request};
 use crate::report::{self, Log, NOT_ACQUIRED};
 
-/// Just less than a second.
+/// Just less than a second, to round up.
 const LEAST: Duration = Duration::from_nanos(999_999_999);
 
-/// What is asked for.
+/// The pause to order.
 struct Pause<'a> {
     reason: Option<&'a str>,
-    /// When it ends by itself, in milliseconds since 1970; never if `None`.
+    /// The end of the pause in milliseconds since 1970. `None` for a pause without an end.
     end: Option<u64>,
 }
 
-/// Pauses an election, and waits until nobody leads. The exit code is 0 then, and [`NOT_ACQUIRED`] when the
-/// time was over before.
+/// Pauses an election, and waits until no candidate leads. The exit code is 0 then, or [`NOT_ACQUIRED`] if the
+/// time ran out before.
 ///
 /// # Errors
-/// The store refuses us, or does not answer. Nothing is known of the election, and it is not to be created.
+/// The store refuses access or does not answer. Or the election is unknown, and `--create` is missing.
 pub(in crate::command) fn pause(
     plan: &PausePlan,
     now: SystemTime,
@@ -39,7 +39,7 @@ pub(in crate::command) fn pause(
         bail!("a pause until {} is over already", humantime::format_rfc3339_seconds(end));
     }
     let end = end.and_then(|end| end.duration_since(UNIX_EPOCH).ok());
-    // In whole seconds, as people are told.
+    // The end is rounded up to whole seconds, as people are told seconds.
     let end = end.map(|end| (end + LEAST).as_secs().saturating_mul(1000));
     let pause = Pause { reason: ask.reason.as_deref(), end };
     block_on(async {
@@ -71,7 +71,7 @@ pub(in crate::command) fn pause(
 }
 
 impl Pause<'_> {
-    /// Says that it is so.
+    /// Prints that the election is paused.
     fn done(&self, client: &ControlClient<'_>) -> anyhow::Result<u8> {
         let until = self.end.and_then(stamp::read).map(humantime::format_rfc3339_seconds);
         let until = until.map(|until| format!(" until {until}")).unwrap_or_default();
@@ -80,7 +80,7 @@ impl Pause<'_> {
         Ok(0)
     }
 
-    /// Why it does not last any more.
+    /// Returns why the pause does not last any more.
     fn why_over(&self) -> &'static str {
         if self.end.is_some_and(|end| end <= stamp::display()) { LAPSED } else { RESUMED }
     }
@@ -90,10 +90,11 @@ const LAPSED: &str = "the pause ended before the leader had stopped";
 
 const RESUMED: &str = "the election is no longer paused: somebody has resumed it";
 
-/// How often we look whether it is still paused, where that is not seen beside something else.
+/// The time between two looks at whether the pause still lasts, where no survey shows it.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// That the leader still has to stop. Nobody else can lead by now, so it is the one that led as the pause began.
+/// Returns the message that the leader has not stopped yet. No other candidate can lead by now, so it led when
+/// the pause began.
 fn late(leader: Option<&Candidate>) -> String {
     let leader = match leader {
         Some(Candidate { id, host, pid, .. }) => format!("{id} (process {pid} on {host})"),
@@ -107,7 +108,8 @@ fn give_up(client: &ControlClient<'_>, why: &str) -> u8 {
     NOT_ACQUIRED
 }
 
-/// Who leads a part does so in an election of its own, and obeys what is asked of the whole.
+/// Pauses an election that is divided. The leader of a part leads an election of its own, and obeys the orders
+/// to the whole election.
 async fn pause_parts(
     client: &ControlClient<'_>,
     pause: &Pause<'_>,
@@ -128,7 +130,7 @@ async fn pause_parts(
     if is_over { pause.done(client) } else { Ok(give_up(client, &why)) }
 }
 
-/// Ends, with an error, once the election is paused no more.
+/// Returns an error once the pause is over.
 async fn until_resumed(client: &ControlClient<'_>, pause: &Pause<'_>) -> anyhow::Result<u8> {
     loop {
         sleep(AGAIN).await;
@@ -138,12 +140,13 @@ async fn until_resumed(client: &ControlClient<'_>, pause: &Pause<'_>) -> anyhow:
     }
 }
 
-/// Asks that nobody leads, and whoever leads to give leadership up.
+/// Orders the pause, and orders the leader to give up leadership.
 async fn stop_everybody(client: &ControlClient<'_>, pause: &Pause<'_>) -> anyhow::Result<()> {
     let is_news = !is_paused(client).await?;
     let before = client.holder().await?;
     client.ask(|control| paused(control, pause, before.filter(|_| is_news))).await?;
-    // Somebody may have won before the pause began, and run; who has won since starts nothing.
+    // A candidate may have won after the first look, but before the pause began, and run its command. A
+    // candidate that has won since then starts nothing.
     let after = client.holder().await?;
     if is_news && after.is_some() && after != before {
         client.ask(|control| paused(control, pause, after)).await?;
@@ -155,8 +158,9 @@ async fn is_paused(client: &ControlClient<'_>) -> anyhow::Result<bool> {
     Ok(client.asked().await?.pausing().is_some())
 }
 
-/// What pauses the election, and has whoever leads with this token give that up. A pause that
-/// is there stays as it is but for its end, unless there is another reason for it now.
+/// Adds the pause to the orders, and the order that the leader with this token gives up leadership. An earlier
+/// pause with the same reason keeps its record, and gets the new end. So does any earlier pause if no reason is
+/// given now.
 fn paused(control: Control, pause: &Pause<'_>, token: Option<Token>) -> Control {
     let control = control.as_of(stamp::display());
     let request = request(pause.reason);
@@ -170,10 +174,10 @@ fn paused(control: Control, pause: &Pause<'_>, token: Option<Token>) -> Control 
     }
 }
 
-/// Ends a pause, and says whether there was one.
+/// Ends a pause, and prints whether there was one.
 ///
 /// # Errors
-/// The store refuses us, or does not answer.
+/// The store refuses access, or does not answer.
 pub(in crate::command) fn resume(target: &Target, log: &Log) -> anyhow::Result<u8> {
     block_on(async {
         let client = ControlClient::new(&target.backend, &target.election, None, log)?;
@@ -191,14 +195,15 @@ pub(in crate::command) fn resume(target: &Target, log: &Log) -> anyhow::Result<u
     })
 }
 
-/// Ends the pause of one election, and returns it; also one that is over, as older versions do not know that.
+/// Removes the pause of one election, and returns it. A pause whose end has passed is removed too, as older
+/// versions of elect do not know that it is over.
 async fn end_pause(client: &ControlClient<'_>) -> anyhow::Result<Option<Request>> {
     let pause = client.ever_asked().await?.pausing().cloned();
     client.ask(|control| control.paused(None)).await?;
     Ok(pause)
 }
 
-/// What has become of an election with these pauses.
+/// Returns what happened to an election with these pauses.
 fn what_resumed(pauses: &[Request], now: u64) -> String {
     match pauses.iter().map(|pause| pause.end().unwrap_or(u64::MAX)).max() {
         None => "was not paused".to_owned(),

@@ -1,4 +1,4 @@
-//! `elect priority`, and `--preempt`: who is to lead rather than others.
+//! `elect priority` and `--preempt`: which candidates lead before others.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::election::driver::Clock as _;
 use crate::guard;
 use crate::report::{self, Log, NOT_ACQUIRED};
 
-/// Sets the priority of a candidate, or of all of a label. If nobody of them is to lead any more, waits until none
-/// does, and prints who leads then. The exit code is 0, and [`NOT_ACQUIRED`] when the time was over before.
+/// Sets the priority of a candidate, or of all candidates with a label. With priority 0, waits until none of them
+/// leads, and prints who leads then. The exit code is 0, or [`NOT_ACQUIRED`] if the time ran out before.
 ///
 /// # Errors
-/// The store refuses us, or does not answer; nobody is known by that name.
+/// The store refuses access or does not answer, or no candidate has that name.
 pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Result<u8> {
     block_on(async {
         let ask = &plan.ask;
@@ -43,7 +43,7 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
                 control.without(is_gone).prioritizing(&plan.id, priority, request.clone())
             })
             .await?;
-        // Before it is waited for: a command may take its time to end.
+        // The warning comes before the wait, as the leader's command may take long to end.
         let is_drained = priority == Some(0) && warn_if_drained(&client, &survey).await?;
         let division = client.asked().await?.division();
         if let (Division::Shards(_), Some(0)) = (division, priority) {
@@ -72,7 +72,7 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
     })
 }
 
-/// That it is no election of slots, and no slot of one: who comes first leads there.
+/// Checks that the election neither has slots nor is a slot. In slots, the first candidate to arrive leads.
 async fn has_ranks(client: &ControlClient<'_>, election: &ElectionName) -> anyhow::Result<()> {
     let whole = Division::whole(election);
     for name in [Some(election), whole.as_ref()].into_iter().flatten() {
@@ -83,7 +83,7 @@ async fn has_ranks(client: &ControlClient<'_>, election: &ElectionName) -> anyho
     Ok(())
 }
 
-/// Waits until nobody of that name leads a shard.
+/// Waits until no candidate of that name leads a shard.
 async fn until_drained(
     client: &ControlClient<'_>,
     division: Division,
@@ -102,7 +102,7 @@ async fn until_drained(
     Ok(NOT_ACQUIRED)
 }
 
-/// Prints which priority there is now. The exit code is 0.
+/// Prints the priority that holds now. The exit code is 0.
 fn say_what_is_set(plan: &PriorityPlan) -> anyhow::Result<u8> {
     let id = &plan.id;
     let line = match plan.priority {
@@ -114,8 +114,8 @@ fn say_what_is_set(plan: &PriorityPlan) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Warns if nobody is left who may lead, and says whether that is so: the last one was drained, which may not be what was
-/// wanted.
+/// Warns if no candidate may lead any more, and returns whether that is so. It happens when the last candidate is given
+/// priority 0, perhaps by mistake.
 async fn warn_if_drained(client: &ControlClient<'_>, survey: &Survey) -> anyhow::Result<bool> {
     let control = client.asked().await?;
     let may_lead = |candidate: &Candidate| {
@@ -130,7 +130,7 @@ async fn warn_if_drained(client: &ControlClient<'_>, survey: &Survey) -> anyhow:
     Ok(is_drained)
 }
 
-/// That somebody is known by the name, and knows of priorities.
+/// Checks that a candidate has this name, and that candidates with this name are elect runs, which know priorities.
 fn check(survey: &Survey, plan: &PriorityPlan, is_set: bool) -> anyhow::Result<()> {
     let known: Vec<&Candidate> = survey
         .entries()
@@ -147,7 +147,7 @@ fn check(survey: &Survey, plan: &PriorityPlan, is_set: bool) -> anyhow::Result<(
     }
 }
 
-/// Whether this is the id of one run, with its nonce, that has ended. A label may come back.
+/// Returns whether this is the id of a single run, with its nonce, and that run has ended. A label may be used again.
 fn is_gone(survey: &Survey, who: &str) -> bool {
     let is_one_run = who.rsplit_once('-').is_some_and(|(label, _)| is_known_as(who, label));
     is_one_run && !survey.entries().any(|entry| entry.candidate.id == who)
@@ -156,17 +156,17 @@ fn is_gone(survey: &Survey, who: &str) -> bool {
 /// The pause after a failure.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// `--preempt`: a candidate that has waited for long asks a leader of less priority to hand over.
+/// `--preempt`: a candidate that has waited long enough asks a leader of lower priority to hand over.
 ///
-/// Asks each leader that has less priority than `candidate`, once it has waited for the time that the plan has for
-/// that. Where programs other than elect take part nobody is asked: they might come to lead instead.
+/// Waits for the time in the plan, and then asks each leader whose priority is lower than that of `candidate`. If
+/// programs other than elect take part, it asks no leader: such a program might lead next.
 pub(in crate::command) async fn preempt(
     plan: &CampaignPlan,
     candidate: &Candidate,
     log: &Log,
 ) -> Infallible {
     let Some(after) = plan.preempt_after() else { return std::future::pending().await };
-    // Without a clock there is no engine either, and that says so.
+    // The engine needs a clock as well, and reports the failure.
     let Ok(clock) = BootClock::new() else { return std::future::pending().await };
     clock.until(Some(guard::now() + after)).await;
     let mut told = None;
@@ -206,20 +206,20 @@ async fn ask_each(plan: &CampaignPlan, candidate: &Candidate, log: &Log) -> anyh
     }
 }
 
-/// What has whoever leads with this token hand over. Whoever has asked for that already may have named
-/// who is to be next.
+/// Adds the order that the leader with this token hands over. An earlier order to hand over stays, as it may name the
+/// next leader.
 fn asking(control: Control, token: Token, request: &Request) -> Control {
     if control.ends(token) { control } else { control.stepping_down(token, request.clone()) }
 }
 
-/// A leader that has less priority than we have.
+/// A leader whose priority is lower than that of this candidate.
 struct Lesser<'a> {
     leader: &'a Leader,
-    /// Ours.
+    /// The priority of this candidate.
     priority: u32,
 }
 
-/// The leader, if we wait for it, it has less priority, and it has not been asked.
+/// Returns the leader if this candidate waits for it, its priority is lower, and it has not been asked yet.
 fn lesser<'a>(survey: &'a Survey, id: &str, asked: Option<Token>) -> Option<Lesser<'a>> {
     let priority = survey.waiting.iter().find(|entry| entry.candidate.id == id)?.candidate.priority;
     let leader = survey.leader.as_ref()?;

@@ -1,4 +1,4 @@
-//! `elect resign`: a leader hands over, by itself or by force.
+//! `elect resign`: asks a leader to hand over, or removes its entry by force.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::config::{Force, ResignPlan, is_known_as};
 use crate::guard;
 use crate::report::{Log, NOT_ACQUIRED};
 
-/// Asks the leader to give leadership up, waits until it has, and prints who leads then. The exit code is 0,
-/// and [`NOT_ACQUIRED`] when the time was over before, or when another leads than was named.
+/// Asks the leader to give up leadership, waits until it has, and prints who leads then. The exit code is 0, or
+/// [`NOT_ACQUIRED`] if the time ran out before, or if another candidate leads than `--to` names.
 ///
 /// # Errors
-/// The store refuses us, or does not answer; the leader cannot be asked.
+/// The store refuses access or does not answer, or the leader cannot be asked.
 pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result<u8> {
     block_on(async {
         let ask = &plan.ask;
@@ -87,7 +87,7 @@ fn nobody_leads(client: &ControlClient<'_>, is_paused: bool) -> anyhow::Result<u
     say_who_leads(None)
 }
 
-/// The id of the candidate that is to lead next.
+/// Returns the id of the candidate that must lead next.
 fn heir(survey: &Survey, name: &str) -> anyhow::Result<String> {
     if let Some(foreign) =
         survey.entries().map(|entry| &entry.candidate).find(|candidate| candidate.is_foreign())
@@ -112,7 +112,7 @@ fn heir(survey: &Survey, name: &str) -> anyhow::Result<String> {
     }
 }
 
-/// Says who leads now, whether that is who was named or not.
+/// Prints who leads now, and warns if that is not the candidate of `--to`.
 fn said(client: &ControlClient<'_>, survey: &Survey, heir: Option<&str>) -> anyhow::Result<u8> {
     let leader = survey.leader.as_ref();
     let code = say_who_leads(leader)?;
@@ -126,21 +126,21 @@ fn said(client: &ControlClient<'_>, survey: &Survey, heir: Option<&str>) -> anyh
     }
 }
 
-/// How long a holder has for its answer whose entry has no lease.
+/// How long the holder of an entry without a lease has to hand over.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// By how much the store's clock may be slower than ours: as much as with the default of --max-clock-drift.
+/// The factor by which the store's clock may run slower than this machine's: the default of --max-clock-drift.
 const DRIFT: f64 = 1.1;
-/// For a store that is late with what is over.
+/// Extra time for a store that ends a lease late.
 const MARGIN: Duration = Duration::from_secs(1);
 
-/// `elect resign --force`: a leader's entry whose holder does not hand over.
+/// `elect resign --force`: removes the entry of a leader that does not hand over.
 ///
-/// Waits until the leader, which was asked if it can be, has handed over, or its lease must be over. Removes what is
-/// there then, if nobody holds it or `force` says so. Returns when the entry is gone, or nobody wants to wait
-/// any longer.
+/// Waits until the leader has handed over, or until its lease must be over. A leader that is an elect run has been
+/// asked before. If the entry is still there, removes it if its lease is over, if it would never end, or if `force`
+/// says so. Returns when the entry is gone or the time of the client is over.
 ///
 /// # Errors
-/// Its holder lives; or the store refuses us.
+/// The holder of the entry lives, or the store refuses access.
 pub(super) async fn see_off(
     client: &ControlClient<'_>,
     leader: &Leader,
@@ -168,7 +168,7 @@ pub(super) async fn see_off(
     let mut over = None;
     match (still, force) {
         (None, _) => return Ok(()),
-        // Its holder, should it live, has killed its command: it has not renewed for longer than it may lead.
+        // The leader has not renewed for longer than it may lead. If it lives, its command has been killed by now.
         (Some(Ending::Judged { mark, .. }), _) if still == Some(ending) => {
             over = Some(mark);
             client.log().info(format_args!("removing the entry of {id}, whose lease is over"));
@@ -200,8 +200,8 @@ pub(super) async fn see_off(
     client.remove(token, over).await
 }
 
-/// Whether somebody follows a leader that was seen off, or may do so later. Where candidates judge, those who are dead wait on:
-/// who lives has taken over within a lease.
+/// Returns whether another candidate follows the removed leader, or may still do so. Where candidates judge leases, the
+/// entries of dead candidates stay in the queue, but a living candidate takes over within the time of a lease.
 async fn is_followed(client: &ControlClient<'_>, leader: &Leader) -> anyhow::Result<bool> {
     let Some(Ending::Judged { within, .. }) = leader.ending else { return Ok(true) };
     let patience = within.max(PATIENCE);
@@ -220,7 +220,7 @@ async fn is_followed(client: &ControlClient<'_>, leader: &Leader) -> anyhow::Res
     Ok(false)
 }
 
-/// Which processes keep an entry that lasts as long as they do, and how they end.
+/// Returns a message that names the processes that keep an entry without a lease, and says how to end them.
 fn last_of(survey: &Survey, leader: &Leader) -> String {
     let Candidate { id, pid, host, .. } = &leader.entry.candidate;
     let same = survey.leader.iter().find(|seen| seen.token == leader.token);
@@ -249,7 +249,7 @@ fn last_of(survey: &Survey, leader: &Leader) -> String {
     }
 }
 
-/// For how long the holder of an entry is waited for.
+/// Returns how long to wait for the holder of an entry.
 async fn patience(
     client: &ControlClient<'_>,
     ending: Ending,
@@ -257,11 +257,11 @@ async fn patience(
 ) -> anyhow::Result<Duration> {
     Ok(match ending {
         Ending::Within(span) => span.mul_f64(DRIFT) + MARGIN,
-        // Nobody waits for it.
+        // The time of the client is over, so there is no wait.
         Ending::Granted if client.is_late() => Duration::ZERO,
         Ending::Granted => client.longest_ending().await?.mul_f64(DRIFT) + MARGIN,
         Ending::Judged { within, .. } => look::patience(within),
-        // There is nobody to answer.
+        // A foreign program does not answer.
         Ending::Never if candidate.is_foreign() => Duration::ZERO,
         Ending::Never | Ending::WithItsProcess => PATIENCE,
     })

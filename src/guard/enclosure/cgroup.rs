@@ -1,8 +1,8 @@
-//! A cgroup (version 2) of the command's own, below the one that elect is in. Wrapper and guardian stay
-//! where they are; the command is in it from its birth.
+//! A cgroup (version 2) for the command, below the one that elect is in. Wrapper and guardian stay where they
+//! are. The command is in the new cgroup from its birth.
 //!
-//! Both hold its folder locked. One that nobody has locked is left from a wrapper and a guardian that
-//! were killed, and the next one to come removes it, if nothing lives in it.
+//! Wrapper and guardian both hold the cgroup's folder locked. An unlocked one is left from a wrapper and a
+//! guardian that were killed. The next elect removes it if no process lives in it.
 
 use std::cell::Cell;
 use std::ffi::CString;
@@ -21,12 +21,12 @@ use super::clone;
 use crate::guard::children::wait_for;
 use crate::guard::descriptors::out_of_the_way;
 
-/// What the names of ours begin with.
+/// The prefix of the names of elect's cgroups.
 const PREFIX: &str = "elect-run-";
-/// How often a new one is made in place of one that another candidate took for left over.
+/// How often a new cgroup is made in place of one that another candidate took for a leftover.
 const ATTEMPTS: u32 = 5;
 
-/// Dropped by the wrapper, it is removed, if it is empty.
+/// A cgroup for one command. When the wrapper drops this value, the cgroup is removed if it is empty.
 pub(super) struct Cgroup {
     path: PathBuf,
     parent: OwnedFd,
@@ -35,15 +35,15 @@ pub(super) struct Cgroup {
     kill: OwnedFd,
     events: OwnedFd,
     processes: OwnedFd,
-    /// Whether this process has killed all that was in it.
+    /// Whether this process has killed everything in the cgroup.
     was_killed: Cell<bool>,
 }
 
 impl Cgroup {
-    /// A new one, which a process has been in and out of again.
+    /// Makes a cgroup, and tries it with a process that enters it and ends.
     ///
     /// # Errors
-    /// When there is none to be had.
+    /// No cgroup is possible here.
     pub(super) fn new() -> Result<Self, Unavailable> {
         let above = own()?;
         clean(&above);
@@ -103,19 +103,19 @@ impl Cgroup {
         Ok(self)
     }
 
-    /// Forks a child that is in it, once it has called [`Cgroup::enter`].
+    /// Forks a child that is in the cgroup once it has called [`Cgroup::enter`].
     ///
     /// # Errors
-    /// The `errno`.
+    /// Returns the `errno`.
     pub(super) fn fork(&self) -> Result<i32, i32> {
         if self.was_killed.get() { clone::child() } else { clone::child_in(&self.folder) }
     }
 
-    /// For the child. A kernel (Linux 6.14) kills at once what is cloned into a cgroup that was killed before:
-    /// whoever comes later has to go there.
+    /// Moves the child into the cgroup, if it is not there yet. A kernel (Linux 6.14) kills at once a process
+    /// that is cloned into a cgroup that was killed before. So a later child must move there by itself.
     ///
     /// # Errors
-    /// The `errno`; the child is not in it then.
+    /// Returns the `errno`. The child is not in the cgroup in that case.
     pub(super) fn enter(&self) -> Result<(), i32> {
         if !self.was_killed.get() {
             return Ok(());
@@ -123,25 +123,26 @@ impl Cgroup {
         nix::unistd::write(&self.processes, b"0").map(|_| ()).map_err(|errno| errno as i32)
     }
 
-    /// Kills all that is in it, and below.
+    /// Kills all processes in the cgroup and below.
     pub(super) fn kill(&self) {
         self.was_killed.set(true);
         let _ = nix::unistd::write(&self.kill, b"1");
     }
 
-    /// Whether nothing lives in it, or below.
+    /// Returns whether no process lives in the cgroup or below.
     pub(super) fn is_empty(&self) -> bool {
         let mut text = [0; 256];
         let length = nix::sys::uio::pread(&self.events, &mut text, 0).unwrap_or(0);
         text[..length].split(|&byte| byte == b'\n').any(|line| line == b"populated 0")
     }
 
-    /// Readable, as urgent data is, when that has changed.
+    /// Returns a descriptor on which `poll` reports POLLPRI when the answer of [`Cgroup::is_empty`] has
+    /// changed.
     pub(super) const fn events(&self) -> &OwnedFd {
         &self.events
     }
 
-    /// Removes it, if it is empty. Allocates nothing.
+    /// Removes the cgroup if it is empty. Allocates nothing.
     pub(super) fn remove(&self) {
         let _ = unlinkat(&self.parent, self.name.as_c_str(), UnlinkatFlags::RemoveDir);
     }
@@ -168,7 +169,7 @@ fn remove_all(folder: &Path) {
     let _ = fs::remove_dir(folder);
 }
 
-/// Removes what others have left that are dead.
+/// Removes the cgroups of dead candidates.
 #[allow(clippy::disallowed_methods, reason = "all files below a cgroup are the kernel's")]
 fn clean(above: &Path) {
     for entry in fs::read_dir(above).into_iter().flatten().flatten() {
@@ -183,13 +184,13 @@ fn clean(above: &Path) {
     }
 }
 
-/// Locks the folder, unless somebody else has.
+/// Locks the folder, and returns whether that worked. It fails if another process has the lock.
 fn is_locked(folder: &OwnedFd) -> bool {
     // SAFETY: flock has no memory preconditions.
     unsafe { libc::flock(folder.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
 }
 
-/// The folder of the cgroup that we are in.
+/// Returns the folder of the cgroup that elect is in.
 fn own() -> Result<PathBuf, Unavailable> {
     let read =
         |path: &str| read_kernel(path).map_err(|error| Unavailable { path: path.into(), error });
@@ -200,7 +201,7 @@ fn own() -> Result<PathBuf, Unavailable> {
     })
 }
 
-/// Where `/proc/self/mountinfo` has the cgroup that `/proc/self/cgroup` names.
+/// Returns the path at which `/proc/self/mountinfo` shows the cgroup of `/proc/self/cgroup`.
 fn place(own: &str, mounts: &str) -> Option<PathBuf> {
     let own = own.lines().find_map(|line| line.strip_prefix("0::"))?;
     mounts.lines().find_map(|line| {
@@ -215,7 +216,7 @@ fn place(own: &str, mounts: &str) -> Option<PathBuf> {
     })
 }
 
-/// Why there is no cgroup to be had.
+/// The reason why no cgroup is possible.
 #[derive(Debug)]
 pub(super) struct Unavailable {
     path: PathBuf,

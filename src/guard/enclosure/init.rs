@@ -1,5 +1,5 @@
-//! The first process of the command's pid namespace. It runs no code of others: it reaps the orphans, and
-//! all that is in the namespace dies with it.
+//! The first process of the command's pid namespace. It runs no foreign code, and reaps the orphans.
+//! Everything in the namespace dies with it.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
@@ -10,26 +10,29 @@ use crate::guard::children::{self, Waited};
 use crate::guard::dead_man::Readers;
 use crate::guard::{descriptors, signals};
 
-/// The order to end as soon as no process is left. Any other byte is a signal for all that are.
+/// The order to end as soon as no process is left. Any other byte is a signal for all processes that are
+/// left.
 pub(super) const LEAVE: u8 = 0;
 
-/// What it keeps open.
+/// The descriptors that the init keeps open.
 pub(super) struct InitFds<'a> {
     pub(super) orders: &'a OwnedFd,
-    /// For `ELECT_LEASE`: programs in a user namespace may look at descriptors of this process only.
+    /// The memory for `ELECT_LEASE`. Programs in a user namespace may look at the descriptors of this
+    /// process only.
     pub(super) lease: &'a OwnedFd,
     pub(super) death_readers: &'a Readers,
     pub(super) null: &'a OwnedFd,
 }
 
-/// Turns this process, freshly forked as the first of its namespace, with all signals blocked, into that.
+/// Turns this process into the init. It was just forked as the first of its namespace, with all signals
+/// blocked.
 pub(super) fn main(kept: &InitFds<'_>) -> ! {
     // SAFETY: prctl takes integers, and a NUL-terminated name for PR_SET_NAME.
     let is_tied = unsafe {
         libc::prctl(libc::PR_SET_NAME, c"elect-init".as_ptr());
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
     };
-    // A guardian that died before that sends nothing any more.
+    // A guardian that died before the prctl cannot send the signal any more.
     if !is_tied || kept.death_readers.is_over() {
         end();
     }
@@ -53,7 +56,7 @@ pub(super) fn main(kept: &InitFds<'_>) -> ! {
     }
 }
 
-/// Does what it is told to; says whether that is to leave.
+/// Carries out the orders that have arrived. Returns whether one of them is to leave.
 fn obey(orders: &OwnedFd) -> bool {
     let mut leaves = false;
     let mut order = [LEAVE];
@@ -64,15 +67,15 @@ fn obey(orders: &OwnedFd) -> bool {
             Ok(None) => return leaves,
             Ok(Some(_)) if order[0] == LEAVE => leaves = true,
             Ok(Some(_)) => {
-                // SAFETY: kill has no memory preconditions. From here, all are those of the namespace
-                // but this one.
+                // SAFETY: kill has no memory preconditions. From here it reaches all processes of the
+                // namespace except this one.
                 unsafe { libc::kill(-1, order[0].into()) };
             }
         }
     }
 }
 
-/// Reaps who has ended; says whether nobody is left.
+/// Reaps the children that have ended. Returns whether no child is left.
 fn is_childless() -> bool {
     loop {
         match children::wait() {
@@ -83,7 +86,7 @@ fn is_childless() -> bool {
     }
 }
 
-/// Whatever is in the namespace dies with it.
+/// Ends this process, and with it everything in the namespace.
 fn end() -> ! {
     // SAFETY: _exit has no preconditions.
     unsafe { libc::_exit(0) }

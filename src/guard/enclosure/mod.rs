@@ -1,12 +1,12 @@
-//! What holds the command's descendants: how the command comes into it, how all in it are killed, and
-//! how it is known to be empty.
+//! The enclosure of a command: how the command comes into it, how all processes in it are killed, and how it is known
+//! to be empty.
 //!
 //! | containment | the command is started by | all are killed by | empty once |
 //! |---|---|---|---|
 //! | `group` | fork | KILL of its group | `wait` knows no child |
-//! | `scan` | fork | that, and KILL of each descendant, again and again | the same |
-//! | `cgroup` | fork into the cgroup | that, and `cgroup.kill` | the same, and nothing populates the cgroup |
-//! | `pidns` | fork into the namespace, by a door | that, and KILL of the init | the same; the init is a child |
+//! | `scan` | fork | the same, and KILL of each descendant, again and again | the same |
+//! | `cgroup` | fork into the cgroup | the same as `scan`, and `cgroup.kill` | the same, and no process is left in the cgroup |
+//! | `pidns` | fork into the namespace, by a door | the same as `scan`, and KILL of the init | the same; the init is a child |
 
 mod cgroup;
 mod clone;
@@ -31,28 +31,28 @@ use super::{Terminal, signals};
 /// How surely all descendants of the command can be killed, the weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Containment {
-    /// The command's process group is killed, while the command itself lives: after that its number
-    /// may be another's. A descendant that left it, or outlives the command, is not found; leadership is
-    /// not released before it has ended by itself.
+    /// The command's process group is killed while the command itself lives. After that its number may belong to
+    /// another group. A descendant that left the group, or outlives the command, is not found. Leadership is released
+    /// only after it has ended by itself.
     Group,
-    /// Every descendant comes back to the guardian when its parent dies, and is found and killed,
-    /// whatever its session and group. Not held: set-uid programs when elect is not root, what enters
-    /// a pid namespace that the tree did not make (its orphans go to the init there), and a `setsid`
-    /// escaper when wrapper *and* guardian are killed.
+    /// Every descendant becomes a child of the guardian when its parent dies. So it is found and killed, whatever its
+    /// session and group. Not held are set-uid programs when elect is not root, and a `setsid` escaper when wrapper
+    /// *and* guardian are killed. Not held are also processes in a pid namespace that the tree did not make, as their
+    /// orphans go to the init there.
     Scan,
-    /// As `Scan`, in a cgroup of the command's own, which the kernel kills as a whole: set-uid programs,
-    /// too, and whatever was moved there.
+    /// Like `Scan`, in a cgroup of the command's own, which the kernel kills as a whole. It also holds set-uid
+    /// programs, and processes that were moved there.
     Cgroup,
-    /// A pid namespace of the command's own. The kernel kills all that is in it when its first process
-    /// dies, and that dies with the guardian: nothing escapes, whoever is killed or stopped.
+    /// A pid namespace of the command's own. The kernel kills everything in it when its first process dies, and that
+    /// dies with the guardian. No process escapes, whether wrapper or guardian is killed or stopped.
     Pidns,
 }
 
 impl Containment {
-    /// All there are, the best first.
+    /// All containments, the best first.
     pub const ALL: [Self; 4] = [Self::Pidns, Self::Cgroup, Self::Scan, Self::Group];
 
-    /// The name for flags, logs and status.
+    /// Returns the name for flags, logs and status.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pidns => "pidns",
@@ -69,15 +69,15 @@ impl Display for Containment {
     }
 }
 
-/// What holds the descendants of one command.
+/// The enclosure of one command.
 pub struct Enclosure {
     containment: Containment,
     walls: Walls,
-    /// Where descendants are looked for.
+    /// The search for descendants, if the containment uses it.
     descendants: Option<Descendants>,
-    /// `/proc/.../children` of the guardian, for the guardian; of the wrapper, for the wrapper.
+    /// The open list `/proc/.../children`: of the guardian in the guardian, of the wrapper in the wrapper.
     list: Option<OwnedFd>,
-    /// Where we may not signal other users' processes by ourselves: the guardian's and the wrapper's.
+    /// The couriers of guardian and wrapper, if elect itself may not signal processes of other users.
     couriers: Option<[Courier; 2]>,
 }
 
@@ -88,12 +88,12 @@ enum Walls {
 }
 
 impl Enclosure {
-    /// Makes what was asked for; by default the best that changes nothing that the command could see, and if
-    /// that is less than `required`, what changes the least of the rest. What a containment needs is tried, so
-    /// that one that is made can be had.
+    /// Makes the enclosure with the wished containment. Without a wish, it takes the best one that changes nothing that
+    /// the command can see. If that is less than `required`, it takes the one of the rest that changes the least.
+    /// Everything that a containment needs is tried here, so an enclosure that is returned works.
     ///
     /// # Errors
-    /// When it is not to be had, and why.
+    /// Returns why no such enclosure is possible.
     pub fn choose(
         wish: Option<Containment>,
         required: Option<Containment>,
@@ -112,7 +112,7 @@ impl Enclosure {
                     Err(refusal) => {
                         let ends = refusal.is_want();
                         refusals.push((containment, refusal));
-                        // A weaker one would be had for want of a descriptor.
+                        // The lack of a descriptor must not lead to a weaker containment.
                         if ends {
                             break;
                         }
@@ -123,21 +123,21 @@ impl Enclosure {
         Err(Unavailable { wish, required, refusals })
     }
 
-    /// The best that changes nothing that the command could see.
+    /// Returns the best containment that changes nothing that the command can see.
     pub fn best_unseen() -> Containment {
         if children::are_listed() { Containment::Scan } else { Containment::Group }
     }
 
-    /// Makes that, also where it does not hold what becomes another user's.
+    /// Makes an enclosure with that containment, even if it does not hold processes that become another user's.
     ///
     /// # Errors
-    /// When no descriptor is left.
+    /// No descriptor is left.
     pub fn unseen() -> io::Result<Self> {
         Self::with(Self::best_unseen(), Walls::None)
     }
 
-    /// Which containments are to be had here, the best first, and why the others are not. What each needs is
-    /// tried, and nothing of it is left.
+    /// Returns all containments, the best first, each with the reason if it is not possible here. Everything that a
+    /// containment needs is tried, and nothing of it is left.
     pub fn at_hand() -> Vec<(Containment, Result<(), String>)> {
         let try_out =
             |containment| Self::make(containment).map(drop).map_err(|refusal| refusal.to_string());
@@ -176,23 +176,24 @@ impl Enclosure {
         })
     }
 
-    /// The containment in force.
+    /// Returns the containment in force.
     pub const fn containment(&self) -> Containment {
         self.containment
     }
 
-    /// Whether programs that it holds may look at no descriptors but those of its init.
+    /// Returns whether programs in the enclosure can look only at the descriptors of its init.
     pub(super) const fn has_init(&self) -> bool {
         matches!(self.walls, Walls::Namespace(_))
     }
 }
 
-/// For the guardian: none of these allocates, but the first.
+/// The guardian's methods. Only the first one allocates.
 impl Enclosure {
-    /// The guardian has come to be: it is its children that will be looked for. The wrapper's list gives it its place.
+    /// Turns to the children of the guardian, which was just forked. The wrapper's list is closed first, so that its
+    /// descriptor is free for the new one.
     ///
     /// # Errors
-    /// When they are not listed any more, or no descriptor is left.
+    /// The children are not listed any more, or no descriptor is left.
     pub(super) fn settle(&mut self) -> io::Result<()> {
         if self.list.take().is_some() {
             self.list = Some(children::list()?);
@@ -200,17 +201,18 @@ impl Enclosure {
         Ok(())
     }
 
-    /// Forks the command into it. Its process id is also the id of its group, which exists when this returns.
+    /// Forks the command into the enclosure. Returns its process id, which is also the id of its group. The group
+    /// exists when this returns.
     ///
     /// # Errors
-    /// The `errno` of what failed; then nothing of the command's own has run.
+    /// Returns the `errno` of the failure. No code of the command has run in that case.
     pub(super) fn spawn(&mut self, mut birth: Birth<'_>) -> Result<i32, i32> {
         birth.launch.in_front = birth.launch.terminal.as_ref().is_some_and(Terminal::is_due);
         let pid = self.start(&mut birth)?;
-        // Here and in the child: whoever comes first, the group exists before it is needed.
+        // Guardian and child both make the group. Whichever comes first, the group exists before it is needed.
         // SAFETY: setpgid has no preconditions.
         unsafe { libc::setpgid(pid, pid) };
-        // Ours must not keep the exec from being seen.
+        // The guardian's copy of the pipe would hide the exec.
         birth.launch.failure_write = None;
         Ok(pid)
     }
@@ -219,8 +221,8 @@ impl Enclosure {
         let pid = match &mut self.walls {
             Walls::Namespace(namespace) => return namespace.start(birth),
             Walls::Cgroup(cgroup) => cgroup.fork()?,
-            // SAFETY: fork has no preconditions; the guardian has one thread, so the child may call
-            // anything, and it keeps to system calls all the same.
+            // SAFETY: fork has no preconditions. The guardian has one thread, so the child may call anything; it keeps
+            // to system calls all the same.
             Walls::None => match unsafe { libc::fork() } {
                 -1 => return Err(Errno::last_raw()),
                 pid => pid,
@@ -235,14 +237,14 @@ impl Enclosure {
         }
     }
 
-    /// Signals the group of the command, which is not reaped, so that the number is still its own; says whether that is
-    /// allowed.
+    /// Signals the group of the command. The command is not reaped, so the number is still its own. Returns whether the
+    /// signal was permitted.
     pub(super) fn signal(&self, command: i32, signal: i32) -> bool {
         let courier = self.couriers.as_ref().map(|[courier, _]| courier);
         signals::signal_command(command, signal, courier)
     }
 
-    /// Does this to all that the command, which has ended, has left; says which processes have been found.
+    /// Does this to all processes that the command left when it ended. Returns the processes that were found.
     pub(super) fn treat_left(&mut self, deed: Deed) -> Found {
         let courier = self.couriers.as_ref().map(|[courier, _]| courier);
         let init = match &self.walls {
@@ -265,7 +267,8 @@ impl Enclosure {
         }
     }
 
-    /// Kills all in it that can be found, once; says who has been found besides the command's group.
+    /// Kills all processes in the enclosure that can be found, once. Returns those that were found besides the
+    /// command's group.
     pub(super) fn kill_all(&mut self, command: Option<i32>) -> Found {
         let courier = self.couriers.as_ref().map(|[courier, _]| courier);
         if let Some(command) = command {
@@ -280,21 +283,22 @@ impl Enclosure {
         }
     }
 
-    /// The command has ended.
+    /// Takes note that the command has ended.
     pub(super) fn command_ended(&self) {
         if let Walls::Namespace(namespace) = &self.walls {
             namespace.command_ended();
         }
     }
 
-    /// This child of the guardian's is reaped.
+    /// Takes note that this child of the guardian is reaped.
     pub(super) fn reaped(&mut self, pid: i32) {
         if let Walls::Namespace(namespace) = &mut self.walls {
             namespace.reaped(pid);
         }
     }
 
-    /// Readable, as urgent data is, when others than our children have come or gone.
+    /// Returns a descriptor with news of processes other than the guardian's children. `poll` reports POLLPRI on it
+    /// when the enclosure has become empty or populated.
     pub(super) const fn news(&self) -> Option<&OwnedFd> {
         match &self.walls {
             Walls::Cgroup(cgroup) => Some(cgroup.events()),
@@ -302,14 +306,14 @@ impl Enclosure {
         }
     }
 
-    /// Nobody will need it again.
+    /// Removes the enclosure, which is not used again.
     pub(super) fn remove(&self) {
         if let Walls::Cgroup(cgroup) = &self.walls {
             cgroup.remove();
         }
     }
 
-    /// Calls `keep` with each descriptor of it.
+    /// Calls `keep` with each descriptor of the enclosure.
     pub(super) fn each_descriptor(&self, mut keep: impl FnMut(RawFd)) {
         self.list.iter().map(AsRawFd::as_raw_fd).for_each(&mut keep);
         self.descendants.iter().for_each(|it| it.each_descriptor(&mut keep));
@@ -323,7 +327,7 @@ impl Enclosure {
     }
 }
 
-/// For both.
+/// Methods for guardian and wrapper.
 impl Enclosure {
     fn kill_walled(&self) {
         match &self.walls {
@@ -333,7 +337,7 @@ impl Enclosure {
         }
     }
 
-    /// Whether nothing is in it of which `wait` does not know.
+    /// Returns whether the enclosure holds no process that `wait` does not know.
     pub(super) fn is_empty(&self) -> bool {
         match &self.walls {
             Walls::Cgroup(cgroup) => cgroup.is_empty(),
@@ -342,9 +346,9 @@ impl Enclosure {
     }
 }
 
-/// For the wrapper.
+/// The wrapper's methods.
 impl Enclosure {
-    /// Lets go of what is the guardian's alone.
+    /// Releases the parts that only the guardian uses.
     #[must_use]
     pub(super) fn for_wrapper(self) -> Self {
         let walls = match self.walls {
@@ -354,8 +358,8 @@ impl Enclosure {
         Self { walls, ..self }
     }
 
-    /// After the guardian's death: kills all that have become our descendants, but those in `spare`, once; says
-    /// who has been found. `None` where they cannot be looked for.
+    /// Kills all descendants of this process once, except those in `spare`. This is for the time after the guardian's
+    /// death. Returns the processes that were found, or `None` if they cannot be searched for.
     pub(super) fn sweep(&mut self, spare: &[Spared]) -> Option<Found> {
         self.kill_walled();
         let courier = self.couriers.as_ref().map(|[_, courier]| courier);
@@ -363,8 +367,8 @@ impl Enclosure {
         Some(descendants.treat_ours(list.as_raw_fd(), true, &Pass::killing(spare, courier)))
     }
 
-    /// Kills all descendants of a guardian that does not do it, once; says who has been found. `None` where they
-    /// cannot be looked for.
+    /// Kills all descendants of a guardian that does not do it, once. Returns the processes that were found, or `None`
+    /// if they cannot be searched for.
     pub(super) fn kill_below(&mut self, guardian: i32, spare: &[Spared]) -> Option<Found> {
         self.kill_walled();
         let courier = self.couriers.as_ref().map(|[_, courier]| courier);
@@ -373,7 +377,7 @@ impl Enclosure {
     }
 }
 
-/// Why no containment that would do is to be had.
+/// The reason why no containment that suffices is possible.
 #[derive(Debug, thiserror::Error)]
 pub struct Unavailable {
     wish: Option<Containment>,
@@ -391,7 +395,7 @@ enum Refusal {
 }
 
 impl Refusal {
-    /// Whether something has run out that every containment takes.
+    /// Returns whether a resource has run out that every containment needs.
     fn is_want(&self) -> bool {
         let Self::Unprepared(error) = self else { return false };
         let errno = error.raw_os_error();

@@ -1,17 +1,17 @@
-//! A pid namespace of the command's own.
+//! A pid namespace for the command.
 //!
 //! ```text
-//! guardian           stays outside, so that its own KILL is obeyed and its children are as before
-//!   ├─ elect-door    goes into the namespaces, forks the next two as its siblings, ends
+//! guardian           stays outside, so that its own KILL is obeyed and its children are as without a namespace
+//!   ├─ elect-door    enters the namespaces, forks the next two as its siblings, and ends
 //!   ├─ elect-init    the first process of the namespace; PDEATHSIG
-//!   └─ command       the second, so that it gets TERM as anywhere else
+//!   └─ command       the second one, so that TERM reaches it as anywhere else
 //! ```
 //!
-//! Both are the guardian's children, under numbers that are good outside: it signals the command, and
-//! hears of its stops and its end, as it does without a namespace. Once it has reaped the init, nothing
-//! of the namespace is left: the kernel ends no init before.
+//! Init and command are the guardian's children, under numbers that are valid outside. The guardian
+//! signals the command, and gets news of its stops and its end, as it does without a namespace. Once the
+//! guardian has reaped the init, nothing in the namespace is left, as the kernel ends the init last.
 //!
-//! An ordinary user needs a user namespace for it, in which only that user and its group exist.
+//! An ordinary user needs a user namespace for that. Only this user and its group exist in it.
 
 use std::ffi::CStr;
 use std::fmt::{self, Display};
@@ -29,10 +29,10 @@ use crate::guard::children::wait_for;
 use crate::guard::descriptors::out_of_the_way;
 use crate::guard::{descriptors, proc};
 
-/// What the guardian has of it.
+/// The guardian's side of a namespace.
 pub(super) struct Namespace {
     user: Option<User>,
-    /// Until a command is started: how the door tells what it has forked, and the init's end of `orders`.
+    /// The pipes to the door and the init, until a command is started.
     entrance: Option<Entrance>,
     orders: OwnedFd,
     init: Option<i32>,
@@ -45,10 +45,10 @@ struct Entrance {
 }
 
 impl Entrance {
-    /// A new one, and the guardian's end of `orders`.
+    /// Makes the pipes, and returns the guardian's end of `orders` with them.
     ///
     /// # Errors
-    /// When no descriptor is left.
+    /// No descriptor is left.
     fn new() -> io::Result<(Self, OwnedFd)> {
         let pipe = || {
             let (read, write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
@@ -59,14 +59,15 @@ impl Entrance {
     }
 }
 
-/// An ordinary user, as the maps of a user namespace want it.
+/// An ordinary user, in the form of the maps of a user namespace.
 struct User {
     user: String,
     group: String,
 }
 
 impl User {
-    /// `None` for root, who needs no user namespace, and would lose its rights in one.
+    /// Returns the maps for this user. Returns `None` for root, who needs no user namespace and would
+    /// lose its rights in one.
     fn current() -> Option<Self> {
         let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
         let map = |id: String| format!("{id} {id} 1");
@@ -75,7 +76,7 @@ impl User {
     }
 }
 
-/// What the door has to say.
+/// The report of the door.
 #[derive(Clone, Copy, Default)]
 struct DoorReport {
     errno: i32,
@@ -106,10 +107,10 @@ impl DoorReport {
 }
 
 impl Namespace {
-    /// Nothing is in it yet.
+    /// Prepares a namespace, and puts nothing in it yet.
     ///
     /// # Errors
-    /// When there is none to be had, as a process that went ahead has found out, or no descriptor.
+    /// A trial process found that no namespace is possible, or no descriptor is left.
     pub(super) fn new() -> Result<Self, Unavailable> {
         let user = User::current();
         try_out(user.as_ref())?;
@@ -121,15 +122,16 @@ impl Namespace {
         Ok(Self { user, entrance: Some(entrance), orders, init: None })
     }
 
-    /// Forks the command in a new namespace, as often as it is called; of the one before nothing is left.
+    /// Forks the command into a new namespace. It may be called again, once nothing of the last namespace
+    /// is left.
     ///
     /// # Errors
-    /// The `errno` of what failed; then nothing of the command's own has run.
+    /// Returns the `errno` of the failure. No code of the command has run in that case.
     pub(super) fn start(&mut self, birth: &mut Birth<'_>) -> Result<i32, i32> {
         let entrance = if let Some(entrance) = self.entrance.take() {
             entrance
         } else {
-            // The one before went with its command.
+            // The pipes of the last namespace were used up with its command.
             let (entrance, orders) =
                 Entrance::new().map_err(|error| error.raw_os_error().unwrap_or(libc::EMFILE))?;
             self.orders = orders;
@@ -144,8 +146,8 @@ impl Namespace {
         let mut bytes = [0; DoorReport::SIZE];
         let told = match descriptors::read_now(&entrance.told, &mut bytes) {
             Ok(Some(DoorReport::SIZE)) => DoorReport::from(bytes),
-            // It was killed, and what it has forked is not known: with the guardian the kernel ends that,
-            // too, and the wrapper sees to the rest.
+            // The door was killed, and its forks are unknown. The guardian ends, so the kernel ends those
+            // forks, too, and the wrapper does the rest.
             // SAFETY: _exit has no preconditions.
             _ => unsafe { libc::_exit(1) },
         };
@@ -157,30 +159,30 @@ impl Namespace {
         Ok(told.command)
     }
 
-    /// Kills all that is in it.
+    /// Kills everything in the namespace.
     pub(super) fn kill(&self) {
         if let Some(init) = self.init {
-            // SAFETY: kill has no memory preconditions; the number is an unreaped child's.
+            // SAFETY: kill has no memory preconditions; the number is that of an unreaped child.
             unsafe { libc::kill(init, libc::SIGKILL) };
         }
     }
 
-    /// Signals all that the command, which has ended, has left in it.
+    /// Signals all processes that the command has left in the namespace. The command has ended.
     pub(super) fn signal(&self, signal: i32) {
         self.order(signal.to_le_bytes()[0]);
     }
 
-    /// Its first process, until that is reaped.
+    /// Returns the first process of the namespace, until it is reaped.
     pub(super) const fn init(&self) -> Option<i32> {
         self.init
     }
 
-    /// The command has ended: the namespace ends with its last process.
+    /// Takes note that the command has ended: the namespace then ends with its last process.
     pub(super) fn command_ended(&self) {
         self.order(LEAVE);
     }
 
-    /// This child of the guardian's is reaped.
+    /// Takes note that this child of the guardian is reaped.
     pub(super) fn reaped(&mut self, pid: i32) {
         self.init = self.init.filter(|&init| init != pid);
     }
@@ -195,11 +197,11 @@ impl Namespace {
     }
 }
 
-/// The door's process.
+/// The body of the door's process.
 fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> ! {
     // SAFETY: prctl takes a NUL-terminated name here.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"elect-door".as_ptr()) };
-    // Whoever comes after it sees by the death-pipes whether the guardian lives.
+    // The processes that are forked next see by the death-pipes whether the guardian lives.
     birth.let_go_of_the_death_pipes();
     let mut told = DoorReport::default();
     let tell = |told: DoorReport| -> ! {
@@ -217,7 +219,7 @@ fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> 
     };
     match clone::sibling() {
         Ok(0) => {
-            // The exec is seen once nobody else has this open.
+            // The exec is seen once no other process has this open.
             birth.launch.failure_write = None;
             drop(until_it_does);
             init::main(&InitFds {
@@ -231,11 +233,12 @@ fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> 
         Err(errno) => tell(DoorReport { errno, ..told }),
     }
     drop(until_it_does);
-    // Else a stop of the command's soon after its exec would be taken for one before it.
+    // The door waits until the init has closed its copy. Otherwise a stop of the command soon after its
+    // exec would be taken for one before the exec.
     let _ = nix::unistd::read(&it_let_go, &mut [0]);
     drop(it_let_go);
     birth.launch.image.set_lease(proc::number_of(told.init), birth.lease.as_raw_fd());
-    // What its parent is called cannot be seen from within.
+    // The number of the command's parent cannot be seen from inside the namespace.
     birth.guardian = 0;
     match clone::sibling() {
         Ok(0) => birth.become_command(Ok(())),
@@ -244,7 +247,7 @@ fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> 
     }
 }
 
-/// On the way into the namespaces.
+/// A step on the way into the namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Begin,
@@ -258,8 +261,8 @@ impl Step {
     const ALL: [Self; 5] = [Self::Begin, Self::User, Self::Map, Self::Pid, Self::Init];
 }
 
-/// The next fork of this process, which has one thread, is the first process of a new pid namespace, and
-/// what it forks after that is in there with it. Allocates nothing.
+/// Prepares this process, which has one thread, to fork into a new pid namespace. Its next fork is the
+/// first process there, and later forks join that. Allocates nothing.
 fn enter(user: Option<&User>) -> Result<(), (Step, i32)> {
     let unshare = |flags, step| {
         // SAFETY: unshare has no memory preconditions.
@@ -267,7 +270,7 @@ fn enter(user: Option<&User>) -> Result<(), (Step, i32)> {
     };
     if let Some(user) = user {
         unshare(libc::CLONE_NEWUSER, Step::User)?;
-        // As the kernel wants it of whoever has no right to give up groups.
+        // The kernel demands this of a process that has no right to give up groups.
         write_to(c"/proc/self/setgroups", "deny").map_err(|errno| (Step::Map, errno))?;
         write_to(c"/proc/self/uid_map", &user.user).map_err(|errno| (Step::Map, errno))?;
         write_to(c"/proc/self/gid_map", &user.group).map_err(|errno| (Step::Map, errno))?;
@@ -286,18 +289,18 @@ fn write_to(path: &CStr, text: &str) -> Result<(), i32> {
     nix::unistd::write(&file, text.as_bytes()).map(|_| ()).map_err(|errno| errno as i32)
 }
 
-/// The rights that a new user namespace gives go no further: the command has none, and programs without
-/// any may look at the init's descriptors only if it has none either.
+/// Gives up the capabilities that a new user namespace grants, so that the command has none. Programs
+/// without any may look at the init's descriptors only if the init has none either.
 fn give_up_capabilities() -> Result<(), i32> {
     const VERSION_3: u32 = 0x2008_0522;
     let header: [u32; 2] = [VERSION_3, 0];
     let none = [0_u32; 6];
-    // SAFETY: the kernel reads the header, of version and process, and twice three words.
+    // SAFETY: the kernel reads the header, which has version and process, and twice three words.
     let result = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) };
     if result == 0 { Ok(()) } else { Err(Errno::last_raw()) }
 }
 
-/// Sends a process ahead that tries it, and ends.
+/// Tries to make a namespace in a process of its own, which ends then.
 fn try_out(user: Option<&User>) -> Result<(), Unavailable> {
     let begin = |errno| Unavailable { step: Step::Begin, errno, is_root: user.is_none() };
     let (read, write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK).map_err(|e| begin(e as i32))?;
@@ -339,7 +342,7 @@ fn try_out(user: Option<&User>) -> Result<(), Unavailable> {
     }
 }
 
-/// Why there is no pid namespace to be had.
+/// The reason why no pid namespace is possible.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unavailable {
     step: Step,

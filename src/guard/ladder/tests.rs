@@ -53,7 +53,7 @@ fn leftovers_have_a_moment_then_are_asked_then_killed() {
     assert_eq!((ladder.next_tick(), ladder.kill_at()), (Some(at(7)), Some(at(7))));
 }
 
-/// Killing may take long, as a tracer holds one: meanwhile the lease is renewed.
+/// A kill may take long, as when a tracer holds a process. The lease is renewed meanwhile.
 #[test]
 fn the_lease_of_leftovers_that_are_killed_is_renewed_until_it_is_lost() {
     let renewed = |soft| Event::Order(Order::Renewed(deadlines(soft)));
@@ -363,7 +363,7 @@ fn a_lost_leadership_asks_once_and_ends_at_the_earlier_deadline() {
     assert_eq!(ladder.step(at(6), Event::Tick), Some(Action::KillAll));
 }
 
-/// Its end would kill nothing that it does not kill sooner.
+/// A guardian that lives kills sooner than its own death would.
 #[test]
 fn a_guardian_that_has_killed_once_gets_more_time_to_kill() {
     let mut ladder = Ladder::new(KILL, true);

@@ -1,12 +1,15 @@
-//! `elect run --shards`: a command for each shard that is ours, one elect for all of them.
+//! `elect run --shards`: runs a command for each shard that this process holds, all under one elect.
 //!
-//! Every process is a member of the roster, the election that has the name, and whoever leads that coordinates
-//! ([`roster`]): it keeps in the control cell who is to hold which shards ([`crate::election::spread`]). Each shard
-//! is an election of its own; a member takes part in those that it is to hold, with an engine, a guardian and a token
-//! for each, and gives up in good order what it is not to hold any more. So nothing but an election decides who leads
-//! a shard, whatever the coordinator says, and however late that comes.
+//! Every process is a member of the roster, which is the election with the plain name. The leader of the roster
+//! coordinates ([`roster`]): it writes into the control cell which member shall hold which shards
+//! ([`crate::election::spread`]).
 //!
-//! Whoever leaves does so from the roster first: others wait for its shards while their commands are being stopped.
+//! Each shard is an election of its own. A member takes part in the elections of its assigned shards, with an engine,
+//! a guardian and a token for each. It gives up shards that are no longer assigned to it in good order. So only the
+//! election of a shard decides who leads it. The coordinator's word is advice, and may come late.
+//!
+//! A process that ends leaves the roster first. The other members then wait for its shards while its commands are
+//! being stopped.
 
 mod roster;
 
@@ -36,10 +39,10 @@ use crate::election::machine::{Event, Machine, Verdict};
 use crate::guard::{self, Enclosure, Ended, ExecHandoff, Forked, Incoming, Inherited, Whom};
 use crate::report::Log;
 
-/// Takes part as a member, to the end.
+/// Takes part as a member until the end.
 ///
 /// # Errors
-/// Whatever keeps it from taking part at all.
+/// Returns an error if elect cannot take part at all.
 pub(super) fn take_part(
     plan: &RunPlan,
     log: &Log,
@@ -144,30 +147,31 @@ async fn campaign(
 
 type Running<'a> = LocalBoxFuture<'a, (u16, anyhow::Result<Led>)>;
 
-/// How a candidacy for a shard has ended, and for how long its command had run if that was not well.
+/// The verdict of a candidacy for a shard, and how long its command had run if it was found unhealthy.
 type Led = (Verdict, Option<Duration>);
 
-/// What we hold, and how it goes.
+/// The shards of this member, and their candidacies.
 struct ShardHolder<'a> {
     terms: &'a Terms<'a>,
-    /// How many there are.
+    /// The number of shards in the election.
     shards: u16,
-    /// That the control cell names another number.
+    /// The warning about an assigned shard that does not exist has been logged.
     has_told: bool,
     inherited: &'a Inherited,
     service: Option<&'a Service<'a>>,
-    /// The shards whose candidacies go on.
+    /// The shards with a candidacy of this process.
     held: BTreeMap<u16, Held>,
     running: FuturesUnordered<Running<'a>>,
-    /// The inbox of our candidacy in the roster, until we leave that.
+    /// The inbox of the candidacy in the roster, until this member leaves the roster.
     roster: Option<UnboundedSender<Event>>,
-    /// Why we end, once we do.
+    /// The reason why this member ends, once it does.
     verdict: Option<Verdict>,
-    /// How the first command ended that was told to, as we were told to end.
+    /// The end of a command after a signal to elect: the first one that failed, or one that exited with 0 if none
+    /// failed.
     runs_end: Option<Ended>,
-    /// How long we wait before we take part again in a shard whose command was not well.
+    /// The pause before this member takes part again in a shard whose command was unhealthy.
     pauses: BTreeMap<u16, Duration>,
-    /// Who may start.
+    /// The permit to fork a guardian. One candidacy has it at a time.
     turns: Arc<Semaphore>,
 }
 
@@ -177,7 +181,7 @@ struct Held {
 }
 
 impl ShardHolder<'_> {
-    /// Does what the control cell says by now.
+    /// Follows the present content of the control cell.
     fn follow(&mut self, known: &RosterState) {
         let Some(control) = known.control.as_ref().filter(|_| self.verdict.is_none()) else {
             return;
@@ -187,7 +191,8 @@ impl ShardHolder<'_> {
             None => control.spread().of(ours),
             Some(_) => BTreeSet::new(),
         };
-        // Whoever can write the control cell has us start no more than we were told of.
+        // The control cell can name shards that do not exist, as anyone with access to the store may write there.
+        // They are ignored.
         let strange = wanted.split_off(&self.shards);
         if let Some(shard) =
             strange.first().filter(|_| !std::mem::replace(&mut self.has_told, true))
@@ -204,7 +209,7 @@ impl ShardHolder<'_> {
             }
         }
         for shard in wanted {
-            // One that is being given up comes again once it is.
+            // A shard that is being given up is taken again once its candidacy is over.
             if !self.held.contains_key(&shard) {
                 self.take(shard);
             }
@@ -250,7 +255,7 @@ impl ShardHolder<'_> {
         }
     }
 
-    /// Leaves the roster, and gives up all that is held.
+    /// Leaves the roster, and gives up all shards.
     fn end(&mut self, verdict: Verdict, why: &str) {
         if self.verdict.is_some() {
             return;
@@ -264,7 +269,7 @@ impl ShardHolder<'_> {
 
     fn leave_roster(&mut self, why: &str) {
         if let Some(roster) = self.roster.take() {
-            // Whoever is out already wants nothing.
+            // A send fails if the candidacy in the roster is over already, which is fine.
             let _ = roster.send(Event::Withdraw(why.to_owned()));
         }
     }
@@ -284,7 +289,7 @@ impl ShardHolder<'_> {
 
     fn pass_on(&self, signal: i32) {
         for held in self.held.values() {
-            // Whoever is over hears nothing.
+            // A send fails if the candidacy is over already, which is fine.
             let _ = held.inbox.send(Event::Signal(signal));
         }
     }
@@ -301,7 +306,7 @@ impl ShardHolder<'_> {
 impl Held {
     fn release(&mut self, why: impl FnOnce() -> String) {
         if !std::mem::replace(&mut self.is_released, true) {
-            // Whoever is over hears nothing.
+            // A send fails if the candidacy is over already, which is fine.
             let _ = self.inbox.send(Event::Release(why()));
         }
     }
@@ -315,7 +320,7 @@ fn why_not(control: &Control, shard: u16) -> String {
     }
 }
 
-/// Takes part in the election of one shard, and leads it, until it is not ours any more.
+/// Takes part in the election of one shard, and leads it, until the shard is no longer assigned to this member.
 async fn lead(
     terms: &Terms<'_>,
     inherited: &Inherited,
@@ -326,7 +331,7 @@ async fn lead(
 ) -> anyhow::Result<Led> {
     let plan = terms.plan;
     let terms = terms.of_shard(shard)?;
-    // However many are taken at once: between any two of them those that are led are looked after.
+    // Many shards may be taken at once. Between any two forks, the candidacies that go on get their turn.
     let turn = turns.acquire().await;
     yield_now().await;
     match inbox.try_recv() {

@@ -1,4 +1,5 @@
-//! The candidacy that makes us a member, for which nothing runs, and what whoever leads in it does: it coordinates.
+//! The candidacy in the roster, which makes this process a member and runs no command, and the work of the roster's
+//! leader: it coordinates.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -21,17 +22,17 @@ use crate::election::{CallEnd, Reply};
 use crate::guard::Deadlines;
 use crate::report::Log;
 
-/// What a member knows of the roster.
+/// The state of the roster as a member knows it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RosterState {
-    /// What is asked, and who is to hold which shards; `None` before the store has said so.
+    /// The orders to the election, and which member shall hold which shards. `None` until the store has told them.
     pub(super) control: Option<Control>,
-    /// The token with which we coordinate, if we do.
+    /// The token with which this member coordinates, if it does.
     pub(super) leads: Option<Token>,
 }
 
-/// A member's part in the roster, which it ends as soon as it is asked to. Its guardian, which starts nothing, gives our
-/// entry up if we crash.
+/// The duty of a member in the roster. It ends as soon as it is asked to. Its guardian starts no command, and gives up
+/// the entry if elect crashes.
 pub(super) struct Roster<'a> {
     pub(super) guarded: Guarded,
     pub(super) known: &'a watch::Sender<RosterState>,
@@ -43,7 +44,7 @@ impl Duty for Roster<'_> {
         self.known.send_modify(|known| known.leads = Some(token));
     }
 
-    /// Whoever coordinates without leading any more gives advice, and no more.
+    /// A renewal changes nothing here: a coordinator that leads no more can only give advice.
     fn renewed(&mut self, _: Deadlines) {}
 
     fn ends(&mut self, _: Boottime, _: bool) {
@@ -60,7 +61,7 @@ impl Duty for Roster<'_> {
     }
 }
 
-/// Passes on what a member needs to know, and to people what is not only the roster's.
+/// Passes on to the member what it needs to know, and to people the news that concern more than the roster.
 pub(super) struct RosterObserver<'a> {
     pub(super) inner: Observer<'a>,
     pub(super) known: &'a watch::Sender<RosterState>,
@@ -78,13 +79,14 @@ impl driver::Observer for RosterObserver<'_> {
         }
     }
 
-    /// What it hears is the roster's: no command of a member runs for that.
+    /// Reads the control cell. The inner observer gets none of these events, as no command runs for the roster.
     fn happened(&mut self, event: &Event) {
         match event {
             Event::ControlRead(control) => {
                 self.known.send_modify(|known| known.control = Some(control.clone()));
             }
-            // Nothing was ever asked, if it did not come before.
+            // The content of a control cell arrives before the first standing. So there is no control cell, and there
+            // are no orders.
             Event::Replied(Ok(Reply::Standing(_))) if self.known.borrow().control.is_none() => {
                 self.known.send_modify(|known| known.control = Some(Control::default()));
             }
@@ -108,20 +110,21 @@ impl driver::Observer for RosterObserver<'_> {
         false
     }
 
-    /// Whoever has the only shard may lead the members or wait among them.
+    /// Any candidate in the roster can be the one whose command this process is part of: the holder of a shard may lead
+    /// the roster or wait in it.
     fn survey(&mut self, survey: &Survey, _: Option<&str>) -> Option<Event> {
         survey.entries().find_map(|entry| self.inner.would_wait_for_itself(entry))
     }
 }
 
-/// After how long at most it looks again, as wakes are hints.
+/// The longest time between two looks at the roster, as wakes are only hints.
 const AGAIN: Duration = Duration::from_secs(5);
 /// The pause after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long a store may take for an answer.
+/// The longest time that the store may take for one step.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The member that leads the roster: it gives shards to those who are there.
+/// The leader of the roster, which assigns shards to the members.
 pub(super) struct Coordinator<'a> {
     pub(super) store: &'a dyn Store,
     pub(super) election: &'a ElectionName,
@@ -130,7 +133,7 @@ pub(super) struct Coordinator<'a> {
 }
 
 impl Coordinator<'_> {
-    /// Coordinates whenever we lead the roster.
+    /// Coordinates whenever this member leads the roster.
     pub(super) async fn work(&self, mut known: watch::Receiver<RosterState>) -> Infallible {
         let mut told = None;
         loop {
@@ -143,7 +146,8 @@ impl Coordinator<'_> {
                     wake
                 }
                 Ok(Err(error)) => {
-                    // A store may answer all else and refuse this: then nobody takes over what nobody leads.
+                    // A store may grant everything but this write. Then no member takes over the shards that have lost
+                    // their leader.
                     let text = format!("{:#}", anyhow::Error::from(error));
                     if told.as_ref() != Some(&text) {
                         self.log.warn(format_args!("no shards are given out for now: {text}"));
@@ -157,10 +161,10 @@ impl Coordinator<'_> {
         }
     }
 
-    /// Looks once who is there, and gives out what is to be given out by now. What ends when it is worth looking
-    /// again.
+    /// Looks at the members once, and writes the next assignment of shards. Returns the wake after which another look
+    /// is useful.
     async fn step(&self) -> Result<Wake, Error> {
-        // First, so that nothing is missed.
+        // The wake is asked for first, so that no later change is missed.
         let changed = self.store.changed(self.election).await?;
         let survey = self.store.survey(self.election).await?;
         let kept = self.store.read(self.election, Cell::Control).await?;
@@ -184,7 +188,7 @@ impl Coordinator<'_> {
         let text = control.spreading(spread).to_bytes();
         let unchanged = If::Version(kept.version);
         self.store.write(self.election, Cell::Control, &text, unchanged).await?;
-        // Also where another was faster.
+        // The next look comes at once, also if another coordinator's write came first.
         Ok(elect_api::awake())
     }
 
@@ -205,8 +209,8 @@ fn part(election: &ElectionName, shard: u16) -> Result<ElectionName, Error> {
     Division::part(election, shard).map_err(unfit)
 }
 
-/// Who takes part in shards as we do, first come, first served. Nobody else runs anything for one: no program that is
-/// no elect, and nobody who is about to be refused.
+/// Returns the members, in the order of their arrival: the candidates with the same division. Foreign programs run no
+/// command for a shard, nor do candidates with another division, which are about to be refused.
 fn members<'a>(control: &Control, survey: &'a Survey, ours: Division) -> Vec<Member<'a>> {
     let candidates = survey.entries().map(|entry| &entry.candidate);
     let member = |candidate: &'a elect_api::Candidate| Member {

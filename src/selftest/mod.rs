@@ -1,7 +1,7 @@
 //! `elect selftest`: checks whether elect keeps its promise on this machine and store.
 //!
 //! The self-test has no code of its own to run commands. It starts real runs of this program as processes,
-//! and stops, kills or cuts them off from outside. Only the [stamps](trace) of their commands count as
+//! and stops, kills or cuts them off from outside. Only the stamps of their commands (`trace`) count as
 //! evidence.
 
 pub mod args;

@@ -3,16 +3,13 @@
 use std::path::Path;
 use std::str::{self, FromStr};
 
-use elect_api::{ElectionName, Ticket};
+use elect_api::{ElectionName, FuzzTarget, Ticket};
 
 use crate::cli::{self, BackendUrl, ListenAddress};
 use crate::election::once::Done;
-use crate::{config, guard, report};
+use crate::{config, guard, report, stores};
 
-/// A reader by name, as a function that panics where it does not hold what it promises.
-pub type Target = (&'static str, fn(&[u8]));
-
-const OWN: &[Target] = &[
+const OWN: &[FuzzTarget] = &[
     ("backend-url", backend_url),
     ("config-file", config_file),
     ("duration", duration),
@@ -27,18 +24,9 @@ const OWN: &[Target] = &[
 ];
 
 /// All of them.
-pub fn targets() -> Vec<Target> {
-    let stores: &[&[Target]] = &[
-        #[cfg(feature = "etcd")]
-        elect_etcd::fuzzing::TARGETS,
-        #[cfg(feature = "file")]
-        elect_file::fuzzing::TARGETS,
-        #[cfg(feature = "kubernetes")]
-        elect_kubernetes::fuzzing::TARGETS,
-        #[cfg(feature = "zookeeper")]
-        elect_zookeeper::fuzzing::TARGETS,
-    ];
-    [OWN, &stores.concat()].concat()
+pub fn targets() -> Vec<FuzzTarget> {
+    let of_stores = stores::kinds().flat_map(|kind| kind.fuzz_targets);
+    OWN.iter().chain(of_stores).copied().collect()
 }
 
 /// Has the reader of this name read `bytes`.

@@ -39,7 +39,8 @@
 //!   asks before each step whether more time [remains](Validity::remaining) than the step takes.
 //! - **A shared resource gets the [token](Leadership::token)**, and refuses a smaller token than it has seen. A process
 //!   can be stopped between any check and the write that follows.
-//! - **Each store is a feature**: `etcd`, `file`, `kubernetes` and `zookeeper`, all of them on by default.
+//! - **Each store is a feature**: `etcd`, `file`, `kubernetes` and `zookeeper`, all of them on by default. So is `cli`,
+//!   the program; without it, and without `selftest` and `simulate`, the library needs half as many crates.
 //! - **A thread of elect's own renews the lease**, under any executor.
 //!
 //! A whole program:
@@ -205,7 +206,7 @@
 //! | what `status` shows | `report/status`; it is seen in `command/look/mod.rs` |
 //! | a page of the manual | `manual/TOPIC.md`, and its name in `manual/mod.rs`; that of a store is `manual.md` beside its code |
 //! | a subcommand | its arguments in `cli`, its plan in `config` if that is more than they are, what it does in `command`, and a line in the `mod.rs` of each |
-//! | a store | a crate in `backends` that passes all laws (`elect_testkit::conformance!`): one that keeps some of them is none. A dependency and a feature in `Cargo.toml`, its scheme in `config/stores.rs` and `cli/backend_url.rs`, what helps against its errors in `config/error.rs`, its page in `manual/mod.rs` and the topic `stores`, and what of it is fuzzed in `fuzzing.rs` |
+//! | a store | a crate in `backends` that passes all laws (`elect_testkit::conformance!`), with one constant `KIND` of [`elect_api::StoreKind`]; a dependency and a feature in `Cargo.toml`; its line in `stores/mod.rs`; and its row in the topic `stores` |
 //! | a question for `elect simulate` | a subcommand of it: its arguments in `simulate/args`, its runs in a file of `simulate`, its keys in `simulate/report.rs`, and its part of `manual/simulate.md` |
 //! | a kind of store in it | a `StoreKind` in `simulate/args`, its leases in `simulate/plan`, and what members keep of it in `simulate/model/kinds.rs` |
 //! | a fault in it | a variant of `Fault` in `backends/simulation`, its flag in `FaultArgs`, what the flag takes in `simulate/args/values.rs`, and `Cast::script` in `simulate/plan/script.rs` |
@@ -216,10 +217,13 @@ compile_error!(
     "elect needs Linux: it relies on PR_SET_PDEATHSIG, subreapers and signal-driven pipes"
 );
 
+#[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
+#[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod command;
+#[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod config;
 #[doc(hidden)]
@@ -229,9 +233,13 @@ pub mod election;
 pub mod fuzzing;
 #[doc(hidden)]
 pub mod guard;
+#[doc(hidden)]
+pub mod identity;
 mod library;
+#[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod manual;
+#[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod report;
 #[cfg(feature = "selftest")]
@@ -240,6 +248,8 @@ pub mod selftest;
 #[cfg(feature = "simulate")]
 #[doc(hidden)]
 pub mod simulate;
+#[doc(hidden)]
+pub mod stores;
 
 pub use elect_api::Boottime;
 pub use library::{Campaign, Error, Leadership, Validity};

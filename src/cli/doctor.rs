@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueHint};
 
-use super::backend_url::BACKEND_HELP;
+use super::addresses::BACKEND_HELP;
 use super::values::OutputFormat;
 use super::{BackendUrl, FileArgs};
 

@@ -10,7 +10,7 @@ use clap::{Args, ValueHint};
 use elect_api::Candidate;
 use hyper::Uri;
 
-use super::backend_url::BACKEND_HELP;
+use super::addresses::BACKEND_HELP;
 use super::help::GENERAL;
 use super::settings::{Layers, Overruled, Rivals};
 use super::values::{

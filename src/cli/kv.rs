@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueHint};
 
-use super::backend_url::BACKEND_HELP;
+use super::addresses::BACKEND_HELP;
 use super::values::whole;
 use super::{BackendUrl, FileArgs};
 

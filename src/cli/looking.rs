@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueHint};
 
-use super::backend_url::BACKEND_HELP;
+use super::addresses::BACKEND_HELP;
 use super::settings::{Layers, Overruled, Rivals};
 use super::values::{OutputFormat, parse_duration, parse_once, whole};
 use super::{BackendUrl, FileArgs, TargetArgs};

@@ -5,7 +5,7 @@
 //! unset, but for those of limits, which are refused. The file is nothing but other defaults: whoever reads it hands its
 //! [`Settings`] to [`Given::over`].
 
-pub(crate) mod backend_url;
+pub(crate) mod addresses;
 mod doctor;
 mod given;
 mod grammar;
@@ -27,9 +27,9 @@ use clap::{Parser, Subcommand};
 use crate::selftest::args::{SelftestArgs, StampArgs};
 #[cfg(feature = "simulate")]
 use crate::simulate::args::SimulateArgs;
+pub(crate) use crate::stores::BackendUrl;
 
-pub use backend_url::BackendUrl;
-pub use backend_url::ListenAddress;
+pub use addresses::ListenAddress;
 pub use doctor::DoctorArgs;
 pub use given::{Choice, FileChoice, Given, Misfit, Origins, log_format, parse, parse_part};
 pub use grammar::{grammar, keys, manual, try_value, variables};
@@ -52,8 +52,8 @@ pub use tools::{
 pub use tools::{Named, NamesArgs, RedeemArgs};
 pub use values::CommandLine;
 pub use values::{
-    AfterLoss, Containment, ContainmentChoice, LONGEST_TTL, LeftoverChoice, LogFormat,
-    OutputFormat, Restart, parse_duration, parse_signal,
+    AfterLoss, Containment, ContainmentChoice, LeftoverChoice, LogFormat, OutputFormat, Restart,
+    parse_duration, parse_signal,
 };
 
 /// How the names of elect's variables begin.

@@ -1,5 +1,6 @@
 //! The values of flags, and what is said of what is none.
 
+use crate::election::timing::LONGEST_TTL;
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -184,9 +185,6 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 }
 
 const SHORTEST_TTL: Duration = Duration::from_secs(1);
-/// The longest lease that may be asked for.
-pub const LONGEST_TTL: Duration = Duration::from_secs(24 * 60 * 60);
-
 /// Reads the length of a lease: 1 second to 24 hours. What shorter ones the timing needs it says itself.
 ///
 /// # Errors

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use elect_api::{Candidate, Division, ElectionName, Lease, Order, Profile, Work};
 
-use super::naming::{self, host_name};
+use super::ConfigError;
+use super::pod_label::knows_pods;
 use super::programs::find_programs;
-use super::{ConfigError, candidate_id, stores};
 use crate::cli::{CampaignArgs, HealthArgs, LogArgs, SidecarArgs};
 use crate::election::timing::{Timing, TimingOptions};
+use crate::identity::{self, candidate_id, host_name};
+use crate::stores;
 
 /// How long a leader of less priority is left alone.
 const PREEMPT_AFTER: Duration = Duration::from_secs(30);
@@ -58,12 +60,12 @@ impl CampaignPlan {
     ) -> Result<Self, ConfigError> {
         let host = host_name();
         let label = match flags.id.take() {
-            Some(label) => naming::label(label)?,
-            None => naming::label_of_host(&host),
+            Some(label) => identity::label(label)?,
+            None => identity::label_of_host(&host),
         };
-        stores::check(&flags.backend)?;
+        stores::find(&flags.backend)?;
         if flags.pod_label {
-            stores::knows_pods(&flags.backend)?;
+            knows_pods(&flags.backend)?;
         }
         Ok(Self { flags, election, division, label, host, command, work: None })
     }
@@ -190,7 +192,10 @@ mod tests {
     #[test]
     fn an_election_has_to_be_named() {
         let refusal = sidecar(&[]).unwrap_err();
-        assert_eq!((&refusal, refusal.hint()), (&ConfigError::Unnamed, Some("use -e NAME")));
+        assert_eq!(
+            (&refusal, refusal.hint().as_deref()),
+            (&ConfigError::Unnamed, Some("use -e NAME"))
+        );
     }
 
     #[test]

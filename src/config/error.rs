@@ -3,7 +3,9 @@ use std::time::Duration;
 
 use elect_api::{ElectionNameError, KeyError};
 
-use crate::cli::{BackendUrl, Position};
+use crate::cli::Position;
+use crate::identity::LabelError;
+use crate::stores::{BackendUrl, UrlError};
 
 /// What is wrong with what the user asked for. No message holds a secret out of a URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,27 +35,11 @@ pub enum ConfigError {
     #[error("the command {0:?} has no file name to name the election after")]
     Nameless(String),
     /// The label given with `--id` has another form.
-    #[error("the label {0:?} is not 1 to 64 printable ASCII characters without spaces and /")]
-    Label(String),
-    /// The URL of the store has no scheme.
-    #[error("the backend {0:?} is not the URL of a store")]
-    NoScheme(String),
-    /// The URL of the store has a character in it that people do not see.
-    #[error("the backend {url:?} has {what}, which would name another place")]
-    Blank {
-        /// The URL without its secrets.
-        url: String,
-        /// The character, and where it stands.
-        what: String,
-    },
-    /// No store of this build has the URL's scheme.
-    #[error("no store for {url:?}: this build of elect knows {known}")]
-    UnknownScheme {
-        /// The URL without its secrets.
-        url: String,
-        /// The schemes of this build, for people.
-        known: String,
-    },
+    #[error(transparent)]
+    Label(#[from] LabelError),
+    /// The URL names no store.
+    #[error(transparent)]
+    Url(#[from] UrlError),
     /// Two flags were given of which only one can count, such as one that means nothing in an election that is divided.
     #[error("{flag} and {with} exclude each other")]
     Undivided {
@@ -173,7 +159,7 @@ impl ConfigError {
         match self {
             Self::Election { .. } => Some("election"),
             Self::Label(_) => Some("id"),
-            Self::NoScheme(_) | Self::Blank { .. } | Self::UnknownScheme { .. } => Some("backend"),
+            Self::Url(_) => Some("backend"),
             Self::Timeless { flag, .. }
             | Self::Orderless { what: flag, .. }
             | Self::Alone { flag, .. }
@@ -196,43 +182,14 @@ impl ConfigError {
     }
 
     /// What to do about it.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Url(error) => return Some(error.hint()),
             Self::Election { name, .. } if name.contains("://") => Some("a store is given with -b"),
             Self::Speechless(_) | Self::Nameless(_) | Self::CommandName { .. } | Self::Unnamed => {
                 Some("use -e NAME")
             }
             Self::Label(_) => Some("give another one with --id"),
-            Self::UnknownScheme { known, .. } if known == super::stores::NOTHING => {
-                Some("build elect with at least one backend, such as --features file")
-            }
-            Self::Blank { .. } => Some(
-                "remove it; one that belongs to a path or a password is percent-encoded, as %20 for a space",
-            ),
-            Self::NoScheme(text) if text.starts_with(['/', '.', '~']) => {
-                Some("for a directory write file:///DIR, with its whole path")
-            }
-            Self::NoScheme(text) if ["kubernetes", "k8s"].contains(&text.as_str()) => Some(
-                "a colon is missing: write kubernetes: for the namespace of your context or pod, or kubernetes:///NAMESPACE",
-            ),
-            Self::NoScheme(text) if text == "file" => {
-                Some("a colon is missing: write file: for the usual directory, or file:///DIR")
-            }
-            Self::NoScheme(text) if ["etcd", "etcd+tls"].contains(&text.as_str()) => {
-                Some("a host is missing: write etcd://HOST or etcd+tls://HOST")
-            }
-            Self::NoScheme(text) if ["zk", "zk+tls", "zookeeper"].contains(&text.as_str()) => {
-                Some("a host is missing: write zk://HOST,HOST or zk+tls://HOST,HOST")
-            }
-            Self::UnknownScheme { url, .. } if url.starts_with("https:") => {
-                Some("write etcd+tls://HOST for etcd, zk+tls://HOST for ZooKeeper")
-            }
-            Self::UnknownScheme { url, .. } if url.starts_with("http:") => {
-                Some("write etcd://HOST for etcd, zk://HOST for ZooKeeper")
-            }
-            Self::NoScheme(_) | Self::UnknownScheme { .. } => {
-                Some("write file:///DIR, etcd://HOST, zk://HOST or kubernetes:///NAMESPACE")
-            }
             Self::Timeless { .. } => Some(
                 "remove the flag or its variable; its key belongs in the profiles of other stores",
             ),
@@ -264,6 +221,7 @@ impl ConfigError {
             | Self::File { .. }
             | Self::NoProgram { .. }
             | Self::NoProfile { .. } => None,
-        }
+        };
+        hint.map(str::to_owned)
     }
 }

@@ -7,8 +7,9 @@ use elect_api::{ElectionName, Key, Token};
 
 use super::campaign::parse_election;
 use super::variables::{LEADER_BACKEND, LEADER_ELECTION};
-use super::{BackendUrl, ConfigError, Target, stores};
+use super::{BackendUrl, ConfigError, Target};
 use crate::cli::{FenceArgs, GetArgs, KeptArgs, Origin, Origins, PutArgs};
+use crate::stores;
 
 /// What `elect fence` is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +99,7 @@ fn place(args: KeptArgs, origins: &Origins) -> Result<Target, ConfigError> {
         }
         _ => args.backend,
     };
-    stores::check(&backend)?;
+    stores::find(&backend)?;
     Ok(Target { backend, election })
 }
 

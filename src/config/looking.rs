@@ -4,8 +4,9 @@ use std::time::Duration;
 use elect_api::ElectionName;
 
 use super::campaign::parse_election;
-use super::{BackendUrl, ConfigError, Goal, OutputFormat, stores};
+use super::{BackendUrl, ConfigError, Goal, OutputFormat};
 use crate::cli::{DoneArgs, HistoryArgs, ObserveArgs, StatusArgs, TargetArgs, WaitArgs};
+use crate::stores;
 
 /// An election, and the store that keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ impl Target {
     /// What is wrong with them, with a hint.
     pub fn new(args: TargetArgs) -> Result<Self, ConfigError> {
         let election = parse_election(&args.election.unwrap_or_default())?;
-        stores::check(&args.backend)?;
+        stores::find(&args.backend)?;
         Ok(Self { backend: args.backend, election })
     }
 }
@@ -49,7 +50,7 @@ impl StatusPlan {
     pub fn new(args: StatusArgs) -> Result<Self, ConfigError> {
         let elections =
             args.elections.iter().map(|name| parse_election(name)).collect::<Result<_, _>>()?;
-        stores::check(&args.backend)?;
+        stores::find(&args.backend)?;
         let StatusArgs { backend, output, watch, .. } = args;
         Ok(Self { backend, elections, output, watch })
     }

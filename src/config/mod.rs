@@ -12,16 +12,18 @@ mod kv;
 mod looking;
 mod naming;
 mod plan;
+mod pod_label;
 mod programs;
 mod steering;
-mod stores;
 pub mod variables;
 
 pub use crate::cli::{
-    AfterLoss, BackendUrl, CommandLine, Containment, Goal, HealthArgs, HealthUrl, HookArgs,
-    LONGEST_TTL, LeftoverChoice, ListenAddress, LogFormat, OutputFormat, Period, Preference,
+    AfterLoss, CommandLine, Containment, Goal, HealthArgs, HealthUrl, HookArgs, LeftoverChoice,
+    ListenAddress, LogFormat, OutputFormat, Period, Preference,
 };
-pub(crate) use campaign::parse_election;
+pub(crate) use crate::identity::label_of;
+pub use crate::identity::{candidate_id, host_name, is_known_as};
+pub use crate::stores::{BackendUrl, connect, schemes};
 pub use campaign::{CampaignPlan, SidecarPlan, Verbosity, queues};
 pub use conflicts::{settle_run, settle_sidecar};
 pub use elsewhere::{Elsewhere, elsewhere};
@@ -33,10 +35,10 @@ pub use file::{
 };
 pub use kv::{FencePlan, GetPlan, PutPlan};
 pub use looking::{Done, DonePlan, HistoryPlan, ObservePlan, StatusPlan, Target, WaitPlan};
-pub use naming::{SCRATCH_PREFIX, candidate_id, host_name, is_known_as};
-pub(crate) use naming::{is_scratch, label, label_of, label_of_host};
+pub use naming::SCRATCH_PREFIX;
+pub(crate) use naming::is_scratch;
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, Wait, election_of_run};
+pub use pod_label::{PodLabel, pod_label};
 pub use steering::{AskPlan, Force, ForgetPlan, PauseEnd, PausePlan, PriorityPlan, ResignPlan};
-pub use stores::{PodLabel, connect, pod_label, schemes};
 pub use variables::misspelt_variables;
 pub(crate) use variables::nearest_names;

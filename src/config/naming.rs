@@ -1,12 +1,9 @@
-//! What candidates are called: their ids, their labels, and the host's name.
+//! The names of elections: after a command, and in a self-test.
 
-use std::collections::hash_map::RandomState;
 use std::ffi::OsStr;
-use std::hash::BuildHasher;
 use std::path::Path;
 
-use elect_api::{ElectionName, text};
-use nix::unistd::gethostname;
+use elect_api::ElectionName;
 
 use super::ConfigError;
 
@@ -281,63 +278,6 @@ pub(super) fn name_after(command: &OsStr) -> Result<ElectionName, ConfigError> {
     name.parse().map_err(|source| ConfigError::CommandName { command: shown(), source })
 }
 
-/// The greatest length of a label, in characters.
-const LABEL_MAX: usize = 64;
-
-/// The length of a nonce. 32^10 of them: a million candidates at once have a like pair with a
-/// probability of one in two thousand, and two of one label far less often.
-const NONCE_LEN: usize = 10;
-
-/// Crockford's letters: none that looks like another.
-const NONCE_LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-
-/// The name of this machine, as the kernel knows it; `localhost` where it has none.
-pub fn host_name() -> String {
-    let name = gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    if name.is_empty() { "localhost".to_owned() } else { text::clean(name, text::NAME) }
-}
-
-/// An id for one run: the label and a nonce, so that no two runs share an identity.
-pub fn candidate_id(label: &str) -> String {
-    // The standard library keys this hash from the system's randomness. fastrand would be seeded
-    // from the time since boot, which two clones of a machine can share.
-    let random = RandomState::new().hash_one(label);
-    let letter =
-        |i| char::from(NONCE_LETTERS[usize::try_from((random >> (5 * i)) & 31).unwrap_or(0)]);
-    let nonce: String = (0..NONCE_LEN).map(letter).collect();
-    format!("{label}-{nonce}")
-}
-
-/// Whether people may mean the candidate of this id when they write `text`: the id, or its label.
-pub fn is_known_as(id: &str, text: &str) -> bool {
-    let rest = id.strip_prefix(text).map(|rest| rest.strip_prefix('-'));
-    id == text || rest.flatten().is_some_and(is_nonce)
-}
-
-fn is_nonce(text: &str) -> bool {
-    text.len() == NONCE_LEN && text.bytes().all(|letter| NONCE_LETTERS.contains(&letter))
-}
-
-/// The label in an id of ours; any other id is its own label.
-pub(crate) fn label_of(id: &str) -> &str {
-    id.rsplit_once('-').filter(|(_, nonce)| is_nonce(nonce)).map_or(id, |(label, _)| label)
-}
-
-/// Checks a label that the user chose.
-pub(crate) fn label(text: String) -> Result<String, ConfigError> {
-    let fits = (1..=LABEL_MAX).contains(&text.len()) && text.chars().all(is_label_char);
-    if fits { Ok(text) } else { Err(ConfigError::Label(text)) }
-}
-
-/// The label that stands for this machine.
-pub(crate) fn label_of_host(host: &str) -> String {
-    host.chars().map(|c| if is_label_char(c) { c } else { '-' }).take(LABEL_MAX).collect()
-}
-
-fn is_label_char(c: char) -> bool {
-    c.is_ascii_graphic() && c != '/'
-}
-
 /// The prefix of the names of all elections of a self-test.
 pub const SCRATCH_PREFIX: &str = "elect-selftest-";
 
@@ -412,7 +352,7 @@ mod tests {
         ] {
             let error = name(command).unwrap_err();
             assert!(matches!(error, ConfigError::Speechless(_)), "{command}: {error}");
-            assert_eq!(error.hint(), Some("use -e NAME"));
+            assert_eq!(error.hint().as_deref(), Some("use -e NAME"));
         }
     }
 
@@ -429,54 +369,7 @@ mod tests {
                 matches!(error, ConfigError::CommandName { .. } | ConfigError::Nameless(_)),
                 "{error}"
             );
-            assert_eq!(error.hint(), Some("use -e NAME"));
+            assert_eq!(error.hint().as_deref(), Some("use -e NAME"));
         }
-    }
-}
-
-#[cfg(test)]
-mod identity_tests {
-    use std::collections::HashSet;
-
-    use super::{
-        ConfigError, candidate_id, host_name, is_known_as, label, label_of, label_of_host,
-    };
-
-    #[test]
-    fn labels_that_stay_one_word_everywhere() {
-        for good in ["a", "web-1", "a:b@c!", &"x".repeat(64)] {
-            assert_eq!(label(good.to_owned()).as_deref(), Ok(good));
-        }
-        for bad in ["", "a b", "a/b", "ä", "a\n", "\u{1b}[31m", &"x".repeat(65)] {
-            assert_eq!(label(bad.to_owned()), Err(ConfigError::Label(bad.to_owned())));
-        }
-    }
-
-    #[test]
-    fn any_host_makes_a_label() {
-        assert_eq!(label_of_host("web 1/ä"), "web-1--");
-        assert_eq!(label_of(&candidate_id("web-1")), "web-1");
-        assert_eq!(label_of("web-1"), "web-1");
-        assert_eq!(label_of_host(&"x".repeat(80)).len(), 64);
-        assert!(label(label_of_host(&host_name())).is_ok());
-    }
-
-    #[test]
-    fn ids_differ() {
-        let ids: HashSet<String> = (0..1000).map(|_| candidate_id("web")).collect();
-        assert_eq!(ids.len(), 1000);
-        assert!(ids.iter().all(|id| id.len() == 14 && id.starts_with("web-")));
-    }
-
-    #[test]
-    fn a_candidate_is_known_by_its_id_and_by_its_label() {
-        let id = candidate_id("web-1");
-        for text in [id.as_str(), "web-1"] {
-            assert!(is_known_as(&id, text), "{text}");
-        }
-        for text in ["", "web", "web-", "web-1-", &id[..id.len() - 1]] {
-            assert!(!is_known_as(&id, text), "{text}");
-        }
-        assert!(is_known_as("7c", "7c") && !is_known_as("web-1-me", "web-1"));
     }
 }

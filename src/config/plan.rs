@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use super::campaign::parse_election;
 use super::conflicts::division;
-use super::{BackendUrl, CampaignPlan, ConfigError, naming, stores};
+use super::{BackendUrl, CampaignPlan, ConfigError, naming};
 use crate::cli::{CheckArgs, Origins, RedeemArgs, Restart, RestartArgs, RunArgs, RunFlags};
 use crate::election::machine::Restarts;
 pub use crate::election::machine::Wait;
+use crate::stores;
 use elect_api::{ElectionName, Ticket, Work};
 
 /// What `elect run` is to do, checked as far as it can be without opening anything.
@@ -131,7 +132,7 @@ impl RedeemPlan {
     /// # Errors
     /// What is wrong with them.
     pub fn new(args: RedeemArgs) -> Result<Self, ConfigError> {
-        stores::check(&args.backend)?;
+        stores::find(&args.backend)?;
         let election = parse_election(&args.election)?;
         Ok(Self { backend: args.backend, election, ticket: args.ticket })
     }
@@ -232,11 +233,8 @@ mod tests {
         assert!(matches!(run(&["sh"]), Err(ConfigError::Speechless(_))));
         assert!(matches!(run(&["-e", "0", "job"]), Err(ConfigError::Election { .. })));
         assert!(matches!(run(&["--id", "a b", "job"]), Err(ConfigError::Label(_))));
-        assert!(matches!(
-            run(&["-b", "nowhere://", "job"]),
-            Err(ConfigError::UnknownScheme { .. })
-        ));
-        assert!(matches!(status(&["-b", "nowhere"]), Err(ConfigError::NoScheme(_))));
+        assert!(matches!(run(&["-b", "nowhere://", "job"]), Err(ConfigError::Url(_))));
+        assert!(matches!(status(&["-b", "nowhere"]), Err(ConfigError::Url(_))));
         assert!(matches!(status(&["good", "../bad"]), Err(ConfigError::Election { .. })));
     }
 }

@@ -7,6 +7,9 @@ use elect_api::{Boottime, Cadence, Judge, Lease, Validity};
 use crate::guard::Deadlines;
 use crate::guard::is_off;
 
+/// The longest lease that may be asked for.
+pub const LONGEST_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// What the user may choose.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimingOptions {

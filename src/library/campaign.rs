@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use elect_api::{Candidate, Division, ElectionName, Store};
+use elect_api::{Candidate, Division, ElectionName, ElectionNameError, Store};
 use tokio::sync::{oneshot, watch};
 
 use super::candidature::Candidature;
@@ -12,9 +12,10 @@ use super::engine::Engine;
 use super::leadership::Told;
 use super::store_of;
 use super::{Error, Leadership, Validity};
-use crate::config::{self, LONGEST_TTL};
 use crate::election::machine::{LetIn, Wait};
-use crate::election::timing::{Timing, TimingOptions};
+use crate::election::timing::{LONGEST_TTL, Timing, TimingOptions};
+use crate::identity;
+use crate::stores::BackendUrl;
 
 /// What others see in the place of a containment: there is none.
 const CONTAINMENT: &str = "none";
@@ -47,9 +48,12 @@ impl Campaign {
     /// [`Error::Invalid`] if the URL names no store, something that it names cannot be read, or the election cannot
     /// have this name.
     pub fn new(url: &str, election: &str) -> Result<Self, Error> {
-        let election = config::parse_election(election).map_err(Error::invalid)?;
+        let election = election.parse().map_err(|why: ElectionNameError| {
+            let shown = BackendUrl::shown(election);
+            Error::Invalid(format!("{shown:?} cannot name an election: {why}"))
+        })?;
         let store = store_of(url)?;
-        let label = config::label_of_host(&config::host_name());
+        let label = identity::label_of_host(&identity::host_name());
         Ok(Self {
             store,
             election,
@@ -149,15 +153,15 @@ impl Campaign {
 
     fn candidature(&self, wait: Wait) -> Result<Candidature, Error> {
         let timing = self.timing()?;
-        let label = config::label(self.label.clone()).map_err(Error::invalid)?;
+        let label = identity::label(self.label.clone()).map_err(Error::invalid)?;
         let program = std::env::args_os().next().unwrap_or_default();
         let has_led = self.has_led.load(Ordering::Relaxed);
         Ok(Candidature {
             store: Arc::clone(&self.store),
             election: self.election.clone(),
             candidate: Candidate {
-                id: config::candidate_id(&label),
-                host: config::host_name(),
+                id: identity::candidate_id(&label),
+                host: identity::host_name(),
                 pid: std::process::id(),
                 command: program.to_string_lossy().into_owned(),
                 containment: CONTAINMENT.to_owned(),

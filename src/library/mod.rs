@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use elect_api::Store;
 
-use crate::config::{self, BackendUrl};
+use crate::stores::{self, BackendUrl};
 
 pub use campaign::Campaign;
 pub use leadership::Leadership;
@@ -34,7 +34,7 @@ pub(super) fn store_of(url: &str) -> Result<Arc<dyn Store>, Error> {
         return Ok(store);
     }
     let Ok(named) = url.parse::<BackendUrl>();
-    let store = config::connect(&named).map_err(Error::invalid)?;
+    let store = stores::connect(&named).map_err(Error::invalid)?;
     let store: Arc<dyn Store> = Arc::from(store);
     open.retain(|_, store| store.strong_count() > 0);
     open.insert(url.to_owned(), Arc::downgrade(&store));

@@ -8,7 +8,11 @@ mod render;
 
 use std::cmp::Reverse;
 
+use elect_api::StoreKind;
+
 use markdown::{Block, blocks, links, plain};
+
+use crate::stores;
 
 /// A page of the manual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,24 +38,15 @@ const PAGES: [Topic; 34] = pages![
     "stores" "performance"
 ];
 
-/// The pages of the stores that this build has.
-const STORE_PAGES: &[Topic] = &[
-    #[cfg(feature = "file")]
-    Topic { name: "file", text: elect_file::MANUAL },
-    #[cfg(feature = "etcd")]
-    Topic { name: "etcd", text: elect_etcd::MANUAL },
-    #[cfg(feature = "kubernetes")]
-    Topic { name: "kubernetes-store", text: elect_kubernetes::MANUAL },
-    #[cfg(feature = "zookeeper")]
-    Topic { name: "zookeeper", text: elect_zookeeper::MANUAL },
-];
-
 /// Returns the pages of this build in that order, those of stores last.
 pub fn topics() -> impl Iterator<Item = Topic> {
-    PAGES.iter().chain(STORE_PAGES).copied().filter(|topic| match topic.name {
+    let of_stores =
+        stores::kinds().map(|StoreKind { manual: (name, text), .. }| Topic { name, text });
+    PAGES.into_iter().chain(of_stores).filter(|topic| match topic.name {
         "selftest" => cfg!(feature = "selftest"),
         "simulate" => cfg!(feature = "simulate"),
-        _ => true,
+        // The simulated store of tests has none.
+        name => !name.is_empty(),
     })
 }
 

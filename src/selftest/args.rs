@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::cli::backend_url::BACKEND_HELP;
+use crate::cli::addresses::BACKEND_HELP;
 use crate::cli::values::{ContainmentChoice, OutputFormat, parse_ttl};
 use crate::cli::{BackendUrl, FileArgs};
 

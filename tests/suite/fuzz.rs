@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use elect::fuzzing::{Target, targets};
+use elect::fuzzing::targets;
+use elect_api::FuzzTarget;
 use elect_testkit::oracle::now;
 use elect_testkit::program::peak_memory;
 use fastrand::Rng;
@@ -98,7 +99,7 @@ fn bend(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
 }
 
 /// Has a reader read a case; says what is wrong, if anything is.
-fn try_one((name, read): Target, bytes: &[u8]) -> Option<String> {
+fn try_one((name, read): FuzzTarget, bytes: &[u8]) -> Option<String> {
     let start = now();
     let outcome = catch_unwind(AssertUnwindSafe(|| read(bytes)));
     let took = now().since(start);
@@ -110,7 +111,7 @@ fn try_one((name, read): Target, bytes: &[u8]) -> Option<String> {
     Some(format!("{name}: {wrong}; add to tests/fuzz/corpus/{name}: b\"{}\"", bytes.escape_ascii()))
 }
 
-fn play(target: Target) -> (usize, Option<String>) {
+fn play(target: FuzzTarget) -> (usize, Option<String>) {
     let seeds = corpus(target.0);
     assert!(!seeds.is_empty(), "tests/fuzz/corpus/{} has no seed", target.0);
     let mut rng = Rng::with_seed(0);

@@ -3,17 +3,14 @@
 use std::str;
 
 use elect_api::remote::{Credentials, Tls, Url};
-use elect_api::{ElectionName, Ticket};
+use elect_api::{ElectionName, FuzzTarget, Ticket};
 
 use crate::address::{Address, DEFAULT_PORT};
 use crate::layout::{self, Keyspace, Mark};
 use crate::value::{self, Value};
 
-/// A reader: it panics where it does not hold what it promises.
-pub type Reader = fn(&[u8]);
-
 /// All readers by name.
-pub const TARGETS: &[(&str, Reader)] =
+pub const TARGETS: &[FuzzTarget] =
     &[("etcd-key", key), ("etcd-ticket", ticket), ("etcd-url", url), ("etcd-value", value)];
 
 fn url(bytes: &[u8]) {

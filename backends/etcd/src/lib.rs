@@ -115,13 +115,26 @@ mod value;
 mod watch;
 mod withdrawal;
 
-/// The page of the manual about this store, in Markdown.
-pub const MANUAL: &str = include_str!("manual.md");
-
-use elect_api::{Error, Store};
+use elect_api::{Error, Store, StoreKind};
 
 /// The scheme of this store's URLs; with TLS it is `etcd+tls`.
 pub const SCHEME: &str = "etcd";
+
+/// What elect knows of this kind of store before it opens one.
+pub const KIND: StoreKind = StoreKind {
+    name: "etcd",
+    schemes: &[SCHEME, "etcd+tls"],
+    example: "etcd://HOST",
+    nicknames: &[],
+    lacks: "a host is missing: write etcd://HOST or etcd+tls://HOST",
+    manual: ("etcd", include_str!("manual.md")),
+    knows_pods: false,
+    connect,
+    #[cfg(feature = "fuzzing")]
+    fuzz_targets: fuzzing::TARGETS,
+    #[cfg(not(feature = "fuzzing"))]
+    fuzz_targets: &[],
+};
 
 /// Gets ready to use the store at a URL: `etcd://HOST[:PORT][,HOST[:PORT]]...[/PATH]`, or the same with
 /// `etcd+tls://`. The port is 2379 if none is given.

@@ -1,14 +1,12 @@
 //! What this store reads that somebody else wrote, for fuzzing.
 
+use elect_api::FuzzTarget;
 use std::str;
 
 use crate::{entry, queue, token, two_place_file, url};
 
-/// A reader: it panics where it does not hold what it promises.
-pub type Reader = fn(&[u8]);
-
 /// All readers by name.
-pub const TARGETS: &[(&str, Reader)] = &[
+pub const TARGETS: &[FuzzTarget] = &[
     ("file-entry", entry),
     ("file-queue", queue),
     ("file-two-place", two_place_file::fuzz),

@@ -98,13 +98,26 @@ mod url;
 mod walk;
 mod watch;
 
-/// The page of the manual about this store, in Markdown.
-pub const MANUAL: &str = include_str!("manual.md");
-
-use elect_api::{Error, Store};
+use elect_api::{Error, Store, StoreKind};
 
 /// The scheme of this store's URLs.
 pub const SCHEME: &str = "file";
+
+/// What elect knows of this kind of store before it opens one.
+pub const KIND: StoreKind = StoreKind {
+    name: "the local disk",
+    schemes: &[SCHEME],
+    example: "file:///DIR",
+    nicknames: &[],
+    lacks: "a colon is missing: write file: for the usual directory, or file:///DIR",
+    manual: ("file", include_str!("manual.md")),
+    knows_pods: false,
+    connect,
+    #[cfg(feature = "fuzzing")]
+    fuzz_targets: fuzzing::TARGETS,
+    #[cfg(not(feature = "fuzzing"))]
+    fuzz_targets: &[],
+};
 
 /// Gets ready to use the store at a URL:
 ///

@@ -1,5 +1,6 @@
 //! What this store reads that somebody else wrote, for fuzzing.
 
+use elect_api::FuzzTarget;
 use std::str;
 use std::time::UNIX_EPOCH;
 
@@ -10,11 +11,8 @@ use crate::address::Address;
 use crate::client::Kubeconfig;
 use crate::{lease, name};
 
-/// A reader: it panics where it does not hold what it promises.
-pub type Reader = fn(&[u8]);
-
 /// All readers by name.
-pub const TARGETS: &[(&str, Reader)] = &[
+pub const TARGETS: &[FuzzTarget] = &[
     ("kubernetes-kubeconfig", Kubeconfig::fuzz),
     ("kubernetes-lease", document),
     ("kubernetes-name", of_an_election),

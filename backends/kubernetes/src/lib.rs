@@ -43,16 +43,29 @@ mod name;
 mod pod;
 mod watch;
 
-use elect_api::{Error, Store};
+use elect_api::{Error, Store, StoreKind};
 use elect_record::RecordStore;
 
 pub use pod::PodLabel;
 
-/// The page of the manual about this store, in Markdown.
-pub const MANUAL: &str = include_str!("manual.md");
-
 /// The scheme of this store's URLs; `k8s` is the same.
 pub const SCHEME: &str = "kubernetes";
+
+/// What elect knows of this kind of store before it opens one.
+pub const KIND: StoreKind = StoreKind {
+    name: "Kubernetes",
+    schemes: &[SCHEME, "k8s"],
+    example: "kubernetes:///NAMESPACE",
+    nicknames: &[],
+    lacks: "a colon is missing: write kubernetes: for the namespace of your context or pod, or kubernetes:///NAMESPACE",
+    manual: ("kubernetes-store", include_str!("manual.md")),
+    knows_pods: true,
+    connect,
+    #[cfg(feature = "fuzzing")]
+    fuzz_targets: fuzzing::TARGETS,
+    #[cfg(not(feature = "fuzzing"))]
+    fuzz_targets: &[],
+};
 
 /// Gets ready to use the store at a URL: `kubernetes:///[NAMESPACE][?OPTION=VALUE[&OPTION=VALUE]...]`.
 ///

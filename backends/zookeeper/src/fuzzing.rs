@@ -2,6 +2,7 @@
 
 use std::str;
 
+use elect_api::FuzzTarget;
 use elect_api::Ticket;
 use elect_api::remote::{Credentials, Tls, Url};
 
@@ -11,11 +12,8 @@ use crate::layout::Layout;
 use crate::queue::{Position, Queue};
 use crate::settings::{DEFAULT_PORT, OWN_OPTIONS, Settings};
 
-/// A reader: it panics where it does not hold what it promises.
-pub type Reader = fn(&[u8]);
-
 /// All readers by name.
-pub const TARGETS: &[(&str, Reader)] = &[
+pub const TARGETS: &[FuzzTarget] = &[
     ("zookeeper-entry", entry),
     ("zookeeper-queue", queue),
     ("zookeeper-ticket", ticket),

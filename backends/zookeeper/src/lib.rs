@@ -177,14 +177,27 @@ mod task;
 mod waiting;
 mod watch;
 
-/// The page of the manual about this store, in Markdown.
-pub const MANUAL: &str = include_str!("manual.md");
-
 pub use anchor::{Anchors, Calls};
-use elect_api::{Error, Store};
+use elect_api::{Error, Store, StoreKind};
 
 /// The scheme of this store's URLs.
 pub const SCHEME: &str = "zk";
+
+/// What elect knows of this kind of store before it opens one.
+pub const KIND: StoreKind = StoreKind {
+    name: "ZooKeeper",
+    schemes: &[SCHEME, "zk+tls"],
+    example: "zk://HOST",
+    nicknames: &["zookeeper"],
+    lacks: "a host is missing: write zk://HOST,HOST or zk+tls://HOST,HOST",
+    manual: ("zookeeper", include_str!("manual.md")),
+    knows_pods: false,
+    connect,
+    #[cfg(feature = "fuzzing")]
+    fuzz_targets: fuzzing::TARGETS,
+    #[cfg(not(feature = "fuzzing"))]
+    fuzz_targets: &[],
+};
 
 /// Gets ready to use the store at a URL:
 ///

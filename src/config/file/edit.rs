@@ -12,7 +12,8 @@ use super::document::{self, Document, Entry, PROFILES};
 use super::open::{self, Source};
 use super::{ConfigFile, places, read_file};
 use crate::cli::{BackendUrl, Choice, FileChoice, Position, Setting};
-use crate::config::{ConfigError, stores};
+use crate::config::ConfigError;
+use crate::stores;
 
 /// The file that is changed where none is named: root's is the machine's, another user's is its own.
 pub fn own_file() -> PathBuf {
@@ -51,7 +52,7 @@ pub fn set(path: &Path, settings: &[(String, String)]) -> Result<ConfigFile, Con
 /// Reads the whole URL. Nobody is asked yet.
 fn check_store(setting: &Setting) -> Result<(), ConfigError> {
     let Ok(url) = setting.value.parse::<BackendUrl>();
-    stores::check(&url)?;
+    stores::find(&url)?;
     let refuse = |error: anyhow::Error| ConfigError::file(&setting.place, format!("{error:#}"));
     stores::connect(&url).map(drop).map_err(refuse)
 }

@@ -52,6 +52,8 @@ mod transport;
 mod world;
 
 pub use bench::SimBench;
+use elect_api::StoreKind;
+
 pub use controls::Controls;
 pub use launch::SimServer;
 pub use local::Sim;
@@ -67,3 +69,16 @@ pub use world::World;
 
 /// The scheme of the URLs of simulated stores.
 pub const SCHEME: &str = "sim";
+
+/// The simulated store among the stores of elect: no page of the manual, and no example, has it.
+pub const KIND: StoreKind = StoreKind {
+    name: "simulated",
+    schemes: &[SCHEME],
+    example: "",
+    nicknames: &[],
+    lacks: "",
+    manual: ("", ""),
+    knows_pods: false,
+    connect,
+    fuzz_targets: &[],
+};

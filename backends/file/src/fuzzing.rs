@@ -1,13 +1,13 @@
-//! What this store reads that somebody else wrote, for fuzzing.
+//! The readers of data that other programs may have written, for fuzzing.
 
 use std::str;
 
 use crate::{entry, queue, token, two_place_file, url};
 
-/// A reader: it panics where it does not hold what it promises.
+/// A reader under test. It panics if a check of its result fails.
 pub type Reader = fn(&[u8]);
 
-/// All readers by name.
+/// All readers, by name.
 pub const TARGETS: &[(&str, Reader)] = &[
     ("file-entry", entry),
     ("file-queue", queue),

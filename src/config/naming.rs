@@ -1,4 +1,4 @@
-//! What candidates are called: their ids, their labels, and the host's name.
+//! The names of candidates: ids, labels, and the host's name.
 
 use std::collections::hash_map::RandomState;
 use std::ffi::OsStr;
@@ -10,9 +10,10 @@ use nix::unistd::gethostname;
 
 use super::ConfigError;
 
-/// Programs whose name says nothing about the work: shells, interpreters, wrappers and remotes.
-/// Version numbers at the end (`python3.12`) are cut off before looking here. No such list is whole: what
-/// it misses is told by [`Candidate::is_of_another_job`](elect_api::Candidate::is_of_another_job).
+/// Programs whose name does not describe the work: shells, interpreters, wrappers and remotes. A version
+/// number at the end (`python3.12`) is cut off before the lookup. No such list is complete. For programs
+/// that it misses, [`Candidate::is_of_another_job`](elect_api::Candidate::is_of_another_job) reports
+/// different jobs in one election.
 const SPEECHLESS: &[&str] = &[
     "abduco",
     "ansible",
@@ -267,7 +268,7 @@ const SPEECHLESS: &[&str] = &[
 /// The election of a command that was given without `-e`: the command's file name.
 ///
 /// # Errors
-/// The file name says nothing about the work, or is not fit to name an election.
+/// If the file name does not describe the work, or cannot name an election.
 pub(super) fn name_after(command: &OsStr) -> Result<ElectionName, ConfigError> {
     let shown = || command.to_string_lossy().into_owned();
     let name = Path::new(command)
@@ -284,14 +285,14 @@ pub(super) fn name_after(command: &OsStr) -> Result<ElectionName, ConfigError> {
 /// The greatest length of a label, in characters.
 const LABEL_MAX: usize = 64;
 
-/// The length of a nonce. 32^10 of them: a million candidates at once have a like pair with a
-/// probability of one in two thousand, and two of one label far less often.
+/// The length of a nonce. There are 32^10 nonces. Among a million candidates at once, two equal ones have
+/// a probability of one in two thousand. Two equal ones with the same label are far less likely.
 const NONCE_LEN: usize = 10;
 
-/// Crockford's letters: none that looks like another.
+/// The letters of Crockford's base 32, none of which looks like another.
 const NONCE_LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// The name of this machine, as the kernel knows it; `localhost` where it has none.
+/// The name of this machine, as the kernel knows it; `localhost` if it has none.
 pub fn host_name() -> String {
     let name = gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if name.is_empty() { "localhost".to_owned() } else { text::clean(name, text::NAME) }
@@ -299,8 +300,8 @@ pub fn host_name() -> String {
 
 /// An id for one run: the label and a nonce, so that no two runs share an identity.
 pub fn candidate_id(label: &str) -> String {
-    // The standard library keys this hash from the system's randomness. fastrand would be seeded
-    // from the time since boot, which two clones of a machine can share.
+    // The standard library seeds this hash from the system's randomness. fastrand would be seeded from
+    // the time since boot, which two clones of a machine can share.
     let random = RandomState::new().hash_one(label);
     let letter =
         |i| char::from(NONCE_LETTERS[usize::try_from((random >> (5 * i)) & 31).unwrap_or(0)]);
@@ -308,7 +309,7 @@ pub fn candidate_id(label: &str) -> String {
     format!("{label}-{nonce}")
 }
 
-/// Whether people may mean the candidate of this id when they write `text`: the id, or its label.
+/// Whether people may mean the candidate with this id when they write `text`: its id, or its label.
 pub fn is_known_as(id: &str, text: &str) -> bool {
     let rest = id.strip_prefix(text).map(|rest| rest.strip_prefix('-'));
     id == text || rest.flatten().is_some_and(is_nonce)
@@ -318,7 +319,7 @@ fn is_nonce(text: &str) -> bool {
     text.len() == NONCE_LEN && text.bytes().all(|letter| NONCE_LETTERS.contains(&letter))
 }
 
-/// The label in an id of ours; any other id is its own label.
+/// The label in an id of elect's form. Any other id is its own label.
 pub(crate) fn label_of(id: &str) -> &str {
     id.rsplit_once('-').filter(|(_, nonce)| is_nonce(nonce)).map_or(id, |(label, _)| label)
 }
@@ -329,7 +330,7 @@ pub(crate) fn label(text: String) -> Result<String, ConfigError> {
     if fits { Ok(text) } else { Err(ConfigError::Label(text)) }
 }
 
-/// The label that stands for this machine.
+/// The default label of this machine.
 pub(crate) fn label_of_host(host: &str) -> String {
     host.chars().map(|c| if is_label_char(c) { c } else { '-' }).take(LABEL_MAX).collect()
 }

@@ -1,4 +1,4 @@
-//! What this build has of each store, by the scheme of its URLs.
+//! The stores of this build, by the schemes of their URLs.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{BackendUrl, CampaignPlan, ConfigError};
 /// Opens a store by its URL.
 type Connect = fn(&str) -> Result<Box<dyn Store>, Error>;
 
-/// Every store of this build by the scheme of its URLs. What people are told of a scheme is in `cli::backend_url`.
+/// Every store of this build, by the scheme of its URLs. The descriptions for people are in `cli::backend_url`.
 const CONNECTORS: &[(&str, Connect)] = &[
     #[cfg(feature = "file")]
     ("file", elect_file::connect),
@@ -32,10 +32,10 @@ const CONNECTORS: &[(&str, Connect)] = &[
 
 /// The schemes of stores that know pods.
 const WITH_PODS: [&str; 2] = ["kubernetes", "k8s"];
-/// What stands for the list of schemes where it is empty.
+/// The text in the place of an empty list of schemes.
 pub(super) const NOTHING: &str = "no store at all";
 
-/// The schemes that this build knows.
+/// The schemes of this build.
 pub fn schemes() -> Vec<&'static str> {
     CONNECTORS.iter().map(|(scheme, _)| *scheme).collect()
 }
@@ -43,14 +43,14 @@ pub fn schemes() -> Vec<&'static str> {
 /// Opens the store that a URL names.
 ///
 /// # Errors
-/// [`ConfigError`] if the URL names none; else the store's own [`Error`].
+/// [`ConfigError`] if the URL names no store; else the store's own [`Error`].
 pub fn connect(url: &BackendUrl) -> anyhow::Result<Box<dyn Store>> {
     let connect = find(url)?;
     crate::guard::bind_helpers();
     Ok(connect(url.with_secrets())?)
 }
 
-/// Checks that a URL names a store of this build. Whether it can be reached is seen later.
+/// Checks that a URL names a store of this build. Whether the store can be reached shows later.
 pub(super) fn check(url: &BackendUrl) -> Result<(), ConfigError> {
     find(url).map(|_| ())
 }
@@ -67,31 +67,32 @@ fn find(url: &BackendUrl) -> Result<Connect, ConfigError> {
     })
 }
 
-/// A label that marks the leader among those who take part. Each change is a bounded attempt, and nothing is tried again.
+/// A label that marks the leader's pod among the pods of all candidates. Each change is a bounded attempt without a
+/// retry.
 #[async_trait]
 pub trait PodLabel: Send + Sync {
-    /// What is labelled, for people.
+    /// The name of the labelled pod, for people.
     fn pod(&self) -> String;
 
-    /// The longest that a change takes.
+    /// The longest time that a change takes.
     fn limit(&self) -> Duration;
 
-    /// Sets it on ours.
+    /// Sets the label on the pod of this process.
     ///
     /// # Errors
-    /// The store's own. It may be set after [`Ambiguous`](elect_api::ErrorKind::Ambiguous).
+    /// The store's own. The label may be set after [`Ambiguous`](elect_api::ErrorKind::Ambiguous).
     async fn set(&self) -> Result<(), Error>;
 
-    /// Removes it from ours. One that is not there counts as removed.
+    /// Removes the label from the pod of this process. A missing label counts as removed.
     ///
     /// # Errors
     /// The store's own.
     async fn remove(&self) -> Result<(), Error>;
 
-    /// Removes it from those that others have left with it.
+    /// Removes the label from other pods that still have it.
     ///
     /// # Errors
-    /// The store's own; [`Denied`](elect_api::ErrorKind::Denied) if we may not.
+    /// The store's own; [`Denied`](elect_api::ErrorKind::Denied) if this process may not.
     ///
     /// # Cancellation
     /// May be dropped at any time.
@@ -122,10 +123,10 @@ impl PodLabel for elect_kubernetes::PodLabel {
     }
 }
 
-/// The label that a plan asks for, if it does. Nothing is sent yet.
+/// The label that a plan asks for; `None` if it asks for none. Sends no request.
 ///
 /// # Errors
-/// When it is not known which pod this is, or the store cannot be used.
+/// If the pod of this process is unknown, or the store cannot be used.
 #[cfg(feature = "kubernetes")]
 pub fn pod_label(plan: &CampaignPlan) -> Result<Option<Box<dyn PodLabel>>, Error> {
     if !plan.flags.pod_label {
@@ -136,7 +137,7 @@ pub fn pod_label(plan: &CampaignPlan) -> Result<Option<Box<dyn PodLabel>>, Error
     Ok(Some(Box::new(label)))
 }
 
-/// None: no plan of this build asks for one.
+/// Always `None`, because no plan of this build asks for a label.
 #[cfg(not(feature = "kubernetes"))]
 pub const fn pod_label(_: &CampaignPlan) -> Result<Option<Box<dyn PodLabel>>, Error> {
     Ok(None)

@@ -14,14 +14,14 @@ pub struct LabelError(String);
 /// The greatest length of a label, in characters.
 const LABEL_MAX: usize = 64;
 
-/// The length of a nonce. 32^10 of them: a million candidates at once have a like pair with a
-/// probability of one in two thousand, and two of one label far less often.
+/// The length of a nonce. There are 32^10 nonces. Among a million candidates at once, two equal ones have
+/// a probability of one in two thousand. Two equal ones with the same label are far less likely.
 const NONCE_LEN: usize = 10;
 
-/// Crockford's letters: none that looks like another.
+/// The letters of Crockford's base 32, none of which looks like another.
 const NONCE_LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// The name of this machine, as the kernel knows it; `localhost` where it has none.
+/// The name of this machine, as the kernel knows it; `localhost` if it has none.
 pub fn host_name() -> String {
     let name = gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if name.is_empty() { "localhost".to_owned() } else { text::clean(name, text::NAME) }
@@ -38,7 +38,7 @@ pub fn candidate_id(label: &str) -> String {
     format!("{label}-{nonce}")
 }
 
-/// Whether people may mean the candidate of this id when they write `text`: the id, or its label.
+/// Whether people may mean the candidate with this id when they write `text`: its id, or its label.
 pub fn is_known_as(id: &str, text: &str) -> bool {
     let rest = id.strip_prefix(text).map(|rest| rest.strip_prefix('-'));
     id == text || rest.flatten().is_some_and(is_nonce)
@@ -48,7 +48,7 @@ fn is_nonce(text: &str) -> bool {
     text.len() == NONCE_LEN && text.bytes().all(|letter| NONCE_LETTERS.contains(&letter))
 }
 
-/// The label in an id of ours; any other id is its own label.
+/// The label in an id of elect's form. Any other id is its own label.
 pub fn label_of(id: &str) -> &str {
     id.rsplit_once('-').filter(|(_, nonce)| is_nonce(nonce)).map_or(id, |(label, _)| label)
 }
@@ -59,7 +59,7 @@ pub fn label(text: String) -> Result<String, LabelError> {
     if fits { Ok(text) } else { Err(LabelError(text)) }
 }
 
-/// The label that stands for this machine.
+/// The default label of this machine.
 pub fn label_of_host(host: &str) -> String {
     host.chars().map(|c| if is_label_char(c) { c } else { '-' }).take(LABEL_MAX).collect()
 }

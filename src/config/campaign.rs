@@ -1,4 +1,4 @@
-//! The plans of what takes part in an election: what `run` and `sidecar` have in common, what runs beside either, and
+//! The plans of programs that take part in an election: the common part of `run` and `sidecar`, and the plan of
 //! `sidecar`.
 
 use std::time::Duration;
@@ -13,30 +13,30 @@ use crate::election::timing::{Timing, TimingOptions};
 use crate::identity::{self, candidate_id, host_name};
 use crate::stores;
 
-/// How long a leader of less priority is left alone.
+/// The default of `--preempt-after`: how long a leader of lower priority is left alone.
 const PREEMPT_AFTER: Duration = Duration::from_secs(30);
 
-/// Who takes part in what: the plan of all that leads.
+/// The plan of one candidacy: which candidate takes part in which election.
 #[derive(Clone, Debug)]
 pub struct CampaignPlan {
-    /// As they were given, but for the name of the election and the label.
+    /// The arguments as they were given, except for the label, which is moved to `label`.
     pub flags: CampaignArgs,
     /// The election to take part in.
     pub election: ElectionName,
-    /// Into what it is divided.
+    /// The division of the election.
     pub division: Division,
-    /// What people know this candidate by: 1 to 64 graphic ASCII characters without `/`.
+    /// The label by which people know this candidate: 1 to 64 graphic ASCII characters without `/`.
     pub label: String,
     /// The name of this machine.
     pub host: String,
-    /// The program without its arguments, as others are to see it.
+    /// The program without its arguments, as other candidates see it.
     pub command: String,
-    /// What tells its job from others; `None` where nothing runs.
+    /// The fingerprint of the job; `None` if no command runs.
     pub work: Option<Work>,
 }
 
-/// That those who wait in this store have an order, which `what`, a flag or a command, needs. Without one nobody sees who
-/// waits, nor stands back for anybody.
+/// Checks that waiting candidates queue in this store, as `what`, a flag or a command, requires. Without a queue no
+/// candidate sees the waiting ones, nor lets another one pass.
 ///
 /// # Errors
 /// [`ConfigError::Orderless`].
@@ -48,10 +48,10 @@ pub fn queues(profile: &Profile, what: &'static str) -> Result<(), ConfigError> 
 }
 
 impl CampaignPlan {
-    /// The plan that these arguments ask for, in this election.
+    /// Makes the plan from these arguments, for this election.
     ///
     /// # Errors
-    /// What is wrong with them, with a hint.
+    /// If the arguments are wrong. The error has a hint.
     pub(super) fn new(
         mut flags: CampaignArgs,
         election: ElectionName,
@@ -70,22 +70,22 @@ impl CampaignPlan {
         Ok(Self { flags, election, division, label, host, command, work: None })
     }
 
-    /// From a win to the start, unless the leader before has ended well; `None` is not at all.
+    /// The delay from a win to the start, unless the previous leader has ended cleanly; `None` for no delay.
     pub fn lock_delay(&self) -> Option<Duration> {
         self.flags.lock_delay.filter(|delay| !delay.is_zero())
     }
 
-    /// After how long a wait a leader of less priority is asked to hand over; never if `None`.
+    /// The waiting time after which a leader of lower priority is asked to hand over; `None` for never.
     pub fn preempt_after(&self) -> Option<Duration> {
         self.flags.preempt_after.or(self.flags.preempt.then_some(PREEMPT_AFTER))
     }
 
-    /// What this plan comes to with leases like those of the store, and this grace. Flags that mean nothing to it are
+    /// The timing of this plan with the leases of this store, and this grace. Flags that do not apply to the store are
     /// refused.
     ///
     /// # Errors
-    /// [`ConfigError::Timeless`] if one was given about the time of leases that have no limit;
-    /// [`ConfigError::Orderless`] if one needs an order that the store does not have;
+    /// [`ConfigError::Timeless`] if a flag is about the time of leases, and these leases have no limit;
+    /// [`ConfigError::Orderless`] if a flag needs a queue that the store does not have;
     /// [`TooTight`](crate::election::timing::TooTight) if such leases leave no time to renew them.
     pub fn timing(&self, store: &Profile, kill_grace: Option<Duration>) -> anyhow::Result<Timing> {
         let CampaignArgs { ttl, max_clock_drift, priority, .. } = self.flags;
@@ -114,7 +114,7 @@ impl CampaignPlan {
         Ok(Timing::new(&options, store.lease)?)
     }
 
-    /// A candidate for this plan in the process `pid`, with an id of its own: no two are equal.
+    /// A candidate of this plan in the process `pid`. Each call makes a new id.
     pub fn candidate(&self, pid: u32, containment: &str) -> Candidate {
         Candidate {
             id: candidate_id(&self.label),
@@ -130,22 +130,22 @@ impl CampaignPlan {
     }
 }
 
-/// How others see a candidate that runs no command.
+/// The command that other candidates see for a candidate without one.
 const COMMAND: &str = "elect sidecar";
 
-/// What `elect sidecar` is to do, checked as far as it can be without opening anything.
+/// The plan of `elect sidecar`, checked as far as possible without opening anything.
 #[derive(Clone, Debug)]
 pub struct SidecarPlan {
-    /// Who takes part in what.
+    /// The common part of all candidacies.
     pub campaign: CampaignPlan,
-    /// How long the application has to stop; the engine's default if `None`.
+    /// The time that the application has to stop; `None` for the engine's default.
     pub grace: Option<Duration>,
-    /// How the application is known to be well.
+    /// The health checks of the application.
     pub health: HealthArgs,
 }
 
 impl SidecarPlan {
-    /// Checks that the programs that it runs beside are there.
+    /// Checks that the programs of its hooks and health checks exist.
     ///
     /// # Errors
     /// [`ConfigError::NoProgram`].
@@ -153,10 +153,10 @@ impl SidecarPlan {
         find_programs(&self.health, &self.campaign.flags.hooks)
     }
 
-    /// The plan that these arguments ask for.
+    /// Makes the plan from these arguments.
     ///
     /// # Errors
-    /// What is wrong with them, with a hint.
+    /// If the arguments are wrong. The error has a hint.
     pub fn new(args: SidecarArgs) -> Result<Self, ConfigError> {
         let election = args.campaign.election.as_deref().ok_or(ConfigError::Unnamed)?;
         let election = parse_election(election)?;
@@ -206,19 +206,19 @@ mod tests {
     }
 }
 
-/// How much elect says on stderr.
+/// The amount of messages on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verbosity {
     /// Errors.
     Quiet,
-    /// Warnings, and on a terminal what happens.
+    /// Warnings, and on a terminal also progress.
     Normal,
     /// Everything.
     Verbose,
 }
 
 impl Verbosity {
-    /// What `-q` and `-v` ask for.
+    /// The verbosity that `-q` and `-v` select.
     pub fn of(args: LogArgs) -> Self {
         match (args.quiet, args.verbose) {
             (true, _) => Self::Quiet,

@@ -1,7 +1,7 @@
-//! Which flags go together, and which do not, wherever their values come from.
+//! Checks which flags require or exclude one another, wherever their values come from.
 //!
-//! Some flags are a part of what another one asks for. On the command line they mean something only together. A variable or a key may be there for all the commands of
-//! a machine, and has no effect on those that do not ask for the whole.
+//! Some flags are a part of another flag's request, and require it on the command line. Their variables and keys may be
+//! set for all commands of a machine. They have no effect on a command without that other flag.
 
 use elect_api::{Candidate, Division};
 
@@ -11,10 +11,10 @@ use crate::cli::{
     RunArgs, SidecarArgs,
 };
 
-/// What `elect run` is to divide its election into.
+/// The division that the flags of `elect run` ask for.
 ///
 /// # Errors
-/// [`ConfigError::Undivided`] for what there is only in an election that is not divided, or not like this.
+/// [`ConfigError::Undivided`] for a flag that excludes this kind of division, or any.
 pub(super) fn division(args: &RunArgs) -> Result<Division, ConfigError> {
     let RunArgs { campaign, flags, .. } = args;
     let of_one_leader = [
@@ -51,17 +51,17 @@ pub(super) fn division(args: &RunArgs) -> Result<Division, ConfigError> {
     given.next().map_or(Ok(division), |&(flag, _)| Err(ConfigError::Undivided { flag, with }))
 }
 
-/// Some parts, whether the whole is asked for, and what would ask for it.
+/// Flags that require another one, whether that is given, and its name for the message.
 type Parts<'a> = (&'a [&'static str], bool, &'static str);
 
-/// Checks what was asked of `elect run`, and settles how long its pauses are.
+/// Checks the flags of `elect run`, and settles the lengths of its pauses.
 ///
 /// # Errors
 /// [`ConfigError::Alone`], [`ConfigError::Undivided`], or [`ConfigError::Delays`].
 pub fn settle_run(args: &mut RunArgs, origins: &Origins) -> Result<(), ConfigError> {
     let flags = &mut args.flags;
     let of_health = of_health(&flags.health);
-    // Who was not well waits before it takes part again, too.
+    // A candidate whose command was not healthy also pauses before it takes part again.
     let comes_again = flags.after_loss == AfterLoss::Campaign || flags.shards.is_some();
     let has_relapses = of_health.1 && comes_again;
     let has_pauses = flags.restart.restart != Restart::Never || has_relapses;
@@ -72,20 +72,20 @@ pub fn settle_run(args: &mut RunArgs, origins: &Origins) -> Result<(), ConfigErr
     let of_leftover: Parts = (&["--leftover-grace"], kills, "--leftover kill");
     let of_hooks = of_hooks(&args.campaign.hooks);
     check(origins, &[of_hooks, of_health, of_pauses, of_once, of_leftover])?;
-    // A variable is near enough to have been meant for this command, and it would not be limited.
+    // The variable was probably meant for this command. If it were ignored, the attempts would be unlimited.
     let is_idle = flags.once_attempts.is_some() && !is_once;
     if is_idle && matches!(origins.of("once-attempts"), Origin::Variable(_)) {
         return Err(ConfigError::Alone { flag: "--once-attempts", with: of_once.2 });
     }
     flags.once_attempts = flags.once_attempts.filter(|_| is_once);
-    // What is started again would be one run, however often that is.
+    // All restarts would count as one run, so the attempts would not be limited.
     if flags.once_attempts.is_some() && flags.restart.restart != Restart::Never {
         return Err(ConfigError::Undivided { flag: "--restart", with: "--once-attempts" });
     }
     if has_pauses { settle_delays(&mut flags.restart, origins) } else { Ok(()) }
 }
 
-/// Checks what was asked of `elect sidecar`.
+/// Checks the flags of `elect sidecar`.
 ///
 /// # Errors
 /// [`ConfigError::Alone`].
@@ -113,7 +113,7 @@ fn check(origins: &Origins, all: &[Parts]) -> Result<(), ConfigError> {
     alone.next().map_or(Ok(()), |(flag, with)| Err(ConfigError::Alone { flag, with }))
 }
 
-/// Of two that do not go together, the one that nobody has asked for gives way.
+/// Resolves a first pause that is longer than the longest: a default value yields to a given one.
 fn settle_delays(args: &mut RestartArgs, origins: &Origins) -> Result<(), ConfigError> {
     let (delay, longest) = (args.restart_delay, args.restart_max_delay);
     if delay > longest {

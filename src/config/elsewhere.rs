@@ -1,7 +1,7 @@
-//! Stores that this machine names elsewhere: in crontabs, in units, and in root's configuration file. Whoever names no
-//! store, and gets the default one, may have meant the one of the job that runs each night.
+//! Finds stores that other files of this machine name: crontabs, units, and root's configuration file. A user that
+//! names no store gets the default one, but may have meant the store of a job that runs each night.
 //!
-//! It is for a hint only. What cannot be read, or is written in another way, is passed over.
+//! The result is used for a hint only. Files that cannot be read, or are written in another way, are skipped.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,9 +14,9 @@ use elect_api::{ElectionName, path};
 use super::naming::name_after;
 use crate::cli::{self, BackendUrl, Command, VARIABLES};
 
-/// The greatest size of a file that is looked at, in bytes.
+/// The greatest length of a file that is read, in bytes. The rest is ignored.
 const MAX_SIZE: u64 = 1 << 16;
-/// How many files of one folder are looked at.
+/// The greatest number of files of one folder that are read.
 const MAX_FILES: usize = 1000;
 
 const CRONTAB: &str = "etc/crontab";
@@ -31,7 +31,7 @@ const FOLDERS_OF_CRON: [&str; 7] = [
 ];
 const FOLDERS_OF_UNITS: [&str; 3] =
     ["etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system"];
-/// Where the manual's units have the store of each election, in a file with its name.
+/// The folder in which the units of the manual keep the store of each election, in a file with the election's name.
 const ENVIRONMENTS: &str = "etc/elect";
 const OF_ROOT: &str = "root/.config/elect/config.yaml";
 
@@ -40,13 +40,14 @@ const OF_ROOT: &str = "root/.config/elect/config.yaml";
 pub struct Elsewhere {
     /// The file.
     pub file: PathBuf,
-    /// The election, if the file has one and not only a store for all.
+    /// The election; `None` if the file names one store for all elections.
     pub election: Option<String>,
     /// The store.
     pub backend: BackendUrl,
 }
 
-/// The first file that has this election in another store than the default one, or any election if `None`.
+/// Finds the first file that names another store than the default for this election, or for any election if it is
+/// `None`.
 pub fn elsewhere(election: Option<&ElectionName>) -> Option<Elsewhere> {
     search(Path::new("/"), election.map(ElectionName::as_str))
 }
@@ -67,7 +68,7 @@ fn search(root: &Path, election: Option<&str>) -> Option<Elsewhere> {
         .or_else(|| of_root(root))
 }
 
-/// Each service of a folder, with what its drop-ins add.
+/// Each service of a folder, with the text of its drop-ins.
 fn units(folder: &Path) -> Vec<(String, PathBuf)> {
     let services = files(folder).into_iter().filter(|file| has_extension(file, "service"));
     let whole = services.filter_map(|file| {
@@ -94,9 +95,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The text of a file, if that is one which may name elect.
+/// The text of a file, if it mentions elect.
 fn read(file: &Path) -> Option<String> {
-    // A crontab belongs to its user, in a folder of all of them.
+    // Each crontab belongs to its user, in a folder that all users share.
     let whole = fs::symlink_metadata(file).ok().filter(fs::Metadata::is_file);
     let owner = whole.map(|it| it.uid());
     let found = path::look(file, owner.as_slice()).ok()?;
@@ -108,7 +109,7 @@ fn read(file: &Path) -> Option<String> {
     (text.contains("elect") || text.contains(VARIABLES)).then_some(text)
 }
 
-/// The first line of a crontab, a unit or a script that runs elect in this election, and names a store.
+/// Finds the first line of a crontab, a unit or a script that runs elect in this election and names a store.
 fn named_in(text: &str, file: PathBuf, election: Option<&str>) -> Option<Elsewhere> {
     if election.is_some_and(|name| !text.contains(name)) {
         return None;
@@ -129,8 +130,8 @@ fn named_in(text: &str, file: PathBuf, election: Option<&str>) -> Option<Elsewhe
     Some(Elsewhere { file, election: Some(name), backend })
 }
 
-/// The words of a line as a shell reads it, in so far as that matters here: up to the end of the first command with
-/// elect in it.
+/// The words of a line as a shell reads them, as far as needed here: up to the end of the first command with elect in
+/// it.
 fn words(line: &str) -> Vec<String> {
     let line = line.replace("\\%", "%");
     let words = shlex::split(&line)
@@ -149,7 +150,7 @@ fn is_elect(word: &str) -> bool {
     word == "elect" || word.ends_with("/elect")
 }
 
-/// The store that a variable names: in a crontab, a unit, or before a command.
+/// The store in the variable `ELECT_BACKEND`, as a crontab, a unit, or the words before a command set it.
 fn assigned(words: &[String]) -> Option<BackendUrl> {
     let variable = format!("{VARIABLES}BACKEND=");
     let value = words.iter().find_map(|word| {
@@ -177,7 +178,7 @@ fn call(words: &[String]) -> Option<(String, Option<BackendUrl>)> {
     Some((name, typed("--backend").then(|| campaign.backend.clone())))
 }
 
-/// The store in the environment of a unit, whose file has the name of the election.
+/// The store in the environment file of a unit, whose name is the name of the election.
 fn of_units(file: PathBuf, election: Option<&str>) -> Option<Elsewhere> {
     let name = file.file_name()?.to_str()?.strip_suffix(".env")?.to_owned();
     if election.is_some_and(|election| election != name) {
@@ -188,10 +189,10 @@ fn of_units(file: PathBuf, election: Option<&str>) -> Option<Elsewhere> {
     (backend.with_secrets() != "file:").then_some(Elsewhere { file, election: Some(name), backend })
 }
 
-/// What root's configuration file has for all its elections, where we may read it and it is not ours.
+/// The store in root's configuration file, if this process may read the file and it is trusted.
 fn of_root(root: &Path) -> Option<Elsewhere> {
     let file = root.join(OF_ROOT);
-    // Its comments need not name elect.
+    // This file need not mention elect.
     let text = String::from_utf8(path::read(&file).ok()?).ok()?;
     let value = text.lines().find_map(|line| line.strip_prefix("backend:"))?;
     let value = value.split(" #").next().unwrap_or_default().trim().trim_matches(['"', '\'']);

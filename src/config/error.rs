@@ -7,7 +7,7 @@ use crate::cli::Position;
 use crate::identity::LabelError;
 use crate::stores::{BackendUrl, UrlError};
 
-/// What is wrong with what the user asked for. No message holds a secret out of a URL.
+/// A fault in the user's request. No message holds a secret from a URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// The name given with `-e`, or to `status`, is not the name of an election.
@@ -15,7 +15,7 @@ pub enum ConfigError {
     Election {
         /// The name as given.
         name: String,
-        /// What is wrong with it.
+        /// The rule that it breaks.
         #[source]
         source: ElectionNameError,
     },
@@ -24,11 +24,11 @@ pub enum ConfigError {
     CommandName {
         /// The command as given.
         command: String,
-        /// What is wrong with its file name.
+        /// The rule that its file name breaks.
         #[source]
         source: ElectionNameError,
     },
-    /// The command's file name says nothing about what is being done.
+    /// The command's file name does not describe the work.
     #[error("the election cannot be named after {0:?}, which runs other programs")]
     Speechless(String),
     /// The command has no file name, such as the empty text or `/`.
@@ -45,7 +45,7 @@ pub enum ConfigError {
     Undivided {
         /// The flag.
         flag: &'static str,
-        /// The other, such as the one that divides the election.
+        /// The other flag, such as the one that divides the election.
         with: &'static str,
     },
     /// A flag about the time of leases was given for a store whose leases do not end by time.
@@ -56,7 +56,7 @@ pub enum ConfigError {
         /// The flag.
         flag: &'static str,
     },
-    /// Something that needs an order of those who wait was asked of a store without one.
+    /// A flag or a command needs a queue, and the store has none.
     #[error("{what} needs a store in which candidates queue; in {scheme} the first to ask leads")]
     Orderless {
         /// The scheme of the store.
@@ -64,18 +64,18 @@ pub enum ConfigError {
         /// The flag, or the command.
         what: &'static str,
     },
-    /// A label of the pod was asked for where the store is not on Kubernetes.
+    /// A pod label was requested for a store that is not on Kubernetes.
     #[error("--pod-label needs a store on Kubernetes, which knows the pod; {0} is none")]
     Podless(String),
-    /// A flag was given without the one that it is a part of.
+    /// A flag was given without the one that it requires.
     #[error("{flag} requires {with}")]
     Alone {
         /// The flag.
         flag: &'static str,
-        /// What it needs.
+        /// The required flag.
         with: &'static str,
     },
-    /// What is to be run beside is not there.
+    /// The program of a hook or a health check does not exist.
     #[error("there is no program {program:?} for {flag}{}", if program.contains('/') { "" } else { " in PATH" })]
     NoProgram {
         /// The flag.
@@ -83,24 +83,24 @@ pub enum ConfigError {
         /// The program.
         program: String,
     },
-    /// The first pause of `--restart` is longer than the longest.
+    /// The first pause of `--restart` is longer than the longest pause.
     #[error(
         "--restart-delay {} is longer than --restart-max-delay {}",
         humantime::format_duration(*.delay),
         humantime::format_duration(*.longest)
     )]
     Delays {
-        /// The first.
+        /// The first pause.
         delay: Duration,
-        /// The longest.
+        /// The longest pause.
         longest: Duration,
     },
-    /// A configuration file, or something in it, cannot be used.
+    /// A configuration file, or a setting in it, cannot be used.
     #[error("{place}: {why}")]
     File {
-        /// Where.
+        /// The place in the file.
         place: Position,
-        /// What is wrong, and the way out.
+        /// The fault, and the way out.
         why: String,
     },
     /// There is no profile of the name given with `--profile`.
@@ -108,38 +108,38 @@ pub enum ConfigError {
     NoProfile {
         /// The name as given.
         name: String,
-        /// Where it was looked for, and what there is.
+        /// The place where it was looked for, and the profiles that exist.
         why: String,
     },
     /// `elect check` runs outside any `elect run`, and no other lease is named.
     #[error("there is no lease to check: ELECT_LEASE is not set")]
     NoLease,
-    /// A name that nothing can be kept under.
+    /// The name of a fence or a value has a wrong form.
     #[error("{name:?} cannot name a {what}")]
     Key {
-        /// What it was to name.
+        /// The kind of thing that it names.
         what: &'static str,
         /// The name as given.
         name: String,
-        /// What is wrong with it.
+        /// The rule that it breaks.
         #[source]
         source: KeyError,
     },
-    /// No token was given, and this is not the command of an `elect run`.
+    /// No token was given, and this process is not in the command of an `elect run`.
     #[error("there is no token: ELECT_TOKEN is not set")]
     NoToken,
-    /// The token that an `elect run` told its command is one of another election.
+    /// The token in the environment, from an `elect run`, belongs to another election.
     #[error("the token in ELECT_TOKEN is of the election {leader}, not of {election}")]
     ForeignToken {
-        /// The election that leads here.
+        /// The election of that `elect run`.
         leader: String,
-        /// The one that was named.
+        /// The election that was named.
         election: String,
     },
-    /// No election was named, and this is not the command of an `elect run`.
+    /// No election was named, and this process is not in the command of an `elect run`.
     #[error("no election is named, and ELECT_LEADER_ELECTION is not set")]
     Outside,
-    /// `elect sidecar` was not told which election to take part in.
+    /// `elect sidecar` was given no election.
     #[error("no election is named, and there is no command to name it after")]
     Unnamed,
 }
@@ -149,12 +149,12 @@ impl ConfigError {
         Self::File { place: place.clone(), why }
     }
 
-    /// The file, or what leads to it, cannot be relied on.
+    /// The error for a file that cannot be relied on, because of itself or of the way to it.
     pub(super) fn untrusted(path: &Path, why: String) -> Self {
         Self::file(&Position { file: path.to_owned(), line: 0, column: 0 }, why)
     }
 
-    /// The long name of the flag whose value is to blame.
+    /// The long name of the flag whose value is wrong.
     pub fn flag(&self) -> Option<&'static str> {
         match self {
             Self::Election { .. } => Some("election"),
@@ -181,7 +181,7 @@ impl ConfigError {
         }
     }
 
-    /// What to do about it.
+    /// Returns the advice to the user.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Url(error) => return Some(error.hint()),

@@ -1,4 +1,4 @@
-//! What an election keeps for its leaders, and which election that is.
+//! The plans of `fence`, `put` and `get`: which text of which election they concern.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,24 +11,24 @@ use super::{BackendUrl, ConfigError, Target};
 use crate::cli::{FenceArgs, GetArgs, KeptArgs, Origin, Origins, PutArgs};
 use crate::stores;
 
-/// What `elect fence` is to do.
+/// The plan of `elect fence`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FencePlan {
     /// The election, and the store that keeps it.
     pub target: Target,
-    /// What the command is about to change.
+    /// The resource that the command is about to change.
     pub resource: Key,
-    /// The token to come with.
+    /// The token to present.
     pub token: Token,
     /// The command and its arguments; never empty.
     pub command: Vec<OsString>,
 }
 
 impl FencePlan {
-    /// The plan that these arguments, which came from there, and the environment ask for.
+    /// Makes the plan from these arguments with these origins, and from the environment.
     ///
     /// # Errors
-    /// What is wrong with them, with a hint.
+    /// If the arguments are wrong. The error has a hint.
     pub fn new(args: FenceArgs, origins: &Origins) -> Result<Self, ConfigError> {
         let target = place(args.kept, origins)?;
         let token = token(args.token, &target.election, origins)?;
@@ -37,24 +37,24 @@ impl FencePlan {
     }
 }
 
-/// What `elect put` is to do.
+/// The plan of `elect put`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutPlan {
     /// The election, and the store that keeps it.
     pub target: Target,
-    /// The token of whoever is to lead.
+    /// The token of the leader that must still lead.
     pub token: Token,
-    /// What the value is to be found under.
+    /// The key of the value.
     pub key: Key,
-    /// The value; what standard input says if `None`.
+    /// The value; `None` for standard input.
     pub value: Option<OsString>,
 }
 
 impl PutPlan {
-    /// The plan that these arguments, which came from there, and the environment ask for.
+    /// Makes the plan from these arguments with these origins, and from the environment.
     ///
     /// # Errors
-    /// What is wrong with them, with a hint.
+    /// If the arguments are wrong. The error has a hint.
     pub fn new(args: PutArgs, origins: &Origins) -> Result<Self, ConfigError> {
         let target = place(args.kept, origins)?;
         let token = token(args.token, &target.election, origins)?;
@@ -63,20 +63,20 @@ impl PutPlan {
     }
 }
 
-/// What `elect get` is to do.
+/// The plan of `elect get`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GetPlan {
     /// The election, and the store that keeps it.
     pub target: Target,
-    /// What the value is to be found under.
+    /// The key of the value.
     pub key: Key,
 }
 
 impl GetPlan {
-    /// The plan that these arguments, which came from there, and the environment ask for.
+    /// Makes the plan from these arguments with these origins, and from the environment.
     ///
     /// # Errors
-    /// What is wrong with them, with a hint.
+    /// If the arguments are wrong. The error has a hint.
     pub fn new(args: GetArgs, origins: &Origins) -> Result<Self, ConfigError> {
         let target = place(args.kept, origins)?;
         let key = parse_key("key", &args.key.unwrap_or_default())?;
@@ -84,13 +84,14 @@ impl GetPlan {
     }
 }
 
-/// The store and the election. In a command that `elect run` started they are those which this leads: a token that
-/// is compared in another store bars nobody's way. Only who names a store at this very call means another.
+/// The store and the election. Inside the command of an `elect run`, the defaults are the store and the election
+/// in which that run leads. A token that is compared in another store would stop no other writer. Only a store
+/// that is named in this very call replaces that default.
 fn place(args: KeptArgs, origins: &Origins) -> Result<Target, ConfigError> {
     let election = args.election.or_else(|| variable(LEADER_ELECTION));
     let election = parse_election(&election.ok_or(ConfigError::Outside)?)?;
     let backend = match variable(LEADER_BACKEND).map(|url| url.parse::<BackendUrl>()) {
-        // Ours may have the password too.
+        // The given URL of the same store may include the password.
         Some(Ok(leader))
             if origins.of("backend") != Origin::Flag
                 && args.backend.without_password() != leader =>
@@ -103,7 +104,8 @@ fn place(args: KeptArgs, origins: &Origins) -> Result<Target, ConfigError> {
     Ok(Target { backend, election })
 }
 
-/// The token that was given; what `elect run` told its command is one of the election that this leads.
+/// The token that was given. A token in the environment, from an `elect run`, is valid only for the election of
+/// that run.
 fn token(
     given: Option<u64>,
     election: &ElectionName,

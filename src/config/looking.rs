@@ -18,10 +18,10 @@ pub struct Target {
 }
 
 impl Target {
-    /// The one that these arguments name.
+    /// The target that these arguments name.
     ///
     /// # Errors
-    /// What is wrong with them, with a hint.
+    /// If the arguments are wrong. The error has a hint.
     pub fn new(args: TargetArgs) -> Result<Self, ConfigError> {
         let election = parse_election(&args.election.unwrap_or_default())?;
         stores::find(&args.backend)?;
@@ -29,24 +29,24 @@ impl Target {
     }
 }
 
-/// What `elect status` is to do.
+/// The plan of `elect status`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusPlan {
     /// The store that keeps the elections.
     pub backend: BackendUrl,
-    /// The elections to look at; all if empty.
+    /// The elections to look at; empty for all of them.
     pub elections: Vec<ElectionName>,
-    /// The form of the report; a table if it is kept up to date.
+    /// The form of the report. It is a table if the report is kept up to date.
     pub output: OutputFormat,
     /// Whether to stay and keep the report up to date.
     pub watch: bool,
 }
 
 impl StatusPlan {
-    /// The plan that these arguments ask for.
+    /// Makes the plan from these arguments.
     ///
     /// # Errors
-    /// What is wrong with them, with a hint.
+    /// If the arguments are wrong. The error has a hint.
     pub fn new(args: StatusArgs) -> Result<Self, ConfigError> {
         let elections =
             args.elections.iter().map(|name| parse_election(name)).collect::<Result<_, _>>()?;
@@ -56,77 +56,77 @@ impl StatusPlan {
     }
 }
 
-/// What `elect observe` is to do.
+/// The plan of `elect observe`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservePlan {
     /// The election to look at.
     pub target: Target,
-    /// The form of what is told of each change.
+    /// The form of the report of each change.
     pub output: OutputFormat,
 }
 
 impl ObservePlan {
-    /// The plan that these arguments ask for.
+    /// Makes the plan from these arguments.
     ///
     /// # Errors
-    /// What is wrong with them, with a hint.
+    /// If the arguments are wrong. The error has a hint.
     pub fn new(args: ObserveArgs) -> Result<Self, ConfigError> {
         Ok(Self { target: Target::new(args.target)?, output: args.output })
     }
 }
 
-/// What `elect history` is to do.
+/// The plan of `elect history`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryPlan {
     /// The election to look at.
     pub target: Target,
     /// The form of the report.
     pub output: OutputFormat,
-    /// How many leaderships to show, the newest; all if `None`.
+    /// The number of newest leaderships to show; `None` for all of them.
     pub last: Option<NonZeroUsize>,
 }
 
 impl HistoryPlan {
-    /// The plan that these arguments ask for.
+    /// Makes the plan from these arguments.
     ///
     /// # Errors
-    /// What is wrong with them, with a hint.
+    /// If the arguments are wrong. The error has a hint.
     pub fn new(args: HistoryArgs) -> Result<Self, ConfigError> {
         Ok(Self { target: Target::new(args.target)?, output: args.output, last: args.last })
     }
 }
 
-/// What `elect done` is to do about the keys of an election.
+/// The action of `elect done` on the keys of an election.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Done {
-    /// Show this one, or all.
+    /// Show this key, or all of them.
     Show(Option<String>),
-    /// Remove this one, with its attempts.
+    /// Remove this key, with its attempts.
     Undo(String),
-    /// Add this one.
+    /// Add this key.
     Record(String),
 }
 
-/// What `elect done` is to do.
+/// The plan of `elect done`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DonePlan {
     /// The election.
     pub target: Target,
-    /// What to do.
+    /// The action.
     pub what: Done,
-    /// How long to wait while somebody else leads; without end if `None`.
+    /// The longest wait while another candidate leads; `None` for no limit.
     pub timeout: Option<Duration>,
-    /// Whether a key may be recorded of an election that nobody has heard of.
+    /// Whether a key may be recorded for an election that does not exist yet.
     pub create: bool,
     /// The form of the report.
     pub output: OutputFormat,
 }
 
 impl DonePlan {
-    /// The plan that these arguments ask for.
+    /// Makes the plan from these arguments.
     ///
     /// # Errors
-    /// What is wrong with them, with a hint.
+    /// If the arguments are wrong. The error has a hint.
     pub fn new(args: DoneArgs) -> Result<Self, ConfigError> {
         let DoneArgs { target, key, undo, record, timeout, create, output, .. } = args;
         let what = match (key, undo, record) {
@@ -143,22 +143,22 @@ impl DonePlan {
     }
 }
 
-/// What `elect wait` is to do.
+/// The plan of `elect wait`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitPlan {
     /// The election to look at.
     pub target: Target,
-    /// What is to be so.
+    /// The state to wait for.
     pub goal: Goal,
-    /// How long to wait; without end if `None`. With 0 the store is asked once.
+    /// The longest wait; `None` for no limit. With 0 the store is asked once.
     pub timeout: Option<Duration>,
 }
 
 impl WaitPlan {
-    /// The plan that these arguments ask for.
+    /// Makes the plan from these arguments.
     ///
     /// # Errors
-    /// What is wrong with them, with a hint.
+    /// If the arguments are wrong. The error has a hint.
     pub fn new(args: WaitArgs) -> Result<Self, ConfigError> {
         Ok(Self { target: Target::new(args.target)?, goal: args.goal, timeout: args.timeout })
     }

@@ -1,7 +1,8 @@
-//! From arguments to one validated plan for each subcommand.
+//! Turns arguments into one validated plan for each subcommand.
 //!
-//! The environment, the configuration file and the host's name are read here, and URLs are turned into stores, which
-//! asks nobody anything. Nothing is written.
+//! These files read the environment, the configuration file and the host's name. For checks and hints they also look
+//! at programs, crontabs and units. URLs become stores here, but no request is sent. Nothing is written, except by
+//! `elect config set`.
 
 mod campaign;
 mod conflicts;

@@ -7,9 +7,10 @@ use elect_api::ElectionName;
 
 use super::ConfigError;
 
-/// Programs whose name says nothing about the work: shells, interpreters, wrappers and remotes.
-/// Version numbers at the end (`python3.12`) are cut off before looking here. No such list is whole: what
-/// it misses is told by [`Candidate::is_of_another_job`](elect_api::Candidate::is_of_another_job).
+/// Programs whose name does not describe the work: shells, interpreters, wrappers and remotes. A version
+/// number at the end (`python3.12`) is cut off before the lookup. No such list is complete. For programs
+/// that it misses, [`Candidate::is_of_another_job`](elect_api::Candidate::is_of_another_job) reports
+/// different jobs in one election.
 const SPEECHLESS: &[&str] = &[
     "abduco",
     "ansible",
@@ -264,7 +265,7 @@ const SPEECHLESS: &[&str] = &[
 /// The election of a command that was given without `-e`: the command's file name.
 ///
 /// # Errors
-/// The file name says nothing about the work, or is not fit to name an election.
+/// If the file name does not describe the work, or cannot name an election.
 pub(super) fn name_after(command: &OsStr) -> Result<ElectionName, ConfigError> {
     let shown = || command.to_string_lossy().into_owned();
     let name = Path::new(command)

@@ -12,22 +12,22 @@ pub use crate::election::machine::Wait;
 use crate::stores;
 use elect_api::{ElectionName, Ticket, Work};
 
-/// What `elect run` is to do, checked as far as it can be without opening anything.
+/// The plan of `elect run`, checked as far as possible without opening anything.
 #[derive(Clone, Debug)]
 pub struct RunPlan {
-    /// Who takes part in what.
+    /// The common part of all candidacies.
     pub campaign: CampaignPlan,
-    /// As they were given. Of `--once-per` comes the key of `--once` as we start.
+    /// The flags as they were given. With `--once-per`, the key of `--once` is made at the start of the program.
     pub flags: RunFlags,
-    /// Whether the election was named after the command, for want of `-e`.
+    /// Whether the election was named after the command, because `-e` was missing.
     pub named_after_command: bool,
     /// The command and its arguments; never empty.
     pub command: Vec<OsString>,
-    /// What was typed before the command, if that is known: for hints.
+    /// The words before the command on the command line, if they are known. For hints.
     pub before: Vec<OsString>,
 }
 
-/// The election that these arguments name, or are named after; `None` if that is refused.
+/// The election that these arguments name, or that is named after their command; `None` if the name is refused.
 pub fn election_of_run(args: &RunArgs) -> Option<ElectionName> {
     match &args.campaign.election {
         Some(name) => name.parse().ok(),
@@ -36,10 +36,10 @@ pub fn election_of_run(args: &RunArgs) -> Option<ElectionName> {
 }
 
 impl RunPlan {
-    /// The plan that these arguments ask for.
+    /// Makes the plan from these arguments.
     ///
     /// # Errors
-    /// What is wrong with them, with a hint.
+    /// If the arguments are wrong. The error has a hint.
     pub fn new(args: RunArgs) -> Result<Self, ConfigError> {
         let program = args.command.first().ok_or_else(|| ConfigError::Nameless(String::new()))?;
         let named = args.campaign.election.as_deref();
@@ -56,7 +56,7 @@ impl RunPlan {
         Ok(Self { campaign, flags, named_after_command, command, before: Vec::new() })
     }
 
-    /// The same plan, for which this was typed before the command.
+    /// The same plan, with the words that were typed before the command.
     #[must_use]
     pub fn typed(self, origins: &Origins) -> Self {
         let before = origins.before(&self.command).to_vec();
@@ -72,12 +72,13 @@ impl RunPlan {
         }
     }
 
-    /// When the command is started again that has ended; never, if `None`.
+    /// The rule for starting an ended command again; `None` for never.
     pub fn restarts(&self) -> Option<Restarts> {
         (self.flags.restart.restart != Restart::Never).then_some(self.relapses())
     }
 
-    /// How long we wait before we take part again with a command that was not well, as after one that has ended.
+    /// The pauses before this process takes part again after its command was not healthy. They are the pauses
+    /// after a command that has ended.
     pub fn relapses(&self) -> Restarts {
         let RestartArgs { restart, restart_delay, restart_max_delay } = self.flags.restart;
         Restarts {
@@ -88,19 +89,20 @@ impl RunPlan {
     }
 }
 
-/// What `elect check` is to do.
+/// The plan of `elect check`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckPlan {
-    /// How long the lease must still run. Default 0.
+    /// The time for which the lease must still run. Default 0.
     pub remaining: Duration,
-    /// What `--lease-file` names, or else `ELECT_LEASE`.
+    /// The file that `--lease-file` or else `ELECT_LEASE` names.
     pub lease: PathBuf,
-    /// Whose it may be, besides ours, root's, and theirs whom we or root gave its folder.
+    /// An additional accepted owner of the file. This user, root, and the users to whom they gave its folder are
+    /// accepted in any case.
     pub owner: Option<u32>,
 }
 
 impl CheckPlan {
-    /// The plan that these arguments, and the variable `ELECT_LEASE`, ask for.
+    /// Makes the plan from these arguments, and from the variable `ELECT_LEASE`.
     ///
     /// # Errors
     /// [`ConfigError::NoLease`] outside any `elect run`.
@@ -115,22 +117,22 @@ impl CheckPlan {
     }
 }
 
-/// What `elect redeem` is to do.
+/// The plan of `elect redeem`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedeemPlan {
     /// The store that keeps the election.
     pub backend: BackendUrl,
     /// The election that the ticket is for.
     pub election: ElectionName,
-    /// What stands for the entry.
+    /// The ticket of the entry to give up.
     pub ticket: Ticket,
 }
 
 impl RedeemPlan {
-    /// The plan that these arguments ask for.
+    /// Makes the plan from these arguments.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// If the arguments are wrong.
     pub fn new(args: RedeemArgs) -> Result<Self, ConfigError> {
         stores::find(&args.backend)?;
         let election = parse_election(&args.election)?;
@@ -194,7 +196,7 @@ mod tests {
         use elect_api::Division;
         assert_eq!(run(&["--slots", "3", "job"]).unwrap().campaign.division, Division::Slots(3));
         assert_eq!(run(&["--shards", "8", "job"]).unwrap().campaign.division, Division::Shards(8));
-        // As if a file had them, which the grammar does not see.
+        // A configuration file can hold both flags, which the grammar does not see.
         let mut given = parse(["elect", "run", "--shards", "8", "job"]).unwrap();
         let Command::Run(args) = &mut given.command else { panic!("not read as a run") };
         args.flags.hold = Some(Duration::from_secs(1));

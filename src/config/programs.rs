@@ -1,4 +1,5 @@
-//! Programs: whether they are there and can be executed, and what was meant where the command is none.
+//! Checks whether programs exist and can be executed. Also suggests what the user meant if the command
+//! cannot be executed.
 
 use std::env;
 use std::ffi::OsStr;
@@ -11,10 +12,10 @@ use nix::unistd::{AccessFlags, faccessat};
 use super::{ConfigError, RunPlan};
 use crate::cli::{HealthArgs, HookArgs, parse_duration, split_duration};
 
-/// Where programs are looked for when there is no `PATH`, as the C library does.
+/// The search path if `PATH` is not set, as in the C library.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// Checks that there is a program for each of these flags that is given.
+/// Checks that the program of each given flag exists.
 ///
 /// # Errors
 /// [`ConfigError::NoProgram`].
@@ -35,7 +36,7 @@ pub(super) fn find_programs(health: &HealthArgs, hooks: &HookArgs) -> Result<(),
     Ok(())
 }
 
-/// Whether there is a file of this name, by its path or in a folder of `PATH`.
+/// Whether a file of this name exists, by its path or in a folder of `PATH`.
 fn is_program(name: &OsStr) -> bool {
     let has_path = has_path(name);
     places(name).iter().any(|place| if has_path { place.exists() } else { place.is_file() })
@@ -45,7 +46,7 @@ fn has_path(name: &OsStr) -> bool {
     name.as_encoded_bytes().contains(&b'/')
 }
 
-/// Where a program may be, in the order in which its execution tries them.
+/// The places of a program, in the order in which an execution tries them.
 fn places(name: &OsStr) -> Vec<PathBuf> {
     if has_path(name) {
         return vec![name.into()];
@@ -57,7 +58,7 @@ fn places(name: &OsStr) -> Vec<PathBuf> {
     env::split_paths(&search).map(|folder| folder.join(name)).collect()
 }
 
-/// Why the execution of this program would fail: for what can be seen before it is tried.
+/// The reason why the execution of this program would fail, as far as it shows before the attempt.
 fn obstacle(name: &OsStr) -> Option<Errno> {
     let mut why = Errno::ENOENT;
     for place in places(name) {
@@ -65,7 +66,7 @@ fn obstacle(name: &OsStr) -> Option<Errno> {
             Ok(()) if !place.is_dir() => return None,
             Ok(()) | Err(Errno::EACCES) => why = Errno::EACCES,
             Err(Errno::ENOENT | Errno::ENOTDIR) => {}
-            // The execution itself tells more.
+            // The execution itself reports a more exact error.
             Err(_) => return None,
         }
     }
@@ -73,7 +74,7 @@ fn obstacle(name: &OsStr) -> Option<Errno> {
 }
 
 impl RunPlan {
-    /// Checks that the programs that it runs beside the command are there.
+    /// Checks that the programs of its hooks and health checks exist.
     ///
     /// # Errors
     /// [`ConfigError::NoProgram`].
@@ -81,12 +82,14 @@ impl RunPlan {
         find_programs(&self.flags.health, &self.campaign.flags.hooks)
     }
 
-    /// Why the command cannot be executed, as an errno: if it is not there, or is no program.
+    /// The errno with which the execution of the command would fail: it does not exist, or is not
+    /// executable. `None` if no obstacle shows.
     pub fn obstacle(&self) -> Option<i32> {
         obstacle(self.command.first()?).map(|errno| errno as i32)
     }
 
-    /// The program of the command, for people. A word like `PASSWORD=secret` may stand in its place.
+    /// The program of the command, for messages. A word like `PASSWORD=secret` in its place is shown
+    /// without the value.
     pub fn shown_program(&self) -> String {
         let program = self.campaign.command.as_str();
         match self.command.first().and_then(|word| variable(word)) {
@@ -95,7 +98,7 @@ impl RunPlan {
         }
     }
 
-    /// What may have been meant where the command cannot be executed, as a hint for people.
+    /// A hint about what the user may have meant, if the command cannot be executed.
     pub fn meant(&self) -> Option<String> {
         let (program, next) = (self.command.first()?, self.command.get(1));
         if let Some(name) = variable(program) {
@@ -132,7 +135,7 @@ impl RunPlan {
     }
 }
 
-/// A line for a shell, in the place of a command.
+/// A hint for a shell line in quotes in the place of a command.
 fn quoted(program: &OsStr) -> Option<String> {
     let line = program.to_str()?;
     let first = line.split_ascii_whitespace().next().filter(|first| *first != line)?;
@@ -141,7 +144,7 @@ fn quoted(program: &OsStr) -> Option<String> {
     })
 }
 
-/// Whether this may be the file that flock locks.
+/// Whether this may be the lock file of a `flock` call.
 fn is_lock_file(path: &str) -> bool {
     path.starts_with('/') || [".lock", ".lck", ".pid"].iter().any(|end| path.ends_with(end))
 }

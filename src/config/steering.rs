@@ -3,39 +3,39 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::{ConfigError, Target};
 use crate::cli::{AskArgs, ForgetArgs, PauseArgs, PauseTime, Preference, PriorityArgs, ResignArgs};
 
-/// What is to be asked of an election, as `elect pause` and `elect resign` do.
+/// A request to an election, as of `elect pause` and `elect resign`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskPlan {
     /// The election.
     pub target: Target,
-    /// Why, for logs and for all who look.
+    /// The reason, for logs and for reports.
     pub reason: Option<String>,
-    /// How long to wait until it is so; without end if `None`.
+    /// The longest wait until the request is carried out; `None` for no limit.
     pub timeout: Option<Duration>,
 }
 
 impl AskPlan {
-    /// The plan that these arguments ask for.
+    /// Makes the plan from these arguments.
     ///
     /// # Errors
-    /// What is wrong with them, with a hint.
+    /// If the arguments are wrong. The error has a hint.
     pub fn new(args: AskArgs) -> Result<Self, ConfigError> {
         let AskArgs { target, reason, timeout, .. } = args;
         Ok(Self { target: Target::new(target)?, reason, timeout })
     }
 }
 
-/// When a pause ends by itself.
+/// The time at which a pause ends by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PauseEnd {
-    /// So long after it was asked for.
+    /// This long after the request.
     After(Duration),
     /// At this time.
     At(PauseTime),
 }
 
 impl PauseEnd {
-    /// When that is, for whoever asks at `now` by the wall clock.
+    /// The time of the end, for a request at `now`, by the wall clock.
     pub fn from(self, now: SystemTime) -> SystemTime {
         let at = match self {
             Self::After(span) => return now + span,
@@ -51,22 +51,22 @@ impl PauseEnd {
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What `elect pause` is to do.
+/// The plan of `elect pause`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PausePlan {
-    /// What is asked.
+    /// The request.
     pub ask: AskPlan,
-    /// When it ends by itself; never if `None`.
+    /// The time at which the pause ends by itself; `None` for never.
     pub end: Option<PauseEnd>,
-    /// Whether an election may be paused that nobody has heard of.
+    /// Whether an election may be paused that does not exist yet.
     pub create: bool,
 }
 
 impl PausePlan {
-    /// The plan that these arguments ask for.
+    /// Makes the plan from these arguments.
     ///
     /// # Errors
-    /// What is wrong with them, with a hint.
+    /// If the arguments are wrong. The error has a hint.
     pub fn new(args: PauseArgs) -> Result<Self, ConfigError> {
         let PauseArgs { ask, span, until, create, .. } = args;
         let end = span.map(PauseEnd::After).or(until.map(PauseEnd::At));
@@ -74,53 +74,53 @@ impl PausePlan {
     }
 }
 
-/// What `elect forget` is to do.
+/// The plan of `elect forget`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForgetPlan {
     /// The election.
     pub target: Target,
-    /// Whether it is removed, and not only shown.
+    /// Whether to remove the election, or only to show what would be removed.
     pub yes: bool,
-    /// Whether that may be though it has fences.
+    /// Whether to remove it even if it has fences.
     pub fences: bool,
 }
 
 impl ForgetPlan {
-    /// The plan that these arguments ask for.
+    /// Makes the plan from these arguments.
     ///
     /// # Errors
-    /// What is wrong with them, with a hint.
+    /// If the arguments are wrong. The error has a hint.
     pub fn new(args: ForgetArgs) -> Result<Self, ConfigError> {
         let ForgetArgs { target, yes, fences, .. } = args;
         Ok(Self { target: Target::new(target)?, yes, fences })
     }
 }
 
-/// What is to become of a leader's entry whose holder does not hand over.
+/// The fate of the entry of a leader that does not hand over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Force {
-    /// It is removed if nobody holds it any more.
+    /// The entry is removed if its holder is dead.
     IfDead,
-    /// It is removed: people know better than the promise.
+    /// The entry is removed in any case, at the user's risk.
     EvenIfAlive,
 }
 
-/// What `elect resign` is to do.
+/// The plan of `elect resign`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResignPlan {
-    /// What is asked of whoever leads.
+    /// The request to the leader.
     pub ask: AskPlan,
-    /// Who is to lead next, by an id or a label.
+    /// The id or label of the next leader.
     pub to: Option<String>,
-    /// What else is done; nothing if `None`.
+    /// What happens if the leader does not hand over; `None` for nothing.
     pub force: Option<Force>,
 }
 
 impl ResignPlan {
-    /// The plan that these arguments ask for.
+    /// Makes the plan from these arguments.
     ///
     /// # Errors
-    /// What is wrong with them, with a hint.
+    /// If the arguments are wrong. The error has a hint.
     pub fn new(args: ResignArgs) -> Result<Self, ConfigError> {
         let force = match (args.force, args.even_if_alive) {
             (false, false) => None,
@@ -134,22 +134,22 @@ impl ResignPlan {
     }
 }
 
-/// What `elect priority` is to do.
+/// The plan of `elect priority`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriorityPlan {
-    /// What is asked, and for how long the answer is waited for.
+    /// The request, and how long to wait for its effect.
     pub ask: AskPlan,
-    /// Whose priority, by an id or a label.
+    /// The id or label of the candidate.
     pub id: String,
-    /// Which.
+    /// The new priority.
     pub priority: Preference,
 }
 
 impl PriorityPlan {
-    /// The plan that these arguments ask for.
+    /// Makes the plan from these arguments.
     ///
     /// # Errors
-    /// What is wrong with them, with a hint.
+    /// If the arguments are wrong. The error has a hint.
     pub fn new(args: PriorityArgs) -> Result<Self, ConfigError> {
         let priority = args.priority.unwrap_or(Preference::Own);
         Ok(Self { ask: AskPlan::new(args.ask)?, id: args.id.unwrap_or_default(), priority })

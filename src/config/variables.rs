@@ -1,4 +1,5 @@
-//! The variables of elect: which of them count for an `elect` inside another one's command, and which are misspelt.
+//! The environment variables of elect. Decides which of them count for an `elect` inside the command of another one,
+//! and finds misspelt ones.
 
 use std::env;
 use std::ffi::OsStr;
@@ -6,30 +7,31 @@ use std::ffi::OsStr;
 use crate::cli::{self, Origins, VARIABLES};
 use crate::guard::HANDOFF;
 
-/// What tells a command the fencing token of its leadership. The guardian sets it, as it is known when the lease is won.
+/// Tells a command the fencing token of its leadership. The guardian sets it, because the token is known only after the
+/// win.
 pub const TOKEN: &str = "ELECT_TOKEN";
-/// In which slot it leads, if the election has any.
+/// The slot of the leadership, if the election has slots.
 pub const SLOT: &str = "ELECT_SLOT";
-/// In which shard.
+/// The shard of the leadership, if the election has shards.
 pub const SHARD: &str = "ELECT_SHARD";
-/// Who leads, by id.
+/// The id of the leader.
 pub const LEADER_ID: &str = "ELECT_LEADER_ID";
-/// Where `--http` listens.
+/// The address on which `--http` listens.
 pub const HTTP_ADDRESS: &str = "ELECT_HTTP_ADDRESS";
 
-/// What tells a hook of `--on-lost` how the command ended, as a shell shows it.
+/// Tells a hook of `--on-lost` how the command ended, as a shell shows it.
 pub const EXIT_CODE: &str = "ELECT_EXIT_CODE";
 
-/// What tells a command who leads.
+/// Tells a command the election in which its `elect run` leads.
 pub const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
 
-/// What tells a command where that is: see [`crate::cli::BackendUrl::for_others`].
+/// Tells a command the store of that election: see [`crate::cli::BackendUrl::for_others`].
 pub const LEADER_BACKEND: &str = "ELECT_LEADER_BACKEND";
 
-/// The flags that belong to one run. An `elect` in its command has neither their variables nor their
-/// keys: it would take part in its parent's election, overwrite its parent's outcome or lease, take its
-/// parent's work for its own, run its parent's hooks, look whether its parent's
-/// command is well, never end as its parent does not, want its parent's port, or label its parent's pod.
+/// The flags that belong to one run. An `elect` inside its command inherits neither their variables nor their keys.
+/// Otherwise it would take part in its parent's election, overwrite its parent's outcome or lease, or take its parent's
+/// work for its own. It would also run its parent's hooks and health checks, restart for ever like its parent, take its
+/// parent's port, or label its parent's pod.
 pub const OF_ONE_RUN: [&str; 17] = [
     "election",
     "health-cmd",
@@ -50,7 +52,7 @@ pub const OF_ONE_RUN: [&str; 17] = [
     "slots",
 ];
 
-/// The variable of the flag of this long name.
+/// The variable of the flag with this long name.
 pub fn variable(flag: &str) -> String {
     format!("{VARIABLES}{}", flag.replace('-', "_").to_uppercase())
 }
@@ -63,18 +65,18 @@ pub fn is_of_one_run(name: &OsStr) -> bool {
     })
 }
 
-/// Whether we run inside the command of an `elect run`.
+/// Whether this process runs inside the command of an `elect run`.
 pub(super) fn is_nested() -> bool {
     env::var_os(LEADER_ELECTION).is_some_and(|election| !election.is_empty())
 }
 
-/// How alike two names must be for one to be meant by the other: 1 is equal.
+/// The likeness from which one name may be meant by another; 1 is equal.
 const ALIKE: f64 = 0.7;
 
-/// The same for variables, which others may call as they like.
+/// The likeness for variables. It is greater, because other programs may choose any names.
 const VERY_ALIKE: f64 = 0.85;
 
-/// What a command finds in its environment, and what stands in for parts of a URL.
+/// Variables without a flag: those that a command finds in its environment, and those that complete a URL.
 const WITHOUT_FLAG: [&str; 13] = [
     TOKEN,
     EXIT_CODE,
@@ -91,9 +93,7 @@ const WITHOUT_FLAG: [&str; 13] = [
     HANDOFF,
 ];
 
-/// What somebody may have meant by a name that there is not.
-///
-/// The name that is most like this one, if one is like it.
+/// The known name that is most like this unknown one, if any is like it.
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     nearest_of(ALIKE, name, known)
 }
@@ -106,7 +106,7 @@ fn nearest_of<'a>(alike: f64, name: &str, known: impl Iterator<Item = &'a str>) 
         .map(|(_, near)| near)
 }
 
-/// Those of the names of elections that may have been meant by this one, the nearest first, and so many at most.
+/// The names of elections that may be meant by this one, the nearest first, and at most `most`.
 pub(crate) fn nearest_names<'a>(
     name: &str,
     known: impl Iterator<Item = &'a str>,
@@ -118,8 +118,8 @@ pub(crate) fn nearest_names<'a>(
     alike.into_iter().take(most).map(|(_, name)| name.to_owned()).collect()
 }
 
-/// A warning for each variable that is nearly one of elect's: whoever means another store, and gets the
-/// one that is used if nothing is said, leads beside the others.
+/// A warning for each variable that is nearly one of elect's. A misspelt variable may leave the user with the default
+/// store, where a second candidate would lead.
 pub fn misspelt_variables(origins: &Origins) -> Vec<String> {
     let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let unknown: Vec<String> = names
@@ -129,7 +129,7 @@ pub fn misspelt_variables(origins: &Origins) -> Vec<String> {
     if unknown.is_empty() {
         return Vec::new();
     }
-    // Other subcommands have more of them.
+    // Other subcommands have more variables.
     let known = cli::variables();
     let strangers = unknown.iter().filter(|name| !known.contains(name));
     strangers.filter_map(|name| complaint(name, &known)).collect()
@@ -183,7 +183,7 @@ mod tests {
             "ELECT_",
             "ELECT_TEST_ETCD",
             "ELECT_DEEP_RUNS",
-            // Of a Kubernetes service that is called elect.
+            // Variables that Kubernetes sets for a service with the name elect.
             "ELECT_PORT",
             "ELECT_PORT_8080_TCP_ADDR",
             "ELECT_SERVICE_HOST",

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// An instant on this machine's `CLOCK_BOOTTIME`: the time since boot, suspend included.
 ///
-/// A plain value. It has no `now`: only the guard of the `elect` package reads the clock, so that
-/// time is an argument everywhere else and a simulation can make it up.
+/// A plain value without a `now`. Only the guard of the `elect` package reads the clock. Everywhere
+/// else time is an argument, so a simulation can make it up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Boottime(Duration);
@@ -17,7 +17,7 @@ impl Boottime {
         Self(since_boot)
     }
 
-    /// How long after boot this instant is.
+    /// The time from boot to this instant.
     pub const fn since_boot(self) -> Duration {
         self.0
     }

@@ -6,40 +6,41 @@ use serde::{Deserialize, Serialize};
 use crate::Division;
 use crate::text::{NAME, WORDS, clean};
 
-/// Who takes part: what [`crate::Store::survey`] will show of one `elect run`.
+/// A candidate as [`crate::Store::survey`] shows it: one `elect run`.
 ///
-/// It carries no secret: whoever may read the store may read all of it. What is empty, or 0, is not
-/// known: see [`Candidate::foreign`].
+/// It holds no secret: everyone with read access to the store can read all of it. An empty text, or 0, means "not
+/// known": see [`Candidate::foreign`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// Unique to this run: a label that people know, and a nonce.
+    /// The id, unique to this run: the label that the user gave, and a nonce.
     pub id: String,
     /// The name of the machine.
     pub host: String,
     /// The process id of the wrapper, in its own pid namespace.
     pub pid: u32,
-    /// The program that it wants to run, without its arguments, which may be secret.
+    /// The program that the candidate wants to run. Its arguments are left out, as they may be secret.
     pub command: String,
-    /// The containment that holds the command's descendants.
+    /// The containment that holds the descendants of the command.
     pub containment: String,
-    /// Among those who wait the greatest leads first; 0 never leads.
+    /// The priority. The waiting candidate with the greatest priority leads first. A candidate with priority 0 never
+    /// leads.
     #[serde(default = "usual_priority", skip_serializing_if = "is_usual_priority")]
     pub priority: u32,
-    /// Into what it takes the election to be divided.
+    /// The division of the election that this candidate expects.
     #[serde(default, skip_serializing_if = "Division::is_whole")]
     pub division: Division,
-    /// What tells its job from others. Those that run no command, and earlier releases, say nothing.
+    /// The fingerprint of the candidate's job. `None` if the candidate runs no command, or runs an earlier release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Work>,
 }
 
-/// What a candidate tells of the command that it wants to run, for others to see whether that is theirs too.
+/// The fingerprint of a command. Other candidates compare it with their own, to see whether they run the same job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
-    /// A hash of the program's file name and its arguments: one of 65536, so that a guess at a secret among them finds
-    /// out no more than two bytes.
+    /// A hash of the program and its arguments. It has only 65536 values, so that it reveals at most two bytes of a
+    /// secret among the arguments.
     pub hash: u16,
-    /// Whether its user chose the name of the election.
+    /// Whether the user chose the name of the election.
     #[serde(default, skip_serializing_if = "is_false")]
     pub named: bool,
 }
@@ -50,9 +51,11 @@ const fn is_false(value: &bool) -> bool {
 }
 
 impl Work {
-    /// That of a command and its arguments. Releases compare it with each other, so it stays as it is: FNV-1a.
+    /// The fingerprint of a command and its arguments. Different releases compare it, so the hash must stay the same:
+    /// FNV-1a.
     ///
-    /// A program in another folder is another one, but for the folders where shells look: there its name says all.
+    /// Programs of the same name in different folders are different programs. The folders that shells search by default
+    /// are the exception: there only the file name counts.
     pub fn new<W: AsRef<OsStr>>(command: &[W], named: bool) -> Self {
         let mut words = command.iter().map(AsRef::as_ref);
         let program = words.next().map(identity);
@@ -71,7 +74,8 @@ impl Work {
     }
 }
 
-/// What tells a program from others of its name, on all machines that have it in the same place.
+/// The text that identifies a program: its absolute path. It is only the file name if the program is named without a
+/// folder, or lies in one of the usual folders.
 fn identity(program: &OsStr) -> OsString {
     const BINARIES: [&str; 6] =
         ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
@@ -94,10 +98,10 @@ const fn is_usual_priority(priority: &u32) -> bool {
 }
 
 impl Candidate {
-    /// The priority of whoever does not say.
+    /// The priority of a candidate that names none.
     pub const USUAL_PRIORITY: u32 = 100;
 
-    /// Somebody of whom only this is known: a program other than elect that shares the election.
+    /// A candidate of which only the id is known: a program other than elect that shares the election.
     pub fn foreign(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -111,8 +115,8 @@ impl Candidate {
         }
     }
 
-    /// The same with texts that are [clean](crate::text), as surveys show them. A candidate of ours is so from its
-    /// beginning, and finds itself by its id.
+    /// The same candidate with [clean](crate::text) texts, as surveys show it. The id of an elect candidate is clean
+    /// from the start, so the candidate finds itself by it.
     #[must_use]
     pub fn cleaned(self) -> Self {
         Self {
@@ -124,12 +128,12 @@ impl Candidate {
         }
     }
 
-    /// Whether it is a program other than elect, which reads no control cell.
+    /// Whether this is a program other than elect. Such a program does not read the control cell.
     pub fn is_foreign(&self) -> bool {
         self.host.is_empty()
     }
-    /// Whether it and another candidate are known to run different commands, and share the election without their users
-    /// having named it for both.
+    /// Whether two candidates are known to run different commands, although their users did not both choose the name of
+    /// the election.
     pub fn is_of_another_job(&self, other: &Self) -> bool {
         matches!((self.work, other.work), (Some(ours), Some(theirs))
             if ours.hash != theirs.hash && !(ours.named && theirs.named))

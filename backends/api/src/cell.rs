@@ -1,57 +1,58 @@
-//! Cells: the small texts that a store keeps of an election, beside its entries.
+//! Cells: the small texts that a store keeps for an election, beside its entries.
 
 use std::fmt;
 
 use crate::{ElectionName, Error, ErrorKind, Key, Store, Token, Wake};
 
-/// A small text that is kept of an election, beside its entries (laws 10, 11, 14 and 15).
+/// A small text that a store keeps for an election, beside its entries (laws 10, 11, 14 and 15).
 ///
-/// Each election has its own. Cells are no entries, and outlast them; what they say is the engine's affair: a store
-/// keeps bytes.
+/// Each election has its own cells. A cell is not an entry, and outlasts every entry. To the store a cell is bytes.
+/// Only the engine knows what they mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cell<'a> {
-    /// What `elect run --once` has done. A leader's seat writes it.
+    /// The work that `elect run --once` has finished. Written by the leader's seat.
     Once,
-    /// How its runs went: how often each key was tried, by whom, and how that ended. A leader's seat writes it.
+    /// The runs of `--once`: how often each key was tried, by which candidate, and how each run ended. Written by the
+    /// leader's seat.
     Runs,
-    /// Who has led, and how that ended. A leader's seat writes it.
+    /// The past leaderships, and how each ended. Written by the leader's seat.
     History,
-    /// What people ask of the election. Anybody who may write to the store writes it, by its version, whether the
-    /// election has candidates or not; every candidate gets it with its refreshes ([`crate::Refreshed`]).
+    /// The requests of people to the election. Everyone with write access to the store may write it, by its version,
+    /// even if the election has no candidates. Every candidate gets it with its refreshes ([`crate::Refreshed`]).
     Control,
-    /// The greatest token that came for a resource. Anybody writes it, by its version ([`fence`]).
+    /// The greatest token that was presented for a resource. Everyone may write it, by its version ([`fence`]).
     Fence(&'a Key),
-    /// What leaders keep under a key. Whoever knows the leader's token writes it.
+    /// A text that leaders keep under a key. Everyone who knows the leader's token may write it.
     Value(&'a Key),
 }
 
 impl Cell<'static> {
-    /// Those that a leader's seat writes.
+    /// The cells that a leader's seat writes.
     pub const OF_LEADERS: [Self; 3] = [Self::Once, Self::Runs, Self::History];
 
-    /// Those that wake who waits, or looks out over the election.
+    /// The cells whose changes wake waiting candidates and callers of [`Store::changed`].
     pub const WATCHED: [Self; 2] = [Self::Control, Self::Once];
 }
 
 impl Cell<'_> {
-    /// How many bytes a cell may have: 64 KiB.
+    /// The greatest length of a cell, in bytes: 64 KiB.
     pub const LONGEST: usize = 64 * 1024;
 
-    /// Whether it outlasts a power cut. The history need not, as that takes time: without it the choice of who leads
-    /// next is less exact, and nothing else is wrong.
+    /// Whether a write to this cell survives a power cut. The history need not, because durable writes take time.
+    /// Without the history the choice of the next leader is less exact, and nothing else is wrong.
     pub const fn lasts(self) -> bool {
         !matches!(self, Self::History)
     }
 
-    /// Whether whoever has read it, or looks out, is told when it changes.
+    /// Whether a change of this cell ends the wake of a seat that has read it, and the wake of [`Store::changed`].
     pub const fn is_watched(self) -> bool {
         matches!(self, Self::Once | Self::Control)
     }
 
-    /// That these bytes may be written there under this condition.
+    /// Checks that these bytes may be written to this cell under this condition.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] if they are too many, or the condition is none of this cell.
+    /// [`ErrorKind::Unfit`] if there are too many bytes, or if this cell is not written under such a condition.
     pub fn check(self, bytes: &[u8], condition: If) -> Result<(), Error> {
         match (self, condition) {
             (Self::Control | Self::Fence(_), If::Version(_)) | (Self::Value(_), If::Leads(_)) => {
@@ -64,7 +65,7 @@ impl Cell<'_> {
         }
     }
 
-    /// That these bytes may be written there, or may have been.
+    /// Checks that this cell may hold this many bytes.
     ///
     /// # Errors
     /// [`ErrorKind::Unfit`] if they are too many.
@@ -82,7 +83,7 @@ impl Cell<'_> {
     }
 }
 
-/// How people are told of it.
+/// The name of the cell in messages.
 impl fmt::Display for Cell<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -96,19 +97,20 @@ impl fmt::Display for Cell<'_> {
     }
 }
 
-/// What a cell says. The default is that nothing was ever written.
+/// The content of a cell. The default stands for a cell that was never written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Versioned {
-    /// What was written last; `None` if nothing ever was, or if the election was forgotten since.
+    /// The bytes of the last write. `None` if there was no write, or none since the election was forgotten.
     pub bytes: Option<Vec<u8>>,
-    /// That of the bytes: it rises with each write, and never stands for two texts; 0 where there are none. It means
+    /// The version of the bytes. It rises with each write, and never stands for two texts; 0 without bytes. It means
     /// nothing in a cell that is not written by version ([`If`]).
     pub version: u64,
 }
 
 impl Versioned {
-    /// What was found in a store. Of what is longer than any of ours so much is kept as shows that
-    /// ([`Cell::check_length`]): whoever can write there may have written anything.
+    /// The bytes that were found in a store. Bytes beyond the greatest length are dropped, except for one that shows
+    /// that the text is too long ([`Cell::check_length`]). The limit is needed because every writer with access to the
+    /// store may have written anything.
     pub fn found(mut bytes: Vec<u8>, version: u64) -> Self {
         bytes.truncate(Cell::LONGEST + 1);
         bytes.shrink_to_fit();
@@ -116,7 +118,7 @@ impl Versioned {
     }
 }
 
-/// Under what an election keeps fences and values.
+/// The keys under which an election keeps fences and values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keys {
     /// The resources that have a [`Cell::Fence`], in order.
@@ -126,7 +128,8 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Those that these names stand for: `fence` or `value`, the separator, and the key. Any other name is no key.
+    /// The keys in a list of names. The name of a key is `fence` or `value`, then the separator, then the key. All
+    /// other names are ignored.
     pub fn named<'a>(names: impl IntoIterator<Item = &'a str>, separator: char) -> Self {
         let mut keys = Self::default();
         for name in names {
@@ -142,28 +145,30 @@ impl Keys {
     }
 }
 
-/// What has to be so for a cell to be written, in one step with the writing.
+/// The condition for a write to a cell. The store checks it and writes in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum If {
-    /// It has this version; 0 is that of a cell which was never written. For [`Cell::Control`] and [`Cell::Fence`].
+    /// The cell has this version. A cell that was never written has version 0. For [`Cell::Control`] and
+    /// [`Cell::Fence`].
     Version(u64),
     /// The entry with this token leads. For [`Cell::Value`].
     Leads(Token),
 }
 
-/// What came of the writing of a cell.
+/// The outcome of a write to a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// It is written, and this is its version, if it is one that is written by version.
+    /// The cell is written. The number is its new version, if the cell is written by version.
     Yes(u64),
-    /// It is not written, and will not be: it had another version. Read it again.
+    /// The cell is not written, and will not be, because it had another version. Read it again.
     Overtaken,
-    /// It is not written, and will not be: whoever was to lead does not, or not any more. The text says what was seen.
+    /// The cell is not written, and will not be, because the named leader does not lead. The text says what the store
+    /// showed.
     Gone(String),
 }
 
 impl Written {
-    /// Why it is not written; `None` if it is.
+    /// The reason why the cell is not written; `None` if it is written.
     pub fn why_not(&self) -> Option<&str> {
         match self {
             Self::Yes(_) => None,
@@ -173,53 +178,54 @@ impl Written {
     }
 }
 
-/// What a seat has read in a cell.
+/// The content of a cell that a seat has read, with a wake.
 pub struct WatchedCell {
-    /// What was written last; `None` if nothing ever was.
+    /// The bytes of the last write; `None` if there was none.
     pub bytes: Option<Vec<u8>>,
-    /// Ends when it is worth reading again; never for one that is not watched.
+    /// Ends when the cell is worth reading again. It never ends for a cell that is not watched.
     pub wake: Wake,
 }
 
-/// How long what a leader writes in a cell has to last.
+/// How durable a leader's write to a cell must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// As the cell does ([`Cell::lasts`]).
+    /// As durable as the cell is in general ([`Cell::lasts`]).
     Usual,
-    /// It outlasts a power cut: something hangs on what is written now.
+    /// Durable across a power cut, because a later step depends on this write.
     Lasting,
 }
 
 impl Durability {
-    /// Whether what is written in `cell` outlasts a power cut.
+    /// Whether a write to `cell` survives a power cut.
     pub const fn lasts(self, cell: Cell<'_>) -> bool {
         matches!(self, Self::Lasting) || cell.lasts()
     }
 }
 
-/// What came of [`fence`].
+/// The outcome of [`fence`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fenced {
-    /// The token is recorded, and none that is greater was before it.
+    /// The token is recorded, and no greater token was recorded before.
     Passed,
-    /// This greater one was recorded before. Nothing has changed.
+    /// The store already had this greater token. Nothing has changed.
     Stale(Token),
 }
 
-/// More than those who come for one resource at once.
+/// The number of attempts: more than the callers that come for one resource at once.
 const TRIES: usize = 8;
 
-/// Records that whoever has this token comes for a resource, unless a greater one was recorded (law 14). No
-/// candidate needs to be there.
+/// Records this token for a resource, unless a greater one was recorded (law 14). The election needs no candidate.
 ///
-/// A token that is there already is written again: only a write tells that whoever answers has not lost the others.
+/// A token that is already recorded is written again. Only a write proves that the answering server still has all
+/// earlier writes.
 ///
 /// # Errors
-/// As [`Store::write`], and `Unfit` if something else is in the place of a token. After [`ErrorKind::Ambiguous`] it
-/// may have been recorded; recording it again is no other outcome.
+/// As [`Store::write`], and `Unfit` if the cell does not hold a token. After [`ErrorKind::Ambiguous`] the token may be
+/// recorded. Recording it again has the same outcome.
 ///
 /// # Cancellation
-/// Dropping the future is an ambiguous outcome; once a greater token is recorded it is not recorded any more.
+/// Dropping the future is an ambiguous outcome. Once a greater token is recorded, the dropped call does not record its
+/// token any more.
 pub async fn fence(
     store: &dyn Store,
     election: &ElectionName,
@@ -244,12 +250,13 @@ pub async fn fence(
     Err(Error::new(ErrorKind::Unreachable, what))
 }
 
-/// The token that the cell of a fence says, in decimal digits.
+/// The token in the cell of a fence, which holds it in decimal digits.
 pub fn token_in(bytes: &[u8]) -> Option<Token> {
     std::str::from_utf8(bytes).ok()?.parse().ok().map(Token::new)
 }
 
-/// Who can write there can write anything: what is no token lets nobody pass.
+/// The error for a fence that holds no token. Every writer with access to the store can cause this, so such a fence
+/// lets no token pass.
 fn no_token(election: &ElectionName, resource: &Key) -> Error {
     let what = format!(
         "the fence of {resource} in {election} holds no token: put the greatest that was used there, in digits only"

@@ -4,34 +4,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ElectionName, ElectionNameError};
 
-/// Whether an election is one, or several under one name: each part is an election of its own.
+/// The way in which an election is divided: not at all, or into parts under one name. Each part is
+/// an election of its own.
 ///
-/// All who take part have to agree on it. A store pays no heed to it.
+/// All candidates must agree on the division. Stores ignore it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Division {
-    /// It is one: at most one leads.
+    /// Not divided: at most one candidate leads.
     #[default]
     Whole,
-    /// So many slots: at most so many lead, each in a slot of its own.
+    /// This many slots. At most this many candidates lead, each in a slot of its own.
     Slots(u16),
-    /// So many shards, spread over all who take part: each is led by at most one of them.
+    /// This many shards, spread over all members. Each shard has at most one leader.
     Shards(u16),
 }
 
 impl Division {
-    /// The greatest number of slots: whoever is next waits in each of them.
+    /// The greatest number of slots. It is limited because the next candidate waits in every slot
+    /// at once.
     pub const MOST_SLOTS: u16 = 64;
 
     /// The greatest number of shards.
     pub const MOST_SHARDS: u16 = 1024;
 
-    /// Whether it is one.
+    /// Whether the election is not divided.
     pub const fn is_whole(&self) -> bool {
         matches!(self, Self::Whole)
     }
 
-    /// How many parts there are; 0 where it is one.
+    /// The number of parts; 0 if the election is not divided.
     pub const fn parts(self) -> u16 {
         match self {
             Self::Whole => 0,
@@ -39,7 +41,7 @@ impl Division {
         }
     }
 
-    /// The election that a part of `whole` is: its name, a colon, and the part's number.
+    /// The election of one part of `whole`: the name, a colon, and the number of the part.
     ///
     /// # Errors
     /// [`ElectionNameError::TooLong`] if the name leaves no room for the number.
@@ -47,7 +49,7 @@ impl Division {
         format!("{whole}:{number}").parse()
     }
 
-    /// The election that this one is a part of, if its name is that of a part.
+    /// The election that this one is a part of, if its name is the name of a part.
     pub fn whole(part: &ElectionName) -> Option<ElectionName> {
         let (whole, number) = part.as_str().rsplit_once(':')?;
         let number = number.parse().ok().filter(|number| *number < Self::MOST_SHARDS)?;

@@ -5,14 +5,15 @@ use serde::{Deserialize, Serialize};
 
 /// The name of an election, fit for every store.
 ///
-/// 1 to [`ElectionName::MAX_LEN`] characters out of `A-Z a-z 0-9 . _ - @ : + =`, the first of them a
-/// letter, a digit or `_`. Names of digits only are refused (`-e 0` is a slip for `-E 0`), and so is
-/// every character that some store or file system reads as something else: `/`, spaces, controls.
+/// A name has 1 to [`ElectionName::MAX_LEN`] characters out of `A-Z a-z 0-9 . _ - @ : + =`. The
+/// first one is a letter, a digit or `_`. Names of digits only are refused, because `-e 0` is a slip
+/// for `-E 0`. Characters that some store or file system interprets are refused too: `/`, spaces,
+/// control characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ElectionName(String);
 
-/// Why a text is not the name of an election.
+/// The reason why a text is not the name of an election.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ElectionNameError {
     /// The text is empty.
@@ -42,12 +43,13 @@ impl ElectionName {
     }
 }
 
-/// Whether every store and file system keeps this character in a name as it is.
+/// Whether every store and file system keeps this character in a name unchanged.
 pub(crate) fn is_allowed(c: char) -> bool {
     c.is_ascii_alphanumeric() || "._-@:+=".contains(c)
 }
 
-/// Whether nobody reads a name that begins with it as something else.
+/// Whether a name that begins with this character is safe from being read as something else, such as
+/// an option.
 pub(crate) const fn may_begin(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }

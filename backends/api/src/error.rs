@@ -4,51 +4,53 @@ use std::sync::Arc;
 
 use crate::text::clean;
 
-/// How many characters a message, or one of its causes, may have: there may be many servers to tell of.
+/// The greatest length of a message, and of each of its causes, in characters. Messages may list many servers.
 pub(crate) const LONGEST: usize = 4096;
-/// How many causes are kept.
+/// The greatest number of causes in a chain.
 const MOST_CAUSES: usize = 16;
 
-/// What went wrong in a store, in words for a person and a kind for the engine.
+/// A failure in a store: a message for a person, and a kind for the engine.
 ///
-/// The message says what was tried and where; the source keeps the words of what came back. Both are
-/// [clean](crate::text): servers have their words in them.
+/// The message says what was tried and where. The source keeps the text of the answer. Both are [clean](crate::text),
+/// because they quote servers.
 #[derive(Clone, Debug)]
 pub struct Error {
     kind: ErrorKind,
     message: String,
-    /// It is about what answers in the place of the store, or about the way there.
+    /// Whether the failure lies in a program that answers in the place of the store, or in the way to the store.
     is_of_the_way: bool,
     source: Option<Arc<Cause>>,
 }
 
-/// The words of what came back, and of what that came of.
+/// The text of an underlying error, and its own cause.
 #[derive(Debug)]
 struct Cause {
     words: String,
     source: Option<Box<Cause>>,
 }
 
-/// What the engine may conclude from an error.
+/// The conclusion that the engine may draw from an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The request did not happen; trying again may help.
+    /// The request did not happen. Trying again may help.
     Unreachable,
-    /// The request may or may not have happened; the next `refresh` finds out.
+    /// The request may have happened or not. The next `refresh` finds out.
     Ambiguous,
-    /// The store refuses us: rights, ownership, credentials. Trying again does not help, unless it has let us in before.
+    /// The store refuses the caller: rights, ownership, credentials. Trying again helps only a caller that the store
+    /// has let in before.
     Denied,
-    /// The store, its address or what it holds cannot serve an election. Trying again does not help.
+    /// The store, its address or what it holds cannot serve an election. Trying again does not help, unless
+    /// [`Error::may_pass`] says so.
     Unfit,
 }
 
 impl Error {
-    /// An error of this kind; `message` says what was tried, where, and what to do next.
+    /// An error of this kind. The `message` says what was tried, where, and what to do next.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: clean(message.into(), LONGEST), is_of_the_way: false, source: None }
     }
 
-    /// The same error with what came back.
+    /// The same error with its cause: the error that came back.
     #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         let source = source.into();
@@ -56,41 +58,42 @@ impl Error {
         self
     }
 
-    /// The same error, from which something else is to be concluded.
+    /// The same error with another kind.
     #[must_use]
     pub const fn with_kind(mut self, kind: ErrorKind) -> Self {
         self.kind = kind;
         self
     }
 
-    /// The same error, which is about what answers in the place of the store, or about the way there: a proxy, a
-    /// certificate, another protocol.
+    /// The same error, marked as a failure of the way to the store or of a program that answers in its place: a proxy,
+    /// a certificate, another protocol.
     #[must_use]
     pub const fn of_the_way(mut self) -> Self {
         self.is_of_the_way = true;
         self
     }
 
-    /// The same error with more words.
+    /// The same error with more words at the end of its message, in parentheses.
     #[must_use]
     pub fn and(mut self, more: impl fmt::Display) -> Self {
         self.message = clean(format!("{} ({more})", self.message), LONGEST);
         self
     }
 
-    /// What may be concluded from it.
+    /// The kind of the error, from which the engine draws its conclusion.
     pub const fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// Whether trying again cannot help a caller that the store has never let in.
+    /// Whether trying again is useless for a caller that the store has never let in.
     pub const fn is_permanent(&self) -> bool {
         matches!(self.kind, ErrorKind::Denied | ErrorKind::Unfit)
     }
 
-    /// Whether the error may pass for a caller that the store has let in before. A refusal may pass: a credential is being
-    /// renewed, or a server was restarted. An answer of another program in the place of the store may pass, too. An error
-    /// about the store itself stays: another store than before, foreign or damaged data, a flag that it cannot serve.
+    /// Whether the error may pass for a caller that the store has let in before. A refusal may pass, because a
+    /// credential is being renewed or a server was restarted. An answer of another program in the place of the store
+    /// may pass too. An error about the store itself does not pass: a store other than before, foreign or damaged data,
+    /// a flag that the store cannot honour.
     pub const fn may_pass(&self) -> bool {
         !matches!(self.kind, ErrorKind::Unfit) || self.is_of_the_way
     }
@@ -109,7 +112,7 @@ impl StdError for Error {
 }
 
 impl Cause {
-    /// That of an error, with at most so many.
+    /// The chain of causes of an error, cut after `most` links.
     fn of(error: &(dyn StdError + 'static), most: usize) -> Option<Self> {
         let most = most.checked_sub(1)?;
         let source = error.source().and_then(|source| Self::of(source, most));

@@ -7,67 +7,67 @@ use crate::remote::StoreId;
 use crate::text::clean;
 use crate::{Boottime, Error};
 
-/// What reads the time for a store that measures how long its servers take: stores read no clocks.
+/// Reads the time for a store that measures how fast its servers answer. Stores do not read clocks themselves.
 pub type Clock = Arc<dyn Fn() -> Boottime + Send + Sync>;
 
-/// A store as it describes itself, for people to look at; never for a decision.
+/// The description that a store gives of itself. It is for people to read, and decides nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Examination {
-    /// Each place that the URL of the store names, in that order.
+    /// One endpoint for each place that the URL of the store names, in the same order.
     pub endpoints: Vec<Endpoint>,
-    /// The lengths of lease that it grants.
+    /// The lengths of lease that the store grants.
     pub grants: Grants,
-    /// How long an entry may be there on whose holder does nothing for it any more, where a survey does not show that
-    /// ([`Ending::Granted`](crate::Ending::Granted)).
+    /// The longest time for which an entry can outlive the last action of its holder. Set where a survey does not
+    /// show that time ([`Ending::Granted`](crate::Ending::Granted)).
     pub longest_ending: Option<Duration>,
-    /// What it has in limited supply, as far as it tells.
+    /// The limited resources of the store, as far as it reports them.
     pub supplies: Vec<Supply>,
-    /// What is, or may go, wrong with it. That an endpoint does not answer is not among them.
+    /// What is wrong with the store, or may go wrong. An endpoint that does not answer is not listed here.
     pub findings: Vec<Finding>,
 }
 
 /// One place of a store: a server, or a directory.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// Where it is, without secrets: `HOST:PORT`, or a path.
+    /// The address without secrets: `HOST:PORT`, or a path.
     pub address: String,
-    /// What it answered, or why it did not.
+    /// The answer of the endpoint, or the reason why there is none.
     pub answer: Result<EndpointAnswer, Error>,
 }
 
-/// What an endpoint says of itself.
+/// The description that an endpoint gives of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointAnswer {
-    /// From a question over an open connection to its answer: the middle one of several.
+    /// The time from a question to its answer over an open connection: the median of several.
     pub round_trip: Duration,
-    /// The server's version, as it writes it; `None` if it does not tell, or is no server.
+    /// The server's version as it writes it; `None` if it does not report one, or is not a server.
     pub version: Option<String>,
-    /// What it is among the others (`leader`, `follower`), or the kind of its file system; `None` if it does not
-    /// tell.
+    /// The role of the server among the others (`leader`, `follower`), or the kind of the file system; `None` if it
+    /// does not report one.
     pub role: Option<String>,
-    /// Which store it leads to.
+    /// The store that this endpoint leads to.
     pub store: StoreIdentity,
 }
 
-/// What an endpoint says that its store is called.
+/// The id that an endpoint reports for its store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StoreIdentity {
-    /// It does not tell, or its stores have no ids.
+    /// The endpoint does not report an id, or its kind of store has none.
     #[default]
     Untold,
-    /// It has no id yet: nobody has entered an election there.
+    /// The store has no id yet, because no candidate has entered an election there.
     NotYet,
-    /// It has this id.
+    /// The store has this id.
     Id(StoreId),
 }
 
 impl StoreIdentity {
-    /// What was found where the id is kept.
+    /// The identity for a store id that was looked up; `None` stands for a store without an id.
     pub fn of(found: Option<StoreId>) -> Self {
         found.map_or(Self::NotYet, Self::Id)
     }
 
-    /// The id, if it has one.
+    /// The id, if the store has one.
     pub const fn id(&self) -> Option<&StoreId> {
         match self {
             Self::Id(id) => Some(id),
@@ -76,83 +76,83 @@ impl StoreIdentity {
     }
 }
 
-/// The lengths of lease that a store grants; one that it is asked for beyond them is cut, or made longer.
+/// The lengths of lease that a store grants. It changes a requested length beyond these bounds to the nearest bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
-    /// The shortest, as far as it tells.
+    /// The shortest length, if the store reports it.
     pub least: Option<Duration>,
-    /// The longest, as far as it tells.
+    /// The longest length, if the store reports it.
     pub greatest: Option<Duration>,
 }
 
-/// Something that there is only so much of.
+/// A resource of which the store has a limited amount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Supply {
-    /// What it is, and where.
+    /// The name of the resource, and where it is.
     pub what: String,
-    /// What it is counted in.
+    /// The unit of the amounts.
     pub unit: Unit,
-    /// How much there is in all; `None` if it has no limit, or none that is told.
+    /// The whole amount; `None` if there is no limit, or none that is reported.
     pub most: Option<u64>,
-    /// How much of it is in use; `None` if that is not told.
+    /// The amount in use; `None` if that is not reported.
     pub used: Option<u64>,
 }
 
-/// What a [`Supply`] is counted in.
+/// The unit of a [`Supply`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Bytes.
     Bytes,
-    /// Whatever its name says.
+    /// The things that the name of the supply says.
     Pieces,
 }
 
-/// Something to know, and what to do about it.
+/// A fact that people should know, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// The severity of the finding.
     pub severity: Severity,
-    /// What was found, and where.
+    /// The fault or the fact that was found, and where.
     pub what: String,
-    /// What to do.
+    /// The advice to the user.
     pub way_out: String,
 }
 
-/// How bad a [`Finding`] is, the mildest first.
+/// The severity of a [`Finding`], the mildest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Nothing is wrong.
     Note,
-    /// Elections are held, until something else happens.
+    /// Elections work, but a further fault would break them.
     Warning,
-    /// No election is held as it should be.
+    /// Elections do not work as they should.
     Error,
 }
 
 impl Finding {
-    /// Good to know.
+    /// A finding that is good to know.
     pub fn note(what: impl Into<String>, way_out: impl Into<String>) -> Self {
         Self::new(Severity::Note, what.into(), way_out.into())
     }
 
-    /// Bad once something else happens.
+    /// A finding that becomes a fault once something else happens.
     pub fn warning(what: impl Into<String>, way_out: impl Into<String>) -> Self {
         Self::new(Severity::Warning, what.into(), way_out.into())
     }
 
-    /// Bad already.
+    /// A finding that is already a fault.
     pub fn error(what: impl Into<String>, way_out: impl Into<String>) -> Self {
         Self::new(Severity::Error, what.into(), way_out.into())
     }
 
-    /// Servers have their words in it.
+    /// Cleans the texts, because they may quote servers.
     fn new(severity: Severity, what: String, way_out: String) -> Self {
         Self { severity, what: clean(what, LONGEST), way_out: clean(way_out, LONGEST) }
     }
 }
 
 impl Supply {
-    /// How much of it is left; `None` if that cannot be told.
+    /// The amount left; `None` if that is not known.
     pub fn left(&self) -> Option<u64> {
         Some(self.most?.saturating_sub(self.used?))
     }
@@ -175,7 +175,7 @@ impl fmt::Display for Severity {
     }
 }
 
-/// The middle one of several spans; zero of none.
+/// The median of several durations; zero if there are none.
 pub fn middle(mut spans: Vec<Duration>) -> Duration {
     spans.sort_unstable();
     spans.get(spans.len() / 2).copied().unwrap_or_default()

@@ -1,8 +1,8 @@
-//! Programs that a store runs for itself, such as one that prints its credentials.
+//! Helper programs that a store runs for itself, such as one that prints credentials.
 //!
-//! They are children of this process and no part of any command: whatever kills what is left of a command's tree leaves
-//! them alone, as long as they are in the list that is kept here. They end with this process, where that has said how
-//! ([`bind_with`]).
+//! Helpers are children of this process, and not part of any command. The code that kills the rest of a command's tree
+//! spares every helper in the list that this file keeps. A helper ends with this process, if the process has set that
+//! up with [`bind_with`].
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt as _;
@@ -18,50 +18,51 @@ use nix::unistd::Pid;
 
 /// The most that is read of each stream of a helper, in bytes.
 const MOST: u64 = 1 << 20;
-/// How long a stream may stay open once its helper has ended: another process may have it.
+/// How long a stream may stay open after its helper has ended. Another process may have inherited it.
 const STRAGGLERS: Duration = Duration::from_secs(5);
 
-/// How the names of variables begin that no helper gets.
+/// The prefixes of environment variables that no helper gets.
 const OURS: [&str; 4] = ["ELECT_", "NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_"];
 
 static LIVING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
-/// Held while one is started, and while children are reaped.
+/// Locked while a helper is being started, and while children are reaped.
 static STARTING: Mutex<()> = Mutex::new(());
-/// Whether somebody wanted to reap as one was started.
+/// Whether a reaper found `STARTING` locked while a helper was being started.
 static IS_LATE: AtomicBool = AtomicBool::new(false);
 static BIND: OnceLock<fn(&mut Command)> = OnceLock::new();
 
-/// What came of a helper.
+/// The result of running a helper.
 pub struct Said {
-    /// What it printed: at most 1 MiB.
+    /// The output of the helper: at most 1 MiB.
     pub output: Vec<u8>,
-    /// What it printed to its standard error: at most 1 MiB.
+    /// The standard error of the helper: at most 1 MiB.
     pub errors: Vec<u8>,
-    /// How it ended; `None` if this process reaps all of its children elsewhere.
+    /// The exit status; `None` if other code of this process reaped the helper.
     pub status: Option<ExitStatus>,
-    /// It was killed, as its time was over.
+    /// Whether the helper was killed because its time was over.
     pub is_overdue: bool,
 }
 
-/// Says how helpers are made to end with this process. Each becomes the leader of a process group by that. Counts once.
+/// Sets how a new helper is made to end with this process. `bind` must also make each helper the leader of a process
+/// group. Only the first call counts.
 pub fn bind_with(bind: fn(&mut Command)) {
     let _ = BIND.set(bind);
 }
 
-/// The helpers that live, by their process ids. One that is just being started may be missing.
+/// The process ids of the helpers that live. A helper that is being started may be missing.
 pub fn living() -> Vec<u32> {
     lock().clone()
 }
 
-/// This child was reaped: its process id is no helper's any more.
+/// Takes a reaped child off the list, because its process id no longer belongs to a helper.
 pub fn ended(pid: u32) {
     lock().retain(|&living| living != pid);
 }
 
-/// To be held by who reaps any child of this process. One that cannot be executed is waited for by who has started it, and
-/// may not be taken from there.
+/// Returns the lock that code must hold while it reaps children of this process. A child that cannot be executed is
+/// reaped by the code that started it, and no other code may reap it first.
 ///
-/// `None` while one is being started: SIGCHLD comes again once it is.
+/// `None` while a helper is being started. SIGCHLD comes again once it is started.
 pub fn hold() -> Option<impl Drop> {
     let hold = || match STARTING.try_lock() {
         Err(TryLockError::WouldBlock) => None,
@@ -70,7 +71,7 @@ pub fn hold() -> Option<impl Drop> {
     };
     hold().or_else(|| {
         IS_LATE.store(true, Ordering::SeqCst);
-        // It may have been started meanwhile, without a look at that.
+        // The start may have ended just before the flag was set, and then missed the flag.
         hold()
     })
 }
@@ -83,14 +84,14 @@ fn start(command: &mut Command) -> io::Result<Child> {
     }
     drop(held);
     if IS_LATE.swap(false, Ordering::SeqCst) {
-        // Who reaps waits for it.
+        // Wakes the reaper, which waits for this signal.
         let _ = send(Pid::this(), Signal::SIGCHLD);
     }
     child
 }
 
-/// Takes from a helper what is in our environment for us alone: whom to tell that we are well, sockets that we have
-/// inherited, and our own variables, which may have a password. What the caller has set stays.
+/// Removes the variables from a helper's environment that are for elect alone: the service manager's sockets, inherited
+/// sockets, and elect's own variables, which may hold a password. Variables that the caller has set stay.
 fn keep_to_ourselves(command: &mut Command) {
     let given: Vec<_> = command.get_envs().map(|(name, _)| name.to_owned()).collect();
     for (name, _) in std::env::vars_os() {
@@ -102,11 +103,12 @@ fn keep_to_ourselves(command: &mut Command) {
     }
 }
 
-/// Runs a helper to its end, and for no longer than `limit`: then it is killed, with its process group. It gets our
-/// environment, without the variables that are for us alone. Blocks; stdin and further variables are up to the caller.
+/// Runs a helper until it ends, but no longer than `limit`. Then the helper and its process group are killed. The
+/// helper gets the environment of this process, without the variables that are for elect alone. The caller sets stdin
+/// and further variables. Blocks.
 ///
 /// # Errors
-/// When it cannot be started.
+/// If the helper cannot be started.
 pub fn run(command: &mut Command, limit: Duration) -> io::Result<Said> {
     match BIND.get() {
         Some(bind) => bind(command),
@@ -143,7 +145,7 @@ fn wait(child: &mut Child, limit: Duration) -> (Option<ExitStatus>, bool) {
     })
 }
 
-/// Kills a helper and its group, unless it is reaped: its number may be another's then.
+/// Kills a helper and its group, unless it was reaped. After that its number may belong to another process.
 fn kill(pid: u32) {
     let living = lock();
     if living.contains(&pid)
@@ -153,7 +155,7 @@ fn kill(pid: u32) {
     }
 }
 
-/// What a stream says until its end, or as much of it as is read.
+/// Reads a stream to its end in a thread of its own, and keeps at most `MOST` bytes.
 fn gather(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (said, gathered) = channel();
     if let Some(mut stream) = stream {
@@ -161,7 +163,7 @@ fn gather(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
             let mut bytes = Vec::new();
             let _ = stream.by_ref().take(MOST).read_to_end(&mut bytes);
             let _ = said.send(bytes);
-            // One that says more is not held up, and not heard.
+            // A helper that writes more is not blocked, but the rest is dropped.
             let _ = io::copy(&mut stream, &mut io::sink());
         });
     }

@@ -5,17 +5,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::election_name::{is_allowed, may_begin};
 
-/// What an election keeps something under, fit for every store: a resource whose greatest token it knows
-/// ([`crate::Cell::Fence`]), or a value of its leaders ([`crate::Cell::Value`]). The two have nothing to do with
-/// each other, though both be called the same.
+/// The key of a text that an election keeps, fit for every store. It names a resource whose greatest token the
+/// election records ([`crate::Cell::Fence`]), or a value of the leaders ([`crate::Cell::Value`]). A fence and a
+/// value under the same key are independent.
 ///
-/// 1 to [`Key::MAX_LEN`] characters out of `A-Z a-z 0-9 . _ - @ : + =`, the first of them a letter, a digit or
-/// `_`.
+/// A key has 1 to [`Key::MAX_LEN`] characters out of `A-Z a-z 0-9 . _ - @ : + =`. The first one is a letter, a
+/// digit or `_`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Key(String);
 
-/// A text that is no key.
+/// The error for a text that is not a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "it has 1 to {max} letters, digits and . _ - @ : + =, and the first is a letter, a digit or _",

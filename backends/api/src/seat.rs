@@ -10,17 +10,16 @@ use crate::{Boottime, Cell, Durability, Error, Ticket, Token, Versioned, Watched
 /// One candidate's place in one election.
 #[async_trait]
 pub trait Seat: Send {
-    /// Enters the election if we are not in it, tries to win, or proves that we still lead.
+    /// Enters the election if the candidate is not in it, tries to win, or proves that the candidate still leads.
     ///
-    /// `now` is read just before the call; what the call proves is anchored there or earlier.
+    /// The caller reads `now` just before the call. The proof is anchored there or earlier.
     ///
-    /// It makes no entry for which [`Seat::ticket`] did not show the ticket before the call. So a waiter
-    /// whose entry is gone may be told that it waits, with a wake that has come already, and enters with
-    /// the next refresh.
+    /// The call makes an entry only if [`Seat::ticket`] showed the ticket for it before the call. So a waiter whose
+    /// entry is gone may be told that it waits, with a wake that is already over. It then enters with the next refresh.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Ambiguous`] if the outcome is unknown, `Unreachable` if nothing happened;
-    /// both keep the place. `Denied` and `Unfit` are final.
+    /// [`crate::ErrorKind::Ambiguous`] if the outcome is unknown, `Unreachable` if nothing happened. Both keep the
+    /// place. `Denied` and `Unfit` are final.
     ///
     /// # Cancellation
     /// Dropping the future is an ambiguous outcome: the next call finds the truth (law 3).
@@ -29,24 +28,23 @@ pub trait Seat: Send {
     /// Leadership that this reports was established at the store after `now`.
     async fn refresh(&mut self, now: Boottime) -> Result<Refreshed, Error>;
 
-    /// Gives the place up, leading or waiting. When it has returned, the next candidate can lead at
-    /// once, provided that every copy of [`Seat::holds`] is closed too (law 7). Without a place there is
-    /// nothing to give up, and that is no error. The seat may be used again: its next `refresh` comes as
-    /// a newcomer, at the end of the queue.
+    /// Gives the place up, leading or waiting. When it has returned, the next candidate can lead at once, provided that
+    /// every copy of [`Seat::holds`] is closed too (law 7). Resigning without a place does nothing, and is no error.
+    /// The seat may be used again: its next `refresh` comes as a newcomer, at the end of the queue.
     ///
-    /// Where we lead, `last` is written in the same step: the next leader reads it (law 10). It resigns in any case:
-    /// what cannot be written, as we do not lead or for any other reason, is not; that is no error, and costs one
-    /// attempt at most.
+    /// If the candidate leads, `last` is written in the same step, for the next leader to read (law 10). The candidate
+    /// resigns in any case. If `last` cannot be written, because the candidate does not lead or for another reason, it
+    /// is dropped. That is no error, and costs one attempt at most.
     ///
     /// # Errors
-    /// As [`Seat::refresh`]; after an error the call may be repeated, with last words or without.
+    /// As [`Seat::refresh`]. After an error the call may be repeated, with last words or without.
     ///
     /// # Cancellation
     /// Dropping the future is an ambiguous outcome; the call may be repeated.
     async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error>;
 
-    /// Reads a cell that a leader's seat writes: all that was written before the call, linearizably once we lead. It
-    /// needs no place in the election, and makes none.
+    /// Reads a cell that a leader's seat writes. The result includes every write from before the call; the read is
+    /// linearizable once this candidate leads. The read needs no place in the election, and makes none.
     ///
     /// `now` is as in [`Seat::refresh`].
     ///
@@ -57,16 +55,17 @@ pub trait Seat: Send {
     /// May be dropped at any time.
     async fn read(&mut self, now: Boottime, cell: Cell<'_>) -> Result<WatchedCell, Error>;
 
-    /// Writes at most [`Cell::LONGEST`] bytes in place of what a cell of leaders ([`Cell::OF_LEADERS`]) says, in one step
-    /// with the proof that we lead with the token of the last [`Seat::refresh`] (law 10). Whoever leads after us reads
-    /// it.
+    /// Replaces the content of a leader's cell ([`Cell::OF_LEADERS`]) by at most [`Cell::LONGEST`] bytes. The write is
+    /// one step with the proof that this candidate leads with the token of the last [`Seat::refresh`] (law 10). Every
+    /// later leader reads it.
     ///
     /// # Errors
-    /// As [`Seat::refresh`]. After [`crate::ErrorKind::Ambiguous`] it may have been written; writing the
-    /// same again is no other outcome.
+    /// As [`Seat::refresh`]. After [`crate::ErrorKind::Ambiguous`] the bytes may have been written. Writing the same
+    /// bytes again has the same outcome.
     ///
     /// # Cancellation
-    /// Dropping the future is an ambiguous outcome. Once another leads it is not written any more.
+    /// Dropping the future is an ambiguous outcome. Once another candidate leads, the dropped call does not write any
+    /// more.
     async fn write(
         &mut self,
         now: Boottime,
@@ -75,31 +74,31 @@ pub trait Seat: Send {
         durability: Durability,
     ) -> Result<Written, Error>;
 
-    /// What [`crate::Removal::Crashed`] needs to give up, from another process, the entry that we have, or
-    /// the one that the next [`Seat::refresh`] would make. So it is known before the entry can exist,
-    /// and never stands for two entries.
+    /// The ticket with which another process gives the candidate's entry up ([`crate::Removal::Crashed`]). It is for
+    /// the present entry, or for the entry that the next [`Seat::refresh`] would make. So the ticket is known before
+    /// its entry can exist, and never stands for two entries.
     ///
-    /// `None` where the death of our process frees the place by itself.
+    /// `None` if the death of this process frees the place by itself.
     fn ticket(&self) -> Option<Ticket> {
         None
     }
 
-    /// Descriptors that hold the lease: it cannot pass on while any copy of them is open. So it outlives
-    /// crashes of elect.
+    /// The descriptors that hold the lease. Leadership cannot pass on while any copy of them is open. So the lease
+    /// outlives a crash of elect.
     ///
-    /// Empty where the store has nothing of the kind, and while we do not lead.
+    /// Empty if the store has no such descriptors, and while the candidate does not lead.
     fn holds(&self) -> Holds<'_> {
         Holds::default()
     }
 }
 
-/// Descriptors that hold a lease, as [`Seat::holds`] has them.
+/// The descriptors that hold a lease: see [`Seat::holds`].
 #[derive(Default)]
 pub struct Holds<'a> {
-    /// For the wrapper and its guardian alone: a process that has one of them can give the lease up.
+    /// For the wrapper and its guardian alone. A process with one of these can give the lease up.
     pub locks: Vec<BorrowedFd<'a>>,
-    /// For the command tree too. They show that some of it lives. A process that has one of them can hide
-    /// only that, and can change nothing else of the store's.
+    /// For the command tree too. They show that some process of the tree lives. A process with one of these can hide
+    /// only that, and can change nothing else in the store.
     pub marks: Vec<BorrowedFd<'a>>,
 }
 
@@ -110,61 +109,63 @@ impl Holds<'_> {
     }
 }
 
-/// What one [`Seat::refresh`] found out.
+/// The result of one [`Seat::refresh`].
 pub struct Refreshed {
-    /// How we stand.
+    /// The standing of this candidate.
     pub standing: Standing,
-    /// What people ask of the election ([`Cell::Control`]). Where we lead or wait it is as it stood after the `now` of
-    /// the call, and no request is made for it; a waiter with 3 or more before it may be told what was known before, as
-    /// its store says ([law 11](crate)). It is the default where nothing was ever asked. A cell that is damaged, or that
-    /// we may not read, changes nothing.
+    /// The requests of people to the election ([`Cell::Control`]). For a leader or a waiter it is the content after the
+    /// `now` of the call, and costs no request of its own. A waiter with 3 or more candidates before it may get an
+    /// older content, as its store documents ([law 11](crate)). The default stands for an election without any request.
+    /// A cell that is damaged or unreadable for this candidate is ignored, and the content known before stays.
     pub control: Versioned,
 }
 
-/// How a candidate stands.
+/// The standing of a candidate.
 pub enum Standing {
-    /// We lead.
+    /// The candidate leads.
     Leading {
-        /// The fencing token of this leadership; the same as long as it lasts.
+        /// The fencing token of this leadership. It stays the same as long as the leadership lasts.
         token: Token,
-        /// How long nobody else can lead.
+        /// How long no other candidate can lead.
         validity: Validity,
-        /// Ends when it is worth proving it again before the time: when somebody seems to have removed
-        /// our entry, or to have asked something.
+        /// Ends when an early renewal is worthwhile: when the candidate's entry seems to be gone, or the control cell
+        /// seems to have been written.
         wake: Wake,
     },
-    /// We wait for our turn.
+    /// The candidate waits for its turn.
     Waiting {
-        /// How many candidates are before us, the leader among them. Exact up to 3, in most stores up to 100; beyond
-        /// that it may be out of date, and then it is too great.
+        /// The number of candidates before this one, the leader included. Exact up to 3, in most stores up to 100.
+        /// Beyond that it may be out of date, and is then too great.
         ahead: usize,
-        /// Whether one of these is known to be alive. A store that judges itself when a lease is over knows that of
-        /// each that it shows. Where candidates judge ([`crate::Judge`]), one that died a year ago looks alive until
-        /// it was looked at for as long as its lease: until then it is not settled whether we lead next.
+        /// Whether one of these is known to be alive. A store that judges the end of leases itself knows this for each
+        /// entry that it shows. Where candidates judge ([`crate::Judge`]), an entry of a candidate that died a year ago
+        /// looks alive at first. It is known to be dead only after it was watched for the length of its lease. Until
+        /// then it is unknown whether this candidate leads next.
         alive: bool,
-        /// Ends when it is worth asking again: when it may be our turn, or the control cell seems to have been written.
+        /// Ends when a refresh is worthwhile: when the candidate's turn may have come, or the control cell seems to
+        /// have been written.
         wake: Wake,
     },
-    /// Our entry is gone, but nobody else can lead until we resign: stop in good order. Said again by
-    /// every `refresh` until then.
+    /// The candidate's entry is gone, but no other can lead until this one resigns: stop in good order. Every `refresh`
+    /// repeats this until then.
     Evicted(String),
-    /// Our entry is gone, and another may lead already. The text says what was seen. Said of a leader
-    /// only, and again until it resigns; a waiter whose entry is gone enters anew.
+    /// The candidate's entry is gone, and another may lead already. The text says what the store showed. Only a leader
+    /// gets this, and every `refresh` repeats it until the leader resigns. A waiter whose entry is gone enters anew.
     Gone(String),
 }
 
 impl Standing {
-    /// Whether our entry is gone.
+    /// Whether the candidate's entry is gone.
     pub const fn is_over(&self) -> bool {
         matches!(self, Self::Evicted(_) | Self::Gone(_))
     }
 
-    /// The same, with what people ask.
+    /// This standing, together with the content of the control cell.
     pub fn with(self, control: &Versioned) -> Refreshed {
         Refreshed { standing: self, control: control.clone() }
     }
 
-    /// The same, whose wake ends also with this one.
+    /// The same standing, whose wake ends also with this other wake.
     #[must_use]
     pub fn or_woken_by(mut self, other: Wake) -> Self {
         if let Self::Leading { wake, .. } | Self::Waiting { wake, .. } = &mut self {
@@ -174,23 +175,23 @@ impl Standing {
     }
 }
 
-/// A hint that the standing may have changed (law 4): it may come late, for nothing, or never.
+/// A hint that the standing may have changed (law 4). It may come late, without a reason, or never.
 ///
 /// # Cancellation
 /// May be dropped at any time.
 pub type Wake = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The wake of a store that has nothing to tell.
+/// A wake that never ends: the store has nothing to tell.
 pub fn never() -> Wake {
     Box::pin(std::future::pending())
 }
 
-/// A wake that has come already: it is worth asking again at once.
+/// A wake that is already over: a refresh is worthwhile at once.
 pub fn awake() -> Wake {
     Box::pin(std::future::ready(()))
 }
 
-/// A wake that ends with the first of these; never, if there are none.
+/// A wake that ends with the first of these. Without any it never ends.
 pub fn first_of(mut wakes: Vec<Wake>) -> Wake {
     Box::pin(std::future::poll_fn(move |context| {
         let is_over = wakes.iter_mut().any(|wake| wake.as_mut().poll(context).is_ready());
@@ -198,17 +199,17 @@ pub fn first_of(mut wakes: Vec<Wake>) -> Wake {
     }))
 }
 
-/// How long the store guarantees that nobody else can lead.
+/// How long the store guarantees that no other candidate can lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validity {
-    /// As long as a process of ours lives.
+    /// As long as a process of the holder lives.
     Unlimited,
-    /// For `window` (W) after `anchor` (s), an instant before the request was sent that proves it.
+    /// For `window` (W) after `anchor` (s). The anchor is an instant before the proving request was sent.
     Window {
-        /// When the time begins to run; never later than the `now` of the call that reports it.
+        /// The start of the window. It is never later than the `now` of the call that reports it.
         anchor: Boottime,
-        /// How long it runs, by the store's clock. It is the same as long as the token is: a store that
-        /// will not keep a lease for as long any more has taken it away.
+        /// The length of the window, by the store's clock. It stays the same as long as the token. A store that no
+        /// longer keeps a lease for that long has ended the lease.
         window: Duration,
     },
 }

@@ -7,33 +7,33 @@ use crate::{
     Survey, Ticket, Token, Versioned, Wake, Written, never,
 };
 
-/// A place that keeps elections; one connection to it, as one process has.
+/// A place that keeps elections. A value of this type is one connection to it, for one process.
 ///
 /// # One process, one store, one session
 ///
-/// A process opens one store, and all its seats of that (law 16). What keeps an entry there, a session or a lease,
-/// is one for all seats of a store that ask for the same TTL, however many they are, and whoever looks uses it too
-/// where it can. It begins with the first of them that enters, and ends with the last that resigns.
+/// A process opens one store, and takes all its seats from that store (law 16). A session or a lease keeps the entries
+/// in the store. All seats with the same TTL share one session, and a survey uses it too where it can. The session
+/// begins with the first seat that enters, and ends with the last that resigns.
 ///
-/// Nothing else is shared. Each seat has an entry, a token and a ticket of its own, proves its own entry, finds out
-/// by itself that the session has ended, and anchors what it proves at its own `now` or before. Whoever
-/// resigns, or is redeemed, takes nothing from the others; and whoever asks no more loses its place as if it had
-/// been alone, though the others go on. A store without sessions, in which an entry lasts as long as its seat,
-/// has nothing to share.
+/// The seats share nothing else. Each has its own entry, token and ticket, proves its own entry, and finds out by
+/// itself that the session has ended. It anchors each proof at its own `now` or earlier. A resign or a redeemed ticket
+/// takes nothing from the other seats. A seat that is no longer refreshed loses its place, as if it had been alone,
+/// even if the others go on. A store without sessions, in which an entry lasts as long as its seat, has nothing to
+/// share.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// What this store is and can do, as far as is known: no request is made for it.
+    /// What this store is and can do, as far as it is known. Makes no request.
     fn profile(&self) -> Profile;
 
-    /// Gets ready to take part in `election`. No entry exists before the first [`Seat::refresh`].
+    /// Prepares to take part in `election`. No entry exists before the first [`Seat::refresh`].
     ///
-    /// `ttl` is the length of lease to ask for; a store of unlimited leases pays no heed to it.
+    /// `ttl` is the length of lease to request. A store with unlimited leases ignores it.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Unreachable`] if trying again may help; `Denied` and `Unfit` if not.
     ///
     /// # Cancellation
-    /// Dropping the future leaves nothing behind that blocks anybody.
+    /// Dropping the future leaves nothing behind that blocks a candidate.
     async fn open(
         &self,
         election: &ElectionName,
@@ -41,35 +41,36 @@ pub trait Store: Send + Sync {
         ttl: Duration,
     ) -> Result<Box<dyn Seat>, Error>;
 
-    /// Who leads and who waits, disturbing nobody (law 9). An election that nobody ever entered is
-    /// an empty one.
+    /// The leader and the waiting candidates. Disturbs no candidate (law 9). An election that no candidate ever entered
+    /// is empty.
     ///
     /// # Ordering
-    /// What it shows was so after the call: no server answers from what it happens to know. A store that
-    /// cannot rule that out in full says so in its documentation.
+    /// The result is a state from after the call: no server answers from a cache. A store that cannot rule that out
+    /// completely says so in its documentation.
     ///
     /// # Errors
-    /// As [`Store::open`]; damaged entries are left out, not reported. More than [`Survey::MOST`] may be refused: a store
-    /// that others can write to refuses them.
+    /// As [`Store::open`]. Damaged entries are left out, and are no error. More than [`Survey::MOST`] entries may be
+    /// refused. A store to which others can write refuses them.
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error>;
 
-    /// Removes an entry, or all that there is of an election: [`Removal`] says which, and by which law. Does nothing if
-    /// it is gone, or never was.
+    /// Removes an entry, or everything that is kept for an election. [`Removal`] says which, and under which law. Does
+    /// nothing if the object is gone, or never was.
     ///
     /// # Errors
-    /// As [`Store::open`]. `Unfit` if the entry lasts as long as its holder lives, if it was renewed since it was judged
-    /// to be over, or if the election has fences that may not go. `Unreachable` also if everything was to go, and
-    /// somebody is in the election.
+    /// As [`Store::open`]. `Unfit` if the entry lasts as long as its holder lives, or was renewed after it was judged
+    /// to be over. `Unfit` also if the election has fences that must stay. `Unreachable` also if everything was to be
+    /// removed, and a candidate is in the election.
     ///
     /// # Cancellation
-    /// The outcome is unknown; the call may be repeated.
+    /// The outcome is unknown. The call may be repeated.
     async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error>;
 
-    /// Looks out over an election: the wake ends when a candidate may have come or gone, somebody may have
-    /// begun or ceased to lead, or a watched cell ([`Cell::is_watched`]) may have been written, since this returned. It is a hint (law 4),
-    /// and to look out disturbs nobody (law 9).
+    /// Watches an election. The wake ends when one of these may have happened since this call returned: a candidate
+    /// came or went, a leadership began or ended, or a watched cell ([`Cell::is_watched`]) was written. It is a hint
+    /// (law 4), and disturbs no candidate (law 9).
     ///
-    /// Whoever wants to miss nothing looks out first, surveys then, and surveys now and then in any case.
+    /// To miss no change, call this first, and then [`Store::survey`]. Survey from time to time as well, because a wake
+    /// may be lost.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -81,28 +82,28 @@ pub trait Store: Send + Sync {
         Ok(never())
     }
 
-    /// What a cell of an election says: all that was written before the call. It needs no candidate's rights, disturbs
-    /// nobody, and makes nothing.
+    /// Reads a cell of an election. The result includes every write from before the call. Needs no candidate's rights,
+    /// disturbs no candidate, and makes nothing.
     ///
     /// # Errors
-    /// As [`Store::open`], and `Unfit` if what is there is nothing of ours.
+    /// As [`Store::open`], and `Unfit` if the store holds something there that elect did not write.
     ///
     /// # Cancellation
     /// May be dropped at any time.
     async fn read(&self, election: &ElectionName, cell: Cell<'_>) -> Result<Versioned, Error>;
 
-    /// Writes at most [`Cell::LONGEST`] bytes in place of what a cell says, in one step with the proof that the
-    /// condition holds ([`If`] says which one each cell takes). No candidate needs to be there, nor ever to have been,
-    /// but for a leader that is to lead. What a leader's seat writes is written with [`Seat::write`] alone.
+    /// Replaces the content of a cell by at most [`Cell::LONGEST`] bytes, in one step with the proof that the condition
+    /// holds. [`If`] says which condition each cell takes. The election needs no candidate, now or earlier, except for
+    /// the leader that [`If::Leads`] names. The cells of a leader's seat are written with [`Seat::write`] alone.
     ///
     /// # Errors
-    /// As [`Store::open`], and `Unfit` if it is too long, or the condition is none of this cell. After
-    /// [`crate::ErrorKind::Ambiguous`] it may have been written: [`Store::read`] tells, if nobody has written since;
-    /// under [`If::Leads`] writing the same again is no other outcome.
+    /// As [`Store::open`], and `Unfit` if the text is too long, or the condition does not suit this cell. After
+    /// [`crate::ErrorKind::Ambiguous`] the bytes may have been written. [`Store::read`] tells, unless another writer
+    /// has written since. Under [`If::Leads`] writing the same bytes again has the same outcome.
     ///
     /// # Cancellation
-    /// Dropping the future is an ambiguous outcome. Once something else is written, or another leads, it is not
-    /// written any more.
+    /// Dropping the future is an ambiguous outcome. Once other bytes are written, or another candidate leads, the
+    /// dropped call does not write any more.
     async fn write(
         &self,
         election: &ElectionName,
@@ -111,8 +112,8 @@ pub trait Store: Send + Sync {
         condition: If,
     ) -> Result<Written, Error>;
 
-    /// The elections of this [`Scope`], each once, by name. It disturbs nobody and makes nothing. A store without any
-    /// has an empty list.
+    /// The elections of this [`Scope`], each once, sorted by name. Disturbs no candidate and makes nothing. A store
+    /// without elections returns an empty list.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -121,7 +122,7 @@ pub trait Store: Send + Sync {
     /// May be dropped at any time.
     async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error>;
 
-    /// Under what an election keeps fences and values. It disturbs nobody and makes nothing.
+    /// The keys under which an election keeps fences and values. Disturbs no candidate and makes nothing.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -130,70 +131,70 @@ pub trait Store: Send + Sync {
     /// May be dropped at any time.
     async fn keys(&self, election: &ElectionName) -> Result<Keys, Error>;
 
-    /// Asks each place of the store how it is (law 12): whether and how fast it answers, its version and what
-    /// is known to be wrong with that, what it grants and what it runs out of. An endpoint that does not answer
-    /// in some seconds is one that does not answer; that is no error of this call.
+    /// Examines each place of the store (law 12): whether and how fast it answers, its version, known faults of that
+    /// version, the leases that it grants, and its limited resources. An endpoint without an answer within some seconds
+    /// counts as one that does not answer. That is no error of this call.
     ///
-    /// `clock` is read just before a question and just after its answer.
+    /// The store calls `clock` just before a question and just after its answer.
     ///
-    /// A store with nothing to tell has an empty examination.
+    /// A store without anything to report returns an empty examination.
     ///
     /// # Errors
-    /// As [`Store::open`], where no endpoint can be asked at all.
+    /// As [`Store::open`], if no endpoint can be asked at all.
     ///
     /// # Cancellation
-    /// May be dropped at any time; what it has opened at a server ends by itself.
+    /// May be dropped at any time. Anything that the call has opened at a server ends by itself.
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
         let _ = clock;
         Ok(Examination::default())
     }
 }
 
-/// What [`Store::remove`] removes.
+/// The object that [`Store::remove`] removes.
 #[derive(Clone, Copy, Debug)]
 pub enum Removal<'a> {
-    /// The entry of a candidate that crashed, whose tree is proven dead: the next one can lead when it is removed. Where
-    /// the death of a process frees its place there is nothing to do.
+    /// The entry of a candidate that crashed, whose command tree is proven dead. The next candidate can lead once it is
+    /// removed. If the death of a process frees its place, there is nothing to remove.
     Crashed(&'a Ticket),
-    /// The entry of the leader that has this token, without a word to its holder (law 13). The command of a holder
-    /// that lives may go on beside that of the next leader until the holder finds out: this is for entries whose
-    /// holder is gone, and for people who know what they do.
+    /// The entry of the leader that has this token, removed without a word to its holder (law 13). The command of a
+    /// living holder may run on beside the next leader's command, until the holder finds out. So this is for entries
+    /// whose holder is gone, and for people who accept that risk.
     Leader {
-        /// The token.
+        /// The token of the leader.
         token: Token,
-        /// That by which it was judged to be over ([`Ending::Judged`](crate::Ending::Judged)), if it was. With another
-        /// one it was renewed since, and stays.
+        /// The mark by which the entry was judged to be over ([`Ending::Judged`](crate::Ending::Judged)), if it was. An
+        /// entry with another mark was renewed since, and stays.
         mark: Option<u64>,
     },
-    /// All that is kept of an election that nobody is in: its cells, and the place that was made for it, with what was
-    /// made above it for nobody else. Whoever enters later finds it as if nobody ever had, but for the tokens, which
-    /// rise all the same, and the store's [id](crate::remote::StoreId), by which others may know it. An election that
-    /// nobody ever entered is left as it is.
+    /// Everything that is kept for an election without candidates: its cells and its place in the store. The parents of
+    /// that place go too, if they were made for this election only. A later candidate finds the election as if it had
+    /// never existed, with two exceptions. Its tokens still rise, and the store keeps its [id](crate::remote::StoreId),
+    /// by which others may know it. An election that no candidate ever entered stays as it is.
     ///
-    /// That nobody is in it, and that it has no fences if those may not go, holds in one step with the removal: whoever
-    /// enters, or comes to a fence, at the same time either finds all of it gone or keeps all of it.
+    /// One step checks the conditions and removes everything. The conditions are that no candidate is in the election,
+    /// and that it has no fences that must stay. A candidate that enters at the same time, or a caller of a fence,
+    /// either finds everything gone or keeps everything.
     Everything {
-        /// Whether its fences may go, too. If not, an election that has one stays as it is: without the fence a stale
-        /// token would pass.
+        /// Whether the fences of the election may go too. If not, an election with a fence stays as it is, because
+        /// without the fence a stale token would pass.
         fences: bool,
     },
 }
 
-/// Which elections [`Store::list`] lists.
+/// The elections that [`Store::list`] lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Those that have, or had, candidates here. One of which something was asked, and that nobody ever entered, is
-    /// none of them.
+    /// The elections that have or had candidates in this store. An election with requests, but without any candidate so
+    /// far, is not among them.
     Entered,
-    /// Those of which something was asked, whether anybody ever entered them or not (law 11): those that have a
-    /// [`Cell::Control`].
+    /// The elections with a [`Cell::Control`], even if no candidate ever entered them (law 11).
     Asked,
-    /// Those of which something is kept, whether anybody is in them or not: those that have a [`Cell`].
+    /// The elections with any [`Cell`], even if they have no candidate now.
     Kept,
 }
 
 impl Removal<'_> {
-    /// What a store says in which an entry lasts as long as its holder lives.
+    /// The error of a store in which an entry lasts as long as its holder lives.
     pub fn refuse(election: &ElectionName) -> Error {
         let what = format!(
             "an entry of {election} lasts as long as a process of its holder lives, and cannot be removed from \
@@ -202,7 +203,7 @@ impl Removal<'_> {
         Error::new(ErrorKind::Unfit, what)
     }
 
-    /// What a store says of an election that has this fence, if its fences may not go.
+    /// The error for an election with this fence, if its fences must stay.
     pub fn refuse_fence(election: &ElectionName, resource: &str) -> Error {
         let what =
             format!("{election} has a fence of {resource}: without it a stale token would pass");

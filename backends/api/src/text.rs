@@ -1,30 +1,31 @@
-//! Texts that come from a store: whoever may write there may write anything, of any length.
+//! Cleans texts that come from a store. Every program with write access to a store may write anything, of any length.
 //!
-//! They are cleaned where they are read, in one way: what a terminal, a log, an environment or a line of text would
-//! obey instead of showing is written out, and what is too long is cut, with a mark. What is clean already stays as it
-//! is, so that a clean id equals itself after any number of round trips. [`crate::Entry::new`] cleans what a survey
-//! shows, and [`crate::Error`] what went wrong; documents of the engine's own name [`name`] or [`words`] to serde.
+//! All texts are cleaned in one way, where they are read. Characters that a terminal, a log, an environment or a line
+//! of text would interpret are escaped. A text that is too long is cut, with a mark at its end. A clean text stays as
+//! it is, so that a clean id equals itself after any number of round trips. [`crate::Entry::new`] cleans the texts of
+//! a survey, and [`crate::Error`] the texts of a failure. The engine's own documents name [`name`] or [`words`] to
+//! serde.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 
-/// How many characters an id, a host or another name may have.
+/// The greatest length of an id, a host or another name, in characters.
 pub const NAME: usize = 256;
 
-/// How many characters a reason, or a command, may have.
+/// The greatest length of a reason or a command, in characters.
 pub const WORDS: usize = 1024;
 
-/// What shows that a text was cut.
+/// The mark at the end of a text that was cut.
 const MARK: char = '\u{2026}';
 
-/// The text with everything written out that is obeyed instead of shown, and of at most so many characters.
+/// The text with all interpreted characters escaped, and cut to at most `most` characters.
 pub fn clean(text: String, most: usize) -> String {
-    // What has no more bytes than that has no more characters.
+    // A text with no more bytes than that has no more characters either.
     if text.len() <= most && !text.contains(is_obeyed) {
         return text;
     }
-    // What is beyond that is cut off in any case.
+    // The rest would be cut off in any case.
     let beginning =
         text.char_indices().nth(most + 1).map_or(text.as_str(), |(end, _)| &text[..end]);
     let mut clean = escape(beginning);
@@ -36,8 +37,8 @@ pub fn clean(text: String, most: usize) -> String {
     clean
 }
 
-/// The text with everything written out that a terminal would obey instead of showing: none of it may move a cursor,
-/// start a line, end a variable or turn the order of letters round.
+/// The text with every character escaped that a terminal would interpret. No character of the result moves a cursor,
+/// starts a line, ends a variable or reverses the order of letters.
 pub fn escape(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -50,39 +51,39 @@ pub fn escape(text: &str) -> String {
     shown
 }
 
-/// Whether a terminal obeys this character instead of showing it.
+/// Whether a terminal interprets this character instead of showing it.
 pub fn is_obeyed(c: char) -> bool {
     c.is_control() || turns_text(c)
 }
 
-/// Characters of no width that break lines or change the direction of writing.
+/// Whether this is a character without width that breaks lines or changes the direction of writing.
 fn turns_text(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// What serde reads of a store's names: a text, one that may be missing, or what is kept under texts.
+/// Deserializes names from a store: a text, an optional text, or a map whose keys are texts.
 ///
 /// # Errors
-/// As serde has it.
+/// The errors of serde.
 pub fn name<'de, D: Deserializer<'de>, T: Texts + Deserialize<'de>>(
     from: D,
 ) -> Result<T, D::Error> {
     Ok(T::deserialize(from)?.clean(NAME))
 }
 
-/// The same of what people or programs say at length.
+/// Deserializes longer texts of people or programs, cut at [`WORDS`] characters.
 ///
 /// # Errors
-/// As serde has it.
+/// The errors of serde.
 pub fn words<'de, D: Deserializer<'de>, T: Texts + Deserialize<'de>>(
     from: D,
 ) -> Result<T, D::Error> {
     Ok(T::deserialize(from)?.clean(WORDS))
 }
 
-/// What has texts in it that come from a store.
+/// A value with texts in it that come from a store.
 pub trait Texts {
-    /// The same with each of them [clean](clean()), and of at most so many characters.
+    /// The same value with each text [clean](clean()), and cut to at most `most` characters.
     #[must_use]
     fn clean(self, most: usize) -> Self;
 }
@@ -99,7 +100,7 @@ impl<T: Texts> Texts for Option<T> {
     }
 }
 
-/// Its keys are.
+/// Cleans the keys only.
 impl<T> Texts for BTreeMap<String, T> {
     fn clean(self, most: usize) -> Self {
         self.into_iter().map(|(key, value)| (clean(key, most), value)).collect()

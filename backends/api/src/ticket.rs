@@ -1,15 +1,16 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What another process needs to give one entry up in our place, should we crash.
+/// The information with which another process can give one entry up, if this process crashes.
 ///
-/// It exists before the entry does, and stands for that one entry only: redeemed late, twice, or
-/// after the entry has gone, it does nothing. It is no secret, and shown to nobody.
+/// A ticket exists before its entry, and stands for that one entry only. Redeemed late, twice, or
+/// after the entry is gone, it does nothing. It is not a secret, but it is never displayed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket(String);
 
 impl Ticket {
-    /// The greatest length of a ticket, in bytes: it is kept where nothing can be allocated.
+    /// The greatest length of a ticket, in bytes. It is limited because the guardian keeps it in
+    /// memory that it cannot grow.
     pub const MAX_LEN: usize = 4096;
 
     /// The ticket as text.
@@ -18,7 +19,8 @@ impl Ticket {
     }
 }
 
-/// A text that is no ticket: empty, too long, or not of graphic ASCII characters.
+/// The error for a text that is not a ticket: it is empty, too long, or has characters other than
+/// graphic ASCII.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a ticket has 1 to {max} graphic ASCII characters", max = Ticket::MAX_LEN)]
 pub struct TicketError;

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// A fencing token: strictly greater at every change of leader, never reused, never reset.
 ///
-/// A resource that remembers the greatest token it has seen, and refuses smaller ones, is safe even
-/// from a leader that was paused in the middle of a write.
+/// A resource is safe if it remembers the greatest token that it has seen, and refuses smaller
+/// ones. It is then safe even from a leader that was paused in the middle of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Token(u64);

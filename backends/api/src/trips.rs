@@ -3,15 +3,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static TRIPS: Mutex<BTreeMap<&'static str, u64>> = Mutex::new(BTreeMap::new());
 
-/// Counts a request that is sent to a server, for whoever watches this process; nothing is decided by it.
+/// Counts a request that is sent to a server. The count is for people who watch this process, and decides
+/// nothing.
 ///
-/// `operation` is the server's own name for it, in small letters and underscores. There are few of them.
+/// `operation` is the server's own name for the request, in small letters and underscores. There are few
+/// of them.
 pub fn count_trip(operation: &'static str) {
     *trips_so_far().entry(operation).or_default() += 1;
 }
 
-/// How often this process has sent a request to a server, by operation, in the order of their names.
-/// Empty for a store without servers.
+/// The number of requests that this process has sent to servers, by operation, sorted by name. Empty for
+/// a store without servers.
 pub fn trips() -> Vec<(&'static str, u64)> {
     trips_so_far().iter().map(|(operation, count)| (*operation, *count)).collect()
 }

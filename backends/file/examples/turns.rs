@@ -1,5 +1,5 @@
-//! Leads and resigns so many times in a directory: for counting system calls, measuring, and
-//! crowding a directory with several of them.
+//! Leads and resigns a given number of times in a directory. Use it to count system calls, to
+//! measure, and to crowd a directory with several processes.
 //!
 //!     strace -cf target/release/examples/turns DIR 100
 

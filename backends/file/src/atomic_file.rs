@@ -1,5 +1,5 @@
-//! Atomic files: small files beside the queue that are replaced as a whole, so that a power cut leaves the old one or
-//! the new, and the new once it is said to be written. All cells but the history are such.
+//! Atomic files: small files beside the queue that are replaced as a whole. A power cut leaves the old one or the new
+//! one. Once a write has returned, it leaves the new one. All cells except the history are atomic files.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -14,7 +14,7 @@ use crate::error::{errno_of, failed, wrong};
 use crate::trust::FileId;
 use crate::watch::Sleeper;
 
-/// Puts a text in the place of what the file of this name says, for good. One at a time may do so.
+/// Replaces the text of the file of this name durably. Callers must take turns.
 pub(crate) fn replace(dir: &ElectionDir, name: &str, text: &[u8]) -> Result<(), Error> {
     let from = unfinished(name);
     let path = dir.path_of(&from);
@@ -26,13 +26,13 @@ pub(crate) fn replace(dir: &ElectionDir, name: &str, text: &[u8]) -> Result<(), 
     dir.sync(name)
 }
 
-/// What the file of this name is called before it is there. No atomic file has a name that begins with a dot: one that
-/// ends like this could be another's.
+/// The name of the new file until it replaces the old one. No atomic file has a name that begins with a dot, so this
+/// is never the name of another one.
 pub(crate) fn unfinished(name: &str) -> String {
     format!(".new-{name}")
 }
 
-/// Opens the file of this name for a look; `None` if there is none.
+/// Opens the file of this name for reading; `None` if there is none.
 pub(crate) fn open(dir: &ElectionDir, name: &str) -> Result<Option<(File, FileId)>, Error> {
     loop {
         if let Some(found) = dir.look(name)? {
@@ -40,7 +40,7 @@ pub(crate) fn open(dir: &ElectionDir, name: &str) -> Result<Option<(File, FileId
         }
         match dir.is_regular(name)? {
             None => return Ok(None),
-            // It has just come.
+            // The file has appeared since.
             Some(true) => {}
             Some(false) => {
                 let what = "is not a regular file, so it is none of elect's: move it away";
@@ -50,7 +50,7 @@ pub(crate) fn open(dir: &ElectionDir, name: &str) -> Result<Option<(File, FileId
     }
 }
 
-/// Reads all of it, at most `longest` bytes.
+/// Reads the whole file, at most `longest` bytes.
 pub(crate) fn read(file: &File, longest: usize, path: &Path) -> Result<Vec<u8>, Error> {
     let mut text = Vec::new();
     let read = file.take(longest as u64 + 1).read_to_end(&mut text);
@@ -65,14 +65,15 @@ pub(crate) fn read(file: &File, longest: usize, path: &Path) -> Result<Vec<u8>, 
     Ok(text)
 }
 
-/// What sleeps until an atomic file is replaced, or its directory goes.
+/// A thread that sleeps until an atomic file is replaced, or its directory goes.
 pub(crate) struct LookOut {
     name: String,
     sleeper: Sleeper,
 }
 
 impl LookOut {
-    /// `None` where the kernel has no look-outs left: they are few, and no promise hangs on one.
+    /// Starts the thread. `None` if the kernel grants no more inotify instances. They are few, and no promise depends
+    /// on one.
     pub(crate) fn start(directory: &Path, name: String) -> Result<Option<Self>, Error> {
         let Ok(inotify) = Inotify::init(InitFlags::IN_CLOEXEC) else { return Ok(None) };
         let wanted = AddWatchFlags::IN_MOVED_TO
@@ -89,18 +90,18 @@ impl LookOut {
         };
         let sleeper = Sleeper::start("elect-note", move || {
             while inotify.read_events().is_ok_and(|events| events.iter().all(&is_other)) {}
-            // To close it can take tens of milliseconds: nobody waits for that but the end of the process.
+            // Closing it can take tens of milliseconds. Only the end of the process waits for that.
             inotify
         })?;
         Ok(Some(Self { name, sleeper }))
     }
 
-    /// Whether it still sleeps, for this name.
+    /// Whether the thread still sleeps, for the file of this name.
     pub(crate) fn is_on(&self, name: &str) -> bool {
         self.name == name && self.sleeper.sleeps()
     }
 
-    /// Ends when it does.
+    /// Ends when the thread ends.
     pub(crate) fn wake(&self) -> Wake {
         self.sleeper.wake()
     }

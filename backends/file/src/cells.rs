@@ -1,11 +1,12 @@
-//! Cells: a file each, beside the queue. What leaders leave about themselves is a [two-place file](crate::two_place_file), all others are
-//! [atomic files](crate::atomic_file): what people ask below a line with its version, the greatest token of a resource in decimal
-//! digits, which are its version, and whatever leaders keep.
+//! The cells of an election: one file each, beside the queue. The history is a [two-place file](crate::two_place_file),
+//! and all others are [atomic files](crate::atomic_file). The control cell is a line with its version, and then its
+//! text. A fence is the greatest token of its resource in decimal digits, which is also its version. The other cells
+//! are plain bytes.
 //!
-//! Whoever writes a value for a leader holds the lock of `value` from before it looks who leads until the value is
-//! written, and whoever comes to the head of the queue does not lead before it is free ([`obstacle`]). So nobody can
-//! begin to lead in between, however long the writer stands still and wherever it is: it need not be a descendant of
-//! the leader's, nor have any of its descriptors.
+//! A writer of a value holds the lock of `value` while it checks who leads and writes the value. The head of the queue
+//! does not lead before this lock is free ([`obstacle`]). So no candidate can begin to lead in between, even if the
+//! writer is paused for long. The writer need not be a descendant of the leader, nor have any of the leader's
+//! descriptors.
 
 use std::fs::File;
 
@@ -25,22 +26,22 @@ use crate::token::floor;
 use crate::trust::FileId;
 use crate::{survey, two_place_file};
 
-/// The digits of the greatest version and the end of their line.
+/// The greatest length of the version's line: the digits of the greatest version, and a newline.
 const HEAD: usize = 21;
 
-/// Under what an election keeps fences and values, by the names of their files.
+/// The keys of an election's fences and values, read from the names of their files.
 pub(crate) fn keys(root: &Root, election: &ElectionName) -> Result<Keys, Error> {
     let Some(dir) = ElectionDir::visit(root, election)? else { return Ok(Keys::default()) };
     let names = dir.names()?;
     Ok(Keys::named(names.iter().map(String::as_str), '-'))
 }
 
-/// Whether a file of this name is a cell whose changes are told, and is done.
+/// Whether a file of this name is a complete cell whose changes are watched.
 pub(crate) fn is_watched(file: &[u8]) -> bool {
     Cell::WATCHED.iter().any(|&cell| file_of(cell).as_bytes() == file)
 }
 
-/// What a cell says. Takes no lock and creates nothing.
+/// Reads a cell. Takes no lock and creates nothing.
 pub(crate) fn read(
     root: &Root,
     election: &ElectionName,
@@ -50,7 +51,7 @@ pub(crate) fn read(
     open(&dir, cell).map(|(found, _)| found)
 }
 
-/// What a cell says, and the file that says it, if it is an atomic file.
+/// Reads a cell, and returns its file too if it is an atomic file.
 pub(crate) fn open(
     dir: &ElectionDir,
     cell: Cell<'_>,
@@ -69,8 +70,8 @@ pub(crate) fn open(
     Ok((says, Some(found)))
 }
 
-/// What the bytes of an atomic file say, or what is wrong with them. Who can write there can write anything: what is no token
-/// lets nobody pass.
+/// Decodes the bytes of an atomic file, or says what is wrong with them. Every user with access may have written
+/// anything there, so a text that is not a token lets no token pass.
 fn decode(cell: Cell<'_>, bytes: Vec<u8>) -> Result<Versioned, &'static str> {
     match cell {
         Cell::Control => versioned(&bytes).ok_or("holds no control cell of elect: remove it"),
@@ -98,8 +99,8 @@ fn with_version(text: &[u8], version: u64) -> Vec<u8> {
     [format!("{version}\n").as_bytes(), text].concat()
 }
 
-/// Reads a cell, and looks out for another text in it if its changes are told. The directory of the election is made
-/// then if it is not there: a look-out needs one.
+/// Reads a cell, and watches it if its changes are watched. Makes the directory of the election if there is none,
+/// because a watch needs it.
 pub(crate) fn read_and_watch(
     root: &Root,
     election: &ElectionName,
@@ -111,7 +112,7 @@ pub(crate) fn read_and_watch(
     }
     let dir = ElectionDir::create(root, election)?;
     let name = file_of(cell);
-    // Before the cell is read, so that no change comes in between.
+    // The watch starts before the cell is read, so that it misses no change.
     let wake = match look_out.take().filter(|look_out| look_out.is_on(&name)) {
         Some(standing) => look_out.insert(standing).wake(),
         None => match LookOut::start(dir.path(), name)? {
@@ -122,7 +123,7 @@ pub(crate) fn read_and_watch(
     Ok(WatchedCell { bytes: open(&dir, cell)?.0.bytes, wake })
 }
 
-/// Writes a cell of a leader's. Only who holds the election's lock may call this.
+/// Writes a cell of a leader. Only the holder of the election's lock may call this.
 pub(crate) fn write_as_leader(
     dir: &ElectionDir,
     cell: Cell<'_>,
@@ -156,10 +157,10 @@ pub(crate) async fn write(
     }
 }
 
-/// Writes a cell in place of what has this version.
+/// Writes a cell if it still has this version.
 ///
-/// The next version of what people ask is the wall clock's microseconds, or one more than the last: so what was
-/// forgotten does not lend its own to what is asked later.
+/// The next version of the control cell is the wall clock's microseconds, or one more than the last version. So no
+/// later text gets the version of one that was forgotten.
 async fn write_over(
     root: &Root,
     election: &ElectionName,
@@ -181,7 +182,7 @@ async fn write_over(
     let name = file_of(cell);
     let says = decode(cell, text.clone())
         .map_err(|_| wrong(ErrorKind::Unfit, &dir.path_of(&name), "would not hold a token"))?;
-    // The same token again is no other text.
+    // Writing the same token again changes nothing.
     if says != found {
         atomic_file::replace(&dir, &name, &text)?;
     }
@@ -201,13 +202,13 @@ async fn write_for(
         Ok::<_, Error>(leader.is_some_and(|leader| leader.token == token))
     };
     let gone = || Written::Gone(format!("no entry with token {token} leads"));
-    // Whoever is late disturbs nobody.
+    // A late writer disturbs no candidate.
     if !leads()? {
         return Ok(gone());
     }
     let dir = ElectionDir::create(root, election)?;
     let (dir, _one_at_a_time) = FileMutex::default().enter(dir, VALUE).await?;
-    // As long as its tree lives nobody else leads, whatever became of its wrapper and guardian.
+    // While the leader's command tree lives, no other candidate leads, even if the wrapper and the guardian are dead.
     if !leads()? {
         return Ok(gone());
     }
@@ -215,10 +216,10 @@ async fn write_for(
     Ok(Written::Yes(0))
 }
 
-/// Whoever writes, or may, what another leader keeps: nobody leads before it is done. For the head of the
-/// queue, that is: who comes for the lock later finds out that no other leads.
+/// A process that writes a value, or may do so, for another leader; no candidate leads before it is done. Only the head
+/// of the queue may call this. A process that takes the lock later finds that no other candidate leads.
 pub(crate) fn obstacle(dir: &ElectionDir) -> Result<Option<Predecessor>, Error> {
-    // Where nobody ever wrote there is no such file.
+    // The file exists only after the first write of a value.
     let Some((file, id)) = dir.look(VALUE)? else { return Ok(None) };
     let is_held = lock::is_held(&file)
         .map_err(|errno| failed("examine the lock of", &dir.path_of(VALUE), errno))?;

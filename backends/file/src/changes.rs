@@ -1,5 +1,5 @@
-//! The look-out over an election: a thread that sleeps until the kernel tells of something, or nobody wants
-//! to know any more.
+//! Watches an election for callers that take no part. A thread sleeps until the kernel reports a change, or
+//! the caller drops its wake.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -21,13 +21,13 @@ use crate::queue::is_entry;
 use crate::root::Root;
 use crate::watch::Sleeper;
 
-/// The kernel tells of the closing of a file just before it takes its locks away: how often, and how far
-/// apart in milliseconds, we look whether it has.
+/// The kernel reports the closing of a file just before it removes the file's locks. So the thread looks
+/// this often whether they are gone, with this pause in milliseconds.
 const LOOKS: u32 = 200;
 const PAUSE: u16 = 5;
 
-/// Ends when something in the election may have changed. Never, where the kernel has no look-outs left, or
-/// does not let us have one there: they are few, and no promise hangs on one.
+/// Ends when something in the election may have changed. It never ends if the kernel grants no more inotify
+/// instances, or refuses a watch there. They are few, and no promise depends on one.
 pub(crate) fn changed(root: &Root, election: &ElectionName) -> Wake {
     let Some((mut look_out, unwanted)) = LookOut::start(root, election) else { return never() };
     let sleeper = Sleeper::start("elect-look", move || {
@@ -47,28 +47,28 @@ struct LookOut {
     election: ElectionName,
     inotify: Inotify,
     place: Watched,
-    /// At its end as soon as nobody wants to know.
+    /// A pipe that ends as soon as the caller drops its wake.
     wanted: OwnedFd,
 }
 
-/// What is watched.
+/// The place that is watched.
 enum Watched {
-    /// The directory of the election, if it can be, and that of its queue.
+    /// The directory of the election, if it can be watched, and the directory of its queue.
     Here { dir: Option<WatchDescriptor>, queue: WatchDescriptor },
-    /// The nearest directory on the way there that exists, and what is missing in it.
+    /// The nearest directory on the way that exists, and the entry that is missing in it.
     Above { nearest: WatchDescriptor, missing: PathBuf },
 }
 
-/// What an event means.
+/// The meaning of an event.
 enum Meaning {
     Nothing,
     Change,
-    /// The last copy of the descriptor of this entry is about to be closed.
+    /// The last copy of this entry's descriptor is about to be closed.
     Close(Vec<u8>),
 }
 
 impl LookOut {
-    /// The look-out, and what it lasts as long as.
+    /// Starts the watch. It lasts until the returned descriptor is closed.
     fn start(root: &Root, election: &ElectionName) -> Option<(Self, OwnedFd)> {
         let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
         let place = Watched::watch(&inotify, &root.path.join(election.as_str()))?;
@@ -77,7 +77,7 @@ impl LookOut {
         Some((Self { root, election, inotify, place, wanted }, unwanted))
     }
 
-    /// Sleeps until there was a change, or nobody wants to know.
+    /// Sleeps until there is a change, or the caller no longer waits.
     fn wait(&mut self) {
         while self.sleep(PollTimeout::NONE) {
             let events = match self.inotify.read_events() {
@@ -102,7 +102,8 @@ impl LookOut {
         }
     }
 
-    /// Whether anybody still wants to know, once there is something to read or the time is over.
+    /// Sleeps until there is something to read, or the time is over. Returns false if the caller no longer
+    /// waits.
     fn sleep(&self, timeout: PollTimeout) -> bool {
         let mut fds = [
             PollFd::new(self.wanted.as_fd(), PollFlags::POLLIN),
@@ -112,8 +113,8 @@ impl LookOut {
         !matches!(slept, Ok(1..) if fds[0].any().unwrap_or(true))
     }
 
-    /// Waits until the entry of this name is locked by nobody. Somebody else may have closed it, and then it
-    /// is locked for good.
+    /// Waits until the entry of this name is no longer locked. If another process has closed the file, the
+    /// entry stays locked, so the wait is bounded.
     fn see_closed(&self, name: &[u8]) {
         let name = String::from_utf8_lossy(name);
         for _ in 0..LOOKS {
@@ -133,7 +134,7 @@ impl LookOut {
 }
 
 impl Watched {
-    /// Has the kernel tell of the election whose directory is, or will be, at `path`.
+    /// Makes the kernel report changes of the election whose directory is, or will be, at `path`.
     fn watch(inotify: &Inotify, path: &Path) -> Option<Self> {
         const ITSELF: AddWatchFlags = AddWatchFlags::IN_DELETE_SELF
             .union(AddWatchFlags::IN_MOVE_SELF)
@@ -163,12 +164,12 @@ impl Watched {
                     Err(_) => return None,
                 }
             };
-            // It may have been made before the watch stood.
+            // The entry may have been made before the watch began.
             if fs::symlink_metadata(missing).is_err() {
                 return Some(Self::Above { nearest, missing: missing.to_owned() });
             }
             if fs::metadata(missing).is_err() {
-                // A link that leads nowhere yet.
+                // A link to a missing target.
                 return None;
             }
             inotify.rm_watch(nearest).ok()?;
@@ -179,7 +180,7 @@ impl Watched {
         if event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
             return Meaning::Change;
         }
-        // Without a name it is about the directory itself.
+        // An event without a name concerns the directory itself.
         let name = event.name.as_deref().map(OsStr::as_bytes);
         let is_change = match self {
             Self::Here { queue, .. } if event.wd == *queue => match name {
@@ -194,7 +195,7 @@ impl Watched {
             Self::Above { nearest, missing } if event.wd == *nearest => {
                 name.is_none_or(|name| missing.file_name().is_some_and(|it| it.as_bytes() == name))
             }
-            // A watch that was taken back, as what was missing had been made meanwhile.
+            // An event of a watch that was removed again, because the missing entry had been made.
             Self::Here { .. } | Self::Above { .. } => false,
         };
         if is_change { Meaning::Change } else { Meaning::Nothing }

@@ -15,23 +15,24 @@ use crate::root::Root;
 use crate::trust::{FileId, Policy};
 use crate::walk::{make_directory, sync_directory};
 
-/// The name of the file whose lock decides who leads.
+/// The file whose lock decides who leads.
 pub(crate) const LOCK: &str = "lock";
-/// The name of the file that the leader's tree marks: nobody leads as long as any of that lives. It says whose it is.
+/// The file that the leader's command tree marks, and that names its leader. No candidate leads while any process of
+/// another tree holds a mark.
 pub(crate) const TREE: &str = "tree";
-/// The name of the file whose lock lets one newcomer in at a time.
+/// The file whose lock lets one newcomer in at a time.
 pub(crate) const ENTER: &str = "enter";
-/// The name of the file that keeps the newest fencing token.
+/// The file that keeps the newest fencing token.
 pub(crate) const TOKEN: &str = "token";
-/// The name of the file that says what people ask of the election.
+/// The file of the control cell.
 pub(crate) const ORDERS: &str = "orders";
-/// The name of the file whose lock lets one write that at a time.
+/// The file whose lock lets one writer of the control cell in at a time.
 pub(crate) const ORDER: &str = "order";
-/// The name of the file whose lock lets one record the token of a resource at a time.
+/// The file whose lock lets one writer of fences in at a time.
 pub(crate) const FENCE: &str = "fence";
-/// The name of the file whose lock lets one write a value at a time, and nobody begin to lead meanwhile.
+/// The file whose lock lets one writer of values in at a time. No candidate begins to lead while it is held.
 pub(crate) const VALUE: &str = "value";
-/// The name of the directory with the candidates' files.
+/// The directory with the candidates' files.
 pub(crate) const QUEUE: &str = "queue";
 
 /// The directory of one election, held open.
@@ -43,14 +44,14 @@ pub(crate) struct ElectionDir {
 }
 
 impl ElectionDir {
-    /// Opens the election's directory; what is missing is created.
+    /// Opens the election's directory, and creates the parts that are missing.
     pub(crate) fn create(root: &Root, election: &ElectionName) -> Result<Self, Error> {
         Self::open(root, election, true)?.ok_or_else(|| {
             wrong(ErrorKind::Unreachable, &root.path, "vanished while it was being opened")
         })
     }
 
-    /// Opens the election's directory for a look. `None` if it is not there.
+    /// Opens the election's directory for reading. `None` if it does not exist.
     pub(crate) fn visit(root: &Root, election: &ElectionName) -> Result<Option<Self>, Error> {
         Self::open(root, election, false)
     }
@@ -72,7 +73,7 @@ impl ElectionDir {
         Ok(Some(Self { path, directory, queue, policy }))
     }
 
-    /// Opens one of the election's own files to read and write, and creates it if need be.
+    /// Opens one of the election's own files for reading and writing, and creates it if it is missing.
     pub(crate) fn file(&self, name: &str) -> Result<(File, FileId), Error> {
         let path = self.path.join(name);
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | SAFELY;
@@ -85,8 +86,9 @@ impl ElectionDir {
         Ok((file.into(), id))
     }
 
-    /// Makes a file that has its mode when it gets its name: whoever is killed in the middle of it leaves nothing there that
-    /// is closed to others. Not all file systems can, and somebody else may be first: then it is opened as any.
+    /// Makes a file that has its final mode before it gets its name. So a process that is killed in between leaves no
+    /// file that is closed to others. Not all file systems can do this, and another process may be faster. Then the
+    /// caller opens the file in the usual way.
     fn make_file(&self, name: &str) {
         let flags = OFlag::O_RDWR | OFlag::O_TMPFILE | OFlag::O_CLOEXEC;
         let Ok(file) = openat(&self.directory, ".", flags, self.file_mode()) else { return };
@@ -97,12 +99,13 @@ impl ElectionDir {
         }
     }
 
-    /// Gives a file that the umask kept from the group its mode, and refuses one not to be trusted.
+    /// Sets the mode of an own file if the umask took bits from it. Refuses a file that is not to be trusted.
     pub(crate) fn settle(&self, file: &OwnedFd, path: &Path) -> Result<FileId, Error> {
         let stat = fstat(file).map_err(|errno| failed("examine", path, errno))?;
         let mode = self.policy.file_mode();
         let lacks_rights = self.policy.lacks(&stat, mode);
-        // Judged as it will be: the rights of another file, to which somebody gave this name, stay as they are.
+        // The file is judged as it would become. If it is another file to which someone gave this name, its mode stays
+        // as it is.
         let mut settled = stat;
         settled.st_mode |= if lacks_rights { mode } else { 0 };
         self.policy.check_file(&settled, path)?;
@@ -113,30 +116,30 @@ impl ElectionDir {
         Ok(FileId::of(&stat))
     }
 
-    /// Gives one of the election's own files another name, that of no other or of one to be replaced, for
-    /// good.
+    /// Renames one of the election's own files, and replaces any file of the new name. It is durable after
+    /// [`Self::sync`].
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
         let path = self.path.join(to);
         renameat(&self.directory, from, &self.directory, to)
             .map_err(|errno| failed("replace", &path, errno))
     }
 
-    /// Has the name of a file outlast a power cut.
+    /// Makes the name of a file survive a power cut.
     pub(crate) fn sync(&self, name: &str) -> Result<(), Error> {
         sync_directory(&self.directory, &self.path.join(name))
     }
 
-    /// Opens one of the election's own files for a look; `None` if there is no such regular file.
+    /// Opens one of the election's own files for reading; `None` if there is no such regular file.
     pub(crate) fn look(&self, name: &str) -> Result<Option<(File, FileId)>, Error> {
         look(&self.directory, name, &self.path_of(name), self.policy)
     }
 
-    /// Whether what has this name is a regular file; `None` if nothing has.
+    /// Whether the entry of this name is a regular file; `None` if there is none.
     pub(crate) fn is_regular(&self, name: &str) -> Result<Option<bool>, Error> {
         Ok(self.stat(name)?.map(|stat| is_regular(&stat)))
     }
 
-    /// Which file has this name, of whatever kind it is.
+    /// The identity of the file of this name, of any kind.
     pub(crate) fn id_of(&self, name: &str) -> Result<Option<FileId>, Error> {
         Ok(self.stat(name)?.map(|stat| FileId::of(&stat)))
     }
@@ -149,7 +152,8 @@ impl ElectionDir {
         }
     }
 
-    /// The names of all that is in the directory, in no order. What is no text is left out: nothing of ours is.
+    /// The names of all entries of the directory, unsorted. Names that are not UTF-8 are left out, because elect makes
+    /// none.
     pub(crate) fn names(&self) -> Result<Vec<String>, Error> {
         let failed = |errno| failed("read", &self.path, errno);
         let again = openat(&self.directory, ".", FOLDER, Mode::empty()).map_err(failed)?;
@@ -161,13 +165,13 @@ impl ElectionDir {
         Ok(names)
     }
 
-    /// Opens an entry of the queue for a look; `None` if there is no such regular file.
+    /// Opens an entry of the queue for reading; `None` if there is no such regular file.
     pub(crate) fn look_in_queue(&self, name: &str) -> Result<Option<(File, FileId)>, Error> {
         look(&self.queue, name, &self.path_in_queue(name), self.policy)
     }
 
-    /// Whether a path still leads from the top to this very file: the directory may have been removed,
-    /// moved away or made anew while we had it open.
+    /// Whether a path still leads from the root to this very file. The directory may have been removed, moved away or
+    /// made anew while it was held open.
     pub(crate) fn leads_to(&self, path: &Path, id: FileId) -> Result<bool, Error> {
         match fstatat(&self.directory, path, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(FileId::of(&stat) == id),
@@ -176,8 +180,7 @@ impl ElectionDir {
         }
     }
 
-    /// What is wrong when a file cannot be made in the queue.
-    /// Without the file's name, which is another one each time.
+    /// The error if a file cannot be made in the queue. It leaves out the file's name, which differs each time.
     pub(crate) fn making_in_queue(&self, errno: Errno) -> Error {
         let queue = self.path.join(QUEUE);
         match errno {
@@ -186,12 +189,12 @@ impl ElectionDir {
         }
     }
 
-    /// The mode of the files here.
+    /// The mode of the files in this directory.
     pub(crate) const fn file_mode(&self) -> Mode {
         Mode::from_bits_truncate(self.policy.file_mode())
     }
 
-    /// The directory itself.
+    /// The path of the directory.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -205,7 +208,7 @@ impl ElectionDir {
     }
 }
 
-/// Never through a link, never stuck on a pipe or a terminal, never inherited unasked.
+/// Flags that never follow a link, never block on a pipe or a terminal, and keep the descriptor from children.
 pub(crate) const SAFELY: OFlag =
     OFlag::O_NOFOLLOW.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_CLOEXEC);
 
@@ -217,7 +220,7 @@ fn look(
 ) -> Result<Option<(File, FileId)>, Error> {
     let file = match openat(directory, name, OFlag::O_RDONLY | SAFELY, Mode::empty()) {
         Ok(file) => file,
-        // Gone at this moment, or nothing that a candidate made.
+        // The file is gone by now, or no candidate made it.
         Err(Errno::ENOENT | Errno::ELOOP | Errno::ENXIO) => return Ok(None),
         Err(errno) => return Err(opening(policy, "open", path, errno)),
     };
@@ -229,9 +232,9 @@ fn is_missing(parent: &OwnedFd, name: &str) -> bool {
     fstatat(parent, name, AtFlags::AT_SYMLINK_NOFOLLOW) == Err(Errno::ENOENT)
 }
 
-/// Makes the directory of an election with all that others need to come in, and gives it its name only then: whoever is
-/// killed in the middle of it leaves nothing there that is closed to them. Of several who do so at once one is first,
-/// as nothing takes the place of a directory that is not empty.
+/// Makes the directory of an election with all parts that others need to enter, and gives it its name only then. So a
+/// process that is killed in between leaves nothing that is closed to others. Of several processes one is first,
+/// because a rename replaces no directory that is not empty.
 fn make(top: &OwnedFd, name: &str, path: &Path, policy: Policy) -> Result<(), Error> {
     let unfinished = format!(".new-{:016x}", fastrand::u64(..));
     let queue = format!("{unfinished}/{QUEUE}");
@@ -289,7 +292,8 @@ fn subdirectory(
     Ok(Some(directory))
 }
 
-/// Where users share, another one may have created a file and not yet opened it to the group.
+/// The error if a file cannot be opened. In a shared directory, another user may have created the file and not yet
+/// opened it to the group.
 fn opening(policy: Policy, deed: &str, path: &Path, errno: Errno) -> Error {
     if policy.is_shared() && errno == Errno::EACCES {
         let what = "is not open to its group, though its directory is shared: its owner has just made it, or has to \
@@ -299,7 +303,7 @@ fn opening(policy: Policy, deed: &str, path: &Path, errno: Errno) -> Error {
     failed(deed, path, errno)
 }
 
-/// The same, of a directory in which there is something to be made.
+/// The error if a directory cannot be made. Without access to its parent, the error names the parent.
 fn making(policy: Policy, deed: &str, path: &Path, errno: Errno) -> Error {
     match path.parent() {
         Some(parent) if errno == Errno::EACCES => opening(policy, deed, parent, errno),
@@ -319,7 +323,7 @@ pub(crate) fn file_of(cell: Cell<'_>) -> String {
     }
 }
 
-/// Whether an election has a cell. One that cannot be read has none.
+/// Whether an election has any cell. An unreadable election counts as one without.
 pub(crate) fn has_any(root: &Root, election: &ElectionName) -> bool {
     let dir = ElectionDir::visit(root, election).ok().flatten();
     dir.and_then(|dir| dir.names().ok()).is_some_and(|names| names.iter().any(|name| is_cell(name)))

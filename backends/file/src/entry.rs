@@ -1,4 +1,5 @@
-//! What a candidate's file in the queue says: one line when it joins, one more when it wins.
+//! The content of a candidate's file in the queue: one line when it joins, and one more when it
+//! wins.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::reading::read_up_to;
 use crate::standstill;
 
-/// More than any honest entry has; a foreign file is not read to its end.
+/// The greatest length that is read. It is more than any entry has, and keeps a foreign file from
+/// being read to its end.
 const MAX_LEN: usize = 64 * 1024;
 
 #[derive(Serialize, Deserialize)]
@@ -18,7 +20,7 @@ struct Newcomer {
     candidate: Candidate,
     /// Milliseconds since 1970.
     joined: u64,
-    /// The number of its first place, where it has given that up since to come again.
+    /// The number of its first place, if the candidate has given that place up and come again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     first: Option<u64>,
 }
@@ -30,13 +32,14 @@ struct Won {
     since: u64,
 }
 
-/// What could be read of an entry.
+/// The content of an entry.
 pub(crate) enum Reading {
     Waiting(Entry),
     Won(Leader),
 }
 
-/// Writes who joins, and `arrived` before if it comes again, and returns where the next line goes.
+/// Writes the line of a joining candidate, with its first number `arrived` if it comes again.
+/// Returns the offset of the next line.
 pub(crate) fn write_joined(
     file: &File,
     candidate: &Candidate,
@@ -52,31 +55,31 @@ pub(crate) fn joining(candidate: &Candidate, arrived: Option<u64>) -> io::Result
     line(&Newcomer { candidate: candidate.clone(), joined: stamp::display(), first: arrived })
 }
 
-/// Writes that the candidate won, at `offset`. What an earlier attempt left there is overwritten.
+/// Writes the line of the win at `offset`, over any remains of an earlier attempt.
 pub(crate) fn write_won(file: &File, offset: u64, token: Token) -> io::Result<()> {
     file.write_all_at(&line(&Won { token, since: stamp::display() })?, offset)
 }
 
-/// Writes what the entry of a winner says into another file, in place of what that says.
+/// Copies the entry of a winner into another file, in place of its content.
 pub(crate) fn copy(entry: &File, to: &File) -> io::Result<()> {
     let text = read_up_to(entry, MAX_LEN)?;
     to.write_all_at(&text, 0)?;
     to.set_len(text.len() as u64)
 }
 
-/// Reads the entry in the file with this number; `None` if it is damaged, or not one at all.
+/// Reads the entry with this number; `None` if the file is damaged or is not an entry.
 pub(crate) fn read(file: &File, number: u64) -> Option<Reading> {
     parse(&read_up_to(file, MAX_LEN).ok()?, number)
 }
 
-/// Whether the candidate of an entry waits, and stands still.
+/// Whether the candidate of an entry waits, and its process is stopped.
 pub(crate) fn stands_still(file: &File, number: u64) -> bool {
     matches!(read(file, number), Some(Reading::Waiting(entry)) if standstill::is_stopped(entry.candidate.pid))
 }
 
-/// Reads the bytes of the entry with this number.
+/// Decodes the bytes of the entry with this number.
 pub(crate) fn parse(bytes: &[u8], number: u64) -> Option<Reading> {
-    // Only complete lines count: one without its end is still being written.
+    // Only complete lines count. A line without its end is still being written.
     let mut lines =
         bytes.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
     let Newcomer { candidate, joined, first } = serde_json::from_slice(lines.next()?).ok()?;

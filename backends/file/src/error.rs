@@ -4,18 +4,18 @@ use std::path::Path;
 use elect_api::{Error, ErrorKind};
 use nix::errno::Errno;
 
-/// The error of a system call that was to `deed` (a verb: "open", "lock") the file at `path`.
+/// The error of a system call that failed to `deed` (a verb: "open", "lock") the file at `path`.
 pub(crate) fn failed(deed: &str, path: &Path, errno: Errno) -> Error {
     Error::new(kind(errno), format!("cannot {deed} {}: {}", path.display(), advice(errno)))
         .because(errno)
 }
 
-/// An error that no system call reported: something at `path` is not as it has to be.
+/// An error without a system call: the file at `path` is not as it must be.
 pub(crate) fn wrong(kind: ErrorKind, path: &Path, what: &str) -> Error {
     Error::new(kind, format!("{} {what}", path.display()))
 }
 
-/// The number in an error of the standard library; zero where it has none.
+/// The error number in an error of the standard library; zero if it has none.
 pub(crate) fn errno_of(error: &io::Error) -> Errno {
     Errno::from_raw(error.raw_os_error().unwrap_or(0))
 }
@@ -31,7 +31,8 @@ fn kind(errno: Errno) -> ErrorKind {
         | Errno::EINVAL
         | Errno::ENOSYS
         | Errno::EOPNOTSUPP => ErrorKind::Unfit,
-        // Full disks, used-up descriptors, interrupted calls, directories removed at this moment.
+        // Full disks, used-up descriptors, interrupted calls, and directories that were removed at
+        // this moment.
         _ => ErrorKind::Unreachable,
     }
 }

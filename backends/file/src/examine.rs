@@ -1,4 +1,4 @@
-//! How the directory of the elections is: where it is, and what there is left of what elections need.
+//! Examines the directory of the elections: its place, and the resources that elections need.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -17,15 +17,15 @@ use crate::error::{errno_of, failed};
 use crate::root::{self, Root};
 use crate::{network, survey};
 
-/// How often it is looked at.
+/// The number of looks, whose median time is reported.
 const LOOKS: usize = 5;
-/// An election takes some blocks and some files; its cells up to 64 KiB each.
+/// An election takes some blocks and some files. Each of its cells takes up to 64 KiB.
 const FEW_BYTES: u64 = 1024 * 1024;
 const FEW_FILES: u64 = 16;
-/// How many look-outs of the kernel a user may have at once.
+/// The kernel's limit of inotify instances for a user.
 const LOOK_OUTS: &str = "/proc/sys/fs/inotify/max_user_instances";
 
-/// Looks at the directory, or where it will be.
+/// Examines the directory, or the place where it will be.
 pub(crate) fn examine(root: &Root, clock: &Clock) -> Examination {
     let mut examination = Examination { grants: Grants::default(), ..Examination::default() };
     let answer = look(root, clock).map(|(answer, magic, space)| {
@@ -66,7 +66,8 @@ fn look(root: &Root, clock: &Clock) -> Result<(EndpointAnswer, u32, Statvfs), Er
     }
 }
 
-/// The directory, or the nearest one above it that exists: it is made with the first election.
+/// Opens the directory, or the nearest one above it that exists. The first election makes the
+/// directory.
 fn open(root: &Root) -> Result<OwnedFd, Error> {
     if let Some((directory, _)) = root.open(false)? {
         return Ok(directory);
@@ -84,7 +85,7 @@ fn examine_room(path: &Path, space: &Statvfs, examination: &mut Examination) {
         most: Some(space.blocks().saturating_mul(block)),
         used: Some(space.blocks().saturating_sub(space.blocks_available()).saturating_mul(block)),
     };
-    // Some file systems have no limit of their own.
+    // Some file systems have no limit of files.
     let files = (space.files() > 0).then(|| Supply {
         what: format!("files in {}", path.display()),
         unit: Unit::Pieces,
@@ -104,7 +105,7 @@ fn examine_room(path: &Path, space: &Statvfs, examination: &mut Examination) {
     examination.supplies.extend(files);
 }
 
-/// Leaders that are dead, and whose lease is kept by what their commands started.
+/// The dead leaders whose lease is still held by processes that their commands started.
 fn outlived(root: &Root) -> Vec<Finding> {
     let elections = survey::elections(root, Scope::Entered).unwrap_or_default().into_iter();
     let finding = |election: ElectionName| {
@@ -143,7 +144,7 @@ fn examine_look_outs(examination: &mut Examination) {
         most,
         used: None,
     });
-    // It is given back at once.
+    // The instance is given back at once.
     if Inotify::init(InitFlags::IN_CLOEXEC).is_err() {
         examination.findings.push(Finding::warning(
             "no inotify instance is left: whoever looks on hears of changes late",
@@ -152,7 +153,7 @@ fn examine_look_outs(examination: &mut Examination) {
     }
 }
 
-/// The file system with this `statfs` magic number, as `mount` calls it.
+/// The name of the file system with this `statfs` magic number, as in `mount`.
 fn kind(magic: u32) -> String {
     let name = match magic {
         0xEF53 => "ext4",

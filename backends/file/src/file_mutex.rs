@@ -11,11 +11,11 @@ use crate::lock;
 use crate::trust::FileId;
 use crate::watch::spawn;
 
-/// The way in: the lock of `enter`, which newcomers hold for some system calls, or of `order`, `fence` or `value`, which
-/// those hold who write the control cell, fences or values.
+/// A mutex between processes: the lock of one file. Newcomers hold the lock of `enter` for some system calls. Writers
+/// of the control cell, of fences and of values hold the lock of `order`, `fence` or `value`.
 ///
-/// Who holds it may be stopped or very slow. Then a thread sleeps on it, and the future of the caller
-/// may be dropped: the thread lets go of what nobody wants any more. There is never more than one.
+/// The holder may be stopped or very slow. Then a thread sleeps on the lock, and the caller may drop its future. The
+/// thread then releases the lock as soon as it gets it. There is at most one such thread.
 #[derive(Default)]
 pub(crate) struct FileMutex {
     knocking: Option<(FileId, Arc<Mutex<Bell>>)>,
@@ -23,16 +23,17 @@ pub(crate) struct FileMutex {
 
 #[derive(Default)]
 struct Bell {
-    /// Who wants to get in at present.
+    /// The receiver of the lock, if a caller waits at present.
     wanted: Option<oneshot::Sender<Passed>>,
-    /// Whether the thread is through with it.
+    /// Whether the thread has finished.
     answered: bool,
 }
 
 type Passed = nix::Result<File>;
 
 impl FileMutex {
-    /// Returns the file of this name once its lock is ours, with the directory; closing it lets the next one in.
+    /// Waits for the lock of the file of this name. Returns the locked file and the directory. Closing the file
+    /// releases the lock.
     pub(crate) async fn enter(
         &mut self,
         dir: ElectionDir,
@@ -75,7 +76,7 @@ impl FileMutex {
             let mut bell = ring(&shared);
             bell.answered = true;
             if let Some(wanted) = bell.wanted.take() {
-                // Comes back, and is closed, if the future was dropped.
+                // If the future was dropped, the file comes back here and is closed.
                 let _ = wanted.send(passed);
             }
         })?;

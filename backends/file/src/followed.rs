@@ -1,4 +1,4 @@
-//! What people ask of an election, as a seat follows it.
+//! The control cell of an election, as a seat follows it.
 
 use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,16 +13,16 @@ use crate::election_dir::{ElectionDir, ORDERS};
 use crate::root::Root;
 use crate::trust::FileId;
 
-/// How long there has to be nothing to do before a look-out is started: to be rid of one costs more time than
-/// the shortest commands take, and a refresh before it finds the orders without one.
+/// The time without any event after which an inotify instance is started. Closing one takes longer than the
+/// shortest commands do. A refresh before that finds changes without one.
 const CALM: Duration = Duration::from_millis(500);
 
-/// The control cell of an election, as a seat has it.
+/// The control cell of an election, as a seat knows it.
 pub(crate) struct Followed {
     root: Root,
     election: ElectionName,
     control: Versioned,
-    /// What was read last. It is held open, so that no other file can have its number.
+    /// The file that was read last. It is held open, so that no other file can get its inode number.
     read: Option<(File, FileId)>,
     look_out: Arc<Mutex<Option<LookOut>>>,
 }
@@ -32,12 +32,12 @@ impl Followed {
         Self { root, election, control: Versioned::default(), read: None, look_out: Arc::default() }
     }
 
-    /// As it was found last.
+    /// The content at the last look.
     pub(crate) const fn control(&self) -> &Versioned {
         &self.control
     }
 
-    /// Finds out what it says; reads it only if it is another file.
+    /// Reads the cell again if it is another file than before.
     pub(crate) fn look(&mut self, dir: &ElectionDir) -> Result<(), Error> {
         let id = dir.id_of(ORDERS)?;
         if id.is_some() && id == self.read.as_ref().map(|(_, id)| *id) {
@@ -53,7 +53,7 @@ impl Followed {
                 (self.control, self.read) = (control, read);
                 Ok(())
             }
-            // What somebody has damaged by hand asks nothing: who wants to change it is told.
+            // A cell that was damaged by hand counts as empty. A writer of the cell is told of the damage.
             Err(error) if error.kind() == ErrorKind::Unfit => {
                 self.control = Versioned::default();
                 Ok(())
@@ -62,7 +62,7 @@ impl Followed {
         }
     }
 
-    /// Ends when something else is asked.
+    /// Ends when the control cell changes.
     pub(crate) fn wake(&self) -> Wake {
         if let Some(wake) = standing(&self.look_out) {
             return wake;
@@ -72,9 +72,9 @@ impl Followed {
         Box::pin(async move {
             sleep(CALM).await;
             *lock(&look_out) = start(&root, &election);
-            // Where there is none the next refresh has to do.
+            // Without an instance the next refresh finds the change.
             let wake = standing(&look_out).unwrap_or_else(never);
-            // It may have been written before it stood.
+            // The cell may have been written before the watch began.
             if cells::read(&root, &election, Cell::Control).is_ok_and(|now| now.version == known) {
                 wake.await;
             }
@@ -82,7 +82,7 @@ impl Followed {
     }
 }
 
-/// The wake of the look-out, if there is one that still sleeps.
+/// The wake of the watch, if it still sleeps.
 fn standing(look_out: &Mutex<Option<LookOut>>) -> Option<Wake> {
     lock(look_out).as_ref().filter(|it| it.is_on(ORDERS)).map(LookOut::wake)
 }

@@ -13,11 +13,11 @@ use crate::error::{failed, wrong};
 use crate::root::Root;
 use crate::{lock, queue};
 
-/// Removes the directory of an election that nobody is in, with all that a candidate left there; with its fences only
-/// if they may go.
+/// Removes the directory of an election without candidates, with everything in it. Removes fences only if they may go.
 pub(crate) fn forget(root: &Root, election: &ElectionName, fences: bool) -> Result<(), Error> {
     let Some(mut dir) = ElectionDir::visit(root, election)? else { return Ok(()) };
-    // While we hold these nobody gets in, leads, or writes anything. Whoever waits for them finds out that they are gone.
+    // While this process holds these locks, no candidate enters or leads, and no process writes. A process that waits
+    // for one of them finds out that its file is gone.
     let _held = [
         hold(&dir, ENTER)?,
         hold(&dir, LOCK)?,
@@ -42,7 +42,7 @@ pub(crate) fn forget(root: &Root, election: &ElectionName, fences: bool) -> Resu
         }
     }
     let queue = dir.path_in_queue("");
-    // The directory that we look around in is read to its end.
+    // The queue is opened again, because listing it reads the open directory to its end.
     let again = openat(&dir.queue, ".", FOLDER, Mode::empty());
     empty(again.map_err(|errno| failed("read", &queue, errno))?, &dir)?;
     let again = openat(&dir.directory, ".", FOLDER, Mode::empty());
@@ -62,7 +62,7 @@ fn occupied(dir: &ElectionDir) -> Error {
     wrong(ErrorKind::Unreachable, dir.path(), "is in use: somebody is in the election")
 }
 
-/// One of the election's own files with its lock.
+/// One of the election's own files, with its lock held.
 fn hold(dir: &ElectionDir, name: &str) -> Result<File, Error> {
     let (file, _) = dir.file(name)?;
     let path = dir.path_of(name);
@@ -73,7 +73,7 @@ fn hold(dir: &ElectionDir, name: &str) -> Result<File, Error> {
     }
 }
 
-/// Removes all that is no directory.
+/// Removes all entries of a directory other than directories.
 fn empty(directory: OwnedFd, dir: &ElectionDir) -> Result<(), Error> {
     let failed = |errno| failed("empty", dir.path(), errno);
     let mut directory = Dir::from_fd(directory).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! What this store reads that somebody else wrote, for fuzzing.
+//! The readers of data that other programs may have written, for fuzzing.
 
 use elect_api::FuzzTarget;
 use std::str;

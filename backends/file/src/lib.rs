@@ -5,67 +5,69 @@
 //! Every election is a directory under the root:
 //!
 //! ```text
-//! ROOT/ELECTION/lock             locked by the leader; decides who leads; never removed
-//! ROOT/ELECTION/tree             marked by the leader's command tree, which may outlive a crash; says whose it is
-//! ROOT/ELECTION/queue/NUMBER     one per candidate, locked while it lives; only orders
+//! ROOT/ELECTION/lock             locked by the leader; decides who leads; removed only with the election
+//! ROOT/ELECTION/tree             marked by the leader's command tree, which may outlive a crash; names the leader
+//! ROOT/ELECTION/queue/NUMBER     one per candidate, locked while it lives; only for the order
 //! ROOT/ELECTION/enter            locked by one newcomer at a time, for some system calls
 //! ROOT/ELECTION/token            the newest fencing token, in two checksummed slots
-//! ROOT/ELECTION/note-NAME        what a leader left for those who come later; the history in two checksummed places
-//! ROOT/.new-NUMBER               the directory of an election, as it is being made; a crash may leave an empty one
-//! ROOT/ELECTION/.new-NAME        the next one of a file that is replaced, as it is being written
-//! ROOT/ELECTION/orders           what people ask of it, below a line with its version
-//! ROOT/ELECTION/order            locked by one who writes that at a time, for some system calls
-//! ROOT/ELECTION/fence-RESOURCE   the greatest token that came for it
-//! ROOT/ELECTION/value-KEY        what a leader keeps
-//! ROOT/ELECTION/fence, value     locked by one who writes one of those at a time, for some system calls
+//! ROOT/ELECTION/note-NAME        a cell of leaders; the history has two checksummed places
+//! ROOT/ELECTION/orders           the control cell: a line with its version, then its text
+//! ROOT/ELECTION/order            locked by one writer of the control cell at a time, for some system calls
+//! ROOT/ELECTION/fence-RESOURCE   the greatest token that was presented for the resource
+//! ROOT/ELECTION/value-KEY        a value of leaders
+//! ROOT/ELECTION/fence, value     locked by one writer of fences or of values at a time, for some system calls
+//! ROOT/ELECTION/spare            the file of a former entry in reserve, for a full disk
+//! ROOT/ELECTION/.new-NAME        the next content of a file, while it is being written
+//! ROOT/.new-NUMBER               the directory of an election, while it is being made; a crash may leave an empty one
 //! ```
 //!
-//! All locks are those of *open file descriptions* (`F_OFD_SETLK`). Such a lock belongs to the
-//! descriptor and its copies, wherever they are inherited to, and ends with the last of them, or when a process that
-//! has one unlocks it. So no time is involved: the lease lasts until the last process that holds it is dead, and a
-//! crash is a resignation.
+//! All locks belong to *open file descriptions* (`F_OFD_SETLK`). Such a lock belongs to the descriptor and all its
+//! copies, in any process. It ends when the last copy is closed, or when a process with a copy unlocks it. So no time
+//! is involved: the lease lasts until the last process that holds it is dead, and a crash is a resignation.
 //!
-//! A newcomer takes `enter`, makes its file, locks it, and only then gives it the number after the
-//! greatest in the queue: whoever sees a numbered file without a lock sees a dead one. It then looks
-//! for the nearest living file before its own, of a candidate that does not stand still. If there is one,
-//! a thread sleeps on the lock of that file, and nobody else's, so that one change wakes one waiter. If there
-//! is none, it takes `lock` without waiting, marks `tree`, draws a token, makes it durable, and leads.
+//! A newcomer takes `enter`, makes its file and locks it. Only then it gives the file the number after the greatest in
+//! the queue. So a numbered file without a lock belongs to a dead candidate. The newcomer then looks for the nearest
+//! living file before its own whose candidate is not stopped. If there is one, a thread sleeps on the lock of that file
+//! alone, so that one change wakes one waiter. If there is none, the newcomer takes `lock` without waiting, marks
+//! `tree`, draws a token, makes it durable, and leads.
 //!
-//! Whoever is stopped (SIGSTOP) would not take its turn, and is passed: at sight, or with the next refresh of
-//! whoever sleeps on its file. It keeps that, and is the first again once it goes on.
+//! A stopped candidate (SIGSTOP) would not take its turn, so others pass it. They do so as soon as they see it, or with
+//! their next refresh if they sleep on its file. The stopped candidate keeps its file, and is the first again once it
+//! goes on.
 //!
-//! Of the leader's [`holds`](elect_api::Seat::holds) the guardian has the descriptors of `lock` *and* of its file in
-//! the queue: if `elect` is killed, the next in the queue goes on sleeping until the guardian has proven the tree
-//! empty. The command, which may be another user's, gets neither: it could unlock them. It inherits a read lock on
-//! `tree`, by a descriptor that cannot write. If wrapper and guardian die at once, the next one finds that
-//! mark and sleeps on it until the last of the tree is dead.
+//! The guardian has two of the leader's [`holds`](elect_api::Seat::holds): the descriptors of `lock` and of the
+//! leader's file in the queue. If `elect` is killed, the next candidate goes on sleeping until the guardian has proven
+//! the tree empty. The command, which may run as another user, gets neither descriptor, because it could unlock them.
+//! It inherits a read lock on `tree`, by a descriptor that cannot write. If wrapper and guardian die at once, the next
+//! candidate finds that mark. It sleeps on the mark until the last process of the tree is dead.
 //!
-//! Order needs no trust: were the queue deleted by hand, candidates might overtake each other, but
-//! `lock` and `tree` would still let one of them lead. Only who removes `lock` itself breaks the promise, and
-//! `refresh` tells ([`Gone`](elect_api::Standing::Gone)).
+//! The order of the queue needs no trust. If a person deletes the queue, candidates may overtake one another, but
+//! `lock` and `tree` still let only one of them lead. Only the removal of `lock` by hand breaks the promise, and
+//! `refresh` reports that ([`Gone`](elect_api::Standing::Gone)).
 //!
-//! The control cell is compared and swapped under a lock of its own. A refresh asks which file has its name, and
-//! reads it if it is another one than it read last. What wakes a leader or a waiter for it is started only
-//! when nothing has happened for half a second, so that a short command does not pay for it.
+//! The control cell is compared and swapped under a lock of its own. A refresh looks up which file has its name, and
+//! reads the file only if it is another one than before. A watch wakes leaders and waiters at a change. It starts only
+//! after half a second without an event, so that a short command does not pay for it.
 //!
-//! Whoever writes a value for a leader is another process, which may stand still at any time. It holds the lock of
-//! `value` while it makes sure that this one leads and writes, and a winner waits until that is free: no leader
-//! begins in between. Who is stopped there keeps the next one waiting until it goes on or is killed.
+//! The writer of a value is another process than the leader, and may be paused at any time. It holds the lock of
+//! `value` while it checks who leads and writes. A winner waits until that lock is free, so no leader begins in
+//! between. A writer that is stopped there keeps the next candidate waiting until it goes on or is killed.
 //!
-//! The seats of one store share nothing: there is no session, only the locks of each seat.
+//! The seats of one store share nothing. There is no session, only the locks of each seat.
 //!
-//! All calls are short and block their thread, for an `fdatasync` at a win and two or three flushes where a text is
-//! written for good; threads are started only to wait. The one await point is in front of `enter`, `order`, `fence` or
-//! `value`: its holder may be stopped.
+//! All calls are short and block their thread. A win takes an `fdatasync`, and a durable write two or three flushes.
+//! Threads are started only to wait. The calls await only the locks of `enter`, `order`, `fence` and `value`, whose
+//! holder may be stopped.
 //!
-//! Nothing but the token, what is vital in the history and all other cells is flushed to the disk: after a power cut no process is left to hold a lock, and what the files say then is read with suspicion.
+//! Only the token, the vital entries of the history, and all other cells are flushed to the disk. After a power cut no
+//! process holds a lock, and the content of the other files is read with suspicion.
 //!
 //! # Whom it trusts
 //!
-//! The root, and everything in it, belongs to us or to root and is writable by nobody else, unless the
-//! root was set up for sharing: then it is writable by its group and has the setgid bit
-//! (`install -d -m 2770 -g ops /srv/elect`), and so is everything in it. For root no other user may be
-//! able to replace a directory on the way there either. No link is followed below the root, and no file
+//! The root, and everything in it, must belong to this user or to root, and no other user may write it. The exception
+//! is a root that was set up for sharing: it is writable by its group and has the setgid bit
+//! (`install -d -m 2770 -g ops /srv/elect`). Then everything in it is writable by the group too. If elect runs as root,
+//! no other user may be able to replace a directory on the way there. No link is followed below the root, and no file
 //! with a second name is written.
 
 mod atomic_file;
@@ -122,15 +124,14 @@ pub const KIND: StoreKind = StoreKind {
 /// Gets ready to use the store at a URL:
 ///
 /// - `file:///DIR`: that directory;
-/// - `file:` or `file://`: the first of `$STATE_DIRECTORY`, else `/var/lib/elect` where it can be
-///   written or created, else `$XDG_STATE_HOME/elect`, else `~/.local/state/elect`.
+/// - `file:` or `file://`: the first of `$STATE_DIRECTORY`, else `/var/lib/elect` where it can be written or created,
+///   else `$XDG_STATE_HOME/elect`, else `~/.local/state/elect`.
 ///
-/// With `?allow-network` behind it, a directory on a network file system is not refused.
-/// Nothing is created before the first [`Seat::refresh`](elect_api::Seat::refresh), which is also
-/// where a directory that cannot be used is reported.
+/// With `?allow-network` at its end, a directory on a network file system is accepted. Nothing is created before the
+/// first [`Seat::refresh`](elect_api::Seat::refresh). That call also reports a directory that cannot be used.
 ///
 /// # Errors
-/// [`Unfit`](elect_api::ErrorKind::Unfit) if the URL means no such store, or no default directory fits.
+/// [`Unfit`](elect_api::ErrorKind::Unfit) if the URL does not name such a store, or no default directory fits.
 pub fn connect(url: &str) -> Result<Box<dyn Store>, Error> {
     let address = url::parse(url)?;
     let is_default = address.directory.is_none();

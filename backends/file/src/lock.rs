@@ -1,5 +1,5 @@
-//! Locks of open file descriptions: they end when the last copy of the descriptor is closed, however
-//! that comes about, and they conflict within one process too.
+//! Locks of open file descriptions. They end when the last copy of the descriptor is closed, for whatever reason.
+//! They also conflict within one process.
 
 use std::os::fd::AsFd;
 
@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 
-/// Takes the write lock of the whole file if nobody has it; says whether it did.
+/// Takes the write lock of the whole file if it is free. Returns whether it did.
 pub(crate) fn try_write(file: impl AsFd) -> Result<bool, Errno> {
     match retrying(|| fcntl(&file, FcntlArg::F_OFD_SETLK(&whole_file(libc::F_WRLCK)))) {
         Ok(_) => Ok(true),
@@ -16,13 +16,13 @@ pub(crate) fn try_write(file: impl AsFd) -> Result<bool, Errno> {
     }
 }
 
-/// Sleeps until the write lock of the whole file is ours.
+/// Sleeps until this process has the write lock of the whole file.
 pub(crate) fn wait_write(file: impl AsFd) -> Result<(), Errno> {
     retrying(|| fcntl(&file, FcntlArg::F_OFD_SETLKW(&whole_file(libc::F_WRLCK)))).map(drop)
 }
 
-/// Takes a read lock of the whole file, for as long as anybody has a copy of this description: a mark. It needs no
-/// right to write. Says whether it did: nobody may be about to write.
+/// Marks the file: takes a read lock of the whole file, which lasts as long as any copy of this description. It
+/// needs no right to write. Returns whether it did; it does not while another description has the write lock.
 pub(crate) fn try_mark(file: impl AsFd) -> Result<bool, Errno> {
     match retrying(|| fcntl(&file, FcntlArg::F_OFD_SETLK(&whole_file(libc::F_RDLCK)))) {
         Ok(_) => Ok(true),
@@ -31,14 +31,15 @@ pub(crate) fn try_mark(file: impl AsFd) -> Result<bool, Errno> {
     }
 }
 
-/// Whether another description of this file has a mark. The moment's write lock of a waiter is none.
+/// Whether another description of this file has a mark. The write lock that a waiter holds for a moment is not a
+/// mark.
 pub(crate) fn is_marked(file: impl AsFd) -> Result<bool, Errno> {
     let mut probe = whole_file(libc::F_WRLCK);
     retrying(|| fcntl(&file, FcntlArg::F_OFD_GETLK(&mut probe)))?;
     Ok(probe.l_type == short(libc::F_RDLCK))
 }
 
-/// How a file is held.
+/// The way in which a file is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Held {
     /// By its write lock.
@@ -47,10 +48,12 @@ pub(crate) enum Held {
     Marked,
 }
 
-/// Sleeps until nobody holds the file like this. A lock is ours then: close the file to be rid of it.
+/// Sleeps until no other description holds the file in this way. The caller then has a lock, and must close the
+/// file to release it.
 ///
-/// Who waits for a lock may have the file open for reading only. Who waits for a mark may not, and several of them
-/// come one after another: the read locks of two would be marks to each other.
+/// A file that is waited for as locked may be open for reading only. A file that is waited for as marked must be
+/// writable, and several waiters come one after another. With read locks, two waiters would look like marks to
+/// each other.
 pub(crate) fn wait_free(file: impl AsFd, held: Held) -> Result<(), Errno> {
     match held {
         Held::Locked => {
@@ -60,8 +63,8 @@ pub(crate) fn wait_free(file: impl AsFd, held: Held) -> Result<(), Errno> {
     }
 }
 
-/// Whether another description of this file has the write lock. Takes no lock, and does not take the
-/// moment's read lock of a waiter for a sign of life.
+/// Whether another description of this file has the write lock. Takes no lock. The read lock that a waiter holds
+/// for a moment does not count.
 pub(crate) fn is_held(file: impl AsFd) -> Result<bool, Errno> {
     let mut probe = whole_file(libc::F_RDLCK);
     retrying(|| fcntl(&file, FcntlArg::F_OFD_GETLK(&mut probe)))?;

@@ -1,7 +1,7 @@
 /// The name of the network or user-space file system with this `statfs` magic number.
 ///
-/// Locks there may not reach other machines, may be lost with a connection, or may not exist at all,
-/// and several machines may well mount the same directory.
+/// Locks there may not reach other machines, may be lost with a connection, or may not exist at all.
+/// Several machines may mount the same directory.
 pub(crate) fn name(magic: u32) -> Option<&'static str> {
     Some(match magic {
         0x0000_6969 => "NFS",

@@ -1,9 +1,8 @@
-//! The queue: one file per candidate, named by a number that only rises while anybody is in it.
+//! The queue: one file per candidate, named by a number that rises as long as the queue is not empty.
 //!
-//! A file is locked before it gets its number and as long as its candidate, or the guardian of that,
-//! lives. So an unlocked numbered file is dead for good, and whoever meets
-//! it may remove it. A number is not given anew while a greater one is in the queue; whoever looks
-//! at lower numbers has such a greater one.
+//! A file is locked before it gets its number, and stays locked while its candidate or the candidate's guardian
+//! lives. So an unlocked numbered file is dead for good, and every candidate may remove it. A number is not used
+//! again while a greater one is in the queue. A candidate that looks at lower numbers has such a greater number.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -22,10 +21,10 @@ use crate::lock::{self, Held};
 use crate::spare;
 use crate::trust::FileId;
 
-/// Files that are being made, under the lock of `enter`.
+/// The prefix of files that are being made, under the lock of `enter`.
 const UNFINISHED: &str = ".new-";
 
-/// The greatest number that a file may have; greater ones are foreign.
+/// The greatest number of a file. Files with greater numbers are foreign.
 const MAX: u64 = i64::MAX as u64;
 
 /// A candidate's own file in the queue.
@@ -34,30 +33,30 @@ pub(crate) struct OwnFile {
     number: u64,
     pub(crate) file: File,
     id: FileId,
-    /// Where the line about the win goes.
+    /// The offset of the line of the win.
     win_at: u64,
 }
 
-/// The living candidate next before us, or what is left of one.
+/// The nearest living candidate before this one, or the remains of one.
 pub(crate) struct Predecessor {
     pub(crate) file: File,
     pub(crate) id: FileId,
-    /// By what its life is seen.
+    /// The way in which its life shows: by a lock or by a mark.
     pub(crate) held: Held,
-    /// How many stand before us with it.
+    /// The number of candidates before this one, up to and including it.
     pub(crate) ahead: usize,
 }
 
 impl OwnFile {
-    /// Takes the last place in the queue, and tells which numbers were in it before. Only who holds the
-    /// lock of `enter` may call this. Whoever has `arrived` before comes again.
+    /// Takes the last place in the queue, and returns the numbers that were in it before. Only the holder of the
+    /// lock of `enter` may call this. A candidate that comes again passes its first number as `arrived`.
     pub(crate) fn take(
         mut dir: ElectionDir,
         candidate: &Candidate,
         arrived: Option<u64>,
     ) -> Result<(Self, Vec<u64>), Error> {
         let Listing { entries: below, greatest, unfinished } = list(&mut dir)?;
-        // Whoever made them was killed in the middle of it: we hold `enter`.
+        // Their makers were killed while they held `enter`, which this process holds now.
         for name in unfinished {
             let _ = unlinkat(&dir.queue, name.as_c_str(), UnlinkatFlags::NoRemoveDir);
         }
@@ -84,7 +83,7 @@ impl OwnFile {
         Ok((Self { dir, number, file, id, win_at }, below))
     }
 
-    /// Makes the entry out of a file that is new or, without `O_EXCL`, may be there. Removes it on an error.
+    /// Makes the entry from a new file. Without `O_EXCL` the file may exist already. Removes it on an error.
     fn make(
         dir: &ElectionDir,
         unfinished: &str,
@@ -93,7 +92,7 @@ impl OwnFile {
         candidate: &Candidate,
         arrived: Option<u64>,
     ) -> Result<(File, FileId, u64), (Errno, Error)> {
-        // Without the name, which is another one each time: people need not read it twice.
+        // The error leaves out the name, which differs each time, so that people need not read it twice.
         let path = dir.path_in_queue("");
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | is_new | SAFELY;
         let mode = dir.file_mode();
@@ -120,31 +119,30 @@ impl OwnFile {
         filled
     }
 
-    /// Its number.
+    /// The number of this file.
     pub(crate) const fn number(&self) -> u64 {
         self.number
     }
 
-    /// Where our file has to be.
+    /// The path at which this file must be.
     pub(crate) fn path(&self) -> PathBuf {
         self.dir.path_in_queue(&name_of(self.number))
     }
 
-    /// Whether our file is still where it has to be.
+    /// Whether this file is still at its path.
     pub(crate) fn is_kept(&self) -> Result<bool, Error> {
         self.dir.leads_to(&self.path(), self.id)
     }
 
-    /// The numbers in the queue before ours, rising.
+    /// The numbers in the queue before this one, in ascending order.
     pub(crate) fn below(&mut self) -> Result<Vec<u64>, Error> {
         let mut numbers = list(&mut self.dir)?.entries;
         numbers.retain(|&number| number < self.number);
         Ok(numbers)
     }
 
-    /// Finds the nearest candidate among the numbers `below` ours that lives and does not stand still, and removes
-    /// the dead that stand between. `None` if we are the first: whoever stands still would not take its turn, and
-    /// comes after those who do.
+    /// Finds the nearest living candidate among the numbers `below`, and removes the dead ones in between. Skips
+    /// stopped candidates, because they would not take their turn. `None` if this candidate is the first.
     pub(crate) fn predecessor(&mut self, below: &[u64]) -> Result<Option<Predecessor>, Error> {
         for (before, &number) in below.iter().enumerate().rev() {
             let name = name_of(number);
@@ -157,7 +155,7 @@ impl OwnFile {
                 let ahead = before + 1;
                 return Ok(Some(Predecessor { file, id, held: Held::Locked, ahead }));
             }
-            // Where the directory was meddled with, a name may have got another file by now.
+            // If someone has changed the directory, another file may have this name by now.
             if self.dir.leads_to(&path, id)? {
                 let _ = unlinkat(&self.dir.queue, name.as_str(), UnlinkatFlags::NoRemoveDir);
             }
@@ -165,13 +163,13 @@ impl OwnFile {
         Ok(None)
     }
 
-    /// Tells those who look that we lead.
+    /// Writes into the entry that this candidate leads.
     pub(crate) fn write_won(&self, token: Token) -> Result<(), Error> {
         entry::write_won(&self.file, self.win_at, token)
             .map_err(|error| failed("write to our entry", &self.path(), errno_of(&error)))
     }
 
-    /// The same where we lead: the file is kept in reserve if there is none.
+    /// Gives up a leader's entry. Its file is kept in reserve if there is none yet.
     pub(crate) fn give_up_lead(&mut self) {
         let is_kept = matches!(self.is_kept(), Ok(true));
         if !is_kept || !spare::keep(&self.dir, &self.file, &name_of(self.number)) {
@@ -179,8 +177,8 @@ impl OwnFile {
         }
     }
 
-    /// Takes our name out of the queue. What cannot be removed is dead as soon as the file is closed,
-    /// and removed by whoever meets it.
+    /// Removes the entry from the queue. If that fails, the entry is dead once its file is closed, and another
+    /// candidate removes it.
     pub(crate) fn give_up(&mut self) {
         if matches!(self.is_kept(), Ok(true)) {
             let name = name_of(self.number);
@@ -189,14 +187,14 @@ impl OwnFile {
     }
 }
 
-/// What is in the directory of a queue.
+/// The content of a queue's directory.
 #[derive(Default)]
 pub(crate) struct Listing {
-    /// The numbers of the entries, rising.
+    /// The numbers of the entries, in ascending order.
     pub(crate) entries: Vec<u64>,
-    /// The greatest number that anything has, entry or not.
+    /// The greatest number in any name, even if it is not an entry.
     greatest: u64,
-    /// What is being made, or was when its maker died.
+    /// Files that are being made, or were when their maker died.
     unfinished: Vec<CString>,
 }
 
@@ -213,7 +211,7 @@ pub(crate) fn list(dir: &mut ElectionDir) -> Result<Listing, Error> {
         let name = found.file_name();
         if let Some(number) = number_of(name.to_bytes()) {
             listing.greatest = listing.greatest.max(number);
-            // Some file systems do not tell the type in the listing.
+            // Some file systems do not report types in a listing.
             if found.file_type().is_none_or(|kind| kind == Type::File) {
                 listing.entries.push(number);
             }
@@ -229,12 +227,12 @@ pub(crate) fn name_of(number: u64) -> String {
     format!("{number:020}")
 }
 
-/// Whether a name in the directory of a queue is that of an entry.
+/// Whether this name in a queue's directory belongs to an entry.
 pub(crate) fn is_entry(name: &[u8]) -> bool {
     number_of(name).is_some()
 }
 
-/// Reads a [`name_of`].
+/// Reads a number as [`name_of`] writes it.
 pub(crate) fn number_of(name: &[u8]) -> Option<u64> {
     let digits = std::str::from_utf8(name)
         .ok()

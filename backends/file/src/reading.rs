@@ -1,13 +1,13 @@
-//! Reading a file from its beginning.
+//! Reads a file from its beginning.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Enough for most files here, in bytes.
+/// The size of the first read, in bytes: enough for most files here.
 const FEW: usize = 8192;
 
-/// All that there is, or its first `most` bytes.
+/// The whole content, or its first `most` bytes.
 pub(crate) fn read_up_to(file: &File, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut len = 0;
@@ -19,7 +19,7 @@ pub(crate) fn read_up_to(file: &File, most: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// How many bytes there were from this place on, at most as many as there is room for.
+/// Reads from this offset until the buffer is full or the file ends. Returns the number of bytes.
 fn fill(file: &File, room: &mut [u8], place: u64) -> io::Result<usize> {
     let mut len = 0;
     while len < room.len() {

@@ -15,25 +15,25 @@ use crate::trust::Policy;
 use crate::url::{self, Address};
 use crate::walk::descend;
 
-/// Where the system keeps what its services must not forget.
+/// The place of the system's elections: where services keep their durable state.
 const SYSTEM: &str = "/var/lib/elect";
 
-/// The directory whose subdirectories are elections.
+/// The directory whose subdirectories are the elections.
 #[derive(Clone, Debug)]
 pub(crate) struct Root {
     pub(crate) path: PathBuf,
     allow_network: bool,
 }
 
-/// What the choice of the default root looks at.
+/// The environment that decides the default root.
 pub(crate) trait Surroundings {
-    /// The variable of this name, if it is set and not empty.
+    /// The environment variable of this name, if it is set and not empty.
     fn variable(&self, name: &str) -> Option<OsString>;
-    /// Whether the directory at `path` exists: then, whether we may write to it.
+    /// Whether this process may write to the directory at `path`; `None` if there is none.
     fn writable(&self, path: &Path) -> Option<bool>;
 }
 
-/// The process that we are.
+/// The environment of this process.
 pub(crate) struct Process;
 
 impl Surroundings for Process {
@@ -48,7 +48,7 @@ impl Surroundings for Process {
 }
 
 impl Root {
-    /// The root that the URL names, else the first default that fits. Touches nothing.
+    /// The root that the URL names, or else the first default that fits. Changes nothing on the disk.
     pub(crate) fn choose(
         address: Address,
         surroundings: &impl Surroundings,
@@ -58,7 +58,8 @@ impl Root {
         Ok(Self { path, allow_network })
     }
 
-    /// That the system's elections are elsewhere, where there are any: for a root that was chosen by default.
+    /// A note that the system's elections are in another directory, if there are any. For a root that was
+    /// chosen by default.
     pub(crate) fn system_beside(&self, surroundings: &impl Surroundings) -> Option<Finding> {
         let system = Path::new(SYSTEM);
         let is_apart = self.path != system && surroundings.variable("STATE_DIRECTORY").is_none();
@@ -73,7 +74,7 @@ impl Root {
         })
     }
 
-    /// Opens the root and says whom to trust in it. `None` if there is none and it is not to be created.
+    /// Opens the root, and returns whom to trust in it. `None` if there is none and `create` is false.
     pub(crate) fn open(&self, create: bool) -> Result<Option<(OwnedFd, Policy)>, Error> {
         let me = Uid::effective().as_raw();
         let Some((directory, steps)) = descend(&self.path, me, create)? else { return Ok(None) };
@@ -93,9 +94,9 @@ impl Root {
     }
 }
 
-/// The number that says which kind of file system it is.
+/// The number that identifies the kind of a file system.
 pub(crate) fn magic(found: &Statfs) -> u32 {
-    // It has 32 bits; its type has more, and a sign, on some machines.
+    // The number has 32 bits. On some machines its type has more bits, or a sign.
     u32::try_from(found.filesystem_type().0 & 0xFFFF_FFFF).unwrap_or(0)
 }
 

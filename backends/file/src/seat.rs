@@ -23,17 +23,17 @@ use crate::{cells, token};
 
 /// One candidate's place in one election of the local disk.
 ///
-/// Dropping it is what the death of its process would be: its locks end, and its file in the queue,
-/// unlocked, is removed by the next one who meets it.
+/// Dropping a seat has the effect of the death of its process. Its locks end, and the next candidate
+/// that sees its unlocked file in the queue removes it.
 pub(crate) struct FileSeat {
     root: Root,
     election: ElectionName,
     candidate: Candidate,
     file_mutex: FileMutex,
-    /// The number of our first place, once we have lost it or given it up.
+    /// The number of the candidate's first place, once it has lost it or given it up.
     arrived: Option<u64>,
     state: State,
-    /// On the cell that was read last.
+    /// The watch of the cell that was read last.
     look_out: Option<LookOut>,
     followed: Followed,
 }
@@ -80,7 +80,7 @@ impl FileSeat {
                 let below = waiting.place.below()?;
                 return self.advance(&below);
             }
-            // Whoever removed our entry sent us to the end of the queue.
+            // The entry was removed by someone, so the candidate goes to the end of the queue.
             State::Waiting(waiting) => {
                 self.arrived.get_or_insert(waiting.place.number());
                 self.state = State::Out;
@@ -90,7 +90,8 @@ impl FileSeat {
         self.enter().await
     }
 
-    /// The one step that may wait: for other newcomers, at the mutex of the election.
+    /// Enters the queue. This is the one step that may wait: for other newcomers, at the lock of
+    /// `enter`.
     async fn enter(&mut self) -> Result<Standing, Error> {
         let dir = ElectionDir::create(&self.root, &self.election)?;
         let (dir, enter) = self.file_mutex.enter(dir, ENTER).await?;
@@ -100,7 +101,7 @@ impl FileSeat {
         self.advance(&below)
     }
 
-    /// Waits for the one before us, or tries to win if there is none.
+    /// Waits for the candidate before this one, or tries to win if there is none.
     fn advance(&mut self, below: &[u64]) -> Result<Standing, Error> {
         match mem::replace(&mut self.state, State::Out) {
             State::Waiting(mut waiting) => match waiting.place.predecessor(below) {
@@ -160,13 +161,15 @@ impl Waiting {
         Ok(Standing::Waiting { ahead, alive: true, wake })
     }
 
-    /// What the head of the queue does. On every error the lock is free again: it is closed.
+    /// Tries to win at the head of the queue. On every error the lock is free again, because its file is
+    /// closed.
     fn win(&mut self) -> Result<Win, Error> {
         let dir = &self.place.dir;
         let path = dir.path_of(LOCK);
         let (file, lock_id) = dir.file(LOCK)?;
         if !lock::try_write(&file).map_err(|errno| failed("lock", &path, errno))? {
-            // A leader whose entry was removed by hand, or one that is just resigning.
+            // The lock is held by a leader whose entry was removed by hand, or by one that is just
+            // resigning.
             let leader = Predecessor { file, id: lock_id, held: Held::Locked, ahead: 1 };
             return self.wait(leader).map(Win::Busy);
         }
@@ -240,7 +243,7 @@ impl Seat for FileSeat {
         let State::Leading(leading) = &self.state else {
             return Ok(Written::Gone("we do not lead".into()));
         };
-        // Who was only evicted still keeps others from leading.
+        // An evicted leader still keeps others from leading.
         if let Standing::Gone(why) = leading.prove()? {
             return Ok(Written::Gone(why));
         }
@@ -252,7 +255,8 @@ impl Seat for FileSeat {
         if let (Some((cell, bytes)), State::Leading(leading)) = (last, &self.state)
             && leading.prove().is_ok_and(|standing| !matches!(standing, Standing::Gone(_)))
         {
-            // As long as we have the lock nobody leads: it is one step for everybody else.
+            // While this process has the lock no other candidate leads, so for others this is one step
+            // with the resigning.
             let dir = &leading.place.dir;
             let _ = cells::write_as_leader(dir, cell, bytes, Durability::Usual);
         }
@@ -264,9 +268,10 @@ impl Seat for FileSeat {
             }
             State::Leading(Leading { mut place, lock, mark, .. }) => {
                 self.arrived.get_or_insert(place.number());
-                // The entry's lock goes last: it is what the next one sleeps on. All are closed and none
-                // is unlocked, so that a descendant that still has copies goes on holding the lease.
-                // The mark goes before the lock: without it, it would be of a leader that is dead.
+                // The lock of the entry goes last, because the next candidate sleeps on it. All files
+                // are closed and none is unlocked, so that a descendant with copies goes on holding the
+                // lease. The mark goes before the lock. A mark without the lock would look like the tree
+                // of a dead leader.
                 place.give_up_lead();
                 drop((mark, lock));
                 drop(place);

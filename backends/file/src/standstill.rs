@@ -4,25 +4,25 @@ use std::os::unix::fs::MetadataExt as _;
 use crate::trust::FileId;
 use elect_api::path::read_kernel;
 
-/// Whether the process with this id is stopped, by a signal or by who traces it. One that is not to be seen
-/// counts as running; in another pid namespace the id may be another process's, so this is for what does no
-/// harm when it is wrong.
+/// Whether the process with this id is stopped, by a signal or by a tracer. An invisible process counts as running. In
+/// another pid namespace the id may name another process, so callers may use this only where a wrong answer does no
+/// harm.
 pub(crate) fn is_stopped(pid: u32) -> bool {
     state(&pid.to_string()).is_some_and(is_of_stopped)
 }
 
-/// Whether the process with this id lives, as far as it is to be seen.
+/// Whether the process with this id lives, as far as it is visible.
 pub(crate) fn lives(pid: u32) -> bool {
     state(&pid.to_string()).is_some_and(|state| !is_of_dead(state))
 }
 
-/// Whether all of these processes are stopped, of which there are some.
+/// Whether there are any processes in this list, and all of them are stopped.
 pub(crate) fn are_stopped(processes: &[u32]) -> bool {
     !processes.is_empty() && processes.iter().all(|&process| is_stopped(process))
 }
 
-/// The living processes that have a lock on this file, or a mark, their numbers rising. Not among them are one that we
-/// may not look into, and one whose descriptor is on its way to another process, in a socket that nobody reads.
+/// The living processes that hold a lock or a mark on this file, in ascending order. Two kinds are missing: processes
+/// that this one may not inspect, and a descriptor that is in transit in a socket.
 pub(crate) fn holders(file: FileId) -> Vec<u32> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
@@ -32,14 +32,14 @@ pub(crate) fn holders(file: FileId) -> Vec<u32> {
     holders
 }
 
-/// Whether it has the lock by a descriptor, or by its memory: a file that is mapped is open, and so keeps its locks,
-/// after its last descriptor.
+/// Whether the process keeps the lock by a descriptor or by a mapping. A mapped file stays open, and keeps its locks,
+/// after its last descriptor is closed.
 fn keeps(process: u32, file: FileId) -> bool {
     among(process, "fd", file).any(|descriptor| has_lock(process, &descriptor))
         || among(process, "map_files", file).next().is_some()
 }
 
-/// The names of those links to this file that a process has in a directory of `/proc`.
+/// The names of a process's links to this file in a directory of `/proc`.
 fn among(process: u32, directory: &str, file: FileId) -> impl Iterator<Item = String> {
     let links = fs::read_dir(format!("/proc/{process}/{directory}")).into_iter().flatten();
     links.flatten().filter_map(move |link| {
@@ -49,7 +49,7 @@ fn among(process: u32, directory: &str, file: FileId) -> impl Iterator<Item = St
     })
 }
 
-/// Whether a lock belongs to this descriptor: who only looks at the file has none.
+/// Whether a lock belongs to this descriptor. A process that only looks at the file has none.
 fn has_lock(process: u32, descriptor: &str) -> bool {
     let told = read_kernel(format!("/proc/{process}/fdinfo/{descriptor}"));
     told.is_ok_and(|told| told.lines().any(|line| line.starts_with("lock:")))
@@ -59,7 +59,7 @@ fn state(process: &str) -> Option<char> {
     state_in(&read_kernel(format!("/proc/{process}/stat")).ok()?)
 }
 
-/// Reads the state behind the name, which may have anything in it.
+/// Reads the state after the name of the process, which may have any characters in it.
 fn state_in(stat: &str) -> Option<char> {
     stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next())
 }

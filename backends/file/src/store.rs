@@ -16,9 +16,10 @@ use crate::{cells, changes, examine, forget, survey, url};
 /// The elections under one directory of the local disk.
 pub(crate) struct FileStore {
     root: Root,
-    /// There was no such directory when we looked: with its last election it goes, too.
+    /// Whether the directory did not exist at the first look. Then it is removed with its last
+    /// election.
     is_new: AtomicBool,
-    /// What people are to know of where it is.
+    /// A caution about the place of the directory.
     caution: Option<Finding>,
 }
 
@@ -54,14 +55,14 @@ impl Store for FileStore {
 
     async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error> {
         let fences = match what {
-            // The death of the last process that holds it frees a place.
+            // The death of the last process that holds a place frees it.
             Removal::Crashed(_) => return Ok(()),
             Removal::Leader { .. } => return Err(Removal::refuse(election)),
             Removal::Everything { fences } => fences,
         };
         forget::forget(&self.root, election, fences)?;
         if self.is_new.load(Ordering::Relaxed) {
-            // Not if anybody else is in it.
+            // It fails, as it must, if the directory has other entries.
             let _ = fs::remove_dir(&self.root.path);
         }
         Ok(())

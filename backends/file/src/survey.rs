@@ -13,10 +13,10 @@ use crate::tree::{self, Remains};
 use crate::trust::FileId;
 use crate::{election_dir, lock, queue, standstill};
 
-/// How often leaders may change while we look.
+/// The number of attempts, for the case that leaders change during a look.
 const ATTEMPTS: u32 = 8;
 
-/// Looks at one election. Takes no lock and creates nothing.
+/// Surveys one election. Takes no lock and creates nothing.
 pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Error> {
     for _ in 0..ATTEMPTS {
         if let Some(survey) = look(root, election)? {
@@ -27,7 +27,7 @@ pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Err
     Err(wrong(ErrorKind::Unreachable, &root.path.join(election.as_str()), what))
 }
 
-/// `None` if leaders changed meanwhile.
+/// `None` if the leader changed meanwhile.
 fn look(root: &Root, election: &ElectionName) -> Result<Option<Survey>, Error> {
     let Some(mut dir) = ElectionDir::visit(root, election)? else {
         return Ok(Some(Survey::default()));
@@ -50,7 +50,7 @@ fn look(root: &Root, election: &ElectionName) -> Result<Option<Survey>, Error> {
             None => {}
         }
     }
-    // Whoever won last has the lock, wherever it stands: it may have passed somebody who stood still.
+    // The latest winner has the lock, whatever its place in the queue: it may have passed a stopped candidate.
     winners.sort_by_key(|leader| leader.token);
     if let Some(lock) = held_lock(&dir)? {
         survey.leader = winners.pop();
@@ -59,7 +59,8 @@ fn look(root: &Root, election: &ElectionName) -> Result<Option<Survey>, Error> {
             if standstill::lives(pid) {
                 entry.is_stopped = standstill::is_stopped(pid);
             } else {
-                // Who looks from elsewhere, as from another pid namespace, sees neither: then it may well live.
+                // An observer in another pid namespace sees neither the process nor any holder. Then the leader may
+                // well be alive.
                 let holders = standstill::holders(lock);
                 entry.is_stopped = standstill::are_stopped(&holders);
                 entry.outlived_by = (!holders.is_empty()).then_some(holders);
@@ -80,7 +81,7 @@ fn look(root: &Root, election: &ElectionName) -> Result<Option<Survey>, Error> {
     Ok(Some(survey))
 }
 
-/// Which file is locked by whoever leads, if anybody does.
+/// The lock file, if a leader holds its lock.
 fn held_lock(dir: &ElectionDir) -> Result<Option<FileId>, Error> {
     let Some((file, id)) = dir.look(LOCK)? else { return Ok(None) };
     let is_held = lock::is_held(file)
@@ -88,7 +89,8 @@ fn held_lock(dir: &ElectionDir) -> Result<Option<FileId>, Error> {
     Ok(is_held.then_some(id))
 }
 
-/// The names of all elections under the root, in order. What candidates never were in is there for what is asked only.
+/// The names of all elections under the root, sorted. An election that no candidate ever entered is listed for its
+/// cells only.
 pub(crate) fn elections(root: &Root, scope: Scope) -> Result<Vec<ElectionName>, Error> {
     let Some((directory, _)) = root.open(false)? else { return Ok(Vec::new()) };
     let unreadable = |errno: Errno| failed("read", &root.path, errno);
@@ -102,7 +104,7 @@ pub(crate) fn elections(root: &Root, scope: Scope) -> Result<Vec<ElectionName>, 
     }
     let is_directory = |(name, kind): &(ElectionName, Option<Type>)| match kind {
         Some(kind) => *kind == Type::Directory,
-        // Some file systems do not tell in the listing.
+        // Some file systems do not report types in a listing.
         None => fstatat(&directory, name.as_str(), AtFlags::AT_SYMLINK_NOFOLLOW)
             .is_ok_and(|stat| stat.st_mode & libc::S_IFMT == libc::S_IFDIR),
     };

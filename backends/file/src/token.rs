@@ -1,6 +1,6 @@
-//! The newest fencing token on disk: two slots, each in a block of its own, written in turn, so that
-//! the newest one that was ever reported survives a power cut in the middle of a write. Where both
-//! are gone, the wall clock is what keeps tokens from turning back.
+//! The newest fencing token on disk. It has two slots, each in a block of its own, which are written in turn. So the
+//! newest token that was ever reported survives a power cut during a write. If both slots are lost, the wall clock
+//! keeps tokens rising.
 
 use std::fs::File;
 use std::io;
@@ -18,18 +18,18 @@ use crate::walk::sync_directory;
 const SLOT: usize = 4096;
 const SLOTS: usize = 2;
 const MAGIC: &str = "elect token";
-/// The length of what counts in a slot, in bytes, the end of the line included: see [`encode`].
+/// The length of the meaningful part of a slot, in bytes, with the newline: see [`encode`].
 const LINE: usize = MAGIC.len() + 1 + 20 + 1 + 8 + 1;
 
-/// Draws the next token and makes it durable. Only who holds the election's lock may call this.
+/// Draws the next token and makes it durable. Only the holder of the election's lock may call this.
 ///
-/// After an error, the token that was to be may be on the disk or not; numbers may skip.
+/// After an error the new token may be on the disk or not. Numbers may skip.
 pub(crate) fn next(dir: &ElectionDir) -> Result<Token, Error> {
     let path = dir.path_of(TOKEN);
     let (file, _) = dir.file(TOKEN)?;
     let (token, place) = draw(&file, floor(), &path)?;
     if place == Destination::Both {
-        // Before the token: whoever finds one may rely on the name.
+        // The name is made durable before the token, because finding a token must imply that its name is durable.
         sync_directory(&dir.directory, &path)?;
     }
     store(&file, place, token, File::sync_data)
@@ -37,31 +37,31 @@ pub(crate) fn next(dir: &ElectionDir) -> Result<Token, Error> {
     Ok(Token::new(token))
 }
 
-/// Microseconds since 1970: the floor of the next token, so that a wiped directory does not turn
-/// tokens back. A clock that is wrong makes numbers skip, or takes this help away; while the slots
-/// are there, tokens rise whatever it says.
+/// Microseconds since 1970: the lower bound of the next token. It keeps tokens rising after the directory was removed.
+/// A wrong clock makes numbers skip, or takes this help away. While the slots exist, tokens rise whatever the clock
+/// says.
 #[expect(clippy::disallowed_methods, reason = "it does not decide who leads")]
 pub(crate) fn floor() -> u64 {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Where a token goes to.
+/// The destination of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Destination {
-    /// The file is new, or holds no token: to the first slot, and the other one is emptied, so that it has its room on
-    /// the disk, too.
+    /// Both slots, if the file is new or holds no token. The token goes to the first slot, and the second one is filled
+    /// with zeros, so that it has its space on the disk too.
     Both,
     /// The slot with this number.
     Slot(usize),
 }
 
-/// The next token, and where it goes to.
+/// The next token, and its destination.
 fn draw(file: &File, floor: u64, path: &Path) -> Result<(u64, Destination), Error> {
     let slots =
         load(file).map_err(|error| failed("read the token from", path, errno_of(&error)))?;
     let newest = slots.into_iter().max().flatten();
-    // Never the slot of the newest, which has to stay whole until the next one is.
+    // The slot of the newest token must stay whole until the next token is written.
     let place =
         newest.map_or(Destination::Both, |_| Destination::Slot(usize::from(slots[0] == newest)));
     let after = newest.map_or(Some(0), |last| last.checked_add(1));
@@ -82,9 +82,9 @@ fn load(file: &File) -> io::Result<[Option<u64>; SLOTS]> {
     Ok([decode(first), decode(second)])
 }
 
-/// `sync` makes what was written durable. Where it fails nobody knows what the disk has, and once it has failed the
-/// kernel may say of the same blocks that they are durable: so the token is taken back, and the next one goes to the
-/// same slot. In the other one is the newest that was reported.
+/// Writes a token and makes it durable with `sync`. If that fails, the content of the disk is unknown, and the kernel
+/// may later report the same blocks as durable. So the token is erased, and the next one goes to the same slot. The
+/// other slot holds the newest token that was reported.
 fn store(
     file: &File,
     place: Destination,
@@ -103,25 +103,25 @@ fn store(
     file.write_all_at(&blocks, at)?;
     sync(file).inspect_err(|_| {
         blocks.fill(0);
-        // Where it has room already.
+        // The space on the disk is allocated already, so this write can succeed.
         let _ = file.write_all_at(&blocks, at);
     })
 }
 
-/// A slot, as far as it counts.
+/// The meaningful part of a slot.
 pub(crate) fn encode(token: u64) -> String {
     let body = format!("{MAGIC} {token:020}");
     format!("{body} {:08x}\n", crc32fast::hash(body.as_bytes()))
 }
 
-/// The token in a slot; `None` if it holds none, or was torn.
+/// The token in a slot; `None` if it holds none, or a torn one.
 pub(crate) fn decode(block: &[u8]) -> Option<u64> {
-    // The rest of the slot, which is zeros, need not be searched.
+    // The rest of the slot is zeros, and need not be searched.
     let start = block.get(..LINE).unwrap_or(block);
     let line = start.split(|&byte| byte == b'\n').next()?;
     let number = line.get(MAGIC.len() + 1..MAGIC.len() + 21)?;
     let token = std::str::from_utf8(number).ok()?.parse().ok()?;
-    // What does not read back to the letter was torn or is foreign.
+    // A line that does not encode back to itself was torn, or is foreign.
     (encode(token).as_bytes().strip_suffix(b"\n") == Some(line)).then_some(token)
 }
 
@@ -187,7 +187,8 @@ mod tests {
         }
     }
 
-    /// Whatever the disk has of a token that was never reported, it has the last one that was until a later one is there.
+    /// A token that was never reported may be on the disk in any state. The last reported one stays there until a later
+    /// one is written.
     #[test]
     fn what_could_not_be_made_durable_costs_the_last_reported_token_nothing() {
         let fails = |_: &File| Err(io::Error::from_raw_os_error(nix::libc::EIO));
@@ -221,7 +222,7 @@ mod tests {
                 } else {
                     5
                 };
-                // The end of the line is not part of what is checked.
+                // The newline is not covered by the checksum.
                 let slack = [SLOT + encode(9).len() - 1, encode(8).len() - 1].contains(&len);
                 assert!(slack || take(&file, 5) == expected, "cut to {len}");
             }

@@ -1,9 +1,10 @@
 //! The mark of the leader's command tree.
 //!
-//! The lock decides who leads, and only the wrapper and its guardian have it: a process that has a descriptor can
-//! unlock it. If both die, a part of the tree may live on for a moment, or for long if it has left what holds
-//! the tree. So the tree inherits a mark on another file, open for reading only, and whoever has the lock leads only
-//! if there is no mark of others. A command that hides its mark gives up that cover, and nothing else.
+//! The lock decides who leads. Only the wrapper and its guardian have it, because a process with a descriptor can
+//! unlock it. If both die, a part of the tree may live on for a moment, or for long if it has escaped from its
+//! containment. So the tree inherits a mark: a read lock on another file, by a descriptor that cannot write. The holder
+//! of the lock leads only if no other tree has a mark. A command that hides its mark gives up that protection, and
+//! nothing else.
 
 use std::fs::File;
 
@@ -16,14 +17,14 @@ use crate::lock::{self, Held};
 use crate::queue::Predecessor;
 use crate::standstill;
 
-/// The marked file, for whoever has the lock.
+/// The marked file, for the holder of the lock.
 pub(crate) struct Tree {
     file: File,
     mark: File,
 }
 
 impl Tree {
-    /// Marks the file, if nothing is left of another leader; `Err` inside is that.
+    /// Marks the file, unless another leader's tree still has a mark. The inner `Err` is that tree.
     pub(crate) fn mark(dir: &ElectionDir) -> Result<Result<Self, Predecessor>, Error> {
         let path = dir.path_of(TREE);
         let (file, id) = dir.file(TREE)?;
@@ -32,14 +33,15 @@ impl Tree {
             return Err(wrong(ErrorKind::Unreachable, &path, what));
         };
         let failed = |errno| failed("mark", &path, errno);
-        // Who waits for the end of a mark has a write lock for a moment.
+        // A process that waits for the end of a mark has a write lock for a moment.
         let is_free =
             !lock::is_marked(&file).map_err(failed)? && lock::try_mark(&mark).map_err(failed)?;
         let survivor = Predecessor { file, id, held: Held::Marked, ahead: 1 };
         Ok(if is_free { Ok(Self { file: survivor.file, mark }) } else { Err(survivor) })
     }
 
-    /// Says whose tree it is, as the winner's entry has it. Only people read that: on a full disk it leads untold.
+    /// Writes whose tree it is, as a copy of the winner's entry. Only people read it. On a full disk it stays empty,
+    /// and the candidate leads all the same.
     pub(crate) fn tell(self, entry: &File) -> File {
         if entry::copy(entry, &self.file).is_err() {
             let _ = self.file.set_len(0);
@@ -48,19 +50,20 @@ impl Tree {
     }
 }
 
-/// What is left of a leader that is dead.
+/// The remains of a dead leader.
 pub(crate) enum Remains {
     Nothing,
-    /// Its tree.
+    /// The command tree of this leader.
     Tree(Box<Leader>),
-    /// Others have led meanwhile: it cannot be told.
+    /// Unknown, because other candidates have led meanwhile.
     Unclear,
 }
 
-/// Looks what is left of a leader that is dead, when nobody has the lock.
+/// Looks for the remains of a dead leader, while no candidate has the lock.
 ///
-/// Who has the lock marks the tree as well, and says then that it is theirs. So a mark is of somebody else only if the lock
-/// was free before it was seen and after, and the tree said to be of the same one all the time.
+/// A new holder of the lock marks the tree too, and only then writes whose tree it is. So a mark belongs to a dead
+/// leader only under two conditions. The lock was free both before and after the look at the mark, and the file named
+/// the same leader all the time.
 pub(crate) fn remains(
     dir: &ElectionDir,
     is_led: impl Fn() -> Result<bool, Error>,

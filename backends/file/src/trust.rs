@@ -7,7 +7,7 @@ use nix::sys::stat::FileStat;
 
 use crate::error::wrong;
 
-/// A file, whatever its name: the same as long as it is open somewhere.
+/// The identity of a file, whatever its name. It is unique while the file is open somewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileId(libc::dev_t, libc::ino_t);
 
@@ -21,20 +21,20 @@ impl FileId {
     }
 }
 
-/// Whom we let write to the state of our elections, and how we make it.
+/// The users that may write to the state of the elections, and the modes of new files.
 ///
-/// `elect` may run as root: whoever can change what it reads and writes could turn it against others.
+/// `elect` may run as root. A user that can change the files that it reads and writes could turn it against others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Policy {
-    /// The effective user that we are.
+    /// The effective user of this process.
     me: libc::uid_t,
     /// The group that shares the root, if it was set up for sharing.
     shared: Option<libc::gid_t>,
 }
 
 impl Policy {
-    /// The policy of everything below the root directory with this `stat`, which is checked too, and to which these
-    /// steps led.
+    /// The policy below the root directory with this `stat`, reached by these steps. Checks the root and the steps
+    /// too.
     pub(crate) fn of_root(
         me: libc::uid_t,
         stat: &FileStat,
@@ -43,40 +43,40 @@ impl Policy {
     ) -> Result<Self, Error> {
         let sharing = stat.st_mode & libc::S_ISGID != 0 && stat.st_mode & libc::S_IWGRP != 0;
         let policy = Self { me, shared: sharing.then_some(stat.st_gid) };
-        // Who is not root may join whatever share he names; root joins what root set up.
+        // A user other than root may join any share that it names. Root joins only what root has set up.
         if me == 0 && stat.st_uid != 0 {
             return Err(owned_by(stat.st_uid, path));
         }
         policy.check(stat, path)?;
         if policy.is_shared() {
-            // Who owns the share, or is of its group, could do nothing worse on the way than in it.
+            // The owner and the group of the share could do nothing worse on the way than inside it.
             strict(steps, &[0, me, stat.st_uid], policy.shared)
                 .map_err(|doubt| misleading(&doubt))?;
         }
         Ok(policy)
     }
 
-    /// The mode of directories that we make.
+    /// The mode of new directories.
     pub(crate) const fn directory_mode(self) -> libc::mode_t {
         if self.shared.is_some() { 0o2770 } else { 0o700 }
     }
 
-    /// The mode of files that we make.
+    /// The mode of new files.
     pub(crate) const fn file_mode(self) -> libc::mode_t {
         if self.shared.is_some() { 0o660 } else { 0o600 }
     }
 
-    /// Whether several users work here.
+    /// Whether several users share the root.
     pub(crate) const fn is_shared(self) -> bool {
         self.shared.is_some()
     }
 
-    /// Whether a file or directory of ours has yet to get `mode`: the umask took bits away.
+    /// Whether an own file or directory still lacks bits of `mode`, because the umask took them away.
     pub(crate) const fn lacks(self, stat: &FileStat, mode: libc::mode_t) -> bool {
         stat.st_uid == self.me && stat.st_mode & mode != mode
     }
 
-    /// Refuses what others than we, root and the sharing group can write.
+    /// Refuses a file that users other than this one, root and the sharing group can write.
     pub(crate) fn check(self, stat: &FileStat, path: &Path) -> Result<(), Error> {
         if self.shared.is_none() && stat.st_uid != self.me && stat.st_uid != 0 {
             return Err(owned_by(stat.st_uid, path));
@@ -94,7 +94,7 @@ impl Policy {
         Ok(())
     }
 
-    /// Refuses files through which others could make us write, or be blocked, elsewhere.
+    /// Refuses a file through which another user could redirect a write, or block it.
     pub(crate) fn check_file(self, stat: &FileStat, path: &Path) -> Result<(), Error> {
         if !is_regular(stat) {
             return Err(wrong(
@@ -121,8 +121,8 @@ impl Policy {
     }
 }
 
-/// Refuses what is on the way to the root by which another user could lead us elsewhere: for root any directory that
-/// is not root's alone, for others a link that is neither theirs nor root's.
+/// Refuses a step on the way to the root by which another user could redirect elect. For root this is any directory
+/// that others can change. For other users it is a link that belongs to neither them nor root.
 pub(crate) fn check_way(me: libc::uid_t, steps: &[Step]) -> Result<(), Error> {
     let outcome = if me == 0 { strict(steps, &[0], None) } else { links(steps, &[0, me]) };
     outcome.map_err(|doubt| misleading(&doubt))

@@ -1,11 +1,11 @@
-//! Two-place files: small files beside the queue that need not outlast a power cut, which may leave an older text, the new one
-//! or none. For readers they are replaced as a whole, as [atomic files](crate::atomic_file) are.
+//! Two-place files: small files beside the queue that need not survive a power cut. A power cut may leave an older
+//! text, the new one or none. For readers they are replaced as a whole, like [atomic files](crate::atomic_file).
 //!
-//! Leaders write as they leave, when somebody waits for them. To make, rename or remove a file is dear then, and wakes
-//! whoever looks out for another one beside it. So a two-place file is one file with two places, each of which holds a number, a
-//! text and their checksum: the greatest number counts, and the next text goes to the other place. The places have
-//! every other block of the file. Whoever reads takes no lock: where something is being written the checksum is
-//! wrong, and it looks again.
+//! Leaders write such a file while they resign, when the next candidate waits. At that moment it is expensive to make,
+//! rename or remove a file. It would also wake every watcher of another file in the directory. So a two-place file is
+//! one file with two places. Each holds a number, a text and their checksum. The place with the greatest number counts,
+//! and the next text goes to the other place. The blocks of the two places alternate. Readers take no lock. While a
+//! place is being written its checksum is wrong, and the reader looks again.
 
 use std::fs::File;
 use std::io;
@@ -18,26 +18,26 @@ use crate::election_dir::ElectionDir;
 use crate::error::{errno_of, failed, wrong};
 use crate::reading::read_up_to;
 
-/// The longest text in bytes.
+/// The greatest length of a text, in bytes.
 const LONGEST: usize = Cell::LONGEST;
-/// The length of a block in bytes.
+/// The length of a block, in bytes.
 const BLOCK: usize = 4096;
 const PLACES: usize = 2;
 const MAGIC: &str = "elect slate";
-/// The bytes of the line before a text: what it is, its number, its length and the checksum of it all.
+/// The length of the line before a text, in bytes. It has the magic, the number, the length and the checksum.
 const HEAD: usize = MAGIC.len() + 38;
 
-/// As far as a file is read.
+/// The greatest number of bytes that are read of a file.
 const MOST: usize = PLACES * (HEAD + LONGEST).next_multiple_of(BLOCK);
 
-/// How often a two-place file is looked at that is being written each time.
+/// The number of looks at a file that is being written each time.
 const LOOKS: usize = 1000;
 
-/// What there is at a place.
+/// The content of a place.
 #[derive(Debug, PartialEq)]
 enum Found {
     Nothing,
-    /// Part of a text: it is being written, or a power cut came in between. Or what nobody of us wrote.
+    /// Part of a text, because it is being written or a power cut came in between. Or foreign bytes.
     Torn,
     Whole {
         number: u64,
@@ -54,14 +54,14 @@ impl Found {
     }
 }
 
-/// Puts a text in the place of what the two-place file of this name says. One at a time may do so.
+/// Replaces the text of the two-place file of this name. Callers must take turns.
 pub(crate) fn replace(dir: &ElectionDir, name: &str, text: &[u8]) -> Result<(), Error> {
     let (file, _) = dir.file(name)?;
     write(dir, name, &file, text)
 }
 
-/// The same for good. It goes to both places: whatever a power cut leaves of what is written next, it is nothing
-/// that is older than this.
+/// Replaces the text durably. It goes to both places. So a power cut during a later write leaves nothing that is older
+/// than this text.
 pub(crate) fn replace_for_good(dir: &ElectionDir, name: &str, text: &[u8]) -> Result<(), Error> {
     let (file, _) = dir.file(name)?;
     for _ in 0..PLACES {
@@ -71,8 +71,8 @@ pub(crate) fn replace_for_good(dir: &ElectionDir, name: &str, text: &[u8]) -> Re
     dir.sync(name)
 }
 
-/// Reads the newest text; `None` if nothing was ever written. Where no text is whole, all that there is: it is for
-/// others to say that they cannot read it.
+/// Reads the newest text; `None` if nothing was ever written. If no text is whole, returns all bytes of the file, and
+/// the caller reports that it cannot read them.
 pub(crate) fn read(dir: &ElectionDir, name: &str) -> Result<Option<Vec<u8>>, Error> {
     let Some((file, _)) = atomic_file::open(dir, name)? else { return Ok(None) };
     let path = dir.path_of(name);
@@ -89,8 +89,8 @@ pub(crate) fn read(dir: &ElectionDir, name: &str) -> Result<Option<Vec<u8>>, Err
     })
 }
 
-/// What a look finds that meets no write: nothing in it is torn, or all is as it was found just before, so that the
-/// text that is whole was the newest in between. `None` if there is always a write.
+/// Returns the result of a look that meets no write. It has no torn place, or it equals the look before. In that case
+/// the whole text was the newest in between. `None` if every look meets a write.
 fn settled(mut look: impl FnMut() -> Result<Vec<u8>, Error>) -> Result<Option<Vec<u8>>, Error> {
     let mut bytes = look()?;
     for _ in 1..LOOKS {
@@ -113,7 +113,7 @@ fn places(bytes: &[u8]) -> [Found; PLACES] {
     })
 }
 
-/// Never over the newest text, which has to stay whole until the next one is.
+/// Writes a text, but never over the newest one, which must stay whole until the next one is.
 fn write(dir: &ElectionDir, name: &str, file: &File, text: &[u8]) -> Result<(), Error> {
     let path = dir.path_of(name);
     if text.len() > LONGEST {
@@ -129,7 +129,7 @@ fn write(dir: &ElectionDir, name: &str, file: &File, text: &[u8]) -> Result<(), 
     Ok(())
 }
 
-/// Where the next text goes, and its number; `None` after the greatest.
+/// The place and the number of the next text; `None` after the greatest number.
 fn next(file: &File) -> io::Result<Option<(usize, u64)>> {
     let numbers = places(&read_up_to(file, MOST)?).map(|found| found.number());
     let Some(newest) = numbers.into_iter().max().flatten() else { return Ok(Some((0, 0))) };
@@ -158,7 +158,7 @@ fn decode(bytes: &[u8]) -> Found {
         let number = number_at(bytes, MAGIC.len() + 1..MAGIC.len() + 21)?;
         let length: usize = number_at(bytes, MAGIC.len() + 22..MAGIC.len() + 28)?;
         let text = bytes.get(HEAD..HEAD + length)?;
-        // What does not read back to the letter was torn or is foreign.
+        // A text that does not encode back to itself was torn, or is foreign.
         bytes
             .starts_with(&encode(number, text))
             .then(|| Found::Whole { number, text: text.to_vec() })
@@ -166,7 +166,7 @@ fn decode(bytes: &[u8]) -> Found {
     whole().unwrap_or(Found::Torn)
 }
 
-/// What is read from a place is what is written there.
+/// Checks that each place reads back as it is written.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn fuzz(bytes: &[u8]) {
     for found in places(bytes) {
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(names.count(), 2, "the file, and the queue");
     }
 
-    /// Puts bytes where a write would put them.
+    /// Writes bytes to the blocks that a write would use.
     fn tears(dir: &ElectionDir, place: usize, bytes: &[u8]) {
         for (index, block) in bytes.chunks(BLOCK).enumerate() {
             let at = ((index * PLACES + place) * BLOCK) as u64;
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(settles(&[old.clone(), torn.clone()]), (Some(old.clone()), 1));
         let new = both(&whole(7, b"new"));
         assert_eq!(settles(&[both(&torn), new.clone()]), (Some(new), 0));
-        // What is torn for good.
+        // A place that stays torn.
         assert_eq!(settles(&[both(&torn), both(&torn), old]), (Some(both(&torn)), 1));
         let mut others = (0_u64..).map(|turn| Ok([&torn[..], &turn.to_be_bytes()].concat()));
         assert_eq!(settled(|| others.next().expect("endless")).expect("it is read"), None);
@@ -312,7 +312,7 @@ mod tests {
         writes(&dir, "next");
     }
 
-    /// Whoever reads is not to take it for the two-place file of an election that nobody ever led.
+    /// Foreign bytes must not look like the two-place file of an election without leaders.
     #[test]
     fn what_nobody_wrote_is_shown_as_it_is() {
         let (_folder, dir) = dir();

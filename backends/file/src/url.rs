@@ -5,18 +5,18 @@ use std::path::{Component, Path, PathBuf};
 
 use elect_api::{Error, ErrorKind};
 
-/// What a `file:` URL says.
+/// The content of a `file:` URL.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Address {
-    /// The directory, absolute and without `.` and `..`; none for the default one.
+    /// The directory, absolute and without `.` and `..`; `None` stands for the default.
     pub(crate) directory: Option<PathBuf>,
-    /// Whether a network file system will do.
+    /// Whether a network file system is accepted.
     pub(crate) allow_network: bool,
 }
 
 /// Reads `file:`, `file://` and `file:///DIR`, each with or without `?allow-network`.
 pub(crate) fn parse(url: &str) -> Result<Address, Error> {
-    // A slip for another store's URL may have a password before an @.
+    // A mistyped URL of another store may have a password before an @.
     let authority = url.split_once("//").and_then(|(_, rest)| rest.split('/').next());
     let shown = if authority.is_some_and(|text| text.contains('@')) { "file://..." } else { url };
     let unfit =
@@ -61,7 +61,7 @@ pub(crate) fn of(directory: &Path) -> String {
     url
 }
 
-/// The directory at an absolute path, spelled in one way only.
+/// The directory at an absolute path, in its one canonical spelling.
 pub(crate) fn directory(path: &Path) -> Result<PathBuf, &'static str> {
     if path.as_os_str().as_bytes().contains(&0) {
         return Err("a directory's name has no NUL");

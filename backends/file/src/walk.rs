@@ -15,10 +15,10 @@ use crate::trust::check_way;
 const SEARCH: OFlag =
     OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 
-/// Opens the directory at this absolute path, and tells what is on the way to it. `None` if there is none and it is
-/// not to be created; with `create`, what is missing is made for us alone.
+/// Opens the directory at this absolute path, and returns the steps on the way. `None` if there is none and
+/// `create` is false. With `create`, missing directories are made for this user alone.
 ///
-/// Symbolic links on the way are followed where root or we made them: systemd makes one for a
+/// Symbolic links on the way are followed if they belong to root or to this user. systemd makes one for a
 /// `StateDirectory=` under `DynamicUser=`.
 pub(crate) fn descend(
     path: &Path,
@@ -56,7 +56,8 @@ pub(crate) fn descend(
     }
 }
 
-/// Why there is no way to `path` from the directory at `here`. Whose own directory it is need not become its owner.
+/// The error if there is no way to `path` from the directory at `here`. It gives special advice for a directory
+/// that belongs to this user, but whose mode is closed.
 fn kept_out(
     me: libc::uid_t,
     stat: Option<FileStat>,
@@ -81,7 +82,7 @@ fn kept_out(
     }
 }
 
-/// Makes a directory of this mode, whatever the umask takes of it. One that is there already will do.
+/// Makes a directory of this mode, regardless of the umask. An existing directory is accepted.
 pub(crate) fn make_directory<P: ?Sized + NixPath>(
     parent: &OwnedFd,
     name: &P,
@@ -91,7 +92,8 @@ pub(crate) fn make_directory<P: ?Sized + NixPath>(
         Err(Errno::EEXIST) => return Ok(()),
         outcome => outcome?,
     }
-    // It may be closed to ourselves: only its path can be opened. By that nobody leads us to another one.
+    // The new directory may be closed even to its owner, so only an `O_PATH` descriptor can be opened. The way
+    // through that descriptor cannot be redirected.
     let directory = openat(parent, name, SEARCH, Mode::empty())?;
     let stat = fstat(&directory)?;
     if stat.st_uid == geteuid().as_raw() && stat.st_mode & mode.bits() != mode.bits() {
@@ -101,11 +103,11 @@ pub(crate) fn make_directory<P: ?Sized + NixPath>(
     Ok(())
 }
 
-/// Makes the entries of `directory` outlast a power cut, one of which is at `path`.
+/// Makes the entries of `directory` survive a power cut. One of them is at `path`, which names it in the error.
 pub(crate) fn sync_directory(directory: impl AsFd, path: &Path) -> Result<(), Error> {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     match openat(directory, ".", flags, Mode::empty()).and_then(fsync) {
-        // A parent that we may write but not read, and file systems that need no sync of directories.
+        // The parent may be writable but not readable, and some file systems need no sync of directories.
         Ok(()) | Err(Errno::EACCES | Errno::EINVAL) => Ok(()),
         Err(errno) => Err(failed("make durable", path, errno)),
     }

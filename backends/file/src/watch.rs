@@ -7,16 +7,16 @@ use tokio::sync::watch;
 use crate::lock::{self, Held};
 use crate::trust::FileId;
 
-/// Enough for a thread that makes one system call, and little where hundreds wait.
+/// The stack of a thread, in bytes: enough for one system call, and little enough for hundreds of waiting threads.
 const STACK: usize = 64 * 1024;
 
 /// A thread that sleeps until something happens.
 ///
-/// It is detached, and ends with that or with the process: a sleep on a lock can only be ended by the lock.
+/// It is detached, and ends with that event or with the process. Only the lock itself can end a sleep on a lock.
 pub(crate) struct Sleeper(watch::Receiver<()>);
 
 impl Sleeper {
-    /// Starts it. What `sleep` has is closed before anybody is woken, and what it returns after that.
+    /// Starts the thread. The captures of `sleep` are dropped before the wake ends, and its result after that.
     pub(crate) fn start<T>(
         name: &str,
         sleep: impl FnOnce() -> T + Send + 'static,
@@ -30,12 +30,12 @@ impl Sleeper {
         Ok(Self(running))
     }
 
-    /// Whether it still sleeps.
+    /// Whether the thread still sleeps.
     pub(crate) fn sleeps(&self) -> bool {
         self.0.has_changed().is_ok()
     }
 
-    /// Ends when it ends.
+    /// Ends when the thread ends.
     pub(crate) fn wake(&self) -> Wake {
         let mut running = self.0.clone();
         Box::pin(async move {
@@ -45,7 +45,7 @@ impl Sleeper {
     }
 }
 
-/// One that sleeps until nobody holds a file any more.
+/// A thread that sleeps until no process holds a file.
 pub(crate) struct Watch {
     id: FileId,
     sleeper: Sleeper,
@@ -55,15 +55,15 @@ impl Watch {
     /// Starts to watch the file, through a description of its own.
     pub(crate) fn start(file: File, id: FileId, held: Held) -> Result<Self, Error> {
         let sleeper = Sleeper::start("elect-wait", move || {
-            // If it cannot sleep it has to wake: a wake for nothing does no harm. Its lock must be gone before anybody
-            // tries to write.
+            // If the sleep fails, the wake ends early, which does no harm. The lock must be released before a woken
+            // candidate tries to write.
             let _ = lock::wait_free(&file, held);
             drop(file);
         })?;
         Ok(Self { id, sleeper })
     }
 
-    /// Whether this watch is still sleeping on that file.
+    /// Whether this watch still sleeps on that file.
     pub(crate) fn is_on(&self, id: FileId) -> bool {
         self.id == id && self.sleeper.sleeps()
     }

@@ -1,8 +1,9 @@
-//! Fences and values, in a document of their own: they may be long, and are written while a leader renews.
+//! The fences and values of an election, in a document of their own. They may be long, and are written while a leader
+//! renews its lease.
 //!
-//! The document has an *epoch*, the token of the leader that may write values. A leader writes its own there before it
-//! says that it leads, so that what an earlier one has sent finds a greater epoch, or another version. As long as the
-//! record says that there never was such a document, a leader has nothing to write there.
+//! The document has an *epoch*: the token of the leader that may write values. A new leader writes its token there
+//! before it reports that it leads. A late write of an earlier leader then finds a greater epoch or another version,
+//! and fails. While the record says that there never was such a document, a leader writes no epoch.
 
 use elect_api::{Cell, Error, Key, Token, Written};
 
@@ -10,10 +11,11 @@ use crate::documents::Purpose;
 use crate::election::{Election, Known, Step, TRIES};
 use crate::{Data, Record, Text};
 
-/// How often a new leader's token is written anew where others write fences all the time: without it nobody leads.
+/// The number of attempts to write a new leader's epoch while other programs write fences all the time. Without its
+/// epoch the leader cannot lead.
 const MANY_TRIES: usize = 64;
 
-/// Writes a fence in place of this version of it.
+/// Writes a fence, if the fence still has the version `expected`.
 pub(crate) async fn write_fence(
     election: &Election,
     cell: Cell<'_>,
@@ -36,7 +38,7 @@ pub(crate) async fn write_fence(
             Step::Write(Written::Yes(version))
         })
         .await?;
-    // The election may have been forgotten between the two.
+    // The election may have been forgotten since the first announcement.
     announce(election).await?;
     Ok(written)
 }
@@ -70,7 +72,7 @@ pub(crate) async fn write_value(
         .await
 }
 
-/// Has a new leader's token stand there. What an earlier one sends comes to nothing from then on.
+/// Writes a new leader's token as the epoch. From then on late writes of earlier leaders fail.
 pub(crate) async fn begin_epoch(election: &Election, token: u64) -> Result<(), Error> {
     election
         .update_data(MANY_TRIES, false, |_, data| {
@@ -83,8 +85,8 @@ pub(crate) async fn begin_epoch(election: &Election, token: u64) -> Result<(), E
         .await
 }
 
-/// Removes all fences and values; what was sent by whoever led so far comes to nothing. `None`, or a fence that stays, as
-/// it may not be lost.
+/// Removes all fences and values. Late writes under the last leader's token fail from then on. Returns a fence that
+/// must not be lost, if there is one, and then removes nothing.
 pub(crate) async fn forget(
     election: &Election,
     token: u64,
@@ -93,7 +95,7 @@ pub(crate) async fn forget(
     election
         .update_data(TRIES, may_lose_fences, |_, data| {
             let fence = data.first_fence().filter(|_| !may_lose_fences);
-            // A first value may be under way as long as nobody led since.
+            // While the epoch is not greater than the last token, a first value may still be under way.
             let is_blank = data.texts.is_empty() && data.damage.is_none();
             if fence.is_some() || (is_blank && data.epoch > token) {
                 return Step::Leave(fence);
@@ -104,8 +106,8 @@ pub(crate) async fn forget(
         .await
 }
 
-/// Has the record say that there are fences and values, before there are: [`Record::has_data`] until they are forgotten,
-/// and [`Record::has_epochs`] for good.
+/// Makes the record say that there are fences and values, before there are any. [`Record::has_data`] stays set until
+/// they are forgotten, and [`Record::has_epochs`] for ever.
 pub(crate) async fn announce(election: &Election) -> Result<Known, Error> {
     let expect = |_, record: &mut Record| record.expect_data();
     let known = election.record_to_write(Purpose::Data).await?;

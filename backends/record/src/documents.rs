@@ -6,32 +6,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Data, Record, Waiter};
 
-/// What a store of this family offers: the documents of each election, which it changes by compare-and-swap.
+/// The interface of a document store: the documents of each election, changed by compare-and-swap.
 ///
-/// Each method is one bounded attempt (law 1), and tells a lost reply from a refusal (law 3). A document has another
-/// version after each write. Versions are greater than 0, and rise with each write of any document of an election:
-/// one that is made anew has a greater one than it ever had before.
+/// Each method is one bounded attempt (law 1), and tells a lost reply from a refusal (law 3). Each write gives a
+/// document a new version. Versions are greater than 0, and rise with each write of any document of the election. A
+/// document that was removed and made anew has a greater version than before.
 #[async_trait]
 pub trait Documents: Send + Sync {
-    /// What the store is and can do: [`elect_api::Store::profile`]. Where its order is a race it is asked for no document
-    /// but the record and the data, and for no list of them.
+    /// What the store is and can do: [`elect_api::Store::profile`]. If its order is a race, only the record and the
+    /// data are requested, and never a list.
     fn profile(&self) -> Profile;
 
-    /// The length of lease that a candidate gets which asks for `ttl`.
+    /// The length of lease that a candidate gets if it requests `ttl`.
     fn grant(&self, ttl: Duration) -> Duration {
         ttl
     }
 
-    /// The same documents, as this candidate asks for them. `None` where a store does not tell who asks.
+    /// The same documents, for requests in the name of this candidate. `None` if the store does not show which
+    /// candidate asks.
     fn asked_by(&self, candidate: &Candidate) -> Option<Box<dyn Documents>> {
         let _ = candidate;
         None
     }
 
-    /// A document as it stands after the call; `None` if there is none.
+    /// Reads a document as it stands after the call; `None` if there is none.
     ///
     /// # Errors
-    /// As [`elect_api::Store::open`]; `Unfit` if what is there is nothing of ours.
+    /// As [`elect_api::Store::open`]; `Unfit` if the store holds something there that elect did not write.
     async fn read(
         &self,
         election: &ElectionName,
@@ -39,12 +40,12 @@ pub trait Documents: Send + Sync {
         purpose: Purpose,
     ) -> Result<Option<Stored>, Error>;
 
-    /// Writes a document in place of the version `expected`; 0 is that of one which does not exist. One that is not there
-    /// is not made in place of any other.
+    /// Replaces the version `expected` of a document. 0 stands for a document that does not exist. With any other
+    /// version, a missing document is not made.
     ///
     /// # Errors
-    /// [`elect_api::ErrorKind::Ambiguous`] if it may have been written, or may yet be; `Unreachable` if it is not;
-    /// `Unfit` if it is too long.
+    /// [`elect_api::ErrorKind::Ambiguous`] if the document may have been written, or may still be; `Unreachable` if it
+    /// is not; `Unfit` if it is too long.
     ///
     /// # Cancellation
     /// Dropping the future is an ambiguous outcome.
@@ -57,7 +58,8 @@ pub trait Documents: Send + Sync {
         purpose: Purpose,
     ) -> Result<Swapped, Error>;
 
-    /// Removes a document if it has this version; no, if it has another. It is gone where there is none.
+    /// Removes a document if it has this version. Returns [`Removed::No`] if it has another one, and [`Removed::Yes`]
+    /// if there is none.
     ///
     /// # Errors
     /// As [`Documents::swap`].
@@ -69,10 +71,11 @@ pub trait Documents: Send + Sync {
         purpose: Purpose,
     ) -> Result<Removed, Error>;
 
-    /// The record and the waiters of an election, each as it stands after the call. A waiter that is damaged is left out.
+    /// The record and the waiters of an election, each as it stands after the call. Damaged waiters are left out.
     ///
     /// # Errors
-    /// As [`elect_api::Store::survey`]; `Unfit` if what is in the place of the record is nothing of ours.
+    /// As [`elect_api::Store::survey`]; `Unfit` if the store holds something in the place of the record that elect did
+    /// not write.
     async fn list(&self, election: &ElectionName, purpose: Purpose) -> Result<Listing, Error>;
 
     /// The records of all elections.
@@ -81,12 +84,12 @@ pub trait Documents: Send + Sync {
     /// As [`elect_api::Store::list`].
     async fn records(&self) -> Result<Vec<(ElectionName, Record)>, Error>;
 
-    /// Shows `is_news` a document as it is after each change from this version on, and ends once that says so. `None` is
-    /// one that is gone; one that is damaged is not shown. A hint (law 4): it may be late, leave out what came between
-    /// two others, or never come.
+    /// Watches a document from this version on. Shows each change to `is_news`, and returns once that returns true. A
+    /// removed document is shown as `None`, and a damaged one is not shown. It is a hint (law 4): it may be late, leave
+    /// out states between two others, or never come.
     ///
     /// # Errors
-    /// [`elect_api::ErrorKind::Unreachable`] if it cannot be watched, or not any more.
+    /// [`elect_api::ErrorKind::Unreachable`] if the document cannot be watched, or no longer.
     ///
     /// # Cancellation
     /// Leaves nothing behind.
@@ -98,13 +101,14 @@ pub trait Documents: Send + Sync {
         is_news: IsNews<'_>,
     ) -> Result<(), Error>;
 
-    /// The same for all documents of an election, from this [`Listing::revision`] on; [`Name::Data`] may be left out.
+    /// Watches all documents of an election from this [`Listing::revision`] on, as [`Documents::wait`] does one.
+    /// Changes of [`Name::Data`] may be left out.
     ///
     /// # Errors
     /// As [`Documents::wait`].
     ///
     /// # Cancellation
-    /// As there.
+    /// As [`Documents::wait`].
     async fn wait_for_any(
         &self,
         election: &ElectionName,
@@ -112,25 +116,25 @@ pub trait Documents: Send + Sync {
         is_news: IsNews<'_>,
     ) -> Result<(), Error>;
 
-    /// How the store is: [`elect_api::Store::examine`].
+    /// The examination of the store: [`elect_api::Store::examine`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`elect_api::Store::examine`].
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
         let _ = clock;
         Ok(Examination::default())
     }
 }
 
-/// Whether it is news that a document is like this now; `None` is one that is gone.
+/// Decides whether the new state of a document is news. `None` stands for a removed document.
 pub type IsNews<'a> = &'a mut (dyn FnMut(Name, Option<&Document>) -> bool + Send);
 
-/// Which document of an election.
+/// The name of a document within an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Name {
-    /// Who leads, and the cells but for fences and values.
+    /// The document that says who leads. It also holds the cells other than fences and values.
     Record,
-    /// That of the waiter with this nonce.
+    /// The document of the waiter with this nonce.
     Waiter(u64),
     /// Fences and values.
     Data,
@@ -139,47 +143,47 @@ pub enum Name {
 /// A document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Document {
-    /// That of [`Name::Record`].
+    /// The document [`Name::Record`].
     Record(Record),
-    /// That of [`Name::Waiter`].
+    /// The document [`Name::Waiter`].
     Waiter(Waiter),
-    /// That of [`Name::Data`].
+    /// The document [`Name::Data`].
     Data(Data),
 }
 
-/// A document as it was found.
+/// A document that was found, with its version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
     /// Its version.
     pub version: u64,
-    /// What it says.
+    /// The content of the document.
     pub document: Document,
 }
 
-/// What came of the writing of a document.
+/// The outcome of a write of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Swapped {
-    /// It is written, and has this version now.
+    /// The document is written, and this is its version now.
     Yes(u64),
-    /// It is not written, and will not be: it had another version.
+    /// The document is not written, and will not be, because it had another version.
     No,
 }
 
-/// What came of the removal of a document.
+/// The outcome of a removal of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Removed {
-    /// It is not there.
+    /// The document does not exist.
     Yes,
-    /// It has another version.
+    /// The document has another version.
     No,
 }
 
-/// Who is in an election.
+/// The candidates of an election.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
-    /// That of the store, no later than that of any document here: [`Documents::wait_for_any`] takes it.
+    /// The revision of the store, no later than the revision of any document here. For [`Documents::wait_for_any`].
     pub revision: u64,
-    /// The record with its version; `None` where there is none.
+    /// The record with its version; `None` if there is none.
     pub record: Option<(u64, Record)>,
     /// The waiters, in any order.
     pub waiters: Vec<Listed>,
@@ -188,18 +192,18 @@ pub struct Listing {
 /// A waiter of a listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
-    /// That of [`Name::Waiter`].
+    /// The nonce of [`Name::Waiter`].
     pub nonce: u64,
-    /// That of its document.
+    /// The version of the waiter's document.
     pub version: u64,
-    /// What its document says.
+    /// The content of the waiter's document.
     pub waiter: Waiter,
 }
 
-/// What a request is sent for.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Purpose {
-    /// To see who leads and who waits, as a candidate.
+    /// To see the leader and the waiters, as a candidate.
     Look,
     /// To make an entry.
     Enter,
@@ -211,7 +215,7 @@ pub enum Purpose {
     Redeem,
     /// To read or to write a cell that leaders write.
     LeaderCell,
-    /// To read or to write what is asked of an election.
+    /// To read or to write the control cell.
     Control,
     /// To read or to write fences and values.
     Data,

@@ -6,19 +6,19 @@ use elect_api::{Cell, ElectionName, Error, ErrorKind, Order, Versioned, Wake, Wr
 use crate::documents::{Document, Documents, Listing, Name, Purpose, Removed, Stored, Swapped};
 use crate::{Data, Record, Waiter};
 
-/// So often a change is made again on what others have written meanwhile, before the caller is told to try later.
+/// The number of attempts to make a change while other programs write. After that the caller is told to try later.
 pub(crate) const TRIES: usize = 8;
 
 /// The documents of one election.
 #[derive(Clone)]
 pub(crate) struct Election {
     pub(crate) documents: Arc<dyn Documents>,
-    /// That of the store.
+    /// The order of the store.
     pub(crate) order: Order,
     pub(crate) name: ElectionName,
 }
 
-/// A record as it was read or written last; of version 0 where there is none.
+/// The record as it was read or written last. Version 0 stands for a missing record.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
     pub(crate) version: u64,
@@ -28,21 +28,21 @@ pub(crate) struct Known {
 /// A watch that is under way.
 pub(crate) type Watching = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
-/// What is to come of a document, and what to say of it.
+/// The decision about a document, with a result for the caller.
 pub(crate) enum Step<T> {
-    /// It is written as it was changed.
+    /// Write the changed document.
     Write(T),
-    /// It stays as it is.
+    /// Leave the document as it is.
     Leave(T),
 }
 
 impl Election {
-    /// Whether those who wait have documents.
+    /// Whether waiting candidates have documents.
     pub(crate) fn queues(&self) -> bool {
         self.order == Order::Queue
     }
 
-    /// Who is there; without a list, where the order is a race.
+    /// The record and the waiters. If the order is a race, only the record is read.
     pub(crate) async fn look(&self, purpose: Purpose) -> Result<Listing, Error> {
         if self.queues() {
             return self.documents.list(&self.name, purpose).await;
@@ -52,7 +52,7 @@ impl Election {
         Ok(Listing { revision: version, record, waiters: Vec::new() })
     }
 
-    /// The record as it stands after the call.
+    /// Reads the record as it stands after the call.
     pub(crate) async fn record(&self, purpose: Purpose) -> Result<Known, Error> {
         match self.documents.read(&self.name, Name::Record, purpose).await? {
             None => Ok(Known::default()),
@@ -63,8 +63,8 @@ impl Election {
         }
     }
 
-    /// The record as it stands after the call. Where there is none it is made first: what is written in place of a version
-    /// has one that no text of an earlier record had.
+    /// Reads the record as it stands after the call, and makes it first if there is none. So the next write replaces a
+    /// version, and gets a greater one than any text of an earlier record.
     pub(crate) async fn record_to_write(&self, purpose: Purpose) -> Result<Known, Error> {
         let known = self.record(purpose).await?;
         if known.version > 0 {
@@ -77,17 +77,17 @@ impl Election {
         }
     }
 
-    /// What to make where there is no record. Where it was removed by hand, fences and values may be there all the same.
+    /// The content of a new record. If the old one was removed by hand, fences and values may still exist.
     pub(crate) async fn new_record(&self) -> Result<Record, Error> {
         let (version, data) = self.data().await?;
         Ok(Record { token: data.epoch, has_epochs: version > 0, ..Record::default() })
     }
 
-    /// Changes the record in place of the one that is `known`, or of what it has become since: the change is made
-    /// again then, on that. It gets the version that is replaced.
+    /// Changes the record that is `known`. If it has changed meanwhile, the change is applied again to the new content.
+    /// `change` gets the version that is replaced.
     ///
     /// # Errors
-    /// As [`Documents::swap`], and `Unreachable` if others write it all the time.
+    /// As [`Documents::swap`], and `Unreachable` if other programs write the record all the time.
     pub(crate) async fn update<T>(
         &self,
         purpose: Purpose,
@@ -112,7 +112,7 @@ impl Election {
         Err(self.busy())
     }
 
-    /// Writes the record in place of the one that is known.
+    /// Writes the record in place of the known version.
     pub(crate) async fn swap(
         &self,
         known: &Known,
@@ -123,7 +123,7 @@ impl Election {
         self.documents.swap(&self.name, Name::Record, known.version, &document, purpose).await
     }
 
-    /// A waiter with its version, if it is there.
+    /// The waiter with this nonce, and its version; `None` if there is none.
     pub(crate) async fn waiter(
         &self,
         nonce: u64,
@@ -145,24 +145,25 @@ impl Election {
             let name = Name::Waiter(nonce);
             match self.documents.remove(&self.name, name, version, purpose).await? {
                 Removed::Yes => return Ok(()),
-                // Something that it had sent before came in between.
+                // A late write of that candidate came in between.
                 Removed::No => {}
             }
         }
         Err(self.busy())
     }
 
-    /// Fences and values, with their version: 0 where there are none.
+    /// The fences and values, with their version. Version 0 stands for none.
     ///
     /// # Errors
-    /// As [`Documents::read`], and `Unfit` if they cannot be read.
+    /// As [`Documents::read`], and `Unfit` if they are damaged.
     pub(crate) async fn data(&self) -> Result<(u64, Data), Error> {
         let (version, data) = self.data_or_damage().await?;
         self.expect_whole(&data)?;
         Ok((version, data))
     }
 
-    /// That fences and values can be read. They are never taken for none: a stale token would pass.
+    /// Checks that fences and values are not damaged. Damaged ones never count as none, because a stale token would
+    /// then pass.
     pub(crate) fn expect_whole(&self, data: &Data) -> Result<(), Error> {
         let Some(damage) = &data.damage else { return Ok(()) };
         let name = &self.name;
@@ -173,7 +174,7 @@ impl Election {
         Err(Error::new(ErrorKind::Unfit, damage.as_str()).and(way_out))
     }
 
-    /// The same, with [`Data::damage`].
+    /// The fences and values as [`Election::data`] returns them, but damaged ones too: then [`Data::damage`] is set.
     pub(crate) async fn data_or_damage(&self) -> Result<(u64, Data), Error> {
         match self.documents.read(&self.name, Name::Data, Purpose::Data).await? {
             None => Ok((0, Data::default())),
@@ -182,8 +183,8 @@ impl Election {
         }
     }
 
-    /// Changes fences and values as [`Election::update`] does the record; those that cannot be read, only if they may be
-    /// lost.
+    /// Changes fences and values as [`Election::update`] changes the record. Damaged ones are changed only if they may
+    /// be lost.
     pub(crate) async fn update_data<T>(
         &self,
         tries: usize,
@@ -210,7 +211,8 @@ impl Election {
         Err(self.busy())
     }
 
-    /// Ends when a document of this version has become another that is news, or nothing is told any more.
+    /// Watches a document from this version on. Ends when it has changed in a way that is news, or when the watch
+    /// fails.
     pub(crate) fn watch(
         &self,
         name: Name,
@@ -224,7 +226,7 @@ impl Election {
         })
     }
 
-    /// The same as a wake.
+    /// The same watch as a wake. A failed watch never ends it.
     pub(crate) fn wake(
         &self,
         name: Name,
@@ -233,7 +235,8 @@ impl Election {
     ) -> Wake {
         let watch = self.watch(name, version, is_news);
         Box::pin(async move {
-            // To end would have the engine ask again and again a store that does not answer.
+            // If the wake ended here, the engine would repeat its request without a pause while the store does not
+            // answer.
             if watch.await.is_err() {
                 std::future::pending::<()>().await;
             }
@@ -251,7 +254,7 @@ impl Election {
     }
 }
 
-/// Reads a cell, wherever it is kept.
+/// Reads a cell, from the record or from the data.
 pub(crate) async fn read(election: &Election, cell: Cell<'_>) -> Result<Versioned, Error> {
     if let Some(name) = Data::name(cell) {
         let (_, data) = election.data().await?;
@@ -261,7 +264,7 @@ pub(crate) async fn read(election: &Election, cell: Cell<'_>) -> Result<Versione
     Ok(election.record(purpose).await?.record.cell(cell))
 }
 
-/// Writes what is asked of an election in place of this version of it.
+/// Writes the control cell, if it still has the version `expected`.
 pub(crate) async fn write_control(
     election: &Election,
     bytes: &[u8],

@@ -1,26 +1,27 @@
-//! The documents of an election in memory, as simulated stores keep them.
+//! The documents of an election in memory, for simulated stores.
 
 use std::collections::BTreeMap;
 
 use crate::{Ask, Document, Listed, Listing, Name, Record, Removed, Reply, Stored, Swapped};
 
-/// The documents of one election: a pure function of what is asked. It knows no time, as the stores do not.
+/// The documents of one election, as a pure function of the requests. It has no clock, as the real stores do not use
+/// theirs.
 #[derive(Clone, Debug, Default)]
 pub struct Folder {
     documents: BTreeMap<Name, Stored>,
-    /// The revision that changed each document last, those that are gone among them.
+    /// The revision of the last change of each document, removed documents included.
     changes: BTreeMap<Name, u64>,
     revision: u64,
 }
 
 impl Folder {
-    /// An empty one, whose versions are greater than this.
+    /// An empty folder, whose versions will be greater than this.
     #[must_use]
     pub fn after(revision: u64) -> Self {
         Self { revision, ..Self::default() }
     }
 
-    /// Does what is asked. `None` while what it waits for has not happened: the same is to be asked again after each change.
+    /// Answers a request. `None` if the request waits for a change that has not happened: ask again after each change.
     pub fn answer(&mut self, ask: &Ask) -> Option<Reply> {
         Some(match ask {
             Ask::Await(name, version) if self.version(*name) == *version => return None,
@@ -50,17 +51,17 @@ impl Folder {
         })
     }
 
-    /// The greatest version so far, also of what is gone.
+    /// The greatest version so far, including removed documents.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// A document, if it is there.
+    /// Reads a document; `None` if there is none.
     pub fn read(&self, name: Name) -> Option<&Stored> {
         self.documents.get(&name)
     }
 
-    /// The record, if it is there.
+    /// The record, if there is one.
     pub fn record(&self) -> Option<&Record> {
         match &self.read(Name::Record)?.document {
             Document::Record(record) => Some(record),
@@ -72,14 +73,14 @@ impl Folder {
         self.read(name).map_or(0, |stored| stored.version)
     }
 
-    /// Writes a document, whatever is there; its version.
+    /// Writes a document, whatever its version, and returns the new version.
     pub fn write(&mut self, name: Name, document: Document) -> u64 {
         let version = self.change(name);
         self.documents.insert(name, Stored { version, document });
         version
     }
 
-    /// Removes a document, if it is there.
+    /// Removes a document, if it exists.
     pub fn remove(&mut self, name: Name) {
         if self.documents.remove(&name).is_some() {
             self.change(name);

@@ -1,67 +1,70 @@
-//! elect's adapter of stores that keep documents, each changed by compare-and-swap, and that know no time.
+//! The adapter for stores that keep documents, each changed by compare-and-swap, and that have no leases of their own.
 //!
-//! Such a store offers [`Documents`]: to read, to swap, to list and to watch them. [`RecordStore`] makes a store of the
-//! contract from that. Where requests are messages to somewhere else, [`Remote`] makes documents of it; [`Folder`] keeps
-//! some in memory, for simulations. An election has these:
+//! Such a store implements [`Documents`]: it reads, swaps, lists and watches documents. [`RecordStore`] makes a store
+//! of the contract from that. A store that is reached by messages implements [`Remote`] instead. [`Folder`] keeps
+//! documents in memory, for simulations. An election has these documents:
 //!
-//! - the **[`Record`]**: who holds the lease, with which token, and the cells but for fences and values. Whoever writes
-//!   itself there as its holder has the lease. It is never removed, so that what was sent before finds another version.
-//! - a **[`Waiter`]** for each candidate that waits, where the order is a queue. It decides who tries first, nothing
-//!   else: two that think it is their turn swap the same version, and one is overtaken. A leader's stays until it
-//!   resigns, so that only the one behind it wakes.
-//! - the **[`Data`]**: fences and values. Once there are any, who has the lease writes its token there, too, before it
-//!   says that it leads.
+//! - the **[`Record`]**: the holder of the lease, its token, and the cells other than fences and values. A candidate
+//!   that writes itself there as the holder has the lease. The record is never removed, so that a late request finds
+//!   another version.
+//! - a **[`Waiter`]** for each waiting candidate, if the order is a queue. It decides only who tries first. If two
+//!   candidates both try, they swap the same version, and one is overtaken. A leader's waiter stays until the leader
+//!   resigns, so that only the next candidate wakes.
+//! - the **[`Data`]**: fences and values. Once there are any, a new holder writes its token there too, before it
+//!   reports that it leads.
 //!
 //! # Who leads, and for how long
 //!
-//! A holder raises its *beat* with each renewal; nobody else does, whatever they write in the record. A lease is over
-//! when token, nonce and beat have not changed for the holder's recorded TTL, by the clock of whoever looks, counted
-//! from the look after the one that showed them (law 8). So the promise rests on the clocks of candidates, not of the
-//! store: on those of two, each of which may be off by half of the drift that the engine allows for
-//! ([`elect_api::Judge`]).
+//! A holder raises its *beat* with each renewal. No other writer of the record changes the beat. A lease is over when
+//! token, nonce and beat have not changed for the holder's recorded TTL (law 8). Each observer measures this by its own
+//! clock, from the look after the one that first showed them. So the promise rests on the clocks of the candidates, and
+//! not on the clock of the store. The clock of each of two candidates may be off by half of the drift that the engine
+//! allows ([`elect_api::Judge`]).
 //!
-//! The token is known before the swap that wins, and is written with it: it is found when the reply is lost. It is
-//! greater than the last, and no less than the version that was replaced, so that it rises also where the record was
-//! lost.
+//! The token is chosen before the winning swap, and written with it. So the candidate finds the token even if the reply
+//! is lost. It is greater than the last token, and no less than the version that was replaced. So it rises even if the
+//! record was lost.
 //!
-//! # What was lost on the way
+//! # Lost replies
 //!
-//! Each entry has a nonce, drawn anew for each, which its ticket has too. After a swap whose reply was lost the next
-//! look tells: the record has our nonce; or it has the version that we wanted to replace, and then our swap may still
-//! be under way; or it has another, and then it is not. Whoever gives an entry up that may be under way writes the
-//! record all the same: what comes later finds another version.
+//! Each entry has a random nonce of its own, which is also its ticket. After a swap with a lost reply the next look
+//! shows one of three cases. If the record has the candidate's nonce, the swap happened. If the record still has the
+//! version to be replaced, the swap may be under way. Otherwise the swap is over: it failed, or another write has
+//! replaced it since. A candidate that gives up an entry whose swap may be under way writes the record all the same.
+//! The late swap then finds another version.
 //!
 //! # Who is next
 //!
-//! The waiter with the least rank, the version with which it was made. A waiter that is not heard of for its TTL does
-//! not count, and is removed by whoever is behind it, or by the leader. Before that it holds up nobody for long: a
-//! waiter with `k` before it takes a vacant record `k` sixths of its own lease after it saw that it was vacant, and
-//! that so many were before it.
+//! The waiter with the least rank is next. The rank is the version with which the waiter was made. A waiter that has
+//! not renewed for its TTL does not count. The candidates behind it, or the leader, remove it. Until then it cannot
+//! block the queue for long. A waiter takes a vacant record even if `k` others are before it. It waits for `k` sixths
+//! of its own lease, from when it saw that the record was vacant and that `k` were before it.
 //!
-//! Whoever died looks alive to one who sees it for the first time. So a waiter says that it is *not settled* (`alive`
-//! in [`Standing::Waiting`](elect_api::Standing::Waiting)) whether anybody lives who is before it, until it has seen
-//! one of them renew itself, or all their TTLs have passed.
+//! A dead candidate looks alive at the first look. So a waiter reports at first that it is *not settled* (`alive` in
+//! [`Standing::Waiting`](elect_api::Standing::Waiting)) whether any candidate before it lives. This ends when it has
+//! seen one of them renew, or when all their TTLs have passed.
 //!
 //! # A crowd
 //!
-//! The first three waiters renew their documents at each look. The second and the third list all documents then. The
-//! first reads the record, and lists once in a lease. The second reads it as well, as it may be the first by now. So a
-//! hand-over waits for no list.
+//! The first three waiters renew their documents at each look. The second and the third also list all documents at each
+//! look. The first only reads the record, and lists once in a lease. The second reads the record too, because it may be
+//! the first by now. So a hand-over waits for no list.
 //!
-//! Those behind them do neither: once in a lease each renews its own document, which counts for four, and reads one
-//! other. That is by turns the document of the one right before it, which it also watches, and the record. Each writes
-//! into its document how many it saw before it, so that the one behind learns when it is one of the first three. It
-//! lists when the one before it is gone or dead, and once in twenty leases. A thousand who wait cost 70 writes and as
-//! many reads a second with a TTL of 15 s.
+//! The others behave differently. Once in a lease each renews its own document, which then counts for four leases, and
+//! reads one other document. It alternates between the record and the document of the waiter right before it, which it
+//! also watches. Each waiter writes into its document how many waiters it saw before it. The waiter behind reads there
+//! when it becomes one of the first three. A waiter lists when the one before it is gone or dead, and once in twenty
+//! leases. With a TTL of 15 s, a thousand waiters cost 70 writes and as many reads a second.
 //!
-//! What follows from that:
+//! This has four consequences:
 //!
-//! - What is asked reaches those with more than 32 before them within two leases. All others hear of them at once.
-//! - How many they say are before them is exact up to three, and else out of date by up to twenty leases, and too
-//!   great.
-//! - Where the store falls silent they notice that within a lease.
-//! - If a leader dies with all who are next, as those of one machine do, one of the next thirty-two leads after at most
-//!   nine leases. It may not be the first of those.
+//! - A request in the control cell reaches a waiter with more than 32 before it within two leases. All others hear of
+//!   it at once.
+//! - The number of candidates before a waiter is exact up to three. Beyond that it is out of date by up to twenty
+//!   leases, and too great.
+//! - If the store falls silent, these waiters notice it within a lease.
+//! - A leader may die together with all who are next, for example all candidates of one machine. Then one of the next
+//!   thirty-two leads after at most nine leases. It may not be the first of them.
 
 mod data;
 mod documents;

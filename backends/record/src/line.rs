@@ -6,32 +6,34 @@ use elect_api::Boottime;
 use crate::patience::Patience;
 use crate::{Listed, Record, Waiter};
 
-/// No waiter counts for longer, whatever it says: four of the longest leases that elect asks for.
+/// The longest time for which a waiter counts, whatever TTL it claims: four of the longest leases
+/// that elect requests.
 const LONGEST_TTL: Duration = Duration::from_secs(4 * 24 * 60 * 60);
 
-/// Who waits, and for how long each of them has not been heard of.
+/// The waiters, and for how long each of them has not renewed.
 #[derive(Default)]
 pub(crate) struct Line {
     heard: BTreeMap<u64, Patience<u64>>,
 }
 
-/// Where we are in it.
+/// The position of this candidate in the queue.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// How many waiters are before us.
+    /// The number of waiters before this candidate.
     pub(crate) ahead: usize,
-    /// Whether one of them was seen to renew its waiter.
+    /// Whether one of them was seen to renew its document.
     pub(crate) lives: bool,
-    /// Whether our waiter is there, and counts.
+    /// Whether this candidate's waiter exists and counts.
     pub(crate) is_listed: bool,
-    /// The nonce and the version of the one right before us.
+    /// The nonce and the version of the waiter right before this candidate.
     pub(crate) before: Option<(u64, u64)>,
-    /// Nonce and version of those who have not been heard of for their whole TTL.
+    /// The nonce and the version of each waiter that did not renew for its whole TTL.
     pub(crate) dead: Vec<(u64, u64)>,
 }
 
 impl Line {
-    /// Looks who is before the waiter with this nonce; before a newcomer, if it is not there.
+    /// Finds the position of the waiter with the nonce `ours`. A waiter that is not listed comes
+    /// after all others.
     pub(crate) fn look(
         &mut self,
         now: Boottime,
@@ -46,14 +48,14 @@ impl Line {
         let mut position = Position { is_listed, ..Position::default() };
         let mut nearest = None;
         for Listed { nonce, version, waiter } in waiters {
-            // Who leads does not renew it.
+            // A leader does not renew its waiter.
             if *nonce == ours || record.is_held_by(*nonce) {
                 continue;
             }
             let heard = self.heard.entry(*nonce).or_default();
             let is_before = place(*nonce, waiter) < our_place;
             if is_over(heard, now, waiter) {
-                // Each removes whoever holds it up, and a leader the rest.
+                // Each candidate removes the dead before it, and a leader removes all others.
                 if is_before || record.is_held_by(ours) {
                     position.dead.push((*nonce, *version));
                 }
@@ -69,17 +71,18 @@ impl Line {
         position
     }
 
-    /// Whether a waiter that is looked at alone has not been heard of for its whole TTL.
+    /// Whether a waiter, which is looked at alone, has not renewed for its whole TTL.
     pub(crate) fn is_dead(&mut self, now: Boottime, nonce: u64, waiter: &Waiter) -> bool {
         is_over(self.heard.entry(nonce).or_default(), now, waiter)
     }
 
-    /// Whether a waiter was seen to renew itself.
+    /// Whether a waiter was seen to renew its document.
     pub(crate) fn lives(&self, nonce: u64) -> bool {
         self.heard.get(&nonce).is_some_and(Patience::lives)
     }
 
-    /// Nobody counts as living who is not seen to be from now on.
+    /// Forgets all renewals seen so far. From now on a waiter counts as alive only after a new
+    /// renewal.
     pub(crate) fn doubt(&mut self) {
         self.heard.values_mut().for_each(Patience::doubt);
     }

@@ -4,18 +4,19 @@ use elect_api::Boottime;
 
 use crate::guards::{Guard, is_off};
 
-/// For how long an entry has not changed, by our own clock: law 8, where the store knows no time.
+/// Measures for how long an entry has not changed, by the clock of this machine (law 8).
 ///
-/// Its holder counts from before it sends a renewal. Whoever sees that renewal sees it later, but a look that was
-/// under way meanwhile began before it: so the time counts from the look *after* the one that showed it.
+/// The holder counts its lease from before it sends a renewal. An observer sees the renewal later. But a look that
+/// was under way at the time may have begun before the renewal. So the time counts from the look *after* the one that
+/// first showed the entry.
 #[derive(Clone, Debug)]
 pub(crate) struct Patience<M> {
-    /// What it said at the newest look, and the look that showed that first.
+    /// The mark of the entry at the newest look, and the start of the look that first showed it.
     mark: Option<(M, Boottime)>,
-    /// The newest look that found it so; `None` until the second.
+    /// The newest look that found the same mark; `None` until the second look.
     last: Option<Boottime>,
     unchanged: Duration,
-    /// Whether it was another one before.
+    /// Whether the entry had another mark before.
     has_changed: bool,
 }
 
@@ -26,8 +27,8 @@ impl<M> Default for Patience<M> {
 }
 
 impl<M: PartialEq> Patience<M> {
-    /// Whether it has been unchanged for all of its TTL, as a look finds that began at `now`. Of the time between two
-    /// looks so much counts at most.
+    /// Whether the entry has been unchanged for its whole TTL, by a look that began at `now`. The time between two
+    /// looks counts for at most `longest_gap`.
     pub(crate) fn is_over(
         &mut self,
         now: Boottime,
@@ -41,7 +42,7 @@ impl<M: PartialEq> Patience<M> {
             let has_changed = self.has_changed || self.mark.is_some();
             *self = Self { mark: Some((mark, now)), has_changed, ..Self::default() };
         }
-        // What is read twice in one call is one look: both may have begun before the renewal that they show.
+        // Two reads in one call are one look: both may have begun before the renewal that they show.
         if shown.is_none_or(|shown| now <= shown) && !is_off(Guard::SecondLook) {
             return false;
         }
@@ -51,17 +52,17 @@ impl<M: PartialEq> Patience<M> {
         self.unchanged >= ttl
     }
 
-    /// Whether it was seen to change: whoever renews it lives, or did.
+    /// Whether the entry was seen to change, so that its holder was alive at that time.
     pub(crate) const fn lives(&self) -> bool {
         self.has_changed
     }
 
-    /// Whether it was the same at the last two looks.
+    /// Whether the entry was the same at the last two looks.
     pub(crate) const fn is_still(&self) -> bool {
         self.last.is_some()
     }
 
-    /// As if it had not been seen to change.
+    /// Forgets that the entry was seen to change.
     pub(crate) const fn doubt(&mut self) {
         self.has_changed = false;
     }

@@ -6,30 +6,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::Text;
 
-/// What the store keeps of an election: who leads, and the cells but for fences and values.
+/// The record of an election: the holder of the lease, and the cells other than fences and values.
 ///
-/// It is never removed: what was sent before finds another version in its place.
+/// It is never removed, so that a late request finds another version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// The token of its holder, or of the last one; the greatest so far.
+    /// The token of the holder, or of the last one. It is the greatest so far.
     pub token: u64,
-    /// Who holds the lease.
+    /// The holder of the lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<Holder>,
-    /// The nonce of the holder before, whose waiter may still be there.
+    /// The nonce of the previous holder, whose waiter may still exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<u64>,
-    /// Whether anybody ever held it, since it was forgotten.
+    /// Whether any candidate held it since the election was last forgotten.
     #[serde(default)]
     pub entered: bool,
     /// Whether there is, or may soon be, a document of fences and values.
     #[serde(default)]
     pub has_data: bool,
-    /// Whether there ever was, or may soon be: then a leader writes its token there before it says that it leads.
+    /// Whether there ever was such a document, or may soon be. Then a new leader writes its token there before it
+    /// reports that it leads.
     #[serde(default)]
     pub has_epochs: bool,
-    /// How often it was written without another change, so that what was under way came to nothing: a store may keep the
-    /// version of what is written as it is.
+    /// The number of writes that changed nothing else, and only made late requests fail. It is needed because a store
+    /// may keep the version of a document that is written without a change.
     #[serde(default)]
     pub overwrites: u64,
     /// [`Cell::Control`].
@@ -46,48 +47,49 @@ pub struct Record {
     pub history: Option<Text>,
 }
 
-/// Who holds the lease.
+/// The holder of the lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// That of its entry; 0 is that of another program.
+    /// The nonce of its entry; 0 stands for another program.
     pub nonce: u64,
-    /// Another number after each renewal. Nobody but the holder changes it.
+    /// A number that changes with each renewal. Only the holder changes it.
     pub beat: u64,
-    /// For how long nobody else takes it after each renewal, in milliseconds.
+    /// The time after each renewal in which no other candidate takes the record, in milliseconds.
     pub ttl: u64,
-    /// Who it is.
+    /// The candidate.
     pub candidate: Candidate,
-    /// When it arrived, in milliseconds since 1970; for the eye only.
+    /// The time of its arrival, in milliseconds since 1970; for display only.
     pub joined: u64,
-    /// Since when it leads, in milliseconds since 1970; for the eye only.
+    /// The start of its leadership, in milliseconds since 1970; for display only.
     pub since: u64,
-    /// The number of its arrival.
+    /// Its arrival number.
     pub arrival: u64,
-    /// When it was renewed last, in milliseconds since 1970, where the store itself keeps that; for the eye only.
+    /// The time of the last renewal, in milliseconds since 1970, if the store itself keeps it; for display only.
     #[serde(skip)]
     pub renewed: Option<u64>,
 }
 
-/// Somebody who waits for the lease.
+/// A candidate that waits for the lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiter {
-    /// The version with which it was made: who has the least is next. `None` as long as it does not know it; then it
-    /// does not count.
+    /// The version with which the waiter was made. The waiter with the least rank is next. `None` while the candidate
+    /// does not know it; then the waiter does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u64>,
-    /// The number of its first arrival, where it has given that place up since to come again.
+    /// The number of its first arrival, if the candidate has given that place up and come again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrived: Option<u64>,
-    /// How many waiters were before it when it looked last. It tells the one behind when that is near enough to look on.
+    /// The number of waiters that it saw before it at its last look. The waiter behind it learns from this when it is
+    /// near the front.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u64>,
-    /// Another number after each renewal.
+    /// A number that changes with each renewal.
     pub beat: u64,
     /// How long it counts without a renewal, in milliseconds.
     pub ttl: u64,
-    /// Who it is.
+    /// The candidate.
     pub candidate: Candidate,
-    /// When it arrived, in milliseconds since 1970; for the eye only.
+    /// The time of its arrival, in milliseconds since 1970; for display only.
     pub joined: u64,
 }
 
@@ -98,8 +100,8 @@ pub struct Data {
     pub epoch: u64,
     /// Each fence and each value by its name: `fence:KEY`, `value:KEY`.
     pub texts: BTreeMap<String, Text>,
-    /// That what is there cannot be read, in words that name it: somebody has written it by hand. Nothing is known of its
-    /// fences and values then, and nothing but an order to lose them writes over it.
+    /// The reason why the document cannot be read, in words that name it, because it was written by hand. Its fences
+    /// and values are then unknown. Only an order to lose them overwrites it.
     #[serde(skip)]
     pub damage: Option<String>,
 }
@@ -110,15 +112,15 @@ impl Record {
         self.holder.as_ref().is_some_and(|holder| holder.nonce == nonce)
     }
 
-    /// Whether the entry with this nonce of this candidate holds it: two machines may draw the same numbers, but no two
-    /// candidates have one id.
+    /// Whether this entry of this candidate holds the lease. The id is compared too, because two machines may draw the
+    /// same nonce.
     pub(crate) fn is_held_by_candidate(&self, nonce: u64, id: &str) -> bool {
         self.holder
             .as_ref()
             .is_some_and(|holder| holder.nonce == nonce && holder.candidate.id == id)
     }
 
-    /// What a cell says that is kept here.
+    /// The content of a cell that the record keeps.
     pub fn cell(&self, cell: Cell<'_>) -> Versioned {
         let text = match cell {
             Cell::Control => &self.control,
@@ -130,7 +132,7 @@ impl Record {
         text.as_ref().map(Text::versioned).unwrap_or_default()
     }
 
-    /// Has a cell say this from the version on that follows `replaced`, that of the record.
+    /// Writes a cell and returns its new version, which follows `replaced`, the version of the record.
     pub(crate) fn write(&mut self, cell: Cell<'_>, replaced: u64, bytes: &[u8]) -> u64 {
         let version = replaced.saturating_add(1);
         let text = Some(Text { version, bytes: bytes.to_vec() });
@@ -144,24 +146,24 @@ impl Record {
         version
     }
 
-    /// Nobody holds it any more.
+    /// Ends the lease of the holder.
     pub(crate) fn vacate(&mut self) {
         self.last = self.holder.take().map(|holder| holder.nonce).or(self.last);
     }
 
-    /// Nothing is kept any more, and nobody ever was in it.
+    /// Removes all cells, and makes the election look as if no candidate ever entered it.
     pub(crate) fn forget(&mut self) {
         let Self { token, last, has_epochs, overwrites, .. } = *self;
         let overwrites = overwrites.wrapping_add(1);
         *self = Self { token, last, has_epochs, overwrites, ..Self::default() };
     }
 
-    /// Whether a waiter with this nonce counts: who leads, or did last, may have left it behind.
+    /// Whether a waiter with this nonce counts. The waiter of the present or the last holder does not.
     pub(crate) fn counts(&self, nonce: u64) -> bool {
         !self.is_held_by(nonce) && self.last != Some(nonce)
     }
 
-    /// Whether it keeps a cell, or may.
+    /// Whether the election keeps a cell, or may keep one.
     pub(crate) fn keeps_something(&self) -> bool {
         self.has_data
             || [&self.control, &self.once, &self.runs, &self.history]
@@ -171,7 +173,7 @@ impl Record {
 }
 
 impl Holder {
-    /// For how long nobody else takes it after each renewal.
+    /// The time after each renewal in which no other candidate takes the record.
     pub const fn ttl(&self) -> Duration {
         Duration::from_millis(self.ttl)
     }
@@ -185,7 +187,7 @@ impl Waiter {
 }
 
 impl Data {
-    /// Under what fences and values are kept.
+    /// The keys under which fences and values are kept.
     pub(crate) fn keys(&self) -> Keys {
         Keys::named(self.texts.keys().map(String::as_str), ':')
     }
@@ -195,7 +197,7 @@ impl Data {
         self.keys().fences.into_iter().next()
     }
 
-    /// Under which name a cell is kept here, if it is.
+    /// The name of a cell in this document; `None` if it is kept elsewhere.
     pub(crate) fn name(cell: Cell<'_>) -> Option<String> {
         match cell {
             Cell::Fence(key) => Some(format!("fence:{key}")),

@@ -1,4 +1,4 @@
-//! Documents that are somewhere else, asked for in messages.
+//! Documents that are kept elsewhere, and requested by messages.
 
 use async_trait::async_trait;
 use elect_api::{Candidate, ElectionName, Error, ErrorKind, Profile};
@@ -8,40 +8,40 @@ use crate::{
     Document, Documents, IsNews, Listing, Name, Purpose, Record, Removed, Stored, Swapped,
 };
 
-/// What is asked of the documents of an election.
+/// A request to the documents of an election.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Ask {
-    /// What a document says.
+    /// Read a document.
     Read(Name),
-    /// Write one, if it has this version; 0 is that of one which does not exist.
+    /// Write a document, if it has this version; 0 stands for a document that does not exist.
     Swap(Name, u64, Box<Document>),
-    /// Remove one, if it has this version.
+    /// Remove a document, if it has this version.
     Remove(Name, u64),
-    /// The record and the waiters.
+    /// List the record and the waiters.
     List,
     /// Answer once a document has another version than this.
     Await(Name, u64),
-    /// Answer once one was written or removed after this revision.
+    /// Answer once a document was written or removed after this revision.
     AwaitAny(u64),
 }
 
-/// What is answered.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
-    /// What a document says, if it is there.
+    /// The document, if it exists.
     Found(Option<Box<Stored>>),
-    /// Whether it is written.
+    /// The outcome of the write.
     Swapped(Swapped),
-    /// Whether it is gone.
+    /// The outcome of the removal.
     Removed(Removed),
     /// The record and the waiters.
     Listed(Box<Listing>),
-    /// What was written or removed, by which revision, in this order.
+    /// The documents that were written or removed, with the revisions of the changes, in this order.
     Changed(Vec<(u64, Name, Option<Document>)>),
 }
 
-/// Documents that are somewhere else: one message asks, and another one answers. What implements this implements
-/// [`Documents`], too.
+/// Documents that are kept elsewhere: each request is one message, and each answer is another. A type that
+/// implements this trait implements [`Documents`] too.
 pub trait Remote: Send + Sync {
     /// As [`Documents::profile`].
     fn profile(&self) -> Profile;
@@ -52,13 +52,13 @@ pub trait Remote: Send + Sync {
         None
     }
 
-    /// The answer to this; `None` is the purpose of a watch.
+    /// Sends a request and returns the answer. The purpose is `None` for a watch.
     ///
     /// # Errors
-    /// As the method of [`Documents`] that asks.
+    /// As the method of [`Documents`] that sends the request.
     ///
     /// # Cancellation
-    /// As there.
+    /// As the method of [`Documents`] that sends the request.
     fn ask(
         &self,
         election: &ElectionName,
@@ -66,10 +66,10 @@ pub trait Remote: Send + Sync {
         ask: Ask,
     ) -> impl Future<Output = Result<Reply, Error>> + Send;
 
-    /// As [`Documents::records`]; there are none where nobody asks for more than one election.
+    /// As [`Documents::records`]. The default returns none, for callers that use one election only.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Documents::records`].
     fn records(&self) -> impl Future<Output = Result<Vec<(ElectionName, Record)>, Error>> + Send {
         async { Ok(Vec::new()) }
     }

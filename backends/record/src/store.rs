@@ -35,7 +35,7 @@ impl RecordStore {
         Election { documents, order: self.order, name: name.clone() }
     }
 
-    /// Removes what is kept of an election that nobody is in.
+    /// Removes everything that is kept for an election without candidates.
     async fn forget(&self, name: &ElectionName, may_lose_fences: bool) -> Result<(), Error> {
         let election = self.election(name);
         let listing = election.look(Purpose::Leave).await?;
@@ -63,8 +63,8 @@ impl RecordStore {
             let what = format!("{others} are in the election {name}");
             return Err(Error::new(ErrorKind::Unreachable, what));
         }
-        // A fence that was set meanwhile stays, and so does what says that there is one. Where there never was any, there
-        // is nothing under way either.
+        // A fence that was set meanwhile stays, and the record must say again that there is one. If there never was a
+        // fence or a value, none is under way either.
         if (version > 0 || known.record.has_epochs)
             && let Some(fence) =
                 data::forget(&election, known.record.token, may_lose_fences).await?
@@ -72,7 +72,7 @@ impl RecordStore {
             data::announce(&election).await?;
             return Err(Removal::refuse_fence(name, fence.as_str()));
         }
-        // What is left of waiters does not count, and is nobody's.
+        // The remaining waiters do not count, and belong to no candidate.
         for Listed { nonce, version, .. } in listing.waiters {
             self.documents.remove(name, Name::Waiter(nonce), version, Purpose::Leave).await?;
         }
@@ -183,7 +183,7 @@ impl Store for RecordStore {
     }
 }
 
-/// Waits until there is something else to see than this.
+/// Waits until the election looks different from this.
 async fn wait_for_change(election: &Election, seen: Listing) -> Result<(), Error> {
     let revision = seen.revision;
     let version = seen.record.as_ref().map_or(0, |(version, _)| *version);
@@ -201,15 +201,15 @@ async fn wait_for_change(election: &Election, seen: Listing) -> Result<(), Error
     }
 }
 
-/// What there is to see of an election, but for renewals.
+/// The visible state of an election, without renewals.
 #[derive(Clone, PartialEq, Eq)]
 struct Shown {
-    /// Nonce and token of who leads.
+    /// The nonce and the token of the leader.
     holder: Option<(u64, u64)>,
-    /// The nonce of the holder before.
+    /// The nonce of the previous holder.
     last: Option<u64>,
     cells: [u64; Cell::WATCHED.len()],
-    /// The nonces of the others who have a rank.
+    /// The nonces of the other candidates that have a rank.
     waiting: BTreeSet<u64>,
 }
 
@@ -229,7 +229,7 @@ impl Shown {
         shown
     }
 
-    /// A document is like this now.
+    /// Takes in the new state of a document.
     fn follow(&mut self, name: Name, found: Option<&Document>) {
         match (name, found) {
             (Name::Record, Some(Document::Record(record))) => self.follow_record(record),
@@ -246,7 +246,8 @@ impl Shown {
         self.holder = record.holder.as_ref().map(|holder| (holder.nonce, record.token));
         self.last = record.last;
         self.cells = Cell::WATCHED.map(|cell| record.cell(cell).version);
-        // Whoever leads, or did, may leave a waiter behind, which is nothing to see: the record says that it does not wait.
+        // The present or the last leader may leave a waiter behind. It is not visible, because the record says that
+        // this candidate does not wait.
         self.waiting.retain(|nonce| record.counts(*nonce));
     }
 
@@ -261,7 +262,7 @@ impl Shown {
     }
 }
 
-/// Those who count.
+/// The waiters that count.
 fn waiters<'a>(record: &'a Record, all: &'a [Listed]) -> impl Iterator<Item = &'a Listed> {
     all.iter().filter(|listed| record.counts(listed.nonce) && listed.waiter.rank.is_some())
 }
@@ -271,12 +272,12 @@ fn leader(holder: Holder, token: Token) -> Leader {
     let ending = Ending::Judged { within: holder.ttl(), mark: holder.beat, renewed };
     let Holder { candidate, joined, since, arrival, .. } = holder;
     let entry = Entry::new(candidate, stamp::read(joined), arrival);
-    // The store knows no time: nothing else is shown.
+    // The store has no clock for leases, so a survey shows no remaining time.
     Leader { since: stamp::read(since), ending: Some(ending), ..Leader::new(entry, token) }
 }
 
-/// Removes the leader's entry with this token. One that was judged to be over by this mark stays if its holder has renewed
-/// it since: it would lead beside the next one.
+/// Removes the leader's entry with this token. If it was judged to be over by this mark, and its holder has renewed it
+/// since, it stays. Otherwise its holder would lead beside the next leader.
 async fn evict(election: &Election, token: Token, mark: Option<u64>) -> Result<(), Error> {
     let vacate = |_, record: &mut Record| match &record.holder {
         Some(holder) if record.token == token.get() => {
@@ -299,8 +300,8 @@ async fn evict(election: &Election, token: Token, mark: Option<u64>) -> Result<(
     Err(Error::new(ErrorKind::Unfit, what))
 }
 
-/// Gives up, in the place of a candidate that crashed, whatever has this nonce, or is about to get it: what was sent
-/// for it expects the version that the record has now.
+/// Gives up the entry with this nonce for a candidate that crashed. An entry whose write is under way never comes to
+/// exist, because that write expects the version of the record that this call replaces.
 async fn redeem(election: &Election, nonce: u64) -> Result<(), Error> {
     if election.queues() {
         election.remove_waiter(nonce, Purpose::Redeem).await?;

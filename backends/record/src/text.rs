@@ -4,24 +4,24 @@ use elect_api::Versioned;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a cell says, in a document.
+/// The content of a cell, in a document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Text {
-    /// It rises with each write, and never stands for two texts.
+    /// The version, which rises with each write, and never stands for two texts.
     pub version: u64,
-    /// A string where it is one, else its base64.
+    /// The bytes: a string if they are UTF-8, else base64.
     #[serde(serialize_with = "write", deserialize_with = "read")]
     pub bytes: Vec<u8>,
 }
 
 impl Text {
-    /// As the contract has it.
+    /// The content in the form of the contract.
     pub(crate) fn versioned(&self) -> Versioned {
         Versioned::found(self.bytes.clone(), self.version)
     }
 }
 
-/// What is no string.
+/// Bytes that are not UTF-8.
 #[derive(Serialize, Deserialize)]
 struct Encoded {
     base64: String,

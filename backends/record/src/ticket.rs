@@ -1,4 +1,4 @@
-//! A ticket is the nonce of one entry.
+//! The ticket of an entry, which is its nonce as text.
 
 use elect_api::{Error, ErrorKind, Ticket};
 
@@ -8,7 +8,7 @@ pub(crate) fn of(nonce: u64) -> Option<Ticket> {
 
 pub(crate) fn nonce(ticket: &Ticket) -> Result<u64, Error> {
     let digits = ticket.as_str().strip_prefix("record-");
-    // 0 is that of other programs.
+    // The nonce 0 stands for other programs.
     let nonce = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
     nonce.filter(|nonce| *nonce > 0).ok_or_else(|| {
         Error::new(ErrorKind::Unfit, format!("{ticket} is no ticket of a store of records"))

@@ -1,4 +1,4 @@
-//! What may go wrong with documents, on a simulated store that has each fault at will.
+//! Faults of documents, on a simulated store that produces each fault on demand.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl Ground {
     }
 }
 
-/// All kinds of cells are written all the time: a dead lease is over all the same.
+/// Other programs write the control cell all the time. A dead lease still ends in time.
 #[test]
 fn what_others_write_prolongs_no_dead_lease() {
     run("writes of others", async {
@@ -71,7 +71,7 @@ fn what_others_write_prolongs_no_dead_lease() {
     });
 }
 
-/// Twenty of them died with their machine. Each costs a sixth of a lease, not its whole time.
+/// Three waiters died with their machine. Each delays the next leader by a sixth of a lease, and not by a whole one.
 #[test]
 fn dead_waiters_hold_up_nobody_for_their_whole_time() {
     run("dead waiters", async {
@@ -92,7 +92,7 @@ fn dead_waiters_hold_up_nobody_for_their_whole_time() {
     });
 }
 
-/// A waiter that only looked dead has its turn as soon as it asks: whoever is behind waits for it so long.
+/// A waiter that only looked dead has its turn as soon as it refreshes. The waiter behind it has to wait that long.
 #[test]
 fn whoever_is_next_goes_first() {
     run("turns", async {
@@ -113,7 +113,8 @@ fn whoever_is_next_goes_first() {
     });
 }
 
-/// Whoever lost the reply to the write that wins, and another wrote something since, leads with the token of that write.
+/// A candidate loses the reply to its winning write, and another program writes the control cell since. The candidate
+/// still finds that it leads, with the token of its write.
 #[test]
 fn a_win_whose_reply_was_lost_is_found_behind_other_writes() {
     run("a lost win", async {
@@ -142,8 +143,8 @@ fn a_win_whose_reply_was_lost_is_found_behind_other_writes() {
     });
 }
 
-/// A write that would win is on its way while its candidate gives up, or is given up, and another leads: it comes to
-/// nothing, and disturbs nobody.
+/// A winning write is late: its candidate resigns, or its ticket is redeemed, while another candidate leads. The late
+/// write fails and disturbs no candidate.
 #[test]
 fn a_win_that_comes_late_is_none() {
     run("a late win", async {
@@ -157,7 +158,7 @@ fn a_win_that_comes_late_is_none() {
                 assert!(!ground.leads(&mut late).await);
                 ground.pass(1);
             }
-            // It takes the lease of one that is dead.
+            // The late candidate takes the lease of a dead leader.
             let rule = Rule::new(Effect::DelayRequest(Duration::from_secs(5)));
             ground.sim.controls().add(rule.op(Op::Enter).client("late"));
             let ticket = late.ticket().expect("a ticket");

@@ -1,4 +1,4 @@
-//! What is kept in documents, byte for byte: releases share an election.
+//! The bytes of the documents, which must stay the same because releases share an election.
 
 use std::collections::BTreeMap;
 

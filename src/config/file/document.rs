@@ -1,4 +1,4 @@
-//! What a configuration file says, held against the grammar.
+//! The content of a configuration file, and its check against the grammar of the command line.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,10 +11,10 @@ use crate::cli::{self, Position, Setting};
 use crate::config::ConfigError;
 use crate::config::variables::nearest;
 
-/// The key that holds the profiles; all others are settings.
+/// The key that holds the profiles. All other keys are settings.
 pub(super) const PROFILES: &str = "profiles";
 
-/// What a configuration file has in it, in its order.
+/// The content of a configuration file, in its order.
 #[derive(Debug, Default)]
 pub(super) struct Document {
     pub(super) entries: Vec<Entry>,
@@ -22,7 +22,7 @@ pub(super) struct Document {
     pub(super) profiles: Vec<String>,
 }
 
-/// A setting, and where its key stands.
+/// A setting, and the place of its key.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) key_place: Position,
@@ -30,14 +30,15 @@ pub(super) struct Entry {
 }
 
 impl Document {
-    /// Reads the text of the file at `path`.
+    /// Parses the text of the file at `path`.
     ///
     /// # Errors
-    /// It is no YAML, or of another shape than settings and profiles with settings.
+    /// If it is not YAML, or does not consist of settings and of profiles with settings.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
         let options = serde_yaml::options! {
             with_snippet: false,
-            // What profiles share stands above them: nothing need be repeated, nor can blow up.
+            // Anchors are not needed, because the profiles share the settings above them. Without anchors a small file
+            // cannot expand to a huge one.
             budget: serde_yaml::budget! { max_aliases: 0, max_anchors: 0, max_depth: 8 },
         };
         let root: Option<Root> = serde_yaml::from_str_with_options(text, options)
@@ -73,7 +74,7 @@ fn place(path: &Path, location: Option<serde_yaml::Location>) -> Position {
     Position { file: path.to_owned(), line, column }
 }
 
-/// The parser's words, with the way out where it is not plain from them.
+/// The message of the parser, with the way out if that is not obvious.
 fn explain(error: &Error) -> String {
     match error {
         Error::DuplicateMappingKey { key, .. } => {
@@ -95,7 +96,7 @@ fn explain(error: &Error) -> String {
         }
         other => {
             let said = other.to_string();
-            // It names the position, which is told already.
+            // The message names the position, which the error says already.
             let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
             format!("this is not YAML: {said}; write lines like `key: value`, and quote values with odd characters")
         }
@@ -104,7 +105,7 @@ fn explain(error: &Error) -> String {
 
 type Pairs = Listed<Spanned<Option<String>>>;
 
-/// A mapping with what stands where, in its order.
+/// A mapping in its order, with the places of its keys.
 struct Listed<T>(Vec<(Spanned<String>, T)>);
 
 struct Root {
@@ -170,11 +171,11 @@ impl<'de> Visitor<'de> for Whole {
     }
 }
 
-/// The most characters of a key or a value that are repeated.
+/// The greatest number of characters of a key or a value in a message.
 const SHOWN_MAX: usize = 64;
 
-/// Holds what a configuration file says against the grammar of the command line: every key and every value, whatever the
-/// profile. A mistake is to show before it counts.
+/// Checks a configuration file against the grammar of the command line: every key and every value of every profile. So
+/// a mistake shows before the profile is used.
 ///
 /// # Errors
 /// The first mistake, with its place and the way out.
@@ -187,7 +188,7 @@ pub(super) fn check(document: &Document) -> Result<(), ConfigError> {
     for Entry { setting, key_place } in &document.entries {
         let of_this_name =
             flags.iter().filter(|flag| flag.get_long() == Some(setting.key.as_str()));
-        // Subcommands may differ in what they take; this one's own say comes later.
+        // Flags of different subcommands may accept different values. The check for the actual subcommand comes later.
         let tried: Vec<_> = of_this_name.map(|flag| cli::try_value(flag, &setting.value)).collect();
         match tried.iter().find_map(|tried| tried.as_ref().err()) {
             _ if tried.is_empty() => {
@@ -201,7 +202,7 @@ pub(super) fn check(document: &Document) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// The value of a setting that its flag does not take.
+/// The error for a value that its flag does not accept.
 pub(super) fn refused(setting: &Setting, why: &str) -> ConfigError {
     let shown = if setting.is_secret() { "this value" } else { &shown(&setting.value) };
     ConfigError::file(&setting.place, format!("{shown} does not fit `{}`: {why}", setting.key))
@@ -231,7 +232,7 @@ fn unknown_key<'a>(
     ConfigError::file(place, why)
 }
 
-/// The profile that was chosen is not in the file.
+/// The error for a chosen profile that is not in the file.
 pub(super) fn no_profile(path: &Path, name: &str, profiles: &[String]) -> ConfigError {
     let file = path.display();
     let why = match nearest(name, profiles.iter().map(String::as_str)) {
@@ -246,7 +247,7 @@ pub(super) fn no_profile(path: &Path, name: &str, profiles: &[String]) -> Config
     ConfigError::NoProfile { name: name.to_owned(), why }
 }
 
-/// In quotes, and so short that the way out after it is read.
+/// The text in quotes, cut so that the advice after it is still read.
 fn shown(text: &str) -> String {
     if text.chars().count() <= SHOWN_MAX {
         return format!("{text:?}");

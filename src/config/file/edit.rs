@@ -1,4 +1,4 @@
-//! Settings that are written to a configuration file, by `elect config set`.
+//! Writes settings to a configuration file, for `elect config set`.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,20 +15,20 @@ use crate::cli::{BackendUrl, Choice, FileChoice, Position, Setting};
 use crate::config::ConfigError;
 use crate::stores;
 
-/// The file that is changed where none is named: root's is the machine's, another user's is its own.
+/// The default file to change: the machine's for root, and the own file for other users.
 pub fn own_file() -> PathBuf {
     let places = places(None);
     let user = places.user.filter(|_| !Uid::effective().is_root());
     user.unwrap_or(places.system)
 }
 
-/// Writes these settings to the file, which need not exist, and reads it as it is read from then on. All else that is in
-/// the file stays as it is.
+/// Writes these settings to the file, which need not exist, and reads the result as later commands do. All other
+/// content of the file stays as it is.
 ///
 /// # Errors
-/// What is wrong with a setting, or with the file; then it stays as it was.
+/// If a setting or the file is wrong. Then the file stays as it was.
 pub fn set(path: &Path, settings: &[(String, String)]) -> Result<ConfigFile, ConfigError> {
-    // A link stays one.
+    // The target of a link is replaced, and not the link.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let source = open::open(&path)?;
     let before = source.as_ref().map_or("", |source| source.text.as_str());
@@ -49,7 +49,7 @@ pub fn set(path: &Path, settings: &[(String, String)]) -> Result<ConfigFile, Con
     read.ok_or_else(|| ConfigError::untrusted(&path, "is gone again: try again".to_owned()))
 }
 
-/// Reads the whole URL. Nobody is asked yet.
+/// Checks the whole URL of a store. Sends no request.
 fn check_store(setting: &Setting) -> Result<(), ConfigError> {
     let Ok(url) = setting.value.parse::<BackendUrl>();
     stores::find(&url)?;
@@ -57,14 +57,14 @@ fn check_store(setting: &Setting) -> Result<(), ConfigError> {
     stores::connect(&url).map(drop).map_err(refuse)
 }
 
-/// The text with this setting for all profiles, in the place of the one that it has.
+/// The text with this setting for all profiles, which replaces an old one.
 fn with_setting(path: &Path, text: &str, key: &str, value: &str) -> Result<String, ConfigError> {
     let old = Document::parse(path, text)?;
     let is_it = |entry: &&Entry| entry.setting.key == key && entry.setting.profile.is_none();
     let place = old.entries.iter().find(is_it).map(|entry| entry.key_place.clone());
     let mut lines: Vec<String> = text.lines().map(ToOwned::to_owned).collect();
     let line = format!("{key}: {}", scalar(value));
-    // Counted from 1 on.
+    // Lines are counted from 1.
     let index = |place: &Position| usize::try_from(place.line).ok()?.checked_sub(1);
     if let Some(old) = place.as_ref().and_then(index).and_then(|index| lines.get_mut(index)) {
         *old = line;
@@ -73,7 +73,8 @@ fn with_setting(path: &Path, text: &str, key: &str, value: &str) -> Result<Strin
         lines.insert(profiles.unwrap_or(lines.len()), line);
     }
     let text = lines.join("\n") + "\n";
-    // Whatever else the line had in it, such as a value of several lines, people see to themselves.
+    // If the old line held more than this setting, such as the start of a value of several lines, the user must edit
+    // it.
     let new = Document::parse(path, &text).ok();
     let is_sound = new.is_some_and(|new| says(&new) == expected(&old, key, value));
     if is_sound {
@@ -86,7 +87,7 @@ fn with_setting(path: &Path, text: &str, key: &str, value: &str) -> Result<Strin
 
 type Said<'a> = Vec<(Option<&'a str>, &'a str, &'a str)>;
 
-/// What a file says, in an order that does not depend on that of its lines.
+/// The settings of a file, sorted, so that the order of its lines does not matter.
 fn says(document: &Document) -> Said<'_> {
     let settings = document.entries.iter().map(|entry| &entry.setting);
     let mut said: Said =
@@ -95,7 +96,7 @@ fn says(document: &Document) -> Said<'_> {
     said
 }
 
-/// What it is to say once this setting is in it.
+/// The settings that the file must have after the change.
 fn expected<'a>(old: &'a Document, key: &'a str, value: &'a str) -> Said<'a> {
     let mut said = says(old);
     said.retain(|(profile, other, _)| profile.is_some() || *other != key);
@@ -104,7 +105,7 @@ fn expected<'a>(old: &'a Document, key: &'a str, value: &'a str) -> Said<'a> {
     said
 }
 
-/// A value as YAML has it: in quotes, unless it is plain to everybody.
+/// The value in YAML: in quotes, unless every reader would take it as plain text.
 fn scalar(value: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/.,:@+_-".contains(&byte);
     let begins = value.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/');
@@ -112,7 +113,7 @@ fn scalar(value: &str) -> String {
     if begins && !is_null && !value.ends_with(':') && value.bytes().all(is_plain) {
         return value.to_owned();
     }
-    // What JSON has in quotes reads the same in YAML.
+    // A quoted JSON string reads the same in YAML.
     serde_json::Value::from(value).to_string()
 }
 
@@ -126,7 +127,7 @@ fn write(path: &Path, text: &str, old: Option<&Source>, has_secret: bool) -> io:
     }
     let site = Site::find(path)?;
     let mut draft = site.draft()?;
-    // Before there is a secret in it.
+    // The mode is set before the secret is written.
     let mode = if is_closed { 0o600 } else { 0o644 };
     fchmod(&draft.file, Mode::from_bits_truncate(mode))?;
     draft.file.write_all(text.as_bytes())?;

@@ -1,4 +1,4 @@
-//! The configuration file: which one counts, whether it can be trusted, and what it says.
+//! The configuration file: finds the one that counts, checks whether it can be trusted, and reads it.
 
 mod document;
 mod edit;
@@ -18,25 +18,27 @@ use crate::cli::{FileChoice, Given, Misfit, Position, Setting, Settings};
 pub struct ConfigFile {
     /// Its path.
     pub path: PathBuf,
-    /// The profile that was chosen, if one was.
+    /// The chosen profile, if there is one.
     pub profile: Option<String>,
-    /// What it says to whoever reads it with this profile.
+    /// The settings that apply with this profile.
     pub settings: Settings,
     /// The names of its profiles, in the order of the file.
     pub profiles: Vec<String>,
-    /// What its owner should know.
+    /// Warnings for the owner of the file.
     pub warnings: Vec<String>,
 }
 
-/// The words of a command line over the configuration file that counts for them; `None` if none does.
+/// The command line combined with the configuration file that counts for it; `None` if there is no
+/// such file.
 ///
 /// # Errors
-/// The file is missing though it was named, cannot be trusted, or says what elect does not understand.
+/// If the file is missing although it was named, cannot be trusted, or has content that elect does not
+/// understand.
 pub fn over_file(given: &Given) -> Result<Option<(Given, ConfigFile)>, ConfigError> {
     given.origins.file().map_or(Ok(None), |choice| over_chosen(given, &choice))
 }
 
-/// The same over the file that somebody else has chosen.
+/// The same with a file that the caller has chosen.
 ///
 /// # Errors
 /// As [`over_file`].
@@ -59,7 +61,7 @@ pub fn over_chosen(
     Ok(Some((over, file)))
 }
 
-/// Reads what a configuration file at `path` would say, and holds it against the grammar.
+/// Parses this text as a configuration file at `path`, and checks it against the grammar.
 ///
 /// # Errors
 /// The first mistake, with its place and the way out.
@@ -68,7 +70,7 @@ pub fn check_text(path: &std::path::Path, text: &str) -> Result<(), ConfigError>
     document::check(&Document::parse(path, text)?)
 }
 
-/// The configuration file that counts; `None` if there is none.
+/// Reads the configuration file that counts; `None` if there is none.
 ///
 /// # Errors
 /// As [`over_file`].
@@ -108,7 +110,7 @@ pub fn read_file(choice: &FileChoice) -> Result<Option<ConfigFile>, ConfigError>
     let is_nested = variables::is_nested();
     let counts = all.into_iter().filter(|setting| {
         let is_chosen = setting.profile.is_none() || setting.profile.as_deref() == profile;
-        // Whoever names the file, or the profile, at this very call means what it says.
+        // A user that names the file or the profile in this very call means all of its settings.
         let is_meant = choice.config.as_ref().is_some_and(|config| config.by_flag)
             || (setting.profile.is_some()
                 && choice.profile.as_ref().is_some_and(|profile| profile.by_flag));

@@ -1,4 +1,4 @@
-//! Which configuration file counts, and whether it is to be trusted.
+//! Finds the configuration file that counts, and checks whether it can be trusted.
 
 use std::fs::File;
 use std::io::Read;
@@ -17,10 +17,10 @@ use crate::guard::reason;
 /// The greatest size of a configuration file, in bytes.
 const MAX_SIZE: u64 = 1 << 20;
 
-/// What to name in the place of a configuration file for none to count.
+/// The name that selects no configuration file at all.
 pub const NO_FILE: &str = "/dev/null";
 
-/// A configuration file that nobody but we and root can have written.
+/// The text of a configuration file that only this user and root can have written.
 pub(super) struct Source {
     pub(super) path: PathBuf,
     pub(super) text: String,
@@ -30,15 +30,16 @@ pub(super) struct Source {
 /// Opens and reads the file at `path`; `None` if there is none.
 ///
 /// # Errors
-/// Somebody else can write the file or replace it, or it cannot be read.
+/// If another user can write or replace the file, or if it cannot be read.
 pub(super) fn open(path: &Path) -> Result<Option<Source>, ConfigError> {
     look(path)?.or_else(|errno| unreadable(path, &reason(errno as i32)))
 }
 
-/// The same for a path that nobody named: `HOME` may be another user's, whose files are not for us.
+/// As [`open`], for a path that the user did not name. `HOME` may belong to another user, whose files
+/// do not concern this one.
 ///
 /// # Errors
-/// As [`open`], but a directory that we may not enter counts as empty.
+/// As [`open`], but a directory that this process may not enter counts as empty.
 pub(super) fn open_if_in_reach(path: &Path) -> Result<Option<Source>, ConfigError> {
     match look(path)? {
         Err(Errno::EACCES) => Ok(None),
@@ -46,7 +47,7 @@ pub(super) fn open_if_in_reach(path: &Path) -> Result<Option<Source>, ConfigErro
     }
 }
 
-/// `Err` inside if the way to the file is closed to us.
+/// The inner `Err` says that the way to the file is closed.
 fn look(path: &Path) -> Result<Result<Option<Source>, Errno>, ConfigError> {
     if path == Path::new(NO_FILE) && stat(path).is_ok() {
         let text = String::new();
@@ -79,7 +80,7 @@ fn unreadable<T>(path: &Path, why: &str) -> Result<T, ConfigError> {
 fn read(file: File, path: &Path) -> Result<String, ConfigError> {
     let refuse = |why: String| Err(ConfigError::untrusted(path, why));
     let mut bytes = Vec::new();
-    // The size that is told need not be that which is read.
+    // The reported size may differ from the size that is read.
     if let Err(error) = file.take(MAX_SIZE + 1).read_to_end(&mut bytes) {
         return unreadable(path, &error.to_string());
     }
@@ -95,7 +96,7 @@ fn read(file: File, path: &Path) -> Result<String, ConfigError> {
     })
 }
 
-/// What makes a configuration file one that strangers may have written.
+/// The error for a configuration file that another user may have written.
 fn untrusted(doubt: &Doubt) -> ConfigError {
     let why = match doubt.cause {
         Cause::Owner(owner) => format!(
@@ -112,21 +113,21 @@ fn untrusted(doubt: &Doubt) -> ConfigError {
     ConfigError::untrusted(&doubt.path, why)
 }
 
-/// The system's file. `$XDG_CONFIG_DIRS` is for desktops, and would be one more variable that can lead
-/// a service elsewhere.
+/// The system's configuration file. `$XDG_CONFIG_DIRS` is for desktops, and would be one more variable
+/// that can mislead a service.
 const SYSTEM: &str = "/etc/elect/config.yaml";
 
-/// The file of a user, below the directory of configurations.
+/// The path of a user's file, below the user's configuration directory.
 const OF_USER: &str = "elect/config.yaml";
 
-/// The places where the configuration file may be, the first that exists being the only one to count.
+/// The places of the configuration file. Only the first one that exists counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// The only place: it was named.
+    /// The file that the user named. Then it is the only place.
     pub named: Option<PathBuf>,
-    /// The user's, where a home is known.
+    /// The user's file, if a home directory is known.
     pub user: Option<PathBuf>,
-    /// The system's.
+    /// The system's file.
     pub system: PathBuf,
 }
 
@@ -142,7 +143,8 @@ impl fmt::Display for Places {
     }
 }
 
-/// Where the file may be; `named` if the user said so. Never below the current directory by itself.
+/// The places of the file; `named` is the path that the user gave. The current directory is never
+/// searched by default.
 pub fn places(named: Option<&Path>) -> Places {
     let absolute =
         |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -155,10 +157,10 @@ pub fn places(named: Option<&Path>) -> Places {
     }
 }
 
-/// The first that exists, opened and read.
+/// Opens and reads the first file that exists.
 ///
 /// # Errors
-/// A named one does not exist; one that exists cannot be trusted or read.
+/// If a named file does not exist, or a file that exists cannot be trusted or read.
 pub(super) fn first(places: &Places) -> Result<Option<Source>, ConfigError> {
     if let Some(named) = &places.named {
         let missing = || {

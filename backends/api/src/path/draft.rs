@@ -10,21 +10,22 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::SAFELY;
 
-/// A new file of a random name, until it is put in its place. Nothing that was there before is opened.
+/// A new file with a random name, until it is put in its place. It never opens a file that was there
+/// before.
 #[derive(Debug)]
 pub struct Draft<'a> {
     folder: &'a OwnedFd,
     name: String,
-    /// To read and write.
+    /// The file, open for reading and writing.
     pub file: File,
     is_in_place: bool,
 }
 
 impl<'a> Draft<'a> {
-    /// Makes it in this folder. The umask takes bits from the mode.
+    /// Makes the file in this folder. The umask takes bits from the mode.
     ///
     /// # Errors
-    /// Nothing can be made there.
+    /// If no file can be made there.
     pub fn new(folder: &'a OwnedFd, mode: Mode) -> io::Result<Self> {
         loop {
             let name = format!(".elect-{:016x}", fastrand::u64(..));
@@ -36,10 +37,11 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Gives it this name, in place of whatever has it.
+    /// Gives the file this name, and replaces any other file of that name.
     ///
     /// # Errors
-    /// It cannot be: a folder has it, say, or a file that is mounted by itself.
+    /// If the name cannot be taken: it belongs to a folder, for example, or to a file that is a mount
+    /// point.
     pub fn put(mut self, name: &OsStr) -> io::Result<File> {
         renameat(self.folder, self.name.as_str(), self.folder, name)?;
         self.is_in_place = true;

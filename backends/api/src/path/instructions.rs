@@ -20,31 +20,31 @@ use super::{
 pub struct Instructions {
     /// The file, open for reading.
     pub file: File,
-    /// What is known of it.
+    /// The metadata of the opened file.
     pub stat: FileStat,
 }
 
-/// Why a file is not obeyed.
+/// The reason why elect does not obey a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Disobeyed {
-    /// A stranger may have put it there, or put it in the place of another.
+    /// A stranger may have put the file there, or replaced another file by it.
     Doubt(Doubt),
     /// Others can write to the file itself.
     Writable,
-    /// It is no regular file.
+    /// It is not a regular file.
     Odd,
-    /// The way to it is closed to us.
+    /// A folder on the way to it cannot be entered.
     Closed(Errno),
-    /// It is closed to us itself.
+    /// The file itself cannot be opened.
     Unreadable(Errno),
 }
 
-/// Whether what this process has open is taken in the place of a regular file: `/dev/fd/3` may be a pipe.
+/// Whether a descriptor that this process has open may stand in for a regular file: `/dev/fd/3` may be a pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inherited {
-    /// It is, if it is ours.
+    /// It may, if this user or root owns it.
     Taken,
-    /// It is not.
+    /// It may not.
     Refused,
 }
 
@@ -72,11 +72,11 @@ impl From<Doubt> for Disobeyed {
 /// # Errors
 /// Why elect does not obey the file. A missing file is no error.
 pub fn instructions(path: &Path, inherited: Inherited) -> Result<Option<Instructions>, Disobeyed> {
-    // As a rule there is none, which this tells at once. With any other answer the way is looked at.
+    // Usually there is no such file, and this call says so at once. Any other answer is checked step by step.
     if let Err(Errno::ENOENT | Errno::ENOTDIR) = stat(path) {
         return Ok(None);
     }
-    // What is current is a part of the way.
+    // The current folder is a part of the way, so it is checked too.
     let whole = std::path::absolute(path).map_err(|_| Disobeyed::Closed(Errno::ENOENT))?;
     let users = ourselves();
     let mut walk = Walk::along(&whole, Last::Followed).map_err(Disobeyed::Closed)?;
@@ -105,9 +105,9 @@ fn owned(stat: &FileStat, path: &Path, users: &[uid_t]) -> Result<(), Doubt> {
     Err(Doubt { path: path.to_owned(), cause: Cause::Owner(stat.st_uid) })
 }
 
-/// Opens what has this name in the folder; `None` if it is gone by now.
+/// Opens the regular file with this name in the folder; `None` if it is gone by now.
 fn regular(folder: &OwnedFd, name: &OsStr) -> Result<Option<Instructions>, Disobeyed> {
-    // A device may do things when it is opened, and a FIFO wait for ever.
+    // Opening a device may have effects, and opening a FIFO may wait for ever.
     let before = fstatat(folder, name, AtFlags::AT_SYMLINK_NOFOLLOW);
     if before.is_ok_and(|stat| !is_regular(&stat)) {
         return Err(Disobeyed::Odd);
@@ -123,7 +123,8 @@ fn regular(folder: &OwnedFd, name: &OsStr) -> Result<Option<Instructions>, Disob
     }
 }
 
-/// Opens what this process has open under this name: a pipe is waited for. Its owner made it.
+/// Opens a descriptor that this process has open under this name. Reading waits for a pipe. Its owner must be
+/// this user or root.
 fn opened(
     folder: &OwnedFd,
     name: &OsStr,

@@ -1,18 +1,20 @@
-//! Paths of this machine: the one way to open any. No contract, only manners.
+//! Paths on this machine: the one way to open files by path. It is not part of the contract between engine and store.
 //!
-//! elect may run as root, and a path may lead through folders in which others write. Who opens such a path whole
-//! goes where they lead. So a [`Walk`] takes one step at a time, and holds each folder open: what was looked at is
-//! what is used. A rule then judges the steps:
+//! elect may run as root, and a path may lead through folders in which other users write. A call that opens such a path
+//! as a whole follows the links that those users placed. So a [`Walk`] takes one step at a time, and holds each folder
+//! open: the folder that was checked is the folder that is used. A rule then judges the steps:
 //!
-//! - [`strict`]: only trusted users can change what is on the way. For files that tell elect what to do:
+//! - [`strict`]: only trusted users can change anything on the way. For files that tell elect what to do:
 //!   [`instructions`](fn@instructions).
-//! - [`appointed`]: in a folder that only those write whom we trust, whoever owns a thing was put there by them.
-//!   Elsewhere only what is theirs counts. For what is read: [`read`], [`look`].
-//! - [`links`]: no link of a stranger is followed. That is enough where all that is written is new: see [`Site`], and
-//!   [`Output`] for what elect writes where people say.
+//! - [`appointed`]: in a folder that only trusted users can write, each file was put there by them, whatever its owner.
+//!   In other folders only files of trusted users count. For files that are read: [`read`], [`look`].
+//! - [`links`]: no symbolic link of a stranger is followed. This is enough where every written file is new: see
+//!   [`Site`], and [`Output`] for the files that users name for elect's output.
 //!
-//! `clippy.toml` beside this file bans the ways of the standard library to open a path. Each exception says why its path
-//! cannot lead elsewhere.
+//! A *stranger* is a user other than root, the user as which elect runs, and those whom the rule trusts as well.
+//!
+//! The `clippy.toml` beside this file bans the functions of the standard library that open a path. Each exception says
+//! why its path cannot lead elsewhere.
 
 mod draft;
 mod instructions;
@@ -36,23 +38,23 @@ use nix::libc;
 use nix::sys::stat::FileStat;
 use nix::unistd::Uid;
 
-/// Never through a link, never stuck on a pipe or a terminal, never inherited unasked.
+/// Flags that never follow a link, never block on a pipe or a terminal, and keep the descriptor from children.
 const SAFELY: nix::fcntl::OFlag = nix::fcntl::OFlag::O_NOFOLLOW
     .union(nix::fcntl::OFlag::O_NONBLOCK)
     .union(nix::fcntl::OFlag::O_NOCTTY)
     .union(nix::fcntl::OFlag::O_CLOEXEC);
 
-/// Whether it is a regular file.
+/// Whether this is a regular file.
 pub const fn is_regular(stat: &FileStat) -> bool {
     stat.st_mode & libc::S_IFMT == libc::S_IFREG
 }
 
-/// Root, and who we are.
+/// The users that are always trusted: root, and the effective user.
 fn ourselves() -> [libc::uid_t; 2] {
     [0, Uid::effective().as_raw()]
 }
 
-/// What the standard library makes of a doubt: rights that we could have, and do not use.
+/// The doubt as an error of the standard library: permission denied, although the kernel would have permitted it.
 fn refused(doubt: Doubt) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, doubt)
 }

@@ -10,7 +10,7 @@ use nix::unistd::Uid;
 
 use super::{Draft, Site, is_regular};
 
-/// A file that people named for what elect has to say, or a device: open from the start, written at the end.
+/// A file or a device that a user named for elect's output. It is opened at the start and written at the end.
 #[derive(Debug)]
 pub struct Output {
     file: File,
@@ -20,12 +20,12 @@ pub struct Output {
 impl Output {
     /// Creates the file, or empties it.
     ///
-    /// A symbolic link as the last part of the path is not followed, and a file that has a second
-    /// name is not touched: where others can write too, root would be led astray by either. Where a
-    /// stranger can have put what is there, a new file takes its place.
+    /// A symbolic link as the last part of the path is not followed. A file with a second name (a hard link) is
+    /// not touched. In a folder that others can write, either could make root overwrite a wrong file. If a
+    /// stranger may have put the existing file there, a new file replaces it.
     ///
     /// # Errors
-    /// What keeps the file from being written; a stranger who made a part of the way.
+    /// If the file cannot be written, or a stranger made a part of the way.
     pub fn create(path: &Path) -> io::Result<Self> {
         let site = Site::find(path)?;
         let file = match site.found()? {
@@ -36,15 +36,15 @@ impl Output {
         Ok(Self { file, path: path.to_owned() })
     }
 
-    /// Where it is, as it was given.
+    /// The path of the file, as it was given.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes this, in place of all that was written before.
+    /// Writes these bytes, in place of everything that was written before.
     ///
     /// # Errors
-    /// What kept it from being written; the file may then hold a part of it.
+    /// If the bytes cannot be written. The file may then hold a part of them.
     pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
         if self.file.metadata()?.is_file() {
             self.file.set_len(0)?;
@@ -62,9 +62,10 @@ fn new(site: &Site) -> io::Result<File> {
     }
 }
 
-/// Puts a new file in the place of what is there.
+/// Puts a new file in the place of the existing one.
 fn renew(site: &Site, old: &FileStat) -> io::Result<File> {
-    // A file that is mounted by itself no stranger put there; and some may write to a file, but not to its folder.
+    // Two kinds of file cannot be replaced, and are emptied instead. One is a mount point, which no stranger made.
+    // The other is a file that this user may write in a folder that this user may not.
     let is_fixed = |error: &io::Error| {
         let codes = [Errno::EBUSY, Errno::EXDEV, Errno::EACCES, Errno::EPERM, Errno::EROFS];
         error.raw_os_error().is_some_and(|code| codes.contains(&Errno::from_raw(code)))
@@ -81,9 +82,9 @@ fn renew(site: &Site, old: &FileStat) -> io::Result<File> {
     }
 }
 
-/// Opens what is there, and empties it if it is a file.
+/// Opens the existing file or device, and empties it if it is a file.
 fn empty(site: &Site) -> io::Result<File> {
-    // A stranger's file is a danger to root only: groups share such files.
+    // A stranger's file is dangerous for root only. For other users such files are common: groups share them.
     let vouch = |found: &FileStat| {
         if Uid::effective().is_root() { site.vouch_for(found) } else { Ok(()) }
     };

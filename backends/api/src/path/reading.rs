@@ -9,16 +9,17 @@ use nix::sys::stat::{FileStat, Mode, fstat, fstatat, stat};
 
 use super::{Last, Stop, Walk, appointed, links, ourselves, refused};
 
-/// The longest file that is read, in bytes: a bundle of certificates may have hundreds.
+/// The length limit of a file that is read, in bytes. A bundle of certificates may hold hundreds.
 const LONGEST: u64 = 4 << 20;
 
-/// What this process has open.
+/// The folder of this process's open descriptors.
 const OURS: &str = "/proc/self/fd";
 
-/// Reads the file at this path, which no stranger put there.
+/// Reads the file at this path, after checking that no stranger put it there.
 ///
 /// # Errors
-/// What kept us from it; a [`super::Doubt`] within, if that is why.
+/// If the file cannot be read, or is too long. The error contains a [`super::Doubt`] if a stranger may have put the
+/// file there.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path, &[], Kind::Text)?.take(LONGEST + 1).read_to_end(&mut bytes)?;
@@ -28,29 +29,27 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a file of the kernel's, below `/proc` or `/sys`: only the kernel makes files there.
+/// Reads a file of the kernel below `/proc` or `/sys`. Only the kernel makes files there.
 ///
 /// # Errors
-/// What kept us from it.
+/// If the file cannot be read.
 #[allow(clippy::disallowed_methods, reason = "only the kernel makes paths there")]
 pub fn read_kernel(path: impl AsRef<Path>) -> io::Result<String> {
     std::fs::read_to_string(path)
 }
 
-/// Opens what is at this path for a look, and never waits for a pipe. No stranger put it there, or one of `owners`.
-///
-/// # Errors
-/// As [`read`].
+/// Opens the file at this path for a look, and never waits for a pipe. It was put there by this user, by root, or
+/// by one of `owners`.
 pub fn look(path: &Path, owners: &[uid_t]) -> io::Result<File> {
     open(path, owners, Kind::Any)
 }
 
-/// What may be at the end of a path.
+/// The kinds of file that may be at the end of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A file or a device, or what this process has open already.
+    /// A file or a device, or a descriptor that this process has open already.
     Text,
-    /// Anything: whoever asked looks for themselves.
+    /// Anything: the caller checks the kind itself.
     Any,
 }
 
@@ -58,10 +57,10 @@ fn open(path: &Path, owners: &[uid_t], kind: Kind) -> io::Result<File> {
     let users = [&ourselves(), owners].concat();
     let mut walk = Walk::along(path, Last::Followed)?;
     let stop = walk.go();
-    // Those who were given a folder give nothing else away by a link in it.
+    // The owner of a folder that this process trusts must not lead it to other files by a link in that folder.
     links(walk.steps(), &users).map_err(refused)?;
     let is_ours = matches!(stop, Stop::Open(_)) && is_what_we_have_open(&walk);
-    // A pipe that we were given is waited for; no other.
+    // Opening waits only for a pipe that was handed to this process.
     let waits = if is_ours && kind == Kind::Text { OFlag::empty() } else { OFlag::O_NONBLOCK };
     let flags = waits | OFlag::O_RDONLY | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
     let (name, flags) = match stop {
@@ -72,7 +71,7 @@ fn open(path: &Path, owners: &[uid_t], kind: Kind) -> io::Result<File> {
     };
     let known = appointed(walk.steps(), &users).map_err(refused)?;
     let vouch = |stat| known.vouch_for(&stat, path).map_err(refused);
-    // A device may do things when it is opened.
+    // The check comes first, because opening a device may have effects.
     vouch(fstatat(walk.folder(), name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW)?)?;
     let file = openat(walk.folder(), name.as_os_str(), flags, Mode::empty())?;
     if is_ours {
@@ -86,7 +85,8 @@ fn open(path: &Path, owners: &[uid_t], kind: Kind) -> io::Result<File> {
     Ok(file.into())
 }
 
-/// Whether it stands among the descriptors of this process: whoever started it has chosen those.
+/// Whether the walk ended among the open descriptors of this process. The caller that started the process chose
+/// those.
 pub(super) fn is_what_we_have_open(walk: &Walk) -> bool {
     let number = |stat: nix::Result<FileStat>| stat.map(|stat| (stat.st_dev, stat.st_ino)).ok();
     let ours = number(stat(OURS));

@@ -6,23 +6,23 @@ use nix::sys::stat::FileStat;
 
 use super::{Step, is_regular};
 
-/// Why a path may lead where a stranger wants it to.
+/// The reason why a path may lead where a stranger wants it to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doubt {
-    /// What on the way is the reason.
+    /// The part of the path that raises the doubt.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The fault of that part.
     pub cause: Cause,
 }
 
-/// What is wrong with something on the way.
+/// A fault of a part of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// It belongs to this user.
+    /// It belongs to this user, who is not trusted.
     Owner(uid_t),
-    /// Others can write to it, and put something else in place of what is in it.
+    /// Others can write to it, and so replace the files in it.
     Open,
-    /// It has a second name, and others can write to its folder: one of them may have given it this one.
+    /// It has a second name, and others can write to its folder. One of them may have given it this name.
     Linked,
 }
 
@@ -49,9 +49,10 @@ impl fmt::Display for Doubt {
 
 impl std::error::Error for Doubt {}
 
-/// Everything on the way belongs to these users, and nobody else can replace what is on it. This group may.
+/// Checks that each step belongs to one of these users, and that only they and this group can replace anything on the
+/// way.
 ///
-/// In a sticky folder nobody replaces what belongs to another, and what comes next is judged in turn.
+/// In a sticky folder only the owner of an entry can replace it. The next step is then judged by its own owner.
 pub fn strict(steps: &[Step], users: &[uid_t], group: Option<gid_t>) -> Result<(), Doubt> {
     for step in steps {
         owned(step, users)?;
@@ -63,28 +64,29 @@ pub fn strict(steps: &[Step], users: &[uid_t], group: Option<gid_t>) -> Result<(
     Ok(())
 }
 
-/// All links on the way belong to these users, or to the owner of the top.
+/// Checks that each symbolic link on the way belongs to one of these users, or to the owner of the top folder.
 ///
-/// Without that, users of another user namespace could not follow any link of root's: there all of them belong to nobody.
+/// The owner of the top matters in a user namespace. There root's files show the overflow user as their owner, and no
+/// link of root's could be followed.
 pub fn links(steps: &[Step], users: &[uid_t]) -> Result<(), Doubt> {
     let top = steps.first().filter(|step| step.path.is_absolute()).map(|step| step.stat.st_uid);
     let users: Vec<uid_t> = users.iter().copied().chain(top).collect();
     steps.iter().filter(|step| step.is_link()).try_for_each(|step| owned(step, &users))
 }
 
-/// Whoever owns what lies at the end of a way: see [`appointed`].
+/// The users that may own the file at the end of a path: see [`appointed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Appointed {
     users: Vec<uid_t>,
     is_open: bool,
 }
 
-/// Whom those whom we trust (`users`) have appointed along this way. Where only they can put anything, whoever owns
-/// it was put there by them: `/run/web`, say, is its service's as root made it. Where others can, as in `/tmp`, only
-/// what belongs to one of those counts.
+/// Finds the users that may own the file at the end of this way. In a folder that only trusted users (`users`) can
+/// write, they put each entry there, so its owner is trusted too. For example, root made `/run/web` for the service
+/// that owns it. In a folder that others can write, such as `/tmp`, only entries of a trusted user count.
 ///
 /// # Errors
-/// A stranger put something on the way.
+/// If a stranger put something on the way.
 pub fn appointed(steps: &[Step], users: &[uid_t]) -> Result<Appointed, Doubt> {
     let mut known = Appointed { users: users.to_vec(), is_open: false };
     for step in steps {
@@ -102,15 +104,15 @@ pub fn appointed(steps: &[Step], users: &[uid_t]) -> Result<Appointed, Doubt> {
 }
 
 impl Appointed {
-    /// These users, in a folder where anybody else may have put what is there.
+    /// Only these users, for a folder in which anyone may have put the file.
     pub fn only(users: &[uid_t]) -> Self {
         Self { users: users.to_vec(), is_open: true }
     }
 
-    /// One of them put the file with this `stat` at the end of the way, at `path`.
+    /// Checks that a trusted user put the file with this `stat` at the end of the way, at `path`.
     ///
     /// # Errors
-    /// A stranger may have done so.
+    /// If a stranger may have put it there.
     pub fn vouch_for(&self, stat: &FileStat, path: &Path) -> Result<(), Doubt> {
         let doubt = |cause| Err(Doubt { path: path.to_owned(), cause });
         if self.is_open && !self.users.contains(&stat.st_uid) {
@@ -123,7 +125,7 @@ impl Appointed {
     }
 }
 
-/// This step belongs to one of these.
+/// Checks that this step belongs to one of these users.
 fn owned(step: &Step, users: &[uid_t]) -> Result<(), Doubt> {
     let owner = step.stat.st_uid;
     if users.contains(&owner) {

@@ -14,14 +14,15 @@ use super::{
     strict,
 };
 
-/// Rights of files that others may read.
+/// The mode of files that everyone may read.
 const FOR_ALL_TO_READ: Mode = Mode::from_bits_truncate(0o644);
 
-/// Where a file of ours is to be. The last part of its path is no link that we follow.
+/// The place of a file that elect writes. If the last part of its path is a link, that link is not followed.
 ///
-/// What is made there is new, and gets its name by a rename: so it does not matter who else can write there, as in
-/// a folder that the containers of a pod share. No link of a stranger leads there, and no folder that a stranger
-/// made leads root there. What is there already is opened only if it is settled who put it there.
+/// Each file that is made there is new: it is created exclusively, or gets its name by a rename. So it does not matter
+/// who else can write to the folder, for example a folder that the containers of a pod share. No link of a stranger
+/// leads there, and for root no folder that a stranger made is on the way. An existing file is opened only after a
+/// check of who put it there.
 #[derive(Debug)]
 pub struct Site {
     path: PathBuf,
@@ -32,10 +33,10 @@ pub struct Site {
 }
 
 impl Site {
-    /// Finds it.
+    /// Finds the place that this path names.
     ///
     /// # Errors
-    /// There is no way, or a stranger made a part of it: then with a [`super::Doubt`] within.
+    /// If the way does not exist. If a stranger made a part of it, the error contains a [`super::Doubt`].
     pub fn find(path: &Path) -> io::Result<Self> {
         Self::reach(path, false)
     }
@@ -66,7 +67,7 @@ impl Site {
         }
     }
 
-    /// Whether no stranger can have put there what is there, or put something else in its place.
+    /// Whether no stranger can have put the existing file there, or can replace it.
     pub const fn is_settled(&self) -> bool {
         self.is_settled
     }
@@ -76,18 +77,18 @@ impl Site {
         &self.name
     }
 
-    /// What is there, not followed if it is a link; `None` if nothing is.
+    /// The metadata of the existing file, or of the link itself; `None` if there is nothing.
     ///
     /// # Errors
-    /// It cannot be told.
+    /// If the kernel reports an error.
     pub fn found(&self) -> io::Result<Option<FileStat>> {
         self.beside(&self.name)
     }
 
-    /// What has this name beside it, likewise.
+    /// The metadata of the entry with this name in the same folder, as for [`Site::found`].
     ///
     /// # Errors
-    /// It cannot be told.
+    /// If the kernel reports an error.
     pub fn beside(&self, name: &OsStr) -> io::Result<Option<FileStat>> {
         match fstatat(&self.folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Err(Errno::ENOENT) => Ok(None),
@@ -95,12 +96,12 @@ impl Site {
         }
     }
 
-    /// Opens what was found under this name, and nothing that has taken its place since: then `None`. A file that has a
-    /// second name is none to be opened: whoever may write to the folder may have given it this one, and taken it
-    /// away again before anybody looks.
+    /// Opens the file that was found under this name; `None` if another file has taken its place since. A file with a
+    /// second name is refused. A user that can write to the folder may have given it this name, and removed the name
+    /// again before the next check.
     ///
     /// # Errors
-    /// It cannot be opened, or has a second name.
+    /// If the file cannot be opened, or has a second name.
     pub fn open_found(
         &self,
         name: &OsStr,
@@ -121,35 +122,35 @@ impl Site {
         Ok(is_same.then_some(file))
     }
 
-    /// What has this `stat` there was put there by somebody whom we trust.
+    /// Checks that a trusted user put the file with this `stat` there.
     ///
     /// # Errors
-    /// With a [`super::Doubt`] within.
+    /// An error that contains a [`super::Doubt`].
     pub fn vouch_for(&self, stat: &FileStat) -> io::Result<()> {
         self.known.vouch_for(stat, &self.path).map_err(refused)
     }
 
-    /// Makes the file, which everybody may read. What is there is no such file.
+    /// Makes the file, which everyone may read.
     ///
     /// # Errors
-    /// There is one, or none can be made.
+    /// If there is a file already, or none can be made.
     pub fn create(&self) -> io::Result<File> {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | SAFELY;
         Ok(openat(self.folder.as_fd(), self.name.as_os_str(), flags, FOR_ALL_TO_READ)?.into())
     }
 
-    /// Opens what has this name beside it, or its own name.
+    /// Opens the entry with this name in the same folder. It may be the file's own name.
     ///
     /// # Errors
-    /// It cannot be opened, or is a link.
+    /// If it cannot be opened, or is a link.
     pub fn open(&self, name: &OsStr, flags: OFlag, mode: Mode) -> io::Result<File> {
         Ok(openat(self.folder.as_fd(), name, flags | SAFELY, mode)?.into())
     }
 
-    /// Whether what has this name beside it is this very file.
+    /// Whether the entry with this name in the same folder is this very file.
     ///
     /// # Errors
-    /// It cannot be told.
+    /// If the kernel reports an error.
     pub fn names(&self, name: &OsStr, file: &File) -> io::Result<bool> {
         let ours = fstat(file)?;
         match fstatat(&self.folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
@@ -161,22 +162,22 @@ impl Site {
         }
     }
 
-    /// The folder that it is in.
+    /// The folder of the place.
     pub const fn folder(&self) -> &OwnedFd {
         &self.folder
     }
 
-    /// A new file, to be [put](Draft::put) there. Everybody may read it.
+    /// A new file, for [`Draft::put`] to put in this place. Everyone may read it.
     ///
     /// # Errors
-    /// None can be made.
+    /// If none can be made.
     pub fn draft(&self) -> io::Result<Draft<'_>> {
         Draft::new(&self.folder, FOR_ALL_TO_READ)
     }
 }
 
-/// Who can have put there what is there. What a stranger made leads only ordinary users, who risk no more by it than
-/// what they write.
+/// The users that can have put the existing file there. A way that a stranger made is followed for ordinary users only.
+/// They risk no more than the file that they write.
 fn known(walk: &Walk, users: [uid_t; 2]) -> io::Result<Appointed> {
     match appointed(walk.steps(), &users) {
         Err(_) if users[1] != 0 => Ok(Appointed::only(&users)),
@@ -184,10 +185,10 @@ fn known(walk: &Walk, users: [uid_t; 2]) -> io::Result<Appointed> {
     }
 }
 
-/// Writes a file that everybody may read, in place of whatever is there. Folders that are missing are made.
+/// Writes a file that everyone may read, and replaces any existing one. Makes folders that are missing.
 ///
 /// # Errors
-/// As [`Site::find`]; the file cannot be written.
+/// As [`Site::find`], or if the file cannot be written.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let site = Site::reach(path, true)?;
     let mut draft = site.draft()?;
@@ -212,7 +213,7 @@ mod tests {
         let open = |found: &FileStat| site.open_found(site.name(), found, OFlag::O_RDWR);
         let found = site.found().expect("an answer").expect("a file");
         assert!(open(&found).expect("it is there").is_some());
-        // Somebody gives another file this name, for as long as it takes to open it.
+        // Another process gives a different file this name, for as long as it takes to open it.
         fs::rename(path("one"), path("away")).expect("renamed");
         fs::hard_link(path("victim"), path("one")).expect("a link");
         open(&found).expect_err("it has a second name");

@@ -10,17 +10,17 @@ use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
 use nix::sys::statfs::{PROC_SUPER_MAGIC, fstatfs};
 use nix::sys::statvfs::{FsFlags, fstatvfs};
 
-/// As many as the kernel follows.
+/// The kernel's own limit of links on one path.
 const MAX_LINKS: u32 = 40;
 
-/// The number of the folder `/proc` itself, whose links are like any.
+/// The inode number of the folder `/proc` itself, whose links are ordinary ones.
 const PROC_ROOT: libc::ino_t = 1;
 
-/// To find names in a folder, no more.
+/// Flags that open a folder only for finding names in it.
 const SEARCH: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
 
-/// A way along a path, step by step, so that each step can be judged and none can be turned elsewhere between the
-/// look and the use.
+/// A walk along a path, step by step. Each step can be judged, and no step can be redirected between its check and its
+/// use.
 #[derive(Debug)]
 pub struct Walk {
     here: OwnedFd,
@@ -31,40 +31,40 @@ pub struct Walk {
     last: Last,
 }
 
-/// What to do with a symbolic link that has the last name of a path.
+/// The handling of a symbolic link that has the last name of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Last {
     /// Go where it leads.
     Followed,
-    /// Stop there.
+    /// Stop at the link.
     AsItIs,
 }
 
 /// A folder or a symbolic link on the way.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Where it is.
+    /// The path of this step.
     pub path: PathBuf,
-    /// What it is, and whose.
+    /// The metadata of this step, with its owner.
     pub stat: FileStat,
-    /// Whether others than its owner can change what is in it. Kubernetes mounts a `ConfigMap` with all rights,
-    /// and read-only.
+    /// Whether users other than the owner can change the entries in it. A read-only mount counts as closed: Kubernetes
+    /// mounts a `ConfigMap` read-only, but with all mode bits set.
     pub is_open: bool,
-    /// Whether it is a folder of a process, below `/proc`: its owner is whoever that process is, and it was put there by
-    /// nobody.
+    /// Whether this is a folder of a process, below `/proc`. Its owner is the user of that process, and no user put it
+    /// there.
     pub is_of_a_process: bool,
 }
 
-/// Where a walk stops.
+/// The reason why a walk stops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// At the end: the last name is in the folder, and is no link to follow.
+    /// At the end. The last name is in the folder, and is not a link that the walk follows.
     There(OsString),
-    /// At the end: the last name is a link of the kernel's to what a process has open.
+    /// At the end. The last name is one of the kernel's links to an open descriptor of a process.
     Open(OsString),
-    /// There is no such name in the folder. Once there is, the walk can go on.
+    /// The folder has no such name. The walk can go on once it has.
     Missing(OsString),
-    /// There is no way further.
+    /// The next step failed with this error.
     Closed(Errno),
 }
 
@@ -74,17 +74,17 @@ impl Step {
         self.stat.st_mode & libc::S_IFMT == libc::S_IFLNK
     }
 
-    /// Whether only its owner can replace what is in it.
+    /// Whether only an entry's own owner, and the folder's, can replace an entry in it.
     pub const fn is_sticky(&self) -> bool {
         self.stat.st_mode & libc::S_ISVTX != 0
     }
 }
 
 impl Walk {
-    /// Stands where the path begins: at the top, or in the current folder.
+    /// Starts a walk at the beginning of the path: the root folder, or the current folder.
     ///
     /// # Errors
-    /// We may not go there.
+    /// If that folder cannot be entered.
     pub fn along(path: &Path, last: Last) -> Result<Self, Errno> {
         let start = Path::new(if path.is_absolute() { "/" } else { "." });
         let here = open(start, SEARCH, Mode::empty())?;
@@ -93,7 +93,7 @@ impl Walk {
         Ok(Self { here, seen, todo: names(path), links: 0, steps, last })
     }
 
-    /// Goes on until it stops.
+    /// Goes on until the walk stops.
     pub fn go(&mut self) -> Stop {
         loop {
             let Some(name) = self.todo.front().cloned() else { return Stop::There(".".into()) };
@@ -124,17 +124,17 @@ impl Walk {
         }
     }
 
-    /// The folder in which it stands.
+    /// The folder that the walk has reached.
     pub const fn folder(&self) -> &OwnedFd {
         &self.here
     }
 
-    /// The path of that.
+    /// The path of that folder.
     pub fn folder_path(&self) -> &Path {
         &self.seen
     }
 
-    /// The path of what comes next.
+    /// The path of the next entry.
     pub fn path(&self) -> PathBuf {
         self.todo.front().map_or_else(|| self.seen.clone(), |name| self.seen.join(name))
     }
@@ -144,12 +144,12 @@ impl Walk {
         self.todo.len() <= 1
     }
 
-    /// The folders and links up to here, in order.
+    /// The folders and links so far, in order.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// The same walk, for its folder only.
+    /// Ends the walk and returns its folder.
     pub fn into_folder(self) -> OwnedFd {
         self.here
     }
@@ -163,13 +163,13 @@ impl Walk {
         Ok(())
     }
 
-    /// A link with what comes next as its name is on the way.
+    /// Records a link, whose name is the next one on the way.
     fn passes(&mut self, stat: FileStat) {
         let (path, is_open, is_of_a_process) = (self.path(), false, false);
         self.steps.push(Step { path, stat, is_open, is_of_a_process });
     }
 
-    /// Goes where the link leads that is judged, and not where another one would that has taken its name since.
+    /// Goes where the judged link leads, even if another link has taken its name since.
     fn follow(&mut self, name: &OsStr) -> Result<(), Errno> {
         self.links += 1;
         if self.links > MAX_LINKS {
@@ -178,7 +178,7 @@ impl Walk {
         let itself = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let link = openat(&self.here, name, itself, Mode::empty())?;
         self.passes(fstat(&link)?);
-        // Of what is no link any more there is nothing to read.
+        // If the entry is no longer a link, this read fails.
         let target = PathBuf::from(readlinkat(&link, "")?);
         if target.is_absolute() {
             let top = Self::along(Path::new("/"), self.last)?;
@@ -193,7 +193,8 @@ impl Walk {
     }
 }
 
-/// Whether a folder is one below `/proc`. Links in it are the kernel's, to what a process has open: their text is no path.
+/// Whether this is a folder below `/proc`. Links in such a folder are the kernel's links to open descriptors, and their
+/// text is not a path.
 fn is_of_a_process_at(folder: &OwnedFd) -> bool {
     let is_proc = fstatfs(folder).is_ok_and(|it| it.filesystem_type() == PROC_SUPER_MAGIC);
     is_proc && fstat(folder).is_ok_and(|stat| stat.st_ino != PROC_ROOT)
@@ -211,7 +212,7 @@ pub const fn is_writable_by_others(stat: &FileStat) -> bool {
     stat.st_mode & (libc::S_IWGRP | libc::S_IWOTH) != 0
 }
 
-/// Whether nobody can write it here, whatever its mode says.
+/// Whether the file system is mounted read-only, so that no user can write the file, whatever its mode says.
 pub fn is_read_only(file: impl AsFd) -> bool {
     fstatvfs(file).is_ok_and(|found| found.flags().contains(FsFlags::ST_RDONLY))
 }
@@ -235,7 +236,7 @@ mod tests {
 
     use super::*;
 
-    /// The length of a link is that of the path in it, which tells which one was judged.
+    /// The test tells the two links apart by their lengths: the length of a link is the length of the path in it.
     #[test]
     fn the_link_that_is_judged_is_the_one_that_is_followed() {
         let folder = tempfile::tempdir().expect("a folder");

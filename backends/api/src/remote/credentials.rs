@@ -6,17 +6,17 @@ use crate::{Error, ErrorKind, Finding};
 
 use super::{Host, Url, exposure};
 
-/// A text that shows in no message and no `Debug`.
+/// A text that no message and no `Debug` shows.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Hides a text.
+    /// Makes a text a secret.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text, for the store only.
+    /// The text. Only the code that talks to the store may use it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -28,17 +28,17 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Who we are to a store that asks.
+/// The user and the password for a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
-    /// The name.
+    /// The name of the user.
     pub user: String,
-    /// What goes with it.
+    /// The password of the user.
     pub password: Secret,
     source: Source,
 }
 
-/// Where a password is from.
+/// The origin of a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Source {
     Url,
@@ -50,14 +50,14 @@ impl Credentials {
     /// The options of a URL that [`Credentials::of`] reads.
     pub const OPTIONS: &[&str] = &["user", "password-file"];
 
-    /// The credentials that a URL names, or the environment. Each half on its own comes from the first
-    /// of these that has it: `USER:PASSWORD@` in the URL; its options `user` and `password-file`; the
-    /// variables `ELECT_USER`, and `ELECT_PASSWORD` or `ELECT_PASSWORD_FILE`. `None` if no user is named.
-    /// Of a file the first line counts.
+    /// Finds the credentials in the URL or the environment. User and password are looked up separately, each in
+    /// this order: `USER:PASSWORD@` in the URL; the options `user` and `password-file` of the URL; the variables
+    /// `ELECT_USER`, and `ELECT_PASSWORD` or `ELECT_PASSWORD_FILE`. `None` if neither is given. The first line
+    /// of a file is the password.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] if the file of the password cannot be read, has none in its first line, or may be a
-    /// stranger's; `Unfit` if only one half is there.
+    /// [`ErrorKind::Denied`] if the password file cannot be read, has no password in its first line, or may
+    /// belong to a stranger. `Unfit` if only the user or only the password is given.
     pub fn of(url: &Url, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, Error> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let user = url
@@ -91,7 +91,8 @@ impl Credentials {
         }
     }
 
-    /// The same, with the password that is in its file by now. Others stay as they are.
+    /// The same credentials, with the password reread from its file. A password from another source stays as it
+    /// is.
     ///
     /// # Errors
     /// As [`Credentials::of`].
@@ -103,7 +104,7 @@ impl Credentials {
         Ok(Self { password, ..self.clone() })
     }
 
-    /// Who we are and where the password is from, for people whose password is refused.
+    /// The user and the origin of the password, for a message about a refused password.
     pub fn in_words(&self) -> String {
         let user = &self.user;
         match &self.source {
@@ -117,7 +118,8 @@ impl Credentials {
         }
     }
 
-    /// Who else may come to know the password: where it is kept, and on the way to the hosts of `url`.
+    /// The places where others can learn the password: the file that holds it, and the network on the way to the
+    /// hosts of `url`.
     pub fn cautions(&self, url: &Url, is_encrypted: bool) -> Vec<Finding> {
         let far = url.hosts.iter().find(|host| !is_encrypted && !host.is_loopback());
         let sent = far.map(|host: &Host| {
@@ -138,7 +140,7 @@ impl Credentials {
     }
 }
 
-/// The password in a file.
+/// Reads the password in a file.
 fn read(path: &str) -> Result<Secret, Error> {
     let text = crate::path::read(Path::new(path))
         .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
@@ -152,7 +154,7 @@ fn read(path: &str) -> Result<Secret, Error> {
     }
 }
 
-/// A file without a password: it may be in the middle of being written.
+/// The error for a file without a password. The file may be in the middle of being written.
 fn in_vain(path: &str, why: &str) -> Error {
     let what = format!("there is no password in {path}: {why}, and the first line is the password");
     Error::new(ErrorKind::Denied, what)

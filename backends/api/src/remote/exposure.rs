@@ -1,4 +1,4 @@
-//! Whether a file with a secret can be read by everybody on this machine.
+//! Checks whether every user of this machine can read a file with a secret.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -7,13 +7,14 @@ use std::path::Path;
 use nix::sys::statfs::{FsType, TMPFS_MAGIC, statfs};
 use nix::sys::statvfs::{FsFlags, statvfs};
 
-/// Of `ramfs`, on which systemd keeps credentials.
+/// The magic number of `ramfs`, on which systemd keeps credentials.
 const RAMFS_MAGIC: u32 = 0x8584_58f6;
 
-/// Whether everybody can read the file at `path`: by its mode, and by those of the folders on the way to it.
+/// Whether every user can read the file at `path`, by its mode and the modes of the folders on the way.
 ///
-/// A group may read it: somebody has chosen its members. Not meant is what another program has put there for us, as
-/// Kubernetes mounts secrets in a container: we could not change it, and nobody else is there.
+/// A file that only a group can read does not count, because an administrator has chosen the members. A file that
+/// another program mounted for this process does not count either, such as a Kubernetes secret in a container. This
+/// process could not change it, and no other user is there.
 pub fn is_open(path: &Path) -> bool {
     let Ok(path) = fs::canonicalize(path) else { return false };
     let allows = |path: &Path, bit| fs::metadata(path).is_ok_and(|it| it.mode() & bit != 0);
@@ -23,14 +24,14 @@ pub fn is_open(path: &Path) -> bool {
         && !is_handed_over(&path)
 }
 
-/// Whether it is in memory, and cannot be written.
+/// Whether the file is on a read-only file system in memory.
 fn is_handed_over(path: &Path) -> bool {
     let is_in_memory = statfs(path).is_ok_and(|found| is_memory(found.filesystem_type()));
     is_in_memory && statvfs(path).is_ok_and(|found| found.flags().contains(FsFlags::ST_RDONLY))
 }
 
 fn is_memory(kind: FsType) -> bool {
-    // The number has 32 bits; its type has more, and a sign, on some machines.
+    // The number has 32 bits. On some machines its type has more bits, or a sign.
     kind == TMPFS_MAGIC || u32::try_from(kind.0 & 0xFFFF_FFFF) == Ok(RAMFS_MAGIC)
 }
 

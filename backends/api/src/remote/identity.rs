@@ -1,7 +1,7 @@
-//! Which store it is that answers.
+//! The identity of a store: which store it is that answers.
 //!
-//! An address says little about that: a name may come to mean another cluster, and a list may name two. So elect gives
-//! each store an id, once, and a process that has met one store takes part in no other.
+//! An address does not settle that. A name may later lead to another cluster, and a list may name hosts of two
+//! clusters. So elect gives each store an id, once. A process that has met one store takes part in no other.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -11,16 +11,17 @@ use crate::{Error, ErrorKind};
 
 use super::Url;
 
-/// How many digits an id has.
+/// The number of digits of an id.
 const DIGITS: usize = 16;
 
-/// What elect calls a store: 64 random bits in hexadecimal, kept beside its elections.
+/// The id that elect gives a store: 64 random bits in hexadecimal, kept beside its elections.
 ///
-/// A copy of the store, as one that was restored from a snapshot, has the same.
+/// A copy of the store has the same id, for example one that was restored from a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreId(String);
 
-/// The store that a process is in: that of the URL's option, or else the first that it has entered an election of.
+/// The store in which a process takes part: the one that the URL's option names, or else the first store in which the
+/// process has entered an election.
 #[derive(Debug, Default)]
 pub struct Identity {
     wanted: Option<StoreId>,
@@ -29,28 +30,28 @@ pub struct Identity {
 
 #[derive(Debug, Default)]
 enum Known {
-    /// Nothing was found out yet.
+    /// No id was found yet.
     #[default]
     Nothing,
-    /// This store, which was found at this address.
+    /// The store with this id, which was found at this address.
     Store(StoreId, String),
-    /// We lack the right to ask.
+    /// The store refuses to let this process read the id.
     Unreadable,
 }
 
 impl StoreId {
-    /// The option of a URL that names one.
+    /// The option of a URL that names an id.
     pub const OPTION: &str = "store-id";
 
-    /// One that no store has. Its bits are the kernel's.
+    /// A new id that no store has. Its bits come from the kernel.
     pub fn fresh() -> Self {
         Self(format!("{:016x}", RandomState::new().build_hasher().finish()))
     }
 
-    /// The one that a URL wants.
+    /// The id that a URL names.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] for what is no id.
+    /// [`ErrorKind::Unfit`] if the option's value is not an id.
     pub fn of(url: &Url) -> Result<Option<Self>, Error> {
         let read = |text: &str| {
             Self::read(text.as_bytes()).ok_or_else(|| {
@@ -64,14 +65,14 @@ impl StoreId {
         url.option(Self::OPTION).map(read).transpose()
     }
 
-    /// What a store has written down; `None` for what is no id.
+    /// The id in the text of a store; `None` if the text is not an id.
     pub fn read(text: &[u8]) -> Option<Self> {
         let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
         let is_id = text.len() == DIGITS && text.iter().all(is_digit);
         is_id.then(|| String::from_utf8_lossy(text).into_owned()).map(Self)
     }
 
-    /// Its digits.
+    /// The digits of the id.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -84,12 +85,12 @@ impl fmt::Display for StoreId {
 }
 
 impl Identity {
-    /// That of the URL, if it names one.
+    /// An identity that expects the id of the URL, if the URL names one.
     pub const fn new(wanted: Option<StoreId>) -> Self {
         Self { wanted, known: Mutex::new(Known::Nothing) }
     }
 
-    /// The id that every answer has to have; `None` as long as any will do.
+    /// The id that every answer must have; `None` while any id is accepted.
     pub fn expected(&self) -> Option<StoreId> {
         match (&self.wanted, &*self.lock()) {
             (Some(id), _) | (None, Known::Store(id, _)) => Some(id.clone()),
@@ -97,12 +98,13 @@ impl Identity {
         }
     }
 
-    /// Whether the id is to be asked for at all.
+    /// Whether to ask a store for its id at all.
     pub fn is_readable(&self) -> bool {
         self.wanted.is_some() || !matches!(*self.lock(), Known::Unreadable)
     }
 
-    /// We may not read it. Where the URL names one that is a refusal; elsewhere nothing is compared.
+    /// Notes that the store refuses to show its id. Returns whether that is an error: it is if the URL names an id.
+    /// Otherwise ids are not compared.
     pub fn is_refused(&self) -> bool {
         let mut known = self.lock();
         if self.wanted.is_none() && matches!(*known, Known::Nothing) {
@@ -111,10 +113,11 @@ impl Identity {
         self.wanted.is_some()
     }
 
-    /// The store of `who`, as in `etcd at HOST:PORT`, says that it is `found`. The first one is ours from now on.
+    /// Checks the id `found` of the store that `who` names, as in `etcd at HOST:PORT`. If no id is expected yet, this
+    /// one is expected from now on.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] if it is another one than ours, or has no id though ours has.
+    /// [`ErrorKind::Unfit`] if another id is expected, or if the store has none although one is expected.
     pub fn admit(&self, who: &str, found: Option<&StoreId>) -> Result<(), Error> {
         let mut known = self.lock();
         let ours = match (&self.wanted, &*known) {

@@ -1,5 +1,6 @@
-//! What stores on other machines have in common: URLs, credentials, TLS. No contract, only manners, so
-//! that a password or a certificate is given in the same way whatever the store.
+//! The common parts of stores on other machines: URLs, credentials, TLS. They are not part of the
+//! contract. They ensure that a user gives a password or a certificate in the same way for every
+//! store.
 
 mod credentials;
 mod exposure;

@@ -4,19 +4,20 @@ use crate::{Error, ErrorKind};
 
 use super::Url;
 
-/// What a URL says about TLS, the files read.
+/// The TLS options of a URL, with the files read.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Tls {
-    /// The certificates of those who vouch for the servers, in PEM; `None` for those of the system.
+    /// The certificates of the authorities that sign the servers' certificates, in PEM. `None` stands for
+    /// the system's authorities.
     pub ca: Option<Vec<u8>>,
-    /// Our own certificate and its key, in PEM.
+    /// The client certificate and its key, in PEM.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
-    /// The name that the servers' certificates must have, if it is not the one in the URL.
+    /// The name that the servers' certificates must have, if it differs from the host in the URL.
     pub server_name: Option<String>,
     files: Files,
 }
 
-/// Where that is, to be read anew.
+/// The paths of the files, for reading them again.
 #[derive(Clone, Default, PartialEq, Eq)]
 struct Files {
     ca: Option<String>,
@@ -28,18 +29,18 @@ impl Tls {
     /// The options of a URL that [`Tls::of`] reads.
     pub const OPTIONS: &[&str] = &["ca", "cert", "key", "server-name"];
 
-    /// Reads the files that the options `ca`, `cert` and `key` name, and `server-name`.
+    /// Reads the files that the options `ca`, `cert` and `key` name, and the option `server-name`.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] if a file is missing or is no PEM, or a certificate has no key; `Denied` if it
-    /// may not be read.
+    /// [`ErrorKind::Unfit`] if a file is missing or is not PEM, or if only one of `cert` and `key` is
+    /// given. `Denied` if this process may not read a file.
     pub fn of(url: &Url) -> Result<Self, Error> {
         let option = |name: &str| url.option(name).map(str::to_owned);
         let files = Files { ca: option("ca"), cert: option("cert"), key: option("key") };
         Self::read(files, option("server-name"))
     }
 
-    /// The same, with what is in its files by now.
+    /// The same options, with the files read again.
     ///
     /// # Errors
     /// As [`Tls::of`].

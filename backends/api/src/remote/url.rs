@@ -13,20 +13,20 @@ use super::Secret;
 /// All parts are percent-decoded. Messages and `Debug` never show the password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
-    /// What stands before `://`.
+    /// The part before `://`.
     pub scheme: String,
     /// The user, if one is named.
     pub user: Option<String>,
     /// The password, if there is one.
     pub password: Option<Secret>,
-    /// The machines; never empty.
+    /// The hosts; never empty.
     pub hosts: Vec<Host>,
-    /// What comes after the hosts, its leading slash included; empty if nothing does.
+    /// The part after the hosts, with its leading slash; empty if there is none.
     pub path: String,
     options: Vec<(String, String)>,
 }
 
-/// A machine and a port on it.
+/// A host and a port on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     /// A name, an IPv4 address, or an IPv6 address without its brackets.
@@ -46,14 +46,14 @@ impl fmt::Display for Host {
 }
 
 impl Url {
-    /// Reads a URL. Hosts without a port get `default_port`; `options` are the keys that may come after
-    /// the `?`, each of them once.
+    /// Reads a URL. Hosts without a port get `default_port`. `options` are the keys that are allowed after the `?`,
+    /// each once.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`], with words that name the part that is wrong.
+    /// [`ErrorKind::Unfit`], with a message that names the wrong part.
     pub fn parse(text: &str, default_port: u16, options: &[&str]) -> Result<Self, Error> {
         let (scheme, rest) = text.split_once("://").ok_or_else(|| {
-            // What follows may hold a password.
+            // The rest of the text may hold a password, so the message does not quote it.
             let scheme = text.split(':').next().unwrap_or_default();
             unfit(format!("after {scheme:?} come a colon and two slashes: {scheme}://HOST"))
         })?;
@@ -94,10 +94,11 @@ impl Url {
         self.options.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 
-    /// Whether an option that is a matter of yes or no was given: bare, or as `true` or `false`.
+    /// Whether a boolean option is on. It is on if it stands without a value or as `true`. It is off if it is missing
+    /// or `false`.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] if its value is neither.
+    /// [`ErrorKind::Unfit`] if it has another value.
     pub fn flag(&self, key: &str) -> Result<bool, Error> {
         match self.option(key) {
             None | Some("false") => Ok(false),
@@ -106,7 +107,7 @@ impl Url {
         }
     }
 
-    /// The URL as people may see it: without user, password and options.
+    /// The URL for display: without user, password and options.
     pub fn location(&self) -> String {
         let hosts: Vec<String> = self.hosts.iter().map(Host::to_string).collect();
         format!("{}://{}{}", self.scheme, hosts.join(","), self.path)
@@ -114,7 +115,7 @@ impl Url {
 }
 
 impl Host {
-    /// Whether it is this machine by its name: nothing that is sent there passes a network.
+    /// Whether the name stands for this machine, so that requests to it pass no network.
     pub fn is_loopback(&self) -> bool {
         let name = self.name.trim_end_matches('.').to_ascii_lowercase();
         match name.parse::<IpAddr>() {
@@ -124,7 +125,7 @@ impl Host {
     }
 
     fn parse(text: &str, default_port: u16) -> Result<Self, Error> {
-        // What looks like a port may be a password whose host was forgotten.
+        // The text after a colon may be a password whose host was forgotten, so the message does not quote it.
         let shown = if text.starts_with('[') { text } else { text.split(':').next().unwrap_or("") };
         let wrong = |why: &str| unfit(format!("the host {shown:?} is not one: {why}"));
         let no_port =
@@ -166,7 +167,8 @@ impl Host {
     }
 }
 
-/// An IPv6 address as the system's resolver reads it: RFC 6874 has the % before its zone encoded, people often have not.
+/// An IPv6 address as the system's resolver reads it. RFC 6874 encodes the % before a zone, but many people write it
+/// bare.
 fn with_bare_zone(name: &str) -> String {
     match name.split_once("%25") {
         Some((address, zone)) if !zone.is_empty() => format!("{address}%{zone}"),
@@ -174,10 +176,10 @@ fn with_bare_zone(name: &str) -> String {
     }
 }
 
-/// Refuses what looks like hosts behind the first slash: they would be a part of the path, which names the place in the
-/// store, and candidates would be in two elections.
+/// Refuses a URL with what looks like hosts after the first slash. They would become part of the path, which names the
+/// place in the store. Candidates would then take part in two different elections.
 ///
-/// Nothing is quoted, as it may be a password.
+/// The message quotes nothing, as it may be a password.
 fn check_order(authority: &str, path: &str) -> Result<(), Error> {
     if path.contains('@') {
         return Ok(());
@@ -198,7 +200,8 @@ fn check_order(authority: &str, path: &str) -> Result<(), Error> {
     }
 }
 
-/// Whether somebody may have meant an IPv6 address: two colons in a row, or more than a host, a port and a slip have.
+/// Whether the user probably meant an IPv6 address. The text has two colons in a row, or more colons than a host, a
+/// port and a slip.
 fn is_like_ipv6(text: &str) -> bool {
     let may_be = text.chars().all(|c| c.is_ascii_hexdigit() || ":.%".contains(c));
     may_be && (text.contains("::") || text.matches(':').count() > 2)
@@ -224,7 +227,7 @@ fn parse_options(query: &str, known: &[&str]) -> Result<Vec<(String, String)>, E
 }
 
 fn decode(text: &str) -> Result<String, Error> {
-    // The crate leaves a % that begins nothing as it is; a slip in a password would go unnoticed.
+    // The crate leaves a % without digits as it is, so a slip in a password would go unnoticed.
     let mut rest = text;
     while let Some(at) = rest.find('%') {
         let digits = rest.get(at + 1..at + 3);
@@ -247,7 +250,7 @@ fn non_empty(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// What may be wrong with a URL that has an @ after its machines.
+/// A hint for a URL that has an @ after its hosts.
 const CUT: &str = "a / in a user name or a password is written %2F, and a ? is written %3F";
 
 fn unfit(why: String) -> Error {
@@ -288,7 +291,7 @@ mod tests {
             ("zk://[fe80::1%25eth0]:1", "fe80::1%eth0"),
             ("zk://[fe80::1%eth0]:1", "fe80::1%eth0"),
             ("zk://[fe80::1%2525]:1", "fe80::1%25"),
-            // The zone of this number.
+            // A zone whose number is 25.
             ("zk://[fe80::1%25]:1", "fe80::1%25"),
         ] {
             assert_eq!(parse(text).unwrap().hosts, [host(name, 1)], "{text}");

@@ -1,4 +1,4 @@
-//! The local disk under test.
+//! The test bench of the local disk.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 use tempfile::TempDir;
 
-/// A directory of its own for each test, which goes with it.
+/// A directory for one test, which is removed with it.
 pub(crate) struct FileBench {
     directory: TempDir,
     time: AtomicU64,
@@ -66,7 +66,7 @@ impl Bench for FileBench {
     }
 }
 
-/// The file in the queue that is this candidate's.
+/// The candidate's file in the queue.
 pub(crate) fn entry_of(queue: &Path, candidate: &Candidate) -> PathBuf {
     let id = serde_json::to_string(&candidate.id).expect("an id");
     let entries =
@@ -77,7 +77,7 @@ pub(crate) fn entry_of(queue: &Path, candidate: &Candidate) -> PathBuf {
     entries.into_iter().find(ours).expect("an entry of this candidate")
 }
 
-/// Locks a file as another process would, until what is returned is closed.
+/// Locks a file as another process would, until the returned file is closed.
 pub(crate) fn hold(path: &Path) -> File {
     let file = OpenOptions::new()
         .read(true)

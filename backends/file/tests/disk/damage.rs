@@ -1,4 +1,5 @@
-//! Half-written, truncated and foreign files neither crash nor block, and tokens go on rising.
+//! Half-written, truncated and foreign files cause neither a crash nor a block, and tokens go on
+//! rising.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;

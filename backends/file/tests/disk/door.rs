@@ -1,5 +1,5 @@
-//! A process that was stopped while it held `enter` delays newcomers, and nobody else. How many
-//! threads wait.
+//! A process that was stopped while it held `enter` delays newcomers only. These tests also count
+//! the waiting threads.
 
 use elect_testkit::{Bench, Contender, LineUp, election, line_up, poll_n, run};
 
@@ -26,7 +26,7 @@ fn who_waits_at_the_door_is_let_in_as_soon_as_it_opens() {
         let (bench, disk) = bench();
         let stopped = disk.stall(&election()).await;
         let mut newcomer = Contender::new(&bench, "a").await;
-        // The door is opened while the refresh is pending.
+        // The lock of `enter` is released while the refresh is pending.
         let (_, ()) = tokio::join!(newcomer.lead(), async { drop(stopped) });
     });
 }

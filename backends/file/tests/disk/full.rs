@@ -15,7 +15,8 @@ fn a_full_disk_is_said_and_forgotten() {
         let disk = Disk::of_kib(16);
         let root = disk.path();
         let ballast = root.join("ballast");
-        // Room for nothing; then for the entry only; then for the entry and one slot of the token.
+        // There is room for nothing, then for the entry only, then for the entry and one slot of
+        // the token.
         for blocks in [4, 3, 2] {
             let mut seat = seat(root).await;
             fs::write(&ballast, vec![1; blocks * 4096]).unwrap();

@@ -1,4 +1,5 @@
-//! What stands on the disk, to the byte: releases of elect share elections with each other.
+//! The bytes on the disk, which must stay the same because different releases of elect share
+//! elections.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The lease is as long as its descriptors live, and says so when somebody deletes it by hand.
+//! The lease lives as long as its descriptors, and is reported as lost if a person deletes its files.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -20,14 +20,14 @@ fn copies(fds: &[BorrowedFd<'_>]) -> Vec<OwnedFd> {
     fds.iter().map(|fd| fd.try_clone_to_owned().expect("a copy")).collect()
 }
 
-/// What the guardian has of a leader's.
+/// The descriptors that a leader's guardian has.
 async fn guardian_of(contender: &mut Contender) -> Vec<OwnedFd> {
     contender.lead().await;
     let holds = contender.seat().holds();
     [copies(&holds.locks), copies(&holds.marks)].into_iter().flatten().collect()
 }
 
-/// What the command has.
+/// The descriptors that a leader's command has.
 async fn tree_of(contender: &mut Contender) -> Vec<OwnedFd> {
     contender.lead().await;
     copies(&contender.seat().holds().marks)
@@ -50,7 +50,7 @@ fn the_lease_outlives_a_crash_as_long_as_the_guardian_holds_it() {
     });
 }
 
-/// Also where several of them are asleep on it, and come one after another.
+/// This also holds if several threads sleep on the mark, and come one after another.
 #[test]
 fn nobody_leads_beside_a_tree_that_outlived_its_guardian() {
     run("an orphan", async {
@@ -73,7 +73,7 @@ fn nobody_leads_beside_a_tree_that_outlived_its_guardian() {
     });
 }
 
-/// Neither a win nor a resignation looks as if a tree had outlived its guardian, at no instant.
+/// At no instant does a win or a resignation look as if a tree had outlived its guardian.
 #[test]
 fn who_looks_while_leaders_change_sees_no_orphan() {
     let (_bench, disk) = bench();
@@ -211,7 +211,8 @@ fn looking_creates_nothing() {
     });
 }
 
-/// Many look out for the control cell: all would wake up at once, when the next one in the queue is to lead.
+/// Many processes watch the control cell. They would all wake at the moment when the next candidate is about
+/// to lead.
 #[test]
 fn whoever_looks_out_for_the_control_cell_sleeps_through_a_change_of_leaders() {
     run("look-outs", async {

@@ -1,6 +1,6 @@
-//! What only the local disk can do to an election: damage, planted files, full disks, other users.
+//! Faults that only the local disk can cause: damage, planted files, full disks, other users.
 //!
-//! Some of it takes root: changing owners and users, and mounting a small file system.
+//! Some tests need root, to change owners and users, and to mount a small file system.
 
 #[path = "../common/mod.rs"]
 mod common;

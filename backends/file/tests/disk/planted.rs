@@ -1,4 +1,4 @@
-//! Nobody can make us write elsewhere.
+//! No other user can make elect write to another place.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,7 +10,7 @@ use elect_testkit::{Contender, cell, run};
 
 use crate::support::{bench, election_dir, lead, refused, seat};
 
-/// An election that was led once, so that all its parts are there.
+/// An election that was led once, so that all its files exist.
 async fn used() -> (std::sync::Arc<crate::common::FileBench>, std::path::PathBuf) {
     let (shared, disk) = bench();
     let mut contender = Contender::new(&shared, "a").await;
@@ -143,7 +143,7 @@ fn what_others_can_write_is_refused() {
             mode(&disk.root(), open);
             refused(&disk.root(), Denied, &["root", "chmod go-w"]).await;
         }
-        // As /tmp, of which all depend on that.
+        // A sticky directory like /tmp. Other programs depend on its mode, so the advice is not chmod.
         mode(&disk.root(), 0o1777);
         refused(&disk.root(), Denied, &["root", "name a directory of yours below it"]).await;
     });

@@ -7,13 +7,13 @@ use elect_testkit::{Shared, election};
 
 use crate::common::FileBench;
 
-/// A bench, as the suite's helpers want it and as the local disk has it.
+/// A bench, both as the suite's helpers take it and with the functions of the local disk.
 pub(crate) fn bench() -> (Shared, Arc<FileBench>) {
     let bench = Arc::new(FileBench::new());
     (Arc::clone(&bench) as Shared, bench)
 }
 
-/// The directory of the election that the suite's helpers are about.
+/// The directory of the election that the suite's helpers use.
 pub(crate) fn election_dir(bench: &FileBench) -> PathBuf {
     bench.path(&election(), "")
 }
@@ -47,7 +47,7 @@ pub(crate) async fn lead(seat: &mut dyn Seat) -> Result<Token, Error> {
     }
 }
 
-/// Checks that using the store under this directory is refused, and says all these words.
+/// Checks that the store under this directory is refused, with a message that has all these words.
 pub(crate) async fn refused(root: &Path, kind: ErrorKind, words: &[&str]) {
     let error = lead(seat(root).await.as_mut()).await.expect_err("it was not refused");
     assert_eq!(error.kind(), kind, "{error}");
@@ -56,7 +56,7 @@ pub(crate) async fn refused(root: &Path, kind: ErrorKind, words: &[&str]) {
     }
 }
 
-/// These tests act as several users and mount file systems.
+/// Checks that this test runs as root. Such tests act as several users and mount file systems.
 pub(crate) fn need_root() {
     assert!(
         nix::unistd::Uid::effective().is_root(),

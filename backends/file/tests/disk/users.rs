@@ -1,4 +1,4 @@
-//! Several users. Each acts in a process of its own: the test's binary, started again under its id.
+//! Several users. Each acts in a process of its own: the test's binary, started again under that user's id.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -15,11 +15,11 @@ const ALICE: u32 = 61_001;
 const BOB: u32 = 61_002;
 const OPS: u32 = 61_100;
 
-/// Where [`act`], started again, finds what to do.
+/// The variables that tell a restarted [`act`] its task.
 const ROOT: &str = "ELECT_TEST_ROOT";
 const UMASK: &str = "ELECT_TEST_UMASK";
 
-/// Not a test of its own: what another user does when [`as_user`] starts this binary again.
+/// Not a test of its own. It is the part of another user, when [`as_user`] starts this binary again.
 #[test]
 fn act() {
     let Ok(root) = std::env::var(ROOT) else { return };
@@ -34,14 +34,14 @@ fn act() {
     });
 }
 
-/// Leads and resigns as another user; the error, if there was one.
+/// Leads and resigns as another user. Returns the error, if there was one.
 fn as_user(uid: u32, umask: u32, root: &Path) -> Result<(), String> {
     as_user_under(&[], uid, umask, root)
 }
 
-/// The same below another program.
+/// As [`as_user`], with the process started by another program.
 fn as_user_under(above: &[&str], uid: u32, umask: u32, root: &Path) -> Result<(), String> {
-    // The binary may lie where other users cannot go.
+    // The binary may be in a folder that other users cannot enter.
     let copy =
         tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir().unwrap();
     let binary = copy.path().join("again");
@@ -61,7 +61,7 @@ fn as_user_under(above: &[&str], uid: u32, umask: u32, root: &Path) -> Result<()
     if output.status.success() { Ok(()) } else { Err(text) }
 }
 
-/// A directory of root's that everybody may pass through.
+/// A directory of root that every user may pass through.
 fn top() -> tempfile::TempDir {
     need_root();
     tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir().unwrap()
@@ -94,7 +94,8 @@ fn users_share_an_election_in_a_directory_set_up_for_it_whatever_their_umask() {
     }
 }
 
-/// Between its making and its mode, which the umask took bits of; for good, if its maker was killed meanwhile.
+/// A directory exists for a moment before it gets its mode, because the umask took bits away. If its maker was
+/// killed in between, it stays that way.
 #[test]
 fn what_another_user_has_just_made_is_waited_for() {
     for closed in ["conformance", "conformance/queue"] {
@@ -116,10 +117,10 @@ fn what_another_user_has_just_made_is_waited_for() {
     }
 }
 
-/// As its maker is killed when it has made it, or some of it, and before it has opened it to others.
+/// A process is killed when it has made the directory or a part of it, and before it has opened it to others.
 #[test]
 fn nothing_stays_closed_to_others_whose_maker_was_killed_there() {
-    // Two folders, and four files on the way to a win.
+    // Two directories, and four files on the way to a win.
     let modes = [("fchmodat", 2), ("fchmod", 4)];
     let calls = modes.iter().flat_map(|(call, count)| (1..=*count).map(move |it| (call, it)));
     for ((call, last), umask) in calls.flat_map(|it| [(it, 0o077), (it, 0o777)]) {
@@ -136,7 +137,7 @@ fn nothing_stays_closed_to_others_whose_maker_was_killed_there() {
     }
 }
 
-/// A umask that takes everything takes nothing from its own user.
+/// Even a umask that takes all bits takes none from the user itself.
 #[test]
 fn whatever_the_umask_nothing_is_closed_to_its_owner() {
     let top = top();
@@ -177,7 +178,7 @@ fn root_does_not_follow_where_another_user_could_lead_it() {
         let open = top.path().join("open");
         directory(&open, 0, 0o775);
         refused(&open.join("elect"), Denied, &["open", "chmod go-w"]).await;
-        // In a sticky directory others can add, but not replace.
+        // In a sticky directory others can add entries, but not replace them.
         let sticky = top.path().join("sticky");
         directory(&sticky, 0, 0o1777);
         lead(seat(&sticky.join("elect")).await.as_mut()).await.unwrap();
@@ -212,7 +213,7 @@ fn files_of_another_user_are_refused() {
     });
 }
 
-/// A file of somebody who takes part there, to which another one gave the name of a file of the election.
+/// Someone gave a candidate's private file the name of a file of the election.
 #[test]
 fn a_file_keeps_its_rights_that_got_a_second_name() {
     let top = top();
@@ -231,7 +232,7 @@ fn a_file_keeps_its_rights_that_got_a_second_name() {
     assert_eq!(fs::metadata(&private).unwrap().mode() & 0o777, 0o600);
 }
 
-/// The same of a directory of hers with another group.
+/// As above, for a directory of Alice's with another group.
 #[test]
 fn a_directory_keeps_its_rights_that_is_of_another_group() {
     let top = top();
@@ -243,14 +244,14 @@ fn a_directory_keeps_its_rights_that_is_of_another_group() {
     assert_eq!(fs::metadata(root.join("conformance")).unwrap().mode() & 0o7777, 0o700);
 }
 
-/// Where users share, one who can put another directory in its place could split the election.
+/// In a shared directory, a user that can replace the directory could split the election.
 #[test]
 fn nobody_joins_a_share_that_a_stranger_can_exchange() {
     let top = top();
     for (owner, mode, fits) in [
         (0, 0o755, true),
         (0, 0o1777, true),
-        // The group shares it anyway.
+        // The group shares the directory anyway.
         (0, 0o775, true),
         (ALICE, 0o755, true),
         (BOB, 0o755, false),
@@ -268,12 +269,12 @@ fn nobody_joins_a_share_that_a_stranger_can_exchange() {
                 assert!(error.contains("above-"), "{error}");
             }
         }
-        // Whoever owns the share may.
+        // The owner of the share may do so.
         chown(&root, Some(owner), None).unwrap();
         if mode != 0o777 {
             as_user(ALICE, 0o022, &root).unwrap();
         }
-        // What is one's own and not shared is one's own affair.
+        // A user's own directory without sharing is that user's own affair.
         let own = above.join("own");
         directory(&own, ALICE, 0o700);
         as_user(ALICE, 0o022, &own).unwrap();

@@ -1,10 +1,14 @@
-//! A waiter with many before it. It makes no list as long as nothing is the matter: a thousand of them, each of which
-//! lists a thousand at each look, are more than a store bears.
+//! A waiter with many others before it, which usually makes no list. A thousand waiters that each list a thousand
+//! documents at each look are too much for a store.
 //!
-//! Once in a lease it renews its own waiter, by the version that it knows, and reads one document: by turns that of the one
-//! right before it, and the record, for what people ask. Between that it says what it knows. It lists when the one before
-//! it is gone, dead, or so far to the front that we are near; when its own waiter is not as it wrote it; when it is
-//! asked out of turn; and else once in many leases.
+//! Once in a lease such a waiter renews its own document, at the version that it knows, and reads one other document.
+//! It alternates between the document of the waiter right before it and the record, for requests of people. Between
+//! that it repeats its last answer. It lists in these cases:
+//!
+//! - The waiter before it is gone, dead, or so far to the front that this one is near.
+//! - Its own document is not as it wrote it.
+//! - The engine refreshes out of turn.
+//! - Many leases have passed since the last list.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
@@ -18,27 +22,28 @@ use crate::documents::{Document, Name, Purpose};
 use crate::election::{Election, Known, Watching};
 use crate::line::Position;
 
-/// After how many leases it makes a list in any case: its place is out of date by then, and its watch may be lost.
+/// The number of leases after which it lists in any case. By then its place is out of date, and its watch may be lost.
 const LIST_EVERY: u32 = 20;
-/// How many may be before one that lists when nobody seems to lead, and that is woken when something is asked.
+/// The greatest number before a waiter that lists when no candidate seems to lead, and that wakes when the control cell
+/// is written.
 const WATCHFUL: usize = 32;
 
-/// What it knows.
+/// The knowledge of such a waiter.
 pub(super) struct Far {
-    /// How many are before it, the leader among them, and whether any of them lives.
+    /// The number of candidates before it, the leader included, and whether any of them lives.
     ahead: usize,
     alive: bool,
-    /// The nonce of the one right before it.
+    /// The nonce of the waiter right before it.
     before: u64,
     listed: Boottime,
-    /// When it was asked last.
+    /// The time of the last refresh.
     asked: Boottime,
-    /// When it is to renew its waiter, and to read.
+    /// The time at which it next renews its document and reads one.
     due: Boottime,
-    /// Whether it is the record's turn to be read.
+    /// Whether the next document to read is the record.
     reads_record: bool,
     watch: Watch,
-    /// Tells what is asked; of a crowd nobody watches that.
+    /// Watches the control cell. Waiters in the rear of a crowd have no such watch.
     asking: Option<Watch>,
 }
 
@@ -56,7 +61,7 @@ impl Far {
 }
 
 impl RecordSeat {
-    /// What it says after a list, if nothing speaks against that it makes no other one for now.
+    /// The answer after a list, if the waiter needs no further list for now; else `None`.
     pub(super) fn stand_back(
         &mut self,
         now: Boottime,
@@ -72,7 +77,7 @@ impl RecordSeat {
             return None;
         }
         self.is_alarmed = false;
-        // Of a crowd that came at once each has another moment.
+        // In a crowd that arrives at once, each waiter gets a random moment.
         let due = *self.due.get_or_insert_with(|| now + self.ttl.mul_f64(fastrand::f64()));
         let watch = Watch::of_waiter(&self.election, before, version);
         let asking = (ahead <= WATCHFUL)
@@ -84,7 +89,7 @@ impl RecordSeat {
         Some(Standing::Waiting { ahead, alive, wake })
     }
 
-    /// What it answers without a list; `None` if there is to be one.
+    /// The answer without a list; `None` if a list is needed.
     pub(super) async fn stand_by(&mut self, now: Boottime) -> Result<Option<Standing>, Error> {
         let ttl = self.ttl;
         let Some(far) = &mut self.far else { return Ok(None) };
@@ -102,13 +107,13 @@ impl RecordSeat {
         Ok(Some(Standing::Waiting { ahead, alive, wake }))
     }
 
-    /// Whether nobody leads, as far as can be seen in a lease or two, and those before us may be dead as well: those of
-    /// one machine die with it. Only those who are not too far behind care, so that no crowd does.
+    /// Whether, as far as one or two leases show, no candidate leads. The waiters before this one may then be dead as
+    /// well, for example with their machine. Only the first waiters act on this, so that no crowd does.
     fn may_have_to_act(&self, ahead: usize) -> bool {
         ahead <= WATCHFUL && (self.holder.is_still() || self.vacant_since.is_some())
     }
 
-    /// Renews our waiter and reads one document; false if there is to be a list.
+    /// Renews this candidate's waiter and reads one document. Returns false if a list is needed.
     async fn look_around(&mut self, now: Boottime) -> Result<bool, Error> {
         let Some(Far { ahead, before, reads_record, .. }) = self.far else { return Ok(false) };
         if !self.renew_waiter(now).await? {
@@ -147,26 +152,27 @@ impl RecordSeat {
     }
 }
 
-/// Whether the one behind this waiter is so near that it looks each time.
+/// Whether the waiter behind this one is so near the front that it looks each time.
 fn has_near_behind(waiter: &Waiter) -> bool {
     let near = u64::try_from(NEAR).unwrap_or(u64::MAX);
     waiter.ahead.is_some_and(|ahead| ahead.saturating_add(1) < near)
 }
 
-/// A watch of a document, which goes on from one wake to the next.
+/// A watch of a document, which outlives the wakes that are made from it.
 struct Watch(Arc<Mutex<SeenState>>);
 
 enum SeenState {
-    /// Nothing was told.
+    /// No news yet.
     Open(Watching),
-    /// There is news: it is gone, or so far to the front that we are near; or something else is asked.
+    /// There is news: the waiter is gone, or so far to the front that this candidate is near; or the control cell has
+    /// changed.
     Told,
-    /// Nothing is told any more.
+    /// The watch has failed.
     Lost,
 }
 
 impl Watch {
-    /// Of the waiter with this nonce, from this version on.
+    /// Watches the waiter with this nonce, from this version on.
     fn of_waiter(election: &Election, nonce: u64, version: u64) -> Self {
         let is_news = |found: Option<&Document>| match found {
             Some(Document::Waiter(waiter)) => has_near_behind(waiter),
@@ -176,7 +182,7 @@ impl Watch {
         Self(Arc::new(Mutex::new(SeenState::Open(told))))
     }
 
-    /// Of what is asked of the election, from this version of its record and of that on.
+    /// Watches the control cell, from this version of the record and of the cell on.
     fn of_control(election: &Election, version: u64, control: u64) -> Self {
         let is_news = move |found: Option<&Document>| {
             let Some(Document::Record(record)) = found else { return false };

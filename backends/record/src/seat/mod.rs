@@ -1,3 +1,14 @@
+//! The seat of a candidate in an election of documents: how it waits, wins, proves that it leads, and resigns.
+//!
+//! A refresh depends on the state of the seat:
+//!
+//! - `Out` or `Trying`: `contend` looks at the election. It settles an earlier write whose outcome is unknown, keeps
+//!   the candidate's waiter, and takes a vacant record once the candidate's turn has come.
+//! - `Leading`: `renew` raises the beat in the record.
+//! - `Gone`: the seat reports the loss until the candidate resigns.
+//!
+//! `far.rs` and `next.rs` wait without a list of all documents. `waiting.rs` keeps the candidate's waiter.
+
 mod far;
 mod next;
 mod waiting;
@@ -21,42 +32,42 @@ use crate::{Holder, Listed, Record, data, ticket};
 
 const GONE: &str = "the record is not ours any more";
 
-/// A candidate's place in one election.
+/// One candidate's place in one election.
 pub(crate) struct RecordSeat {
     election: Election,
     candidate: Candidate,
     ttl: Duration,
-    /// When the candidate arrived, in milliseconds since 1970; for the eye only.
+    /// The time of arrival, in milliseconds since 1970; for display only.
     joined: u64,
-    /// That of our entry, or of the one that the next refresh makes.
+    /// The nonce of the candidate's entry, or of the entry that the next refresh makes.
     nonce: u64,
     state: State,
     waiter: Option<Ours>,
-    /// Whether we have asked for a waiter: it may be there, though we have not heard of it.
+    /// Whether a waiter was requested. It may exist even if no reply has confirmed it.
     has_entered: bool,
-    /// The number of our first place, once that is given up.
+    /// The number of the candidate's first place, once that is given up.
     arrived: Option<u64>,
-    /// The rank of the entry before, whose outcome was unknown: the next one keeps it.
+    /// The rank of the previous entry, whose outcome was unknown. The next entry keeps it.
     rank: Option<u64>,
-    /// Since when the lease that another has is unchanged, and whether the record was there.
+    /// For how long another candidate's lease is unchanged. The mark includes whether the record existed.
     holder: Patience<(Mark, bool)>,
-    /// That of whoever held the record when we saw it last, and its TTL: it may lead on for so long where somebody has
-    /// removed the record by hand.
+    /// The last known holder of the record, and its TTL. If the record was removed by hand, that holder may lead on for
+    /// this long.
     held: Option<(Mark, Duration)>,
     line: Line,
-    /// What we go by between two lists, as one of those who have many before them.
+    /// What the candidate remembers between two lists, if many are before it.
     far: Option<Far>,
-    /// When such a one is to renew its waiter.
+    /// The time at which such a candidate next renews its waiter.
     due: Option<Boottime>,
-    /// When we listed last, if no more than one was before us then, and who.
+    /// The time of the last list and the nonce of the waiter before, if at most one waiter was before this one then.
     next: Option<(Boottime, Option<u64>)>,
-    /// Whether the one before us was found dead, and the one before that one may be as well.
+    /// Whether the waiter before was found dead, so that the one before that may be dead as well.
     is_alarmed: bool,
-    /// When we looked last, as leaders, who of those who wait is dead.
+    /// The last time at which this candidate, as the leader, looked for dead waiters.
     swept: Boottime,
-    /// The token of the last leader, and the look that first found nobody leading since.
+    /// The token of the last leader, and the first look since then that found the record vacant.
     vacant_since: Option<(u64, Boottime)>,
-    /// How many waiters are before us, and the look that first found so many.
+    /// The number of waiters before this one, and the first look that found this number.
     place: Option<(usize, Boottime)>,
     control: Versioned,
 }
@@ -65,17 +76,17 @@ pub(crate) struct RecordSeat {
 type Mark = (u64, u64, u64);
 
 enum State {
-    /// Another has the record, or nobody.
+    /// Another candidate has the record, or none has.
     Out,
-    /// We wrote to a record of this version and this token, and do not know what came of it.
+    /// The seat has written to a record of this version and token, and does not know the outcome.
     Trying { version: u64, token: u64 },
-    /// We have the record.
+    /// The candidate has the record.
     Leading {
         known: Box<Known>,
-        /// Whether our token stands where values are.
+        /// Whether the candidate's token is the epoch of the values.
         has_begun: bool,
     },
-    /// We had it.
+    /// The candidate had the record and lost it.
     Gone,
 }
 
@@ -107,7 +118,7 @@ impl RecordSeat {
         }
     }
 
-    /// Another entry from now on.
+    /// Begins another entry, with a new nonce.
     fn start_over(&mut self) {
         self.nonce = fastrand::u64(1..);
         self.state = State::Out;
@@ -124,7 +135,7 @@ impl RecordSeat {
         Ok((known, waiters))
     }
 
-    /// Proves that we lead, by a beat of the record that is ours.
+    /// Proves that the candidate leads, by a new beat in the record that it holds.
     async fn renew(&mut self, now: Boottime) -> Result<Standing, Error> {
         let State::Leading { known, .. } = &self.state else { return Ok(self.gone()) };
         let (nonce, token, known) = (self.nonce, known.record.token, Known::clone(known));
@@ -132,7 +143,7 @@ impl RecordSeat {
         let beat = |_, record: &mut Record| {
             let is_ours = record.token == token && record.is_held_by_candidate(nonce, &id);
             match &mut record.holder {
-                // Others count by the TTL that stands there: another one is not the lease that we have.
+                // Other candidates count by the TTL in the record. Another TTL there is not this candidate's lease.
                 Some(holder) if is_ours && holder.ttl == ttl => {
                     holder.beat = holder.beat.wrapping_add(1);
                     Step::Write(true)
@@ -155,7 +166,7 @@ impl RecordSeat {
         Standing::Gone(GONE.into())
     }
 
-    /// We have the record, as is known of a write that was sent after `now`.
+    /// Records that the candidate has the record, as a write proves that was sent after `now`.
     async fn lead(&mut self, now: Boottime, written: Known) -> Result<Standing, Error> {
         let begun = matches!(self.state, State::Leading { has_begun: true, .. });
         let (token, has_epochs) = (written.record.token, written.record.has_epochs);
@@ -194,7 +205,7 @@ impl RecordSeat {
         (self.far, self.next) = (None, None);
         let (known, waiters) = self.look().await?;
         if known.record.is_held_by_candidate(self.nonce, &self.candidate.id) {
-            // A write of ours whose reply was lost.
+            // The write of this seat happened, though its reply was lost.
             self.state = State::Leading { known: Box::new(known), has_begun: false };
             return self.renew(now).await;
         }
@@ -206,7 +217,7 @@ impl RecordSeat {
         if self.election.queues() {
             let kept = self.keep_waiting(now, &waiters, &position, is_vacant).await?;
             if matches!(kept, Kept::Removed) {
-                // Whoever guards us sees a new ticket before there is another.
+                // The guardian must see the new ticket before the next entry exists.
                 self.vacate(None).await?;
                 self.start_over();
                 self.rank = None;
@@ -219,7 +230,7 @@ impl RecordSeat {
         self.remove_dead(&position).await?;
         let before = position.before.map(|(nonce, _)| nonce);
         self.next = (position.ahead <= 1 && position.is_listed).then_some((now, before));
-        // Who comes to be next has its turn from then on.
+        // A waiter that becomes the next one has its turn from then on.
         let place = self.place.filter(|(ahead, _)| *ahead == position.ahead);
         let (_, placed) = *self.place.insert(place.unwrap_or((position.ahead, now)));
         match self.vacant_since {
@@ -230,19 +241,19 @@ impl RecordSeat {
         }
     }
 
-    /// What came of a write whose outcome is unknown, as it is not ours that stands there.
+    /// Settles a write with an unknown outcome, if the record does not name this candidate as its holder.
     async fn settle(&mut self, known: &Known) -> Result<Option<Standing>, Error> {
         let State::Trying { version, token } = self.state else { return Ok(None) };
         if is_off(Guard::Ambiguity) {
             self.state = State::Out;
         } else if version == known.version {
-            // It may still be under way. Of two that replace one version one is written.
+            // The write may still be under way. Of two writes that replace one version, only one succeeds.
         } else if token == known.record.token {
-            // Nobody has taken it since: it was overtaken.
+            // No candidate has taken the record since, so the write was overtaken.
             self.state = State::Out;
         } else {
-            // It was overtaken, or we had the record and lost it. Either way it is over; whoever guards us has to see
-            // a new ticket before there is an entry for it. Our turn in the line stays.
+            // The write was overtaken, or the candidate had the record and lost it. Either way the entry is over. The
+            // guardian must see the new ticket before the next entry exists. The place in the queue stays.
             if self.has_entered {
                 self.election.remove_waiter(self.nonce, Purpose::Enter).await?;
                 self.rank = self.waiter.as_ref().and_then(|ours| ours.waiter.rank).or(self.rank);
@@ -261,8 +272,9 @@ impl RecordSeat {
         }
         let held = self.held.filter(|_| is_there || !is_off(Guard::Removed));
         let is_vacant = held.is_none_or(|(mark, ttl)| {
-            // A machine that stood still may not know for how long; and we look six times in a lease of ours. Before the
-            // record was removed the lease may have been renewed once more.
+            // A gap between two looks counts only up to this limit, because a suspended machine may not know how long
+            // it slept. The candidate looks six times in a lease of its own. The mark also changes when the record
+            // disappears, as the lease may have been renewed once more just before that.
             self.holder.is_over(now, (mark, is_there), ttl, (ttl / 3).max(self.ttl / 5))
         });
         if !is_there {
@@ -273,8 +285,8 @@ impl RecordSeat {
         is_vacant
     }
 
-    /// Whether the record in which we saw a holder is gone. One that was made anew since, for what people ask or set, does
-    /// not say who held it. Other programs write no such thing as they give it up.
+    /// Whether the record that named a known holder is gone. A record that was made anew since, for requests or fences,
+    /// does not name the last holder. Other programs do not write such a record when they give a lease up.
     fn is_lost(&self, Known { version, record }: &Known) -> bool {
         let is_anew = |((token, nonce, _), _): (Mark, Duration)| {
             let follows = record.token > token || record.last == Some(nonce);
@@ -283,7 +295,7 @@ impl RecordSeat {
         *version == 0 || self.held.is_some_and(is_anew)
     }
 
-    /// Takes the record in place of the one that is known.
+    /// Takes the record in place of the known version.
     async fn take(
         &mut self,
         now: Boottime,
@@ -291,11 +303,11 @@ impl RecordSeat {
         position: &Position,
     ) -> Result<Standing, Error> {
         let ahead = position.ahead.max(1);
-        // Where the record of a holder is gone, nothing else says whether a value of its is under way.
+        // If the record of a holder is gone, only this flag says that a value of that holder may be under way.
         let may_have_values = self.held.is_some() && self.is_lost(&known);
         let overtaken = || Standing::Waiting { ahead, alive: false, wake: awake() };
         if known.version == 0 {
-            // A swap that makes it, and comes late, would bring a dead one back.
+            // If the winning swap made the record, a late copy of that swap could bring a dead entry back.
             known.record = self.election.new_record().await?;
             let made = self.election.swap(&known, &known.record, Purpose::Enter).await?;
             let Swapped::Yes(version) = made else { return Ok(self.wait(now, &known, position)) };
@@ -324,12 +336,12 @@ impl RecordSeat {
         let record = Record { token, holder: Some(holder), last, entered: true, ..record.clone() };
         match self.election.swap(&known, &record, Purpose::Enter).await? {
             Swapped::Yes(version) => self.lead(now, Known { version, record }).await,
-            // It may have been an earlier copy of this one that came in between: the next look tells.
+            // An earlier copy of this swap may have come in between: the next look tells.
             Swapped::No => Ok(overtaken()),
         }
     }
 
-    /// Ends when the record has become another that is news; one that is not there says nothing.
+    /// Ends when the record has changed in a way that is news. A missing record counts as an empty one.
     fn wake_by_record(
         &self,
         version: u64,
@@ -341,11 +353,12 @@ impl RecordSeat {
         })
     }
 
-    /// Makes sure that the record is not ours, nor gets so by a write that is still under way.
+    /// Makes sure that the candidate does not hold the record, and that no write under way can still give it the
+    /// record.
     async fn vacate(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
         let (known, tried) = match &self.state {
             State::Out => return Ok(()),
-            // Somebody may have changed it by hand, or the answer was wrong: then it is ours still.
+            // The record may name this candidate again: it was changed by hand, or the answer was wrong.
             State::Gone => (None, None),
             State::Leading { known, .. } => (Some(Known::clone(known)), None),
             State::Trying { version, .. } => (None, Some(*version)),
@@ -368,7 +381,7 @@ impl RecordSeat {
         let (election, purpose) = (&self.election, Purpose::Leave);
         let update = election.update(purpose, known.clone(), |v, record| vacate(last, v, record));
         match update.await {
-            // The document may have no room for last words: it resigns in any case.
+            // The document may have no room for the last words. The candidate resigns in any case.
             Err(error) if error.kind() == ErrorKind::Unfit && last.is_some() => {
                 election.update(purpose, known, |v, record| vacate(None, v, record)).await?;
             }
@@ -411,7 +424,7 @@ impl Seat for RecordSeat {
             let bytes = read(&self.election, cell).await?.bytes;
             return Ok(WatchedCell { bytes, wake: never() });
         }
-        // Cells that are watched stand in the record, whose version the wake begins at.
+        // Watched cells are in the record. The wake watches from the version of the record.
         let owned = if cell == Cell::Control { Cell::Control } else { Cell::Once };
         let known = self.election.record(Purpose::LeaderCell).await?;
         let Versioned { bytes, version } = known.record.cell(owned);

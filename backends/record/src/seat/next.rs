@@ -1,7 +1,7 @@
-//! The next one. As nobody is before it but who leads, or has led, it makes no list, which takes the longer the more are
-//! behind it: it reads the record, and sees by its renewal that its own waiter is there.
+//! The next waiter. Only the leader, or the last one, is before it, so it needs no list. A list would take longer
+//! the more waiters are behind. It reads the record, and sees by its own renewal that its waiter still exists.
 //!
-//! Once in a lease it lists all the same: who lost its entry may have come back to an earlier place.
+//! It still lists once in a lease, because a candidate that lost its entry may be back at an earlier place.
 
 use elect_api::{Boottime, Cell, Error, Standing};
 
@@ -10,7 +10,7 @@ use crate::documents::Purpose;
 use crate::line::Position;
 
 impl RecordSeat {
-    /// What the next one finds without a list; `None` if there is to be one.
+    /// The answer of the next waiter without a list; `None` if a list is needed.
     pub(super) async fn stand_next(&mut self, now: Boottime) -> Result<Option<Standing>, Error> {
         let fresh = self.next.filter(|(listed, _)| now.since(*listed) < self.ttl);
         let Some((_, before)) = fresh.filter(|_| matches!(self.state, State::Out)) else {
@@ -24,8 +24,8 @@ impl RecordSeat {
         self.control = known.record.cell(Cell::Control);
         let position = Position { is_listed: true, ..Position::default() };
         if self.is_vacant(now, &known) {
-            // Whose waiter is gone was taken for dead, or given up. It is looked at after the record: who gives an entry up
-            // for another writes to the record last.
+            // A candidate whose waiter is gone was taken for dead, or was given up. The waiter is read after the
+            // record, because a candidate that gives an entry up for another one writes the record last.
             let is_there = self.has_its_waiter().await?;
             return if is_there {
                 self.take(now, known, &position).await.map(Some)

@@ -1,4 +1,5 @@
-//! Our waiter: the document that says that we wait, and since when. And those of the dead.
+//! The candidate's waiter: the document that says that the candidate waits, and since when. Also the removal of dead
+//! waiters.
 
 use std::time::Duration;
 
@@ -11,36 +12,36 @@ use crate::guards::{Guard, is_off};
 use crate::line::Position;
 use crate::{Listed, Waiter};
 
-/// How many candidates renew their waiters each time they look; the others do it once in a lease.
+/// The number of waiters that renew at each look. The others renew once in a lease.
 pub(super) const NEAR: usize = 3;
 /// How long the waiters of the others count, in leases.
 const FAR_TTL: u32 = 4;
 
-/// Our waiter, as we wrote it last.
+/// The candidate's waiter, as it was written last.
 pub(super) struct Ours {
     pub(super) waiter: Waiter,
     version: u64,
     renewed: Boottime,
 }
 
-/// What was found of our waiter.
+/// The state of the candidate's waiter.
 pub(super) enum Kept {
-    /// It is there, or is not needed.
+    /// It exists, or is not needed.
     There,
-    /// It has come back to an earlier place than that of a newcomer: who is before it is to be seen.
+    /// It has returned to an earlier place than a newcomer's. The candidate must look again who is before it.
     Back,
-    /// Somebody has removed it.
+    /// Another candidate or a person has removed it.
     Removed,
 }
 
 impl RecordSeat {
-    /// Removes the waiters of those who are dead, once in a lease: there may be nobody behind them who does. What comes
-    /// of it does not matter to who leads.
+    /// Removes the waiters of dead candidates, once in a lease, as there may be no waiter behind them to do so. Its
+    /// outcome does not affect the leadership.
     pub(super) async fn sweep(&mut self, now: Boottime) {
         if !self.election.queues() || now.since(self.swept) < self.ttl {
             return;
         }
-        // Before the call: one that is never answered costs a renewal, and not the next one as well.
+        // Set before the call. So a call without an answer costs one renewal, and not the next one as well.
         self.swept = now;
         let listing = self.election.look(Purpose::Look).await;
         let Ok(Listing { record: Some((_, record)), waiters, .. }) = listing else { return };
@@ -56,7 +57,7 @@ impl RecordSeat {
         Ok(())
     }
 
-    /// Makes our waiter, unless we can take the record at once, or renews it.
+    /// Makes the candidate's waiter, unless the candidate can take the record at once, or renews it.
     pub(super) async fn keep_waiting(
         &mut self,
         now: Boottime,
@@ -84,7 +85,7 @@ impl RecordSeat {
                     let rank = Some(self.rank.unwrap_or(version));
                     self.write_waiter(now, version, Waiter { rank, ..waiter }).await?;
                 }
-                // Those behind it wait for it now, and it must not wait for them.
+                // The waiters behind now wait for this one, so this one must not wait for them.
                 if self.rank.is_some() {
                     return Ok(Kept::Back);
                 }
@@ -108,7 +109,7 @@ impl RecordSeat {
         Ok(Kept::There)
     }
 
-    /// Writes our waiter; its version, unless it had another one than this.
+    /// Writes the candidate's waiter. Returns its new version, or `None` if it had another version than expected.
     async fn write_waiter(
         &mut self,
         now: Boottime,
@@ -126,21 +127,21 @@ impl RecordSeat {
         Ok(Some(version))
     }
 
-    /// Renews our waiter as we know it; false if it is another one.
+    /// Renews the candidate's waiter at the known version. Returns false if it has another version.
     pub(super) async fn renew_waiter(&mut self, now: Boottime) -> Result<bool, Error> {
         let Some(Ours { waiter, version, .. }) = &self.waiter else { return Ok(false) };
         let waiter = Waiter { beat: waiter.beat.wrapping_add(1), ..waiter.clone() };
         Ok(self.write_waiter(now, *version, waiter).await?.is_some())
     }
 
-    /// Whether our waiter is there as we wrote it.
+    /// Whether the candidate's waiter is there as it was written last.
     pub(super) async fn has_its_waiter(&self) -> Result<bool, Error> {
         let Some(ours) = &self.waiter else { return Ok(false) };
         let found = self.election.waiter(self.nonce, Purpose::Look).await?;
         Ok(found.is_some_and(|(version, _)| version == ours.version))
     }
 
-    /// For how long somebody with so many before it lets them take what is vacant.
+    /// How long a waiter with this many before it leaves a vacant record to them.
     pub(super) fn turn(&self, ahead: usize) -> Duration {
         let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
         (self.ttl / 6).saturating_mul(ahead)
@@ -155,7 +156,7 @@ impl RecordSeat {
         }
         let (nonce, control) = (holder.map(|holder| holder.nonce), self.control.version);
         let is_next = position.ahead == 0 || is_off(Guard::OneWake);
-        // Who has made it since may have left it already.
+        // The candidate that has made the record since may have left it already.
         let is_new = known.version == 0;
         let mut wakes = vec![self.wake_by_record(known.version, move |record| {
             let other = record.holder.as_ref().map(|holder| holder.nonce) != nonce;

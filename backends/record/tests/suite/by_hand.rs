@@ -1,4 +1,4 @@
-//! What somebody has written by hand, or made by mistake.
+//! Documents that a person has written by hand, or a program by mistake.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use elect_testkit::{election, poll_n_eagerly, run};
 
 use crate::documents::{Fake, at, leads, wins};
 
-/// The list leaves out a record that is damaged: for ever awake, and no word of it.
+/// A list leaves out a damaged record. That must not end every wake at once, without any error.
 #[test]
 fn a_damaged_record_is_no_busy_loop() {
     run("damaged", async {
@@ -71,7 +71,7 @@ fn so_may_that_of_a_waiter() {
     });
 }
 
-/// The TTL of a living holder is changed in its record: it goes on as if nothing were.
+/// The TTL of a living holder is changed in its record. No second candidate may lead.
 #[test]
 fn a_ttl_written_by_hand_makes_no_second_leader() {
     run("ttl", async {
@@ -81,7 +81,7 @@ fn a_ttl_written_by_hand_makes_no_second_leader() {
         fake.with(|inner| {
             inner.write(|record| record.holder.as_mut().expect("as it was made").ttl = 0);
         });
-        // It has seen that, and says that it leads for 12 s from second 2 on.
+        // The holder has seen the change, and reports that it leads for 12 s from second 2 on.
         if !leads(&mut a, 2).await {
             a.resign(None).await.expect("as it was made");
             assert_eq!(fake.leader(), None, "nobody waits for what has given up");
@@ -93,7 +93,7 @@ fn a_ttl_written_by_hand_makes_no_second_leader() {
     });
 }
 
-/// Two programs whose generators began alike.
+/// Two programs have random generators with the same seed.
 #[test]
 fn two_that_drew_the_same_nonce_do_not_both_lead() {
     run("nonces", async {
@@ -107,7 +107,7 @@ fn two_that_drew_the_same_nonce_do_not_both_lead() {
     });
 }
 
-/// Last words for which the document has no room.
+/// The document has no room for the last words.
 #[test]
 fn last_words_that_do_not_fit_hold_up_no_resign() {
     run("last words", async {
@@ -155,7 +155,8 @@ fn a_ticket_of_a_race_is_redeemed() {
     });
 }
 
-/// Somebody removes the record while A leads. A finds out with its next renewal; B, who saw A lead, lets it.
+/// A person removes the record while A leads. A finds out with its next renewal. B has seen A lead, and waits for the
+/// end of A's lease.
 #[test]
 fn who_saw_a_holder_waits_for_it_where_the_record_is_gone() {
     run("removed", async {
@@ -177,7 +178,8 @@ fn who_saw_a_holder_waits_for_it_where_the_record_is_gone() {
     });
 }
 
-/// Values outlast a record that somebody removed, and so does what keeps an earlier leader from writing them.
+/// The values outlast a record that was removed by hand. The epoch, which keeps an earlier leader from writing them,
+/// outlasts it too.
 #[test]
 fn a_token_is_greater_than_that_of_values_whose_record_is_gone() {
     run("values", async {
@@ -190,7 +192,7 @@ fn a_token_is_greater_than_that_of_values_whose_record_is_gone() {
     });
 }
 
-/// Somebody has written over fences and values: nothing takes them for none, but for an order to lose them.
+/// A person has overwritten fences and values. They never count as none, unless there is an order to lose them.
 #[test]
 fn damaged_fences_are_never_taken_for_none() {
     run("damaged fences", async {
@@ -229,8 +231,7 @@ fn damaged_fences_are_never_taken_for_none() {
     });
 }
 
-/// The same where somebody asks something of the election at once, or sets a fence: the record is there again, and says of
-/// nobody that it leads.
+/// As above, but the record is made anew at once by a request or a fence. It then exists, and names no leader.
 #[test]
 fn who_saw_a_holder_waits_for_it_where_the_record_is_made_anew() {
     run("made anew", async {
@@ -253,7 +254,7 @@ fn who_saw_a_holder_waits_for_it_where_the_record_is_made_anew() {
     });
 }
 
-/// A record that is made anew for what is asked says of values that there are some.
+/// A record that is made anew for a request says that there may be values.
 #[test]
 fn what_is_asked_of_an_election_whose_record_is_gone_lets_no_late_value_in() {
     run("asked anew", async {
@@ -277,7 +278,7 @@ fn what_is_asked_of_an_election_whose_record_is_gone_lets_no_late_value_in() {
     });
 }
 
-/// The same with a token that is greater than all versions, as somebody wrote it by hand.
+/// As above, with an epoch that is greater than all versions, as if it was written by hand.
 #[test]
 fn a_token_is_greater_than_that_of_values_where_a_record_is_made_anew() {
     run("values", async {
@@ -299,7 +300,7 @@ fn a_token_is_greater_than_that_of_values_where_a_record_is_made_anew() {
     });
 }
 
-/// The first value of A is under way as its record is removed; B, who saw A, follows.
+/// The first value of A is under way while its record is removed. B, which has seen A lead, follows.
 #[test]
 fn a_first_value_that_is_late_comes_to_nothing_where_the_record_is_gone() {
     run("first value", async {
@@ -331,7 +332,8 @@ fn a_first_value_that_is_late_comes_to_nothing_where_the_record_is_gone() {
     });
 }
 
-/// Whoever has read what was asked of the record that is gone, and whoever waits for news, can tell the two apart.
+/// The control cell of the removed record and the cell of the new one have different versions. So readers and watchers
+/// can tell them apart.
 #[test]
 fn what_is_asked_anew_has_another_version() {
     run("versions", async {

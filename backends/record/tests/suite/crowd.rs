@@ -1,4 +1,4 @@
-//! A thousand who wait: what they ask of a store, and how long they take to follow one another.
+//! A thousand waiters: the load on the store, and the time that a hand-over takes.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,24 +12,25 @@ use crate::documents::{Counts, Fake};
 
 const TTL: Duration = Duration::from_secs(15);
 const LATENCY: Duration = Duration::from_millis(6);
-/// How often the engine looks.
+/// The time between two refreshes of the engine.
 const EVERY: Duration = Duration::from_millis(2500);
 
-/// How a leader ends.
+/// The end of a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Resign,
-    /// Right after a renewal.
+    /// Death right after a renewal.
     Die,
 }
 
-/// Candidates that do what the engine does.
+/// Candidates that behave as the engine does.
 struct Crowd {
     fake: Fake,
     clock: Arc<TokioClock>,
-    /// When each came to lead.
+    /// The time at which each leadership began.
     led: Arc<Mutex<Vec<Boottime>>>,
-    /// How many leaders are to have ended so far, and how the last of them does.
+    /// The number of leaders that must have ended so far, and the way in which the last of them
+    /// ends.
     ended: watch::Sender<(usize, End)>,
 }
 
@@ -41,7 +42,7 @@ impl Crowd {
         Self { fake, clock: Arc::default(), led: Arc::default(), ended }
     }
 
-    /// So many candidates, of whom one leads.
+    /// This many candidates, one of which leads.
     async fn of(size: usize) -> Self {
         let crowd = Self::new();
         for number in 0..size {
@@ -68,7 +69,7 @@ impl Crowd {
         self.fake.with(|inner| std::mem::take(&mut inner.counts))
     }
 
-    /// Has the leader end; how long it takes until the next one leads.
+    /// Ends the leader, and returns the time until the next one leads.
     async fn hand_over(&self, how: End) -> Duration {
         let before = self.led();
         let now = self.clock.now();
@@ -83,13 +84,13 @@ impl Crowd {
         panic!("nobody follows");
     }
 
-    /// The mean of some.
+    /// The mean time of five hand-overs.
     async fn mean_hand_over(&self, how: End) -> f64 {
         const TIMES: u32 = 5;
         let mut sum = 0.0;
         for _ in 0..TIMES {
             sum += self.hand_over(how).await.as_secs_f64();
-            // The next ones see that they are.
+            // The candidates that are now near the front notice it.
             self.pass(EVERY.mul_f64(1.7)).await;
         }
         sum / f64::from(TIMES)
@@ -169,7 +170,7 @@ fn a_thousand_waiters_follow_as_fast_as_two() {
     }
 }
 
-/// One leader that resigns has a few look, and no herd.
+/// A leader that resigns makes a few candidates look, and not the whole crowd.
 #[test]
 fn no_herd_follows_a_leader_that_resigns() {
     run(async {

@@ -1,4 +1,4 @@
-//! Documents in memory, whose requests a test may count, slow down, hold and anticipate.
+//! Documents in memory. A test can count, delay and hold the requests, and act just before them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -18,10 +18,10 @@ use tokio::sync::watch;
 
 pub(crate) const TTL: Duration = Duration::from_secs(12);
 
-/// What somebody does by hand.
+/// An action of a person by hand.
 pub(crate) type ByHand = Box<dyn FnOnce(&mut Inner) + Send>;
 
-/// How many requests of each kind were carried out.
+/// The number of requests of each kind that were carried out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) reads: u32,
@@ -34,24 +34,24 @@ pub(crate) struct Counts {
 pub(crate) struct Inner {
     revision: u64,
     pub(crate) docs: BTreeMap<Name, Stored>,
-    /// The revision that removed one.
+    /// The revision of each removal.
     removed: BTreeMap<Name, u64>,
     watched: BTreeMap<Name, watch::Sender<()>>,
     all_watched: watch::Sender<()>,
     pub(crate) counts: Counts,
-    /// How long each request takes.
+    /// The duration of each request.
     pub(crate) latency: Duration,
-    /// The next swap of this document and purpose gets lost on its way, until it is delivered.
+    /// The next swap of this document and purpose is held back until it is delivered.
     pub(crate) hold: Option<(Name, Purpose)>,
     held: Vec<(Name, u64, Document)>,
-    /// What happens right before such a swap is carried out, by hand.
+    /// An action by hand right before such a swap is carried out.
     pub(crate) before: Option<(Name, Purpose, ByHand)>,
-    /// So many swaps of fences and values find that others have written them meanwhile.
+    /// This many swaps of fences and values find that another program has written them meanwhile.
     pub(crate) busy: u32,
     pub(crate) damaged: bool,
-    /// Nothing is told of any change.
+    /// No change is reported.
     pub(crate) is_mute: bool,
-    /// There is no queue: a waiter or a list is asked for by mistake.
+    /// There is no queue, so a request for a waiter or a list is an error.
     pub(crate) races: bool,
     pub(crate) longest_history: Option<usize>,
 }
@@ -117,7 +117,7 @@ impl Inner {
         listing
     }
 
-    /// What was written or removed since.
+    /// The documents that were written or removed since.
     fn changes(&self, since: u64) -> Vec<(Name, Option<Document>)> {
         let written = self.docs.iter().filter(|(_, stored)| stored.version > since);
         let written = written.map(|(name, stored)| (*name, Some(stored.document.clone())));
@@ -144,7 +144,7 @@ impl Fake {
         self.store().open(&election(), &candidate, TTL).await.expect("as it was made")
     }
 
-    /// Carries out what was held.
+    /// Carries out the swaps that were held.
     pub(crate) fn deliver(&self) -> Vec<Swapped> {
         self.with(|inner| {
             let held = std::mem::take(&mut inner.held);
@@ -158,7 +158,7 @@ impl Fake {
         self.with(|inner| inner.record().holder.map(|holder| holder.candidate.id))
     }
 
-    /// A request, which takes its time before it is carried out, and after.
+    /// Carries out a request, with half of the latency before and half after.
     async fn ask<T>(
         &self,
         count: fn(&mut Counts) -> &mut u32,
@@ -177,7 +177,7 @@ impl Fake {
         reply
     }
 
-    /// Whether there may be such a thing, where there is no queue.
+    /// Refuses a request that is not allowed in a race.
     fn is_there(&self, in_races: bool) -> Result<(), Error> {
         if self.with(|inner| inner.races) && !in_races {
             return Err(Error::new(ErrorKind::Unfit, "a race has no waiters, and no list of them"));
@@ -185,7 +185,7 @@ impl Fake {
         Ok(())
     }
 
-    /// Whether the next swap is held, once what is to happen before it has.
+    /// Whether the next swap is held. First carries out the action that must come before it.
     fn holds(&self, name: Name, purpose: Purpose, expected: u64, document: &Document) -> bool {
         self.with(|inner| {
             if inner.before.as_ref().is_some_and(|(n, p, _)| (*n, *p) == (name, purpose)) {
@@ -205,7 +205,7 @@ impl Fake {
         })
     }
 
-    /// Something has changed that this looks at.
+    /// Waits until a watched document has changed.
     async fn change(&self, changes: &mut watch::Receiver<()>) {
         let _ = changes.changed().await;
         if self.with(|inner| inner.is_mute) {
@@ -341,7 +341,7 @@ pub(crate) async fn leads(seat: &mut Box<dyn Seat>, second: u64) -> bool {
     matches!(refreshed.standing, Standing::Leading { .. })
 }
 
-/// Its token: it leads.
+/// The token of the seat, which leads.
 pub(crate) async fn wins(seat: &mut Box<dyn Seat>, second: u64) -> Token {
     match seat.refresh(at(second)).await.expect("a standing").standing {
         Standing::Leading { token, .. } => token,

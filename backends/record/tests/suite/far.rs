@@ -1,4 +1,4 @@
-//! Those who have many before them, and what they notice without a list.
+//! Waiters with many before them, and what they notice without a list.
 
 use elect_api::{Cell, If, Seat, Standing, Store, Ticket, Versioned};
 use elect_record::Name;
@@ -6,21 +6,21 @@ use elect_testkit::{election, run};
 
 use crate::documents::{Fake, at};
 
-/// How often the engine looks, in seconds, and how often that is in a lease.
+/// The time between two refreshes of the engine, in seconds, and the number of refreshes in a lease.
 const EVERY: u64 = 2;
 const LOOKS: u64 = 6;
 
-/// Candidates of whom the first leads, and the time.
+/// Candidates of which the first leads, and the time.
 struct Line {
     fake: Fake,
     seats: Vec<Option<Box<dyn Seat>>>,
-    /// What each was told last of what is asked.
+    /// The control cell as each candidate got it last.
     controls: Vec<Versioned>,
     second: u64,
 }
 
 impl Line {
-    /// So many, who have looked for some leases.
+    /// This many candidates, which have looked for some leases.
     async fn of(size: usize) -> Self {
         let fake = Fake::default();
         let mut seats = Vec::new();
@@ -33,7 +33,7 @@ impl Line {
         line
     }
 
-    /// All look so often.
+    /// Makes all candidates look this many times.
     async fn look(&mut self, times: u64) {
         for _ in 0..times {
             for number in 0..self.seats.len() {
@@ -43,7 +43,7 @@ impl Line {
         }
     }
 
-    /// One looks once; how many are before it. `None` if it leads, or is gone.
+    /// Makes one candidate look once. Returns how many are before it, or `None` if it leads or is gone.
     async fn look_of(&mut self, number: usize) -> Option<usize> {
         let seat = self.seats[number].as_mut()?;
         let refreshed = seat.refresh(at(self.second)).await.expect("a standing");
@@ -54,14 +54,14 @@ impl Line {
         }
     }
 
-    /// How many lists its next look makes.
+    /// The number of lists that its next look makes.
     async fn lists_at(&mut self, number: usize) -> u32 {
         let before = self.lists();
         self.look_of(number).await;
         self.lists() - before
     }
 
-    /// Removes its waiter, as if by hand; its ticket.
+    /// Removes the candidate's waiter, as if by hand, and returns its ticket.
     fn remove_waiter_of(&self, number: usize) -> Ticket {
         let ticket = self.seats[number].as_ref().and_then(|seat| seat.ticket()).expect("a ticket");
         let nonce =
@@ -99,17 +99,17 @@ fn nobody_lists_while_nothing_happens_but_the_first_three() {
         let mut line = Line::of(12).await;
         let before = line.lists();
         line.look(LOOKS).await;
-        // Two at each look, and once the next one and the leader.
+        // Two lists at each look, and one list each by the next waiter and by the leader.
         assert_eq!(line.lists() - before, 2 * 6 + 2);
     });
 }
 
-/// A list takes the longer the more wait.
+/// A list takes longer the more candidates wait.
 #[test]
 fn who_is_next_takes_over_without_a_list() {
     run("the next one", async {
         let mut line = Line::of(8).await;
-        // It makes its list of this lease.
+        // The next waiter makes its list of this lease.
         while line.lists_at(1).await == 0 {
             line.second += EVERY;
         }
@@ -117,7 +117,7 @@ fn who_is_next_takes_over_without_a_list() {
         gone.resign(None).await.expect("a resign");
         assert_eq!(line.lists_at(1).await, 0);
         assert_eq!(line.leader().as_deref(), Some("c1"));
-        // Nor does the one that was second, and has not looked since.
+        // The former second waiter, which has not looked since, needs no list either.
         let mut gone = line.seats[1].take().expect("it leads");
         gone.resign(None).await.expect("a resign");
         assert_eq!(line.lists_at(2).await, 0);
@@ -125,7 +125,7 @@ fn who_is_next_takes_over_without_a_list() {
     });
 }
 
-/// It was taken for dead, and has lost its place.
+/// Another candidate took it for dead, so it has lost its place.
 #[test]
 fn whose_waiter_is_gone_does_not_take_over() {
     run("the next one", async {
@@ -141,7 +141,7 @@ fn whose_waiter_is_gone_does_not_take_over() {
     });
 }
 
-/// Nothing is told, and still each notices when the one before it goes.
+/// No watch reports anything. Each waiter still notices when the one before it goes.
 #[test]
 fn a_place_gets_better_though_no_watch_tells_it() {
     run("no watch", async {
@@ -154,7 +154,7 @@ fn a_place_gets_better_though_no_watch_tells_it() {
     });
 }
 
-/// Whoever asks out of turn, as something happened that it knows of, gets an answer of now.
+/// A refresh out of turn means that the engine knows of an event, so the answer is a current one.
 #[test]
 fn who_asks_out_of_turn_is_told_how_it_is_now() {
     run("out of turn", async {
@@ -179,8 +179,8 @@ fn whose_waiter_is_removed_enters_anew() {
     });
 }
 
-/// A machine that had the leader and nineteen waiters dies, and nothing is told. Each of those behind notices at another
-/// moment, and who does first leads.
+/// A machine with the leader and nineteen waiters dies, and no watch reports it. Each waiter behind notices at another
+/// time, and the first to notice leads.
 #[test]
 fn somebody_leads_who_is_behind_many_that_died_together() {
     run("a machine that died", async {

@@ -1,4 +1,4 @@
-//! Documents in memory, as simulated stores keep them.
+//! Documents in memory, for simulated stores.
 
 use elect_record::{Ask, Data, Document, Folder, Name, Record, Removed, Reply, Stored, Swapped};
 

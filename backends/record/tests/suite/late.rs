@@ -1,4 +1,4 @@
-//! What was sent, and comes late.
+//! Requests that come late.
 
 use elect_api::{Cell, Ending, ErrorKind, If, Key, Removal, Scope, Standing, Store, Written};
 use elect_record::{Data, Document, Name, Purpose, Text};
@@ -6,7 +6,8 @@ use elect_testkit::{election, poll_n_eagerly, run};
 
 use crate::documents::{Fake, Inner, at, leads, wins};
 
-/// A win is under way; its waiter is buried; the seat starts over with another nonce; the win lands.
+/// A winning write is under way, and its waiter is removed. The seat starts over with another nonce, and then the write
+/// arrives.
 #[test]
 fn a_seat_that_starts_over_leaves_no_win_behind() {
     run("orphan", async {
@@ -19,7 +20,7 @@ fn a_seat_that_starts_over_leaves_no_win_behind() {
         fake.with(|inner| inner.hold = Some((Name::Record, Purpose::Enter)));
         assert!(poll_n_eagerly(20, late.refresh(at(14))).await.is_none());
         let ticket = late.ticket().expect("as it was made");
-        // Somebody takes it for dead, as it stood still: only its waiter goes.
+        // Another candidate takes this one for dead, because it stood still. It removes the waiter only.
         fake.with(|inner| inner.docs.retain(|name, _| !matches!(name, Name::Waiter(_))));
         assert!(!leads(&mut late, 40).await);
         assert_ne!(late.ticket().expect("as it was made"), ticket);
@@ -33,7 +34,8 @@ fn a_seat_that_starts_over_leaves_no_win_behind() {
     });
 }
 
-/// One that was overtaken comes back to its place. Those behind it wait for it, so it must not wait for them.
+/// A candidate that was overtaken comes back to its place. The waiters behind wait for it, so it must not wait for
+/// them.
 #[test]
 fn who_comes_back_to_its_place_looks_who_is_before_it() {
     run("back", async {
@@ -61,7 +63,7 @@ fn who_comes_back_to_its_place_looks_who_is_before_it() {
     });
 }
 
-/// Another makes the record at the same time, leads, and leaves before anything is told.
+/// Another candidate makes the record at the same time, leads, and leaves before any watch reports it.
 #[test]
 fn who_comes_second_to_an_election_is_woken_though_nobody_leads_any_more() {
     run("second", async {
@@ -76,7 +78,7 @@ fn who_comes_second_to_an_election_is_woken_though_nobody_leads_any_more() {
     });
 }
 
-/// A value of A is under way; B leads since, resigns, the election is forgotten; the value comes to light.
+/// A value of A is under way. B then leads and resigns, and the election is forgotten. The value must not appear.
 #[test]
 fn a_late_value_does_not_come_to_light() {
     run("late value", async {
@@ -105,7 +107,7 @@ fn a_late_value_does_not_come_to_light() {
     });
 }
 
-/// The same where nobody has led since.
+/// As above, but no candidate has led since.
 #[test]
 fn a_late_value_does_not_outlast_that_its_election_is_forgotten() {
     run("late value, forgotten", async {
@@ -126,7 +128,7 @@ fn a_late_value_does_not_outlast_that_its_election_is_forgotten() {
     });
 }
 
-/// As the election is forgotten, a fence is set where there was none.
+/// While the election is forgotten, a first fence is set.
 #[test]
 fn a_fence_that_is_set_as_its_election_is_forgotten_is_listed() {
     run("forget and fence", async {
@@ -139,7 +141,7 @@ fn a_fence_that_is_set_as_its_election_is_forgotten_is_listed() {
         let text = Text { version: 99, bytes: b"7".to_vec() };
         fake.with(|inner| {
             let act = move |inner: &mut Inner| {
-                // announce(), then the fence: it passes.
+                // The fence is announced and then written, so it passes.
                 inner.write(|record| (record.has_data, record.has_epochs) = (true, true));
                 let texts = [("fence:disk".to_owned(), text)].into();
                 inner.swap(Name::Data, 0, &Document::Data(Data { epoch: 1, texts, damage: None }));
@@ -170,7 +172,7 @@ fn a_fence_that_is_set_after_its_election_is_forgotten_is_listed() {
     });
 }
 
-/// Others set fences all the time, in the middle of each try of a new leader to write its token.
+/// Other programs set fences all the time, in the middle of each attempt of a new leader to write its token.
 #[test]
 fn fences_that_are_set_all_the_time_keep_nobody_from_leading() {
     run("busy fences", async {
@@ -184,7 +186,7 @@ fn fences_that_are_set_all_the_time_keep_nobody_from_leading() {
     });
 }
 
-/// The record is deleted by hand; a value of the leader before is under way.
+/// The record is deleted by hand while a value of the previous leader is under way.
 #[test]
 fn a_deleted_record_lets_no_late_value_in() {
     run("deleted", async {
@@ -212,7 +214,8 @@ fn a_deleted_record_lets_no_late_value_in() {
     });
 }
 
-/// A leader stands still for longer than its lease, is judged to be dead, and goes on right before its entry is removed.
+/// A leader is suspended for longer than its lease, and is judged to be dead. It goes on right before its entry is
+/// removed.
 #[test]
 fn whoever_renews_after_it_was_judged_keeps_its_entry() {
     run("judged", async {
@@ -231,7 +234,7 @@ fn whoever_renews_after_it_was_judged_keeps_its_entry() {
         let refused = remove(first).await.expect_err("it lives");
         assert_eq!(refused.kind(), ErrorKind::Unfit, "{refused}");
         assert_eq!(fake.leader().as_deref(), Some("a"));
-        // In the middle of the removal.
+        // Now it renews in the middle of the removal.
         let renewed = mark().await;
         assert_ne!(renewed, first);
         let renew = |inner: &mut Inner| {
@@ -240,7 +243,7 @@ fn whoever_renews_after_it_was_judged_keeps_its_entry() {
         fake.with(|inner| inner.before = Some((Name::Record, Purpose::Leave, Box::new(renew))));
         remove(renewed).await.expect_err("it lives");
         assert_eq!(fake.leader().as_deref(), Some("a"));
-        // Somebody who knows that it lives, and wants it to go.
+        // A person knows that it lives, and still removes it.
         remove(None).await.expect("an entry may be removed in spite of its holder");
         assert_eq!(fake.leader(), None);
     });

@@ -1,4 +1,4 @@
-//! The adapter on documents in memory, to which a test may do anything.
+//! Tests of the adapter on documents in memory, which a test can change at will.
 
 mod by_hand;
 mod chaos;

@@ -1,4 +1,4 @@
-//! What happens to candidates, and what others do meanwhile.
+//! Random events: faults of candidates, and actions of other programs.
 
 use std::pin::Pin;
 
@@ -8,7 +8,7 @@ use elect_testkit::election;
 
 use super::{Game, nonce, poll};
 
-/// Whether it came to its end well.
+/// An errand of another program; its result says whether it succeeded.
 pub(super) type Errand = Pin<Box<dyn Future<Output = bool>>>;
 
 impl Game {
@@ -37,13 +37,14 @@ impl Game {
             60..63 => self.errands.push((Box::pin(forget(self.store())), None)),
             63..66 => self.remove_a_waiter(),
             66..70 if self.wipes && is_open => self.wipe(),
-            // A machine stands still.
+            // A machine is suspended.
             66..72 => self.actors[number].due = now + fastrand::u64(0..40_000),
             _ => {}
         }
     }
 
-    /// One dies. Its ticket may be redeemed, once nothing of it runs any more; else it may go on until its lease is over.
+    /// One candidate dies. Either its ticket is redeemed, when nothing of it runs any more, or it may go on until its
+    /// lease ends.
     fn crash(&mut self, number: usize) {
         let other = self.actor();
         let gone = std::mem::replace(&mut self.actors[number], other);
@@ -67,7 +68,7 @@ impl Game {
         });
     }
 
-    /// Somebody removes the record by hand, which all have seen.
+    /// A person removes the record by hand, after all candidates have seen it.
     fn wipe(&mut self) {
         let slow = self.net.with(|wires| wires.slow);
         self.calm(110_000);
@@ -108,7 +109,7 @@ async fn ask(store: RecordStore) -> bool {
     store.write(&election(), Cell::Control, b"x", asks).await.is_ok()
 }
 
-/// Writes a value that says with which token.
+/// Writes a value, whose text is the token.
 async fn put(store: RecordStore, token: u64) -> bool {
     let key: Key = "k".parse().expect("a key");
     let (text, leads) = (token.to_string(), If::Leads(Token::new(token)));

@@ -1,6 +1,6 @@
-//! Candidates whose requests take any time, get lost and come late, in an order that chance gives.
+//! Candidates whose requests take any time, get lost or come late, in a random order.
 //!
-//! `CHAOS_FROM` and `CHAOS_COUNT` say which orders are tried.
+//! `CHAOS_FROM` and `CHAOS_COUNT` select the seeds.
 
 mod events;
 mod wires;
@@ -28,10 +28,10 @@ struct Actor {
     id: String,
     seat: Arc<tokio::sync::Mutex<Box<dyn Seat>>>,
     ttl: u64,
-    /// That was shown before the newest call.
+    /// The ticket that was shown before the newest call.
     ticket: Ticket,
     call: Option<(Call, u64)>,
-    /// Token and end.
+    /// The token, and the end of the lease.
     leads: Option<(u64, u64)>,
     is_leaving: bool,
     due: u64,
@@ -39,7 +39,7 @@ struct Actor {
 }
 
 impl Actor {
-    /// It is told that it leads.
+    /// Takes in the report that this candidate leads.
     fn leads(&mut self, net: &Net, now: u64, token: Token, validity: Validity) -> String {
         let Validity::Window { anchor, window } = validity else { return "leads for ever".into() };
         let until = u64::try_from((anchor + window).since(at(0)).as_millis()).expect("soon");
@@ -65,12 +65,12 @@ impl Actor {
 struct Game {
     net: Net,
     actors: Vec<Actor>,
-    /// Those that crashed may go on for so long.
+    /// The candidates that crashed without a redeemed ticket, and the time until which each may go on.
     ghosts: Vec<(String, u64)>,
-    /// What others do; the nonce that is given up with it.
+    /// The actions of other programs, each with the nonce that it gives up.
     errands: Vec<(Errand, Option<u64>)>,
     born: usize,
-    /// No newcomers before.
+    /// No newcomer comes before this time.
     closed: u64,
     wipes: bool,
     is_mixed: bool,
@@ -194,7 +194,7 @@ impl Game {
         };
         let begun = *begun;
         let Some(outcome) = poll(call) else {
-            // The engine has another try.
+            // The engine drops the call and tries again.
             if now - begun > actor.ttl / 3 {
                 (actor.call, actor.due) = (None, now + fastrand::u64(0..1000));
             }
@@ -205,7 +205,7 @@ impl Game {
         self.heard(number, outcome);
     }
 
-    /// What comes of a call.
+    /// Takes in the outcome of a call.
     fn heard(&mut self, number: usize, outcome: Outcome) {
         let now = self.now();
         let actor = &mut self.actors[number];
@@ -255,7 +255,7 @@ impl Game {
         self.net.with(|wires| wires.now += fastrand::u64(0..=longest));
     }
 
-    /// All answers come at once from now on.
+    /// From now on all requests are answered at once.
     fn calm(&mut self, millis: u64) {
         self.net.with(|wires| (wires.calm, wires.slow) = (true, 0));
         let end = self.now() + millis;
@@ -283,7 +283,8 @@ impl Game {
         }
     }
 
-    /// Whether somebody leads a few leases after all is well, and one after another as they come to an end.
+    /// Checks that a candidate leads a few leases after all faults have ended. Then checks that the
+    /// candidates follow one another as each leader resigns.
     fn ends(&mut self) {
         self.calm(4 * 24_000);
         for _ in 0..self.actors.len() {

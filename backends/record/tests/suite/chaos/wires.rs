@@ -1,4 +1,4 @@
-//! Documents behind wires on which requests take any time, get lost and come late, as chance has it.
+//! Documents behind a network on which requests randomly take any time, get lost or come late.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -18,13 +18,13 @@ enum Stage {
 struct Request {
     ask: Ask,
     stage: Stage,
-    /// Nothing becomes of it before.
+    /// The earliest time at which the next step of this request happens.
     due: u64,
-    /// Nobody waits for its answer.
+    /// No caller waits for the answer.
     is_left: bool,
 }
 
-/// Leaves a request alone when its caller is gone.
+/// Marks a request as abandoned when its caller is dropped.
 struct Caller<'a>(&'a Net, u64);
 
 impl Drop for Caller<'_> {
@@ -38,30 +38,30 @@ impl Drop for Caller<'_> {
     }
 }
 
-/// What is under way, and what has come of it so far.
+/// The requests under way, and the results so far.
 #[derive(Default)]
 pub(super) struct Wires {
     requests: BTreeMap<u64, Request>,
     sent: u64,
-    /// In milliseconds.
+    /// The time, in milliseconds.
     pub(super) now: u64,
     pub(super) races: bool,
-    /// All requests take up to so long.
+    /// The greatest extra delay of each request, in milliseconds.
     pub(super) slow: u64,
-    /// Nothing gets lost, and all is answered at once.
+    /// Nothing gets lost, and every request is answered at once.
     pub(super) calm: bool,
     /// The nonces of entries that were given up.
     pub(super) given_up: BTreeSet<u64>,
-    /// How often somebody came to lead.
+    /// The number of leaderships.
     pub(super) wins: usize,
-    /// The greatest token of those who led.
+    /// The greatest token of a leader so far.
     pub(super) greatest: u64,
-    /// What is wrong.
+    /// The first violation that was found.
     pub(super) breach: Option<String>,
     pub(super) log: Vec<String>,
 }
 
-/// The documents; what is said of all that happens there.
+/// The documents behind the network, with a log.
 #[derive(Clone, Default)]
 pub(super) struct Net {
     pub(super) fake: Fake,
@@ -132,7 +132,7 @@ impl Net {
         });
     }
 
-    /// Something becomes of one request.
+    /// Takes one random request one step further.
     pub(super) fn deliver(&self) {
         let request = self.with(|wires| {
             let now = wires.now;
@@ -154,7 +154,7 @@ impl Net {
             Stage::Sent => match dice {
                 0..3 => Stage::Answered(Err(ErrorKind::Unreachable)),
                 3..6 if writes => {
-                    // It is still under way.
+                    // The request is still under way.
                     let late = fastrand::u64(0..60_000);
                     self.with(|wires| {
                         wires.sent += 1;
@@ -198,7 +198,7 @@ impl Remote for Net {
         ask: Ask,
     ) -> Result<Reply, Error> {
         if purpose.is_none() {
-            // Nothing is told of changes.
+            // This network reports no changes.
             std::future::pending::<()>().await;
         }
         let id = self.with(|wires| {

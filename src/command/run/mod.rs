@@ -18,7 +18,7 @@ use nix::sys::signal::Signal;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::timeout;
 
-use self::leaders::{in_words, silence_of};
+use self::leaders::in_words;
 use self::terms::Terms;
 use self::tree::Job;
 use self::tree::Watched;
@@ -320,7 +320,7 @@ impl Terms<'_> {
     /// Who leads in our place, in words, if that is why we do not, and anybody reads it. If that is another job, it is
     /// told even where a conflict is to pass in silence: ours may never have its turn.
     async fn who_leads_instead(&self, verdict: &Verdict) -> Option<String> {
-        let is_led = matches!(verdict, Verdict::NotAcquired(why) if [LED, IN_DOUBT].contains(why));
+        let is_led = matches!(verdict, Verdict::NotAcquired(why) if why == LED || why == IN_DOUBT);
         if !is_led || !(self.log.tells(Level::Warn) || self.plan.flags.outcome.is_some()) {
             return None;
         }
@@ -338,8 +338,8 @@ impl Terms<'_> {
             return None;
         }
         leader.since = since(self.store, &self.election, &leader).await;
-        let is_in_doubt = matches!(verdict, Verdict::NotAcquired(IN_DOUBT));
-        Some(if is_in_doubt { silence_of(&leader) } else { in_words(&leader) })
+        let is_in_doubt = matches!(verdict, Verdict::NotAcquired(why) if why == IN_DOUBT);
+        Some(in_words(&leader, is_in_doubt))
     }
 
     /// That another job has our name. Of its arguments nothing is known but that they are others.

@@ -17,9 +17,19 @@ const MOST_CAUSES: usize = 16;
 pub struct Error {
     kind: ErrorKind,
     message: String,
-    /// It is about what answers in the place of the store, or about the way there.
-    is_of_the_way: bool,
+    about: About,
     source: Option<Arc<Cause>>,
+}
+
+/// Where the fault is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum About {
+    /// In the store, or in what was asked.
+    Store,
+    /// In what answers in the place of the store, or on the way there.
+    Way,
+    /// In a text that the store keeps.
+    Text,
 }
 
 /// The words of what came back, and of what that came of.
@@ -45,7 +55,7 @@ pub enum ErrorKind {
 impl Error {
     /// An error of this kind; `message` says what was tried, where, and what to do next.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: clean(message.into(), LONGEST), is_of_the_way: false, source: None }
+        Self { kind, message: clean(message.into(), LONGEST), about: About::Store, source: None }
     }
 
     /// The same error with what came back.
@@ -67,8 +77,21 @@ impl Error {
     /// certificate, another protocol.
     #[must_use]
     pub const fn of_the_way(mut self) -> Self {
-        self.is_of_the_way = true;
+        self.about = About::Way;
         self
+    }
+
+    /// The same error, which is about a text that the store keeps: no version of elect has written it as it is there. The
+    /// store itself serves.
+    #[must_use]
+    pub const fn of_a_text(mut self) -> Self {
+        self.about = About::Text;
+        self
+    }
+
+    /// Whether only a text cannot be read that the store keeps.
+    pub const fn is_of_a_text(&self) -> bool {
+        matches!(self.about, About::Text)
     }
 
     /// The same error with more words.
@@ -92,7 +115,7 @@ impl Error {
     /// renewed, or a server was restarted. An answer of another program in the place of the store may pass, too. An error
     /// about the store itself stays: another store than before, foreign or damaged data, a flag that it cannot serve.
     pub const fn may_pass(&self) -> bool {
-        !matches!(self.kind, ErrorKind::Unfit) || self.is_of_the_way
+        !matches!(self.kind, ErrorKind::Unfit) || matches!(self.about, About::Way)
     }
 }
 
@@ -143,8 +166,11 @@ mod tests {
         ] {
             let error = Error::new(kind, "no");
             assert_eq!((error.is_permanent(), error.may_pass()), (is_permanent, may_pass));
+            let text = error.clone().of_a_text();
+            assert_eq!((text.is_of_a_text(), text.may_pass()), (true, may_pass));
             let error = error.of_the_way();
             assert_eq!((error.is_permanent(), error.may_pass()), (is_permanent, true));
+            assert!(!error.is_of_a_text());
         }
     }
 

@@ -47,6 +47,10 @@ pub const fn is_regular(stat: &FileStat) -> bool {
     stat.st_mode & libc::S_IFMT == libc::S_IFREG
 }
 
+const fn is_link(stat: &FileStat) -> bool {
+    stat.st_mode & libc::S_IFMT == libc::S_IFLNK
+}
+
 /// Root, and who we are.
 fn ourselves() -> [libc::uid_t; 2] {
     [0, Uid::effective().as_raw()]

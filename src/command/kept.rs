@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use elect_api::{Cell, Division, ElectionName, Error, ErrorKind, Keys, Scope, Store, stamp};
+use elect_api::{Cell, Division, ElectionName, Error, Keys, Scope, Store, stamp};
 
 use super::attempts::insist;
 use crate::config::nearest_names;
@@ -54,9 +54,7 @@ impl KeptCells {
         }
         let keys = async || match store.keys(election).await {
             Ok(keys) => Ok((keys, None)),
-            Err(error) if error.kind() == ErrorKind::Unfit => {
-                Ok((Keys::default(), Some(error.to_string())))
-            }
+            Err(error) if error.is_of_a_text() => Ok((Keys::default(), Some(error.to_string()))),
             Err(error) => Err(error),
         };
         let (keys, damage) = insist(&location, attempts, keys).await?;
@@ -106,7 +104,7 @@ async fn bytes(
 ) -> Result<Option<Option<Vec<u8>>>, Error> {
     match store.read(election, cell).await {
         Ok(found) => Ok(found.bytes.map(Some)),
-        Err(error) if error.kind() == ErrorKind::Unfit => Ok(Some(None)),
+        Err(error) if error.is_of_a_text() => Ok(Some(None)),
         Err(error) => Err(error),
     }
 }

@@ -145,7 +145,7 @@ impl Control {
         text.map_or(Ok(Self::default()), |text| {
             let what = "what people asked of the election, such as a pause, is unreadable: remove it \
                         from the store";
-            let unreadable = Error::new(ErrorKind::Unfit, what);
+            let unreadable = Error::new(ErrorKind::Unfit, what).of_a_text();
             if text.len() > Cell::LONGEST {
                 return Err(unreadable);
             }

@@ -190,7 +190,7 @@ impl History {
     pub fn read(cell: Option<&[u8]>) -> Result<Self, Error> {
         cell.map_or(Ok(Self::default()), |text| {
             let what = "the history of the election is unreadable: its next leader begins it anew";
-            let unreadable = Error::new(ErrorKind::Unfit, what);
+            let unreadable = Error::new(ErrorKind::Unfit, what).of_a_text();
             if text.len() > Cell::LONGEST {
                 return Err(unreadable);
             }

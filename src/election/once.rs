@@ -29,7 +29,7 @@ impl Done {
         cell.map_or(Ok(Self::default()), |text| {
             let what = "what is known of the --once keys that are done is unreadable: remove it from the \
                         store, and no key counts as done";
-            let unreadable = Error::new(ErrorKind::Unfit, what);
+            let unreadable = Error::new(ErrorKind::Unfit, what).of_a_text();
             if text.len() > Cell::LONGEST {
                 return Err(unreadable);
             }

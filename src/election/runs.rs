@@ -90,7 +90,7 @@ impl Runs {
         cell.map_or(Ok(Self::default()), |text| {
             let what = "what is known of the runs of each --once key is unreadable: remove it from the \
                         store, and no attempt is counted";
-            let unreadable = Error::new(ErrorKind::Unfit, what);
+            let unreadable = Error::new(ErrorKind::Unfit, what).of_a_text();
             if text.len() > Cell::LONGEST {
                 return Err(unreadable);
             }

@@ -2,6 +2,7 @@
 //!
 //! elect's own words go to stderr; whatever is asked for a report writes that to stdout, `run` never does.
 
+mod complaints;
 mod config;
 mod doctor;
 pub mod http;
@@ -17,6 +18,7 @@ mod service_manager;
 mod status;
 mod table;
 
+pub use complaints::Complaints;
 pub use config::{ConfigReport, SettingReport};
 pub use doctor::{
     ClockReport, ContainmentReport, DoctorReport, EndpointReport, FindingReport, LimitReport,

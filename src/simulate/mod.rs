@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use elect_api::path::Output;
 use elect_simulation::Progress;
 use serde::Serialize;
@@ -28,7 +28,7 @@ use crate::cli;
 use crate::command::runtime::{block_on, ended_by, interruption};
 use crate::config::OutputFormat;
 use crate::guard::{self, Incoming, Inherited};
-use crate::report::{Line, Log, print_report, shape_of_stdout};
+use crate::report::{Line, Log, print_report, shape_of_stdout, write_out};
 
 /// Runs a simulation. The exit code is that of the subcommand, or 128 plus the number of the signal that ended it.
 ///
@@ -100,11 +100,44 @@ impl Theatre<'_> {
     }
 }
 
-/// The files for the pictures.
+/// The places for the pictures.
 struct Pictures {
-    svg: Option<Output>,
-    html: Option<Output>,
+    svg: Option<Canvas>,
+    html: Option<Canvas>,
 }
+
+/// The place for one picture.
+enum Canvas {
+    File(Output),
+    /// Instead of the report.
+    Stdout,
+}
+
+impl Canvas {
+    /// # Errors
+    /// It cannot be written.
+    fn open(path: &Path) -> anyhow::Result<Self> {
+        if STDOUT.map(Path::new).contains(&path) {
+            return Ok(Self::Stdout);
+        }
+        let opened = Output::create(path).with_context(|| unwritable(path));
+        opened.map(Self::File)
+    }
+
+    const fn is_stdout(&self) -> bool {
+        matches!(self, Self::Stdout)
+    }
+
+    fn write(&self, bytes: &[u8]) -> anyhow::Result<()> {
+        match self {
+            Self::File(file) => file.write(bytes).with_context(|| unwritable(file.path())),
+            Self::Stdout => write_out(bytes).context("cannot write to stdout"),
+        }
+    }
+}
+
+/// The names of stdout. All but the first are symbolic links, which elect does not follow.
+const STDOUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
 /// Opens the files for the pictures. The caller does this before the runs, as an error after long runs would waste
 /// them.
@@ -112,11 +145,13 @@ struct Pictures {
 /// # Errors
 /// A file cannot be written.
 fn open_files(output: &OutputArgs) -> anyhow::Result<Pictures> {
-    let open = |path: &Option<PathBuf>| {
-        let open = |path: &PathBuf| Output::create(path).with_context(|| unwritable(path));
-        path.as_ref().map(open).transpose()
-    };
-    Ok(Pictures { svg: open(&output.svg)?, html: open(&output.html)? })
+    let open = |path: &Option<PathBuf>| path.as_deref().map(Canvas::open).transpose();
+    let pictures = Pictures { svg: open(&output.svg)?, html: open(&output.html)? };
+    let is_stdout = |canvas: &Option<Canvas>| canvas.as_ref().is_some_and(Canvas::is_stdout);
+    if is_stdout(&pictures.svg) && is_stdout(&pictures.html) {
+        bail!("--svg and --html cannot both be written to stdout: name a file for one of them");
+    }
+    Ok(pictures)
 }
 
 fn unwritable(path: &Path) -> String {
@@ -134,12 +169,17 @@ fn present(
     format: OutputFormat,
     (code, by): (u8, Option<i32>),
 ) -> anyhow::Result<u8> {
-    for (file, text) in
+    let mut is_told = false;
+    for (canvas, text) in
         [(&pictures.svg, Report::svg as fn(&Report) -> String), (&pictures.html, Report::html)]
     {
-        if let Some(file) = file {
-            file.write(text(picture).as_bytes()).with_context(|| unwritable(file.path()))?;
+        if let Some(canvas) = canvas {
+            canvas.write(text(picture).as_bytes())?;
+            is_told |= canvas.is_stdout();
         }
+    }
+    if is_told {
+        return Ok(by.map_or(code, ended_by));
     }
     print_report(figures, format, || {
         let (width, has_colour) = shape_of_stdout();

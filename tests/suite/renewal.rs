@@ -321,6 +321,39 @@ fn who_has_lost_to_a_refusal_comes_back_after_it() {
     leader.ends(143);
 }
 
+/// A file that is away or empty while it is renewed is no reason to end for who was let in before.
+#[test]
+fn who_has_lost_waits_for_its_files_to_campaign_again() {
+    let stage = Stage::of_passwords();
+    let without_files = |label: &str, flags: &[&str]| {
+        let flags = [&["--after-loss", "campaign"], flags].concat();
+        let before = stage.record().len();
+        let mut leader = stage.spawn("run", label, "5", &flags);
+        stage.wait_for_leader(before + 1, label);
+        fs::remove_file(stage.path("password")).expect("the file");
+        stage.etcd.change_password("me", label);
+        leader.says(1, "leadership is lost");
+        let file = stage.path("password").display().to_string();
+        leader.says(1, &format!("cannot campaign again: cannot read the password in {file}"));
+        leader
+    };
+    let mut leader = without_files("one", &[]);
+    stage.file_password("");
+    leader.says(1, "it is empty, and the first line is the password; trying again");
+    stage.file_password("one");
+    stage.wait_for_leader(2, "one");
+    leader.ends(143);
+
+    without_files("two", &[]).ends(143);
+
+    stage.file_password("two");
+    let leader = without_files("three", &["-w", "3s"]);
+    let said = leader.said.clone();
+    leader.run.wait().exits(125);
+    let said = fs::read_to_string(said).expect("what it said");
+    assert!(said.lines().last().is_some_and(|last| last.contains("the password in ")), "{said}");
+}
+
 #[test]
 fn a_refusal_that_outlasts_the_time_that_was_given_is_final() {
     let stage = Stage::of_passwords();

@@ -17,9 +17,19 @@ const MOST_CAUSES: usize = 16;
 pub struct Error {
     kind: ErrorKind,
     message: String,
-    /// Whether the failure lies in a program that answers in the place of the store, or in the way to the store.
-    is_of_the_way: bool,
+    about: About,
     source: Option<Arc<Cause>>,
+}
+
+/// Where the fault is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum About {
+    /// In the store, or in the request.
+    Store,
+    /// In a program that answers in the place of the store, or on the way to the store.
+    Way,
+    /// In a text that the store keeps.
+    Text,
 }
 
 /// The text of an underlying error, and its own cause.
@@ -47,7 +57,7 @@ pub enum ErrorKind {
 impl Error {
     /// An error of this kind. The `message` says what was tried, where, and what to do next.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: clean(message.into(), LONGEST), is_of_the_way: false, source: None }
+        Self { kind, message: clean(message.into(), LONGEST), about: About::Store, source: None }
     }
 
     /// The same error with its cause: the error that came back.
@@ -69,8 +79,21 @@ impl Error {
     /// a certificate, another protocol.
     #[must_use]
     pub const fn of_the_way(mut self) -> Self {
-        self.is_of_the_way = true;
+        self.about = About::Way;
         self
+    }
+
+    /// The same error, marked as one about a text in the store that no version of elect has written. The store itself
+    /// serves.
+    #[must_use]
+    pub const fn of_a_text(mut self) -> Self {
+        self.about = About::Text;
+        self
+    }
+
+    /// Whether the fault is a text in the store that cannot be read.
+    pub const fn is_of_a_text(&self) -> bool {
+        matches!(self.about, About::Text)
     }
 
     /// The same error with more words at the end of its message, in parentheses.
@@ -95,7 +118,7 @@ impl Error {
     /// may pass too. An error about the store itself does not pass: a store other than before, foreign or damaged data,
     /// a flag that the store cannot honour.
     pub const fn may_pass(&self) -> bool {
-        !matches!(self.kind, ErrorKind::Unfit) || self.is_of_the_way
+        !matches!(self.kind, ErrorKind::Unfit) || matches!(self.about, About::Way)
     }
 }
 
@@ -146,8 +169,11 @@ mod tests {
         ] {
             let error = Error::new(kind, "no");
             assert_eq!((error.is_permanent(), error.may_pass()), (is_permanent, may_pass));
+            let text = error.clone().of_a_text();
+            assert_eq!((text.is_of_a_text(), text.may_pass()), (true, may_pass));
             let error = error.of_the_way();
             assert_eq!((error.is_permanent(), error.may_pass()), (is_permanent, true));
+            assert!(!error.is_of_a_text());
         }
     }
 

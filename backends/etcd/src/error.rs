@@ -218,7 +218,8 @@ fn refusal(
             let user = user.unwrap_or("of the client certificate");
             let right = if doing == Doing::Look { "read" } else { "read and write" };
             let why = format!(
-                "the user {user} lacks the right to {right} all keys that begin with {keys:?}"
+                "the user {user} lacks the right to {right} all keys that begin with {keys:?} (it says: {message}): \
+                 `elect help rights` shows the role to give it"
             );
             Some((why, Then::Stay))
         }

@@ -44,7 +44,7 @@ pub(crate) fn open(dir: &ElectionDir, name: &str) -> Result<Option<(File, FileId
             Some(true) => {}
             Some(false) => {
                 let what = "is not a regular file, so it is none of elect's: move it away";
-                return Err(wrong(ErrorKind::Unfit, &dir.path_of(name), what));
+                return Err(wrong(ErrorKind::Unfit, &dir.path_of(name), what).of_a_text());
             }
         }
     }
@@ -56,11 +56,8 @@ pub(crate) fn read(file: &File, longest: usize, path: &Path) -> Result<Vec<u8>, 
     let read = file.take(longest as u64 + 1).read_to_end(&mut text);
     read.map_err(|error| failed("read", path, errno_of(&error)))?;
     if text.len() > longest {
-        return Err(wrong(
-            ErrorKind::Unfit,
-            path,
-            "is too long to be one of elect's: move it away",
-        ));
+        let what = "is too long to be one of elect's: move it away";
+        return Err(wrong(ErrorKind::Unfit, path, what).of_a_text());
     }
     Ok(text)
 }

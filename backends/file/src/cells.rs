@@ -66,7 +66,8 @@ pub(crate) fn open(
     let path = dir.path_of(&name);
     let head = if cell == Cell::Control { HEAD } else { 0 };
     let bytes = atomic_file::read(&found.0, Cell::LONGEST + head, &path)?;
-    let says = decode(cell, bytes).map_err(|what| wrong(ErrorKind::Unfit, &path, what))?;
+    let says =
+        decode(cell, bytes).map_err(|what| wrong(ErrorKind::Unfit, &path, what).of_a_text())?;
     Ok((says, Some(found)))
 }
 

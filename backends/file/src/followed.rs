@@ -4,7 +4,7 @@ use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use elect_api::{Cell, ElectionName, Error, ErrorKind, Versioned, Wake, never};
+use elect_api::{Cell, ElectionName, Error, Versioned, Wake, never};
 use tokio::time::sleep;
 
 use crate::atomic_file::LookOut;
@@ -54,7 +54,7 @@ impl Followed {
                 Ok(())
             }
             // A cell that was damaged by hand counts as empty. A writer of the cell is told of the damage.
-            Err(error) if error.kind() == ErrorKind::Unfit => {
+            Err(error) if error.is_of_a_text() => {
                 self.control = Versioned::default();
                 Ok(())
             }

@@ -307,7 +307,7 @@ fn damaged(lease: &Value, key: &str, why: &dyn std::fmt::Display) -> Error {
         "the annotation {key} of the Lease {} in the namespace {namespace} is damaged: {why}",
         name(lease)
     );
-    Error::new(ErrorKind::Unfit, what)
+    Error::new(ErrorKind::Unfit, what).of_a_text()
 }
 
 fn text(document: &impl Serialize) -> String {

@@ -16,6 +16,8 @@ const DATA: &str = "data";
 const NONCE: usize = 16;
 /// The longest name that Kubernetes takes.
 const LONGEST: usize = 253;
+/// How much of it an election's name has in all Leases: what fits into one of them fits into all, whenever they are made.
+const ROOM: usize = LONGEST - ".".len() - NONCE;
 /// The longest value of a label.
 const LONGEST_LABEL: usize = 63;
 
@@ -25,16 +27,17 @@ const LONGEST_LABEL: usize = 63;
 /// [`ErrorKind::Unfit`] if it is too long.
 pub(crate) fn of(election: &ElectionName, name: Name) -> Result<String, Error> {
     let base = escape(election.as_str());
+    let length = base.len();
     let name = match name {
         Name::Record => base,
         Name::Waiter(nonce) => format!("{base}.{nonce:016x}"),
         Name::Data => format!("{base}.{DATA}"),
     };
-    if name.len() > LONGEST {
+    if length > ROOM {
         let what = format!(
-            "the name of the election {election} is too long for a Lease, which has {LONGEST} characters at most: \
-             characters other than a to z, 0 to 9, and hyphens and dots between those, take five each; give it a \
-             shorter name with -e"
+            "the name of the election {election} takes {length} characters in the name of a Lease, which has {ROOM} for \
+             it: capitals and signs, but for hyphens and dots between others, take five each; give it a shorter name \
+             with -e"
         );
         return Err(Error::new(ErrorKind::Unfit, what));
     }
@@ -217,7 +220,22 @@ mod tests {
         assert_eq!(nonce("jobs", &waiter), Some(0xbeef));
         assert_eq!(nonce("job", &waiter), None);
         assert_eq!(nonce("jobs", "jobs.+00000000000beef"), None);
-        let longest = name(&":".repeat(128).replacen(':', "a", 1));
-        assert_eq!(of(&longest, Name::Data).map_err(|error| error.kind()), Err(ErrorKind::Unfit));
+    }
+
+    /// As the manual says. What is made late, as fences and waiters are, is refused no later than the rest.
+    #[test]
+    fn a_name_fits_into_all_leases_or_into_none() {
+        let kinds = [Name::Record, Name::Waiter(1), Name::Data];
+        let longest = |signs: usize| format!("{}{}", "a".repeat(128 - signs), ":".repeat(signs));
+        for fitting in [longest(27), format!("a{}", ":".repeat(46))] {
+            for kind in kinds {
+                assert!(of(&name(&fitting), kind).expect("a name").len() <= LONGEST);
+            }
+        }
+        for kind in kinds {
+            let error = of(&name(&longest(28)), kind).expect_err("too long");
+            assert_eq!(error.kind(), ErrorKind::Unfit);
+            assert!(error.to_string().contains("takes 240 characters"), "{error}");
+        }
     }
 }

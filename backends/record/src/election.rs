@@ -171,7 +171,7 @@ impl Election {
             "the fences and values of {name} are kept there: restore it from a backup, or stop all candidates and lose \
              them with elect forget --yes --fences {name}"
         );
-        Err(Error::new(ErrorKind::Unfit, damage.as_str()).and(way_out))
+        Err(Error::new(ErrorKind::Unfit, damage.as_str()).and(way_out).of_a_text())
     }
 
     /// The fences and values as [`Election::data`] returns them, but damaged ones too: then [`Data::damage`] is set.
@@ -245,7 +245,7 @@ impl Election {
 
     fn misplaced(&self, what: &str) -> Error {
         let what = format!("there is something else where {what} of {} should be", self.name);
-        Error::new(ErrorKind::Unfit, what)
+        Error::new(ErrorKind::Unfit, what).of_a_text()
     }
 
     fn busy(&self) -> Error {

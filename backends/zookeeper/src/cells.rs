@@ -103,7 +103,7 @@ async fn write_over(
         client.set_data(path, bytes, stat.version).await
     } else {
         make_above(client, settings, path).await?;
-        let options = CreateMode::Persistent.with_acls(settings.acls());
+        let options = settings.options(client, CreateMode::Persistent, path).await;
         let created = client.create(path, bytes, options).await;
         created.map(|(stat, _)| stat)
     };
@@ -142,7 +142,7 @@ async fn write_for(
             while_there(client, &entry, Step::set(path, bytes, Some(stat.version))).await
         } else {
             make_above(client, settings, path).await?;
-            let options = CreateMode::Persistent.with_acls(settings.acls());
+            let options = settings.options(client, CreateMode::Persistent, path).await;
             while_there(client, &entry, Step::create(path, bytes, options)).await
         };
         match written {
@@ -218,7 +218,7 @@ impl Cells {
         }
         // The first of its name. There is one leader, and so nobody else makes it meanwhile.
         make_above(client, &self.settings, &path).await?;
-        let options = CreateMode::Persistent.with_acls(self.settings.acls());
+        let options = self.settings.options(client, CreateMode::Persistent, &path).await;
         let created = while_there(client, proof, Step::create(&path, bytes, options)).await;
         written(&path, proof, created)
     }
@@ -238,7 +238,7 @@ impl Cells {
             other => return other.map_err(failed),
         }
         make_above(client, &self.settings, &path).await?;
-        let options = CreateMode::Persistent.with_acls(self.settings.acls());
+        let options = self.settings.options(client, CreateMode::Persistent, &path).await;
         let create = Step::create(&path, bytes, options);
         client.multi(vec![Step::delete(node), create]).await.map_err(failed)
     }

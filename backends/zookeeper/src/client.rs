@@ -5,15 +5,37 @@ use std::time::Duration;
 use elect_api::count_trip;
 use zookeeper_client as zk;
 use zookeeper_client::{
-    CreateOptions, CreateSequence, Error as Zk, MultiWriteError, MultiWriter, OneshotWatcher,
-    SessionId, SessionInfo, SessionState, Stat, StateWatcher,
+    Acl, Acls, CreateMode, CreateOptions, CreateSequence, Error as Zk, MultiWriteError,
+    MultiWriter, OneshotWatcher, SessionId, SessionInfo, SessionState, Stat, StateWatcher,
 };
 
 use crate::login::Login;
 use crate::task::{Fallen, Stage, Task};
 
 /// The kind of a node to be made, and the rights to it.
-type Options = CreateOptions<'static>;
+pub(crate) struct Options {
+    pub(crate) mode: CreateMode,
+    pub(crate) rights: Rights,
+}
+
+/// Who may do what with a node that we make: all may do anything, or all may do nothing.
+pub(crate) enum Rights {
+    Anyone,
+    /// Who has a login of the session that makes it.
+    Creator,
+    /// Whom this names.
+    Owner([Acl; 1]),
+}
+
+impl Options {
+    fn spelled(&self) -> CreateOptions<'_> {
+        self.mode.with_acls(match &self.rights {
+            Rights::Anyone => Acls::anyone_all(),
+            Rights::Creator => Acls::creator_all(),
+            Rights::Owner(owner) => Acls::new(owner),
+        })
+    }
+}
 
 /// Of whatever version a node is.
 const ANY: i32 = -1;
@@ -62,7 +84,7 @@ impl Step {
     fn add_to(&self, writer: &mut MultiWriter<'_>) -> Result<(), Zk> {
         match self {
             Self::Check(path) => writer.add_check_version(path, ANY),
-            Self::Create(path, data, options) => writer.add_create(path, data, options),
+            Self::Create(path, data, options) => writer.add_create(path, data, &options.spelled()),
             Self::Set(path, data, version) => writer.add_set_data(path, data, *version),
             Self::Delete(path) => writer.add_delete(path, None),
         }
@@ -161,7 +183,7 @@ impl Client {
         options: Options,
     ) -> impl Future<Output = Result<(Stat, CreateSequence), Zk>> + use<> {
         let (client, path, data) = (self.library.clone(), path.to_owned(), data.to_vec());
-        self.ask("create", async move { client.create(&path, &data, &options).await })
+        self.ask("create", async move { client.create(&path, &data, &options.spelled()).await })
     }
 
     pub(crate) fn set_data(
@@ -191,6 +213,12 @@ impl Client {
     ) -> impl Future<Output = Result<(Vec<u8>, Stat), Zk>> + use<> {
         let (client, path) = (self.library.clone(), path.to_owned());
         self.ask("get_data", async move { client.get_data(&path).await })
+    }
+
+    /// Who may do what with a node.
+    pub(crate) fn get_acl(&self, path: &str) -> impl Future<Output = Result<Vec<Acl>, Zk>> + use<> {
+        let (client, path) = (self.library.clone(), path.to_owned());
+        self.ask("get_acl", async move { client.get_acl(&path).await.map(|(owners, _)| owners) })
     }
 
     /// The ensemble's configuration.

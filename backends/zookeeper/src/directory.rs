@@ -93,7 +93,8 @@ impl Directory {
         data: &[u8],
     ) -> Result<OwnNode, Error> {
         let path = self.path_of(&self.prefix(guid));
-        let options = CreateMode::EphemeralSequential.with_acls(self.settings.acls());
+        let mode = CreateMode::EphemeralSequential;
+        let options = self.settings.options(client, mode, &path).await;
         match client.create(&path, data, options).await {
             Ok((stat, sequence)) => {
                 let node = format!("{}{sequence}", self.prefix(guid));
@@ -180,10 +181,10 @@ pub(crate) async fn make_above(
 /// Makes a node, and those above it, as containers: ZooKeeper removes them some time after their last
 /// child. One request for each that is missing, and one more.
 pub(crate) async fn make(client: &Client, settings: &Settings, path: &str) -> Result<(), Error> {
-    let options = CreateMode::Container.with_acls(settings.acls());
     let mut missing = vec![path];
     while let Some(path) = missing.last().copied() {
-        match client.create(path, b"", options.clone()).await {
+        let options = settings.options(client, CreateMode::Container, path).await;
+        match client.create(path, b"", options).await {
             Ok(_) | Err(Zk::NodeExists) => drop(missing.pop()),
             Err(Zk::NoNode) => match path.rfind('/') {
                 Some(at) if at > 0 => missing.push(&path[..at]),

@@ -44,7 +44,7 @@ pub(crate) async fn learn(client: &Client, settings: &Settings) -> Result<(), Er
 pub(crate) async fn found(client: &Client, settings: &Settings) -> Result<(), Error> {
     let path = settings.path_of_store_id();
     make(client, settings, &settings.directory).await?;
-    let options = CreateMode::Persistent.with_acls(settings.acls());
+    let options = settings.options(client, CreateMode::Persistent, &path).await;
     let id = StoreId::fresh();
     match client.create(&path, id.as_str().as_bytes(), options).await {
         Ok(_) => settings.identity.admit(&settings.location, Some(&id)),

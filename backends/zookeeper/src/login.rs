@@ -3,6 +3,9 @@
 use std::fmt;
 use std::sync::Mutex;
 
+use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use elect_api::Error;
 use elect_api::remote::{Credentials, Url};
 
@@ -14,7 +17,8 @@ pub(crate) type Variable = fn(&str) -> Option<String>;
 /// The user and its passwords, which come from where a URL or the environment says.
 ///
 /// ZooKeeper takes any password: another one is another user. So where a password is renewed we come with the one before
-/// it, too, as what was made before belongs to that one: it does not matter which of both is known first.
+/// it, too, as what was made before belongs to that one: it does not matter which of both is known first. Whom new nodes
+/// belong to then the rights above them say ([`Settings::options`](crate::settings::Settings::options)).
 #[derive(Debug)]
 pub(crate) struct Login {
     url: Url,
@@ -28,6 +32,13 @@ struct Known {
     before: Option<Credentials>,
     /// How many there were before the newest.
     renewals: u64,
+}
+
+/// How rights name a user with the newest password, and with the one before it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Owners {
+    pub(crate) newest: String,
+    pub(crate) before: String,
 }
 
 impl Login {
@@ -73,11 +84,24 @@ impl Login {
         (known.renewals, known.before.iter().chain([&known.newest]).map(spelled).collect())
     }
 
+    /// Whom nodes may belong to, if there was a password before the newest.
+    pub(crate) fn owners(&self) -> Option<Owners> {
+        let known = lock(&self.known);
+        let before = known.before.as_ref()?;
+        Some(Owners { newest: owner(&known.newest), before: owner(before) })
+    }
+
     /// What a session does not know that began when there had been so many renewals.
     pub(crate) fn since(&self, renewals: u64) -> Option<(u64, String)> {
         let known = lock(&self.known);
         (known.renewals > renewals).then(|| (known.renewals, spelled(&known.newest)))
     }
+}
+
+/// As `ZooKeeper` keeps it.
+fn owner(credentials: &Credentials) -> String {
+    let hash = digest(&SHA1_FOR_LEGACY_USE_ONLY, spelled(credentials).as_bytes());
+    format!("{}:{}", credentials.user, BASE64.encode(hash.as_ref()))
 }
 
 /// Who we are, and what does not change while we run.
@@ -120,12 +144,16 @@ mod tests {
             login.all().1
         };
         assert_eq!(all(), ["me:one"]);
+        assert_eq!(login.owners(), None);
         write("");
         assert_eq!(all(), ["me:one"]);
         assert_eq!(login.since(0), None);
         write("two");
         assert_eq!(all(), ["me:one", "me:two"]);
         assert_eq!(login.since(0), Some((1, "me:two".to_owned())));
+        let Owners { newest, before } = login.owners().expect("two");
+        assert_eq!(newest, "me:aHNtON+NCRZpXDf9xXrUVtfVZes=");
+        assert_ne!(newest, before);
         fs::remove_file(&file).expect("a file");
         assert_eq!(all(), ["me:one", "me:two"]);
         write("three");

@@ -3,11 +3,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use elect_api::remote::{Credentials, Host, Identity, StoreId, Tls, Url};
 use elect_api::{Cell, ElectionName, Error, ErrorKind, Finding};
-use zookeeper_client::Acls;
+use zookeeper_client::{AuthId, CreateMode, Permission};
 
+use crate::client::{Client, Options, Rights};
 use crate::error::lacks_right;
 use crate::layout::Layout;
-use crate::login::{Login, Variable};
+use crate::login::{Login, Owners, Variable};
 use crate::security::Security;
 
 pub(crate) const DEFAULT_PORT: u16 = 2181;
@@ -159,12 +160,30 @@ impl Settings {
         format!("{}/.data", self.directory)
     }
 
-    /// Who may do what with what we create.
-    pub(crate) const fn acls(&self) -> Acls<'static> {
-        match self.acl {
-            Acl::Open => Acls::anyone_all(),
-            Acl::Creator => Acls::creator_all(),
+    /// A node of this kind, to be made under this path, and who may do what with it. A session that has seen a password
+    /// renewed is known by the one before, too: what is above the node says whether that one is to own it as well. One
+    /// request, if there was one before.
+    pub(crate) async fn options(&self, client: &Client, mode: CreateMode, path: &str) -> Options {
+        if self.acl == Acl::Open {
+            return Options { mode, rights: Rights::Anyone };
         }
+        let rights = match self.login.as_ref().and_then(Login::owners) {
+            None => Rights::Creator,
+            Some(Owners { newest, before }) => {
+                let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+                let owners = client.get_acl(above).await.unwrap_or_default();
+                let has = |id: &str| {
+                    owners.iter().any(|it| it.scheme() == Login::SCHEME && it.id() == id)
+                };
+                if has(&newest) && !has(&before) {
+                    let newest = AuthId::new(Login::SCHEME, &newest);
+                    Rights::Owner([zookeeper_client::Acl::new(Permission::ALL, newest)])
+                } else {
+                    Rights::Creator
+                }
+            }
+        };
+        Options { mode, rights }
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::config::{self, CampaignPlan, PodLabel};
-use crate::report::{Log, chain};
+use crate::report::{Complaints, Level, Log, chain};
 
 /// The pause after the first failure. Each further pause is twice as long.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -95,9 +95,9 @@ struct Work {
     is_in_doubt: bool,
 }
 
-/// What people were told last that had gone wrong, unless it is over.
+/// What people were told that had gone wrong, unless it is over.
 #[derive(Default)]
-struct Trouble(Option<String>);
+struct Trouble(Complaints);
 
 impl Work {
     async fn go_on(mut self, tell: Sender<Option<bool>>) {
@@ -157,11 +157,14 @@ impl Work {
 impl Trouble {
     /// Tells what is wrong, once as long as it is the same, whatever was tried.
     fn judge(&mut self, log: &Log, what: &str, outcome: &Result<(), Error>) {
-        let why = outcome.as_ref().err().map(|error| chain(error));
-        if let Some(why) = why.as_ref().filter(|why| self.0.as_ref() != Some(why)) {
-            log.warn(format_args!("--pod-label: cannot {what}: {why}"));
+        let Err(error) = outcome else {
+            self.0.end();
+            return;
+        };
+        let why = chain(error);
+        if let Some(more) = self.0.tell(Level::Warn, &why) {
+            log.warn(format_args!("--pod-label: cannot {what}: {why}{more}"));
         }
-        self.0 = why;
     }
 }
 

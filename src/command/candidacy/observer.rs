@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use elect_api::{Boottime, Candidate, ElectionName, Entry, Survey, Token};
+use elect_api::{Boottime, Candidate, ElectionName, Entry, Error, Survey, Token};
 
 use super::environment::is_our_ancestor;
 use super::{Feed, Service};
@@ -14,7 +14,7 @@ use crate::election::machine::{Block, Event, Limit, News};
 use crate::election::slots::Slot;
 use crate::election::{CallEnd, driver};
 use crate::guard::{self, Deadlines, Ended, Fate, Left};
-use crate::report::{Level, Log, LogEvent, Waiting, wall_clock};
+use crate::report::{Complaints, Level, Log, LogEvent, Waiting, wall_clock};
 
 /// The time between two drawings of the waiting line.
 const REDRAW: Duration = Duration::from_secs(1);
@@ -88,30 +88,29 @@ pub(in crate::command) struct Observer<'a> {
 /// An outage of the store, if there is one.
 #[derive(Default)]
 struct Outage {
-    /// What was told last: people need not read it twice.
-    told: Option<(Level, String)>,
+    /// The messages so far: people need not read one twice.
+    told: Complaints,
     /// The start of the outage: the first failure since the last answer.
     since: Option<Boottime>,
 }
 
 impl Outage {
-    /// How much it matters at `now` that the store fails with `text`; `None` if it was told as loudly before.
-    fn again(&mut self, now: Boottime, is_serious: bool, text: &str) -> Option<Level> {
+    /// How much it matters at `now` that the store fails with `text`, and what follows that; `None` if people know enough.
+    fn again(
+        &mut self,
+        now: Boottime,
+        is_serious: bool,
+        text: &str,
+    ) -> Option<(Level, &'static str)> {
         let since = *self.since.get_or_insert(now);
         let is_serious = is_serious || now.since(since) >= LONG;
         let level = if is_serious { Level::Warn } else { Level::Info };
-        let is_told =
-            self.told.as_ref().is_some_and(|(as_loud, told)| *as_loud <= level && told == text);
-        if is_told {
-            return None;
-        }
-        self.told = Some((level, text.to_owned()));
-        Some(level)
+        self.told.tell(level, text).map(|more| (level, more))
     }
 
     /// Ends the outage. Returns the level at which to tell this, which is that of its last message.
     fn over(&mut self) -> Level {
-        std::mem::take(self).told.map_or(Level::Info, |(level, _)| level)
+        std::mem::take(self).told.end().unwrap_or(Level::Info)
     }
 }
 
@@ -153,7 +152,7 @@ impl<'a> Observer<'a> {
         service: Option<&'a Service<'a>>,
         feed: Option<Feed<'a>>,
     ) -> Self {
-        let trouble = Outage { told: None, since: None };
+        let trouble = Outage { told: Complaints::none(), since: None };
         let (leads, has_waited) = (false, false);
         Self {
             log,
@@ -203,6 +202,21 @@ impl<'a> Observer<'a> {
             "the leader has not renewed its lease while elect looked on: it may be dead. elect waits {left} more to see"
         );
         told.say(self.being_led, text);
+    }
+
+    fn troubled(&mut self, told: Told<'_>, error: Error, pause: Duration) {
+        let pause = Duration::from_millis(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
+        let pause = humantime::format_duration(pause);
+        // A refusal does not end by itself, as a rule.
+        let is_serious = self.leads || error.is_permanent();
+        let text = format!("{:#}", anyhow::Error::from(error));
+        match self.trouble.again(guard::now(), is_serious, &text) {
+            Some((level, more)) => told.say(level, format_args!("{text}; trying again{more}")),
+            None if self.trouble.told.knows(&text) => {
+                told.debug(format_args!("the same again; trying again in {pause}"));
+            }
+            None => told.debug(format_args!("{text}; trying again in {pause}")),
+        }
     }
 
     fn recovered(&mut self, told: Told<'_>, failures: u32) {
@@ -297,18 +311,7 @@ impl driver::Observer for Observer<'_> {
             News::Waiting { ahead } => self.waiting(told, ahead),
             News::InDoubt(left) => self.in_doubt(told, left),
             News::Leading(token) => self.leading(told, token),
-            News::Trouble(error, pause) => {
-                let pause = humantime::format_duration(Duration::from_millis(
-                    u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
-                ));
-                // A refusal rarely ends by itself, so it is told as loudly as an outage that may end a leadership.
-                let is_serious = self.leads || error.is_permanent();
-                let text = format!("{:#}", anyhow::Error::from(error));
-                match self.trouble.again(guard::now(), is_serious, &text) {
-                    Some(level) => told.say(level, format_args!("{text}; trying again")),
-                    None => told.debug(format_args!("the same again; trying again in {pause}")),
-                }
-            }
+            News::Trouble(error, pause) => self.troubled(told, error, pause),
             News::Granted { asked, granted } => {
                 let granted_less = granted < asked;
                 let (asked, granted) =
@@ -430,32 +433,47 @@ mod tests {
         Boottime::from_boot(Duration::from_secs(1000 + second))
     }
 
+    fn again(trouble: &mut Outage, now: Boottime, is_serious: bool, text: &str) -> Option<Level> {
+        trouble.again(now, is_serious, text).map(|(level, _)| level)
+    }
+
     #[test]
     fn what_is_ridden_out_before_anything_runs_is_told_to_those_who_ask_for_it() {
         let mut trouble = Outage::default();
-        assert_eq!(trouble.again(at(0), false, "no"), Some(Level::Info));
-        assert_eq!(trouble.again(at(1), false, "no"), None);
-        assert_eq!(trouble.again(at(2), false, "not"), Some(Level::Info));
+        assert_eq!(again(&mut trouble, at(0), false, "no"), Some(Level::Info));
+        assert_eq!(again(&mut trouble, at(1), false, "no"), None);
+        assert_eq!(again(&mut trouble, at(2), false, "not"), Some(Level::Info));
         assert_eq!(trouble.over(), Level::Info);
-        assert_eq!(trouble.again(at(400), false, "no"), Some(Level::Info));
+        assert_eq!(again(&mut trouble, at(400), false, "no"), Some(Level::Info));
     }
 
     #[test]
     fn what_lasts_is_told_to_all_and_once() {
         let mut trouble = Outage::default();
-        assert_eq!(trouble.again(at(0), false, "no"), Some(Level::Info));
-        assert_eq!(trouble.again(at(299), false, "no"), None);
-        assert_eq!(trouble.again(at(300), false, "no"), Some(Level::Warn));
-        assert_eq!(trouble.again(at(301), false, "no"), None);
+        assert_eq!(again(&mut trouble, at(0), false, "no"), Some(Level::Info));
+        assert_eq!(again(&mut trouble, at(299), false, "no"), None);
+        assert_eq!(again(&mut trouble, at(300), false, "no"), Some(Level::Warn));
+        assert_eq!(again(&mut trouble, at(301), false, "no"), None);
         assert_eq!(trouble.over(), Level::Warn);
     }
 
     #[test]
     fn what_may_end_a_leadership_is_told_at_once() {
         let mut trouble = Outage::default();
-        assert_eq!(trouble.again(at(0), true, "no"), Some(Level::Warn));
-        assert_eq!(trouble.again(at(9), true, "no"), None);
+        assert_eq!(again(&mut trouble, at(0), true, "no"), Some(Level::Warn));
+        assert_eq!(again(&mut trouble, at(9), true, "no"), None);
         assert_eq!(trouble.over(), Level::Warn);
         assert_eq!(trouble.over(), Level::Info);
+    }
+
+    /// As of members that fail in different ways.
+    #[test]
+    fn texts_that_take_turns_are_told_once_each() {
+        let mut trouble = Outage::default();
+        let told = (0..600_u64).filter_map(|second| {
+            let text = if second.is_multiple_of(2) { "refused" } else { "reset" };
+            again(&mut trouble, at(second), false, text)
+        });
+        assert_eq!(told.collect::<Vec<_>>(), [Level::Info, Level::Info, Level::Warn, Level::Warn]);
     }
 }

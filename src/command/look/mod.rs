@@ -11,9 +11,7 @@ mod watcher;
 use std::iter;
 use std::time::Duration;
 
-use elect_api::{
-    Boottime, Cell, Division, ElectionName, Error, ErrorKind, Profile, Store, Survey, stamp,
-};
+use elect_api::{Boottime, Cell, Division, ElectionName, Error, Profile, Store, Survey, stamp};
 
 use crate::election::control::{Control, Request};
 use crate::election::history::{History, Record, last_led};
@@ -130,7 +128,7 @@ pub(in crate::command) async fn control(
         Ok(asked) => {
             Ok(Control::read(asked.bytes.as_deref()).unwrap_or_default().as_of(stamp::display()))
         }
-        Err(error) if error.kind() == ErrorKind::Unfit => Ok(Control::default()),
+        Err(error) if error.is_of_a_text() => Ok(Control::default()),
         Err(error) => Err(error),
     }
 }

@@ -291,6 +291,7 @@ mod tests {
     };
 
     use super::{BESIDES, FULL, ROOM, Reach, Snapshot, look};
+    use crate::command::kept::KeptCells;
     use crate::election::control::{Control, Request};
     use crate::report::StatusReport;
 
@@ -319,8 +320,14 @@ mod tests {
         }
 
         async fn read(&self, election: &ElectionName, cell: Cell<'_>) -> Result<Versioned, Error> {
-            if election.as_str() == "closed" && cell == Cell::Control {
-                return Err(Error::new(ErrorKind::Denied, "not for you"));
+            let unfit = |what| Error::new(ErrorKind::Unfit, what);
+            match election.as_str() {
+                "closed" if cell == Cell::Control => {
+                    return Err(Error::new(ErrorKind::Denied, "not for you"));
+                }
+                "elsewhere" => return Err(unfit("another store answers")),
+                "damaged" => return Err(unfit("it holds no control cell").of_a_text()),
+                _ => {}
             }
             let mut asked = Versioned::default();
             if self.paused > 0 {
@@ -423,6 +430,22 @@ mod tests {
     fn a_named_election_that_nobody_entered_has_no_leader() {
         assert_eq!(names_seen(&["led"]), (vec!["led".to_owned()], true));
         assert!(!names_seen(&["led", "unheard-of"]).1);
+    }
+
+    /// Another store knows nothing of what is asked in ours.
+    #[test]
+    fn only_a_text_that_cannot_be_read_asks_nothing() {
+        assert!(!names_seen(&["damaged"]).1);
+        let refusal = seen(&["elsewhere"], Reach::Whole).expect_err("another store").to_string();
+        assert_eq!(refusal, "another store answers");
+        let fake = Fake::default();
+        let kept = |name: &str| {
+            let name: ElectionName = name.parse().unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+            runtime.unwrap().block_on(KeptCells::read(&fake, &name, 1))
+        };
+        assert!(!kept("damaged").expect("it is there").is_nothing());
+        assert_eq!(kept("elsewhere").expect_err("another store").to_string(), refusal);
     }
 
     #[test]

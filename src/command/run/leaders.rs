@@ -1,14 +1,14 @@
 //! Who leads in the place of a run that gives way, in words.
 
 use std::fmt::Write as _;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use elect_api::{Candidate, Ending, Leader};
 
 use crate::report::wall_clock;
 
-/// Who leads, in words: for people, and by the clock of its machine.
-pub(super) fn in_words(leader: &Leader) -> String {
+/// Who leads, in words: for people, and by the clock of its machine; and if it is in doubt, since when it is silent.
+pub(super) fn in_words(leader: &Leader, is_in_doubt: bool) -> String {
     let Candidate { id, host, pid, .. } = &leader.entry.candidate;
     let mut words = id.clone();
     // Writing to a String cannot fail.
@@ -28,30 +28,26 @@ pub(super) fn in_words(leader: &Leader) -> String {
         Some([]) => words.push_str("; it is dead, and another process holds its lease"),
         None => {}
     }
+    if let (true, Some(Ending::Judged { within, renewed, .. })) = (is_in_doubt, leader.ending) {
+        let _ = write!(words, "; it {}", silence(within, renewed));
+    }
     words
 }
 
 /// Since when a leader has been silent, and how long its lease may last, by the clock of its machine and by ours.
-pub(super) fn silence_of(leader: &Leader) -> String {
-    let Some(Ending::Judged { within, renewed, .. }) = leader.ending else {
-        return in_words(leader);
-    };
-    let id = &leader.entry.candidate.id;
+fn silence(within: Duration, renewed: Option<SystemTime>) -> String {
     let round = |span: Duration| humantime::format_duration(Duration::from_secs(span.as_secs()));
     let Some(renewed) = renewed else {
-        return format!(
-            "{id} has not renewed while elect looked on; its lease lasts {}",
-            round(within)
-        );
+        return format!("has not renewed while elect looked on; its lease lasts {}", round(within));
     };
     let left = within.saturating_sub(wall_clock().duration_since(renewed).unwrap_or_default());
     let since = humantime::format_rfc3339_seconds(renewed);
     if left.is_zero() {
         let within = round(within);
         return format!(
-            "{id} has not renewed since {since}; its lease of {within} seems to be over: elect follows once it has \
+            "has not renewed since {since}; its lease of {within} seems to be over: elect follows once it has \
              looked on for so long, so give -w more than that"
         );
     }
-    format!("{id} has not renewed since {since}; its lease may last {} more", round(left))
+    format!("has not renewed since {since}; its lease may last {} more", round(left))
 }

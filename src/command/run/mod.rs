@@ -1,5 +1,6 @@
 //! `elect run`: runs a command while this candidate leads an election.
 
+mod comeback;
 mod leaders;
 mod shards;
 mod terms;
@@ -18,7 +19,8 @@ use nix::sys::signal::Signal;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::timeout;
 
-use self::leaders::{in_words, silence_of};
+use self::comeback::wait_for_files;
+use self::leaders::in_words;
 use self::terms::Terms;
 use self::tree::Job;
 use self::tree::Watched;
@@ -71,9 +73,11 @@ pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     let is_first = handoff.is_none();
     let found = if is_first { plan.find_programs() } else { Ok(()) };
     let obstacle = plan.obstacle().filter(|_| is_first);
+    let files = if is_first { Ok(None) } else { wait_for_files(plan, log, &inherited) };
     let result = match plan.campaign.division {
         _ if let Some(errno) = obstacle => Ok(Finished::before_the_start(plan, log, errno)),
         _ if let Err(error) = found => Err(error.into()),
+        _ if let Some(past) = Finished::without_files(files, log).transpose() => past,
         Division::Shards(shards) => {
             shards::take_part(plan, log, &inherited, handoff.is_some(), shards)
         }
@@ -135,6 +139,25 @@ impl Finished {
         let exit_code = Some(outcome.exit_code(plan.flags.conflict_exit_code));
         let event = LogEvent { exit_code, ..LogEvent::named(outcome.name()) };
         log.event(Level::Error, event, cannot_execute(plan, outcome, &reason), &[]);
+        Self::of_none(outcome, reason)
+    }
+
+    /// Nobody has taken part again without the files of the store, if that is so.
+    ///
+    /// # Errors
+    /// They are not to be had.
+    fn without_files(
+        files: anyhow::Result<Option<i32>>,
+        log: &Log,
+    ) -> anyhow::Result<Option<Self>> {
+        let Some(signal) = files? else { return Ok(None) };
+        let reason = guard::told_to_end(signal);
+        log.info(&reason);
+        Ok(Some(Self::of_none(Outcome::Interrupted(signal), reason)))
+    }
+
+    /// Of a run that was no candidate.
+    fn of_none(outcome: Outcome, reason: String) -> Self {
         Self {
             outcome,
             reason,
@@ -323,7 +346,7 @@ impl Terms<'_> {
     /// Returns who leads, in words, if that is the reason for the verdict and if people read it. A leader that runs
     /// another job is logged even if conflicts are silent: with the same name, this job may never run.
     async fn who_leads_instead(&self, verdict: &Verdict) -> Option<String> {
-        let is_led = matches!(verdict, Verdict::NotAcquired(why) if [LED, IN_DOUBT].contains(why));
+        let is_led = matches!(verdict, Verdict::NotAcquired(why) if why == LED || why == IN_DOUBT);
         if !is_led || !(self.log.tells(Level::Warn) || self.plan.flags.outcome.is_some()) {
             return None;
         }
@@ -341,8 +364,8 @@ impl Terms<'_> {
             return None;
         }
         leader.since = since(self.store, &self.election, &leader).await;
-        let is_in_doubt = matches!(verdict, Verdict::NotAcquired(IN_DOUBT));
-        Some(if is_in_doubt { silence_of(&leader) } else { in_words(&leader) })
+        let is_in_doubt = matches!(verdict, Verdict::NotAcquired(why) if why == IN_DOUBT);
+        Some(in_words(&leader, is_in_doubt))
     }
 
     /// Returns the warning that another job has the same name. The arguments of its command are unknown, except that

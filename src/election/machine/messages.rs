@@ -1,5 +1,6 @@
 //! What the machine is told and what it says.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use elect_api::{Boottime, Division, ElectionName, Error, Token};
@@ -431,7 +432,7 @@ pub enum Verdict {
     /// What is to be done once was tried as often as it may be, in these words.
     UsedUp(String),
     /// Leadership was not to be had in time, for this reason.
-    NotAcquired(&'static str),
+    NotAcquired(Cow<'static, str>),
     /// It was not to be had in time for a reason that stays ([`Block::is_open_ended`]), in these words.
     Unwanted(String),
     /// This signal ended the wait.

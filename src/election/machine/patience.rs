@@ -20,7 +20,8 @@ pub(super) const BLOCKED: &str =
 /// Who renews is known to live after this time, as a rule.
 const PASSING_DOUBT: Duration = Duration::from_secs(5);
 const UNSETTLED: &str = "the time was over before it was settled who leads";
-const UNHEARD: &str = "the store does not answer; another candidate led when it last did";
+/// How the store fails follows.
+const UNHEARD: &str = "another candidate led when the store last said so; since then";
 
 /// What is known of the store by how it has answered.
 #[derive(Clone, Debug)]
@@ -179,7 +180,7 @@ impl Contact {
     /// Why nothing came of what was asked until its time was over.
     pub(super) fn why_in_vain(&self) -> String {
         match &self.trouble {
-            Some(error) => format!("{error:#}"),
+            Some(error) => error.to_string(),
             None => "the store did not answer in time".to_owned(),
         }
     }
@@ -333,11 +334,13 @@ impl Machine {
             (_, Some(why)) => Verdict::Unwanted(why),
             // By now it is final.
             (Some(error), None) if error.is_permanent() => Verdict::StoreFailed(error.clone()),
-            (Some(_), None) if self.contact.is_blocked => Verdict::NotAcquired(BLOCKED),
-            (Some(_), None) => Verdict::NotAcquired(UNHEARD),
-            (None, None) if self.contact.place == LastPlace::Behind => Verdict::NotAcquired(LED),
-            (None, None) if self.contact.may_be_next() => Verdict::NotAcquired(IN_DOUBT),
-            (None, None) if self.contact.has_answered => Verdict::NotAcquired(UNSETTLED),
+            (Some(_), None) if self.contact.is_blocked => Verdict::NotAcquired(BLOCKED.into()),
+            (Some(error), None) => Verdict::NotAcquired(format!("{UNHEARD}: {error}").into()),
+            (None, None) if self.contact.place == LastPlace::Behind => {
+                Verdict::NotAcquired(LED.into())
+            }
+            (None, None) if self.contact.may_be_next() => Verdict::NotAcquired(IN_DOUBT.into()),
+            (None, None) if self.contact.has_answered => Verdict::NotAcquired(UNSETTLED.into()),
             (None, None) => Verdict::Unreached,
         };
         self.leave(now, verdict);

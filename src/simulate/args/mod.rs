@@ -151,10 +151,14 @@ pub struct OutputArgs {
     pub output: OutputFormat,
 
     /// File to draw it into, as SVG
+    ///
+    /// `-` is stdout, in the place of the report.
     #[arg(long, env = "ELECT_SVG", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub svg: Option<PathBuf>,
 
     /// File to write it into, as a web page
+    ///
+    /// `-` is stdout, in the place of the report.
     #[arg(long, env = "ELECT_HTML", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub html: Option<PathBuf>,
 }

@@ -48,7 +48,7 @@ fn a_long_lease_of_another_program_holds_up_nobody_who_does_not_wait() {
             let ended = ended.exits(75).prints("");
             let ended = ended.says("has not renewed its lease while elect looked on");
             ended.says(&format!(
-                "it is not known whether the leader lives: other has not renewed since 2026-01-02T03:04:05Z; its \
+                "it is not known whether the leader lives: other; it has not renewed since 2026-01-02T03:04:05Z; its \
                  lease {end}"
             ));
             assert!(took < BOUND, "{flags:?} took {took:?}");
@@ -56,7 +56,7 @@ fn a_long_lease_of_another_program_holds_up_nobody_who_does_not_wait() {
     }
     let server = held(&json!({}));
     let (ended, took) = run(&server, &["-n"]);
-    ended.exits(75).says("other has not renewed while elect looked on; its lease lasts 1m");
+    ended.exits(75).says("other; it has not renewed while elect looked on; its lease lasts 1m");
     assert!(took < BOUND, "it took {took:?}");
     let (ended, _) = run(&server, &["-n", "-E", "0"]);
     assert_eq!(ended.exits(0).stderr, "");

@@ -110,3 +110,13 @@ fn pictures_that_cannot_be_written_are_refused_first() {
         }
     }
 }
+
+#[test]
+fn a_link_is_not_written_through_and_says_so() {
+    let ground = Ground::new();
+    let link = ground.path().join("link");
+    std::os::unix::fs::symlink(ground.path().join("file"), &link).expect("a link");
+    let call = format!("ttl --svg {}", link.display());
+    refuses(&call, &["link: it is a symbolic link, and elect writes through none"]);
+    refuses("ttl --svg - --html /dev/stdout", &["cannot both be written to stdout"]);
+}

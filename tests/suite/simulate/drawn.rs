@@ -68,3 +68,22 @@ fn whoever_runs_the_command_is_not_said_to_wait() {
         assert_eq!(span("waits").1, span("command runs").0, "{spans:?}");
     }
 }
+
+/// As people redirect it.
+#[test]
+fn a_picture_for_stdout_stands_there_alone() {
+    let ground = Ground::new();
+    let drawn = |name: &str| {
+        let words = format!("ttl --runs 1 --svg {name}");
+        simulate(&words).run().exits(0).is_quiet().stdout
+    };
+    let file = ground.path().join("picture.svg");
+    drawn(&file.display().to_string());
+    let picture = fs::read_to_string(file).expect("a picture");
+    let end = picture.find("elect simulate").expect("the line that repeats it");
+    for name in ["-", "/dev/stdout"] {
+        let stdout = drawn(name);
+        assert_eq!(stdout[..end], picture[..end]);
+        assert!(stdout.ends_with("</svg>\n"), "{stdout}");
+    }
+}

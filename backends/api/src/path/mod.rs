@@ -49,6 +49,10 @@ pub const fn is_regular(stat: &FileStat) -> bool {
     stat.st_mode & libc::S_IFMT == libc::S_IFREG
 }
 
+const fn is_link(stat: &FileStat) -> bool {
+    stat.st_mode & libc::S_IFMT == libc::S_IFLNK
+}
+
 /// The users that are always trusted: root, and the effective user.
 fn ourselves() -> [libc::uid_t; 2] {
     [0, Uid::effective().as_raw()]

@@ -8,7 +8,7 @@ use nix::fcntl::OFlag;
 use nix::sys::stat::{FileStat, Mode, fchmod};
 use nix::unistd::Uid;
 
-use super::{Draft, Site, is_regular};
+use super::{Draft, Site, is_link, is_regular};
 
 /// A file or a device that a user named for elect's output. It is opened at the start and written at the end.
 #[derive(Debug)]
@@ -30,6 +30,11 @@ impl Output {
         let site = Site::find(path)?;
         let file = match site.found()? {
             None => new(&site)?,
+            Some(found) if is_link(&found) => {
+                let why =
+                    "it is a symbolic link, and elect writes through none: name the file itself";
+                return Err(io::Error::new(ErrorKind::InvalidInput, why));
+            }
             Some(found) if is_regular(&found) && !site.is_settled() => renew(&site, &found)?,
             Some(_) => empty(&site)?,
         };

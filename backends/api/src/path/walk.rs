@@ -71,7 +71,7 @@ pub enum Stop {
 impl Step {
     /// Whether it is a symbolic link.
     pub const fn is_link(&self) -> bool {
-        self.stat.st_mode & libc::S_IFMT == libc::S_IFLNK
+        super::is_link(&self.stat)
     }
 
     /// Whether only an entry's own owner, and the folder's, can replace an entry in it.

@@ -1,9 +1,9 @@
-//! The way to an API server: HTTP/1.1, each request one bounded attempt, and nothing tried again.
+//! The way to an API server: HTTP/1.1, each request one bounded attempt. Nothing is tried again, but for a request that the
+//! server did not take as it knows what we showed no more, once there is something else to show.
 //!
 //! **Where and who** is found once ([`Access`]), as kubectl finds it: `kubeconfig` reads and merges files, `access` makes
 //! sense of them, and of the service account of a pod. All of it is read anew (`current`): a token or a certificate that is
-//! replaced, in a file of its own or in the kubeconfig, is taken up within a minute, or by the first attempt after one
-//! that failed by it.
+//! replaced, in a file of its own or in the kubeconfig, is taken up within a minute, or by the attempt that fails by it.
 //!
 //! **One connection** serves all calls for as long as it is well. It is dropped after a time-out, an answer of 5xx or 401,
 //! and with a call that is dropped. One that the server has closed meanwhile is made anew, if the request was provably
@@ -232,18 +232,47 @@ impl Client {
         idle: impl FnOnce() -> Option<Connection>,
         stage: &mut Stage,
     ) -> Result<(Connection, Response<Incoming>), Failure> {
-        let (access, pass) = self.pass(self.patience).await?;
+        let shown = self.pass(self.patience).await?;
+        let (connection, answer) = self.show(&shown, method, path, body, idle, stage).await?;
+        if answer.status() != StatusCode::UNAUTHORIZED {
+            return Ok((connection, answer));
+        }
+        *stage = Stage::Credentials;
+        let is_news =
+            |next: &(Arc<Access>, Pass)| !Arc::ptr_eq(&next.0, &shown.0) || next.1 != shown.1;
+        match self.pass(self.patience).await {
+            // Nothing was done for somebody whom it does not know.
+            Ok(next) if is_news(&next) => {
+                self.show(&next, method, path, body, || None, stage).await
+            }
+            _ => {
+                self.current.doubt();
+                Ok((connection, answer))
+            }
+        }
+    }
+
+    /// The same, once, as who we are by this.
+    async fn show(
+        &self,
+        (access, pass): &(Arc<Access>, Pass),
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+        idle: impl FnOnce() -> Option<Connection>,
+        stage: &mut Stage,
+    ) -> Result<(Connection, Response<Incoming>), Failure> {
         let identity = pass.identity.as_ref();
-        let mut request = request(&access, &pass, (method, path), body)?;
+        let mut request = request(access, pass, (method, path), body)?;
         // What comes back unsent is sent once, all the same.
         let mut uncounted = Some(operation(method, path));
         *stage = Stage::Connection;
         if let Some(mut connection) = idle()
-            && connection.is_good_for(&access, identity).await
+            && connection.is_good_for(access, identity).await
         {
             *stage = Stage::Answer;
             uncounted.take().into_iter().for_each(count_trip);
-            match self.send(&access, &mut connection, request).await {
+            match self.send(access, &mut connection, request).await {
                 Ok(answer) => return Ok((connection, answer)),
                 // The server has closed it meanwhile.
                 Err(Unanswered::Unsent(unsent, _)) => request = *unsent,
@@ -251,7 +280,7 @@ impl Client {
             }
             *stage = Stage::Connection;
         }
-        let dialled = Connection::dial(&access, identity).await;
+        let dialled = Connection::dial(access, identity).await;
         let mut connection = dialled.map_err(|Unconnected { why, is_distrust }| {
             if is_distrust {
                 self.current.doubt();
@@ -262,7 +291,7 @@ impl Client {
         })?;
         *stage = Stage::Answer;
         uncounted.take().into_iter().for_each(count_trip);
-        match self.send(&access, &mut connection, request).await {
+        match self.send(access, &mut connection, request).await {
             Ok(answer) => Ok((connection, answer)),
             Err(Unanswered::Unsent(_, why)) => {
                 self.current.suspect();

@@ -7,7 +7,7 @@ use hyper::header::HeaderValue;
 use super::tls::Identity;
 
 /// What a request shows.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct Pass {
     pub(super) authorization: Option<HeaderValue>,
     /// The certificate of a plugin, for a connection.

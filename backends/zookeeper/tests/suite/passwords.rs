@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use elect_api::{ErrorKind, Seat, Standing, Token};
+use elect_api::{Cell, Durability, ErrorKind, Seat, Standing, Token, Written};
 use elect_testkit::run;
 use elect_testkit::servers::ZooKeeper;
 use zookeeper_client::{Acl, AuthId, Client, Permission};
@@ -24,6 +24,19 @@ async fn hand_over(servers: &ZooKeeper) {
         let children = both.list_children(&path).await.expect("children");
         paths.extend(children.iter().map(|child| format!("{path}/{child}")));
         both.set_acl(&path, &rights, None).await.expect("rights");
+    }
+}
+
+/// All that there is by now.
+async fn belongs_to_the_new_one(servers: &ZooKeeper) {
+    let new = Client::connector().with_auth("digest", b"ann:two");
+    let new = new.connect(&servers.address(0).to_string()).await.expect("a session");
+    let mut paths = vec!["/elect".to_owned()];
+    while let Some(path) = paths.pop() {
+        let children = new.list_children(&path).await.expect("children");
+        paths.extend(children.iter().map(|child| format!("{path}/{child}")));
+        let (owners, _) = new.get_acl(&path).await.expect("rights");
+        assert_eq!(owners, [Acl::new(Permission::ALL, AuthId::new("digest", TWO))], "{path}");
     }
 }
 
@@ -86,6 +99,11 @@ fn renew(file_first: bool) {
         leader.resign(None).await.expect("a resign");
         let led = standing(waiter.as_mut()).await;
         assert!(Claim::of(&led).expect("it leads").token > token);
+        // Whoever knows the old password only has no rights to what is made from now on.
+        waits(leader.as_mut()).await;
+        let written = waiter.write(now(), Cell::Once, b"{}", Durability::Usual).await;
+        assert!(matches!(written, Ok(Written::Yes(_))), "{written:?}");
+        belongs_to_the_new_one(&servers).await;
     });
 }
 

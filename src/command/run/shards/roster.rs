@@ -20,7 +20,7 @@ use crate::election::machine::{Event, News};
 use crate::election::spread::{Member, Spread};
 use crate::election::{CallEnd, Reply};
 use crate::guard::Deadlines;
-use crate::report::Log;
+use crate::report::{Complaints, Level, Log};
 
 /// The state of the roster as a member knows it.
 #[derive(Clone, Debug, Default)]
@@ -135,23 +135,23 @@ pub(super) struct Coordinator<'a> {
 impl Coordinator<'_> {
     /// Coordinates whenever this member leads the roster.
     pub(super) async fn work(&self, mut known: watch::Receiver<RosterState>) -> Infallible {
-        let mut told = None;
+        let mut told = Complaints::none();
         loop {
             if known.wait_for(|known| known.leads.is_some()).await.is_err() {
                 return std::future::pending().await;
             }
             let until = match timeout(PATIENCE, self.step()).await {
                 Ok(Ok(wake)) => {
-                    told = None;
+                    told.end();
                     wake
                 }
                 Ok(Err(error)) => {
                     // A store may grant everything but this write. Then no member takes over the shards that have lost
                     // their leader.
                     let text = format!("{:#}", anyhow::Error::from(error));
-                    if told.as_ref() != Some(&text) {
-                        self.log.warn(format_args!("no shards are given out for now: {text}"));
-                        told = Some(text);
+                    if let Some(more) = told.tell(Level::Warn, &text) {
+                        self.log
+                            .warn(format_args!("no shards are given out for now: {text}{more}"));
                     }
                     Box::pin(sleep(PAUSE))
                 }

@@ -163,12 +163,12 @@ fn an_entry_is_said_to_be_left_only_where_one_may_be() {
     assert_eq!(left_after(Some(Err(unreachable()))), 0);
 }
 
-fn why_not(mut transcript: Transcript, second: f64) -> &'static str {
+fn why_not(mut transcript: Transcript, second: f64) -> String {
     let said = transcript.machine.step(at(second), Event::Tick);
     assert!(said.iter().any(|it| matches!(it, Command::Ask(Call::Resign(_)))), "{said:?}");
     let said = transcript.machine.step(at(second), Event::Replied(Ok(Reply::Resigned)));
     match said.as_slice() {
-        [Command::Finish(Verdict::NotAcquired(why))] => why,
+        [Command::Finish(Verdict::NotAcquired(why))] => why.to_string(),
         other => panic!("{other:?}"),
     }
 }
@@ -179,9 +179,12 @@ fn it_is_said_whether_another_leads_or_did() {
     assert_eq!(why_not(Transcript::waiting(ETCD, patient()), 5.0), "another candidate leads");
     let mut transcript = Transcript::waiting(ETCD, patient());
     transcript.tell(4.0, Event::Woken, &["refresh"]);
-    transcript.tell(4.9, Event::Replied(Err(unreachable())), &[]);
-    let why = why_not(transcript, 5.0);
-    assert!(why.contains("another candidate led when it last did"), "{why}");
+    let full = Error::new(ErrorKind::Unreachable, "its database is full");
+    transcript.tell(4.9, Event::Replied(Err(full)), &[]);
+    assert_eq!(
+        why_not(transcript, 5.0),
+        "another candidate led when the store last said so; since then: its database is full"
+    );
 }
 
 /// Its place is the first, and whether it is done is not to be read: nobody else leads.

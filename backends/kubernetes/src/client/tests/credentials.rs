@@ -85,6 +85,33 @@ async fn a_token_in_a_file_is_read_again() {
     shows("fourth").await.unwrap();
 }
 
+/// Who looks on, and has nothing to try again with, does not hear of it.
+#[tokio::test]
+async fn a_token_that_has_ended_is_replaced_within_one_request() {
+    let folder = Folder::new();
+    let mut server = Server::start(|seen| match header(seen, "authorization") {
+        Some("Bearer new") => ok(),
+        _ => Reply::Write(answer("401 Unauthorized", "")),
+    })
+    .await;
+    let cluster = json!({"server": format!("http://127.0.0.1:{}", server.port)});
+    folder.write("token", "old");
+    let path = folder.kubeconfig(&cluster, &json!({"tokenFile": "token"}));
+    let client = Client::new(Access::find(Some(&path), None, nothing).unwrap()).unwrap();
+    folder.write("token", "new");
+    get(&client).await.unwrap();
+    // Once: a server that knows neither is not asked again and again.
+    folder.write("token", "other");
+    a_minute_later().await;
+    get(&client).await.unwrap_err();
+    let mut shown = Vec::new();
+    while shown.last().is_none_or(|last| last != "Bearer other") {
+        let seen = server.next().await;
+        shown.push(header(&seen, "authorization").unwrap().to_owned());
+    }
+    assert_eq!(shown, ["Bearer old", "Bearer new", "Bearer other"]);
+}
+
 #[tokio::test]
 async fn what_a_kubeconfig_has_written_out_is_read_again() {
     let folder = Folder::new();
@@ -192,8 +219,7 @@ async fn a_plugin_is_asked_again_after_401_and_before_its_word_ends() {
     })
     .await;
     let client = plugged(&folder, &server, script, &json!({}));
-    get(&client).await.unwrap_err();
-    for _ in 0..2 {
+    for _ in 0..3 {
         get(&client).await.unwrap();
     }
     // It is good for a while, and renewed meanwhile.

@@ -21,16 +21,16 @@ pub struct Candidacy<'a> {
     pub election: &'a ElectionName,
     /// The candidate.
     pub candidate: &'a Candidate,
-    /// The run that is to be done once, if the machine's rules have one.
+    /// The `--once` key of the candidacy, if the machine's rules have one.
     pub once: Option<Once<'a>>,
     /// Limits the number of surveys at a time, where this process has many candidacies. Each survey may be large.
     pub surveys: Option<&'a Semaphore>,
 }
 
-/// A run that is to be done once.
+/// A `--once` key and the limit of its runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Once<'a> {
-    /// Its key.
+    /// The key.
     pub key: &'a str,
     /// The greatest number of its runs among all candidates. `None` for no limit.
     pub attempts: Option<u32>,

@@ -14,7 +14,7 @@ use crate::election::machine::Event;
 use crate::election::runs::{Attempt, Run, Runs};
 use crate::guard::Ended;
 
-/// The last run of a leadership, and how far it has come.
+/// The progress of the last run of a leadership.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     /// The token with which the run was counted, or may have been.

@@ -64,7 +64,7 @@ impl Slot {
         Self(Arc::new(AtomicU32::new(NONE)))
     }
 
-    /// The number of the slot, from 0; after the leadership, that of the last one. `None` for a candidate that has
+    /// The number of the slot, from 0. After a leadership it is that of the last slot. `None` for a candidate that has
     /// never led.
     pub fn number(&self) -> Option<u16> {
         u16::try_from(self.0.load(Ordering::Relaxed)).ok()

@@ -128,7 +128,8 @@ fn split(whole: &ElectionName, ticket: &Ticket) -> Option<Vec<(ElectionName, Tic
     tickets.split(BETWEEN).map(one).collect()
 }
 
-/// Removes all entries that a ticket stands for. The ticket may be that of a candidate for slots, or of any other.
+/// Removes all entries that a ticket stands for. The ticket may be a joint one of a candidate for slots, or a plain one
+/// of a store.
 ///
 /// # Errors
 /// Those of [`Store::remove`], and `Unfit` if it is no ticket. Some of the entries may be removed by then.
@@ -174,7 +175,7 @@ impl Leaving {
         }
     }
 
-    /// Adds places that are to be given up. Stops the task in the background.
+    /// Adds places that have to be given up. Stops the task in the background.
     pub(super) fn add(&mut self, others: impl IntoIterator<Item = Standpoint>) {
         self.aside.end();
         // Only the task in the background, which is gone, could hold the lock.

@@ -115,7 +115,7 @@ impl LeaderState {
 pub(super) struct CommandRuns {
     /// The time of the last start.
     pub(super) last: Option<Boottime>,
-    /// How the command ended, if it is to be started again.
+    /// How the command ended, if it starts again after that.
     pub(super) ended: Option<Ended>,
     /// The pause before the last start.
     pub(super) pause: Duration,

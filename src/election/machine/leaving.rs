@@ -264,7 +264,7 @@ fn is_success(ended: Ended) -> bool {
     ended == Ended::Exited(0)
 }
 
-/// Starts a command that has ended again, under the same leadership.
+/// Starts the command again after it has ended, under the same leadership.
 ///
 /// ```text
 /// Running ──ended by itself──> Lingering ──tree empty──> Resting ──pause over, lease good──> Running
@@ -313,7 +313,7 @@ impl Machine {
         }
     }
 
-    /// Whether the command, whose tree is empty, is to be started again. If so, it rests first.
+    /// Puts the command, whose tree is empty, to rest if it has to be started again. Returns whether it rests.
     fn begin_to_rest(&mut self, now: Boottime) -> bool {
         let (Some(restarts), Phase::Leading(state)) = (&self.rules.restarts, &mut self.phase)
         else {

@@ -28,7 +28,7 @@ pub struct Rules {
     pub insists: bool,
     /// Whether the store has admitted an earlier candidacy.
     pub let_in: LetIn,
-    /// Whether the command's work is to be done once.
+    /// Whether the command runs for a `--once` key.
     pub once: bool,
     /// What happens to processes that the command leaves running. If they are awaited, they are a part of the work.
     pub leftover: Leftover,
@@ -115,8 +115,8 @@ pub enum Settles {
 }
 
 impl Settles {
-    /// Returns what this election needs. A candidate settles first if it divides the election, or if the name of the
-    /// election could be that of a part of another one.
+    /// Returns what this election needs. A candidate settles first if it divides the election. It also does if the name
+    /// of the election could be that of a part of another one.
     pub fn of(division: Division, election: &ElectionName) -> Self {
         if division.is_whole() && Division::whole(election).is_none() {
             Self::IfShown
@@ -204,7 +204,7 @@ pub enum Event {
     Signal(i32),
     /// The candidate is asked to give leadership up, for this reason.
     StepDown(String),
-    /// The running command is not well, for this reason, so leadership is to be given up.
+    /// The running command is not well, for this reason. The candidate gives leadership up.
     Sick(String),
     /// These are the requests to the election from now on. The event precedes the answer that brought them.
     ControlRead(Control),
@@ -221,7 +221,7 @@ pub enum Event {
 pub enum Command {
     /// Call the store. No other call is pending.
     Ask(Call),
-    /// Send [`Event::Woken`] once, when other candidates may have come or gone.
+    /// Send [`Event::Woken`] once, after a hint that another candidate joined or left.
     LookOut,
     /// Drop the pending call. Its outcome stays unknown.
     Abandon,
@@ -296,7 +296,7 @@ pub enum News {
     MaxRun(Duration),
     /// This signal, which asks the command to stop, was passed on to it.
     Stopping(i32),
-    /// The command and all its processes have ended, and it is to be started again.
+    /// The command and all its processes have ended, and it will start again.
     Resting {
         /// How it ended.
         ended: Ended,

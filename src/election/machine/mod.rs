@@ -269,7 +269,7 @@ impl Machine {
         let is_candidate = matches!(self.phase, Phase::Campaigning(_));
         self.confirmed = None;
         match self.request.call() {
-            // If the cell is unreadable, no candidate takes part by ranks. A person who wants to change it gets the
+            // If the cell is unreadable, no candidate goes by ranks. A person who wants to change the cell gets the
             // error.
             Some(Call::Announce) if error.kind() == ErrorKind::Unfit => {
                 self.gate_answered(now, &Reply::Announced);

@@ -1,4 +1,4 @@
-//! How a candidate obeys the rulings of gates, the requests of people, and signals.
+//! Makes a candidate obey the rulings of gates, the requests of people, and signals.
 
 use std::time::Duration;
 

@@ -250,8 +250,8 @@ impl Machine {
         }
     }
 
-    /// Whether a repetition cannot help. The store has admitted a candidate that has or had a place, so a refusal may
-    /// pass.
+    /// Whether a repetition cannot help. A refusal may pass if the candidate has or had a place, as the store has
+    /// admitted it then.
     fn is_final(&self, error: &Error) -> bool {
         let has_place = self.contact.place != LastPlace::Never;
         let was_let_in = has_place || self.rules.let_in == LetIn::Before;

@@ -1,4 +1,4 @@
-//! What a leader writes to the store: the success of a `--once` key, and the history of leaderships.
+//! The records that a leader writes to the store: the success of a `--once` key, and the history of leaderships.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{Call, Command, EndRecord, Machine, News, Phase, Verdict};
 use crate::guard::{Ended, signal_name, told_to_end};
 
 impl Machine {
-    /// Begins to record the success of a `--once` key, if the command has succeeded. Returns whether it has.
+    /// Begins to record the success of a `--once` key, if the command has succeeded. Returns whether it does so.
     pub(super) fn begin_to_record(&mut self, now: Boottime) -> bool {
         let has_succeeded = matches!(self.verdict, Some(Verdict::Ended(Ended::Exited(0))));
         let Phase::Leading(state) = &mut self.phase else { return false };
@@ -73,11 +73,11 @@ pub(super) const LAST_PATIENCE: Duration = Duration::from_millis(500);
 /// The progress of a leader with the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HistoryProgress {
-    /// Nothing is to be written: nothing was started, all is written, or no history is kept.
+    /// There is nothing to write: nothing was started, all is written, or no history is kept.
     Closed,
-    /// The history is to be read, at this instant or later.
+    /// The history has to be read, at this instant or later.
     Unread(Boottime),
-    /// The beginning is to be written, at this instant or later.
+    /// The beginning has to be written, at this instant or later.
     Unsaid(Boottime),
     /// The beginning is written.
     Begun,

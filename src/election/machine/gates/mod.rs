@@ -64,13 +64,13 @@ pub(super) enum Ruling {
     Ask(Call),
     /// What the store shows is not usable yet. Look again after a pause.
     LookAgain,
-    /// Nothing is to be started.
+    /// The candidate keeps its place and starts nothing.
     Block(Block),
-    /// The place is to be given up, and the candidate joins again behind all others.
+    /// The candidate has to give its place up, and joins again behind all others.
     Rejoin(Option<News>),
-    /// Another candidate leads or is to lead. A candidate that does not wait leaves.
+    /// Another candidate leads or will lead. A candidate that does not wait leaves.
     Outdone,
-    /// The candidate is to leave.
+    /// The candidate has to leave.
     Leave(Verdict),
 }
 
@@ -273,8 +273,8 @@ impl Gate for DivisionGate {
 /// that if the last leader has not recorded a clean end.
 ///
 /// So if the last leadership in the history ended well, nothing has been started since. A leader that is not in the
-/// history has started nothing. A winner that ends while it waits here writes nothing, as its own end does not make
-/// that of the last leader clean.
+/// history has started nothing. A winner that ends while it waits here writes nothing. Its own end does not make that
+/// of the last leader clean.
 ///
 /// A `--once` key has a delay of zero length. A store that does not take the mark could not record the success either,
 /// and the next candidate would do the work again.

@@ -33,13 +33,13 @@ enum Judgement {
     None,
     /// The candidate won with this token, and no better one is there.
     Clear(Token),
-    /// This candidate is better, and is to lead.
+    /// The candidate with this id is better, and should lead.
     StandBack { id: String, priority: u32 },
     /// This candidate must never lead, and a program other than elect waits.
     GiveWay,
     /// This candidate must never lead, for this reason, and no other candidate is there.
     LookOn(String),
-    /// Another candidate leads, or is to lead.
+    /// Another candidate leads, or will lead.
     Outdone,
     /// The survey does not fit the place. The candidate ahead may be about to give way.
     Unclear,
@@ -142,8 +142,8 @@ impl RankingGate {
         }
     }
 
-    /// Returns the best candidate that is to lead instead of this one, and to which it has not given way yet. The
-    /// longer the time without a leader, the greater the priority that the other one needs.
+    /// Returns the best candidate that outranks this one, without those to which it has given way already. The longer
+    /// the time without a leader, the greater the priority that the other one needs.
     fn better(&mut self, view: &View<'_>, contest: &Contest) -> Option<Rank> {
         let now = view.now;
         let vacancy = match &mut self.vacancy {

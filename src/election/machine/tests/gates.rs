@@ -25,7 +25,7 @@ fn alone() -> Event {
     replied(Reply::Field(Box::new(Field { survey, last: None })))
 }
 
-/// Returns a winner since 0.0 that has to pass all gates except for ranking and division.
+/// Returns a winner since 0.0 that has to pass the gates for the `--once` key, the ranking and the lock delay.
 fn won(lease: Lease) -> Transcript {
     let rules = Rules {
         once: true,

@@ -386,14 +386,14 @@ fn what_was_proven_before_a_silence_of_a_store_of_sessions_starts_nothing() {
     for second in [2.3, 3.0, 4.0, 5.0, 6.0] {
         came.pass(second, &["refresh"]).tell(second, leading(ZOOKEEPER, 0.0), &[]);
     }
-    // The proof counts from a question that was asked later.
+    // This proof counts from a request that was sent after the first answer.
     came.pass(7.0, &["refresh"]).tell(7.0, leading(ZOOKEEPER, 2.3), &["start 7", "refresh"]);
-    // The first answer may rest on proofs of other candidates in the same session.
+    // A quick first answer may rest on proofs of other seats in the same session.
     let mut late = Transcript::new(ZOOKEEPER, rules());
     late.tell(4.0, Event::Tick, &["open"]);
     late.tell(4.0, Event::Replied(Ok(Reply::Opened)), &["refresh"]);
     late.tell(4.1, leading(ZOOKEEPER, 0.0), &["start 7", "refresh"]);
-    // This does not hold if it was not the first question.
+    // This does not hold after a failed request.
     let mut again = Transcript::new(ZOOKEEPER, rules());
     again.tell(4.0, Event::Tick, &["open"]);
     again.tell(4.0, Event::Replied(Ok(Reply::Opened)), &["refresh"]);

@@ -65,7 +65,7 @@ fn a_store_that_answers_and_takes_no_entry_has_failed() {
                 (Wait::For(after(4.0)), 1.5..=5.0),
                 (Wait::For(after(30.0)), 25.0..=30.0),
             ] {
-                // The store's answers are good for longer than that.
+                // After 4 s the store's last answer still counts.
                 if *seats > 0 && wait == Wait::For(after(4.0)) {
                     continue;
                 }

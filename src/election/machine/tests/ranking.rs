@@ -172,7 +172,7 @@ fn in_the_next_vacancy_it_stands_back_again() {
         .tell(1.2, sees(Some(8), 100, vec![entry("b", 200, 6)]), &["resign"]);
 }
 
-/// The priorities needed are 200, 160, 128, 102 and 81.
+/// A priority of 200 sinks to 160, 128, 102 and 81, lease by lease.
 #[test]
 fn what_a_better_one_has_to_have_sinks_with_each_slot_without_a_leader() {
     for (slots, expected) in [(1.0, "resign"), (3.0, "resign"), (4.0, "refresh")] {
@@ -182,7 +182,7 @@ fn what_a_better_one_has_to_have_sinks_with_each_slot_without_a_leader() {
             .tell(second, leading_as(9, second), &["compare"])
             .tell(second, sees_one("c", 200, 8), &[expected]);
     }
-    // A lease later it is the turn of an equal candidate that arrived later.
+    // Another leader has led since, so the priorities have not sunk yet, and 101 is enough.
     let mut transcript = stood_back();
     transcript.tell(15.2, Event::Woken, &["refresh"]).tell(15.2, leading_as(9, 15.2), &["compare"]);
     transcript.tell(15.2, sees(Some(8), 100, vec![entry("c", 101, 8)]), &["resign"]);

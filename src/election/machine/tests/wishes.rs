@@ -136,7 +136,7 @@ fn who_is_told_to_end_in_the_middle_of_a_loss_ends() {
         .pass(5.0, &["refresh"])
         .tell(5.0, gone(), &["kill"])
         .tell(5.1, Event::Empty, &["resign"])
-        // The hook at the end of a leadership gets the signal.
+        // A hook that runs at the end of a leadership gets the signal.
         .tell(5.2, Event::Signal(TERM), &["signal 15", "abandon", "finish: lost, for good"]);
 }
 
@@ -377,7 +377,7 @@ fn an_order_to_stop_says_whether_a_signal_or_elect_wants_it() {
         reloaded.tell(0.5, Event::Signal(libc::SIGHUP), &["signal 1"]);
         assert_eq!(reloaded.stopped_by(1.0, ours.clone()), elect, "{ours:?} after HUP");
     }
-    // The command is stopped when its time is over, and when the lease is lost, by TERM or by KILL.
+    // Elect stops the command when its time is over, and when the lease is lost, by TERM or by KILL.
     assert_eq!(local().stopped_by(9.1, Event::Tick), elect);
     let mut lost = running(ETCD);
     lost.pass(2.5, &["refresh"]);

@@ -145,7 +145,7 @@ pub struct CallEnd {
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
-    /// With the proof that we lead.
+    /// With the proof that the candidate leads.
     Proven,
     /// With another answer.
     Answered,

@@ -30,7 +30,7 @@ pub struct Control {
     /// Whether a candidate takes or took part with another priority than the usual one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     ranked: bool,
-    /// The division of the election, as written by the first candidate.
+    /// The division of the election, as settled last.
     #[serde(default, skip_serializing_if = "Division::is_whole")]
     division: Division,
     /// The shards that each member is to hold.
@@ -73,7 +73,7 @@ struct PauseLimit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct StepDown {
     token: u64,
-    /// The id of the candidate that leads next.
+    /// The id of the candidate that is asked to lead next.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "text::name")]
     to: Option<String>,
     #[serde(flatten)]
@@ -140,7 +140,7 @@ impl Control {
     /// Reads the cell as a store keeps it. `None` is an empty cell.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] for what no version of elect has written.
+    /// [`ErrorKind::Unfit`] for a cell that no version of elect has written.
     pub fn read(text: Option<&[u8]>) -> Result<Self, Error> {
         text.map_or(Ok(Self::default()), |text| {
             let what = "what people asked of the election, such as a pause, is unreadable: remove it \

@@ -17,9 +17,10 @@
 //! So of two candidates that disagree, at most one starts anything. Suppose that both have started. Each had entered,
 //! and a later refresh had shown it its own division, proven. Let A be the one whose cell was written later. That cell
 //! was written after B's last read before B started. Otherwise B would have been shown this cell or a later one. So B
-//! was in when the cell was written. The candidate that proved it looked after the write, in the election and in all
-//! parts that B can be in. A candidate that moves from the election into a part enters the part before it leaves the
-//! election. The search goes in the opposite order. So it found B, unless B had gone, and A's division was not proven.
+//! had its entry when the cell was written. The candidate that proved it looked after the write, in the election and in
+//! all parts that B can be in. A candidate that moves from the election into a part enters the part before it leaves
+//! the election. The search goes in the opposite order. So it found B, unless B had gone, and A's division was not
+//! proven.
 //!
 //! A crash in the middle leaves an unproven division, and does no harm. Of two candidates that come at once, both may
 //! be refused.
@@ -79,7 +80,7 @@ pub async fn settle(
         };
         let Written::Yes(version) = write(&claim, kept.version).await? else { continue };
         if let Some(why) = dissent(store, election, parts, candidate).await? {
-            // If it stays, it is not proven.
+            // If this write fails, the claim stays unproven.
             let _ = write(&control.to_bytes(), version).await;
             return Ok(Agreement::Disputed(why));
         }
@@ -119,7 +120,7 @@ async fn dissent(
             break;
         }
         let names = some.iter().map(|&number| Division::part(election, number));
-        // A part name that is too long for us was too long for the candidate that made the division, too.
+        // A part name that is too long here was too long for the candidate that made the division, too.
         let names: Result<Vec<_>, ElectionNameError> = names.collect();
         let Ok(names) = names else { break };
         let surveys = names.iter().map(|name| store.survey(name));
@@ -255,7 +256,7 @@ mod tests {
             (seat, refreshed.control)
         }
 
-        /// Takes part as an engine does, and returns whether it would start something. It never resigns from that.
+        /// Takes part as an engine does, and returns whether it would start something. It keeps its entry then.
         async fn take_part(&self, candidate: Candidate, seed: u64) -> bool {
             let store = self.store();
             let chance = Mutex::new(fastrand::Rng::with_seed(seed));

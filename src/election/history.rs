@@ -77,7 +77,7 @@ pub struct Record {
 /// begins it anew, or none is kept.
 ///
 /// # Errors
-/// The store does not answer.
+/// Those of the store, if it does not answer.
 pub async fn last_led(store: &dyn Store, election: &ElectionName) -> Result<Option<Token>, Error> {
     let bytes = match store.read(election, Cell::History).await {
         Err(error) if error.is_permanent() => None,
@@ -187,7 +187,7 @@ impl History {
     /// Reads a cell. `None` is the cell of an election that has had no leader yet.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] for what no version of elect has written.
+    /// [`ErrorKind::Unfit`] for a cell that no version of elect has written.
     pub fn read(cell: Option<&[u8]>) -> Result<Self, Error> {
         cell.map_or(Ok(Self::default()), |text| {
             let what = "the history of the election is unreadable: its next leader begins it anew";

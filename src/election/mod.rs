@@ -60,7 +60,7 @@ pub mod timing;
 
 pub use call::{Answer, Attempted, Call, CallEnd, CallOutcome, EndRecord, Reply};
 
-/// The output of the future in `slot`; never, if there is none.
+/// Awaits the future in `slot`. Never ends if there is none.
 async fn ready<F: Future + Unpin>(slot: &mut Option<F>) -> F::Output {
     match slot {
         Some(future) => future.await,

@@ -24,7 +24,7 @@ impl Done {
     /// Reads a cell. A candidate that cannot read it does not know what was done, and must not do it again.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] for what no version of elect has written.
+    /// [`ErrorKind::Unfit`] for a cell that no version of elect has written.
     pub fn read(cell: Option<&[u8]>) -> Result<Self, Error> {
         cell.map_or(Ok(Self::default()), |text| {
             let what = "what is known of the --once keys that are done is unreadable: remove it from the \

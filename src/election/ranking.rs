@@ -61,7 +61,7 @@ pub struct Contest {
     /// The rank of the head itself.
     pub ours: Rank,
     /// The other candidates that can lead and would take their turn, the best first. Other programs than elect are left
-    /// out, as they know no ranks. Stopped candidates are left out, as the head would wait for them in vain.
+    /// out, as they know no ranks. Stopped candidates are left out, as the head would wait for them without end.
     pub others: Vec<Rank>,
     /// Whether a program other than elect waits.
     pub has_foreign: bool,

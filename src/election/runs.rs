@@ -1,5 +1,5 @@
-//! How the runs of each `--once` key went, as a cell of the election. It counts attempts. All else in it is shown to
-//! people only.
+//! The runs of each `--once` key and how they went, as a cell of the election. The cell counts attempts. All else in it
+//! is shown to people only.
 
 use std::time::{Duration, SystemTime};
 
@@ -86,7 +86,7 @@ impl Runs {
     /// Reads a cell. An unreadable cell is an error, and does not count as empty.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] for what no version of elect has written.
+    /// [`ErrorKind::Unfit`] for a cell that no version of elect has written.
     pub fn read(cell: Option<&[u8]>) -> Result<Self, Error> {
         cell.map_or(Ok(Self::default()), |text| {
             let what = "what is known of the runs of each --once key is unreadable: remove it from the \

@@ -131,7 +131,7 @@ mod tests {
         NAMES[..count].iter().map(|id| Member { id, is_wanted: true }).collect()
     }
 
-    /// Takes all steps to the end, and counts the shards that moved between living members.
+    /// Takes all steps to the end. Also returns how many shards moved between living members.
     fn settle(mut spread: Spread, shards: u16, members: &[Member<'_>]) -> (Spread, usize) {
         let mut moves = 0;
         loop {

@@ -32,8 +32,8 @@ pub struct Timing {
     pub renew_interval: Duration,
     /// The longest time that one attempt of a leader at the store may take.
     pub attempt_timeout: Duration,
-    /// The same for a candidate that does not lead: W/6, but at least 2 s and at most 5 s. So a slow connection still
-    /// counts, and a candidate that leaves gives up in bounded time.
+    /// The same for a candidate that does not lead: W/6, but at least 2 s and at most 5 s. Without a time limit it is
+    /// the renewal interval. So a slow connection still counts, and a candidate that leaves gives up in bounded time.
     pub entry_timeout: Duration,
     /// G, the time from asking the command to stop to killing it.
     pub kill_grace: Duration,
@@ -137,7 +137,7 @@ impl Timing {
         }
         let drift = self.clock_drift();
         match self.judge() {
-            // This machine's clock may be slow while that of a waiter is fast.
+            // This machine's clock may run slow while a waiter's clock runs fast.
             Some(Judge::Candidates) if !is_off!(TwoClocks) => {
                 window.mul_f64((1.0 - drift) / (1.0 + drift))
             }

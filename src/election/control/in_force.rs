@@ -1,5 +1,4 @@
-//! What the requests in the control cell mean for a candidate or an onlooker: which of them count now, and what
-//! follows.
+//! Tells a candidate or an onlooker which requests in the control cell count now, and what follows from them.
 
 use std::time::Duration;
 
@@ -7,7 +6,7 @@ use elect_api::{Boottime, Candidate, Entry, Survey, Token, Versioned, stamp};
 
 use super::{Control, Priority, Request, StepDown};
 
-/// The greatest time between two looks at the wall clock while a pause is to end by it.
+/// The longest time between two looks at the wall clock while a pause has an end. The clock may be set meanwhile.
 const WALL_CLOCK: Duration = Duration::from_secs(10);
 
 /// The requests that a candidate obeys at present.
@@ -16,7 +15,7 @@ pub(in crate::election) struct InForce {
     control: Control,
     /// The version of the cell that was read last.
     version: u64,
-    /// The cell as read, and the time of the next look at the wall clock. Set while a pause is to end by itself.
+    /// The cell as read, and the time of the next look at the wall clock. Set while the pause in it has an end to come.
     lapsing: Option<(Control, Boottime)>,
 }
 
@@ -26,12 +25,12 @@ impl InForce {
         &self.control
     }
 
-    /// The time to ask whether a pause [has ended](InForce::lapsed), if one is to end by itself.
+    /// The time to ask whether a pause [has ended](InForce::lapsed), if it has an end to come.
     pub(in crate::election) fn next_look(&self) -> Option<Boottime> {
         self.lapsing.as_ref().map(|&(_, at)| at)
     }
 
-    /// Whether this is another version than that of the last call.
+    /// Whether `version` differs from that of the last call.
     pub(in crate::election) const fn is_new(&mut self, version: u64) -> bool {
         std::mem::replace(&mut self.version, version) != version
     }

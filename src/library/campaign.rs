@@ -80,10 +80,9 @@ impl Campaign {
         self
     }
 
-    /// Sets the greatest difference between the rates of this machine's clock and the store's, as a share: from 0 to
-    /// less than
-    /// 1. The default is 0.1. In a store that counts no leases, it is the difference between the clocks of two
-    ///    candidates, of which each gets half. It has no meaning where leases do not end by time.
+    /// Sets the greatest difference between the rates of this machine's clock and the store's, as a share below 1. The
+    /// default is 0.1. In a store that counts no leases, it is the difference between the clocks of two candidates, of
+    /// which each gets half. It has no meaning where leases do not end by time.
     pub const fn max_clock_drift(mut self, share: f64) -> Self {
         self.options.max_clock_drift = share;
         self
@@ -112,7 +111,7 @@ impl Campaign {
 
     /// Does the same as [`lead`](Campaign::lead), but does not wait. Returns `None` if another candidate leads or is
     /// ahead, or if the election is paused. In a store that counts no leases it waits until the candidates ahead are
-    /// known to be alive or dead. That takes a TTL and a third of it at most.
+    /// known to be alive or dead. That takes one and a half TTLs at most, or 10 s if that is longer.
     ///
     /// # Errors
     /// Those of [`lead`](Campaign::lead).

@@ -126,7 +126,7 @@ pub(super) struct Work {
     told: Arc<watch::Sender<Told>>,
     /// Sends the token to the program that waits for the win.
     won: Option<oneshot::Sender<Token>>,
-    /// The release by the program. `None` once it has come.
+    /// Ends when the program gives leadership up. `None` after that.
     released: Option<oneshot::Receiver<()>>,
 }
 

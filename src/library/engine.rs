@@ -106,7 +106,7 @@ pub(super) struct Alarms {
 }
 
 impl Alarms {
-    /// Wakes every sleeper whose time has come.
+    /// Wakes each sleeper at its time.
     pub(super) async fn ring(&self, alarm: &Alarm) -> Infallible {
         loop {
             let first = self.lock().keys().next().map(|&(at, _)| at);

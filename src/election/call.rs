@@ -1,4 +1,4 @@
-//! The calls to a store, and what comes of them.
+//! The calls that the engine makes to a store, and their outcomes.
 
 use std::time::Duration;
 
@@ -10,37 +10,36 @@ use super::ranking::Field;
 /// A call to the store: a request, or a few that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// For a seat, with leases of this length.
+    /// Opens a seat, with leases of this length.
     Open(Duration),
-    /// To keep our place, to win, or to prove that we lead.
+    /// Keeps the place, tries to win, or proves leadership.
     Refresh,
-    /// That all who take part agree with us on what the election is divided into.
+    /// Makes sure that all candidates agree with this one on the division of the election.
     Settle,
-    /// Whether it is done already, what is to be done once.
+    /// Asks whether the `--once` key is done already.
     Recall,
-    /// To record that it is done.
+    /// Records that the `--once` key is done.
     Record,
-    /// To count the run that is about to start, before anything is started: that there may be one more.
+    /// Counts the run that is about to start, before anything starts. Only so many runs may count.
     Attempt(Token),
-    /// To tell all who take part that it matters who leads.
+    /// Tells all candidates that ranks matter in this election.
     Announce,
-    /// Who is there, and who led last.
+    /// Reads who takes part, and who led last.
     Compare,
-    /// What is known of the election's history.
+    /// Reads the election's history.
     ReadHistory,
-    /// To add to it that we have begun.
+    /// Adds to the history that this leadership has begun.
     WriteHistory,
-    /// The same before anything is started, in a way that outlasts a power cut.
+    /// Does the same before anything starts, in a way that outlasts a power cut.
     BeginHistory(Token),
-    /// To take our place away; and to add to the history in the same step that we have ended like this, if that is
-    /// known.
+    /// Removes the entry. In the same step, adds to the history how the leadership ended, if that is known.
     Resign(Option<EndRecord>),
-    /// Who leads and who waits, for people.
+    /// Reads who leads and who waits, to show it to people.
     Survey,
 }
 
 impl Call {
-    /// Its name; stable.
+    /// The stable name of the call.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Open(_) => "open",
@@ -58,86 +57,86 @@ impl Call {
         }
     }
 
-    /// Whether it reads the election's history, or adds to it.
+    /// Whether the call reads the election's history, or adds to it.
     pub(super) const fn is_of_history(&self) -> bool {
         matches!(self, Self::ReadHistory | Self::WriteHistory | Self::BeginHistory(_))
     }
 }
 
-/// How a leadership ended, for whoever comes later.
+/// How a leadership ended, for the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndRecord {
-    /// For people.
+    /// The reason, in words for people.
     pub reason: String,
     /// Whether something of the command may have been cut short: it was killed, or leadership was lost.
     pub is_abrupt: bool,
 }
 
-/// What the store has answered to a call.
+/// The answer of the store to a call.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// There is a seat.
+    /// The seat is open.
     Opened,
-    /// How we stand, to a refresh.
+    /// The standing, in answer to a refresh.
     Standing(Answer),
-    /// Whether all who take part agree.
+    /// Whether all candidates agree on the division.
     Agreement(Agreement),
-    /// Whether it is done already.
+    /// Whether the `--once` key is done.
     Done(bool),
-    /// Whether a cell of ours is written: that it is done, or that we have begun.
+    /// Whether the candidate's own cell is written: that the key is done, or that the leadership has begun.
     Written(Written),
     /// Whether the run that is about to start is counted.
     Attempted(Attempted),
-    /// All who take part are told.
+    /// All candidates can see that ranks matter.
     Announced,
-    /// Who is there, and who led last.
+    /// Who takes part, and who led last.
     Field(Box<Field>),
-    /// The history is read. Whether whoever led last, if anybody did, has ended well there.
+    /// The history is read. Says whether it shows that the last leadership, if there was one, ended well.
     EndedWell(bool),
-    /// Our place is gone.
+    /// The entry is removed.
     Resigned,
 }
 
-/// What came of the counting of a run.
+/// The outcome of counting a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attempted {
-    /// It counts.
+    /// The run counts.
     Counted,
-    /// It is not counted, and is not to start: we do not lead, or something else was written meanwhile.
+    /// The run is not counted and must not start: the candidate does not lead, or the cell has changed meanwhile.
     Uncounted,
-    /// It is not to start: as many have been counted as may be. The text names the last one.
+    /// The run must not start, as the limit of runs is reached. The text names the last one.
     UsedUp(String),
 }
 
-/// What a refresh found out.
+/// The standing that a refresh found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// We lead.
+    /// The candidate leads.
     Leading {
         /// The token of this leadership.
         token: Token,
-        /// How long nobody else can lead.
+        /// How long no other candidate can lead.
         validity: Validity,
     },
-    /// We wait, with so many before us.
+    /// The candidate waits behind others.
     Waiting {
-        /// The leader and the waiters before us.
+        /// The number of entries ahead: the leader and the earlier waiters.
         ahead: usize,
-        /// Whether one of them is known to be alive.
+        /// Whether one of those ahead is known to be alive.
         alive: bool,
     },
-    /// Our entry is gone, but nobody else can lead until we resign.
+    /// The entry is gone, but no other candidate can lead before this one resigns.
     Evicted(String),
-    /// Our entry is gone, and another may lead.
+    /// The entry is gone, and another candidate may lead.
     Gone(String),
 }
 
-/// A call that is over, for whoever counts and measures.
+/// A call that is over, for counters and metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallEnd {
-    /// What was asked for.
+    /// The call.
     pub call: Call,
-    /// The time from before it was sent to when its end was seen.
+    /// The time from before it was sent until its end was seen.
     pub took: Duration,
     /// How it ended.
     pub outcome: CallOutcome,
@@ -146,12 +145,12 @@ pub struct CallEnd {
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
-    /// With the proof that we lead.
+    /// With the proof that the candidate leads.
     Proven,
     /// With another answer.
     Answered,
     /// With an error of this kind.
     Failed(ErrorKind),
-    /// It was given up: there was no answer in time, or none was wanted any more.
+    /// The call was given up: no answer came in time, or none was needed any more.
     Abandoned,
 }

@@ -1,6 +1,6 @@
-//! What people ask of an election: that nobody leads for now, that a leader gives leadership up, or who is to
-//! lead rather than others; and what candidates agree on: its division, and who is to hold which shard. It is one
-//! cell, which candidates get with each answer.
+//! The control cell of an election, which candidates get with each answer of the store. People ask there that the
+//! election is paused, that a leader gives leadership up, or that some candidate leads rather than others. Candidates
+//! agree there on the division of the election, and on which member holds which shard.
 
 mod in_force;
 
@@ -15,65 +15,65 @@ use serde_json::{Map, Value};
 use super::spread::Spread;
 pub(super) use in_force::{InForce, in_slot};
 
-/// What the control cell of one election says at present.
+/// The content of an election's control cell.
 ///
-/// What it does not know, a later version has written: that is kept, and not obeyed.
+/// Fields that this version does not know come from a later version. They are kept, and not obeyed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Control {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     paused: Option<Box<Request>>,
-    /// When that ends by itself. Versions that do not know of it keep it, and stay paused.
+    /// The end of the pause, if it ends by itself. Versions that do not know this field keep it, and stay paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pause_ends: Option<PauseLimit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     step_down: Option<StepDown>,
-    /// Somebody takes part, or has, of another priority than the usual one.
+    /// Whether a candidate takes or took part with another priority than the usual one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     ranked: bool,
-    /// Into what whoever came first has divided the election.
+    /// The division of the election, as settled last.
     #[serde(default, skip_serializing_if = "Division::is_whole")]
     division: Division,
-    /// Who is to hold which shards.
+    /// The shards that each member is to hold.
     #[serde(default, skip_serializing_if = "Spread::is_empty")]
     spread: Spread,
-    /// The division is not proven yet: candidates that go by another division may be in the election, or in so many parts
-    /// of it.
+    /// Set while the division is not proven: candidates with another division may be in the election, or in this many
+    /// parts of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unproven: Option<u16>,
-    /// In place of the priorities that candidates were started with, by id or label.
+    /// The priorities that replace those that candidates were started with, by id or label.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "text::name")]
     priorities: BTreeMap<String, Priority>,
     #[serde(flatten)]
     others: Map<String, Value>,
 }
 
-/// Who asks, when, and why.
+/// A request of a person: its author, its time and its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     #[serde(deserialize_with = "text::words")]
     by: String,
-    /// Milliseconds since 1970; for the eye only.
+    /// Milliseconds since 1970; shown to people only.
     at: u64,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "text::words")]
     reason: Option<String>,
-    /// For how long, if not for good: until so many milliseconds after 1970.
+    /// The end of the request in milliseconds since 1970. `None` if it has no end.
     #[serde(skip)]
     until: Option<u64>,
 }
 
-/// The end of the one pause that was asked for at this time.
+/// The end of the one pause that was asked for at the time `asked`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct PauseLimit {
     asked: u64,
-    /// Milliseconds since 1970, by the wall clock of each candidate: it carries no promise.
+    /// Milliseconds since 1970, by the wall clock of each candidate. No promise rests on it.
     at: u64,
 }
 
-/// Leadership with this token is to be given up; with any other it is another leader's.
+/// The request that the leader with this token gives leadership up. It does not concern a leader with another token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct StepDown {
     token: u64,
-    /// The id of whoever is to lead next.
+    /// The id of the candidate that is asked to lead next.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "text::name")]
     to: Option<String>,
     #[serde(flatten)]
@@ -88,40 +88,40 @@ struct Priority {
 }
 
 impl Request {
-    /// Asked now.
+    /// Returns a request that is made now.
     pub fn new(by: String, reason: Option<String>) -> Self {
         let clean = |text| text::clean(text, text::WORDS);
         Self { by: clean(by), at: stamp::display(), reason: reason.map(clean), until: None }
     }
 
-    /// The same until `end`, in milliseconds since 1970; for good if `None`.
+    /// Sets the end of the request, in milliseconds since 1970. With `None` it has no end.
     #[must_use]
     pub const fn until(mut self, end: Option<u64>) -> Self {
         self.until = end;
         self
     }
 
-    /// Until when, if not for good; in milliseconds since 1970.
+    /// The end of the request in milliseconds since 1970, if it has one.
     pub const fn end(&self) -> Option<u64> {
         self.until
     }
 
-    /// Who asks.
+    /// The author of the request.
     pub fn by(&self) -> &str {
         &self.by
     }
 
-    /// When it was asked, by the wall clock of whoever did.
+    /// The time of the request, by the wall clock of its author.
     pub fn at(&self) -> Option<SystemTime> {
         stamp::read(self.at)
     }
 
-    /// Why, in the words of whoever asks.
+    /// The reason, in the words of its author.
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref()
     }
 
-    /// What was asked, until when, by whom, and why.
+    /// Returns a text with `what` was asked, until when, by whom, and why.
     pub fn in_words(&self, what: &str) -> String {
         let mut words = what.to_owned();
         if let Some(end) = self.until.and_then(stamp::read) {
@@ -129,7 +129,7 @@ impl Request {
         }
         let _ = write!(words, " by {}", self.by);
         if let Some(reason) = &self.reason {
-            // A string takes all.
+            // Writing to a string cannot fail.
             let _ = write!(words, ": {reason}");
         }
         words
@@ -137,10 +137,10 @@ impl Request {
 }
 
 impl Control {
-    /// Reads what a store keeps; `None` is nothing.
+    /// Reads the cell as a store keeps it. `None` is an empty cell.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] for what no version of elect has written.
+    /// [`ErrorKind::Unfit`] for a cell that no version of elect has written.
     pub fn read(text: Option<&[u8]>) -> Result<Self, Error> {
         text.map_or(Ok(Self::default()), |text| {
             let what = "what people asked of the election, such as a pause, is unreadable: remove it \
@@ -159,20 +159,20 @@ impl Control {
         })
     }
 
-    /// What of it counts at `now`, in milliseconds since 1970: a pause that is over does not.
+    /// Returns what of the cell counts at `now`, in milliseconds since 1970. A pause that is over does not count.
     #[must_use]
     pub fn as_of(self, now: u64) -> Self {
         let is_over = self.pausing().and_then(Request::end).is_some_and(|end| end <= now);
         if is_over { self.paused(None) } else { self }
     }
 
-    /// As a store keeps it.
+    /// Returns the cell as a store keeps it.
     pub fn to_bytes(&self) -> Vec<u8> {
-        // Strings and numbers: there is nothing in it that JSON cannot say.
+        // Strings and numbers always serialize: JSON can express each of them.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// The same with nobody to lead until further notice; or with somebody, for `None`.
+    /// Pauses the election until further notice, or ends the pause for `None`.
     #[must_use]
     pub fn paused(mut self, request: Option<Request>) -> Self {
         let end = |it: &Request| Some(PauseLimit { asked: it.at, at: it.until? });
@@ -181,28 +181,28 @@ impl Control {
         self
     }
 
-    /// The same with whoever leads with this token to give leadership up.
+    /// Asks the leader with this token to give leadership up.
     #[must_use]
     pub fn stepping_down(self, token: Token, request: Request) -> Self {
         self.handing_over(token, None, request)
     }
 
-    /// The same with whoever leads with this token to give leadership up to the candidate of this id, or to
-    /// whoever is next.
+    /// Asks the leader with this token to give leadership up to the candidate of this id, or for `None` to the next
+    /// one.
     #[must_use]
     pub fn handing_over(mut self, token: Token, to: Option<String>, request: Request) -> Self {
         self.step_down = Some(StepDown { token: token.get(), to, request });
         self
     }
 
-    /// The same with candidates to look whether somebody else is to lead rather than they.
+    /// Tells all candidates that a winner has to look for a better candidate before it starts anything.
     #[must_use]
     pub const fn ranked(mut self) -> Self {
         self.ranked = true;
         self
     }
 
-    /// The same for an election that is divided like this, as all who take part say.
+    /// Sets a division on which all candidates agree.
     #[must_use]
     pub const fn divided(mut self, division: Division) -> Self {
         self.division = division;
@@ -210,7 +210,7 @@ impl Control {
         self
     }
 
-    /// The same for an election that somebody divides like this; whether all who take part agree is not known yet.
+    /// Sets a division that one candidate claims. Whether all others agree is not known yet.
     #[must_use]
     pub(super) fn claimed(mut self, division: Division) -> Self {
         self.unproven = Some(self.parts_in_use());
@@ -219,8 +219,8 @@ impl Control {
         self
     }
 
-    /// The same with this priority for the candidate of this id, or for all of this label; or for `None` with
-    /// the one that they were started with.
+    /// Sets this priority for the candidate with this id, or for all with this label. `None` gives them back the
+    /// priority that they were started with.
     #[must_use]
     pub fn prioritizing(mut self, who: &str, priority: Option<u32>, request: Request) -> Self {
         let Some(priority) = priority else {
@@ -231,37 +231,36 @@ impl Control {
         self.ranked()
     }
 
-    /// The same without what concerns only candidates, by their full ids, of whom `is_gone` says that they are
-    /// gone.
+    /// Removes the priorities of candidates that are gone, as `is_gone` says of their full ids.
     #[must_use]
     pub fn without(mut self, is_gone: impl Fn(&str) -> bool) -> Self {
         self.priorities.retain(|who, _| !is_gone(who));
         self
     }
 
-    /// Who wants nobody to lead, if somebody does.
+    /// The request that pauses the election, if there is one.
     pub fn pausing(&self) -> Option<&Request> {
         self.paused.as_deref()
     }
 
-    /// The same with the shards held like this.
+    /// Sets the shards that each member is to hold.
     #[must_use]
     pub fn spreading(mut self, spread: Spread) -> Self {
         self.spread = spread;
         self
     }
 
-    /// Who is to hold which shards.
+    /// The shards that each member is to hold.
     pub const fn spread(&self) -> &Spread {
         &self.spread
     }
 
-    /// Into what the election is divided.
+    /// The division of the election.
     pub const fn division(&self) -> Division {
         self.division
     }
 
-    /// Whether it is divided, and this is one of its parts.
+    /// Whether the election is divided and `election` is one of its parts.
     pub fn has_part(&self, election: &ElectionName) -> bool {
         let whole = Division::whole(election);
         let parts = if self.division.is_whole() { 0 } else { self.division.parts() };
@@ -272,17 +271,17 @@ impl Control {
         (0..parts).any(is_it)
     }
 
-    /// Whether anything is asked of it, or was settled, that lasts.
+    /// Whether the cell holds a request or an agreement that lasts.
     pub fn is_kept(&self) -> bool {
         self.paused.is_some() || !self.priorities.is_empty() || !self.division.is_whole()
     }
 
-    /// Whether all who take part say that the election is divided like this.
+    /// Whether all candidates agree on this division.
     pub(super) fn is_divided(&self, division: Division) -> bool {
         self.division == division && self.unproven.is_none()
     }
 
-    /// In how many parts there may be candidates.
+    /// The number of parts that may have candidates.
     pub(super) fn parts_in_use(&self) -> u16 {
         self.division.parts().max(self.unproven.unwrap_or(0))
     }
@@ -329,7 +328,7 @@ mod tests {
         let asked = paused.pausing().unwrap().at;
         let kept = format!("{{\"asked\":{asked},\"at\":1000}}");
         assert!(text.contains(&format!("\"pause_ends\":{kept}")), "{text}");
-        // Of another pause, which an older version has begun since, it says nothing.
+        // The limit does not apply to another pause, which an older version has begun since.
         let another = text.replace(&format!("\"at\":{asked}"), "\"at\":7");
         let another = Control::read(Some(another.as_bytes())).unwrap();
         assert!(another.pausing().is_some() && another.as_of(u64::MAX).pausing().is_some());

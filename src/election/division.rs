@@ -1,27 +1,29 @@
-//! All who take part in an election agree on what it is divided into.
+//! Makes all candidates of an election agree on its division: whole, or into how many slots or shards.
 //!
-//! It is kept in the control cell of the election, and settled like this by whoever finds another division there than its
-//! own:
+//! The control cell of the election keeps the division. A candidate that finds another division there than its own
+//! settles it as follows:
 //!
-//! 1. It looks for candidates that go by another division than its own: in the election first, then in each part of
-//!    the division that is kept. If there is one, it is refused.
-//! 2. It writes its own division, in place of exactly the cell that it has read, and with it that this is not
-//!    proven yet, and how many parts there may be candidates in.
-//! 3. It looks again. If there is one now, it puts back what was there, and is refused.
-//! 4. It writes that it is proven.
+//! 1. It looks for candidates with another division than its own, first in the election, then in each part of the kept
+//!    division. If there is one, the new candidate is refused.
+//! 2. It writes its own division, in place of exactly the cell that it has read. It adds that the division is not
+//!    proven yet, and how many parts may have candidates.
+//! 3. It looks again. If it finds such a candidate now, it puts the old cell back, and is refused.
+//! 4. It writes that the division is proven.
 //!
-//! Only a division that is proven is one; whoever finds one that is not, his own too, settles it himself. And
-//! whoever has entered looks at the cell that comes with its refresh, and settles again if it is another,
-//! before it starts anything.
+//! Only a proven division is valid. A candidate that finds an unproven one, even its own, settles it itself. A
+//! candidate that has entered reads the cell that comes with its refresh. If the cell shows another division, the
+//! candidate settles again before it starts anything.
 //!
-//! So of two who disagree at most one starts anything. Say that both have started. Each had entered, and a refresh
-//! after that had shown it its own division, proven. Let the one that A was shown be the later one. It was written
-//! after B had read the cell for the last time before it started, for else B would have been shown that one, or one
-//! that is later still. So it was written when B was in; and whoever proved it looked after it was written, in the
-//! election, and in all parts that B can be in. Who moves from the one into the other enters the part before it leaves
-//! the election, and is looked for in the opposite order: so B was seen, unless it had gone, and A's was not proven.
+//! So of two candidates that disagree, at most one starts anything. Suppose that both have started. Each had entered,
+//! and a later refresh had shown it its own division, proven. Let A be the one whose cell was written later. That cell
+//! was written after B's last read before B started. Otherwise B would have been shown this cell or a later one. So B
+//! had its entry when the cell was written. The candidate that proved it looked after the write, in the election and in
+//! all parts that B can be in. A candidate that moves from the election into a part enters the part before it leaves
+//! the election. The search goes in the opposite order. So it found B, unless B had gone, and A's division was not
+//! proven.
 //!
-//! A crash in the middle leaves a division that is not proven, and no harm. Of two who come at once both may be refused.
+//! A crash in the middle leaves an unproven division, and does no harm. Of two candidates that come at once, both may
+//! be refused.
 
 use elect_api::{
     Candidate, Cell, Division, ElectionName, ElectionNameError, Error, ErrorKind, If, Store,
@@ -32,27 +34,27 @@ use futures_util::future::join_all;
 
 use super::control::Control;
 
-/// How often others may write between our reading and our writing before that is told.
+/// How often others may write between the read and the write of a candidate before that is an error.
 const RACES: u32 = 20;
-/// How many parts are looked at at once.
+/// The number of parts that are looked at together.
 const AT_ONCE: usize = 64;
 
-/// What came of the wish to divide an election.
+/// The outcome of settling the division.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Agreement {
-    /// It is divided as we wish.
+    /// The election is divided as the candidate wants.
     Ours,
-    /// Somebody takes part who goes by another division, as is said here.
+    /// A candidate with another division takes part. The text says which.
     Disputed(String),
 }
 
-/// Sees to it that `candidate` may take part with the division that it has.
+/// Makes sure that `candidate` may take part with its division.
 ///
 /// # Errors
-/// As those of the store's cells and surveys; `Unfit` for a store that keeps no cell of control.
+/// Those of the store's cells and surveys; `Unfit` for a store that keeps no control cell.
 ///
 /// # Cancellation
-/// The outcome is unknown; the call may be repeated, and finds out.
+/// The outcome is unknown. The call may be repeated, and finds out.
 pub async fn settle(
     store: &dyn Store,
     election: &ElectionName,
@@ -78,7 +80,7 @@ pub async fn settle(
         };
         let Written::Yes(version) = write(&claim, kept.version).await? else { continue };
         if let Some(why) = dissent(store, election, parts, candidate).await? {
-            // If it stays, it is not proven.
+            // If this write fails, the claim stays unproven.
             let _ = write(&control.to_bytes(), version).await;
             return Ok(Agreement::Disputed(why));
         }
@@ -91,7 +93,8 @@ pub async fn settle(
     Err(Error::new(ErrorKind::Unreachable, what))
 }
 
-/// What an election is a part of, in words, if its name is that of a part: then nobody takes part in it by that name.
+/// Returns the error text if `election` is the name of a part of a divided election. No candidate may join under such a
+/// name.
 async fn belongs(store: &dyn Store, election: &ElectionName) -> Result<Option<String>, Error> {
     let Some(whole) = Division::whole(election) else { return Ok(None) };
     let control = Control::read(store.read(&whole, Cell::Control).await?.bytes.as_deref())?;
@@ -103,7 +106,7 @@ async fn belongs(store: &dyn Store, election: &ElectionName) -> Result<Option<St
     }))
 }
 
-/// Who takes part and goes by another division, in words, if somebody does.
+/// Returns the error text if a candidate takes part with another division.
 async fn dissent(
     store: &dyn Store,
     election: &ElectionName,
@@ -117,7 +120,7 @@ async fn dissent(
             break;
         }
         let names = some.iter().map(|&number| Division::part(election, number));
-        // A name that is too long for a part was too long for whoever divided it.
+        // A part name that is too long here was too long for the candidate that made the division, too.
         let names: Result<Vec<_>, ElectionNameError> = names.collect();
         let Ok(names) = names else { break };
         let surveys = names.iter().map(|name| store.survey(name));
@@ -163,7 +166,7 @@ mod tests {
         Candidate { host: "h".to_owned(), division, ..Candidate::foreign(id) }
     }
 
-    /// A store in which others may do something before each request.
+    /// A store in which others may act before each request.
     struct Slow(Box<dyn Store>);
 
     #[async_trait]
@@ -242,7 +245,7 @@ mod tests {
             settle(&self.store(), &election(), candidate).await.expect("an agreement")
         }
 
-        /// Has a seat in that election, with an entry.
+        /// Opens a seat in that election, and enters it.
         async fn enter(
             &self,
             election: &ElectionName,
@@ -253,12 +256,12 @@ mod tests {
             (seat, refreshed.control)
         }
 
-        /// As an engine takes part: whether it comes to start something. It never gives that up.
+        /// Takes part as an engine does, and returns whether it would start something. It keeps its entry then.
         async fn take_part(&self, candidate: Candidate, seed: u64) -> bool {
             let store = self.store();
             let chance = Mutex::new(fastrand::Rng::with_seed(seed));
             let settle = async || loop {
-                // A request that has no answer in time is dropped, and made again.
+                // A request without an answer in time is dropped, and sent again.
                 let patience = chance.lock().expect("ours alone").usize(1..40);
                 let whole = election();
                 let settling = settle(&store, &whole, &candidate);
@@ -294,7 +297,7 @@ mod tests {
         }
     }
 
-    /// Runs both, one step of one of them at a time.
+    /// Runs both futures, one step of one of them at a time.
     async fn interleaved<T>(
         seed: u64,
         one: impl Future<Output = T>,
@@ -369,7 +372,7 @@ mod tests {
         });
     }
 
-    /// However far it came: whoever comes next looks for those that may be left in what was divided before.
+    /// Wherever the crash happens, the next candidate looks for entries in the parts of the earlier division.
     #[test]
     fn a_division_that_a_crash_left_unproven_is_none() {
         for cut in 1..40 {
@@ -383,7 +386,7 @@ mod tests {
                 if ground.kept().await.is_divided(Division::Slots(3)) {
                     return;
                 }
-                // It starts what it was told to as long as that is all that it is shown.
+                // It may start what the old division told it to, as long as the cell shows only that.
                 let part = Division::part(&election(), 4).expect("a name");
                 let _seat = ground.enter(&part, &leader).await;
                 assert!(cut_off.is_none(), "cut at {cut}");

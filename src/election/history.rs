@@ -1,7 +1,7 @@
-//! Who has led an election and how that ended: the last leaderships, as a cell of the election.
+//! The history of an election: its last leaderships and how each ended, as a cell of the election.
 //!
-//! Each leader writes down that it has begun, and as it resigns how it has ended. What it does not live to say
-//! its successor finds open, and closes.
+//! Each leader writes that it has begun, and as it resigns, how it has ended. If a leader dies before that, its
+//! successor finds the record open and closes it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,39 +15,39 @@ use serde_json::{Map, Value};
 use super::EndRecord;
 use crate::guard::Ended;
 
-/// How many leaderships are kept. Older ones are forgotten.
+/// The number of leaderships that are kept. Older ones are dropped.
 pub const KEPT: usize = 50;
 
-/// How many bytes the whole cell may have: older leaderships are forgotten where the last ones need more.
+/// The longest cell, in bytes. Older leaderships are dropped if the newest need the room.
 pub const LONGEST: usize = 16 * 1024;
 
-/// How many bytes an id or a reason may have; of a longer one the end is cut off.
+/// The longest id or reason, in bytes. The end of a longer one is cut off.
 const LONGEST_WORDS: usize = 200;
 
-/// A leader that starts its command within this time of its win did so at once.
+/// A leader that starts its command within this time after its win counts as having started at once.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
-/// How a leadership ended whose leader did not live to say so.
+/// The reason in the history for a leadership whose leader died before it could give one.
 pub const UNTOLD: &str = "ended without a report: killed, crashed, or cut off from the store";
 
 /// The last leaderships of one election, the newest last.
 ///
-/// What it does not know, a later version has written: that is kept. So is the text of each leadership, which who
-/// leads next waits for: it need not be written anew.
+/// Fields that this version does not know come from a later version, and are kept. The text of each leadership is kept
+/// as well, so that it need not be serialized again: the next leader waits for that.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     records: Vec<Record>,
-    /// What the cell says of each of them.
+    /// The text of each record in the cell.
     texts: Vec<Box<RawValue>>,
     others: BTreeMap<String, Box<RawValue>>,
 }
 
-/// What the cell calls the leaderships.
+/// The key of the list of leaderships in the cell.
 const LEADERSHIPS: &str = "leaderships";
 
 /// One leadership.
 ///
-/// Without an end it is the present one, or its leader crashed and has no successor yet.
+/// A record without an end is the present leadership, or its leader crashed and has no successor yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     token: u64,
@@ -58,26 +58,26 @@ pub struct Record {
     end: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "text::words")]
     reason: Option<String>,
-    /// What was to be done once.
+    /// The `--once` key of the run.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "text::name")]
     key: Option<String>,
-    /// The code that its command exited with last, or the signal that ended it; and how long that ran, in milliseconds.
+    /// The exit code of its command's last run or the signal that ended it, and the length of that run in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     code: Option<u8>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     signal: Option<u8>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     took: Option<u64>,
-    /// Something of its command may have been cut short.
+    /// Whether something of its command may have been cut short.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     abrupt: bool,
 }
 
-/// The token of whoever led last, as far as is known. A history that cannot be read is that of nobody: the next
-/// leader begins it anew, or nothing is kept.
+/// Returns the token of the last leadership, as far as is known. An unreadable history counts as empty: the next leader
+/// begins it anew, or none is kept.
 ///
 /// # Errors
-/// The store does not answer.
+/// Those of the store, if it does not answer.
 pub async fn last_led(store: &dyn Store, election: &ElectionName) -> Result<Option<Token>, Error> {
     let bytes = match store.read(election, Cell::History).await {
         Err(error) if error.is_permanent() => None,
@@ -86,7 +86,7 @@ pub async fn last_led(store: &dyn Store, election: &ElectionName) -> Result<Opti
     Ok(History::read(bytes.as_deref()).unwrap_or_default().last_token())
 }
 
-/// As [`History::since`], of a leader in a store.
+/// Does the same as [`History::since`], for a leader in a store.
 pub async fn since(
     store: &dyn Store,
     election: &ElectionName,
@@ -98,7 +98,8 @@ pub async fn since(
 }
 
 impl Record {
-    /// A leadership that lasts, of the candidate with this id. `start` is its wall clock, in milliseconds since 1970.
+    /// Returns the record of a leadership that lasts, of the candidate with this id. `start` is the candidate's wall
+    /// clock, in milliseconds since 1970.
     pub fn begun(token: Token, id: &str, start: u64) -> Self {
         Self {
             token: token.get(),
@@ -114,13 +115,13 @@ impl Record {
         }
     }
 
-    /// The same, for the sake of this key if there is one.
+    /// Adds the `--once` key of the run, if there is one.
     #[must_use]
     pub fn of(self, key: Option<&str>) -> Self {
         Self { key: key.map(|key| cut(key, LONGEST_WORDS)), ..self }
     }
 
-    /// The same, ended now, like this. `run` is how its command ended, and after how long, if it has.
+    /// Adds the end, which is now, and its reason. `run` is how the command ended and how long it ran, if it has ended.
     #[must_use]
     pub fn ended(self, words: &EndRecord, run: Option<(Ended, Duration)>) -> Self {
         let (code, signal) = run.map_or((None, None), |(ended, _)| codes(ended));
@@ -140,53 +141,53 @@ impl Record {
         &self.id
     }
 
-    /// When it began, by the wall clock of the leader; for the eye only.
+    /// The start, by the wall clock of the leader. It is shown to people only.
     pub fn start(&self) -> Option<SystemTime> {
         stamp::read(self.start)
     }
 
-    /// When it ended, by the wall clock of the leader or, if that did not say so, when its successor had begun,
-    /// by that one's clock. `None` as long as nobody has said so.
+    /// The end, by the wall clock of the leader. If the leader did not write it, the start of its successor, by the
+    /// successor's clock. `None` until one of them has written it.
     pub fn end(&self) -> Option<SystemTime> {
         self.end.and_then(stamp::read)
     }
 
-    /// What was to be done once, if anything was.
+    /// The `--once` key, if there is one.
     pub fn key(&self) -> Option<&str> {
         self.key.as_deref()
     }
 
-    /// Whether it was for the sake of this key, as far as a long one is kept.
+    /// Whether the leadership was for this `--once` key. Of a long key, only the part that is kept is compared.
     pub fn is_of(&self, key: &str) -> bool {
         self.key.as_deref().is_some_and(|known| known == cut(key, LONGEST_WORDS))
     }
 
-    /// Whether somebody has said that it has ended.
+    /// Whether an end is recorded.
     pub const fn has_ended(&self) -> bool {
         self.end.is_some()
     }
 
-    /// The code with which a shell would say that its command ended; `None` if nobody has said so.
+    /// The code with which a shell would report the end of its command. `None` if no end is recorded.
     pub fn exit_code(&self) -> Option<u8> {
         exit_code(self.code, self.signal)
     }
 
-    /// How long its command ran, the last time if that was started again; `None` if nobody has said so.
+    /// How long its command ran; of a command that was started again, the last run. `None` if that is not recorded.
     pub fn took(&self) -> Option<Duration> {
         self.took.map(Duration::from_millis)
     }
 
-    /// How it ended, if somebody has said so.
+    /// The reason for its end, if one is recorded.
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref()
     }
 }
 
 impl History {
-    /// Reads a cell; `None` is that of an election that nobody has led.
+    /// Reads a cell. `None` is the cell of an election that has had no leader yet.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] for what no version of elect has written.
+    /// [`ErrorKind::Unfit`] for a cell that no version of elect has written.
     pub fn read(cell: Option<&[u8]>) -> Result<Self, Error> {
         cell.map_or(Ok(Self::default()), |text| {
             let what = "the history of the election is unreadable: its next leader begins it anew";
@@ -207,19 +208,20 @@ impl History {
         Ok(Self { records: records.collect::<Result<_, _>>()?, texts, others })
     }
 
-    /// What is known, the oldest first.
+    /// The known leaderships, the oldest first.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
 
-    /// Whether the newest leadership that is known, if there is one, has said itself how it ended, and that nothing of
-    /// its command was cut short.
+    /// Whether the newest known leadership, if there is one, recorded its own end, and nothing of its command was cut
+    /// short.
     pub fn has_ended_well(&self) -> bool {
         self.records.last().is_none_or(|last| last.end.is_some() && !last.abrupt)
     }
 
-    /// Since when this leader leads, by its wall clock; for the eye only. A store tells at best when it won. If that is much
-    /// earlier than what is written here, it kept its place meanwhile, such as through a pause, and led nobody.
+    /// Returns since when this leader leads, by its wall clock, to be shown to people only. A store tells at best when
+    /// the leader won. If the start in the history is much later, the winner only kept its place in between, such as
+    /// through a pause.
     pub fn since(&self, leader: &Leader) -> Option<SystemTime> {
         let known = self.records.iter().rev().find(|known| known.token() == leader.token);
         let start = known.and_then(Record::start);
@@ -233,8 +235,8 @@ impl History {
         self.records.last().map(Record::token)
     }
 
-    /// The cell that says the same with this one, in the place of what was known of it; of at most [`LONGEST`]
-    /// bytes. Whatever was open before has ended by its start.
+    /// Returns the cell with this record added, or put in place of the record with the same token. It has at most
+    /// [`LONGEST`] bytes. Older open records end at the start of this one.
     pub fn cell_with(&self, record: &Record) -> Vec<u8> {
         let others = self.records.iter().zip(&self.texts);
         let others = others.filter(|(known, _)| known.token != record.token);
@@ -262,7 +264,7 @@ impl History {
     }
 }
 
-/// What a cell says of a leadership whose leader did not live to say how it ended, which it had by `end`.
+/// Returns the text of a record, closed at `end` because its leader died without recording its end.
 fn closed(text: &RawValue, end: u64) -> String {
     let mut record: Map<String, Value> = serde_json::from_str(text.get()).unwrap_or_default();
     record.insert("end".to_owned(), end.into());
@@ -270,12 +272,12 @@ fn closed(text: &RawValue, end: u64) -> String {
     json(&record)
 }
 
-/// Strings and numbers: there is nothing in it that JSON cannot say.
+/// Strings and numbers always serialize: JSON can express each of them.
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// The code that a command exited with, or else the signal that ended it.
+/// Returns the exit code of a command, or else the signal that ended it.
 pub(super) fn codes(ended: Ended) -> (Option<u8>, Option<u8>) {
     match ended {
         Ended::Exited(code) => (Some(code), None),
@@ -283,12 +285,12 @@ pub(super) fn codes(ended: Ended) -> (Option<u8>, Option<u8>) {
     }
 }
 
-/// The code with which a shell says that a command ended.
+/// Returns the code with which a shell reports the end of a command.
 pub(super) fn exit_code(code: Option<u8>, signal: Option<u8>) -> Option<u8> {
     code.or_else(|| signal.map(|signal| signal.saturating_add(128)))
 }
 
-/// The text, or so many bytes of it, with a mark.
+/// Returns the text, cut to at most this many bytes with a mark at its end if it is longer.
 pub(super) fn cut(words: &str, longest: usize) -> String {
     const MARK: &str = "\u{2026}";
     if words.len() <= longest {

@@ -1,7 +1,8 @@
-//! The engine: one candidate's way through one election, whatever the store.
+//! The engine takes one candidate through one election, whatever the store. `elect run`, sidecars, shards and the
+//! library use it.
 //!
-//! [`machine`] decides, as a pure function of state, time and event; [`driver`] does what it says,
-//! in the one loop there is; [`timing`] derives from the lease what durations follow from it, and checks them.
+//! [`machine`] decides, as a pure function of state, time and event. [`driver`] is the one loop that executes its
+//! decisions. [`timing`] derives all durations from the lease, and checks them.
 //!
 //! ```text
 //!            open, refresh          refresh: leading            command ended,
@@ -12,29 +13,37 @@
 //!       └─────────────────┴── signal, wait ran out, permanent error ───────────────────┘
 //! ```
 //!
-//! Who is gone kills; who was evicted, or is at the soft deadline, asks the command to stop, and kills later. Between
-//! an empty tree and Resigning a leader may rest before it starts its command again, record what is done once, or hold
-//! its lease for a while. Who has won and starts nothing may give its place up and come again.
+//! After a definite loss (gone) the leader kills the tree at once. After an eviction, or at the soft deadline, it asks
+//! the command to stop and kills later. Between an empty tree and Resigning, a leader may pause before it starts its
+//! command again, record that the `--once` key is done, or hold its lease for a while. A winner that starts nothing may
+//! give its place up and join again.
 //!
-//! Between a win and a start stand gates, each of one shape (`machine/gates`). One sees to it that all agree on what
-//! the election is divided into ([`division`]), one that what is to be done once was not done ([`once`]), one that
-//! people want somebody to lead ([`control`]), one that nobody better is there ([`ranking`]), one that the lock delay is
-//! over, and one that the run is counted where only so many may be. The first two rule on whoever is about to join as
-//! well. A further condition of a start is a further gate; what people are told of it is a further
-//! [`Block`](machine::Block).
+//! Between a win and a start stand gates, which all have one shape (`machine/gates`). Each gate checks one condition:
 //!
-//! A leader whose command has succeeded in what is to be done once says so in a cell of the election before it resigns.
+//! - all candidates agree on the division of the election ([`division`]),
+//! - the `--once` key is not done yet ([`once`]),
+//! - the election is not paused ([`control`]),
+//! - no better candidate waits ([`ranking`]),
+//! - the lock delay is over,
+//! - the run is counted, where the number of runs is limited.
 //!
-//! An election of several slots is one seat to the machine ([`slots`]).
+//! The first two also decide before a candidate joins. A new condition of a start is a new gate. What people are told
+//! of it is a new variant of [`Block`](machine::Block).
 //!
-//! What people ask of the election comes with each answer ([`control`]): in a paused one a winner starts nothing, and
-//! who leads stops its command in good order and resigns, as it does when it is asked by its token.
+//! If the command of a leader with a `--once` key succeeds, the leader records that in a cell of the election before it
+//! resigns.
 //!
-//! Beside its renewals a leader reads who has led before, and adds itself ([`history`]). Where there is a lock delay it
+//! To the machine, an election of several slots is one seat ([`slots`]).
+//!
+//! The control cell comes with each answer of the store ([`control`]). While the election is paused, a winner starts
+//! nothing, and a leader stops its command in good order and resigns. A leader also does so when a request names its
+//! token.
+//!
+//! Beside its renewals, a leader reads the history of leaderships and adds itself ([`history`]). With a lock delay it
 //! does so before it starts anything.
 //!
-//! Until the tree is proven empty the machine goes on renewing, whatever else happened, short of a
-//! definite loss; it resigns only afterwards.
+//! Until the tree is proven empty, the machine goes on renewing, unless the loss is definite. It resigns only
+//! afterwards.
 
 mod call;
 pub mod control;
@@ -51,7 +60,7 @@ pub mod timing;
 
 pub use call::{Answer, Attempted, Call, CallEnd, CallOutcome, EndRecord, Reply};
 
-/// The output of the future in `slot`; never, if there is none.
+/// Awaits the future in `slot`. Never ends if there is none.
 async fn ready<F: Future + Unpin>(slot: &mut Option<F>) -> F::Output {
     match slot {
         Some(future) => future.await,

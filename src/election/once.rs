@@ -1,19 +1,19 @@
-//! What is to be done once: the keys of all runs that succeeded, as a cell of the election. It decides; how the runs of
-//! each key went is another one ([`runs`](super::runs)).
+//! The `--once` keys of all runs that succeeded, as a cell of the election. This cell alone decides whether a key is
+//! done. Another cell says how the runs of each key went ([`runs`](super::runs)).
 
 use elect_api::{Cell, Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 
-/// How many keys are kept at most. An older one is forgotten, and a run with it would be run again. A version that keeps
-/// fewer forgets the others when it records a key.
+/// The greatest number of keys that are kept. An older key is forgotten, and a run with it would run again. A version
+/// that keeps fewer keys forgets the others when it records a key.
 pub const KEPT: usize = 512;
 
-/// How many keys are kept however long they are.
+/// The number of keys that are kept however long they are.
 pub const KEPT_AT_LEAST: usize = 64;
 
-/// The keys that are known, the newest last.
+/// The known keys, the newest last.
 ///
-/// A cell with more in it is a later version's, which an earlier one must not write over.
+/// A cell with other fields comes from a later version. An earlier version must not overwrite it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Done {
@@ -21,10 +21,10 @@ pub struct Done {
 }
 
 impl Done {
-    /// Reads a cell. Whoever cannot read it does not know what was done, and must not do it again.
+    /// Reads a cell. A candidate that cannot read it does not know what was done, and must not do it again.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] for what no version of elect has written.
+    /// [`ErrorKind::Unfit`] for a cell that no version of elect has written.
     pub fn read(cell: Option<&[u8]>) -> Result<Self, Error> {
         cell.map_or(Ok(Self::default()), |text| {
             let what = "what is known of the --once keys that are done is unreadable: remove it from the \
@@ -37,17 +37,17 @@ impl Done {
         })
     }
 
-    /// Whether this was done.
+    /// Whether this key is done.
     pub fn has(&self, key: &str) -> bool {
         self.done.iter().any(|done| done == key)
     }
 
-    /// All that are known, the newest last.
+    /// The known keys, the newest last.
     pub fn keys(&self) -> &[String] {
         &self.done
     }
 
-    /// The cell that says so, of this one too.
+    /// Returns the cell with this key added.
     pub fn with(mut self, key: &str) -> Vec<u8> {
         self.done.retain(|done| done != key);
         self.done.push(key.to_owned());
@@ -62,14 +62,14 @@ impl Done {
         }
     }
 
-    /// The cell that says so of all others.
+    /// Returns the cell without this key.
     pub fn without(mut self, key: &str) -> Vec<u8> {
         self.done.retain(|done| done != key);
         self.cell()
     }
 
     fn cell(&self) -> Vec<u8> {
-        // A list of strings: there is nothing in it that JSON cannot say.
+        // A list of strings always serializes: JSON can express each of them.
         serde_json::to_vec(self).unwrap_or_default()
     }
 }

@@ -1,4 +1,4 @@
-//! Who of those who are there is to lead: the greatest priority, and of equals whoever arrived first.
+//! The ranking of candidates: the greatest priority leads, and among equals the earliest arrival.
 
 use std::cmp::Reverse;
 
@@ -6,12 +6,12 @@ use elect_api::{Entry, Survey, Token};
 
 use super::control::Control;
 
-/// What decides between two candidates: the greater one is the better.
+/// What decides between two candidates. The greater rank is the better.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
-    /// Whoever led last was asked to hand over to this one.
+    /// Whether the last leader was asked to hand over to this candidate.
     pub is_named: bool,
-    /// As it is by now; 0 never leads.
+    /// The priority in force now. A candidate of priority 0 never leads.
     pub priority: u32,
     /// The number of its arrival.
     pub arrival: Reverse<u64>,
@@ -19,23 +19,24 @@ pub struct Rank {
     pub id: Reverse<String>,
 }
 
-/// Who is there, as a store shows it.
+/// The candidates that take part, as a store shows them, and the last leader.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// Who leads or is the next to lead, and who waits.
+    /// The head of the queue, which leads or is about to, and the waiters.
     pub survey: Survey,
-    /// The token of whoever led last, as far as is known.
+    /// The token of the last leader, as far as is known.
     pub last: Option<Token>,
 }
 
 impl Field {
-    /// Whether the head may be about to stand back: somebody better is there, and it has not said yet that it
-    /// leads. That is so for some round trips at most, unless it has come to a stop in the middle of them.
+    /// Whether the head may be about to give way, as a better candidate waits and the head has not recorded yet that it
+    /// leads. This lasts some round trips at most, unless the head has stopped in between.
     pub fn is_unsettled(&self, control: &Control) -> bool {
         self.unsaid(control).is_some_and(|contest| contest.ours.priority > 0 && !contest.is_ours())
     }
 
-    /// What is shown to people: a head of priority 0 that has not led only keeps its place. It waits as the next.
+    /// Returns the survey as people see it. A head of priority 0 that has not led only keeps its place, and is shown as
+    /// the first waiter.
     pub fn settled(mut self, control: &Control) -> Survey {
         let is_held = self.unsaid(control).is_some_and(|contest| contest.ours.priority == 0);
         if let Some(held) = self.survey.leader.take_if(|_| is_held) {
@@ -44,7 +45,7 @@ impl Field {
         self.survey
     }
 
-    /// What there is for a head that has not said yet that it leads, and was not asked to give that up.
+    /// Returns the contest for a head that has not recorded yet that it leads, and was not asked to give leadership up.
     fn unsaid(&self, control: &Control) -> Option<Contest> {
         let leader = self.survey.leader.as_ref()?;
         let is_plain = leader.entry.candidate.is_foreign()
@@ -54,22 +55,22 @@ impl Field {
     }
 }
 
-/// Who could lead, as the head of the queue sees it.
+/// The candidates that could lead, from the view of the head of the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contest {
-    /// The head itself.
+    /// The rank of the head itself.
     pub ours: Rank,
-    /// Those who can lead and would take their turn, the best first. Programs other than elect do not know of
-    /// ranks, and whoever stands still would be waited for in vain.
+    /// The other candidates that can lead and would take their turn, the best first. Other programs than elect are left
+    /// out, as they know no ranks. Stopped candidates are left out, as the head would wait for them without end.
     pub others: Vec<Rank>,
     /// Whether a program other than elect waits.
     pub has_foreign: bool,
-    /// The token of whoever led last, as far as is known.
+    /// The token of the last leader, as far as is known.
     pub last: Option<Token>,
 }
 
 impl Contest {
-    /// What is shown of it to the candidate of this id. `None` if that is not there.
+    /// Returns the contest for the candidate with this id, or `None` if it has no entry.
     pub fn of(field: &Field, control: &Control, id: &str) -> Option<Self> {
         let Field { survey, last } = field;
         let last = *last;
@@ -93,7 +94,7 @@ impl Contest {
 }
 
 impl Contest {
-    /// Whether nobody is to lead rather than we, and we are.
+    /// Whether the head itself is the best candidate and may lead.
     fn is_ours(&self) -> bool {
         self.ours.priority > 0 && self.others.first().is_none_or(|best| *best < self.ours)
     }

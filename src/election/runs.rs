@@ -1,4 +1,5 @@
-//! How the runs of each key of `--once` went, as a cell of the election: it counts tries, and is for the eye otherwise.
+//! The runs of each `--once` key and how they went, as a cell of the election. The cell counts attempts. All else in it
+//! is shown to people only.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,13 +11,13 @@ use serde_json::{Map, Value};
 use super::history::{codes, cut, exit_code};
 use crate::guard::{Ended, signal_name};
 
-/// How many bytes an id or the name of a host may have; of a longer one the end is cut off.
+/// The longest id or host name, in bytes. The end of a longer one is cut off.
 const LONGEST_NAME: usize = 100;
 
-/// How the runs of each key went, as a cell of the election; the key that was run last comes last.
+/// The runs of each key, as a cell of the election. The key that ran last comes last.
 ///
-/// A run that is to count is written down before it starts, so that a crash counts as well. What this version does not
-/// know, a later one has written: that is kept.
+/// A run that counts is recorded before it starts, so that a crash counts as well. Fields that this version does not
+/// know come from a later version, and are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Runs {
     #[serde(default)]
@@ -25,18 +26,18 @@ pub struct Runs {
     others: Map<String, Value>,
 }
 
-/// What is known of one key.
+/// The runs of one key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
     #[serde(rename = "key")]
     name: String,
-    /// How many runs have counted.
+    /// The number of runs that have counted.
     #[serde(default, skip_serializing_if = "is_none")]
     tries: u32,
-    /// The run that was written down and has not ended; or whose leader did not live to say how it ended.
+    /// The run that is recorded as started and has not ended, or whose leader died before it could record the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     open: Option<Run>,
-    /// The last run that is not `open`.
+    /// The last run before `open`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     last: Option<Run>,
     #[serde(flatten)]
@@ -46,13 +47,13 @@ pub struct Key {
 /// One run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// That of the leadership; 0 if nothing ran, and somebody recorded the key by hand.
+    /// The token of the leadership. It is 0 if nothing ran, and a person recorded the key by hand.
     token: u64,
     #[serde(deserialize_with = "text::name")]
     id: String,
     #[serde(default, deserialize_with = "text::name")]
     host: String,
-    /// Milliseconds since 1970, by the clock of the host; for the eye only.
+    /// Milliseconds since 1970, by the clock of the host; shown to people only.
     start: u64,
     /// Milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,22 +71,22 @@ const fn is_none(tries: &u32) -> bool {
     *tries == 0
 }
 
-/// What is to be done before a run that counts.
+/// What a leader does before a run that counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attempt {
     /// Write this cell.
     Write(Vec<u8>),
-    /// Nothing: it is written down already, as an answer of the store was lost.
+    /// Write nothing: the run is recorded already. An answer of the store was lost.
     Counted,
-    /// Not to run: as many runs as may be have counted. The text names the last one.
+    /// Do not run, as the limit of runs is reached. The text names the last one.
     UsedUp(String),
 }
 
 impl Runs {
-    /// Reads a cell. What cannot be read is not taken for nothing.
+    /// Reads a cell. An unreadable cell is an error, and does not count as empty.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] for what no version of elect has written.
+    /// [`ErrorKind::Unfit`] for a cell that no version of elect has written.
     pub fn read(cell: Option<&[u8]>) -> Result<Self, Error> {
         cell.map_or(Ok(Self::default()), |text| {
             let what = "what is known of the runs of each --once key is unreadable: remove it from the \
@@ -98,7 +99,7 @@ impl Runs {
         })
     }
 
-    /// All keys of which something is known, the one that was run last at the end.
+    /// All known keys. The one that ran last comes last.
     pub fn keys(&self) -> &[Key] {
         &self.runs
     }
@@ -108,7 +109,7 @@ impl Runs {
         self.runs.iter().find(|known| known.name == key)
     }
 
-    /// What is to be done before this run of `key`, of which so many may count.
+    /// Returns what to do before this run of `key`, of which at most `most` may count.
     pub fn attempt(&self, key: &str, most: u32, run: Run) -> Attempt {
         let mut known = self.known(key);
         if known.open.as_ref().is_some_and(|open| open.token == run.token) {
@@ -123,7 +124,8 @@ impl Runs {
         Attempt::Write(self.with(known))
     }
 
-    /// The cell that says that the run which was written down with this token does not count.
+    /// Returns the cell in which the run that was recorded with this token does not count. `None` if there is no such
+    /// run.
     pub fn retracted(&self, key: &str, token: Token) -> Option<Vec<u8>> {
         let mut known = self.known(key);
         known.open.take_if(|open| open.token == token.get())?;
@@ -135,7 +137,7 @@ impl Runs {
         })
     }
 
-    /// The cell that says how this run has ended.
+    /// Returns the cell with the end of this run.
     pub fn ended(&self, key: &str, run: Run) -> Vec<u8> {
         let mut known = self.known(key);
         known.open = None;
@@ -143,7 +145,7 @@ impl Runs {
         self.with(known)
     }
 
-    /// The cell in which nothing is known of this key.
+    /// Returns the cell without this key.
     pub fn without(&self, key: &str) -> Vec<u8> {
         let mut rest = self.clone();
         rest.runs.retain(|known| known.name != key);
@@ -160,8 +162,8 @@ impl Runs {
         })
     }
 
-    /// With this in place of what was known of its key. The keys that were run longest ago are forgotten where there is
-    /// no room for them.
+    /// Returns the cell with this record in place of the old one of its key. If the cell gets too long, the keys that
+    /// ran longest ago are dropped.
     fn with(&self, key: Key) -> Vec<u8> {
         let mut all = self.clone();
         all.runs.retain(|known| known.name != key.name);
@@ -177,7 +179,7 @@ impl Runs {
     }
 
     fn cell(&self) -> Vec<u8> {
-        // Strings and numbers: there is nothing in it that JSON cannot say.
+        // Strings and numbers always serialize: JSON can express each of them.
         serde_json::to_vec(self).unwrap_or_default()
     }
 }
@@ -188,7 +190,7 @@ impl Key {
         &self.name
     }
 
-    /// How many of its runs have counted, since the key was undone last.
+    /// The number of its runs that have counted since the key was last undone.
     pub const fn tries(&self) -> u32 {
         self.tries
     }
@@ -210,7 +212,7 @@ impl Key {
 }
 
 impl Run {
-    /// A run of this candidate that starts at `start`, in milliseconds since 1970.
+    /// Returns a run of this candidate that starts at `start`, in milliseconds since 1970.
     pub fn begun(token: Token, candidate: &Candidate, start: u64) -> Self {
         let cut = |name: &str| cut(name, LONGEST_NAME);
         let (id, host) = (cut(&candidate.id), cut(&candidate.host));
@@ -218,13 +220,13 @@ impl Run {
         Self { token: token.get(), id, host, start, took, code, signal, others: Map::new() }
     }
 
-    /// That somebody records a key by hand, at `start`; nothing ran.
+    /// Returns the record of a key that a person marks as done by hand, at `start`. Nothing ran.
     pub fn by_hand(who: &str, host: &str, start: u64) -> Self {
         let candidate = Candidate { host: host.to_owned(), ..Candidate::foreign(who) };
         Self::begun(Token::new(0), &candidate, start)
     }
 
-    /// The same, ended like this after it had run for so long.
+    /// Adds the end of the run, and how long it ran.
     #[must_use]
     pub fn ended(mut self, ended: Ended, took: Duration) -> Self {
         self.took = Some(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
@@ -242,37 +244,37 @@ impl Run {
         &self.id
     }
 
-    /// The name of its machine, or, where that says nothing, its id.
+    /// The name of its machine, or its id if no name is recorded.
     pub fn host(&self) -> &str {
         if self.host.is_empty() { &self.id } else { &self.host }
     }
 
-    /// When it began, by the clock of its host; for the eye only.
+    /// The start, by the clock of its host; shown to people only.
     pub fn start(&self) -> Option<SystemTime> {
         stamp::read(self.start)
     }
 
-    /// When it ended, likewise; `None` if nobody has said so.
+    /// The end, by the clock of its host. `None` if it is not recorded.
     pub fn end(&self) -> Option<SystemTime> {
         self.took.and_then(|took| stamp::read(self.start.saturating_add(took)))
     }
 
-    /// How long it took; `None` if nobody has said so.
+    /// How long it ran. `None` if it is not recorded.
     pub fn took(&self) -> Option<Duration> {
         self.took.map(Duration::from_millis)
     }
 
-    /// With which code a shell would say that it ended; `None` if nobody has said so.
+    /// The code with which a shell would report its end. `None` if it is not recorded.
     pub fn exit_code(&self) -> Option<u8> {
         exit_code(self.code, self.signal)
     }
 
-    /// Whether somebody recorded it by hand.
+    /// Whether a person recorded it by hand.
     pub const fn is_by_hand(&self) -> bool {
         self.token == 0
     }
 
-    /// How it ended, after its name.
+    /// How it ended, in words that follow its name.
     fn end_in_words(&self) -> String {
         match (self.code, self.signal) {
             (Some(code), _) => format!("exited with code {code}"),
@@ -286,7 +288,7 @@ impl Run {
 mod tests {
     use super::*;
 
-    /// However long they are.
+    /// The number of keys that always fit, however long they are.
     const AT_LEAST: usize = 64;
 
     fn candidate() -> Candidate {
@@ -329,7 +331,7 @@ mod tests {
         assert_eq!(runs(&twice.without("k")), Runs::default());
     }
 
-    /// Its answer was lost.
+    /// The answer of the store was lost.
     #[test]
     fn what_is_written_already_counts_once() {
         assert_eq!(tried(&Runs::default(), 1).attempt("k", 2, run(1)), Attempt::Counted);

@@ -1,7 +1,7 @@
-//! Who is to hold which shards of an election, as the coordinator among the members decides it.
+//! The plan of which member holds which shards, as the coordinator among the members decides it.
 //!
-//! It is advice: that no shard is led twice is the affair of the election that each shard is. So nothing is wrong
-//! when two coordinators disagree for a moment, or a member goes by an old word.
+//! The plan is advice. That no shard is led twice is the promise of the shard's own election. So no harm is done if two
+//! coordinators disagree for a moment, or if a member follows an old plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,60 +13,61 @@ use serde::{Deserialize, Serialize};
 pub struct Spread {
     #[serde(default, deserialize_with = "text::name")]
     held: BTreeMap<String, BTreeSet<u16>>,
-    /// The shard that was taken from a living member last, as long as it is not known to have arrived.
+    /// The last shard that was taken from a living member, until it is known to have arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     moving: Option<u16>,
 }
 
-/// Somebody who takes part.
+/// A member of the roster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member<'a> {
     /// Its id.
     pub id: &'a str,
-    /// Whether it is to hold anything.
+    /// Whether it is to hold any shards.
     pub is_wanted: bool,
 }
 
 impl Spread {
-    /// Whether nobody is to hold anything.
+    /// Whether no member is to hold anything.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
 
-    /// What the member of this id is to hold.
+    /// The shards that the member with this id is to hold.
     pub fn of(&self, id: &str) -> BTreeSet<u16> {
         self.held.get(id).cloned().unwrap_or_default()
     }
 
-    /// How many shards each is to hold who is to hold any, by id.
+    /// The number of shards that each member is to hold, by its id. Members without shards are left out.
     pub fn counts(&self) -> impl Iterator<Item = (&str, usize)> {
         self.held.iter().map(|(id, shards)| (id.as_str(), shards.len()))
     }
 
-    /// Who is to hold a shard.
+    /// The member that is to hold a shard.
     pub fn holder(&self, shard: u16) -> Option<&str> {
         let held = self.held.iter().find(|(_, shards)| shards.contains(&shard));
         held.map(|(id, _)| id.as_str())
     }
 
-    /// The shard that is under way, and to whom.
+    /// The shard that is on its way, and the member to which it goes.
     pub fn moving(&self) -> Option<(u16, &str)> {
         let shard = self.moving?;
         Some((shard, self.holder(shard)?))
     }
 
-    /// The same with nothing under way.
+    /// Marks the moving shard as arrived.
     #[must_use]
     pub const fn arrived(mut self) -> Self {
         self.moving = None;
         self
     }
 
-    /// The next step to an even spread of so many shards over these members, in their order: what nobody holds who
-    /// is there is given away at once; and then, unless another is still under way, one shard of whoever has too many.
+    /// Returns the next step to an even spread of `shards` shards over these members, in their order. Shards without a
+    /// living holder are given away at once. Then, unless another shard is still on its way, one shard of a member with
+    /// too many moves.
     ///
-    /// It is the last step if it changes nothing and nothing is under way. Then no two of those wanted differ by more
-    /// than one, and no more has moved than had to.
+    /// The step is the last one if it changes nothing and no shard is on its way. Then the counts of any two wanted
+    /// members differ by at most one, and no more shards have moved than necessary.
     #[must_use]
     pub fn next(mut self, shards: u16, members: &[Member<'_>]) -> Self {
         let is_there = |id: &str| members.iter().any(|member| member.id == id);
@@ -96,12 +97,12 @@ impl Spread {
         self.held.get(id).map_or(0, BTreeSet::len)
     }
 
-    /// Who has the fewest, the first of them.
+    /// Returns the member with the fewest shards, the first of several.
     fn least<'a>(&self, wanted: &[&'a str]) -> Option<&'a str> {
         wanted.iter().copied().min_by_key(|id| self.count(id))
     }
 
-    /// Takes a shard from whoever is to have none, or has two more than another. Says which.
+    /// Moves a shard from an unwanted member, or from one that has at least two more than another. Returns the shard.
     fn even_out(&mut self, wanted: &[&str]) -> Option<u16> {
         let to = self.least(wanted)?;
         let unwanted = self.held.keys().find(|id| !wanted.contains(&id.as_str()));
@@ -130,7 +131,7 @@ mod tests {
         NAMES[..count].iter().map(|id| Member { id, is_wanted: true }).collect()
     }
 
-    /// All steps to the end, and how many shards were moved between the living.
+    /// Takes all steps to the end. Also returns how many shards moved between living members.
     fn settle(mut spread: Spread, shards: u16, members: &[Member<'_>]) -> (Spread, usize) {
         let mut moves = 0;
         loop {
@@ -207,7 +208,7 @@ mod tests {
                 let (least, most) = (counts.iter().min(), counts.iter().max());
                 assert!(most <= least.map(|least| least + 1).as_ref(), "{counts:?}");
                 assert_eq!(counts.iter().sum::<usize>(), usize::from(shards));
-                // As many of the greatest as divide unevenly keep one more.
+                // Where the shards do not divide evenly, the members with the most keep one more.
                 let (share, more) =
                     (usize::from(shards) / there.len(), usize::from(shards) % there.len());
                 let mut had: Vec<usize> =

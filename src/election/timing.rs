@@ -1,4 +1,4 @@
-//! The durations that follow from the lease, and every inequality between them, in one constructor.
+//! Derives all durations of the engine from the lease, and checks every inequality between them, in one constructor.
 
 use std::time::Duration;
 
@@ -10,13 +10,12 @@ use crate::guard::is_off;
 /// The longest lease that may be asked for.
 pub const LONGEST_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What the user may choose.
+/// The durations that the user may choose.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimingOptions {
-    /// The length of lease to ask for: W, unless the store grants another one. Default 15 s.
+    /// W, the length of lease to ask for, unless the store grants another one. Default 15 s.
     pub ttl: Duration,
-    /// How long a command may take to end after it was asked to, once leadership is lost: G.
-    /// `None` is 4W/15.
+    /// G, the time that a command has to end after it was asked to, once leadership is lost. `None` is 4W/15.
     pub kill_grace: Option<Duration>,
     /// The greatest difference between the rates of two clocks that count a lease, as a share of one. They are this
     /// machine's and the store's, or those of two candidates ([`Judge`]). Default 0.1.
@@ -32,43 +31,43 @@ impl Default for TimingOptions {
 /// The engine's durations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timing {
-    /// From one renewal to the next, and the longest time between two looks of a waiter.
+    /// The time from one renewal to the next, and the longest time between two looks of a waiter.
     pub renew_interval: Duration,
-    /// The longest that one attempt of a leader at the store may take.
+    /// The longest time that one attempt of a leader at the store may take.
     pub attempt_timeout: Duration,
-    /// The same for a candidate that does not lead: a connection that takes its time is one all the
-    /// same, and who leaves gives up in bounded time. W/6, within 2 s and 5 s.
+    /// The same for a candidate that does not lead: W/6, but at least 2 s and at most 5 s. Without a time limit it is
+    /// the renewal interval. So a slow connection still counts, and a candidate that leaves gives up in bounded time.
     pub entry_timeout: Duration,
-    /// G: from asking the command to stop to killing it.
+    /// G, the time from asking the command to stop to killing it.
     pub kill_grace: Duration,
-    /// How long the store may stay unreached before the first contact.
+    /// How long the store may be unreachable before the first contact.
     pub connect_timeout: Duration,
     options: TimingOptions,
     lease: Lease,
 }
 
-/// A plan whose deadlines would not leave time for its renewals.
+/// The error for a plan whose deadlines would leave no time for renewals.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("a lease of {} leaves no time to renew it: {}", humantime::format_duration(*.window), self.way_out())]
 pub struct TooTight {
     /// W as asked, or as granted.
     pub window: Duration,
-    /// The smallest TTL that would do with this grace, rounded up to 0.1 s; `None` if none would.
+    /// The smallest TTL that would do with this grace, rounded up to 0.1 s; `None` if no TTL would.
     pub smallest_ttl: Option<Duration>,
-    /// The largest grace that would do with this W, rounded down to 0.1 s; `None` if none would.
+    /// The largest grace that would do with this W, rounded down to 0.1 s; `None` if no grace would.
     pub largest_grace: Option<Duration>,
 }
 
-/// A clock by which no leases may be counted.
+/// The error for a clock that is too inexact to count leases.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {}", Self::WAY_OUT)]
 pub struct Distrust {
-    /// How fast it runs, and how fast it may.
+    /// How fast the clock runs, and how fast it may run.
     pub what: String,
 }
 
 impl Distrust {
-    /// What to do.
+    /// The advice to the user.
     pub const WAY_OUT: &str = "see `adjtimex --print` or `chronyc tracking` for what slews it, or allow for more \
                                with --max-clock-drift";
 }
@@ -86,12 +85,12 @@ impl TooTight {
     }
 }
 
-/// The store's answers come at once or not at all where no clock runs against us.
+/// The renewal interval for leases without a time limit. Their store answers at once or not at all.
 const UNLIMITED_INTERVAL: Duration = Duration::from_secs(5);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const LEAST_ENTRY_TIMEOUT: Duration = Duration::from_secs(2);
 const GREATEST_ENTRY_TIMEOUT: Duration = Duration::from_secs(5);
-/// How far the kernel lets a clock be steered to make it run right, as a share: 500 millionths.
+/// The share by which the kernel lets a clock be steered to correct it: 500 millionths.
 const STEERED: f64 = 0.0005;
 const LEAST_MARGIN: Duration = Duration::from_millis(500);
 
@@ -99,8 +98,8 @@ impl Timing {
     /// Derives all durations for leases of this kind, with W as asked or granted.
     ///
     /// # Errors
-    /// When soft deadlines would come before renewals can: `soft - s >= anchor lag + 2 x renewal
-    /// interval + attempt timeout` does not hold.
+    /// If the soft deadline would come before renewals can: `soft - s >= anchor lag + 2 x renewal interval + attempt
+    /// timeout` does not hold.
     pub fn new(options: &TimingOptions, lease: Lease) -> Result<Self, TooTight> {
         let timing = Self::derive(options, lease);
         match lease {
@@ -134,23 +133,24 @@ impl Timing {
         }
     }
 
-    /// V: how long after the anchor leadership may be counted on, by this machine's clock.
+    /// V, the time after the anchor for which leadership may be counted on, by this machine's clock.
     fn counted_on(&self, window: Duration) -> Duration {
         if is_off!(Drift) {
             return window;
         }
         let drift = self.clock_drift();
         match self.judge() {
-            // Ours may be slow, and that of who waits be fast.
+            // This machine's clock may run slow while a waiter's clock runs fast.
             Some(Judge::Candidates) if !is_off!(TwoClocks) => {
                 window.mul_f64((1.0 - drift) / (1.0 + drift))
             }
-            // This machine's clock may be slower than the store's, whatever the right one says.
+            // Only the difference counts: this machine's clock may be slower than the store's.
             _ => window.div_f64(1.0 + drift),
         }
     }
 
-    /// How far this machine's clock may be off, as a share. Where two candidates count each has half.
+    /// The error that is allowed to this machine's clock, as a share. Where two candidates count the lease, each gets
+    /// half.
     fn clock_drift(&self) -> f64 {
         match self.judge() {
             None | Some(Judge::Store) => self.options.max_clock_drift,
@@ -165,7 +165,7 @@ impl Timing {
         }
     }
 
-    /// K: how long before the end of V everything must be dead.
+    /// K, the time before the end of V by which everything must be dead.
     fn safety_margin(window: Duration) -> Duration {
         if is_off!(Margin) {
             return Duration::ZERO;
@@ -173,12 +173,12 @@ impl Timing {
         Self::margin_of(window)
     }
 
-    /// What K has to be for this W.
+    /// Returns the K that this W needs.
     pub fn margin_of(window: Duration) -> Duration {
         LEAST_MARGIN.max(window / 15)
     }
 
-    /// The deadlines that follow from a proof; `None` where there are none.
+    /// Returns the deadlines that follow from a proof; `None` if leases do not end by time.
     pub fn deadlines(&self, validity: Validity) -> Option<Deadlines> {
         let Validity::Window { window, .. } = validity else { return None };
         let margin = Self::safety_margin(window);
@@ -191,8 +191,8 @@ impl Timing {
         })
     }
 
-    /// How long it is waited for at most, beyond what the user gave, whether anybody lives who is before us. One that has a
-    /// lease of our length and is dead is followed by then, after that lease and two looks.
+    /// How long a candidate waits, beyond the user's limit, to find out whether the candidates ahead are alive. In this
+    /// time a dead one with a lease of this length is replaced: its lease and two looks.
     pub fn doubt(&self) -> Duration {
         self.window() * 3 / 2
     }
@@ -202,16 +202,16 @@ impl Timing {
         self.options.ttl
     }
 
-    /// Whether the lease is held by processes of this machine, without any limit of time.
+    /// Whether processes of this machine hold the lease, without any time limit.
     pub fn is_local(&self) -> bool {
         self.lease == Lease::Unlimited
     }
 
-    /// Whether leases may be counted by a clock that runs at this rate, as a share of what it would by itself.
-    /// What makes a clock run right is within `STEERED`, whatever drift is asked for.
+    /// Checks that leases may be counted by a clock that runs at this rate, as a share of its own free rate. Steering
+    /// within `STEERED`, which corrects a clock, always passes, whatever drift was asked for.
     ///
     /// # Errors
-    /// Why not, and what to do, for people.
+    /// Says why not and what to do, in words for people.
     pub fn trust(&self, rate: f64) -> Result<(), Distrust> {
         let (off, most) = (rate - 1.0, self.clock_drift().max(STEERED));
         // A share is not exact to the last bit.
@@ -227,7 +227,7 @@ impl Timing {
         Err(Distrust { what })
     }
 
-    /// When another may lead, by this machine's clock; `None` where leases do not end by time.
+    /// When another candidate may lead, by this machine's clock; `None` where leases do not end by time.
     pub fn end(&self, validity: Validity) -> Option<Boottime> {
         match validity {
             Validity::Unlimited => None,
@@ -235,10 +235,10 @@ impl Timing {
         }
     }
 
-    /// The same options, for W as the store granted it. A validity without a window changes nothing.
+    /// Derives the durations again, for the W that the store granted. A validity without a window changes nothing.
     ///
     /// # Errors
-    /// As [`Timing::new`].
+    /// Those of [`Timing::new`].
     pub fn regrant(&self, validity: Validity) -> Result<Self, TooTight> {
         match validity {
             Validity::Window { window, .. } if window != self.options.ttl => {
@@ -248,7 +248,7 @@ impl Timing {
         }
     }
 
-    /// By how many seconds the inequality holds; negative when it does not.
+    /// Returns by how many seconds the inequality holds; negative if it does not.
     fn slack(&self, window: Duration, cadence: Cadence) -> f64 {
         let soft = self.counted_on(window).as_secs_f64()
             - Self::safety_margin(window).as_secs_f64()
@@ -276,8 +276,8 @@ impl Timing {
         Duration::try_from_secs_f64(tenths / 10.0).ok()
     }
 
-    /// How long to wait before the `attempt`th repetition (from 1 on) of a failed request: 50 ms,
-    /// doubled each time up to the renewal interval, of which between half and all is taken.
+    /// Returns how long to wait before the `attempt`th repetition (from 1 on) of a failed request. The base is 50 ms,
+    /// doubled each time up to the renewal interval. `chance` picks a value between half of it and all of it.
     pub fn backoff(&self, attempt: u32, chance: f64) -> Duration {
         if is_off!(Backoff) {
             return Duration::from_millis(1);
@@ -289,10 +289,10 @@ impl Timing {
         longest.mul_f64(0.5 + chance.clamp(0.0, 1.0) / 2.0)
     }
 
-    /// Whether the next proof comes before a command that starts now would have to stop, with a store that answers. A proof
-    /// that takes two requests, W/4 apart, follows at once only on an unbroken series of them: `answered` is since when the
-    /// store answers ours, and, where seats share what they prove, those of others. Of what was proven before a silence of
-    /// the store enough is left only if it has just been so.
+    /// Whether a store that answers gives the next proof before a command that starts now would have to stop. A proof
+    /// that takes two requests, W/4 apart, follows at once only on an unbroken series of requests. `answered` is since
+    /// when the store has answered those of this candidate, and, where seats share their proofs, those of others. A
+    /// proof from before a silence of the store leaves enough time only if it is recent.
     pub fn will_be_proven(&self, validity: Validity, now: Boottime, answered: Boottime) -> bool {
         let (Lease::Timed(cadence), Validity::Window { anchor, window }) = (self.lease, validity)
         else {

@@ -17,17 +17,16 @@ use crate::election::timing::{LONGEST_TTL, Timing, TimingOptions};
 use crate::identity;
 use crate::stores::BackendUrl;
 
-/// What others see in the place of a containment: there is none.
+/// The containment that other candidates see: there is none.
 const CONTAINMENT: &str = "none";
 
-/// A wish to lead an election: where, which, and as whom.
+/// A campaign to lead an election of a store under a label.
 ///
-/// It does nothing before [`lead`](Campaign::lead), and may lead again and again. Each time it takes part as a
-/// new candidate, among all others of the election, commands of `elect run` and sidecars included.
+/// It does nothing before [`lead`](Campaign::lead), and may lead again and again. Each time it takes part as a new
+/// candidate. The other candidates may be campaigns, commands of `elect run` or sidecars.
 ///
-/// All campaigns of a process share one thread, and those with the same URL one connection where the store
-/// allows for it; it needs no runtime of the caller's. Neither that thread nor a leadership
-/// gets across a `fork` without `exec`.
+/// All campaigns of a process share one thread. Those with the same URL share one connection where the store allows it.
+/// No runtime of the caller is needed. Neither that thread nor a leadership survives a `fork` without `exec`.
 #[derive(Clone)]
 pub struct Campaign {
     store: Arc<dyn Store>,
@@ -38,15 +37,15 @@ pub struct Campaign {
 }
 
 impl Campaign {
-    /// A campaign in this election of the store at `url`: `file:///DIR`, `etcd://HOST,...`, `zk://HOST,...` or `kubernetes:///NAMESPACE`, as
-    /// `elect run -b` takes it, with the same variables for credentials. An election's name is
-    /// made of 1 to 128 letters, digits and `. _ - @ : + =`, as `elect run -e` takes it.
+    /// Returns a campaign in this election of the store at `url`. The URL is `file:///DIR`, `etcd://HOST,...`,
+    /// `zk://HOST,...` or `kubernetes:///NAMESPACE`. `elect run -b` takes the same URLs, with the same variables for
+    /// credentials. The name of an election has 1 to 128 letters, digits and `. _ - @ : + =`, as for `elect run -e`.
     ///
-    /// Nothing is sent, and no thread is started.
+    /// It sends nothing, and starts no thread.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the URL names no store, something that it names cannot be read, or the election cannot
-    /// have this name.
+    /// [`Error::Invalid`] if the URL names no store, if something that it names cannot be read, or if the election
+    /// cannot have this name.
     pub fn new(url: &str, election: &str) -> Result<Self, Error> {
         let election = election.parse().map_err(|why: ElectionNameError| {
             let shown = BackendUrl::shown(election);
@@ -63,49 +62,49 @@ impl Campaign {
         })
     }
 
-    /// What people are to know this candidate by: 1 to 64 printable ASCII characters without spaces and `/`. The name
-    /// of this machine if this is not called.
+    /// Sets the label that people see of this candidate: 1 to 64 printable ASCII characters without spaces and `/`. The
+    /// default is the name of this machine.
     pub fn label(mut self, label: &str) -> Self {
         label.clone_into(&mut self.label);
         self
     }
 
-    /// The length of lease to ask for, 1 s to 24 h; 15 s if this is not called. It is how long nobody leads after a
-    /// leader that crashed. Where leases do not end by time (`file:`) it has no meaning.
+    /// Sets the length of lease to ask for, from 1 s to 24 h. The default is 15 s. After a leader has crashed, the
+    /// election has no leader for this long. It has no meaning where leases do not end by time (`file:`).
     pub const fn ttl(mut self, ttl: Duration) -> Self {
         self.options.ttl = ttl;
         self
     }
 
-    /// How long the program may take to stop once leadership is being lost or given up: from the end of
-    /// [`Validity::lost`] to the [deadline](Validity::deadline). 4/15 of the TTL if this is not called. A lease has to
-    /// leave time for it.
+    /// Sets the time that the program has to stop when leadership is being lost or given up. It lasts from the end of
+    /// [`Validity::lost`] to the [deadline](Validity::deadline). The default is 4/15 of the TTL. A lease has to leave
+    /// time for it.
     pub const fn grace(mut self, grace: Duration) -> Self {
         self.options.kill_grace = Some(grace);
         self
     }
 
-    /// The greatest difference between the rates of this machine's clock and the store's, as a share: from 0 up to,
-    /// and without, 1; 0.1 if this is not called. In a store that counts no leases it is that between the clocks of two
-    /// candidates, each of which has half. Where leases do not end by time it has no meaning.
+    /// Sets the greatest difference between the rates of this machine's clock and the store's, as a share below 1. The
+    /// default is 0.1. In a store that counts no leases, it is the difference between the clocks of two candidates, of
+    /// which each gets half. It has no meaning where leases do not end by time.
     pub const fn max_clock_drift(mut self, share: f64) -> Self {
         self.options.max_clock_drift = share;
         self
     }
 
-    /// Takes part, and waits for as long as it takes to lead. It queues where the store does.
+    /// Takes part, and waits without a limit until it leads. It queues where the store does.
     ///
-    /// A leadership may have been lost again by the time that a busy program gets to see it; its validity tells.
+    /// A leadership may be lost again before a busy program sees it. Its validity tells.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if what was asked for does not go together; [`Error::Unreached`] if the store never
-    /// answered, or answered and took no entry; [`Error::Refused`] if it refuses, unless this
-    /// campaign has led before: then that is [`Error::Unreached`]; [`Error::Failed`] if this machine does not allow for
-    /// leading. A store that has given us a place and is out of reach later, or refuses us, is waited for.
+    /// [`Error::Invalid`] if the options contradict each other. [`Error::Unreached`] if the store never answered, or
+    /// answered and took no entry. [`Error::Refused`] if it refuses. If this campaign has led before, a refusal is
+    /// [`Error::Unreached`]. [`Error::Failed`] if this machine does not permit leading. Once the store has given a
+    /// place, the campaign waits through outages and refusals.
     ///
     /// # Cancellation
-    /// Dropping the future leaves the election in the background, within seconds, also in the instant of a win. So
-    /// a timeout around it limits the wait.
+    /// Dropping the future leaves the election in the background, within seconds, even in the instant of a win. So a
+    /// timeout around it limits the wait.
     pub async fn lead(&self) -> Result<Leadership, Error> {
         loop {
             if let Some(leadership) = self.enter(Wait::Forever).await? {
@@ -114,15 +113,15 @@ impl Campaign {
         }
     }
 
-    /// As [`lead`](Campaign::lead), but does not wait: `None` if somebody else leads or is before us, or the election
-    /// is paused. In a store that counts no leases it waits until whoever is before us is known to live, or dead: for a
-    /// TTL and a third of it at most.
+    /// Does the same as [`lead`](Campaign::lead), but does not wait. Returns `None` if another candidate leads or is
+    /// ahead, or if the election is paused. In a store that counts no leases it waits until the candidates ahead are
+    /// known to be alive or dead. That takes one and a half TTLs at most, or 10 s if that is longer.
     ///
     /// # Errors
-    /// As [`lead`](Campaign::lead).
+    /// Those of [`lead`](Campaign::lead).
     ///
     /// # Cancellation
-    /// As [`lead`](Campaign::lead).
+    /// The same as for [`lead`](Campaign::lead).
     pub async fn try_lead(&self) -> Result<Option<Leadership>, Error> {
         self.enter(Wait::No).await
     }
@@ -206,7 +205,7 @@ impl fmt::Debug for Campaign {
 mod tests {
     use super::{Campaign, Leadership, Validity};
 
-    /// All may go to other threads, on any executor.
+    /// All types can be sent to other threads, on any executor.
     #[test]
     fn nothing_is_bound_to_a_thread() {
         fn is_free<T: Send + Sync>() {}

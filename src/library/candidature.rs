@@ -1,4 +1,4 @@
-//! One candidacy of a program, and what is heard of it.
+//! One candidacy of a campaign, and what the program hears of it.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ pub(super) struct Candidature {
     pub(super) candidate: Candidate,
     pub(super) timing: Timing,
     pub(super) wait: Wait,
-    /// Whether it has led before.
+    /// Whether the campaign has led before.
     pub(super) let_in: LetIn,
 }
 
 impl Candidature {
-    /// Takes part to the end; what is to be said about it once nobody leads, or has led, by it.
+    /// Takes part until the candidacy ends. Returns an error if it failed, or if it could not remove its entry.
     pub(super) async fn take_part(
         self,
         engine: Arc<Engine>,
@@ -54,7 +54,7 @@ impl Candidature {
         )
         .await;
         match verdict {
-            // Whoever has led was let in: that may come again.
+            // The store admitted the campaign when it led, so the refusal may pass.
             Verdict::StoreFailed(error) if self.let_in == LetIn::Before && error.may_pass() => {
                 Err(Error::of_store(error.with_kind(ErrorKind::Unreachable)))
             }
@@ -79,10 +79,10 @@ impl Candidature {
     }
 }
 
-/// Tells the program why leadership ends, and keeps what it is to be told at the end.
+/// Tells the program why leadership ends, and keeps the error that it gets at the end.
 pub(super) struct LibraryObserver {
     told: Arc<watch::Sender<Told>>,
-    /// Why our entry could not be removed.
+    /// The reason why the entry could not be removed.
     pub(super) left: Option<elect_api::Error>,
 }
 
@@ -120,13 +120,13 @@ impl driver::Observer for LibraryObserver {
     }
 }
 
-/// What a program does as the leader. It is over when the program says so, by dropping its end of `released`, or at the
-/// deadline that it was told.
+/// The work of a program as the leader. It is over when the program drops its end of `released`, or at the deadline
+/// that it was told.
 pub(super) struct Work {
     told: Arc<watch::Sender<Told>>,
-    /// For whoever waits for the win.
+    /// Sends the token to the program that waits for the win.
     won: Option<oneshot::Sender<Token>>,
-    /// `None` once it has come.
+    /// Ends when the program gives leadership up. `None` after that.
     released: Option<oneshot::Receiver<()>>,
 }
 
@@ -144,7 +144,7 @@ impl Work {
 impl Duty for Work {
     fn begins(&mut self, token: Token) {
         if let Some(won) = self.won.take() {
-            // Whoever does not wait any more has let go of `released` as well.
+            // A program that no longer waits has dropped the sender of `released` as well.
             let _ = won.send(token);
         }
     }
@@ -157,7 +157,7 @@ impl Duty for Work {
         self.told.send_modify(|told| told.ends = Some(told.ends.map_or(at, |ends| ends.min(at))));
     }
 
-    /// There is nobody to give the entry up if we crash.
+    /// A crash leaves the entry, as no guardian could remove it.
     fn keep(&mut self, _: Option<&Ticket>) {}
 
     async fn next_event(&mut self) -> Event {
@@ -170,7 +170,7 @@ impl Duty for Work {
     }
 }
 
-/// Whatever ended the candidacy: it says nothing good any more.
+/// However the candidacy ended, its validity ends with it.
 impl Drop for Work {
     fn drop(&mut self) {
         self.ends(guard::now(), false);

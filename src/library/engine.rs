@@ -21,18 +21,18 @@ use crate::guard::{self, Alarm};
 
 /// The thread on which all campaigns of this process take part, and their clock.
 ///
-/// A thread of its own, so that leases are renewed however long the program's own tasks keep a thread, and so that
-/// the program may use any executor, or none.
+/// With its own thread, elect renews leases even while the program's tasks keep their threads busy. The program may use
+/// any executor, or none.
 pub(super) struct Engine {
     handle: Handle,
     alarms: Alarms,
 }
 
 impl Engine {
-    /// The engine of this process, which is started at the first call and never ends.
+    /// Returns the engine of this process. It starts at the first call and never ends.
     ///
     /// # Errors
-    /// [`Error::Failed`] if there is no thread, or no descriptor, to be had.
+    /// [`Error::Failed`] if no thread or no descriptor is available.
     pub(super) fn shared() -> Result<Arc<Self>, Error> {
         static SHARED: Mutex<Option<Arc<Engine>>> = Mutex::new(None);
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,7 +52,7 @@ impl Engine {
     fn start() -> io::Result<Arc<Self>> {
         let (told, started) = mpsc::channel();
         let run = move || {
-            // Nobody waits for it, if it cannot be told.
+            // If the message cannot be sent, no caller waits for it.
             match Self::make() {
                 Ok((engine, runtime, alarm)) => {
                     let _ = told.send(Ok(Arc::clone(&engine)));
@@ -93,20 +93,20 @@ impl Clock for Engine {
     }
 }
 
-/// When, and which of those who wait for the same instant.
+/// A time, and a number that tells sleepers with the same time apart.
 type Instant = (Boottime, u64);
 
-/// All that campaigns wait for, on one timer of the kernel's: each would cost a descriptor else.
+/// All the times that campaigns wait for, on one timer of the kernel. Otherwise each would cost a descriptor.
 #[derive(Default)]
 pub(super) struct Alarms {
     waiting: Mutex<BTreeMap<Instant, Waker>>,
-    /// Somebody has come who is first.
+    /// Notified when a new sleeper is the first to wake.
     sooner: Notify,
     count: AtomicU64,
 }
 
 impl Alarms {
-    /// Wakes whoever's time has come.
+    /// Wakes each sleeper at its time.
     pub(super) async fn ring(&self, alarm: &Alarm) -> Infallible {
         loop {
             let first = self.lock().keys().next().map(|&(at, _)| at);
@@ -117,7 +117,7 @@ impl Alarms {
         }
     }
 
-    /// Ends at `at`, at once if that has passed, never for `None`.
+    /// Waits until `at`, which may have passed already. Never ends for `None`.
     ///
     /// # Cancellation
     /// May be dropped at any time.

@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let file = arguments.next().ok_or("which file?")?;
     let campaign = Campaign::new(&url, &election)?.grace(2 * SECOND);
     loop {
-        // Whoever drops this future leaves the queue.
+        // Dropping this future leaves the queue.
         let leadership = tokio::select! {
             won = campaign.lead() => match won {
                 Err(elect::Error::Unreached(why)) => {
@@ -33,21 +33,21 @@ async fn main() -> Result<(), Box<dyn Error>> {
             added = add_lines(&leadership, &file) => added?,
             why = validity.lost() => eprintln!("leads no more: {why}"),
             _ = tokio::signal::ctrl_c() => {
-                // The next one leads once this has returned.
+                // The next candidate leads once this has returned.
                 leadership.resign().await?;
                 return Ok(());
             }
         }
-        // Nothing is added from here on: leadership may be dropped, and waited for anew.
+        // Nothing is added from here on, so the leadership may be dropped, and the loop waits for a new one.
     }
 }
 
 async fn add_lines(leadership: &Leadership, file: &str) -> Result<(), Box<dyn Error>> {
     let mut file = OpenOptions::new().create(true).append(true).open(file)?;
     let validity = leadership.validity();
-    // Whoever was stopped meanwhile looks before it goes on.
+    // A program that was stopped meanwhile checks before it goes on.
     while validity.is_valid() {
-        // A file takes whatever comes; what compares tokens would refuse a smaller one than it has seen.
+        // A file takes every write. A resource that compares tokens would refuse one smaller than it has seen.
         writeln!(file, "{} {}", leadership.token(), leadership.id())?;
         tokio::time::sleep(SECOND).await;
     }

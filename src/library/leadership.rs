@@ -1,4 +1,4 @@
-//! A leadership, and whether it may still be counted on.
+//! A leadership, and the check whether it still counts.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use crate::guard;
 
 /// Leadership of an election, from the win until it is resigned, dropped or lost.
 ///
-/// As long as it lives, and has not been lost, its lease is renewed on a thread of elect's own, also while the
-/// program's own threads are busy. Whether it has been lost its [`validity`](Leadership::validity) tells.
+/// While this value lives and leadership is not lost, a thread of elect's own renews the lease, even while the
+/// program's threads are busy. Its [`validity`](Leadership::validity) tells whether it is lost.
 ///
-/// **Dropping it** gives leadership up without waiting: [`Validity::is_valid`] is false soon after, and the entry is
-/// removed in the background. If the process ends before that, the entry ends as the store has it: at once on
-/// the local disk, else with its lease. So a program that is about to exit calls [`resign`](Leadership::resign).
-/// Whoever drops it, or resigns, has stopped to act as the leader.
+/// **Dropping it** gives leadership up without waiting. [`Validity::is_valid`] is false soon after, and the entry is
+/// removed in the background. If the process ends before that, the entry ends as the store defines: at once on the
+/// local disk, otherwise with its lease. So a program that is about to exit calls [`resign`](Leadership::resign). A
+/// program must stop acting as the leader before it drops or resigns leadership.
 #[must_use = "leadership is given up when this is dropped"]
 pub struct Leadership {
     pub(super) id: String,
@@ -29,32 +29,32 @@ pub struct Leadership {
 }
 
 impl Leadership {
-    /// The fencing token: strictly greater at every change of leader of this election, also after a crash or when the
-    /// election is made anew. A resource that refuses smaller tokens than it has seen is safe from a
-    /// leader that was stopped in the middle of a write. It is the `ELECT_TOKEN` of a command of `elect run`.
+    /// The fencing token. It is strictly greater at every change of leader of this election, even after a crash or when
+    /// the election is created anew. A resource that refuses smaller tokens than it has seen is safe from a leader that
+    /// was stopped in the middle of a write. A command of `elect run` gets it as `ELECT_TOKEN`.
     pub const fn token(&self) -> u64 {
         self.token.get()
     }
 
-    /// What others see this candidate as, in `elect status` for example: the label and a nonce.
+    /// The id that others see, in `elect status` for example: the label and a nonce.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What tells whether leadership may still be counted on.
+    /// Returns the check whether leadership still counts.
     pub fn validity(&self) -> Validity {
         self.validity.clone()
     }
 
-    /// Gives leadership up, and returns when the next candidate can lead. It is no error if leadership was lost
-    /// before.
+    /// Gives leadership up, and returns when the next candidate can lead. A leadership that was lost before is no
+    /// error.
     ///
     /// # Errors
-    /// [`Error::Unreached`] or [`Error::Refused`] if our entry could not be removed, which is tried for some seconds:
-    /// nobody else leads before its lease has ended.
+    /// [`Error::Unreached`] or [`Error::Refused`] if the entry could not be removed, after some seconds of trying. Then
+    /// no other candidate leads before the lease has ended.
     ///
     /// # Cancellation
-    /// Dropping the future changes nothing: leadership is given up all the same.
+    /// Dropping the future changes nothing. Leadership is given up all the same.
     pub async fn resign(self) -> Result<(), Error> {
         let Self { release, ended, .. } = self;
         drop(release);
@@ -72,31 +72,31 @@ impl fmt::Debug for Leadership {
     }
 }
 
-/// Tells at any time whether a leadership may still be counted on.
+/// Tells at any time whether a leadership still counts.
 ///
-/// Copies are cheap and may go to every task and thread that acts as the leader. They outlive the
+/// Copies are cheap, and may go to every task and thread that acts as the leader. They outlive the
 /// [`Leadership`](crate::Leadership), and then say that it is over.
 ///
-/// Nothing here asks the store: each renewal moves a deadline on, before which nobody else can lead, and what is
-/// asked for is compared with it on `CLOCK_BOOTTIME`, which counts suspends. So the answer is true however long
-/// this process, or the machine, was stopped before.
+/// No method asks the store. Each renewal moves a deadline on, and no other candidate can lead before it. The methods
+/// compare that deadline with `CLOCK_BOOTTIME`, which counts suspends. So the answer is true however long this process,
+/// or the machine, was stopped before.
 ///
-/// **A check does not protect a write.** Between `is_valid()` and the write that follows it, the process may be
-/// stopped for as long as you like. What is written where others write, too, is to be written together with
-/// the [token](crate::Leadership::token), and refused there if a greater one was seen.
+/// **A check does not protect a write.** The process may be stopped for any time between `is_valid()` and the write
+/// that follows it. If other candidates write to the same resource, each write has to carry the
+/// [token](crate::Leadership::token). The resource must refuse a token that is smaller than one it has seen.
 #[derive(Clone, Debug)]
 pub struct Validity {
     told: watch::Receiver<Told>,
 }
 
-/// What a program is told of its leadership.
+/// The state of a leadership, as the program sees it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Told {
-    /// As the newest proof has it; `None` where leases do not end by time.
+    /// The deadline of the newest proof; `None` where leases do not end by time.
     pub(super) proven: Option<Boottime>,
-    /// When leadership ends, whatever is proven from here on.
+    /// The time at which leadership ends, whatever is proven later.
     pub(super) ends: Option<Boottime>,
-    /// Why it does.
+    /// The reason for the end.
     pub(super) why: Option<String>,
 }
 
@@ -105,7 +105,7 @@ impl Told {
         [self.proven, self.ends].into_iter().flatten().min()
     }
 
-    /// Whoever reads why it ends reads also when.
+    /// Whether leadership is ending, with a known time and reason.
     const fn is_ending(&self) -> bool {
         self.ends.is_some() && self.why.is_some()
     }
@@ -116,35 +116,36 @@ impl Validity {
         Self { told }
     }
 
-    /// Whether nobody else can lead at this moment: the deadline has not passed. It never blocks.
+    /// Whether no other candidate can lead at this moment: the deadline has not passed. It never blocks.
     pub fn is_valid(&self) -> bool {
         self.deadline().is_none_or(|deadline| guard::now() < deadline)
     }
 
-    /// How long leadership may be counted on if nothing is renewed from here on: zero when it is over,
+    /// Returns how long leadership counts if no further renewal succeeds. It is zero when leadership is over, and
     /// [`Duration::MAX`] where leases do not end by time (`file:`) and nothing has ended it.
     pub fn remaining(&self) -> Duration {
         self.deadline().map_or(Duration::MAX, |deadline| deadline.since(guard::now()))
     }
 
-    /// The instant on this machine's `CLOCK_BOOTTIME` by which all that the leader does has to be over; `None`
-    /// where leases do not end by time and nothing has ended it. Renewals move it on, until leadership is
-    /// being lost or given up: then it only ever comes nearer.
+    /// Returns the instant on this machine's `CLOCK_BOOTTIME` by which all work of the leader has to be over. It is
+    /// `None` where leases do not end by time and nothing has ended leadership. Renewals move it on, until leadership
+    /// is being lost or given up. From then on it only comes nearer.
     pub fn deadline(&self) -> Option<Boottime> {
         self.told.borrow().deadline()
     }
 
-    /// Ends when leadership is being lost or given up, at once if it was, and says why, for people.
+    /// Waits until leadership is being lost or given up, and returns the reason, in words for people. Returns at once
+    /// if that has happened before.
     ///
-    /// It is time to stop then, before the [deadline](Validity::deadline): the [grace](crate::Campaign::grace) is
-    /// left, unless the entry is gone from the store already, when nothing is left. Whoever is done earlier drops
-    /// the [`Leadership`](crate::Leadership), and the next one leads sooner.
+    /// The program then has to stop before the [deadline](Validity::deadline). The [grace](crate::Campaign::grace) is
+    /// left for that, unless the entry is already gone from the store, when no time is left. A program that is done
+    /// earlier drops the [`Leadership`](crate::Leadership), so that the next candidate leads sooner.
     ///
     /// # Cancellation
     /// May be dropped at any time. It needs no particular executor.
     pub async fn lost(&self) -> String {
         let mut told = self.told.clone();
-        // Without a sender it is over as well.
+        // Without a sender, leadership is over as well.
         let _ = told.wait_for(Told::is_ending).await;
         told.borrow().why.clone().unwrap_or_default()
     }

@@ -1,8 +1,8 @@
-//! The engine for programs in Rust: what the crate shows to others, and nothing else.
+//! The library: everything that the crate offers to programs in Rust, and nothing else.
 //!
-//! To the engine a program's own [`Work`](candidature::Work) is like a command that takes the whole of its grace to end,
-//! as nobody can kill it. All campaigns of a process share one [`Engine`](engine::Engine), a thread, and those with
-//! the same URL one store.
+//! To the engine, the [`Work`](candidature::Work) of a program is like a command that takes its whole grace to end, as
+//! it cannot be killed. All campaigns of a process share one [`Engine`](engine::Engine), which is a thread. Campaigns
+//! with the same URL share one store.
 
 mod campaign;
 mod candidature;
@@ -23,10 +23,10 @@ pub use leadership::Validity;
 /// The stores in use, by URL.
 type Open = BTreeMap<String, Weak<dyn Store>>;
 
-/// The store of a URL: the one that other campaigns use already, if there is one.
+/// Returns the store of a URL. If other campaigns use it already, it is shared.
 ///
 /// # Errors
-/// [`Error::Invalid`] if the URL names none, or what it names beside the store cannot be used.
+/// [`Error::Invalid`] if the URL names no store, or if another thing that it names cannot be used.
 pub(super) fn store_of(url: &str) -> Result<Arc<dyn Store>, Error> {
     static OPEN: Mutex<Open> = Mutex::new(BTreeMap::new());
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -41,24 +41,24 @@ pub(super) fn store_of(url: &str) -> Result<Arc<dyn Store>, Error> {
     Ok(store)
 }
 
-/// Why a campaign does not lead, or why its entry could not be removed. The text is for people: it says what was
-/// tried, where, and the way out, and holds no secret of a URL.
+/// The reason why a campaign does not lead, or why its entry could not be removed. The text is for people. It says what
+/// was tried, where, and how to solve the problem. It holds no secret of a URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// What was asked for cannot be: the URL, a name, or times that do not go together. Trying again does not help.
+    /// The URL, a name or a combination of times is not valid. Trying again does not help.
     #[error("{0}")]
     Invalid(String),
     /// The store refuses, or cannot serve an election. Trying again does not help.
     #[error("{0}")]
     Refused(String),
-    /// The store is out of reach: within 10 s it never answered, or took no entry, or it did not answer when leadership
+    /// The store is out of reach. Within 10 s it never answered, or took no entry, or it did not answer when leadership
     /// was given up. Trying again may help.
     #[error("{0}")]
     Unreached(String),
-    /// This machine or what the store grants does not allow for leading: no thread or descriptor is left, its clock
-    /// is slewed by more than [`Campaign::max_clock_drift`](crate::Campaign::max_clock_drift), or leases are so short
-    /// that they could not be renewed.
+    /// This machine, or the lease that the store grants, does not permit leading. Either no thread or descriptor is
+    /// left, or the clock is slewed by more than [`Campaign::max_clock_drift`](crate::Campaign::max_clock_drift). Or
+    /// the lease is too short to be renewed.
     #[error("{0}")]
     Failed(String),
 }
@@ -70,12 +70,12 @@ impl Error {
         if is_permanent { Self::Refused(what) } else { Self::Unreached(what) }
     }
 
-    /// What was asked for cannot be.
+    /// Wraps an error of invalid input.
     pub(super) fn invalid(why: impl Into<anyhow::Error>) -> Self {
         Self::Invalid(format!("{:#}", why.into()))
     }
 
-    /// A task ended without a word.
+    /// Returns the error for a task that ended without a result.
     pub(super) fn stopped() -> Self {
         Self::Failed("the engine has stopped".to_owned())
     }

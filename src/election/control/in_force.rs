@@ -1,4 +1,4 @@
-//! What a candidate, or whoever looks on, does about what is asked: what of it counts at present, and what follows from it.
+//! Tells a candidate or an onlooker which requests in the control cell count now, and what follows from them.
 
 use std::time::Duration;
 
@@ -6,37 +6,37 @@ use elect_api::{Boottime, Candidate, Entry, Survey, Token, Versioned, stamp};
 
 use super::{Control, Priority, Request, StepDown};
 
-/// How long the wall clock is trusted to go on as it does, where a pause ends by it.
+/// The longest time between two looks at the wall clock while a pause has an end. The clock may be set meanwhile.
 const WALL_CLOCK: Duration = Duration::from_secs(10);
 
-/// What a candidate goes by.
+/// The requests that a candidate obeys at present.
 #[derive(Debug, Default)]
 pub(in crate::election) struct InForce {
     control: Control,
-    /// The version of what was read last.
+    /// The version of the cell that was read last.
     version: u64,
-    /// What was read, while a pause in it is to end by itself, and when to look at our wall clock again.
+    /// The cell as read, and the time of the next look at the wall clock. Set while the pause in it has an end to come.
     lapsing: Option<(Control, Boottime)>,
 }
 
 impl InForce {
-    /// What counts at present.
+    /// The requests that count at present.
     pub(in crate::election) const fn control(&self) -> &Control {
         &self.control
     }
 
-    /// When to ask whether a pause [has ended](InForce::lapsed), if that may come.
+    /// The time to ask whether a pause [has ended](InForce::lapsed), if it has an end to come.
     pub(in crate::election) fn next_look(&self) -> Option<Boottime> {
         self.lapsing.as_ref().map(|&(_, at)| at)
     }
 
-    /// Whether this is another version than the one that was asked about last.
+    /// Whether `version` differs from that of the last call.
     pub(in crate::election) const fn is_new(&mut self, version: u64) -> bool {
         std::mem::replace(&mut self.version, version) != version
     }
 
-    /// Goes by what of this counts at `now`. Where a pause in it ends by itself our wall clock says when, and
-    /// somebody may set it meanwhile.
+    /// Takes over what counts of the cell at `now`. The end of a pause goes by this machine's wall clock, which may be
+    /// set meanwhile.
     pub(in crate::election) fn take_in(&mut self, now: Boottime, read: Control) {
         let Some(end) = read.pausing().and_then(Request::end) else {
             (self.control, self.lapsing) = (read, None);
@@ -48,7 +48,7 @@ impl InForce {
         self.lapsing = (!left.is_zero()).then(|| (read, now + left));
     }
 
-    /// What people ask from `now` on, if a pause has ended by itself.
+    /// Returns the requests that count from `now` on, if a pause has ended by itself.
     pub(in crate::election) fn lapsed(&mut self, now: Boottime) -> Option<Control> {
         let (read, _) = self.lapsing.take_if(|(_, at)| *at <= now)?;
         self.take_in(now, read);
@@ -57,17 +57,17 @@ impl InForce {
 }
 
 impl Control {
-    /// Whether leadership with this token is to be given up whether or not anything runs.
+    /// Whether the leader with this token is asked to give leadership up, even if nothing runs.
     pub fn ends(&self, token: Token) -> bool {
         self.step_down.as_ref().is_some_and(|step_down| step_down.token == token.get())
     }
 
-    /// Whether it may matter who of several candidates leads.
+    /// Whether it may matter which of several candidates leads.
     pub fn is_ranked(&self) -> bool {
         self.ranked || self.step_down.as_ref().is_some_and(|step_down| step_down.to.is_some())
     }
 
-    /// What the priority of a candidate is by now.
+    /// Returns the priority of a candidate that is in force.
     pub fn priority_of(&self, id: &str, own: u32) -> u32 {
         self.set_for(id).map_or(own, |set| set.priority)
     }
@@ -82,17 +82,17 @@ impl Control {
         self.priorities.contains_key(who)
     }
 
-    /// Who is to lead next rather than anybody else, when the last who did had this token.
+    /// Returns the id of the candidate that is asked to lead next, if the last leader had this token.
     pub fn successor(&self, last: Option<Token>) -> Option<&str> {
         let step_down = self.step_down.as_ref()?;
-        // What was asked of an earlier leader is done.
+        // A request to an earlier leader is done.
         let is_open = last.is_none_or(|last| last.get() <= step_down.token);
         step_down.to.as_deref().filter(|_| is_open)
     }
 
-    /// What a survey shows, with this obeyed: while the election is paused nobody leads but who is
-    /// being stopped, and programs that are no elect. Any other leader of the store's only keeps its place
-    /// then, and is the next to lead.
+    /// Returns the survey as it is once the requests are obeyed. While the election is paused, only a leader that is
+    /// being stopped leads, or a program other than elect. Any other leader in the store only keeps its place then, and
+    /// is shown as the first waiter.
     pub fn obeyed(&self, mut survey: Survey) -> Survey {
         for Entry { candidate, .. } in survey.entries_mut() {
             candidate.priority = self.priority_of(&candidate.id, candidate.priority);
@@ -108,35 +108,35 @@ impl Control {
         survey
     }
 
-    /// What of it concerns a leader for which nothing runs.
+    /// Returns what concerns a leader that runs nothing.
     pub(in crate::election) fn about_the_leader(self) -> Self {
         let step_down = self.step_down.map(|step_down| StepDown { to: None, ..step_down });
         Self { step_down, division: self.division, unproven: self.unproven, ..Self::default() }
     }
 
-    /// Why nobody is to lead, if so.
+    /// The text that says why the election is paused, if it is.
     pub(in crate::election) fn pause(&self) -> Option<String> {
         self.paused.as_ref().map(|request| request.in_words("paused"))
     }
 
-    /// Why leadership with this token is to be given up, if so.
+    /// The text that says why the leader with this token has to give leadership up, if it has to.
     pub(in crate::election) fn step_down(&self, token: Token) -> Option<String> {
         let step_down = self.step_down.as_ref().filter(|_| self.ends(token))?;
         Some(step_down.request.in_words("asked"))
     }
 
-    /// Why a command that leads with this token is to stop, if so.
+    /// The text that says why a command that leads with this token has to stop, if it has to.
     pub(in crate::election) fn against(&self, token: Token) -> Option<String> {
         self.pause().or_else(|| self.step_down(token))
     }
 
-    /// Which priority was set for a candidate, and by whom, if somebody has set one.
+    /// The text that says which priority is set for a candidate and by whom, if one is set.
     pub(in crate::election) fn prioritization(&self, id: &str) -> Option<String> {
         let Priority { priority, request } = self.set_for(id)?;
         Some(request.in_words(&format!("priority set to {priority}")))
     }
 
-    /// Why a candidate that was started with this priority is never to lead, if so.
+    /// The text that says why a candidate started with this priority can never lead, if it cannot.
     pub(in crate::election) fn exclusion(&self, id: &str, own: u32) -> Option<String> {
         if self.priority_of(id, own) > 0 {
             return None;
@@ -145,13 +145,13 @@ impl Control {
     }
 }
 
-/// What is asked of whoever takes part in an election of slots, or leads in the slot of which `slot` is asked.
-/// Nobody has a rank in it.
+/// Returns the cell that a candidate of an election of slots obeys: the requests to the whole election, and those to
+/// `slot`, in which it leads. Ranks have no effect in such an election.
 pub(in crate::election) fn in_slot(whole: &Versioned, slot: Option<&Versioned>) -> Option<Vec<u8>> {
     let of_slot = slot.map_or(Ok(Control::default()), |slot| Control::read(slot.bytes.as_deref()));
     let (whole, of_slot) = match (Control::read(whole.bytes.as_deref()), of_slot) {
         (Ok(whole), Ok(of_slot)) => (whole, of_slot),
-        // Whoever reads it says that it cannot be read.
+        // The reader of the cell reports that it is unreadable.
         (Err(_), _) => return whole.bytes.clone(),
         (_, Err(_)) => return slot.and_then(|slot| slot.bytes.clone()),
     };
@@ -165,7 +165,7 @@ pub(in crate::election) fn in_slot(whole: &Versioned, slot: Option<&Versioned>) 
     (control != Control::default()).then(|| control.to_bytes())
 }
 
-/// Of two pauses the one that ends later; of two that end at the same time, or never, the first.
+/// Returns the pause that ends later. The first one, if both end at the same time or never.
 fn longer(first: Option<Box<Request>>, second: Option<Box<Request>>) -> Option<Request> {
     let end = |pause: Option<&Request>| pause.map_or(0, |pause| pause.end().unwrap_or(u64::MAX));
     let is_second = end(second.as_deref()) > end(first.as_deref());
@@ -173,7 +173,7 @@ fn longer(first: Option<Box<Request>>, second: Option<Box<Request>>) -> Option<R
     longer.map(|pause| *pause)
 }
 
-/// The label in an id: all before its nonce.
+/// Returns the label in an id: all before its nonce.
 fn label_of(id: &str) -> Option<&str> {
     id.rsplit_once('-').map(|(label, _)| label)
 }

@@ -9,37 +9,39 @@ use super::{Clock, Tree};
 use crate::election::machine::{Event, StoppedBy};
 use crate::guard::{Deadlines, Ended, Order};
 
-/// What whoever leads does where no process is there to be killed for it.
+/// The work of a leader that runs no command, such as a sidecar or a campaign of the library.
 #[async_trait]
 pub trait Duty: Send {
-    /// Leadership with this token begins.
+    /// Tells the duty that leadership with this token begins.
     fn begins(&mut self, token: Token);
 
-    /// These are the deadlines from now on.
+    /// Tells the duty the deadlines that apply from now on.
     fn renewed(&mut self, deadlines: Deadlines);
 
-    /// It is taken to be over at `at`, or earlier if that was said before; whether people asked for that.
+    /// Tells the duty that it counts as over at `at`, or at an earlier time given before. `is_asked` is whether people
+    /// asked for the end.
     fn ends(&mut self, at: Boottime, is_asked: bool);
 
-    /// Keeps a ticket, as [`Tree::keep`] has it.
+    /// Keeps a ticket, as [`Tree::keep`] does.
     fn keep(&mut self, ticket: Option<&Ticket>);
 
-    /// What else comes of it; never anything, perhaps. Whoever withdraws has ended already.
+    /// Returns the next event of the duty. There may never be one. A duty that returns [`Event::Withdraw`] has ended
+    /// already.
     ///
     /// # Cancellation
     /// Nothing is lost.
     async fn next_event(&mut self) -> Event;
 }
 
-/// In the place of a command tree: a duty, which is over by itself at the instant that it is told.
+/// A duty in the place of a command tree. It counts as over at the instant that it is told.
 pub struct OnDuty<'a, D> {
     /// The duty.
     pub duty: D,
     clock: &'a (dyn Clock + Sync),
-    /// How long it may take to end once people ask for that; `None` if it ends at once, whatever the reason.
+    /// The time that the duty has to end once people ask for that. `None` if it ends at once, whatever the reason.
     grace: Option<Duration>,
     leads: bool,
-    /// When it is taken to be over.
+    /// The instant at which the duty counts as over.
     ends: Option<Boottime>,
     pending: VecDeque<Event>,
 }

@@ -1,4 +1,5 @@
-//! The one loop: waits for whatever comes next, asks the [`Machine`], does what it says.
+//! The one loop of the engine: it waits for the next event, passes it to the [`Machine`], and executes the commands
+//! that the machine returns.
 
 mod duty;
 mod ports;
@@ -33,36 +34,36 @@ struct Driver<'a> {
     observer: &'a mut dyn Observer,
     seat: Option<SharedSeat>,
     request: Option<PendingCall<'a>>,
-    /// What the request is for, and when it was sent.
+    /// The call that the request makes, and when it was sent.
     sent: Option<(Call, Boottime)>,
     look: Option<Look<'a>>,
-    /// When that was sent.
+    /// The time at which the survey in `look` was sent.
     looked: Boottime,
     has_looked: bool,
     wake: Option<Wake>,
-    /// What is known to be done, as last read, and what ends when there may be more.
+    /// The `--once` keys that are done, as last read, and a wake that ends when there may be more.
     done: Done,
     noted: Option<Wake>,
-    /// A look-out over the election that is being set up, and the one that is.
+    /// The watch over the election while it is being set up, and the wake of the one that is set up.
     watch: Option<Watch<'a>>,
     others: Option<Wake>,
-    /// What is known of those who led before, as last read, and since when we lead.
+    /// The history as last read, and the record of this candidate's own leadership.
     history: History,
     began: Option<Record>,
-    /// The run of this leadership: the last one, if there were several.
+    /// The run of this leadership. If there were several, the last one.
     run: Progress,
-    /// What the machine knows of the control cell.
+    /// The requests of the control cell that the machine knows.
     in_force: InForce,
     /// The ticket that the guardian has.
     ticket: Option<Ticket>,
-    /// What came of a command at once.
+    /// The events that a command caused at once.
     pending: VecDeque<Event>,
 }
 
-/// Runs `machine` to its verdict.
+/// Runs `machine` until it has a verdict.
 ///
 /// # Cancellation
-/// Dropping the future leaves the entry in the store, the tree to the guardian, and in the inbox what was not read.
+/// Dropping the future leaves the entry in the store, the tree to the guardian, and unread events in the inbox.
 pub async fn drive(
     candidacy: &Candidacy<'_>,
     mut machine: Machine,
@@ -138,7 +139,7 @@ impl Driver<'_> {
                 self.call_ended(CallOutcome::Abandoned);
             }
             Command::Start(token) => {
-                // If the guardian is gone, that is the news to come.
+                // If the guardian is gone, an event will report that.
                 if let Err(error) = self.start(token)
                     && !matches!(
                         error.kind(),
@@ -178,7 +179,7 @@ impl Driver<'_> {
         self.look = Some(Box::pin((*self.candidacy).survey()));
     }
 
-    /// Tells the observer of the survey that was under way.
+    /// Tells the observer that the pending survey has ended.
     fn looked(&mut self, survey: &Result<Survey, Error>) {
         let outcome = survey
             .as_ref()
@@ -192,7 +193,7 @@ impl Driver<'_> {
         self.noted = None;
         (self.watch, self.others) = (None, None);
         let Some(seat) = self.seat.clone() else { return Ok(()) };
-        // No request is under way: the win was its reply.
+        // No request is pending: the win was its reply.
         let seat = seat.try_lock().map_err(io::Error::other)?;
         self.run.ordered = Some((token, self.clock.now()));
         self.tree.start(token, &seat.holds())?;
@@ -206,7 +207,7 @@ impl Driver<'_> {
             let due = self.in_force.next_look().into_iter().chain(tick).min();
             tokio::select! {
                 biased;
-                // What has come before a win counts before it: nothing is started that is asked to end already.
+                // The inbox comes first, so that a request to end that came before a win prevents the start.
                 Some(event) = self.inbox.recv() => {
                     if let Some(event) = self.received(event) {
                         return event;
@@ -224,10 +225,10 @@ impl Driver<'_> {
                 }
                 watch = ready(&mut self.watch) => {
                     self.watch = None;
-                    // Without one the machine looks again by time, and tries again.
+                    // Without a watch, the machine looks again by time, and tries again to set one up.
                     if let Ok(watch) = watch {
                         self.others = Some(watch);
-                        // What changed before it was set up is seen by looking again.
+                        // A new look catches what changed before the watch was set up.
                         return Event::Woken;
                     }
                 }
@@ -258,7 +259,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Tells the observer of the call that was under way. Returns which it was.
+    /// Tells the observer that the pending call has ended, and returns the call.
     fn call_ended(&mut self, outcome: CallOutcome) -> Option<Call> {
         let (call, sent) = self.sent.take()?;
         let called = CallEnd { call, took: self.clock.now().since(sent), outcome };
@@ -266,7 +267,7 @@ impl Driver<'_> {
         Some(called.call)
     }
 
-    /// What is left of what came for the engine.
+    /// Handles signals that are for the tree. Returns the event if it is for the engine.
     fn received(&mut self, event: Event) -> Option<Event> {
         match event {
             Event::Signal(signal @ (libc::SIGCHLD | libc::SIGTSTP | libc::SIGCONT)) => {
@@ -281,7 +282,8 @@ impl Driver<'_> {
         self.observer.survey(&control.obeyed(survey), control.pause().as_deref())
     }
 
-    /// What people ask from now on, if a pause has ended by itself. Whoever waits looks at once.
+    /// Returns the requests that count from now on, if a pause has ended by itself. A waiting candidate then looks at
+    /// once.
     fn lapsed(&mut self) -> Option<Control> {
         let control = self.in_force.lapsed(self.clock.now())?;
         if self.has_looked && self.observer.wants_surveys() {

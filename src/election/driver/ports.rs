@@ -1,4 +1,5 @@
-//! What the engine needs to be there around it: who runs for what, time, a command to run, and somebody who tells people.
+//! The interfaces of the engine to its surroundings: the candidacy, the clock, the command tree, and the observer that
+//! informs people.
 
 use std::io;
 
@@ -11,32 +12,32 @@ use crate::election::CallEnd;
 use crate::election::machine::{Event, News, StoppedBy};
 use crate::guard::{Deadlines, Order};
 
-/// One candidacy: who runs for what, where.
+/// One candidacy: the candidate, the election and the store.
 #[derive(Clone, Copy)]
 pub struct Candidacy<'a> {
     /// The store.
     pub store: &'a dyn Store,
     /// The election.
     pub election: &'a ElectionName,
-    /// Who runs.
+    /// The candidate.
     pub candidate: &'a Candidate,
-    /// What is to be done once. As long as the machine's rules have it.
+    /// The `--once` key of the candidacy, if the machine's rules have one.
     pub once: Option<Once<'a>>,
-    /// How many surveys are under way at once, where this process has many candidacies: each may be large.
+    /// Limits the number of surveys at a time, where this process has many candidacies. Each survey may be large.
     pub surveys: Option<&'a Semaphore>,
 }
 
-/// What is to be done once.
+/// A `--once` key and the limit of its runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Once<'a> {
-    /// The key that it is known by.
+    /// The key.
     pub key: &'a str,
-    /// How many runs of it there may be among all candidates; any number if `None`.
+    /// The greatest number of its runs among all candidates. `None` for no limit.
     pub attempts: Option<u32>,
 }
 
 impl Candidacy<'_> {
-    /// Who takes part, once it is our turn to ask.
+    /// Surveys the election, once the limit of surveys at a time allows it.
     ///
     /// # Cancellation
     /// May be dropped at any time.
@@ -45,7 +46,7 @@ impl Candidacy<'_> {
     }
 }
 
-/// Begins the work once it is its turn, which ends with it.
+/// Starts the work when a turn is free, and ends the turn with the work.
 async fn in_turn<T>(turns: Option<&Semaphore>, work: impl Future<Output = T>) -> T {
     let _turn = match turns {
         Some(turns) => turns.acquire().await.ok(),
@@ -54,88 +55,91 @@ async fn in_turn<T>(turns: Option<&Semaphore>, work: impl Future<Output = T>) ->
     work.await
 }
 
-/// Time, as the engine sees it.
+/// The clock of the engine.
 #[async_trait]
 pub trait Clock: Send {
     /// The present instant.
     fn now(&self) -> Boottime;
 
-    /// How fast it runs, as a share of what it would by itself. 1 where that is not to be known.
+    /// How fast the clock runs, as a share of its own free rate. 1 where that cannot be known.
     fn rate(&self) -> f64 {
         1.0
     }
 
-    /// Ends at `at`, or never.
+    /// Waits until `at`. Never ends for `None`.
     ///
     /// # Cancellation
     /// May be dropped at any time.
     async fn until(&self, at: Option<Boottime>);
 }
 
-/// The command and what guards it, as the engine sees it. Nothing has a default, so that whoever wraps
-/// one passes on all of it.
+/// The command and its guardian, as the engine sees them. No method has a default, so that a wrapper has to pass on all
+/// of them.
 #[async_trait]
 pub trait Tree: Send {
-    /// Has the command started, or started again once the tree is empty. The guardian gets `holds`; the command inherits the marks
-    /// among them only.
+    /// Starts the command, or starts it again once the tree is empty. The guardian gets `holds`. Of those, the command
+    /// inherits the marks only.
     ///
     /// # Errors
-    /// When it cannot even be tried.
+    /// If the start cannot even be tried.
     fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()>;
 
-    /// Does what is asked of the command, and of all that runs beside it; who stops the command, where this does.
+    /// Passes an order to the command and to all that runs beside it. `stopped_by` says who stops the command, if the
+    /// order does.
     fn obey(&mut self, order: Order, stopped_by: Option<StoppedBy>);
 
-    /// Keeps a ticket, to give our entry up if we crash, in place of any before; with `None` nobody has one.
+    /// Keeps the ticket that removes the entry if this process crashes, in place of any earlier one. `None` discards
+    /// it.
     fn keep(&mut self, ticket: Option<&Ticket>);
 
-    /// The tree is empty, and leadership, if it was ours, is being given up.
+    /// Tells the tree that it is empty and the candidate is resigning.
     fn resigns(&mut self);
 
-    /// Kills everything when the guardian is dead: [`Event::Empty`] comes of it.
+    /// Kills everything when the guardian is dead. [`Event::Empty`] follows.
     fn sweep(&mut self);
 
-    /// Does what this signal to elect wants of the tree itself: CHLD is about a child, TSTP and CONT are about a job of the
-    /// terminal. Returns what is left for the engine.
+    /// Handles a signal to elect that is for the tree: CHLD is about a child, TSTP and CONT are about a job of the
+    /// terminal. Returns the signal if the engine has to handle it.
     fn signaled(&mut self, signal: i32) -> Option<i32>;
 
-    /// What happens to the command.
+    /// Returns the next event of the command.
     ///
     /// # Cancellation
     /// Nothing is lost.
     async fn next_event(&mut self) -> Event;
 }
 
-/// What comes from outside of a candidacy: signals to elect, and what whoever drives it wants.
+/// Events from outside the candidacy: signals to elect, and requests of the code that runs the candidacy.
 pub type Inbox = UnboundedReceiver<Event>;
 
-/// The inbox of a candidacy that nobody writes to.
+/// Returns an inbox that never gets an event.
 pub fn no_inbox() -> Inbox {
     unbounded_channel().1
 }
 
-/// Whoever tells people, and knows what the engine does not. It has no defaults either.
+/// The observer, which informs people and knows what the engine does not. No method has a default.
 pub trait Observer: Send {
-    /// Something that people may want to know.
+    /// Reports something that people may want to know.
     fn news(&mut self, news: News);
 
-    /// What happened, before anything is done about it.
+    /// Reports an event before it is handled.
     fn happened(&mut self, event: &Event);
 
-    /// These are the deadlines from now on.
+    /// Reports the deadlines that apply from now on.
     fn renewed(&mut self, deadlines: Deadlines);
 
-    /// A call to the store is over.
+    /// Reports that a call to the store is over.
     fn called(&mut self, called: &CallEnd);
 
-    /// The loop turns, and does so again by `next`, whatever happens before.
+    /// Reports a turn of the loop. The next one comes by `next` at the latest.
     fn turns(&mut self, next: Option<Boottime>);
 
-    /// Whether a survey is wanted at each change of our place, and of what people ask of the election. There is
-    /// one at the first in any case.
+    /// Whether the observer wants a survey at each change of the candidate's place, and of the requests to the
+    /// election. The first survey is made in any case.
     fn wants_surveys(&self) -> bool;
 
-    /// How the election looks while we wait, and why nobody is to lead, if so. An event may come of it.
+    /// Reports a survey that was made while the candidate waits, and the reason for a pause, if there is one. May
+    /// return an event.
     fn survey(&mut self, survey: &Survey, pause: Option<&str>) -> Option<Event>;
 }
 
@@ -161,7 +165,7 @@ mod tests {
         assert_eq!(most.swap(0, Ordering::Relaxed), 2);
         join_all((0..8).map(|_| in_turn(None, work()))).await;
         assert_eq!(most.into_inner(), 8, "nobody else has to wait");
-        // Whoever gives up its turn, or its wait for one, keeps nobody else from it.
+        // A future that gives up its turn, or its wait for one, blocks no other.
         let held = in_turn(Some(&turns), std::future::pending::<()>());
         tokio::select! {
             biased;

@@ -1,4 +1,4 @@
-//! What the store is asked for, one call at a time, and what the machine is told of the answers.
+//! Sends the calls to the store, one at a time, and turns their answers into events for the machine.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use crate::election::runs::Run;
 use crate::election::{Answer, Call, CallOutcome, Reply};
 use crate::guard::is_off;
 
-/// A call that is under way.
+/// A call that is pending.
 pub(super) type PendingCall<'a> = Pin<Box<dyn Future<Output = Result<Raw, Error>> + Send + 'a>>;
 
-/// The seat is with the call that is under way; there is one.
+/// The seat, which the pending call uses. At most one call is pending.
 pub(super) type SharedSeat = Arc<Mutex<Box<dyn Seat>>>;
 
-/// What came of it: with what the machine has no use for.
+/// The outcome of a call, with parts that the machine does not need.
 pub(super) enum Raw {
     Seat(Box<dyn Seat>),
     Refreshed(Refreshed),
@@ -38,7 +38,7 @@ pub(super) enum Raw {
 }
 
 impl<'a> Driver<'a> {
-    /// Sends what the call asks for. Without a seat nothing is asked of one.
+    /// Sends the requests of a call. Returns `None` if a call needs a seat and there is none.
     pub(super) fn ask(&mut self, now: Boottime, call: &Call) -> Option<PendingCall<'a>> {
         let candidacy = self.candidacy;
         Some(match call {
@@ -46,7 +46,7 @@ impl<'a> Driver<'a> {
             Call::Settle => settle(candidacy),
             Call::Announce => announce(candidacy),
             Call::Compare => compare(candidacy),
-            // What people see has a way of its own.
+            // Surveys for people are made in `look`.
             Call::Survey => return None,
             Call::Refresh => {
                 if !is_off!(TicketFirst) {
@@ -72,7 +72,7 @@ impl<'a> Driver<'a> {
             Call::BeginHistory(token) => {
                 let begun = self.begin(*token);
                 let text = self.history.cell_with(&begun);
-                // A winner that holds back for a leader that was cut short goes by it.
+                // A later winner relies on it when it waits for a leader that was cut short.
                 write(self.seat.clone()?, now, (Cell::History, Durability::Lasting), text)
             }
             Call::Resign(words) => {
@@ -89,10 +89,11 @@ impl<'a> Driver<'a> {
         })
     }
 
-    /// The refresh to come may make an entry, and we may die in the middle of it.
+    /// Gives the guardian the ticket before a refresh, which may create an entry. This process may die in the middle of
+    /// it.
     fn hand_over_ticket(&mut self) {
         let Some(seat) = &self.seat else { return };
-        // No request is under way: the next one is about to be made.
+        // No request is pending: the next one is about to be sent.
         let ticket = seat.try_lock().ok().and_then(|seat| seat.ticket());
         if let Some(ticket) = ticket.filter(|ticket| self.ticket.as_ref() != Some(ticket)) {
             self.tree.keep(Some(&ticket));
@@ -100,7 +101,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Our leadership with this token, which begins now unless it has.
+    /// Returns the record of the leadership with this token. It begins now, unless it has begun before.
     pub(super) fn begin(&mut self, token: Token) -> Record {
         let known = self.began.take().filter(|begun| begun.token() == token);
         let id = &self.candidacy.candidate.id;
@@ -111,7 +112,7 @@ impl<'a> Driver<'a> {
 }
 
 impl Driver<'_> {
-    /// What the machine is told of an answer.
+    /// Returns the event for the machine that follows from an answer.
     pub(super) fn answered(&mut self, call: Option<&Call>, answer: Result<Raw, Error>) -> Event {
         Event::Replied(match answer {
             Err(error) => Err(error),
@@ -152,7 +153,7 @@ impl Driver<'_> {
         };
         let answer = Event::Replied(Ok(Reply::Standing(answer)));
         let Some(control) = self.new_control(&control) else { return answer };
-        // Who leads may be seen otherwise now.
+        // The survey may show another leader now.
         if waits && self.has_looked && self.observer.wants_surveys() {
             self.look(self.clock.now());
         }
@@ -160,7 +161,7 @@ impl Driver<'_> {
         Event::ControlRead(control)
     }
 
-    /// As the store says, unless a test wants the mistake of counting from the reply.
+    /// Returns the validity as the store gave it, unless a test wants the fault of counting from the reply.
     fn anchored(&self, validity: Validity) -> Validity {
         match validity {
             Validity::Window { window, .. } if is_off!(Anchor) => {
@@ -170,7 +171,7 @@ impl Driver<'_> {
         }
     }
 
-    /// What people ask of the election, if that is not what it was.
+    /// Returns the requests to the election, if the cell has changed.
     fn new_control(&mut self, kept: &Versioned) -> Option<Control> {
         if !self.in_force.is_new(kept.version) {
             return None;
@@ -183,14 +184,14 @@ impl Driver<'_> {
         Some(self.in_force.control().clone())
     }
 
-    /// Whether it is done already, as this cell says.
+    /// Whether the `--once` key is done according to this cell.
     fn recalled(&mut self, cell: WatchedCell) -> Result<bool, Error> {
         self.done = Done::read(cell.bytes.as_deref())?;
         self.noted = Some(cell.wake);
         Ok(self.candidacy.once.is_some_and(|once| self.done.has(once.key)))
     }
 
-    /// Whether whoever led last has ended well, as this cell says. A power cut may have left anything.
+    /// Whether the last leadership ended well according to this cell. After a power cut, the cell may hold anything.
     fn history_read(&mut self, cell: &WatchedCell) -> bool {
         let known = History::read(cell.bytes.as_deref()).ok();
         let has_ended_well = known.as_ref().is_some_and(History::has_ended_well);
@@ -199,7 +200,7 @@ impl Driver<'_> {
     }
 }
 
-/// How a call ended that was answered like this.
+/// Returns how a call with this answer ended.
 pub(super) const fn outcome(answer: &Result<Raw, Error>) -> CallOutcome {
     match answer {
         Err(error) => CallOutcome::Failed(error.kind()),
@@ -223,7 +224,7 @@ fn settle<'a>(candidacy: &Candidacy<'a>) -> PendingCall<'a> {
     })
 }
 
-/// Of two who write at once one is overtaken, and finds it done or tries again.
+/// If two candidates write at once, one write fails. That candidate finds the cell written, or tries again.
 fn announce<'a>(candidacy: &Candidacy<'a>) -> PendingCall<'a> {
     let Candidacy { store, election, .. } = *candidacy;
     Box::pin(async move {

@@ -1,5 +1,5 @@
-//! The run of a leadership, as what is to be done once has it: it is counted before it starts, and as its leader resigns
-//! it is said how it went.
+//! The run of a leadership with a `--once` key: it is counted before it starts, and its end is recorded as the leader
+//! resigns.
 
 use std::time::Duration;
 
@@ -14,20 +14,21 @@ use crate::election::machine::Event;
 use crate::election::runs::{Attempt, Run, Runs};
 use crate::guard::Ended;
 
-/// The last run of a leadership, as far as it has come.
+/// The progress of the last run of a leadership.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// With which token it was counted, or may have been.
+    /// The token with which the run was counted, or may have been.
     pub(super) counted: Option<Token>,
-    /// Whether it is recorded that what is to be done once is done.
+    /// Whether the key is recorded as done.
     pub(super) is_recorded: bool,
-    /// With which token it was ordered, and when, unless it is known that nothing came of that. A guardian that dies in the
-    /// middle of it may have started something.
+    /// The token with which the start was ordered, and when, unless the start is known to have failed. A guardian that
+    /// dies in the middle of it may have started something.
     pub(super) ordered: Option<(Token, Boottime)>,
-    /// When it was ordered to start, as it has, and what the wall clock showed when that was heard, in milliseconds since
-    /// 1970. We hear of the start later than the command does, and would tell too short a time.
+    /// Set once the command has started: the instant of the order to start, and the wall clock when the report came, in
+    /// milliseconds since 1970. The report comes later than the start itself. Counted from the report, the time would
+    /// be too short.
     started: Option<(Boottime, u64)>,
-    /// How it ended, and when.
+    /// How the run ended, and when.
     ended: Option<(Ended, Boottime)>,
 }
 
@@ -46,13 +47,13 @@ impl Progress {
         }
     }
 
-    /// How it ended, and how long it took, if it has.
+    /// How the run ended and how long it took, if it has ended.
     pub(super) fn outcome(&self) -> Option<(Ended, Duration)> {
         let ((began, _), (ended, at)) = self.started.zip(self.ended)?;
         Some((ended, at.since(began)))
     }
 
-    /// What is to be said of it, where it is to be done once: how it ended, or that it does not count.
+    /// What to record about the run, if it was to be done once: how it ended, or that it does not count.
     pub(super) fn say(&self, candidate: &Candidate) -> Option<Said> {
         match (self.counted, self.outcome()) {
             (Some(token), _) if self.ordered.is_none() => Some(Said::Retracted(token)),
@@ -66,13 +67,14 @@ impl Progress {
     }
 }
 
-/// Whether a run that ended like this could not even begin its work on this machine: 126 and 127 say so.
+/// Whether a run that ended like this could not even begin its work on this machine, as the codes 126 and 127 say.
 const fn is_no_try(ended: Ended) -> bool {
     matches!(ended, Ended::Exited(126 | 127))
 }
 
-/// Counts the run of a key that is about to start, of which so many may count, in one step with the proof that we lead.
-/// Whether it was counted before, as the answer was lost, is seen by its token; nobody else has written since we won.
+/// Counts the run of `key` that is about to start, of which at most `most` may count. This is one step with the proof
+/// of leadership. If an answer was lost, the token shows that the run is counted already. No other candidate has
+/// written since the win.
 pub(super) async fn count(
     seat: &mut dyn Seat,
     now: Boottime,
@@ -99,7 +101,7 @@ async fn read_runs(seat: &mut dyn Seat, now: Boottime) -> Result<Runs, Error> {
     Runs::read(cell.bytes.as_deref())
 }
 
-/// The key as a word for a shell.
+/// Quotes the key as a word for a shell.
 fn quoted(key: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "._:@%+=,/-".contains(c);
     if key.chars().all(is_plain) && !key.starts_with('-') {
@@ -108,18 +110,19 @@ fn quoted(key: &str) -> String {
     escape(&format!("'{}'", key.replace('\'', r"'\''")))
 }
 
-/// What is to be said of a run as we resign.
+/// What is recorded about a run as its leader resigns.
 pub(super) enum Said {
-    /// It has ended like this.
+    /// The run has ended like this.
     Ended(Run),
-    /// It was counted, and is none: it never started, or could not begin its work here.
+    /// The run was counted but does not count: it never started, or could not begin its work here.
     Retracted(Token),
 }
 
-/// How long a resignation may wait until it is said how the run went.
+/// How long a resignation may wait for the record of the run.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// What is said of a run is for the eye, or in favour of one more: whatever becomes of it, we resign.
+/// Records how the run went, and ignores failures. The record is for people, or permits one more run, so the leader
+/// resigns in any case.
 pub(super) async fn say(seat: &mut dyn Seat, now: Boottime, key: &str, said: Said) {
     let _ = timeout(LAST_WORDS, write(seat, now, key, said)).await;
 }

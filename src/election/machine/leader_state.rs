@@ -1,4 +1,4 @@
-//! What a leader knows: its leadership, how far the command has come, and how that has fared so far.
+//! The state of a leader: its leadership, the stage of its command, and the command's runs so far.
 
 use std::time::Duration;
 
@@ -7,27 +7,27 @@ use elect_api::{Boottime, Token, Validity};
 use super::Restarts;
 use crate::guard::Ended;
 
-/// A leadership and how far the command has come.
+/// The state of a leadership and of its command.
 #[derive(Clone, Debug)]
 pub(super) struct LeaderState {
-    /// The same from the win to the end.
+    /// The token, which stays the same from the win to the end.
     pub(super) token: Token,
-    /// How long nobody else can lead, as proven by the newest renewal that anchors. It never goes back.
+    /// How long no other candidate can lead, as proven by the newest renewal that anchors. It never goes back.
     pub(super) validity: Validity,
     pub(super) started: Option<Boottime>,
     pub(super) stage: Stage,
     pub(super) runs: CommandRuns,
-    /// How the command has ended by itself, if what it has left is a part of its work.
+    /// How the command ended by itself, if the processes that it left are a part of its work.
     pub(super) half_done: Option<Ended>,
-    /// Whether somebody wants us to end: the lease is not kept for longer than the command runs.
+    /// Whether the candidate was asked to end. Then the lease is not held longer than the command runs.
     pub(super) told_to_stop: bool,
-    /// The signals that asked the command to stop, and came through us.
+    /// The signals that elect passed on to ask the command to stop.
     pub(super) asked: Vec<i32>,
-    /// When the first of them came.
+    /// The time of the first of them.
     pub(super) asked_at: Option<Boottime>,
-    /// When what is left of a command that was asked to stop is killed.
+    /// The time at which the rest of a command that was asked to stop is killed.
     pub(super) kill_at: Option<Boottime>,
-    /// Whether we were asked to give leadership up: that is asked of the command once.
+    /// Whether the leader was asked to give leadership up. The command is asked to stop only once for that.
     pub(super) steps_down: bool,
 }
 
@@ -35,22 +35,22 @@ pub(super) struct LeaderState {
 pub(super) enum Stage {
     /// The command is being started, or runs.
     Running,
-    /// It was asked to stop as leadership is lost; the guardian kills it when its time is over.
+    /// Leadership is lost, and the command was asked to stop. The guardian kills it when its time is over.
     Stopping,
-    /// It has ended; others of the tree may live, and may go on doing so for long.
+    /// The command has ended. Other processes of the tree may live, and may do so for long.
     Lingering,
     /// Everything is being killed.
     Emptying,
-    /// The tree is empty; the command is started again at this instant, or as soon as the lease leaves it its grace.
+    /// The tree is empty. The command starts again at this instant, or as soon as the lease leaves it its grace.
     Resting(Option<Boottime>),
-    /// The tree is empty; that the command has succeeded is recorded, with patience until this instant.
+    /// The tree is empty. The success of the command is being recorded, until this instant at most.
     Recording(Boottime),
-    /// The tree is empty; the lease is kept until this instant.
+    /// The tree is empty. The lease is kept until this instant.
     Holding(Boottime),
 }
 
 impl LeaderState {
-    /// From here on everything is being killed.
+    /// Notes that everything is being killed from now on.
     pub(super) const fn kill(&mut self) {
         self.stage = Stage::Emptying;
     }
@@ -59,7 +59,7 @@ impl LeaderState {
         self.stage = stage;
     }
 
-    /// When the command was started first, if it was.
+    /// The time of the command's first start, if it was started.
     pub(super) const fn started(&self) -> Option<Boottime> {
         self.started
     }
@@ -68,7 +68,7 @@ impl LeaderState {
         self.is_over() || (self.is_resting() && !self.runs.are_outlived())
     }
 
-    /// Whether it is empty for good.
+    /// Whether the tree is empty for good.
     pub(super) const fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Recording(_) | Stage::Holding(_))
     }
@@ -77,7 +77,7 @@ impl LeaderState {
         self.told_to_stop
     }
 
-    /// Whether the command is on its way out.
+    /// Whether the command is about to end.
     pub(super) const fn is_ending(&self) -> bool {
         self.told_to_stop || !matches!(self.stage, Stage::Running)
     }
@@ -98,7 +98,7 @@ impl LeaderState {
         self.kill_at = self.kill_at.into_iter().chain(kill_at).min();
     }
 
-    /// Whether a command that has ended like this was killed, or was ended by what we know nothing of.
+    /// Whether a command that ended like this was killed, or was ended by a signal that elect did not send.
     pub(super) fn is_cut_short(&self, ended: Ended) -> bool {
         match ended {
             Ended::Exited(_) => false,
@@ -110,22 +110,22 @@ impl LeaderState {
     }
 }
 
-/// How a leader's command has fared so far.
+/// How the runs of a leader's command went so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CommandRuns {
-    /// When it was started last.
+    /// The time of the last start.
     pub(super) last: Option<Boottime>,
-    /// How it has ended, if it is to be started again.
+    /// How the command ended, if it starts again after that.
     pub(super) ended: Option<Ended>,
-    /// The pause before it was started last.
+    /// The pause before the last start.
     pub(super) pause: Duration,
     /// How often it was started again.
     pub(super) again: u32,
     /// Whether a HUP was passed on to it.
     pub(super) hung_up: bool,
-    /// The signal that a key in the terminal has sent to it, and not to us.
+    /// The signal that a key in the terminal has sent to the command, and not to elect.
     pub(super) key: Option<i32>,
-    /// Whether what runs beside it lives, or did, when the last one was gone.
+    /// Whether other processes beside the command, such as a hook, lived on when its last process was gone.
     pub(super) outlived: bool,
 }
 
@@ -138,12 +138,12 @@ impl CommandRuns {
         self.hung_up = true;
     }
 
-    /// The signal that has cut it short, and that asks nothing of us.
+    /// The signal that has cut the command short without asking elect to end.
     pub(super) fn cut_short_by(&self) -> Option<i32> {
         self.key.or_else(|| self.hung_up.then_some(libc::SIGHUP))
     }
 
-    /// Whether it got this signal, which asks nothing of us: a command that dies of it has not failed.
+    /// Whether the command got this signal, which does not ask elect to end. A command that dies of it has not failed.
     pub(super) fn got(&self, signal: i32) -> bool {
         self.key == Some(signal) || (self.hung_up && signal == libc::SIGHUP)
     }
@@ -152,7 +152,7 @@ impl CommandRuns {
         self.outlived
     }
 
-    /// The pause before the next start.
+    /// Returns the pause before the next start.
     pub(super) fn next_pause(&mut self, now: Boottime, restarts: &Restarts) -> Duration {
         self.pause = restarts.next_pause(self.pause, self.last.map(|last| now.since(last)));
         self.pause

@@ -1,4 +1,4 @@
-//! What a leader does: start the command, keep the lease, watch the deadlines.
+//! The work of a leader: it starts the command, renews the lease, and watches the deadlines.
 
 use elect_api::{Boottime, Token, Validity};
 
@@ -8,9 +8,9 @@ use crate::guard::is_off;
 use crate::guard::{Leftover, Order};
 
 impl Machine {
-    /// Starts the command if the lease, as granted, leaves it the time that it was promised.
+    /// Starts the command, if the lease as granted leaves it the time that it was promised.
     pub(super) fn won(&mut self, now: Boottime, token: Token, validity: Validity) {
-        // The step ends with a look at it: we leave.
+        // The step ends with `look_at_the_time`, which leaves the election.
         if self.timing.trust(self.rate).is_err() {
             return;
         }
@@ -25,13 +25,14 @@ impl Machine {
                     self.say(Command::Tell(News::Granted { asked, granted }));
                 }
                 self.timing = timing;
-                // The renewal is due by what was granted, which may be far less than was asked for.
+                // The renewal is due by the TTL that was granted, which may be far shorter than the one that was asked
+                // for.
                 if let Validity::Window { anchor, .. } = validity {
                     self.request.hasten(now.max(anchor + timing.renew_interval));
                 }
                 self.begin_to_lead(token, validity);
             }
-            // Proven too long ago to start anything: prove it again.
+            // The proof is too old to start anything. A new one is needed.
             Ok(_) => self.ask_again(now),
         }
     }
@@ -81,7 +82,7 @@ impl Machine {
         }
     }
 
-    /// The store's answer to the proof that we still lead.
+    /// Handles the store's answer to a renewal.
     pub(super) fn renewed(&mut self, now: Boottime, answer: Answer) {
         let Phase::Leading(state) = &mut self.phase else { return };
         match answer {
@@ -105,7 +106,7 @@ impl Machine {
         }
     }
 
-    /// Another may lead already: there is no grace left to give, and nothing to renew.
+    /// Handles a definite loss. Another candidate may lead already, so there is no grace left and nothing to renew.
     fn lost_for_good(&mut self, now: Boottime, why: String) {
         self.close_chapter();
         if is_off!(KillAtOnce) {
@@ -126,7 +127,8 @@ impl Machine {
         self.lose(why);
     }
 
-    /// As long as the store has our entry nobody else can lead: the command may end in good order.
+    /// Gives leadership up. No other candidate can lead while the store has the entry, so the command may end in good
+    /// order.
     pub(super) fn give_up(&mut self, now: Boottime, why: String) {
         let Phase::Leading(state) = &self.phase else { return };
         let known = self.timing.deadlines(state.validity);
@@ -134,7 +136,8 @@ impl Machine {
         self.lost_with_grace(now, why, known.map_or(kill_at, |known| kill_at.min(known.hard)));
     }
 
-    /// Nobody else can lead before `kill_at`: the command may end in good order until then.
+    /// Handles a loss after which no other candidate can lead before `kill_at`. Until then the command may end in good
+    /// order.
     fn lost_with_grace(&mut self, now: Boottime, why: String, kill_at: Boottime) {
         let Phase::Leading(state) = &mut self.phase else { return };
         match state.stage {
@@ -152,7 +155,7 @@ impl Machine {
     pub(super) fn lose(&mut self, why: String) {
         self.is_abrupt = true;
         self.say(Command::Tell(News::Lost(why.clone())));
-        // A command that has ended already is not undone by what came later.
+        // A loss that comes after the end of the command does not change its verdict.
         self.verdict.get_or_insert(Verdict::Lost(why));
     }
 
@@ -183,8 +186,8 @@ impl Machine {
         }
     }
 
-    /// The guardian sees it by itself, as we may be stopped, and does not take it back: a renewal
-    /// that comes later is too late.
+    /// Handles the soft deadline. The guardian sees it by itself, as elect may be stopped, and does not take it back. A
+    /// renewal that comes later is too late.
     pub(super) fn soft_passed(&mut self, now: Boottime) {
         let Phase::Leading(state) = &self.phase else { return };
         let deadlines = self.timing.deadlines(state.validity);
@@ -192,10 +195,10 @@ impl Machine {
         self.lost_with_grace(now, "the lease could not be renewed in time".into(), hard);
     }
 
-    /// When the command that runs, or what it has left, is asked to stop, as that is the longest that it may run.
+    /// The time at which the command, or the processes that it left, reach the longest run and are asked to stop.
     fn longest_run_ends(&self, state: &LeaderState) -> Option<Boottime> {
         let (started, limit) = state.runs.last.zip(self.rules.max_run)?;
-        // The guardian limits what is left of a command that has ended by itself, and that is not awaited.
+        // The guardian itself limits processes that a command left at its own end, if they are not awaited.
         let is_bounded = state.stage == Stage::Lingering
             && state.asked_at.is_none()
             && self.rules.leftover != Leftover::Wait;
@@ -205,7 +208,7 @@ impl Machine {
         self.overran.is_none().then_some(started + limit)
     }
 
-    /// The command has run for as long as it may: it is stopped in good order, and leadership is as good as before.
+    /// Stops a command in good order that has reached its longest run. Leadership is not affected.
     fn overrun(&mut self, now: Boottime) {
         let Some(limit) = self.rules.max_run else { return };
         self.overran = Some(limit);
@@ -215,7 +218,7 @@ impl Machine {
 }
 
 impl LeaderState {
-    /// Takes in a newer proof. A proof whose anchor is older than a known one changes nothing.
+    /// Takes over a newer proof. A proof with an older anchor than the known one changes nothing.
     fn renew(&mut self, validity: Validity) {
         let later = match (self.validity, validity) {
             (Validity::Window { anchor: known, .. }, Validity::Window { anchor: new, .. }) => {

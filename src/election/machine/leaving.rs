@@ -1,5 +1,5 @@
-//! What a command's tree tells, and what comes after a command or in its place: it is started again, the candidacy ends, or
-//! a place is given up to come again.
+//! Handles the events of the command tree, and what follows the end of a command: a new start, the end of the
+//! candidacy, or a place that is given up to join again.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ impl Machine {
                     self.open_chapter(now);
                 }
             }
-            // The guardian got its order too late. Nothing has run that could have been cut short.
+            // The guardian got its order too late. Nothing has run, so nothing was cut short.
             Event::NotStarted(libc::ETIME) => {
                 const WHY: &str = "it was not started in time, as its guardian stood still";
                 self.say(Command::Tell(News::Lost(WHY.into())));
@@ -56,7 +56,7 @@ impl Machine {
                 self.end_rest(now, Verdict::Failed(WHY.into()), self.last_of_the_grace(now));
             }
             Phase::Leading(state) if !state.is_empty() => {
-                // Past the soft deadline it was the kernel, on our own behalf.
+                // After the soft deadline, the kernel has killed it on elect's own behalf.
                 let deadlines = self.timing.deadlines(state.validity);
                 state.kill();
                 self.is_abrupt = true;
@@ -73,7 +73,7 @@ impl Machine {
         }
     }
 
-    /// Processes of the tree outlast its command, or its time.
+    /// Reports processes of the tree that outlive its command, or its time.
     pub(super) fn outlasted(&mut self, left: Left) {
         self.is_abrupt |= left.fate == Fate::Killed;
         let Phase::Leading(state) = &self.phase else { return };
@@ -100,9 +100,9 @@ impl Machine {
         let kill_at = self.last_of_the_grace(now);
         let Phase::Leading(state) = &mut self.phase else { return };
         match state.stage {
-            // Its guardian may not have heard of that.
+            // The guardian of what runs beside the command may not have heard of the kill.
             Stage::Emptying => self.say(Command::Order(Order::Kill, None)),
-            // It was asked as the command was.
+            // It was asked to stop together with the command.
             Stage::Stopping => {}
             _ => {
                 state.stage = Stage::Stopping;
@@ -111,12 +111,13 @@ impl Machine {
         }
     }
 
-    /// How long whoever is asked to stop has, if not by the lease.
+    /// The time to stop after a request, as far as the lease does not limit it.
     pub(super) fn stop_grace(&self) -> Duration {
         self.rules.stop_timeout.unwrap_or(self.timing.kill_grace)
     }
 
-    /// When what runs beside the command is killed, which was asked to stop as the command was, or is now.
+    /// The time at which what runs beside the command is killed. It was asked to stop with the command, or is asked
+    /// now.
     pub(super) fn last_of_the_grace(&self, now: Boottime) -> Boottime {
         let Phase::Leading(state) = &self.phase else { return now };
         state.asked_at.unwrap_or(now) + self.stop_grace()
@@ -139,7 +140,7 @@ impl Machine {
         }
     }
 
-    /// Keeps the lease for as long as it is to be held, and resigns.
+    /// Keeps the lease as long as `hold` demands, and then resigns.
     pub(super) fn settle(&mut self, now: Boottime) {
         let Phase::Leading(state) = &mut self.phase else { return };
         let until = state.started.zip(self.rules.hold).map(|(started, hold)| started + hold);
@@ -152,12 +153,13 @@ impl Machine {
         }
     }
 
-    /// The verdict is known when a tree is empty; the fallback is for a guardian that lied.
+    /// Leaves with the verdict, which is known when the tree is empty. The fallback is for a guardian that reports
+    /// wrongly.
     pub(super) fn leave_with_verdict(&mut self, now: Boottime) {
         self.leave(now, Verdict::Failed("the guardian lost track of the command".into()));
     }
 
-    /// With nothing running, or nothing left running: removes our entry, if there may be one.
+    /// Ends the candidacy once nothing runs: removes the entry, if there may be one.
     pub(super) fn leave(&mut self, now: Boottime, verdict: Verdict) {
         self.verdict.get_or_insert(verdict);
         let finishes = self.finishes_the_chapter(now);
@@ -199,7 +201,7 @@ impl Machine {
         }
     }
 
-    /// What we had won is given up; from here on we are a newcomer.
+    /// Gives the win up. From here on the candidate is a newcomer.
     fn rejoined(&mut self, now: Boottime) {
         self.heard();
         self.rejoins = false;
@@ -226,7 +228,7 @@ impl Machine {
         self.finish();
     }
 
-    /// What may be left of us in the store is told; where nothing was ever written, nothing is left.
+    /// Reports that the entry may be left in the store. If nothing was ever written, nothing is left.
     pub(super) fn leave_entry(&mut self, error: Error) {
         if self.contact.may_have_entry {
             self.say(Command::Tell(News::EntryLeft(error)));
@@ -262,16 +264,16 @@ fn is_success(ended: Ended) -> bool {
     ended == Ended::Exited(0)
 }
 
-/// A command that has ended is started again, under the same leadership.
+/// Starts the command again after it has ended, under the same leadership.
 ///
 /// ```text
 /// Running ──ended by itself──> Lingering ──tree empty──> Resting ──pause over, lease good──> Running
 /// ```
 ///
-/// While it rests the lease is renewed, and whatever would stop a command ends the leadership at once. A hook that
-/// belongs to the leadership may live on meanwhile: then it is asked to stop first.
+/// While the command rests, the lease is renewed. Any event that would stop a command ends the leadership at once. A
+/// hook that belongs to the leadership may still live then. If so, it is asked to stop first.
 impl Machine {
-    /// The command itself has ended.
+    /// Handles the end of the command's own process.
     fn command_ended(&mut self, ended: Ended) {
         let restarts = self.overran.is_none() && self.is_to_restart(ended);
         let awaits = self.rules.leftover == Leftover::Wait;
@@ -292,7 +294,8 @@ impl Machine {
         }
     }
 
-    /// The command has done all that it does: a signal that came before has cut it short, whatever its exit code says.
+    /// Called when the command has finished its work. A signal that came before has cut the work short, whatever the
+    /// exit code.
     fn note_interruption(&mut self) {
         let Phase::Leading(state) = &self.phase else { return };
         self.cut_short_by = self.ended_by.or_else(|| state.runs.cut_short_by());
@@ -303,21 +306,21 @@ impl Machine {
             return false;
         };
         match ended {
-            // What is to be done once is done.
+            // A `--once` key is done then, and is not run again.
             Ended::Exited(0) => restarts.after_success && !self.rules.once,
             Ended::Signaled(signal) => !state.runs.got(signal.into()),
             Ended::Exited(_) => true,
         }
     }
 
-    /// Whether the command, whose tree is empty, is to be started again: then it rests first.
+    /// Puts the command, whose tree is empty, to rest if it has to be started again. Returns whether it rests.
     fn begin_to_rest(&mut self, now: Boottime) -> bool {
         let (Some(restarts), Phase::Leading(state)) = (&self.rules.restarts, &mut self.phase)
         else {
             return false;
         };
         let Some(ended) = state.runs.ended.take() else { return state.is_resting() };
-        // What came after its end ends it for good.
+        // An event that came after the command's end ends it for good.
         let is_to_end = state.is_told_to_stop() || self.overran.is_some() || self.verdict.is_some();
         if state.stage != Stage::Lingering || is_to_end {
             self.verdict.get_or_insert(Verdict::Ended(ended));
@@ -329,23 +332,23 @@ impl Machine {
         true
     }
 
-    /// Starts the command again once its time has come, if the lease leaves it the time that it was promised.
+    /// Starts the command again once its pause is over, if the lease leaves it the time that it was promised.
     pub(super) fn look_at_the_rest(&mut self, now: Boottime) {
         let Phase::Leading(state) = &mut self.phase else { return };
         let Stage::Resting(until) = state.stage else { return };
         if until.is_some_and(|until| now < until) {
             return;
         }
-        // The seat has what holds the lease, and cannot give it while it is asked something.
+        // The start needs the `holds` of the seat, which are not available while a call uses the seat.
         let is_asked = matches!(self.request, CallState::Sent { .. });
-        // Where leases end by time, there may be little left of one that could not be renewed.
+        // Where leases end by time, little may be left of a lease that could not be renewed.
         let is_unsure = self.contact.failures > 0 && !self.timing.is_local();
         if is_asked || is_unsure || !self.timing.leaves_grace(state.validity, now) {
             return state.enter(Stage::Resting(None));
         }
         state.enter(Stage::Running);
         state.runs.again += 1;
-        // Until it runs, nothing counts.
+        // The longest run counts from the instant when it runs.
         state.runs.last = None;
         state.runs.outlived = false;
         (state.runs.hung_up, state.runs.key) = (false, None);
@@ -354,15 +357,15 @@ impl Machine {
         self.say(Command::Start(token));
     }
 
-    /// Something lives beside the command that rests.
+    /// Notes that a process beside the resting command lives on.
     const fn rest_is_outlived(&mut self) {
         if let Phase::Leading(state) = &mut self.phase {
             state.runs.outlived = true;
         }
     }
 
-    /// Nothing of the command runs and nothing is started again: leadership ends, for this reason. What lives beside
-    /// it has until `kill_at`.
+    /// Ends a leadership, for this reason, in which nothing of the command runs and nothing starts again. What lives
+    /// beside it has until `kill_at`.
     pub(super) fn end_rest(&mut self, now: Boottime, verdict: Verdict, kill_at: Boottime) {
         let Phase::Leading(state) = &mut self.phase else { return };
         if state.runs.outlived {

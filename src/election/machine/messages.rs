@@ -1,4 +1,4 @@
-//! What the machine is told and what it says.
+//! The messages of the machine: its rules, the events that it gets, and the commands that it returns.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -9,60 +9,61 @@ use crate::election::control::Control;
 use crate::election::{Call, Reply};
 use crate::guard::{Ended, Left, Leftover, Order};
 
-/// What the machine is told of a candidacy, but for the times of its lease ([`Timing`](crate::election::timing::Timing)).
+/// The rules of a candidacy, except for the times of its lease ([`Timing`](crate::election::timing::Timing)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// How long to wait for leadership.
     pub wait: Wait,
     /// The signal that asks the command to stop, on a step-down request.
     pub signal: i32,
-    /// From a forwarded INT, TERM or QUIT, or a step-down request, to the kill; `None` is for ever.
+    /// The time from a forwarded INT, TERM or QUIT, or from a step-down request, to the kill. `None` is for ever.
     pub stop_timeout: Option<Duration>,
-    /// How long after the command's start the lease is kept at least.
+    /// The time after the command's start for which the lease is kept at least.
     pub hold: Option<Duration>,
-    /// How long after each start of the command it is asked to stop, with the time of `stop_timeout`, else the grace,
-    /// until the kill; `None` is never.
+    /// The time after each start of the command at which it is asked to stop. It is killed after `stop_timeout`, or
+    /// else after the grace. `None` is never.
     pub max_run: Option<Duration>,
     /// When a command that has ended is started again; `None` is never.
     pub restarts: Option<Restarts>,
-    /// Whether a store that never gave us a place is tried without end, as long as `wait` lasts.
+    /// Whether a store that never gave a place is tried without end, as long as `wait` lasts.
     pub insists: bool,
-    /// Whether the store has let us in before this candidacy.
+    /// Whether the store has admitted an earlier candidacy.
     pub let_in: LetIn,
-    /// Whether what the command does is to be done once.
+    /// Whether the command runs for a `--once` key.
     pub once: bool,
-    /// What happens to processes that the command leaves running. If they are awaited, they are a part of what is done.
+    /// What happens to processes that the command leaves running. If they are awaited, they are a part of the work.
     pub leftover: Leftover,
     /// Whether each run is counted before it starts.
     pub counting: Counting,
-    /// Into what we take the election to be divided.
+    /// The division of the election that the candidate wants.
     pub division: Division,
-    /// When it is settled that all agree on that.
+    /// When the candidate makes sure that all agree on the division.
     pub settles: Settles,
-    /// Our id.
+    /// The id of the candidate.
     pub id: String,
-    /// Our priority, as long as nobody has set another: 0 never leads.
+    /// The priority of the candidate, unless a person has set another. Priority 0 never leads.
     pub priority: u32,
-    /// What of that which people ask concerns it.
+    /// The requests to the election that concern this candidacy.
     pub heeds: Heeds,
-    /// Whether it is kept who has led, and how that ended.
+    /// Whether a history of leaderships is kept.
     pub keeps_history: bool,
-    /// From a win to the start, unless the last leadership that is known has ended well. With `None` a start waits
-    /// for no history.
+    /// The time from a win to the start, unless the last known leadership ended well. With `None`, a start does not
+    /// wait for the history.
     pub lock_delay: Option<Duration>,
 }
 
 impl Rules {
-    /// From a win to the start, if a mark in the history has to be there by then.
+    /// The time from a win to the start, if a mark in the history has to be written before the start.
     pub(super) fn delay(&self, is_local: bool) -> Option<Duration> {
-        // A disk keeps room for the record, and what frees a full one is not kept away. A count is a mark itself.
+        // A local disk keeps room for the record, and a full one must not stop a command that frees it. A count is
+        // itself a mark.
         let is_uncounted_once = self.once && self.counting == Counting::Off;
         let is_probed = is_uncounted_once && self.keeps_history && !is_local;
         self.lock_delay.or(is_probed.then_some(Duration::ZERO))
     }
 
-    /// Those of a candidate of a whole election that waits for as long as it takes, and runs a command once, for as
-    /// long as that takes.
+    /// Returns the rules of a candidate of a whole election. It waits without a limit, and runs a command once, without
+    /// a limit of time.
     pub fn of(id: &str, priority: u32) -> Self {
         Self {
             wait: Wait::Forever,
@@ -87,35 +88,36 @@ impl Rules {
     }
 }
 
-/// Whether a store has let us in: then its refusals may pass.
+/// Whether the store has admitted the candidate before. Then its refusals may pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LetIn {
-    /// Not that we know.
+    /// Not as far as is known.
     Never,
-    /// We had a place.
+    /// The candidate had a place.
     Before,
 }
 
-/// Whether runs are counted, as there may be so many only.
+/// Whether runs are counted, as their number is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
-    /// They are not.
+    /// Runs are not counted.
     Off,
-    /// Each is, before it starts.
+    /// Each run is counted before it starts.
     BeforeStart,
 }
 
-/// When a candidate settles what an election is divided into.
+/// When a candidate settles the division of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settles {
     /// Before it joins.
     First,
-    /// Once it is shown another division than its own.
+    /// Once the control cell shows another division than its own.
     IfShown,
 }
 
 impl Settles {
-    /// As it has to be in this election: who divides it, or gives it a name that a part of another may have, does so first.
+    /// Returns what this election needs. A candidate settles first if it divides the election. It also does if the name
+    /// of the election could be that of a part of another one.
     pub fn of(division: Division, election: &ElectionName) -> Self {
         if division.is_whole() && Division::whole(election).is_none() {
             Self::IfShown
@@ -125,29 +127,30 @@ impl Settles {
     }
 }
 
-/// What of that which people ask of an election concerns a candidacy.
+/// Which requests to an election concern a candidacy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heeds {
-    /// All.
+    /// All requests.
     All,
-    /// That a leader resign: nothing runs for it, so that there is nothing to pause, and any will do to lead.
+    /// Requests that a leader resign. The candidacy runs nothing, so a pause does not matter, nor which candidate
+    /// leads.
     Resigning,
 }
 
-/// When a command that has ended by itself is started again, as long as we lead and nobody wants us to end.
+/// When a command that has ended by itself is started again, while the candidate leads and is not asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restarts {
-    /// Whether also one that has succeeded is.
+    /// Whether a command that has succeeded is started again, too.
     pub after_success: bool,
-    /// The pause before the first start again. It doubles with each that follows.
+    /// The pause before the first new start. It doubles with each further one.
     pub delay: Duration,
-    /// The longest pause, if `delay` is not longer; a command that has run for that long begins with `delay` again.
+    /// The longest pause, unless `delay` is longer. After a run of at least this length, the pause is `delay` again.
     pub longest_delay: Duration,
 }
 
 impl Restarts {
-    /// The pause after one of so long, if what was started at its end has run for so long: it doubles from one to the
-    /// next, up to the longest, until something has run for longer than that.
+    /// Returns the pause that follows a pause of length `before` and a run of length `ran`. It doubles up to the
+    /// longest pause, and starts anew after a run that was at least that long.
     pub fn next_pause(&self, before: Duration, ran: Option<Duration>) -> Duration {
         let longest = self.longest_delay.max(self.delay);
         let has_run_well = ran.is_some_and(|ran| ran >= longest);
@@ -158,24 +161,24 @@ impl Restarts {
 /// How long to wait for leadership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Not at all: the store's first word on our place decides.
+    /// Not at all. The store's first answer about the place decides.
     No,
-    /// This long, and at least until the store's first word on our place.
+    /// This long, and at least until the store's first answer about the place.
     For(Duration),
-    /// Until it is ours.
+    /// Until the candidate leads.
     Forever,
 }
 
-/// What happened.
+/// An event that the machine handles.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The store answered the call that is under way, or refused to.
+    /// The store answered the pending call, or refused it.
     Replied(Result<Reply, Error>),
-    /// The store hints that our standing may have changed.
+    /// The store hints that the standing may have changed.
     Woken,
-    /// The store hints that more may be done by now.
+    /// The store hints that more keys may be done.
     Noted,
-    /// The candidate that leads waits, in the end, for us: we would wait for ever.
+    /// The leader waits, directly or through others, for this candidate. The wait would never end.
     WaitsForUs(String),
     /// The command runs.
     Started,
@@ -185,50 +188,50 @@ pub enum Event {
     SoftPassed,
     /// The command itself has ended.
     Ended(Ended),
-    /// The same, after a key in the terminal had sent it this signal, which was meant for us as well.
+    /// The same, after a key in the terminal had sent the command this signal, which was also meant for elect.
     EndedAfterKey(Ended, i32),
-    /// No process of the command lives, and what runs beside it for as long as we lead does. Once that is stopped,
-    /// or killed, [`Event::Empty`] comes.
+    /// No process of the command lives, but one that runs beside it during the leadership does. Once that is stopped or
+    /// killed, [`Event::Empty`] comes.
     Outlived,
     /// No process of the tree lives.
     Empty,
     /// The guardian is dead.
     GuardianDied,
-    /// This process of the tree may not be signalled by us, so that its end is awaited.
+    /// Elect may not signal this process of the tree, so it waits for its end.
     MayNotSignal(i32),
     /// These processes of the tree live, though the command has ended or its time is over.
     Left(Left),
     /// This signal came to elect.
     Signal(i32),
-    /// Somebody asks us to give leadership up, for this reason.
+    /// The candidate is asked to give leadership up, for this reason.
     StepDown(String),
-    /// The command that runs is not well, for this reason: give leadership up.
+    /// The running command is not well, for this reason. The candidate gives leadership up.
     Sick(String),
-    /// This is what people ask of the election from now on. It comes before the answer that it came with.
+    /// These are the requests to the election from now on. The event precedes the answer that brought them.
     ControlRead(Control),
-    /// We are not to lead, for this reason: leave the queue, or give leadership up.
+    /// The candidate must not lead, for this reason. It leaves the queue, or gives leadership up.
     Withdraw(String),
-    /// The same, where to give leadership up is no failure: somebody else is to have it.
+    /// The same, where giving leadership up is no failure: another candidate is to have it.
     Release(String),
     /// Time has passed.
     Tick,
 }
 
-/// What is to be done, in order.
+/// A command of the machine to the driver. The driver executes them in order.
 #[derive(Clone, Debug)]
 pub enum Command {
-    /// Call the store; no other call is under way.
+    /// Call the store. No other call is pending.
     Ask(Call),
-    /// Have [`Event::Woken`] come when others may have come or gone, once.
+    /// Send [`Event::Woken`] once, after a hint that another candidate joined or left.
     LookOut,
-    /// Drop the call that is under way; its outcome is unknown for good.
+    /// Drop the pending call. Its outcome stays unknown.
     Abandon,
     /// Have the guardian start the command, or start it again.
     Start(Token),
-    /// Have the guardian do this. Deadlines come before the start, and with each renewal. It says who stops the command
-    /// where it does.
+    /// Have the guardian obey this order. Deadlines come before the start, and with each renewal. If the order stops
+    /// the command, it says who stops it.
     Order(Order, Option<StoppedBy>),
-    /// Kill what a dead guardian left; `Empty` is the answer.
+    /// Kill what a dead guardian left. The answer is `Empty`.
     Sweep,
     /// Something that people may want to know.
     Tell(News),
@@ -239,7 +242,7 @@ pub enum Command {
 /// Who stops a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoppedBy {
-    /// elect itself: leadership is lost or given up, or the command has run for as long as it may.
+    /// Elect itself: leadership is lost or given up, or the command has reached its longest run.
     Elect,
     /// A signal to elect, which is passed on.
     Signal,
@@ -248,19 +251,19 @@ pub enum StoppedBy {
 /// Something that people may want to know.
 #[derive(Clone, Debug)]
 pub enum News {
-    /// We wait, with so many before us.
+    /// The candidate waits behind others.
     Waiting {
-        /// The leader and the waiters before us.
+        /// The number of entries ahead: the leader and the earlier waiters.
         ahead: usize,
     },
-    /// It is not known whether anybody lives who is before us, and that is waited for as long as this, though we are not to wait
-    /// any more.
+    /// The candidates ahead may be dead, and the store will tell within this time. The candidate waits for that, though
+    /// its own wait is over.
     InDoubt(Duration),
-    /// We lead.
+    /// The candidate leads.
     Leading(Token),
-    /// What is to be done once is done, and nobody will know: why.
+    /// The `--once` work is done, but that could not be recorded, for this reason.
     Unrecorded(String),
-    /// The store did not answer as it should; tried again after this time.
+    /// The store did not answer as it should. The request is repeated after this time.
     Trouble(Error, Duration),
     /// The store grants leases of another length than was asked for.
     Granted {
@@ -269,60 +272,60 @@ pub enum News {
         /// W as granted.
         granted: Duration,
     },
-    /// The store answered again, after so many requests that failed.
+    /// The store answers again, after this number of failed requests.
     Recovered(u32),
     /// Leadership is lost.
     Lost(String),
-    /// Leadership is ours, and nothing is started: why.
+    /// The candidate has won, and starts nothing, for this reason.
     Blocked(Block),
-    /// Leadership is ours, and we stand back for somebody better.
+    /// The candidate has won, and gives way to a better one.
     StandingBack {
-        /// Its id.
+        /// The id of the better one.
         id: String,
-        /// Its priority.
+        /// The priority of the better one.
         priority: u32,
     },
-    /// Our priority was set, or is our own again: which it is, and who wants that.
+    /// The priority was set, or is the original one again. The text says which it is, and who set it.
     Reprioritized(String),
-    /// What people ask of the election cannot be read, and is not done.
+    /// The requests to the election cannot be read, and are not obeyed.
     ControlUnread(Error),
-    /// Our leadership is not in the election's history, as the store refuses that.
+    /// The leadership is not in the election's history, as the store refuses to write it.
     HistoryUnkept(Error),
-    /// We were asked to give leadership up.
+    /// The leader was asked to give leadership up.
     SteppingDown(String),
-    /// The command has run for so long, the most that it may, and is asked to stop.
+    /// The command has reached its longest run, which is this, and is asked to stop.
     MaxRun(Duration),
     /// This signal, which asks the command to stop, was passed on to it.
     Stopping(i32),
-    /// The command has ended, with all that it had started, and is to be started again.
+    /// The command and all its processes have ended, and it will start again.
     Resting {
-        /// How it has ended.
+        /// How it ended.
         ended: Ended,
-        /// The pause until then.
+        /// The pause until the start.
         pause: Duration,
     },
-    /// It is started again, for so many times by now.
+    /// The command is started again. The number counts these starts.
     Restarting(u32),
     /// Nothing runs, and nothing is started again.
     Emptied,
-    /// The command has ended, and the lease is kept for this long.
+    /// The command has ended, and the lease is kept for this time.
     Holding(Duration),
-    /// Nothing runs: our entry is being removed.
+    /// Nothing runs, and the entry is being removed.
     Leaving {
-        /// Whether that is all; if not, leadership was lost and nobody wants us to end.
+        /// Whether the candidacy ends for good. If not, leadership was lost and elect was not asked to end.
         for_good: bool,
     },
-    /// Our entry could not be removed; the store will.
+    /// The entry could not be removed. The store will remove it.
     EntryLeft(Error),
-    /// This process of the tree may not be signalled by us, so that its end is awaited.
+    /// Elect may not signal this process of the tree, so it waits for its end.
     MayNotSignal(i32),
-    /// These processes of the tree live, though the command has ended or its time is over. `None` is for what a command
-    /// that ended by itself has left.
+    /// These processes of the tree live, though the command has ended or its time is over. The limit is `None` for
+    /// processes that a command left when it ended by itself.
     Left(Left, Option<Limit>),
 }
 
 impl News {
-    /// Its name for programs; stable.
+    /// The stable name of the news, for programs.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Waiting { .. } => "waiting",
@@ -353,35 +356,35 @@ impl News {
     }
 }
 
-/// What limits the time of processes that were asked to stop.
+/// The limit on the time of processes that were asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// `--stop-timeout`, for so long; `None` is for ever.
+    /// `--stop-timeout`, with its length. `None` is for ever.
     StopTimeout(Option<Duration>),
-    /// `--kill-grace`, for so long.
+    /// `--kill-grace`, with its length.
     KillGrace(Duration),
 }
 
-/// What keeps a winner from starting anything: it keeps its place meanwhile.
+/// The reason why a winner starts nothing. It keeps its place meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block {
     /// The election is paused, for this reason.
     Pause(String),
-    /// We are never to lead, for this reason, and nobody else is there.
+    /// This candidate must never lead, for this reason, and no other candidate is there.
     Exclusion(String),
-    /// Whoever led before did not say that it ended well.
+    /// The last leader did not record that it ended well.
     Delay {
-        /// The token of our leadership.
+        /// The token of this candidate's leadership.
         token: Token,
-        /// Until then.
+        /// The end of the delay.
         until: Boottime,
-        /// How long that is.
+        /// The time left until then.
         left: Duration,
     },
 }
 
 impl Block {
-    /// Its name among the changes that people and programs hear of; stable.
+    /// The stable name of the block among the changes that people and programs hear of.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Pause(_) => "paused",
@@ -390,7 +393,7 @@ impl Block {
         }
     }
 
-    /// Whether nobody knows when it ends, as people decide that; a delay is over by itself.
+    /// Whether its end is unknown, as people decide it. A delay ends by itself.
     pub const fn is_open_ended(&self) -> bool {
         match self {
             Self::Pause(_) | Self::Exclusion(_) => true,
@@ -398,7 +401,7 @@ impl Block {
         }
     }
 
-    /// In words.
+    /// Returns the reason in words.
     pub fn why(&self) -> String {
         match self {
             Self::Pause(why) | Self::Exclusion(why) => why.clone(),
@@ -414,32 +417,32 @@ impl Block {
 pub enum Verdict {
     /// The command ran and ended like this.
     Ended(Ended),
-    /// The command was stopped as it had run for so long, the most that it may, and ended like this.
+    /// The command was stopped as it had reached its longest run, which is this, and ended like this.
     MaxRun(Ended, Duration),
     /// The command could not be executed, for this `errno`.
     NotStarted(i32),
     /// Leadership was lost while the command ran.
     Lost(String),
-    /// We were asked to give leadership up, for this reason, and have done so.
+    /// The candidate was asked to give leadership up, for this reason, and has done so.
     SteppedDown(String),
-    /// Lost, given up or withdrawn, and there is to be no other candidacy: we were told to end meanwhile, or the
-    /// command has done what it was for.
+    /// Leadership was lost, given up or withdrawn, and no other candidacy follows. Elect was told to end meanwhile, or
+    /// the command has done its work.
     LostForGood(String),
-    /// We withdrew, for this reason.
+    /// The candidate withdrew, for this reason.
     Withdrawn(String),
-    /// What is to be done once was done already.
+    /// The `--once` key was done already.
     AlreadyDone,
-    /// What is to be done once was tried as often as it may be, in these words.
+    /// The `--once` key has used up its attempts, as the text says.
     UsedUp(String),
-    /// Leadership was not to be had in time, for this reason.
+    /// The candidate did not get leadership in time, for this reason.
     NotAcquired(Cow<'static, str>),
-    /// It was not to be had in time for a reason that stays ([`Block::is_open_ended`]), in these words.
+    /// The candidate did not get leadership in time, for a lasting reason ([`Block::is_open_ended`]), as the text says.
     Unwanted(String),
     /// This signal ended the wait.
     Interrupted(i32),
     /// The store refused, was never reached, or answered and took no entry.
     StoreFailed(Error),
-    /// The store did not answer in time, ever.
+    /// The store never answered in time.
     Unreached,
     /// Elect itself failed.
     Failed(String),

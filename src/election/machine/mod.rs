@@ -1,14 +1,15 @@
-//! The pure machine: (state, now, event) to commands. It reads no clock and does nothing.
+//! The pure machine of a candidacy, for the driver: it maps state, time and event to commands. It reads no clock and
+//! does no I/O.
 //!
 //! | what | where |
 //! |---|---|
-//! | what it is told and says | `messages` |
-//! | what stands between a win and a start | `gates` |
-//! | renewals, deadlines and losses of a leader | `leading`; how far it is, `leader_state` |
-//! | what people ask, and signals | `obeying` |
+//! | its rules, events and commands | `messages` |
+//! | the conditions between a win and a start | `gates` |
+//! | renewals, deadlines and losses of a leader | `leading`; its state, `leader_state` |
+//! | requests of people, and signals | `obeying` |
 //! | after the command: its next run, or the end | `leaving` |
-//! | what is done once, and the history | `recording` |
-//! | the one call, calls that fail, and for how long we wait | `patience` |
+//! | the `--once` record, and the history | `recording` |
+//! | the one call, failed calls, and how long a candidate waits | `patience` |
 
 mod gates;
 mod leader_state;
@@ -45,40 +46,41 @@ pub use patience::{IN_DOUBT, LED};
 pub struct Machine {
     rules: Rules,
     timing: Timing,
-    /// How fast this machine's clock runs, as a share of what it would by itself.
+    /// How fast this machine's clock runs, as a share of its own free rate.
     rate: f64,
-    /// For the spread of repetitions only.
+    /// Only spreads the repetitions of failed requests.
     chance: fastrand::Rng,
     began: Boottime,
     phase: Phase,
     request: CallState,
     contact: Contact,
-    /// Answers since the last that had us wait or lead.
+    /// The number of unusable answers since the last usable one.
     misfits: u32,
-    /// What stands between a win and a start.
+    /// The conditions between a win and a start.
     gates: Gates,
-    /// When the store was asked for our place, as it said last. `None` if that is to be looked after before a gate asks.
+    /// The sending time of the refresh that last confirmed the place. `None` if a refresh has to come before a gate
+    /// asks anything.
     confirmed: Option<Boottime>,
-    /// Why nothing is started, though we have won.
+    /// The reason why nothing is started, although the candidate has won.
     block: Option<Block>,
-    /// We won, and lost it before the command could start or are to give it up: what the seat still has of
-    /// that goes first.
+    /// Whether the seat's entry has to be resigned before the candidate joins again. The win was lost before a start,
+    /// or has to be given up.
     rejoins: bool,
-    /// How far we are with the history of the election.
+    /// The progress with the history of the election.
     progress: HistoryProgress,
-    /// Whether something of our command may have been cut short: then our end is no mark for our successor.
+    /// Whether something of the command may have been cut short. Then the end is not clean for the successor.
     is_abrupt: bool,
-    /// What people ask of the election, as last read.
+    /// The requests to the election, as last read.
     control: Control,
-    /// Why we are leaving; the first reason that ends the command stays.
+    /// The reason for leaving. The first reason that ends the command stays.
     verdict: Option<Verdict>,
     /// The last signal that asked for an end.
     ended_by: Option<i32>,
-    /// Whether we were told to end since we led: then we do, whatever else happened.
+    /// Whether elect was told to end since the candidate led. Then it ends, whatever else happened.
     told_to_end: bool,
-    /// The signal that came before the command had done all that it does.
+    /// The signal that came before the command had finished its work.
     cut_short_by: Option<i32>,
-    /// After how long the command was asked to stop, as that is the most that it may run: it is not started again.
+    /// The longest run, if the command has reached it and was asked to stop. The command is not started again.
     overran: Option<Duration>,
     commands: Vec<Command>,
 }
@@ -89,15 +91,15 @@ enum Phase {
     Joining,
     /// There is a seat, and it does not lead.
     Campaigning(Place),
-    /// We lead, or did, and have not begun to resign. Whether anything runs says its stage.
+    /// The candidate leads, or did, and has not begun to resign. The stage says whether anything runs.
     Leading(LeaderState),
-    /// The tree is empty; our entry is being removed, with patience until this instant.
+    /// The tree is empty, and the entry is being removed, until this instant at most.
     Resigning(Boottime),
     Finished,
 }
 
 impl Machine {
-    /// A candidacy that begins at `now`. `seed` spreads its repetitions.
+    /// Returns a candidacy that begins at `now`. `seed` spreads its repetitions.
     pub fn new(rules: Rules, timing: Timing, now: Boottime, seed: u64) -> Self {
         Self {
             gates: Gates::new(&rules),
@@ -125,7 +127,7 @@ impl Machine {
         }
     }
 
-    /// The same candidacy, which begins only after this time. A signal may end it before.
+    /// Delays the beginning of the candidacy by `pause`. A signal may end it earlier.
     #[must_use]
     pub fn after(mut self, pause: Duration) -> Self {
         self.began = self.began + pause;
@@ -133,7 +135,7 @@ impl Machine {
         self
     }
 
-    /// When [`Event::Tick`] is wanted, if nothing else happens before.
+    /// The time at which the machine needs [`Event::Tick`], unless another event comes first.
     pub fn next_tick(&self) -> Option<Boottime> {
         let own = match &self.phase {
             Phase::Joining | Phase::Campaigning(_) => {
@@ -146,20 +148,19 @@ impl Machine {
         [own, self.request.next_tick(), self.history_tick()].into_iter().flatten().min()
     }
 
-    /// Whether leases end by time here, so that the clock's rate matters.
+    /// Whether leases end by time, so that the clock's rate matters.
     pub fn counts_time(&self) -> bool {
         !self.timing.is_local()
     }
 
-    /// Takes in how fast this machine's clock runs, as a share of what it would by itself. It matters from
-    /// the next step on.
+    /// Sets how fast this machine's clock runs, as a share of its own free rate. It takes effect at the next step.
     pub const fn clock_runs_at(&mut self, rate: f64) {
         self.rate = rate;
     }
 
-    /// Takes in what happened and says what to do about it. `now` never goes back.
+    /// Handles an event and returns the commands that follow from it. `now` never goes back.
     ///
-    /// The driver that executes the commands must do so before it steps again.
+    /// The driver must execute the commands before the next step.
     pub fn step(&mut self, now: Boottime, event: Event) -> Vec<Command> {
         match event {
             Event::Replied(Ok(reply)) => self.replied(now, reply),
@@ -204,7 +205,7 @@ impl Machine {
         self.commands.push(command);
     }
 
-    /// What is due at `now`, whatever the event was.
+    /// Handles what is due at `now`, whatever the event was.
     fn look_at_the_time(&mut self, now: Boottime) {
         if self.request.is_overdue(now) {
             self.say(Command::Abandon);
@@ -236,7 +237,7 @@ impl Machine {
         }
     }
 
-    /// The store has answered what was asked.
+    /// Handles an answer of the store.
     fn replied(&mut self, now: Boottime, reply: Reply) {
         let is_candidate = matches!(self.phase, Phase::Campaigning(_));
         match reply {
@@ -252,7 +253,7 @@ impl Machine {
             }
             Reply::Written(written) => self.history_written(now, &written),
             Reply::EndedWell(_) => self.history_read(now),
-            // Nobody waits for it any more.
+            // The question is out of date.
             Reply::Agreement(_)
             | Reply::Done(_)
             | Reply::Attempted(_)
@@ -263,16 +264,17 @@ impl Machine {
         }
     }
 
-    /// The store did not do what was asked, or nobody knows whether it did.
+    /// Handles a failed call, or one whose outcome is unknown.
     fn refused(&mut self, now: Boottime, error: Error) {
         let is_candidate = matches!(self.phase, Phase::Campaigning(_));
         self.confirmed = None;
         match self.request.call() {
-            // Where nobody can read what is asked, nobody takes part that way; who wants to change it is told.
+            // If the cell is unreadable, no candidate goes by ranks. A person who wants to change the cell gets the
+            // error.
             Some(Call::Announce) if error.kind() == ErrorKind::Unfit => {
                 self.gate_answered(now, &Reply::Announced);
             }
-            // What cannot be read has not ended well.
+            // An unreadable history counts as no clean end.
             Some(Call::ReadHistory) if is_candidate && error.is_permanent() => {
                 self.gate_answered(now, &Reply::EndedWell(false));
             }
@@ -287,12 +289,12 @@ impl Machine {
         }
     }
 
-    /// A call had no answer in time.
+    /// Handles a call without an answer in time.
     fn unanswered(&mut self, now: Boottime) {
         let what = match self.request.call() {
             Some(Call::Open(_)) => "no answer to the connection attempt in time",
             _ if self.timing.is_local() => {
-                // It is there, and does not fail: somebody is stopped in our way.
+                // The local store is there and does not fail: a stopped process blocks it.
                 self.contact.block();
                 patience::BLOCKED
             }
@@ -304,8 +306,8 @@ impl Machine {
         self.refused(now, Error::new(ErrorKind::Ambiguous, what));
     }
 
-    /// Nothing may be counted by this clock: not the lease that we have, and none that we might get. A
-    /// candidate does not go on waiting, as others would wait for it once it is next.
+    /// Leaves, as no lease may be counted by this clock: neither the present one nor a new one. A candidate does not go
+    /// on waiting. Otherwise the others would wait for it once it is next.
     fn clock_is_off(&mut self, now: Boottime, why: String) {
         match self.phase {
             Phase::Joining | Phase::Campaigning(_) => self.leave(now, Verdict::Failed(why)),
@@ -314,7 +316,7 @@ impl Machine {
         }
     }
 
-    /// Sends the request that the phase wants.
+    /// Sends the call that the phase needs.
     fn send(&mut self, now: Boottime) {
         let call = match &self.phase {
             Phase::Joining => Call::Open(self.timing.window()),
@@ -338,7 +340,7 @@ impl Machine {
         self.ask(now, call, timeout);
     }
 
-    /// Calls the store. The answer is waited for for so long.
+    /// Sends a call to the store. The machine waits `timeout` for its answer.
     fn ask(&mut self, now: Boottime, call: Call, timeout: Duration) {
         self.contact.asks(&call);
         self.request = CallState::sent(call.clone(), now, timeout);
@@ -359,7 +361,8 @@ impl Machine {
         }
     }
 
-    /// The answer to a candidate that does not lead, to a question of `sent`. The store has answered since `answered`.
+    /// Handles the answer to a refresh of a candidate that does not lead. `sent` is when the refresh was sent, and
+    /// `answered` since when the store has answered.
     fn placed(
         &mut self,
         now: Boottime,
@@ -379,7 +382,7 @@ impl Machine {
         {
             self.say(Command::Tell(News::Waiting { ahead }));
         }
-        // With nobody before us we are about to enter.
+        // A candidate with none ahead and no win is about to enter, and has no place yet.
         if place != Place::Behind(0) {
             self.contact.place(now, &answer);
         }
@@ -389,7 +392,7 @@ impl Machine {
         if let Answer::Leading { validity, .. } = answer
             && !self.timing.will_be_proven(validity, now, answered)
         {
-            // We would start what we have to stop. Nothing is settled or written for it before.
+            // A command started now would have to be stopped soon. Nothing is settled or written for it either.
             self.confirmed = None;
             return self.ask_again(now);
         }
@@ -404,7 +407,7 @@ impl Machine {
         }
     }
 
-    /// We had won, and it is lost before anything was started. The seat says so until it is given up.
+    /// Handles a win that is lost before anything was started. The seat repeats this answer until it is given up.
     fn lose_unstarted(&mut self, now: Boottime, why: &str) {
         self.phase = Phase::Campaigning(Place::Behind(0));
         self.confirmed = None;
@@ -414,14 +417,14 @@ impl Machine {
         self.failed(now, Error::new(ErrorKind::Unreachable, what));
     }
 
-    /// What we had won is given up.
+    /// Forgets the win.
     fn forget_the_win(&mut self) {
         self.block = None;
         self.contact.lose_first();
         self.close_chapter();
     }
 
-    /// What the store answered is nothing to go by, yet.
+    /// Asks again after a pause, as the answer is not usable yet.
     fn ask_again(&mut self, now: Boottime) {
         self.misfits += 1;
         let pause = self.timing.backoff(self.misfits, self.chance.f64());

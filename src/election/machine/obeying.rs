@@ -1,4 +1,4 @@
-//! What gates, people and signals ask of a candidate.
+//! Makes a candidate obey the rulings of gates, the requests of people, and signals.
 
 use std::time::Duration;
 
@@ -34,20 +34,20 @@ impl Machine {
         }
     }
 
-    /// What a gate wants to be asked next, if nothing goes before. Who has a place looks after it meanwhile.
+    /// Returns the call that a gate wants next, unless the place has to be confirmed first.
     pub(super) fn next_of_gates(&mut self, now: Boottime) -> Option<Call> {
         if self.place() != Place::None && self.confirmed.is_none() {
             return None;
         }
         let Ruling::Ask(call) = self.ruling(now) else { return None };
         if matches!(call, Call::BeginHistory(_)) {
-            // It may be written whatever we hear of it.
+            // The mark may be written even if its answer never comes.
             self.progress = HistoryProgress::Unsaid(now);
         }
         Some(call)
     }
 
-    /// The store has answered what a gate has asked.
+    /// Handles the store's answer to a gate's call.
     pub(super) fn gate_answered(&mut self, now: Boottime, reply: &Reply) {
         if let Reply::Written(written) = reply {
             match written {
@@ -69,13 +69,13 @@ impl Machine {
         let renewal = self.confirmed.map_or(now, |sent| sent + self.timing.renew_interval);
         self.request = CallState::due(now);
         if is_woken || renewal <= now {
-            // Our place is looked after before anything else is asked.
+            // The place is confirmed before anything else is asked.
             self.confirmed = None;
         }
         match self.ruling(now) {
-            // It may be another by now.
+            // The place may have changed.
             Ruling::Block(_) | Ruling::Rejoin(_) | Ruling::Outdone if is_woken => {}
-            // Whoever is before us may be dead, as far as the store has said.
+            // The candidates ahead may be dead, as far as the store has said.
             Ruling::Outdone if self.contact.may_be_next() => {
                 self.request = CallState::due(renewal);
             }
@@ -91,7 +91,7 @@ impl Machine {
         match ruling {
             Ruling::Pass => {}
             Ruling::Ask(call) => {
-                // Whoever comes as far as the history is kept from it by nothing before.
+                // No gate before the history blocks this candidate.
                 if call.is_of_history() {
                     self.block = None;
                 }
@@ -111,7 +111,7 @@ impl Machine {
         }
     }
 
-    /// Keeps the place that we have won, and starts nothing.
+    /// Keeps the place that was won, and starts nothing.
     fn start_nothing(&mut self, now: Boottime, block: Block) {
         self.misfits = 0;
         let is_new =
@@ -134,7 +134,7 @@ impl Machine {
         }
     }
 
-    /// Whether leadership is ours, and only not used yet: nobody's patience ends over that.
+    /// Whether the candidate has won and only waits for the lock delay. The limit of its wait does not apply then.
     pub(super) fn is_delayed(&self) -> bool {
         self.rules.lock_delay.is_some()
             && !self.rejoins
@@ -167,15 +167,15 @@ impl Machine {
         }
     }
 
-    /// Why we are never to lead, if so.
+    /// The reason why this candidate must never lead, if there is one.
     pub(super) fn exclusion(&self) -> Option<String> {
         self.control.exclusion(&self.rules.id, self.rules.priority)
     }
 
-    /// A leader gives leadership up, in good order. Whoever does not lead has nothing to give up.
+    /// Gives leadership up in good order. A candidate that does not lead has nothing to give up.
     pub(super) fn step_down(&mut self, now: Boottime, why: String) {
         if matches!(self.phase, Phase::Leading(_)) {
-            // What has overrun ends as its command does.
+            // A command that has reached its longest run keeps the verdict of its own end.
             if self.overran.is_none() {
                 self.verdict.get_or_insert(Verdict::SteppedDown(why.clone()));
             }
@@ -183,10 +183,11 @@ impl Machine {
         }
     }
 
-    /// As if somebody had asked us to step down; but whoever is not well may be deaf as well.
+    /// Steps down because the command is not well. There is a time limit in any case, as an unwell command may ignore
+    /// signals.
     pub(super) fn sick(&mut self, now: Boottime, why: &str) {
         let why = format!("the command is not well: {why}");
-        // What is about to end need not be well.
+        // A command that is about to end need not be well.
         if matches!(&self.phase, Phase::Leading(state) if !state.is_ending() && self.overran.is_none())
         {
             self.verdict.get_or_insert(Verdict::SteppedDown(why.clone()));
@@ -194,7 +195,7 @@ impl Machine {
         }
     }
 
-    /// The command has so long to end, if there is a limit to it.
+    /// Stops the command and gives leadership up. The command has `limit` to end; `None` is no limit.
     pub(super) fn asked_to_step_down(
         &mut self,
         now: Boottime,
@@ -219,12 +220,12 @@ impl Machine {
         self.ask_to_stop(now, limit);
     }
 
-    /// Asks the command to stop while leadership lasts. It has so long, if there is a limit to it.
+    /// Asks the command to stop while leadership lasts. It has `limit` to end; `None` is no limit.
     pub(super) fn ask_to_stop(&mut self, now: Boottime, limit: Option<Duration>) {
         let Phase::Leading(state) = &mut self.phase else { return };
         let (signal, kill_at) = (self.rules.signal, limit.map(|limit| now + limit));
         state.ask(now, signal, kill_at);
-        // A signal came first, and may have stopped it already.
+        // A signal came first, and may have stopped the command already.
         let by = self.ended_by.map_or(StoppedBy::Elect, |_| StoppedBy::Signal);
         self.say(Command::Order(Order::Ask { signal, kill_at }, Some(by)));
     }
@@ -234,7 +235,7 @@ impl Machine {
     pub(super) fn signaled(&mut self, now: Boottime, signal: i32) {
         let interrupts =
             matches!(signal, libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM);
-        // Many daemons reload on HUP: it is passed on, and starts no countdown.
+        // Many daemons reload on HUP. It is passed on, and starts no countdown.
         let stops = interrupts && signal != libc::SIGHUP;
         if stops {
             self.ended_by = Some(signal);
@@ -249,7 +250,7 @@ impl Machine {
                 self.leave(now, Verdict::Interrupted(signal));
             }
             Phase::Leading(_) => self.signaled_as_leader(now, signal, interrupts, stops),
-            // The tree is empty, and the store takes its time: the entry ends by itself.
+            // The tree is empty, and the store is slow. The entry ends by itself.
             Phase::Resigning(_) if interrupts => {
                 let order = Order::Ask { signal, kill_at: None };
                 self.say(Command::Order(order, Some(StoppedBy::Signal)));
@@ -272,7 +273,7 @@ impl Machine {
             return;
         }
         if state.is_empty() {
-            // It takes no longer to record what was done than the lease lasts.
+            // Recording the success takes no longer than the lease lasts.
             if interrupts && !state.is_recording() {
                 self.leave_with_verdict(now);
             }

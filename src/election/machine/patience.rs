@@ -1,8 +1,8 @@
-//! The state of the one call, and what follows from one that failed; for how long leadership is waited for, and a store
-//! is tried that does not give us a place.
+//! Manages the one call to the store and its failures. Decides how long a candidate waits for leadership, and how long
+//! it tries a store that gives it no place.
 //!
-//! An answer is no place: a store that is full goes on answering what only reads, and takes no entry. What ends the
-//! trying is that it has put us behind somebody, or had us win.
+//! An answer alone is no place. A full store goes on answering reads, and takes no entry. Only a place ends the trying:
+//! behind another candidate, or as the winner.
 
 use std::time::Duration;
 
@@ -11,68 +11,69 @@ use elect_api::{Boottime, Error, ErrorKind, Validity};
 use super::{Command, LetIn, Machine, News, Phase, Verdict, Wait};
 use crate::election::{Answer, Call};
 
-/// Why leadership was not to be had: somebody else has it.
+/// The reason for not leading: another candidate leads.
 pub const LED: &str = "another candidate leads";
-/// Why leadership was not to be had: it was not seen in time whether who has it lives.
+/// The reason for not leading: it was not seen in time whether the leader is alive.
 pub const IN_DOUBT: &str = "it is not known whether the leader lives";
 pub(super) const BLOCKED: &str =
     "another candidate has stopped in the middle of joining or leaving the election";
-/// Who renews is known to live after this time, as a rule.
+/// A leader that renews is usually known to be alive after this time. A shorter doubt is not reported.
 const PASSING_DOUBT: Duration = Duration::from_secs(5);
 const UNSETTLED: &str = "the time was over before it was settled who leads";
 /// How the store fails follows.
 const UNHEARD: &str = "another candidate led when the store last said so; since then";
 
-/// What is known of the store by how it has answered.
+/// What is known of the store from its answers.
 #[derive(Clone, Debug)]
 pub(super) struct Contact {
-    /// What it was asked for last.
+    /// The kind of the last call.
     asked: Asked,
-    /// Requests that failed since the last that did not.
+    /// The number of failed requests since the last one that succeeded.
     pub(super) failures: u32,
-    /// The same of those that are not about our place. Between them it is confirmed, which says nothing of them.
+    /// The same for requests that are not about the place. Between them the place is confirmed, which says nothing
+    /// about them.
     in_vain: u32,
-    /// Those that are over, and not told of yet.
+    /// The failures that are over, but not yet reported as over.
     untold: u32,
-    /// When the first of those failed that are not told to be over.
+    /// The time of the first failure that is not yet reported as over.
     troubled: Option<Boottime>,
-    /// How the last one failed.
+    /// The error of the last failure.
     trouble: Option<Error>,
-    /// Whether it ever answered.
+    /// Whether the store ever answered.
     has_answered: bool,
-    /// Since when it says again and again where we stand, without a longer break, and when it did last.
+    /// Since when the store has answered refreshes without a long break, and when it last did.
     answered: Option<(Boottime, Boottime)>,
     place: LastPlace,
-    /// Since when the place is [unsettled](LastPlace::Unsettled), and whether people know.
+    /// Since when the place is [unsettled](LastPlace::Unsettled), and whether that was reported.
     doubt: Option<(Boottime, bool)>,
-    /// Whether another candidate of this machine keeps us from one: that is no fault of the store's.
+    /// Whether another candidate on this machine blocks the way to a place. The store is not to blame for that.
     is_blocked: bool,
-    /// Whether an entry of ours may be in the store.
+    /// Whether an entry of this candidate may be in the store.
     pub(super) may_have_entry: bool,
-    /// Since when it has not taken what the first has to write before a start, though it confirms the place.
+    /// Since when the store confirms the first place but does not take what has to be written before a start.
     refuses: Option<Boottime>,
 }
 
-/// What the store was asked for.
+/// The kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
-    /// A place, to confirm it or to take it back.
+    /// About the place: to get it, confirm it or give it up.
     Place,
-    /// To take what has to be there before a winner starts anything.
+    /// To write what has to be there before a winner starts anything.
     Mark,
     Other,
 }
 
-/// Our place, as last answered.
+/// The candidate's place, as last answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LastPlace {
     /// There never was one.
     Never,
-    /// Somebody is before us, or we have given our place up.
+    /// Other candidates are ahead, or the place was given up.
     Behind,
-    /// Whoever is before us may be dead, as far as the store has said: then we lead next.
+    /// The candidates ahead may be dead, as far as the store has said. Then this one leads next.
     Unsettled,
-    /// The first, and nothing was started.
+    /// The first place, with nothing started.
     First,
 }
 
@@ -105,7 +106,7 @@ impl Contact {
         };
     }
 
-    /// Of how many failures this answer is the end.
+    /// Returns the number of failures that this answer ends.
     fn recovers(&mut self) -> u32 {
         let failures = std::mem::take(&mut self.failures);
         if self.asked == Asked::Place {
@@ -114,7 +115,7 @@ impl Contact {
         failures.max(std::mem::take(&mut self.in_vain))
     }
 
-    /// One more failure.
+    /// Counts one more failure.
     fn fails(&mut self) {
         self.failures += 1;
         if self.asked != Asked::Place {
@@ -123,8 +124,9 @@ impl Contact {
         }
     }
 
-    /// It has said where we stand, as it was asked at `sent`. Returns since when it does so without a break: for all we know
-    /// from the beginning, if the first answer has not kept us waiting. In between one may fail, as one of a leader's may.
+    /// Notes an answer about the place, to a refresh of `sent`. Returns since when such answers come without a break.
+    /// If the first one came quickly, that is the beginning of time, as far as is known. One failure in between is no
+    /// break, as it is none for a leader.
     pub(super) fn answered(&mut self, now: Boottime, sent: Boottime, step: Duration) -> Boottime {
         let is_first_and_quick = self.failures == 0 && now <= sent + step * 2;
         let since = match self.answered {
@@ -136,7 +138,7 @@ impl Contact {
         since
     }
 
-    /// Our place, as answered: the first, or behind somebody.
+    /// Notes the place that the store has answered.
     pub(super) fn place(&mut self, now: Boottime, answer: &Answer) {
         self.place = match answer {
             Answer::Leading { .. } => LastPlace::First,
@@ -147,37 +149,37 @@ impl Contact {
         self.doubt = is_unsettled.then(|| self.doubt.unwrap_or((now, false)));
     }
 
-    /// Whether it is not known yet whether anybody lives who is before us. That is settled after the length of the
-    /// other's lease, if the store goes on answering.
+    /// Whether the candidates ahead may all be dead. The store settles that after the length of their lease, if it goes
+    /// on answering.
     pub(super) const fn may_be_next(&self) -> bool {
         matches!(self.place, LastPlace::Unsettled) && self.trouble.is_none()
     }
 
-    /// Whether somebody is before us, alive or not.
+    /// Whether other candidates are ahead, alive or not.
     const fn is_behind(&self) -> bool {
         matches!(self.place, LastPlace::Behind | LastPlace::Unsettled)
     }
 
-    /// It is not the first any more, or is given up.
+    /// Notes that the first place is lost or given up.
     pub(super) const fn lose_first(&mut self) {
         if matches!(self.place, LastPlace::First) {
             self.place = LastPlace::Behind;
         }
     }
 
-    /// As if whatever is asked had not failed yet; how it failed last is known on.
+    /// Forgets the counts of failures. The last error stays known.
     pub(super) const fn forget_failures(&mut self) {
         (self.failures, self.in_vain) = (0, 0);
         (self.untold, self.troubled) = (0, None);
     }
 
-    /// What is asked from now on has not failed yet.
+    /// Forgets all failures, as what is asked from now on is new.
     pub(super) fn begin_anew(&mut self) {
         self.forget_failures();
         self.trouble = None;
     }
 
-    /// Why nothing came of what was asked until its time was over.
+    /// Returns the reason why the request did not succeed in time.
     pub(super) fn why_in_vain(&self) -> String {
         match &self.trouble {
             Some(error) => error.to_string(),
@@ -185,14 +187,14 @@ impl Contact {
         }
     }
 
-    /// Somebody of this machine stands in our way.
+    /// Notes that another candidate on this machine blocks the way.
     pub(super) const fn block(&mut self) {
         self.is_blocked = true;
     }
 }
 
 impl Machine {
-    /// The store answered as it should.
+    /// Notes a usable answer of the store.
     pub(super) fn heard(&mut self) {
         let contact = &mut self.contact;
         (contact.has_answered, contact.is_blocked, contact.trouble) = (true, false, None);
@@ -203,8 +205,8 @@ impl Machine {
         self.tell_recovery();
     }
 
-    /// The store answers again. A leader whose lease still counts from before the trouble may lose it by that, so for
-    /// now it has nothing to tell.
+    /// Reports that the store answers again. A leader whose lease still counts from before the trouble reports nothing
+    /// yet, as it may still lose that lease.
     pub(super) fn tell_recovery(&mut self) {
         let contact = &mut self.contact;
         if let (Phase::Leading(state), Some(since)) = (&self.phase, contact.troubled)
@@ -220,7 +222,7 @@ impl Machine {
         }
     }
 
-    /// A request failed, or its outcome is unknown: try again later, unless that cannot help.
+    /// Handles a request that failed or whose outcome is unknown. It is repeated later, unless that cannot help.
     pub(super) fn failed(&mut self, now: Boottime, error: Error) {
         let is_unclear = error.kind() == ErrorKind::Ambiguous;
         let may_have_entered = is_unclear && self.request.call() == Some(&Call::Refresh);
@@ -249,29 +251,30 @@ impl Machine {
         }
     }
 
-    /// Whether trying again cannot help. Whoever has, or had, a place was let in: a refusal is an outage with a name then.
+    /// Whether a repetition cannot help. A refusal may pass if the candidate has or had a place, as the store has
+    /// admitted it then.
     fn is_final(&self, error: &Error) -> bool {
         let has_place = self.contact.place != LastPlace::Never;
         let was_let_in = has_place || self.rules.let_in == LetIn::Before;
         error.is_permanent() && !(was_let_in && error.may_pass())
     }
 
-    /// Whether a store that fails is not to be asked at this instant any more.
+    /// Whether a failing store is not to be asked any more at this instant.
     fn has_tried_enough(&self, then: Boottime) -> bool {
         let limit = self.contact.refuses.map(|since| since + self.timing.connect_timeout);
         let patience = self.patience_ends().filter(|_| self.is_in_trouble());
         limit.into_iter().chain(patience).any(|end| end <= then)
     }
 
-    /// Whether it is the store's trouble that leadership is not to be had, as far as is known. Whoever waits behind
-    /// somebody rides it out.
+    /// Whether the store is the reason for not leading, as far as is known. A candidate that waits behind another one
+    /// rides the trouble out.
     fn is_in_trouble(&self) -> bool {
         let contact = &self.contact;
         !contact.is_blocked && (!contact.is_behind() || self.rules.wait == Wait::No)
     }
 
-    /// Leadership is not to be had at once, as was seen: whoever does not wait, or has waited long enough,
-    /// leaves.
+    /// Leaves if leadership is not available at once and the candidate does not wait, or has waited long enough.
+    /// `is_seen` is whether the store has shown that.
     pub(super) fn leave_if_impatient(&mut self, now: Boottime, is_seen: bool) {
         let over = match self.rules.wait {
             Wait::No => is_seen,
@@ -283,7 +286,7 @@ impl Machine {
         }
     }
 
-    /// When waiting, or trying to be given a place, ends.
+    /// The time at which waiting, or trying to get a place, ends.
     pub(super) fn patience_ends(&self) -> Option<Boottime> {
         if self.is_delayed() {
             return None;
@@ -300,7 +303,7 @@ impl Machine {
         let has_place = self.contact.place != LastPlace::Never || self.contact.is_blocked;
         match (has_place, wait) {
             (true, wait) => wait,
-            // The store's first word on our place is waited for, as it decides.
+            // The store's first answer about the place is awaited, as it decides.
             (false, Some(wait)) => Some(
                 wait.max(self.began + self.timing.connect_timeout.min(self.timing.entry_timeout)),
             ),
@@ -309,7 +312,7 @@ impl Machine {
         }
     }
 
-    /// When people are told that it is waited on although they want no wait, or no longer one, unless they know.
+    /// The time to report that the candidate still waits although its wait is over, unless that was reported.
     pub(super) fn doubt_is_told(&self) -> Option<Boottime> {
         let (since, false) = self.contact.doubt? else { return None };
         let end = match self.rules.wait {
@@ -332,7 +335,7 @@ impl Machine {
         let verdict = match (&self.contact.trouble, self.unwanted()) {
             (Some(error), _) if self.is_in_trouble() => Verdict::StoreFailed(error.clone()),
             (_, Some(why)) => Verdict::Unwanted(why),
-            // By now it is final.
+            // The wait is over, so a refusal is final.
             (Some(error), None) if error.is_permanent() => Verdict::StoreFailed(error.clone()),
             (Some(_), None) if self.contact.is_blocked => Verdict::NotAcquired(BLOCKED.into()),
             (Some(error), None) => Verdict::NotAcquired(format!("{UNHEARD}: {error}").into()),
@@ -346,7 +349,7 @@ impl Machine {
         self.leave(now, verdict);
     }
 
-    /// Why people do not want us to lead, as far as is known.
+    /// The reason why people do not want this candidate to lead, as far as is known.
     fn unwanted(&self) -> Option<String> {
         let pause = self.control.pause().map(|why| format!("the election is {why}"));
         pause.or_else(|| {
@@ -356,16 +359,16 @@ impl Machine {
     }
 }
 
-/// The one call to the store that may be under way, or when the next is due.
+/// The one call to the store: pending, or due at some time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CallState {
-    /// None is under way; the next is due at this instant.
+    /// No call is pending. The next one is due at this instant.
     Due(Boottime),
     Sent {
         call: Call,
         at: Boottime,
         overdue: Boottime,
-        /// A wake came meanwhile: ask again at once.
+        /// A wake came meanwhile. The next call is due at once.
         hastened: bool,
     },
     Never,
@@ -407,7 +410,7 @@ impl CallState {
         matches!(*self, Self::Sent { hastened: true, .. })
     }
 
-    /// Asks again at once, or as soon as the answer under way is there.
+    /// Makes the next call due at `now`, or as soon as the pending call is answered.
     pub(super) fn hasten(&mut self, now: Boottime) {
         match self {
             Self::Due(at) => *at = now.min(*at),
@@ -416,7 +419,7 @@ impl CallState {
         }
     }
 
-    /// What is under way.
+    /// The pending call.
     pub(super) const fn call(&self) -> Option<&Call> {
         match self {
             Self::Sent { call, .. } => Some(call),
@@ -424,7 +427,7 @@ impl CallState {
         }
     }
 
-    /// No request from here on; what was under way is returned.
+    /// Makes no call due any more. Returns the pending call.
     pub(super) fn forget(&mut self) -> Option<Call> {
         match std::mem::replace(self, Self::Never) {
             Self::Sent { call, .. } => Some(call),

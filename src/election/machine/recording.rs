@@ -1,4 +1,4 @@
-//! What a leader writes: that what is to be done once is done, and who has led.
+//! The records that a leader writes to the store: the success of a `--once` key, and the history of leaderships.
 
 use std::time::Duration;
 
@@ -10,11 +10,12 @@ use super::{Call, Command, EndRecord, Machine, News, Phase, Verdict};
 use crate::guard::{Ended, signal_name, told_to_end};
 
 impl Machine {
-    /// Whether the command has done what is to be done once: then that is recorded first.
+    /// Begins to record the success of a `--once` key, if the command has succeeded. Returns whether it does so.
     pub(super) fn begin_to_record(&mut self, now: Boottime) -> bool {
         let has_succeeded = matches!(self.verdict, Some(Verdict::Ended(Ended::Exited(0))));
         let Phase::Leading(state) = &mut self.phase else { return false };
-        // What was cut off is not done, whatever its code says: many programs exit with 0 as they are asked to stop.
+        // Work that was cut off is not done, whatever the exit code. Many programs exit with 0 when they are asked to
+        // stop.
         let is_cut_short = self.overran.is_some() || self.cut_short_by.is_some();
         if !self.rules.once || !has_succeeded || is_cut_short {
             return false;
@@ -50,11 +51,12 @@ impl Machine {
         self.leave(now, Verdict::Failed(why));
     }
 
-    /// It is done, and nobody will know.
+    /// Handles a success that could not be recorded.
     pub(super) fn unrecorded(&mut self, now: Boottime, why: &str) {
         let why = format!("{SUCCEEDED}: {why}");
         self.say(Command::Tell(News::Unrecorded(why.clone())));
-        // It takes the place of the success. Who knows that it is done does not do it again.
+        // This verdict replaces the success. It is final: this process knows that the work is done, and must not repeat
+        // it.
         self.verdict = None;
         self.leave(now, Verdict::LostForGood(why));
     }
@@ -63,38 +65,38 @@ impl Machine {
 const SUCCEEDED: &str =
     "the command exited with code 0, but that could not be recorded, and another may run it again";
 
-/// A command that ends sooner is told of once, when it has ended.
+/// A command that ends sooner is written to the history only once, at its end.
 const WORTH_A_BEGINNING: Duration = Duration::from_millis(100);
-/// How long an answer is waited for at most with which our end can be told.
+/// The longest wait, before resigning, for an answer that the last record in the history needs.
 pub(super) const LAST_PATIENCE: Duration = Duration::from_millis(500);
 
-/// How far a leader is with the history.
+/// The progress of a leader with the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HistoryProgress {
-    /// There is nothing of ours to say: nothing was started, all is said, or it is not to be said.
+    /// There is nothing to write: nothing was started, all is written, or no history is kept.
     Closed,
-    /// What is known is to be read, at this instant or later.
+    /// The history has to be read, at this instant or later.
     Unread(Boottime),
-    /// It is to be said that we have begun, at this instant or later.
+    /// The beginning has to be written, at this instant or later.
     Unsaid(Boottime),
-    /// That is said.
+    /// The beginning is written.
     Begun,
 }
 
 impl Machine {
-    /// The command runs.
+    /// Notes that the command runs, so that the history has to be read.
     pub(super) const fn open_chapter(&mut self, now: Boottime) {
         if self.rules.keeps_history && matches!(self.progress, HistoryProgress::Closed) {
             self.progress = HistoryProgress::Unread(now);
         }
     }
 
-    /// We led, and lost it: our successor says so.
+    /// Notes that leadership is lost. The successor writes that to the history.
     pub(super) const fn close_chapter(&mut self) {
         self.progress = HistoryProgress::Closed;
     }
 
-    /// What is to be asked next, when, and by when there has to be an answer: nothing of this keeps a renewal waiting.
+    /// Returns the next call for the history, when it is due, and when it must be answered. It never delays a renewal.
     fn next_of_history(&self) -> Option<(Call, Boottime, Boottime)> {
         let Phase::Leading(state) = &self.phase else { return None };
         let CallState::Due(renewal) = self.request else { return None };
@@ -111,20 +113,20 @@ impl Machine {
         self.next_of_history().map(|(_, due, _)| due)
     }
 
-    /// Asks what is to be asked by now.
+    /// Sends the call for the history that is due.
     pub(super) fn look_at_the_history(&mut self, now: Boottime) {
         let Some((call, _, renewal)) = self.next_of_history().filter(|(_, due, _)| *due <= now)
         else {
             return;
         };
         if now + self.timing.renew_interval / 2 > renewal {
-            // There is no room left. After the renewal there will be.
+            // There is too little time before the renewal. After it there will be more.
             return self.postpone_chapter(renewal);
         }
         self.ask(now, call, renewal.since(now));
     }
 
-    /// Where others look who led last, they are told at once.
+    /// Makes the record due at once if ranks matter, as other candidates then look who led last.
     pub(super) fn hurry_chapter(&mut self, now: Boottime) {
         if let (HistoryProgress::Unsaid(due), true) = (&mut self.progress, self.control.is_ranked())
         {
@@ -139,7 +141,7 @@ impl Machine {
         }
     }
 
-    /// The renewal that was due is due again: at its time, or at once if there was a wake.
+    /// Makes the renewal due again, at its old time, or at once after a wake.
     fn back_to_renewals(&mut self, now: Boottime) {
         let renewal = match self.request {
             CallState::Sent { overdue, hastened: false, .. }
@@ -166,7 +168,7 @@ impl Machine {
         self.back_to_renewals(now);
         match written {
             Written::Yes(_) => self.progress = HistoryProgress::Begun,
-            // The renewal finds out the same, and does something about it.
+            // The renewal finds out the same, and acts on it.
             Written::Overtaken | Written::Gone(_) => {
                 self.close_chapter();
                 self.request.hasten(now);
@@ -174,7 +176,8 @@ impl Machine {
         }
     }
 
-    /// Also if there was no answer before the renewal, which is due by then.
+    /// Handles a failed call for the history. That may also be one without an answer before the renewal, which is due
+    /// then.
     pub(super) fn history_failed(&mut self, now: Boottime, error: Error) {
         self.back_to_renewals(now);
         if error.is_permanent() {
@@ -184,7 +187,8 @@ impl Machine {
         self.postpone_chapter(now + self.timing.renew_interval);
     }
 
-    /// Whether what is under way is waited for before we resign, so that our end can be told. It is not for long.
+    /// Whether the pending call is awaited, for a short time, before the candidate resigns. The last record needs its
+    /// answer.
     pub(super) fn finishes_the_chapter(&mut self, now: Boottime) -> bool {
         match &mut self.request {
             CallState::Sent { call, overdue, .. }
@@ -197,14 +201,14 @@ impl Machine {
         }
     }
 
-    /// Whether what is known is still to be read before we resign: a command that ends before the next renewal may
-    /// have left no time for it.
+    /// Whether the history has to be read before the candidate resigns. A command that ends before the next renewal may
+    /// have left no time for that.
     pub(super) fn ends_unread(&self, now: Boottime) -> bool {
         matches!(self.progress, HistoryProgress::Unread(due) if due <= now)
     }
 
-    /// How it ended, for the history, if that can be told in the same step as we resign. It is said once: then
-    /// we resign without a word.
+    /// Returns how the leadership ended, for the history, if it can be written in one step with the resignation. It is
+    /// returned once. A repeated resignation writes nothing.
     pub(super) fn last_words(&mut self) -> Option<EndRecord> {
         match std::mem::replace(&mut self.progress, HistoryProgress::Closed) {
             HistoryProgress::Closed => None,
@@ -261,7 +265,7 @@ fn overrun(limit: Duration, ended: Ended) -> String {
     format!("stopped after {limit} (--max-run): {}", in_words(ended))
 }
 
-/// The signal's own end is not worth a word.
+/// Returns the end in words. An end by the signal itself is not mentioned.
 fn interrupted(signal: i32, ended: Ended) -> String {
     let told = told_to_end(signal);
     match ended {

@@ -1,4 +1,5 @@
-//! An election of several slots: each slot is an election of its own, and before them is a door.
+//! An election of several slots. Each slot is an election of its own, and candidates reach the slots through a queue,
+//! the door.
 //!
 //! ```text
 //!   door: NAME                                 slots: NAME:0 .. NAME:N-1
@@ -8,17 +9,17 @@
 //!    each watches the one before it           └──────────────┘
 //! ```
 //!
-//! All come through the door, the election itself, which is a queue: whoever waits there costs what it costs in any
-//! election. The head waits in every slot. So a free slot is taken at once, by whoever came first, and nobody else is
-//! woken. Once it leads in one, it leaves the others and then the door, beside what it does as a leader: so it
-//! starts at once, and the next one comes to the head.
+//! All candidates come through the door, which is the election itself, and a queue. A candidate that waits there costs
+//! as much as in any election. The head of the queue waits in every slot. So the earliest candidate takes a free slot
+//! at once, and no other is woken. Once it leads in a slot, it leaves the others and then the door, beside its work as
+//! a leader. So it starts at once, and the next candidate becomes the head.
 //!
-//! What each slot promises is what any election promises: the door only sees to the order. A head that was lost, or
-//! frozen until its lease has ended, may still wait in slots when there is another: nothing follows but that it may
-//! win a slot before that one.
+//! Each slot keeps the promise of any election. The door only decides the order. A head that was lost, or frozen until
+//! its lease has ended, may still wait in slots when there is a new head. The only effect is that it may win a slot
+//! before the new head.
 //!
-//! To the engine this is one seat of one store. The token, the validity and the cells of a leader are those of its
-//! slot. What people ask of the election counts in every slot, and what they ask of a slot counts there.
+//! To the engine this is one seat of one store. A leader's token, validity and cells are those of its slot. Requests to
+//! the election count in every slot, and requests to a slot count in that slot.
 
 mod place;
 mod seat;
@@ -42,7 +43,7 @@ use super::ready;
 
 pub use place::redeem;
 
-/// A store in which one election has slots, for one candidate. All else is as the store below has it.
+/// A store in which one election has slots, for one candidate. All other elections are those of the inner store.
 pub struct Slots {
     store: Arc<dyn Store>,
     whole: ElectionName,
@@ -51,7 +52,7 @@ pub struct Slots {
     is_in_haste: bool,
 }
 
-/// In which slot a candidate leads.
+/// The slot in which a candidate leads.
 #[derive(Clone, Debug)]
 pub struct Slot(Arc<AtomicU32>);
 
@@ -63,12 +64,13 @@ impl Slot {
         Self(Arc::new(AtomicU32::new(NONE)))
     }
 
-    /// Its number, from 0; that of the last one for whoever has led. `None` for whoever has not.
+    /// The number of the slot, from 0. After a leadership it is that of the last slot. `None` for a candidate that has
+    /// never led.
     pub fn number(&self) -> Option<u16> {
         u16::try_from(self.0.load(Ordering::Relaxed)).ok()
     }
 
-    /// The election that it is; `None` for whoever has not led.
+    /// The election of the slot. `None` for a candidate that has never led.
     pub fn of(&self, whole: &ElectionName) -> Option<ElectionName> {
         Division::part(whole, self.number()?).ok()
     }
@@ -79,10 +81,10 @@ impl Slot {
 }
 
 impl Slots {
-    /// So many slots in the election `whole` of this store.
+    /// Returns a store with `number` slots in its election `whole`.
     ///
-    /// Whoever is in haste does not want to wait for a slot that is taken: it is told that nobody is before it as long
-    /// as it may get one that is not.
+    /// A candidate in haste does not want to wait for a taken slot. The seat tells it that none is ahead as long as it
+    /// may get a free one.
     ///
     /// # Errors
     /// [`ErrorKind::Unfit`] if the name leaves no room for the numbers.
@@ -107,19 +109,19 @@ impl Slots {
         })
     }
 
-    /// In which slot the candidate leads that has opened a seat here.
+    /// Returns the slot in which the candidate leads that has opened a seat here.
     pub fn slot(&self) -> Slot {
         self.slot.clone()
     }
 }
 
-/// The leaders of all slots that have one, and who waits at the door.
+/// Surveys the door and all slots.
 async fn survey(
     store: &dyn Store,
     whole: &ElectionName,
     parts: &[ElectionName],
 ) -> Result<(Survey, Vec<Survey>), Error> {
-    // In this order: who moves through the door is in the slot before it is gone from here.
+    // The door comes first: a candidate that moves enters the slot before it leaves the door.
     let door = store.survey(whole).await?;
     let parts = try_join_all(parts.iter().map(|part| store.survey(part))).await?;
     Ok((door, parts))
@@ -202,9 +204,9 @@ impl Store for Slots {
     }
 }
 
-/// What people ask of the election, for whoever leads in a slot, and is at the door no more.
+/// Follows the requests to the whole election for a leader in a slot, which has left the door.
 ///
-/// Watches the control cell. It is read when the store hints that something has changed, and when it is told to.
+/// It watches the control cell, and reads it when the store hints at a change and when it is told to.
 #[derive(Default)]
 pub(super) struct ControlWatcher {
     shared: Arc<Shared>,
@@ -214,13 +216,14 @@ pub(super) struct ControlWatcher {
 #[derive(Default)]
 struct Shared {
     found: Mutex<Option<Versioned>>,
-    /// A request is under way.
+    /// Whether a request is pending.
     is_asking: AtomicBool,
     again: Notify,
 }
 
 impl ControlWatcher {
-    /// What was found since the last call, if the cell is another than `known`. It is read again meanwhile.
+    /// Returns the cell that was found since the last call, if its version is not `known`. Meanwhile the cell is read
+    /// again.
     pub(super) fn look(
         &self,
         store: &Arc<dyn Store>,
@@ -239,24 +242,24 @@ impl ControlWatcher {
         found
     }
 
-    /// Nobody wants to know any more.
+    /// Stops watching.
     pub(super) fn end(&self) {
         self.aside.end();
         *self.shared.found.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Ends when the cell is another.
+    /// Returns a wake that ends when the cell changes.
     pub(super) fn wake(&self) -> Wake {
         self.aside.wake()
     }
 }
 
-/// Ends with a cell of another version than `known`.
+/// Ends when the cell has another version than `known`.
 async fn follow(store: Arc<dyn Store>, election: ElectionName, shared: Arc<Shared>, known: u64) {
     let mut change: Option<Wake> = None;
     loop {
         shared.is_asking.store(true, Ordering::Relaxed);
-        // Looked out first, read then: so nothing is missed.
+        // The watch is set up before the read, so that no change is missed.
         if change.is_none() {
             change = store.changed(&election).await.ok();
         }

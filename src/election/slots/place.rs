@@ -1,4 +1,4 @@
-//! A seat at the door, or in one slot: its ticket, and how it is given up beside the others.
+//! A seat at the door or in one slot, its ticket, and the background task that gives seats up.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -18,11 +18,11 @@ pub(super) struct Standpoint {
     /// The number of the slot; `None` at the door.
     pub(super) part: Option<u16>,
     pub(super) seat: Box<dyn Seat>,
-    /// What is asked there, as the last answer had it.
+    /// The control cell there, as in the last answer.
     pub(super) control: Versioned,
-    /// There may be an entry.
+    /// Whether there may be an entry.
     pub(super) is_in: bool,
-    /// It was seen to lead, and was not given up since.
+    /// Whether it was seen to lead, and was not given up since.
     pub(super) leads: bool,
 }
 
@@ -31,7 +31,7 @@ impl Standpoint {
         Self { part, seat, control: Versioned::default(), is_in: false, leads: false }
     }
 
-    /// As the seat has it. It is known here that it leads as soon as the seat knows.
+    /// Refreshes the seat, and notes whether it leads.
     pub(super) async fn refresh(&mut self, now: Boottime) -> Result<Standing, Error> {
         self.is_in = true;
         let Refreshed { standing, control } = self.seat.refresh(now).await?;
@@ -40,7 +40,7 @@ impl Standpoint {
         Ok(standing)
     }
 
-    /// The same where we only want to win: what was won, and lost before anybody knew, is given up.
+    /// Refreshes a seat that is only to win. An entry that was won, and lost before it was used, is given up.
     pub(super) async fn compete(&mut self, now: Boottime) -> Result<Standing, Error> {
         let standing = self.refresh(now).await?;
         if !self.asked().is_divided(Division::Whole) {
@@ -49,7 +49,7 @@ impl Standpoint {
             return Err(Error::new(ErrorKind::Unfit, what));
         }
         match standing {
-            // Kept in a pause, and asked to be given up: nobody else would be told of that.
+            // The slot was kept through a pause, and is asked to be given up. No other code would see that request.
             Standing::Leading { token, .. } if !self.counts() && self.asked().ends(token) => {
                 self.resign(None).await?;
                 Ok(Standing::Waiting { ahead: 1, alive: true, wake: awake() })
@@ -62,19 +62,19 @@ impl Standpoint {
         }
     }
 
-    /// Whether it leads, and may: a slot that is paused for itself is kept, so that nobody leads in it who reads no
-    /// control cell, and waited for like one that is taken.
+    /// Whether it leads, and may be used. A slot that is paused itself is kept, so that no candidate that ignores the
+    /// control cell leads in it. The head waits for it as for a taken slot.
     pub(super) fn counts(&self) -> bool {
         self.leads && self.asked().pausing().is_none()
     }
 
-    /// What is asked of the slot. What cannot be read asks nothing; whoever leads says so.
+    /// The requests to the slot. An unreadable cell asks nothing, and the leader reports it.
     fn asked(&self) -> Control {
         let asked = Control::read(self.control.bytes.as_deref()).unwrap_or_default();
         asked.as_of(stamp::display())
     }
 
-    /// Gives up what there may be, with these last words if it leads.
+    /// Gives the entry up, if there may be one, with these last words if it leads.
     pub(super) async fn resign(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
         if !self.is_in {
             return Ok(());
@@ -89,15 +89,15 @@ impl Standpoint {
     }
 }
 
-/// What such a ticket begins with; no store's does.
+/// The prefix of a joint ticket. No store's own ticket has it.
 const PREFIX: &str = "slots:";
-/// Between two tickets; none has it.
+/// The separator between two tickets. No ticket contains it.
 const BETWEEN: char = ',';
 
-/// One ticket for all places of a candidate.
+/// Joins the tickets of all places of a candidate into one.
 ///
-/// One ticket for these of the door (`None`) and of slots. Those that have no room in it come last: such an entry ends
-/// by itself.
+/// `None` is the door, and a number is a slot. Tickets that do not fit are left out, so those should come last. Such an
+/// entry ends by itself.
 pub(super) fn join_tickets(tickets: impl Iterator<Item = (Option<u16>, Ticket)>) -> Option<Ticket> {
     let mut text = PREFIX.to_owned();
     for (part, ticket) in tickets {
@@ -112,7 +112,7 @@ pub(super) fn join_tickets(tickets: impl Iterator<Item = (Option<u16>, Ticket)>)
     text.parse().ok().filter(|_| text.len() > PREFIX.len())
 }
 
-/// The tickets in one, with the election that each is for. A store's own is one.
+/// Splits a joint ticket into its parts, each with its election. A store's own ticket is one part.
 fn split(whole: &ElectionName, ticket: &Ticket) -> Option<Vec<(ElectionName, Ticket)>> {
     let Some(tickets) = ticket.as_str().strip_prefix(PREFIX) else {
         return Some(vec![(whole.clone(), ticket.clone())]);
@@ -128,13 +128,14 @@ fn split(whole: &ElectionName, ticket: &Ticket) -> Option<Vec<(ElectionName, Tic
     tickets.split(BETWEEN).map(one).collect()
 }
 
-/// Gives up all entries that a ticket stands for, one of a candidate for slots or of any other.
+/// Removes all entries that a ticket stands for. The ticket may be a joint one of a candidate for slots, or a plain one
+/// of a store.
 ///
 /// # Errors
-/// As [`Store::remove`]; and `Unfit` if it is no ticket. Some of the entries may be given up by then.
+/// Those of [`Store::remove`], and `Unfit` if it is no ticket. Some of the entries may be removed by then.
 ///
 /// # Cancellation
-/// As [`Store::remove`].
+/// The same as for [`Store::remove`].
 pub async fn redeem(
     store: &dyn Store,
     election: &ElectionName,
@@ -145,39 +146,39 @@ pub async fn redeem(
     })?;
     let redeeming =
         tickets.iter().map(|(election, ticket)| store.remove(election, Removal::Crashed(ticket)));
-    // All of them are tried, whatever comes of one.
+    // All of them are tried, even if one fails.
     join_all(redeeming).await.into_iter().collect()
 }
 
 type Places = Arc<Mutex<Vec<Standpoint>>>;
 
-/// Leaving slots and the door, beside the calls of the seat.
+/// Gives up slots and the door, beside the calls of the seat.
 #[derive(Default)]
 pub(super) struct Leaving {
     places: Places,
-    /// Of those places, and of some that are given up by now.
+    /// The tickets of those places, and of some that are given up by now.
     tickets: Vec<(Option<u16>, Ticket)>,
     aside: Aside,
 }
 
 impl Leaving {
-    /// Begins to give up these as well, and all that is left of those of before. It goes on beside a wake of the seat,
-    /// and beside its next calls.
+    /// Begins to give up these places as well as the rest of the earlier ones. This runs beside a wake of the seat and
+    /// beside its next calls.
     pub(super) fn begin(&mut self, others: impl IntoIterator<Item = Standpoint>) {
         self.add(others);
         if self.has_any() {
             let places = Arc::clone(&self.places);
             self.aside.begin(async move {
-                // What is left is tried again with the next refresh.
+                // The next refresh tries again what is left.
                 let _ = leave(&places, None).await;
             });
         }
     }
 
-    /// These are to be given up as well. Nothing goes on any more.
+    /// Adds places that have to be given up. Stops the task in the background.
     pub(super) fn add(&mut self, others: impl IntoIterator<Item = Standpoint>) {
         self.aside.end();
-        // Whoever else has it went on aside.
+        // Only the task in the background, which is gone, could hold the lock.
         let Ok(mut places) = self.places.try_lock() else { return };
         places.retain(|place| place.is_in);
         places.extend(others);
@@ -188,10 +189,10 @@ impl Leaving {
         self.places.try_lock().is_ok_and(|places| places.iter().any(|place| place.is_in))
     }
 
-    /// Gives up all of them.
+    /// Gives up all places.
     ///
     /// # Cancellation
-    /// What is left is given up by the next call.
+    /// The next call gives up what is left.
     pub(super) async fn finish(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
         self.aside.end();
         leave(&self.places, last).await?;
@@ -199,7 +200,7 @@ impl Leaving {
         Ok(())
     }
 
-    /// Keeps it going on whenever it is polled. It ends never.
+    /// Returns a wake that runs the task whenever it is polled. It never ends.
     pub(super) fn wake(&self) -> Wake {
         let aside = self.aside.wake();
         Box::pin(async move {
@@ -213,7 +214,7 @@ impl Leaving {
     }
 }
 
-/// Gives up the slots, at once, and then the door, whatever came of those.
+/// Gives up all slots together, and then the door, even if a slot failed.
 async fn leave(places: &Places, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
     let mut places = places.lock().await;
     let (doors, slots): (Vec<_>, Vec<_>) =
@@ -230,7 +231,7 @@ async fn leave(places: &Places, last: Option<(Cell<'_>, &[u8])>) -> Result<(), E
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Something that goes on whenever a wake of it is polled, and lasts when that is dropped.
+/// A task that runs whenever one of its wakes is polled, and stays when a wake is dropped.
 #[derive(Clone, Default)]
 pub(super) struct Aside(Arc<sync::Mutex<Option<Task>>>);
 
@@ -239,22 +240,22 @@ impl Aside {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins with this, in place of what went on.
+    /// Begins a task in place of the old one.
     pub(super) fn begin(&self, task: impl Future<Output = ()> + Send + 'static) {
         *self.task() = Some(Box::pin(task));
     }
 
-    /// Drops what goes on.
+    /// Drops the task.
     pub(super) fn end(&self) {
         *self.task() = None;
     }
 
-    /// Whether it has not come to its end.
+    /// Whether there is a task that has not ended.
     pub(super) fn goes_on(&self) -> bool {
         self.task().is_some()
     }
 
-    /// Ends when it has come to its end; never, if it has before.
+    /// Returns a wake that ends when the task ends. It never ends if there is no task.
     pub(super) fn wake(&self) -> Wake {
         let aside = self.clone();
         Box::pin(poll_fn(move |context| {

@@ -1,4 +1,4 @@
-//! The one seat that a candidate for slots has, of many.
+//! The seat of a candidate for slots, which is made of one seat at the door and one in each slot.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -16,7 +16,7 @@ use super::place::{Leaving, Standpoint, join_tickets};
 use super::{ControlWatcher, Slot, survey};
 use crate::election::control;
 
-/// Where somebody takes part, as whom.
+/// The candidate, and where it takes part.
 pub(super) struct Participant {
     pub(super) store: Arc<dyn Store>,
     pub(super) whole: ElectionName,
@@ -32,15 +32,15 @@ impl Participant {
         self.store.open(election, &self.candidate, self.ttl).await
     }
 
-    /// A place in every slot, without an entry.
+    /// Opens a seat in every slot, without an entry.
     async fn open_parts(&self) -> Result<Vec<Standpoint>, Error> {
         let seats = join_all(self.parts.iter().map(|part| self.open(part))).await;
         let places = (0..).zip(seats).map(|(part, seat)| Ok(Standpoint::new(Some(part), seat?)));
         places.collect()
     }
 
-    /// Whether there is a slot that somebody may still get: nobody leads in it, or one who has not left the door yet,
-    /// and may be about to leave that slot for another.
+    /// Whether there is a slot that a candidate may still get. Either it has no leader, or its leader has not left the
+    /// door yet and may be about to leave that slot for another.
     async fn has_free_slot(&self) -> Result<bool, Error> {
         let (door, parts) = survey(&*self.store, &self.whole, &self.parts).await?;
         let is_at_the_door = |id: &str| door.entries().any(|entry| entry.candidate.id == id);
@@ -52,24 +52,24 @@ impl Participant {
 
 pub(super) struct SlotsSeat {
     entrant: Participant,
-    /// The place at the door, unless we lead.
+    /// The place at the door. `None` while the candidate leads.
     door: Option<Standpoint>,
-    /// Those in the slots. There are none before we are the head, and once we lead.
+    /// The places in the slots. Empty before the candidate is the head, and once it leads.
     parts: Vec<Standpoint>,
-    /// The one that leads.
+    /// The place in the slot where the candidate leads.
     leading: Option<Standpoint>,
     leaving: Leaving,
     control_watcher: ControlWatcher,
-    /// What people ask of the whole election, as known last.
+    /// The control cell of the whole election, as last known.
     asked: Versioned,
-    /// What they ask of us.
+    /// The control cell as this candidate has to obey it.
     control: Versioned,
 }
 
-/// Those who keep us from leading.
+/// The candidates that keep this one from leading.
 struct Predecessors {
     wakes: Vec<Wake>,
-    /// Whether whoever has a slot is known to be alive, in each.
+    /// Whether the holder of each slot is known to be alive.
     are_known: bool,
 }
 
@@ -100,7 +100,7 @@ impl SlotsSeat {
     }
 
     async fn step(&mut self, now: Boottime) -> Result<Standing, Error> {
-        // Of a call that was dropped.
+        // A call that was dropped may have won.
         if let Some(won) = self.parts.iter().position(Standpoint::counts) {
             self.lead_in(won);
         }
@@ -124,7 +124,7 @@ impl SlotsSeat {
         }
     }
 
-    /// The head enters one slot after the other, ever more at once, until it leads in one.
+    /// Enters one slot after the other, ever more at once, until the head leads in one.
     async fn enter(&mut self, now: Boottime, wake: Wake) -> Result<Standing, Error> {
         if self.parts.is_empty() {
             self.parts = self.entrant.open_parts().await?;
@@ -147,7 +147,7 @@ impl SlotsSeat {
         Ok(self.waiting(1, others))
     }
 
-    /// The head looks after its place at the door, and waits in every slot.
+    /// Refreshes the place of the head at the door and in every slot.
     async fn compete(&mut self, now: Boottime) -> Result<Standing, Error> {
         let door = self.door.as_mut().map(|door| Box::pin(door.refresh(now)) as BoxFuture<'_, _>);
         let parts =
@@ -171,7 +171,8 @@ impl SlotsSeat {
         }
     }
 
-    /// What came of the slots from `first` on: that we lead in the lowest of those that we have won. Nothing hides that.
+    /// Evaluates the answers of the slots from `first` on. The candidate leads in the lowest slot that it has won.
+    /// Errors of other slots do not hide that.
     fn sort_out(
         &mut self,
         first: usize,
@@ -200,7 +201,7 @@ impl SlotsSeat {
         failure.map_or(Ok(None), Err)
     }
 
-    /// From here on the seat is that of this slot. All others are left beside.
+    /// Makes this slot the place of the seat. All others are given up in the background.
     fn lead_in(&mut self, number: usize) {
         let won = self.parts.remove(number);
         if let Some(part) = won.part {
@@ -212,7 +213,7 @@ impl SlotsSeat {
         self.look_out();
     }
 
-    /// All places with an entry but the one that leads. From here on they are none of ours.
+    /// Takes all places with an entry, except the one that leads.
     fn places(&mut self) -> Vec<Standpoint> {
         let places = self.parts.drain(..).chain(self.door.take()).filter(|place| place.is_in);
         places.map(|place| Standpoint { leads: false, ..place }).collect()
@@ -235,7 +236,7 @@ impl SlotsSeat {
                 Ok(Standing::Leading { token, validity, wake })
             }
             Standing::Waiting { ahead, alive, .. } => {
-                // It has not led, after all.
+                // The candidate has not led, after all.
                 self.control_watcher.end();
                 let place = self.leading.take();
                 self.leaving.begin(place);
@@ -245,7 +246,7 @@ impl SlotsSeat {
         }
     }
 
-    /// We are not, or no more, the head: what we have in the slots is left.
+    /// Handles an answer at the door that shows another head. The entries in the slots are given up.
     async fn is_no_head(&mut self, standing: Standing) -> Result<Standing, Error> {
         let places: Vec<_> = self.parts.drain(..).filter(|place| place.is_in).collect();
         self.leaving.begin(places);
@@ -254,7 +255,7 @@ impl SlotsSeat {
                 Ok(self.waiting(0, Predecessors::beside(wake)))
             }
             Standing::Waiting { ahead, alive, wake } => {
-                // A leader has to go as well as all at the door.
+                // A leader has to go as well as all those ahead at the door.
                 let may_be_next = self.entrant.is_in_haste && self.entrant.has_free_slot().await?;
                 let others = Predecessors { are_known: alive, ..Predecessors::beside(wake) };
                 Ok(self.waiting(if may_be_next { 0 } else { ahead + 1 }, others))
@@ -274,12 +275,12 @@ impl SlotsSeat {
         Standing::Waiting { ahead, alive, wake: first_of(wakes) }
     }
 
-    /// The wake of a leader, beside which all else goes on.
+    /// Returns the wake of a leader. The background tasks run beside it.
     fn beside(&self, wake: Wake) -> Wake {
         first_of(vec![wake, self.control_watcher.wake(), self.leaving.wake()])
     }
 
-    /// What is asked of us, as known by now.
+    /// Brings the requests that the candidate has to obey up to date.
     fn heed(&mut self) {
         let of_slot = self.leading.as_ref().map(|leading| &leading.control);
         let bytes = control::in_slot(&self.asked, of_slot);
@@ -303,7 +304,7 @@ impl SlotsSeat {
     }
 }
 
-/// What comes of a call; `other` goes on meanwhile.
+/// Awaits a call, and polls `other` meanwhile.
 async fn beside<T>(mut other: Wake, call: impl Future<Output = T>) -> T {
     let mut call = pin!(call);
     poll_fn(|context| {
@@ -313,7 +314,7 @@ async fn beside<T>(mut other: Wake, call: impl Future<Output = T>) -> T {
     .await
 }
 
-/// What a place is told that is not there.
+/// The standing of a place that does not exist.
 fn lost() -> Standing {
     Standing::Gone("our entry is gone".to_owned())
 }
@@ -321,7 +322,7 @@ fn lost() -> Standing {
 #[async_trait]
 impl Seat for SlotsSeat {
     async fn refresh(&mut self, now: Boottime) -> Result<Refreshed, Error> {
-        // A wake is a hint: where nobody polls it, what is given up goes on beside the calls.
+        // A wake is only a hint. If no one polls it, the call itself drives the resignations.
         let leaving = self.leaving.wake();
         let standing = beside(leaving, self.step(now)).await;
         self.heed();

@@ -8,7 +8,7 @@ use super::*;
 use crate::election::control::{Control as Asked, Request};
 
 const TTL: Duration = Duration::from_secs(12);
-/// More than any call needs that is answered.
+/// More polls than any answered call needs.
 const PATIENCE: usize = 500;
 
 struct Ground {
@@ -17,7 +17,7 @@ struct Ground {
     slots: u16,
 }
 
-/// A candidate, as far as the engine knows.
+/// A candidate with its seat, as the engine sees it.
 struct Contender {
     id: String,
     seat: Box<dyn Seat>,
@@ -53,7 +53,7 @@ impl Ground {
         contender
     }
 
-    /// As the engine does: again at once, as long as it is worth it.
+    /// Refreshes as the engine does, again at once as long as that helps.
     async fn settle(&self, contender: &mut Contender) {
         for _ in 0..20 {
             contender.refresh(self.now()).await;
@@ -68,7 +68,7 @@ impl Ground {
         Division::part(&election(), number).expect("a short name")
     }
 
-    /// Who has an entry in each slot, and at the door.
+    /// Returns the ids of all entries in each slot, and at the door.
     async fn entries(&self) -> Vec<Vec<String>> {
         let store = self.sim.connect();
         let mut all = Vec::new();
@@ -93,7 +93,7 @@ impl Contender {
         (self.standing, self.control) = (refreshed.standing, refreshed.control);
     }
 
-    /// Lets everything go on that does so beside a wake; whether that has come.
+    /// Runs what runs beside a wake, and returns whether the wake has ended.
     async fn is_woken(&mut self) -> bool {
         match &mut self.standing {
             Standing::Leading { wake, .. } | Standing::Waiting { wake, .. } => {
@@ -107,7 +107,7 @@ impl Contender {
         }
     }
 
-    /// In which slot it may still run something.
+    /// Returns the slot in which the candidate may still run something.
     fn leads(&self, now: Boottime) -> Option<u16> {
         match self.standing {
             Standing::Leading { validity: Validity::Window { anchor, window }, .. } => {
@@ -167,7 +167,7 @@ fn who_drops_its_wakes_leaves_the_door_with_its_next_refreshes() {
     });
 }
 
-/// Of two slots that came free at once.
+/// Two slots come free at once.
 #[test]
 fn who_wins_two_slots_leads_in_the_lower_and_leaves_the_other() {
     run("a surplus", async {
@@ -194,7 +194,7 @@ fn an_error_elsewhere_hides_no_win() {
             }
             let mut d = ground.come("d").await;
             leaders[2].seat.resign(None).await.expect("an answer");
-            // The first that comes is the one at the door.
+            // The first renewal is the one at the door.
             ground.sim.controls().add(Rule::new(effect).op(Op::Renew).client("d").times(1));
             let _ = poll_n_eagerly(PATIENCE, d.seat.refresh(ground.now())).await;
             ground.settle(&mut d).await;
@@ -208,7 +208,7 @@ fn an_error_elsewhere_hides_no_win() {
 fn who_is_in_haste_gets_a_slot_that_is_free_and_waits_for_none_that_is_not() {
     run("haste", async {
         let ground = Ground::new(2);
-        // It has won, and does nothing more: the door is still its own.
+        // The candidate has won and does nothing more, so it still has the door.
         let mut a = ground.open("a", false).await;
         while a.leads(ground.now()).is_none() {
             a.refresh(ground.now()).await;
@@ -225,7 +225,7 @@ fn who_is_in_haste_gets_a_slot_that_is_free_and_waits_for_none_that_is_not() {
     });
 }
 
-/// Of the leader, of the head, and of one who waits at the door, wherever the wrapper has died.
+/// Holds for the leader, the head and a waiter at the door, wherever the wrapper has died.
 #[test]
 fn one_ticket_gives_up_all_that_there_is_of_a_candidate() {
     for cut in 0..PATIENCE {
@@ -235,7 +235,7 @@ fn one_ticket_gives_up_all_that_there_is_of_a_candidate() {
             let mut leader = ground.open("b", false).await;
             let mut ticket = None;
             let mut left = cut;
-            // As the driver does: the ticket is kept before each call.
+            // As in the driver, the ticket is kept before each call.
             let is_over = loop {
                 ticket = leader.seat.ticket().or(ticket);
                 let Some(standing) = poll_n(left.min(25), leader.seat.refresh(ground.now())).await
@@ -303,7 +303,7 @@ fn nobody_has_a_rank_in_a_slot() {
     });
 }
 
-/// What happens to several at random, and what has to be true all the time.
+/// Plays random events of several candidates, and checks what must always be true.
 async fn play(seed: u64) {
     const CONTENDERS: usize = 5;
     const SLOTS: u16 = 3;
@@ -352,7 +352,7 @@ async fn play(seed: u64) {
         assert_eq!(led.len(), slots.len(), "seed {seed}: two lead in one slot: {led:?}");
     }
     controls.lift_all();
-    // What was lost ends, and whoever looks after its place comes to its own.
+    // Lost entries end, and each candidate that refreshes gets its turn.
     for _ in 0..40 {
         ground.clock.advance(Duration::from_secs(1));
         for contender in &mut contenders {

@@ -3,7 +3,7 @@ use super::*;
 const ETCD: Lease = Lease::Timed(Cadence::LEASE);
 const ZOOKEEPER: Lease = Lease::Timed(Cadence::SESSION);
 
-/// That of documents, where those who wait judge.
+/// The lease of record stores, where the waiters judge when it ends.
 const RECORDS: Lease = Lease::Timed(Cadence::RECORD);
 
 fn seconds(seconds: f64) -> Duration {
@@ -51,7 +51,7 @@ fn deadlines_follow_the_design() {
     assert_eq!(timing.deadlines(Validity::Unlimited), None);
 }
 
-/// Each clock is off by half of the drift, the holder's behind and the other one ahead.
+/// Each clock is off by half of the drift: the holder's is slow, the other one fast.
 #[test]
 fn where_candidates_judge_each_clock_has_half_of_the_drift() {
     for drift in [0.0, 0.02, 0.1, 0.3] {
@@ -138,14 +138,14 @@ fn what_the_store_grants_is_checked_again() {
     assert_eq!(timing.regrant(Validity::Unlimited), Ok(timing));
 }
 
-/// The tables of the manual, as the checks above have it.
+/// Returns the tables of the manual, as computed by the checks above.
 fn table() -> String {
     use std::fmt::Write as _;
     let cadence = |lease| match lease {
         Lease::Timed(cadence) => cadence,
         Lease::Unlimited => unreachable!("these leases end by time"),
     };
-    // Both spend half of the lease on renewals, so that one column serves.
+    // Both stores spend half of the lease on renewals, so one column serves for both.
     let only = |of: &dyn Fn(Cadence) -> Duration| {
         let [etcd, zookeeper] = [ETCD, ZOOKEEPER].map(|lease| of(cadence(lease)));
         assert_eq!(etcd, zookeeper);
@@ -174,8 +174,8 @@ fn the_manual_has_the_table_that_holds() {
     assert!(manual.contains(&table()), "its tables have to be:\n{}", table());
 }
 
-/// The command is asked to stop at the soft deadline of the last proof, which is as old as the anchor
-/// lags behind, and up to one renewal older.
+/// The command is asked to stop at the soft deadline of the last proof. That proof is as old as the anchor lag, and up
+/// to one renewal older.
 #[test]
 fn the_manual_says_how_long_a_store_may_be_silent() {
     let manual = include_str!("../../manual/leases.md");

@@ -1,9 +1,9 @@
-//! What stands between a win and a start: one gate behind the other, each of one shape.
+//! The gates: the conditions that a winner has to pass before the machine starts its command.
 //!
-//! A gate hears what happens, and rules on what it has heard: it lets the candidate pass, or has the store asked
-//! first, or says why nothing is to be started. The machine obeys the first that does not let pass, and looks again
-//! at all of them at each answer of the store. Nothing is started before all have let pass at the proof of a win. Some
-//! rule on whoever is about to join, or waits, as well.
+//! A gate notes events, and rules on them: it lets the candidate pass, wants a call to the store first, or says why
+//! nothing is started. The machine obeys the first gate that does not let the candidate pass. It asks all gates again
+//! at each answer of the store. It starts nothing before all gates let the candidate pass at the proof of a win. Some
+//! gates also rule on candidates that are about to join, or wait.
 
 mod ranking;
 
@@ -17,71 +17,71 @@ use crate::election::control::Control;
 use crate::election::division::Agreement;
 use crate::guard::is_off;
 
-/// Where a candidate stands that does not lead.
+/// The place of a candidate that does not lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// It has no place yet, or has given it up.
     None,
-    /// So many are before it; with 0 it is about to enter.
+    /// This many entries are ahead. With 0 it is about to enter.
     Behind(usize),
     /// It has won with this token, and nothing is started.
     First(Token),
 }
 
-/// What a gate sees.
+/// The facts that a gate rules on.
 pub(super) struct View<'a> {
     pub(super) now: Boottime,
     pub(super) place: Place,
     pub(super) rules: &'a Rules,
-    /// What people ask of the election, as last read.
+    /// The requests to the election, as last read.
     pub(super) control: &'a Control,
-    /// From a win to the start, if a mark in the history has to be there by then.
+    /// The time from a win to the start, if a mark in the history has to be written before the start.
     pub(super) delay: Option<Duration>,
     /// The length of a lease.
     pub(super) window: Duration,
 }
 
-/// What happened.
+/// An event for the gates.
 pub(super) enum Notice<'a> {
-    /// The store has said where we stand: we have joined, or our place is confirmed.
+    /// The store has answered about the place: the candidate has joined, or its place is confirmed.
     Placed,
-    /// People ask something else of the election.
+    /// The requests to the election have changed.
     ControlRead,
-    /// More may be done by now.
+    /// More keys may be done.
     Noted,
-    /// Our place is given up, and we are to come again.
+    /// The place is given up, and the candidate joins again.
     Rejoined,
-    /// The store has answered what a gate has asked.
+    /// The store has answered a call of a gate.
     Replied(&'a Reply),
 }
 
-/// What a gate has to say.
+/// The ruling of a gate.
 #[derive(Debug)]
 pub(super) enum Ruling {
-    /// Nothing is in the way.
+    /// The candidate may pass.
     Pass,
-    /// This is to be asked first. If there is no answer our place is looked after before it is asked again.
+    /// This call has to be made first. If it has no answer, the place is confirmed before the call is repeated.
     Ask(Call),
-    /// What the store shows is nothing to go by, yet: look again after a pause.
+    /// What the store shows is not usable yet. Look again after a pause.
     LookAgain,
-    /// Nothing is to be started.
+    /// The candidate keeps its place and starts nothing.
     Block(Block),
-    /// Our place is to be given up, and we are to come again behind all others.
+    /// The candidate has to give its place up, and joins again behind all others.
     Rejoin(Option<News>),
-    /// It is another who leads, or is to: whoever does not wait leaves.
+    /// Another candidate leads or will lead. A candidate that does not wait leaves.
     Outdone,
-    /// We are to leave.
+    /// The candidate has to leave.
     Leave(Verdict),
 }
 
 trait Gate {
-    /// What it has to say by what it has heard.
+    /// Rules on the events so far.
     fn rule(&self, view: &View<'_>) -> Ruling;
 
     fn hear(&mut self, view: &View<'_>, heard: &Notice<'_>);
 }
 
-/// All of them.
+/// All gates.
 #[derive(Clone, Debug)]
 pub(super) struct Gates {
     division: DivisionGate,
@@ -104,9 +104,9 @@ impl Gates {
         }
     }
 
-    /// What the first of them says that does not let pass. The delay is the last but one: it is over by itself, and nobody
-    /// is to be told that something will be started which another gate keeps from that. A run is counted after it: what
-    /// never starts does not count.
+    /// Returns the ruling of the first gate that does not let the candidate pass. The delay is the last but one, as it
+    /// ends by itself. People must not hear that a start follows which another gate prevents. A run is counted after
+    /// the delay, as a run that never starts does not count.
     pub(super) fn rule(&self, view: &View<'_>) -> Ruling {
         let Self { division, once, control, ranking, delay, attempt } = self;
         let gates: [&dyn Gate; 6] = [division, once, control, ranking, delay, attempt];
@@ -123,10 +123,10 @@ impl Gates {
     }
 }
 
-/// What people ask of the election: that nobody leads for now, or that a leader gives it up.
+/// Obeys the requests to the election: a pause, or a leader's resignation.
 ///
-/// While the election is paused a winner keeps its place, so that nobody leads who does not read the control cell; asked to give
-/// it up it comes again as a newcomer.
+/// While the election is paused, a winner keeps its place, so that no candidate that ignores the control cell leads. If
+/// it is asked to give the place up, it joins again as a newcomer.
 #[derive(Clone, Debug)]
 pub(super) struct ControlGate;
 
@@ -142,15 +142,15 @@ impl Gate for ControlGate {
     fn hear(&mut self, _: &View<'_>, _: &Notice<'_>) {}
 }
 
-/// Whether what is to be done once is done already. It is asked before we join, whenever that cell changes, and again
-/// since we won: from then on nobody else can do it.
+/// Finds out whether the `--once` key is done already. It asks before the candidate joins, whenever that cell changes,
+/// and again after the win. From then on no other candidate can do the work.
 #[derive(Clone, Debug, Default)]
 pub(super) enum OnceGate {
     #[default]
     Unasked,
-    /// It was not done when we asked.
+    /// The key was not done at the last question.
     Open,
-    /// It was not done since we won with this token, and without us it will not be.
+    /// The key was not done after the win with this token. No other candidate can do it now.
     Clear(Token),
     Done,
 }
@@ -179,15 +179,15 @@ impl Gate for OnceGate {
     }
 }
 
-/// Whether the run that is about to start is counted. That is written before it starts, in one step with the proof that
-/// we lead, so that a crash counts as well.
+/// Makes sure that the run is counted before it starts. The count is written in one step with the proof of leadership,
+/// so that a crash counts as well.
 #[derive(Clone, Debug, Default)]
 pub(super) enum AttemptGate {
     #[default]
     Uncounted,
-    /// It is, since we won with this token.
+    /// The run is counted, since the win with this token.
     Counted(Token),
-    /// As many have been counted as may be.
+    /// The limit of counted runs is reached.
     UsedUp(String),
 }
 
@@ -215,21 +215,21 @@ impl Gate for AttemptGate {
     }
 }
 
-/// Whether all who take part agree on what the election is divided into.
+/// Makes sure that all candidates agree on the division of the election.
 ///
-/// Whoever divides it finds out before it joins. Anybody else makes no request for it, unless what people ask of the
-/// election shows another division; then nothing is started before that is settled.
+/// A candidate that divides the election finds out before it joins. Any other candidate makes no request for that,
+/// unless the control cell shows another division. Then nothing is started before that is settled.
 #[derive(Clone, Debug)]
 pub(super) enum DivisionGate {
-    /// It is to be found out.
+    /// It has to be found out.
     Unsettled,
-    /// All agree, as the store has said and is to show.
+    /// All agree, as the store has answered. The control cell has to show it next.
     Told,
-    /// It does not: somebody has undone it, or the store does not show it yet.
+    /// The control cell does not show it: another candidate has undone it, or the store does not show it yet.
     Unshown,
-    /// As far as we know nobody disagrees.
+    /// No candidate disagrees, as far as is known.
     Settled,
-    /// Others divide it otherwise, in these words.
+    /// Other candidates use another division, as the text says.
     Disputed(String),
 }
 
@@ -269,37 +269,37 @@ impl Gate for DivisionGate {
     }
 }
 
-/// The lock delay: whoever wins says in the history that it begins before it starts anything, and starts nothing for
-/// a while where the leader before it has not said there that it ended well.
+/// The lock delay. A winner writes to the history that it begins, before it starts anything. It waits a while before
+/// that if the last leader has not recorded a clean end.
 ///
-/// So whoever finds the last leadership of the history ended well knows that nobody has started anything since:
-/// a leader that was never in the history has started nothing either. One that only waits here says nothing, as what
-/// it waits for is no better for its end.
+/// So if the last leadership in the history ended well, nothing has been started since. A leader that is not in the
+/// history has started nothing. A winner that ends while it waits here writes nothing. Its own end does not make that
+/// of the last leader clean.
 ///
-/// What is to be done once has a delay of no length: a store that does not take the mark could not record either that it
-/// is done, and the next one would do it again.
+/// A `--once` key has a delay of zero length. A store that does not take the mark could not record the success either,
+/// and the next candidate would do the work again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DelayGate {
-    /// Our win, if there is one.
+    /// The win, if there is one.
     win: Option<Win>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Win {
     token: Token,
-    /// The delay counts from here.
+    /// The start of the delay.
     at: Boottime,
     step: Step,
 }
 
-/// How far a winner is with what comes before a start.
+/// The progress of a winner before a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// How the leader before us has ended is to be found out.
+    /// The history has to be read for the end of the last leadership.
     Unread,
-    /// It is to be said that we begin, at this instant or later.
+    /// The beginning has to be written, at this instant or later.
     Unsaid(Boottime),
-    /// That is said.
+    /// The beginning is written.
     Said,
 }
 

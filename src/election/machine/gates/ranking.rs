@@ -1,5 +1,5 @@
-//! Who of those who wait is to lead. The store has one order, that of arrival, and its head is the only one who
-//! can lead; a head that sees somebody better gives its place up and comes again, behind.
+//! The gate that lets the best candidate lead. The store orders candidates by arrival, and only the head of the queue
+//! can lead. A head that sees a better candidate gives its place up, and joins again behind.
 
 use elect_api::{Boottime, Candidate, Token};
 
@@ -15,44 +15,44 @@ pub(super) struct RankingGate {
     vacancy: Option<Vacancy>,
 }
 
-/// Whether others are told that it matters who leads, as our priority is not the usual one.
+/// Whether the control cell says that ranks matter, as this candidate's priority is not the usual one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Announcement {
     #[default]
     Unsaid,
-    /// The store has it, and is to show it.
+    /// The store has it, and has to show it.
     Said,
-    /// It does not, yet.
+    /// The store does not show it yet.
     Unshown,
 }
 
-/// What came of a look at who is there.
+/// The outcome of a look at the other candidates.
 #[derive(Clone, Debug, Default)]
 enum Judgement {
     #[default]
     None,
-    /// We won with this token, and nobody is to lead rather than we.
+    /// The candidate won with this token, and no better one is there.
     Clear(Token),
-    /// This one is to lead rather than we.
+    /// The candidate with this id is better, and should lead.
     StandBack { id: String, priority: u32 },
-    /// We are never to lead, and a program other than elect waits.
+    /// This candidate must never lead, and a program other than elect waits.
     GiveWay,
-    /// We are never to lead, for this reason, and nobody else is there.
+    /// This candidate must never lead, for this reason, and no other candidate is there.
     LookOn(String),
-    /// Another leads, or is to.
+    /// Another candidate leads, or will lead.
     Outdone,
-    /// Who is there does not go together with our place. Whoever is before us may only be about to give way.
+    /// The survey does not fit the place. The candidate ahead may be about to give way.
     Unclear,
 }
 
-/// The time in which nobody leads, as we see it.
+/// A time without a leader, as this candidate sees it.
 #[derive(Clone, Debug)]
 struct Vacancy {
-    /// The token of whoever led before it, as far as is known.
+    /// The token of the leader before it, as far as is known.
     after: Option<Token>,
-    /// When we first were the head in it.
+    /// The time at which this candidate first was the head in it.
     began: Boottime,
-    /// The ids of those for whom we have stood back in it.
+    /// The ids of the candidates to which this one has given way in it.
     stood_back_for: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ impl Gate for RankingGate {
                     _ => Announcement::Unsaid,
                 };
             }
-            // What is asked now may be another order of candidates.
+            // The requests may have changed the order of candidates.
             Notice::ControlRead | Notice::Rejoined => self.judgement = Judgement::None,
             Notice::Replied(Reply::Announced) => self.announcement = Announcement::Said,
             Notice::Replied(Reply::Field(field)) => self.judgement = self.judge(view, field),
@@ -106,7 +106,7 @@ impl Gate for RankingGate {
 }
 
 impl RankingGate {
-    /// Whether nobody is to lead rather than we, who have won.
+    /// Whether the candidate has won, and no better one is there.
     fn has_cleared(&self, view: &View<'_>) -> bool {
         matches!((&self.judgement, view.place), (Judgement::Clear(cleared), Place::First(token)) if *cleared == token)
     }
@@ -125,14 +125,14 @@ impl RankingGate {
                 None if contest.has_foreign => Judgement::GiveWay,
                 None => Judgement::LookOn(why),
             },
-            // Our entry went meanwhile: the next refresh will say so.
+            // The entry has gone meanwhile. The next refresh will say so.
             (Place::First(_), None, _) => Judgement::Unclear,
             (Place::Behind(_) | Place::None, _, exclusion) => {
                 let is_settled = !field.is_unsettled(control);
                 let leader = field.clone().settled(control).leader;
-                // Those before us may have gone since we looked: then the next refresh will say that we have won.
+                // Those ahead may have gone since the refresh. Then the next refresh will show the win.
                 let is_another = leader.is_some_and(|it| it.entry.candidate.id != rules.id);
-                // Whoever comes before us, we are never to lead.
+                // Whichever candidate comes first, this one must never lead.
                 if is_settled && (is_another || exclusion.is_some()) {
                     Judgement::Outdone
                 } else {
@@ -142,8 +142,8 @@ impl RankingGate {
         }
     }
 
-    /// Who is to lead rather than we: the best of those for whom we have not stood back already. What they must
-    /// have over us grows with the time that nobody leads.
+    /// Returns the best candidate that outranks this one, without those to which it has given way already. The longer
+    /// the time without a leader, the greater the priority that the other one needs.
     fn better(&mut self, view: &View<'_>, contest: &Contest) -> Option<Rank> {
         let now = view.now;
         let vacancy = match &mut self.vacancy {
@@ -175,7 +175,7 @@ impl RankingGate {
     }
 }
 
-/// A priority after so many slots without a leader: each lowers it by a fifth, down to 1.
+/// Returns a priority after `slots` leases without a leader. Each lowers it by a fifth, down to 1.
 fn lowered(priority: u32, slots: u128) -> u32 {
     let mut priority = priority;
     for _ in 0..slots {

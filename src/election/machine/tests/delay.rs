@@ -17,14 +17,14 @@ fn found(has_ended_well: bool) -> Event {
     Event::Replied(Ok(Reply::EndedWell(has_ended_well)))
 }
 
-/// A winner since 0.0 that waits until 20.0.
+/// Returns a winner since 0.0 that waits until 20.0.
 fn held_back(lease: Lease, rules: Rules) -> Transcript {
     let mut transcript = Transcript::joined(lease, rules);
     transcript.tell(0.0, leading(lease, 0.0), &["read history"]).tell(0.5, found(false), &[]);
     transcript
 }
 
-/// A leader whose command runs since 0.3.
+/// Returns a leader whose command runs since 0.3.
 fn started(lease: Lease) -> Transcript {
     started_with(lease, delaying())
 }
@@ -93,7 +93,7 @@ fn an_answer_that_comes_late_delays_no_further() {
     );
 }
 
-/// The store answers refreshes, and has no room for the mark, say.
+/// The store answers refreshes, but has no room for the mark, for example.
 #[test]
 fn a_mark_that_is_not_taken_is_tried_less_and_less_often_and_not_for_ever() {
     for wait in [Wait::Forever, Wait::No, Wait::For(after(60.0))] {
@@ -124,7 +124,7 @@ fn a_mark_that_is_not_taken_is_tried_less_and_less_often_and_not_for_ever() {
     }
 }
 
-/// An outage is ridden out by whoever has a place.
+/// A candidate with a place rides an outage out.
 #[test]
 fn a_mark_for_which_there_was_no_answer_is_tried_for_as_long_as_the_place_is_not_confirmed() {
     let mut transcript = Transcript::joined(ETCD, delaying());
@@ -199,7 +199,7 @@ fn whoever_cannot_say_that_it_begins_starts_nothing() {
         .pass(1.0, &["resign"])
         .tell(1.0, Event::Replied(Ok(Reply::Resigned)), &["refresh"])
         .tell(1.1, leading(ETCD, 1.0), &["read history"]);
-    // One that was let in a moment ago, and is not now, may be later.
+    // A store that admitted the candidate a moment ago and refuses it now may admit it later.
     beginning()
         .tell(0.2, Event::Replied(Err(Error::new(ErrorKind::Denied, "no"))), &[])
         .pass(1.5, &["refresh"]);
@@ -290,7 +290,7 @@ fn what_was_cut_short_is_no_clean_end() {
         .tell(1.0, Event::Signal(TERM), &["signal 15"])
         .tell(1.0, Event::Ended(Ended::Signaled(15)), &[])
         .tell(1.0, Event::Empty, &["resign: told to end by SIGTERM"]);
-    // It went on after the signal, and crashed.
+    // The command went on after the signal, and crashed.
     started(LOCAL)
         .tell(1.0, Event::Signal(TERM), &["signal 15"])
         .tell(2.0, Event::Ended(Ended::Signaled(6)), &[])
@@ -311,7 +311,7 @@ fn what_was_cut_short_is_no_clean_end() {
     );
 }
 
-/// The command has exited, and what it has left is waited for.
+/// The command has exited, and the processes that it left are awaited.
 #[test]
 fn what_is_left_and_killed_is_no_clean_end() {
     for (empty, resigns) in [(2.9, "resign: "), (3.0, "resign abruptly: ")] {
@@ -339,7 +339,7 @@ fn a_lost_lease_is_no_clean_end() {
     );
 }
 
-/// Nothing runs as it is lost.
+/// Nothing runs when the lease is lost.
 #[test]
 fn a_lease_lost_between_two_starts_is_no_clean_end() {
     let restarts =

@@ -1,4 +1,4 @@
-//! What a winner asks whom several gates concern, and when it looks after its place in between.
+//! Tests of the calls that a winner makes when it has to pass several gates, and of the refreshes in between.
 
 use elect_api::{Candidate, Division, Entry, Leader, Lease, Survey, Token, Validity, Written};
 
@@ -16,7 +16,7 @@ fn replied(reply: Reply) -> Event {
     Event::Replied(Ok(reply))
 }
 
-/// We are alone.
+/// Returns the answer that no other candidate takes part.
 fn alone() -> Event {
     let candidate = Candidate { priority: 80, host: "web".into(), ..Candidate::foreign("us") };
     let (entry, token) = (Entry::new(candidate, None, 1), Token::new(7));
@@ -25,7 +25,7 @@ fn alone() -> Event {
     replied(Reply::Field(Box::new(Field { survey, last: None })))
 }
 
-/// A winner since 0.0, of whom all but the order of candidates and its division is asked.
+/// Returns a winner since 0.0 that has to pass the gates for the `--once` key, the ranking and the lock delay.
 fn won(lease: Lease) -> Transcript {
     let rules = Rules {
         once: true,
@@ -43,7 +43,7 @@ fn won(lease: Lease) -> Transcript {
     transcript
 }
 
-/// The same once it has passed all gates, and is about to prove that it still is the first.
+/// Returns the same winner once it has passed all gates and is about to prove that it is still the first.
 fn passed() -> Transcript {
     let mut transcript = won(ETCD);
     transcript
@@ -86,7 +86,7 @@ fn a_place_that_was_confirmed_a_renewal_ago_is_looked_after_first() {
         leading(ETCD, 2.6),
         &["announce"],
     );
-    // Also where each answer takes so long: what is not asked then is never asked.
+    // This also holds if each answer takes that long. Otherwise the next call would never be made.
     won(LOCAL)
         .tell(6.0, replied(Reply::Done(false)), &["refresh"])
         .tell(12.0, leading(LOCAL, 6.0), &["announce"])
@@ -111,7 +111,7 @@ fn what_may_be_done_since_it_was_asked_is_asked_again() {
         .tell(0.4, leading(ETCD, 0.3), &["recall"]);
 }
 
-/// All who take part agree on what the election is divided into.
+/// Returns rules of a candidate that wants a division of its own.
 fn divided() -> Rules {
     Rules { division: Division::Slots(3), settles: Settles::First, ..rules() }
 }
@@ -184,7 +184,7 @@ fn who_is_shown_another_division_starts_nothing_before_that_is_settled() {
             .tell(0.3, control(ours), &[])
             .tell(0.3, leading(ETCD, 0.2), &["start 7"]);
         waits().tell(0.1, waiting(1), &["settle"]).tell(0.2, disputed(), &["resign"]);
-        // Its place is looked after in between.
+        // The place is confirmed in between.
         waits()
             .tell(0.1, waiting(1), &["settle"])
             .tell(0.2, Event::Replied(Err(unreachable())), &[])
@@ -193,7 +193,7 @@ fn who_is_shown_another_division_starts_nothing_before_that_is_settled() {
     }
 }
 
-/// As if the election had been forgotten between the two.
+/// The election is forgotten between the two answers.
 #[test]
 fn a_division_that_nobody_has_written_is_none() {
     let mut transcript = Transcript::new(ETCD, divided());
@@ -217,7 +217,7 @@ fn request() -> Request {
     Request::new("me".into(), None)
 }
 
-/// What people ask of the election: a pause, or that the leader gives leadership up.
+/// Returns the event that the election is paused.
 pub(super) fn paused() -> Event {
     Event::ControlRead(Control::default().paused(Some(request())))
 }
@@ -289,7 +289,7 @@ fn while_it_is_paused_a_winner_keeps_its_place_and_starts_nothing() {
             leading(lease, 1.0),
             &[],
         );
-        // It goes on renewing.
+        // The winner goes on renewing.
         transcript.pass(renewal, &["refresh"]).tell(renewal, leading(lease, renewal), &[]);
         transcript.tell(7.0, Event::Woken, &["refresh"]).tell(7.1, nothing(), &[]).tell(
             7.1,

@@ -15,7 +15,7 @@ fn chronicled() -> Rules {
     Rules { keeps_history: true, ..rules() }
 }
 
-/// A leader whose command runs since 0.0.
+/// Returns a leader whose command runs since 0.0.
 fn started(lease: Lease) -> Transcript {
     let mut transcript = Transcript::joined(lease, chronicled());
     transcript.tell(0.0, leading(lease, 0.0), &["start 7"]).tell(

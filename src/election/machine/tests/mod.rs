@@ -1,5 +1,5 @@
-//! Every row of "what happens when", as a transcript: what the machine is told, at which second,
-//! and what it says.
+//! Tests every row of "What happens when" as a transcript: the events that the machine gets, their seconds, and its
+//! commands.
 
 mod delay;
 mod gates;
@@ -142,7 +142,7 @@ fn a_permanent_error_at_the_start_ends_the_candidacy() {
         .tell(0.1, Event::Replied(Err(denied())), &["finish: store failed"]);
 }
 
-/// As while the credentials of all are renewed: its leader goes on, and so does whoever waits, or comes again.
+/// Happens while all credentials are replaced. The leader, the waiters and candidates that join again go on.
 #[test]
 fn a_refusal_is_ridden_out_by_whoever_has_or_had_a_place() {
     let refused = || Event::Replied(Err(Error::new(ErrorKind::Denied, "a wrong password")));
@@ -170,7 +170,7 @@ fn a_refusal_is_ridden_out_by_whoever_has_or_had_a_place() {
     }
 }
 
-/// It is no matter of time.
+/// Time does not help here.
 #[test]
 fn a_store_that_cannot_serve_us_is_left_from_any_place() {
     let other = || Event::Replied(Err(Error::new(ErrorKind::Unfit, "another store than before")));
@@ -243,7 +243,7 @@ fn eviction_leaves_the_command_its_grace() {
 fn soft_deadline_asks_hard_deadline_kills_and_renewing_goes_on() {
     let mut transcript = Transcript::running(ETCD, rules());
     transcript.pass(2.5, &["refresh"]);
-    // V - K - G = 13.636 - 1 - 4 after the anchor at 0; the hard deadline is 4 s later.
+    // The soft deadline is V - K - G = 13.636 - 1 - 4 after the anchor at 0. The hard deadline is 4 s later.
     transcript.pass(8.7, &["abandon", "refresh", "abandon", "refresh", "stop, kill at 12.6"]);
     transcript.tell(9.0, leading(ETCD, 7.8), &[]).pass(10.4, &["refresh"]);
     transcript.tell(10.5, Event::Ended(Ended::Signaled(15)), &[]).tell(
@@ -319,7 +319,7 @@ fn a_grant_too_small_for_the_grace_is_given_back() {
         Event::Replied(Ok(Reply::Resigned)),
         &["finish: failed"],
     );
-    // With the default grace, which follows the grant, it would do.
+    // With the default grace, which follows the grant, it would be enough.
     Transcript::joined(ETCD, rules()).tell(0.1, win(), &["start 7"]);
 }
 
@@ -377,29 +377,29 @@ fn who_would_wait_for_itself_is_told_so() {
 
 const ZOOKEEPER: Lease = Lease::Timed(Cadence::SESSION);
 
-/// It would have to be stopped before the next proof can come.
+/// The command would have to stop before the next proof can come.
 #[test]
 fn what_was_proven_before_a_silence_of_a_store_of_sessions_starts_nothing() {
-    // A connect that was answered late.
+    // The answer to the connect came late.
     let mut came = Transcript::joined(ZOOKEEPER, rules());
     came.tell(2.2, leading(ZOOKEEPER, 0.0), &[]);
     for second in [2.3, 3.0, 4.0, 5.0, 6.0] {
         came.pass(second, &["refresh"]).tell(second, leading(ZOOKEEPER, 0.0), &[]);
     }
-    // It counts from a question that was asked since.
+    // This proof counts from a request that was sent after the first answer.
     came.pass(7.0, &["refresh"]).tell(7.0, leading(ZOOKEEPER, 2.3), &["start 7", "refresh"]);
-    // Whoever is answered at once may have what others have proven in the same session.
+    // A quick first answer may rest on proofs of other seats in the same session.
     let mut late = Transcript::new(ZOOKEEPER, rules());
     late.tell(4.0, Event::Tick, &["open"]);
     late.tell(4.0, Event::Replied(Ok(Reply::Opened)), &["refresh"]);
     late.tell(4.1, leading(ZOOKEEPER, 0.0), &["start 7", "refresh"]);
-    // Not if that was not the first question.
+    // This does not hold after a failed request.
     let mut again = Transcript::new(ZOOKEEPER, rules());
     again.tell(4.0, Event::Tick, &["open"]);
     again.tell(4.0, Event::Replied(Ok(Reply::Opened)), &["refresh"]);
     again.tell(4.1, Event::Replied(Err(unreachable())), &[]).pass(4.3, &["refresh"]);
     again.tell(4.3, leading(ZOOKEEPER, 0.0), &[]);
-    // One that is as old is enough for whoever was heard all the time.
+    // An equally old proof is enough if the store has answered all the time.
     let mut waited = Transcript::waiting(ZOOKEEPER, rules());
     for second in [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0] {
         waited.pass(second, &["refresh"]).tell(second, waiting(1), &[]);
@@ -410,7 +410,7 @@ fn what_was_proven_before_a_silence_of_a_store_of_sessions_starts_nothing() {
         leading(ZOOKEEPER, 4.0),
         &["start 7", "refresh"],
     );
-    // Not if it was not heard meanwhile.
+    // It is not enough if the store was silent meanwhile.
     waited.pass(9.0, &["refresh"]).tell(11.4, leading(ZOOKEEPER, 7.0), &[]);
     for second in [11.5, 12.5, 13.5, 14.5, 15.5] {
         waited.pass(second, &["refresh"]).tell(second, leading(ZOOKEEPER, 8.0), &[]);
@@ -418,7 +418,7 @@ fn what_was_proven_before_a_silence_of_a_store_of_sessions_starts_nothing() {
     waited.pass(16.5, &["refresh"]).tell(16.5, leading(ZOOKEEPER, 11.5), &["start 7", "refresh"]);
 }
 
-/// A leader that is cut off asks again in time; who only waits has time for a slow connection.
+/// A leader that is cut off asks again in time. A waiter has time for a slow connection.
 #[test]
 fn a_candidates_attempts_may_take_longer_than_a_leaders() {
     Transcript::joined(ZOOKEEPER, rules()).pass(2.4, &[]).pass(2.6, &["abandon", "refresh"]);
@@ -448,7 +448,7 @@ fn a_store_that_answers_again_is_told_of_once() {
     assert_eq!(recoveries(&machine.step(at(6.5), waiting(1))), [0; 0]);
 }
 
-/// By a proof from before the trouble it may be lost yet.
+/// The lease may still be lost if its proof comes from before the trouble.
 #[test]
 fn a_leader_tells_of_a_store_that_answers_again_when_its_lease_is_renewed() {
     let mut machine = Transcript::running(ZOOKEEPER, rules()).machine;

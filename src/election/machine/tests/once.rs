@@ -19,7 +19,7 @@ fn recorded(written: Written) -> Event {
     Event::Replied(Ok(Reply::Written(written)))
 }
 
-/// A candidate that has asked before it joined.
+/// Returns a candidate that has asked for the key before it joined.
 fn asked(lease: Lease) -> Transcript {
     let mut transcript = Transcript::new(lease, once());
     transcript
@@ -29,7 +29,7 @@ fn asked(lease: Lease) -> Transcript {
     transcript
 }
 
-/// A leader whose command has succeeded.
+/// Returns a leader whose command has succeeded.
 fn succeeded(lease: Lease) -> Transcript {
     let mut transcript = asked(lease);
     transcript
@@ -51,7 +51,7 @@ fn a_success_is_recorded_before_the_lease_is_given_up() {
     );
 }
 
-/// Whoever is asked to stop may say so with 0.
+/// A command that was asked to stop may exit with 0.
 #[test]
 fn what_was_stopped_on_request_is_not_done() {
     asked(LOCAL)
@@ -64,7 +64,7 @@ fn what_was_stopped_on_request_is_not_done() {
         .tell(1.1, Event::Replied(Ok(Reply::Resigned)), &["finish: stepped down"]);
 }
 
-/// A leader whose command runs.
+/// Returns a leader whose command runs.
 fn running(rules: Rules) -> Transcript {
     let mut transcript = Transcript::new(LOCAL, rules);
     transcript
@@ -91,17 +91,17 @@ fn what_a_signal_has_cut_short_is_neither_done_nor_a_success() {
                 &[&format!("finish: interrupted {signal}")],
             );
     }
-    // As does a key in the terminal, of which the command alone was told.
+    // A key in the terminal does the same, although only the command got its signal.
     running(once())
         .tell(1.0, Event::EndedAfterKey(Ended::Exited(0), libc::SIGINT), &[])
         .tell(1.0, Event::Empty, &["resign"])
         .tell(1.1, Event::Replied(Ok(Reply::Resigned)), &["finish: interrupted 2"]);
-    // Another signal asks for no end.
+    // Other signals do not ask for an end.
     running(once())
         .tell(0.5, Event::Signal(libc::SIGUSR1), &["signal 10"])
         .tell(1.0, Event::Ended(Ended::Exited(0)), &[])
         .tell(1.0, Event::Empty, &["record"]);
-    // What is to be killed is no part of what is done.
+    // Processes that are killed are not a part of the work.
     running(once())
         .tell(1.0, Event::Ended(Ended::Exited(0)), &[])
         .tell(1.1, Event::Signal(TERM), &["signal 15"])
@@ -278,7 +278,7 @@ fn a_record_in_vain_says_what_the_store_has_said() {
     );
 }
 
-/// A store that takes no mark would take no record either, and the next one would do it again.
+/// A store that takes no mark would take no record either, and the next candidate would do the work again.
 #[test]
 fn what_could_not_be_recorded_is_not_started() {
     let begin = |lease| {
@@ -318,7 +318,7 @@ fn what_could_not_be_recorded_is_not_started() {
         };
     }
     assert!((at(9.0)..=at(13.0)).contains(&now), "{now:?}: {said:?}");
-    // A disk keeps room for it, and what frees it is not to wait for room.
+    // A local disk keeps room for it, and a command that frees space must not wait for space.
     begin(LOCAL).tell(0.0, recalled(false), &["refresh"]).tell(
         0.1,
         leading(LOCAL, 0.0),
@@ -342,7 +342,7 @@ fn a_success_that_another_may_repeat_is_none() {
         .pass(1.6, &["record"]);
 }
 
-/// The command had ended well, but others of its tree had not when the lease was lost.
+/// The command had ended well, but other processes of its tree still ran when the lease was lost.
 #[test]
 fn a_success_before_a_loss_is_none_either() {
     let mut transcript = asked(ETCD);
@@ -368,7 +368,7 @@ fn a_lease_is_held_after_the_record() {
         .pass(5.1, &["resign"]);
 }
 
-/// A winner that had no answer before its entry was gone, and gives its seat up.
+/// Returns a winner without an answer before its entry was gone, which gives its seat up.
 fn lost_while_asking() -> Transcript {
     let mut transcript = asked(ETCD);
     transcript
@@ -399,7 +399,7 @@ fn a_winner_that_has_lost_it_and_is_told_to_end_leaves() {
     );
 }
 
-/// A candidate that has won and found its key not done, where runs are counted.
+/// Returns a candidate that has won and found its key not done, where runs are counted.
 fn about_to_count(lease: Lease) -> Transcript {
     let rules = Rules { counting: Counting::BeforeStart, ..once() };
     let mut transcript = Transcript::new(lease, rules);
@@ -432,7 +432,7 @@ fn who_may_not_run_any_more_leaves() {
         .tell(0.2, Event::Replied(Ok(Reply::Resigned)), &["finish: used up"]);
 }
 
-/// It may be counted or not: the same is written again, by the same token.
+/// The run may be counted or not. The same count is written again, with the same token.
 #[test]
 fn a_count_without_an_answer_is_made_again_after_a_proof() {
     about_to_count(ETCD)
@@ -456,7 +456,7 @@ fn a_count_of_what_cannot_be_written_or_read_starts_nothing() {
     about_to_count(ETCD)
         .tell(0.1, Event::Replied(Err(Error::new(ErrorKind::Unfit, "garbled"))), &["resign"])
         .tell(0.2, Event::Replied(Ok(Reply::Resigned)), &["finish: store failed"]);
-    // The rights that let us in may come back, but not all others wait for that without end.
+    // Lost rights may come back, but the others do not wait for that without end.
     let refused = || Event::Replied(Err(Error::new(ErrorKind::Denied, "no right")));
     let mut transcript = about_to_count(ETCD);
     let (mut now, mut event, mut said) = (at(0.1), refused(), Vec::new());

@@ -1,4 +1,4 @@
-//! A store that answers, and gives nobody a place.
+//! Tests with a store that answers, but gives no candidate a place.
 
 use elect_api::{Division, Error, ErrorKind, Lease};
 
@@ -10,8 +10,8 @@ use crate::election::{Answer, Call, Reply};
 
 const LOCAL: Lease = Lease::Unlimited;
 
-/// Answers what only reads, and what settles a division; has each refresh fail, after it has said that nobody is
-/// before us so often. When it ended, and how; `None` if it goes on for a thousand seconds.
+/// Answers reads, and settles a division. Refreshes first answer `seats` times that none is ahead, and then fail.
+/// Returns when and how the candidacy ended, or `None` if it lasts for a thousand seconds.
 fn on_a_full_store(lease: Lease, rules: Rules, mut seats: u32) -> Option<(f64, Verdict)> {
     let mut machine = Transcript::new(lease, rules).machine;
     let (mut now, mut event) = (at(0.0), Event::Tick);
@@ -54,7 +54,7 @@ fn a_store_that_answers_and_takes_no_entry_has_failed() {
         (Rules { once: true, ..rules() }, 0),
         (divided(), 0),
         (Rules { once: true, ..divided() }, 0),
-        // As a candidate for slots is told at the door.
+        // The door tells this to a candidate for slots.
         (rules(), 1),
     ];
     for lease in [ETCD, LOCAL] {
@@ -65,7 +65,7 @@ fn a_store_that_answers_and_takes_no_entry_has_failed() {
                 (Wait::For(after(4.0)), 1.5..=5.0),
                 (Wait::For(after(30.0)), 25.0..=30.0),
             ] {
-                // Its answers are good for longer than that.
+                // After 4 s the store's last answer still counts.
                 if *seats > 0 && wait == Wait::For(after(4.0)) {
                     continue;
                 }
@@ -78,7 +78,7 @@ fn a_store_that_answers_and_takes_no_entry_has_failed() {
     }
 }
 
-/// It answers well, and the time is over all the same: nobody is known to lead.
+/// The store answers well, but the time is over. No leader is known.
 #[test]
 fn whoever_had_no_place_in_time_says_so() {
     for wait in [Wait::For(after(0.5)), Wait::No] {
@@ -109,7 +109,7 @@ fn a_request_that_is_swallowed_after_an_answer_is_a_failure() {
     }
 }
 
-/// Whoever is stopped at the door of a local store may go on: it is not the store that fails.
+/// The candidate that blocks the door of a local store may go on. The store does not fail.
 #[test]
 fn somebody_who_is_stopped_in_our_way_is_no_failure_of_the_store() {
     let blocked = |wait| {
@@ -136,8 +136,8 @@ fn somebody_who_is_stopped_in_our_way_is_no_failure_of_the_store() {
     }
 }
 
-/// What people are told to be left in the store of whoever ends by a signal, after this answer to its first request and
-/// with none to what takes its entry away.
+/// Counts the reports that an entry is left in the store, after a signal has ended the candidacy. `answer` is the
+/// answer to the first request. The removal of the entry has no answer.
 fn left_after(answer: Option<Result<Reply, Error>>) -> usize {
     let mut transcript = Transcript::joined(ETCD, rules());
     let mut said = Vec::new();
@@ -158,7 +158,7 @@ fn an_entry_is_said_to_be_left_only_where_one_may_be() {
     let placed = Reply::Standing(Answer::Waiting { ahead: 1, alive: true });
     assert_eq!(left_after(Some(Ok(placed))), 1);
     assert_eq!(left_after(Some(Err(unclear))), 1);
-    // The request is under way as the signal comes.
+    // The request is pending when the signal comes.
     assert_eq!(left_after(None), 1);
     assert_eq!(left_after(Some(Err(unreachable()))), 0);
 }
@@ -187,7 +187,7 @@ fn it_is_said_whether_another_leads_or_did() {
     );
 }
 
-/// Its place is the first, and whether it is done is not to be read: nobody else leads.
+/// The candidate has the first place, and cannot read whether the key is done. No other candidate leads.
 #[test]
 fn a_winner_that_cannot_find_out_whether_it_is_done_says_so() {
     let rules = Rules { once: true, wait: Wait::For(after(3.0)), ..rules() };
@@ -213,7 +213,7 @@ fn a_winner_whose_time_is_over_before_it_may_start_does_not_say_that_another_lea
     assert_eq!(why_not(transcript, 1.0), "the time was over before it was settled who leads");
 }
 
-/// A place behind somebody is one: from there on every outage is ridden out.
+/// A place behind another candidate is a place. From then on every outage is ridden out.
 #[test]
 fn a_waiter_rides_out_an_outage_without_a_limit() {
     let mut transcript = Transcript::waiting(ETCD, rules());
@@ -230,7 +230,8 @@ fn a_waiter_rides_out_an_outage_without_a_limit() {
     }
 }
 
-/// How often a winner asks in a minute, or until it gives up, what its store has no answer to. Refreshes have one.
+/// Counts how often a winner repeats a call that its store does not answer, in a minute or until it gives up. Refreshes
+/// are answered.
 fn asks(rules: Rules, told: &Control) -> usize {
     let mut machine = Transcript::new(ETCD, rules).machine;
     let (mut now, mut has_place, mut asked) = (at(0.0), false, 0);
@@ -278,7 +279,7 @@ fn what_a_winner_asks_in_vain_it_asks_less_and_less_often() {
     }
 }
 
-/// A clock that runs too fast or too slow to count a lease by.
+/// The rate of a clock that is too slow to count a lease.
 const SLOW: f64 = 0.89;
 
 #[test]
@@ -346,12 +347,12 @@ fn no_wait_is_decided_by_the_first_answer() {
     }
 }
 
-/// Whoever is before us may be dead.
+/// Returns the answer that the candidate ahead may be dead.
 fn unsettled() -> Event {
     Event::Replied(Ok(Reply::Standing(Answer::Waiting { ahead: 1, alive: false })))
 }
 
-/// One that has been told so at each look, up to this second, whatever its patience; it looks again then.
+/// Returns a candidate that got this answer at each look up to `second`, and then looks again.
 fn unsettled_until(second: f64, wait: Wait) -> Transcript {
     let mut transcript = Transcript::joined(ETCD, Rules { wait, ..rules() });
     transcript.tell(0.1, unsettled(), &[]);
@@ -359,7 +360,7 @@ fn unsettled_until(second: f64, wait: Wait) -> Transcript {
         let now = transcript.machine.next_tick().expect("a tick");
         let said: Vec<_> =
             transcript.machine.step(now, Event::Tick).iter().filter_map(word).collect();
-        // People are told meanwhile.
+        // The doubt is reported meanwhile.
         if said.is_empty() {
             continue;
         }
@@ -383,7 +384,7 @@ fn who_does_not_wait_waits_until_it_is_settled_whether_anybody_lives() {
     }
 }
 
-/// A lease of ours is one of 15 s here.
+/// The lease of this candidate has 15 s here.
 #[test]
 fn nobody_waits_longer_than_a_lease_and_a_half_for_who_lives() {
     for wait in [Wait::No, Wait::For(Duration::ZERO), Wait::For(after(5.0))] {
@@ -394,7 +395,7 @@ fn nobody_waits_longer_than_a_lease_and_a_half_for_who_lives() {
             .pass(22.65, &["resign"])
             .tell(22.7, Event::Replied(Ok(Reply::Resigned)), &["finish: not acquired"]);
     }
-    // Who is given longer waits longer.
+    // A candidate with a longer limit waits longer.
     unsettled_until(40.0, Wait::For(after(60.0)));
     unsettled_until(400.0, Wait::Forever);
 }
@@ -453,7 +454,7 @@ fn who_insists_tries_an_unreached_store_without_end() {
             .tell(second, Event::Replied(Err(unreachable())), &[])
             .pass(second + 1.0, &["open"]);
     }
-    // What was given as a limit is one for it, too.
+    // A limit given by the user applies, too.
     for wait in [Wait::No, Wait::For(after(2.0))] {
         let mut limited = Transcript::new(ETCD, Rules { insists: true, wait, ..rules() });
         limited.tell(0.0, Event::Tick, &["open"]).tell(

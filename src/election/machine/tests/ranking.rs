@@ -1,4 +1,4 @@
-//! Who of those who wait is to lead: what the head of a queue asks, and when it gives its place up.
+//! Tests of ranking: the calls that the head of a queue makes, and when it gives its place up.
 
 use elect_api::{Candidate, Entry, Leader, Lease, Survey, Token, Validity};
 
@@ -36,8 +36,8 @@ fn foreign(id: &str) -> Entry {
     Entry::new(Candidate::foreign(id), None, 9)
 }
 
-/// We are the head, have arrived as the fifth, and these wait behind us; the leader with the token `last` was
-/// there before.
+/// Returns a survey in which this candidate is the head, arrived as the fifth, and `waiting` are behind it. The leader
+/// with the token `last` led before.
 fn sees(last: Option<u64>, us: u32, waiting: Vec<Entry>) -> Event {
     let token = Token::new(7);
     let entry = entry("us", us, 5);
@@ -50,7 +50,7 @@ fn sees_one(id: &str, priority: u32, arrival: u64) -> Event {
     sees(Some(6), 100, vec![entry(id, priority, arrival)])
 }
 
-/// Somebody else is the head.
+/// Returns a survey in which another candidate is the head.
 fn sees_led_by(id: &str, priority: u32) -> Event {
     let (entry, token) = (entry(id, priority, 6), Token::new(7));
     let leader = Leader::new(entry, token);
@@ -63,14 +63,14 @@ fn leading_as(token: u64, anchor: f64) -> Event {
     Event::Replied(Ok(Reply::Standing(Answer::Leading { token: Token::new(token), validity })))
 }
 
-/// A head that asks who is there.
+/// Returns a head that asks which candidates take part.
 fn comparing(rules: Rules) -> Transcript {
     let mut transcript = Transcript::joined(ETCD, rules);
     transcript.tell(0.1, ranked(), &[]).tell(0.1, leading(ETCD, 0.0), &["compare"]);
     transcript
 }
 
-/// It has given its place up for `b`, and is behind.
+/// Returns a candidate that has given its place up for `b`, and is behind.
 fn stood_back() -> Transcript {
     let mut transcript = comparing(rules());
     transcript
@@ -100,7 +100,7 @@ fn an_unusual_priority_is_announced_once_and_at_once() {
         .tell(0.3, waiting(1), &[])
         .pass(2.7, &["refresh"])
         .tell(2.8, waiting(2), &[]);
-    // A winner does so before it compares.
+    // A winner announces before it compares.
     Transcript::joined(ETCD, of_priority(80)).tell(0.1, leading(ETCD, 0.0), &["announce"]).tell(
         0.2,
         Event::Replied(Ok(Reply::Announced)),
@@ -117,7 +117,7 @@ fn an_announcement_that_failed_is_repeated_once_the_place_is_looked_after() {
         .tell(0.2, Event::Replied(Err(unreachable())), &[])
         .pass(0.3, &["refresh"])
         .tell(0.3, waiting(1), &["announce"]);
-    // Nor was that one answered.
+    // That call had no answer either.
     transcript.pass(3.0, &["abandon", "refresh"]).tell(3.0, waiting(1), &["announce"]).tell(
         3.1,
         Event::Replied(Ok(Reply::Announced)),
@@ -157,7 +157,7 @@ fn whoever_stood_back_for_somebody_does_not_do_so_again_before_there_was_a_leade
         .tell(1.1, leading_as(9, 1.0), &["compare"])
         .tell(1.2, sees_one("b", 200, 6), &["refresh"])
         .tell(1.3, leading_as(9, 1.2), &["start 9"]);
-    // There is another who is better.
+    // There is another better candidate.
     stood_back()
         .tell(1.0, Event::Woken, &["refresh"])
         .tell(1.1, leading_as(9, 1.0), &["compare"])
@@ -172,7 +172,7 @@ fn in_the_next_vacancy_it_stands_back_again() {
         .tell(1.2, sees(Some(8), 100, vec![entry("b", 200, 6)]), &["resign"]);
 }
 
-/// 200, 160, 128, 102, 81.
+/// A priority of 200 sinks to 160, 128, 102 and 81, lease by lease.
 #[test]
 fn what_a_better_one_has_to_have_sinks_with_each_slot_without_a_leader() {
     for (slots, expected) in [(1.0, "resign"), (3.0, "resign"), (4.0, "refresh")] {
@@ -182,7 +182,7 @@ fn what_a_better_one_has_to_have_sinks_with_each_slot_without_a_leader() {
             .tell(second, leading_as(9, second), &["compare"])
             .tell(second, sees_one("c", 200, 8), &[expected]);
     }
-    // A slot later it is the turn of an equal one that arrived later.
+    // Another leader has led since, so the priorities have not sunk yet, and 101 is enough.
     let mut transcript = stood_back();
     transcript.tell(15.2, Event::Woken, &["refresh"]).tell(15.2, leading_as(9, 15.2), &["compare"]);
     transcript.tell(15.2, sees(Some(8), 100, vec![entry("c", 101, 8)]), &["resign"]);
@@ -259,7 +259,7 @@ fn a_comparison_that_fails_keeps_the_place_and_is_repeated() {
         leading(ETCD, 0.3),
         &["compare"],
     );
-    // Nor was that one answered.
+    // That call had no answer either.
     transcript.pass(2.9, &["abandon", "refresh"]).tell(2.9, leading(ETCD, 2.9), &["compare"]);
     transcript.tell(3.0, sees(None, 100, vec![]), &["refresh"]);
 }
@@ -321,7 +321,7 @@ fn who_does_not_wait_lets_those_give_way_who_are_about_to() {
         transcript.tell(0.1, ranked(), &[]).tell(0.1, waiting(1), &["compare"]);
         transcript
     };
-    // An observer, and one that is about to stand back for us.
+    // The head is an observer, or is about to give way to this candidate.
     for priority in [0, 50] {
         let mut transcript = ahead();
         transcript.tell(0.2, sees_led_by("b", priority), &[]);
@@ -329,9 +329,9 @@ fn who_does_not_wait_lets_those_give_way_who_are_about_to() {
         transcript.tell(1.1, leading(ETCD, 1.0), &["compare"]);
     }
     ahead().tell(0.2, sees_led_by("b", 100), &["resign"]);
-    // They went before we looked.
+    // They went before the look.
     ahead().tell(0.2, sees(None, 100, vec![]), &[]).tell(1.0, Event::Woken, &["refresh"]);
-    // In a pause nobody gives way.
+    // No candidate gives way in a pause.
     let rules = Rules { wait: Wait::No, ..rules() };
     let mut transcript = Transcript::joined(ETCD, rules);
     let paused = Control::default().ranked().paused(Some(Request::new("me".into(), None)));

@@ -1,4 +1,4 @@
-//! A command that is started again.
+//! Tests of commands that are started again.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn restarting(after_success: bool) -> Rules {
 const FAILED: Event = Event::Ended(Ended::Exited(1));
 const SUCCEEDED: Event = Event::Ended(Ended::Exited(0));
 
-/// A command of a local store that has failed at 1 s, and rests until 2 s.
+/// Returns a leader on a local store whose command failed at 1 s and rests until 2 s.
 fn resting() -> Transcript {
     let mut transcript = Transcript::running(Lease::Unlimited, restarting(false));
     transcript.tell(1.0, FAILED, &[]).tell(1.0, Event::Empty, &[]);
@@ -60,7 +60,7 @@ fn pauses_double_up_to_the_longest_until_a_command_runs_well() {
         assert_eq!(words(&mut transcript, now, Event::Empty), 0);
         let (mut second, mut started) = (now, 0);
         while started == 0 {
-            // Renewals are due meanwhile; each is answered.
+            // Renewals are due meanwhile, and each is answered.
             second = transcript.machine.next_tick().expect("a tick").since(at(0.0)).as_secs_f64();
             started += words(&mut transcript, second, Event::Tick);
             started += words(&mut transcript, second, leading(Lease::Unlimited, second));
@@ -100,7 +100,7 @@ fn whatever_ends_a_leadership_ends_a_rest_at_once() {
 
 #[test]
 fn whoever_wants_an_end_gets_it() {
-    // As it runs, and as what it has left is killed.
+    // Both while the command runs and while its left processes are killed.
     for when in [0.5, 1.5] {
         let mut transcript = Transcript::running(Lease::Unlimited, restarting(true));
         let stop = |transcript: &mut Transcript, second: f64| {
@@ -186,10 +186,10 @@ fn a_rest_keeps_the_lease_and_ends_with_it() {
     let mut transcript = Transcript::running(ETCD, restarting(false));
     transcript.tell(1.0, FAILED, &[]).tell(1.0, Event::Empty, &[]).pass(2.0, &["start 7"]);
     transcript.tell(2.1, Event::Started, &[]).tell(2.2, FAILED, &[]).tell(2.2, Event::Empty, &[]);
-    // It is asked for the lease as the pause ends: no start before the answer.
+    // A call is pending when the pause ends, so there is no start before its answer.
     transcript.pass(4.2, &["refresh"]).tell(4.3, leading(ETCD, 2.5), &["start 7"]);
     transcript.tell(4.4, Event::Started, &[]).tell(4.5, FAILED, &[]).tell(4.5, Event::Empty, &[]);
-    // V - K - G = 8.636 s after the anchor at 2.5 s nothing may be started any more.
+    // From V - K - G = 8.636 s after the anchor at 2.5 s, nothing may be started any more.
     transcript.pass(8.4, &["refresh", "abandon", "refresh"]);
     let mut words = Vec::new();
     while let Some(tick) = transcript.machine.next_tick().filter(|&tick| tick <= at(11.2)) {
@@ -200,7 +200,7 @@ fn a_rest_keeps_the_lease_and_ends_with_it() {
     transcript.tell(11.3, Event::Replied(Ok(Reply::Resigned)), &["finish: lost"]);
 }
 
-/// The same as `resting`, with something beside the command that lives on.
+/// Returns the same as `resting`, with a process beside the command that lives on.
 fn outlived() -> Transcript {
     let mut transcript = Transcript::running(Lease::Unlimited, restarting(false));
     transcript.tell(1.0, FAILED, &[]).tell(1.0, Event::Outlived, &[]);
@@ -253,7 +253,7 @@ fn nobody_leads_before_what_has_outlived_the_command_is_dead() {
     transcript.tell(9.1, Event::Empty, &["abandon", "resign"]);
 }
 
-/// What was asked to stop as the command was has as long as the command has.
+/// A process that was asked to stop together with the command has as long as the command has.
 #[test]
 fn what_outlives_a_command_that_was_asked_to_stop_gets_no_more_time() {
     let rules = Rules { stop_timeout: Some(after(3.0)), ..restarting(true) };

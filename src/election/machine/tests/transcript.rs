@@ -1,4 +1,4 @@
-//! What a machine is told, at which second, and what it says.
+//! A transcript: the events that a machine gets, at which second, and its answers.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(super) fn after(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds)
 }
 
-/// A machine and the words it has said, news left out.
+/// A machine with its answers in words, without its news.
 pub(super) struct Transcript {
     pub(super) machine: Machine,
 }
@@ -39,7 +39,7 @@ impl Transcript {
         self
     }
 
-    /// The same for an event of which one order comes: who stops the command by it, if anybody.
+    /// Sends an event that causes one order. Returns who stops the command by it, if it stops it.
     #[track_caller]
     pub(super) fn stopped_by(&mut self, second: f64, event: Event) -> Option<StoppedBy> {
         let commands = self.machine.step(at(second), event);
@@ -53,7 +53,7 @@ impl Transcript {
         stopped_by
     }
 
-    /// Lets time pass: ticks whenever the machine wants one, up to `second`.
+    /// Lets time pass up to `second`, with a tick whenever the machine wants one.
     #[track_caller]
     pub(super) fn pass(&mut self, second: f64, expected: &[&str]) -> &mut Self {
         let mut words = Vec::new();
@@ -109,7 +109,7 @@ pub(super) fn word(command: &Command) -> Option<String> {
         Command::Order(Order::Signal { signal, .. }, _) => format!("signal {signal}"),
         Command::Order(Order::Kill, _) => "kill".into(),
         Command::Sweep => "sweep".into(),
-        // Deadlines come with each proof; the guardian's own tests follow them up.
+        // Deadlines come with each proof. The guardian's own tests cover them.
         Command::Tell(_) | Command::Order(Order::Renewed(_), _) => return None,
         Command::Finish(verdict) => match verdict {
             Verdict::Ended(ended) => format!("finish: {ended:?}"),

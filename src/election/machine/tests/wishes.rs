@@ -1,4 +1,4 @@
-//! What people want of a candidacy: signals, requests, how long to wait and to hold.
+//! Tests of what people want of a candidacy: signals, requests, and the times to wait and to hold.
 
 use super::*;
 use crate::guard::Leftover;
@@ -122,7 +122,7 @@ fn nothing_is_held_after_a_request_to_stop() {
         .tell(1.2, Event::Empty, &[]);
 }
 
-/// Told to end while it is being lost, or afterwards: nobody begins anew then.
+/// Elect is told to end while leadership is being lost, or afterwards. No new candidacy begins then.
 #[test]
 fn who_is_told_to_end_in_the_middle_of_a_loss_ends() {
     let mut transcript = Transcript::running(ETCD, rules());
@@ -136,7 +136,7 @@ fn who_is_told_to_end_in_the_middle_of_a_loss_ends() {
         .pass(5.0, &["refresh"])
         .tell(5.0, gone(), &["kill"])
         .tell(5.1, Event::Empty, &["resign"])
-        // What runs at the end of a leadership is to hear of it.
+        // A hook that runs at the end of a leadership gets the signal.
         .tell(5.2, Event::Signal(TERM), &["signal 15", "abandon", "finish: lost, for good"]);
 }
 
@@ -144,7 +144,7 @@ fn withdraw() -> Event {
     Event::Withdraw("the application is not well".into())
 }
 
-/// Somebody else is to have it: a leader that gives it up has done as it should.
+/// Another candidate gets the leadership. A leader that gives it up for that has not failed.
 #[test]
 fn who_is_released_leaves_the_queue_or_steps_down() {
     let release = || Event::Release("the shard moves to b".into());
@@ -189,7 +189,7 @@ fn who_is_told_to_end_while_withdrawing_ends() {
         .tell(2.1, Event::Replied(Ok(Reply::Resigned)), &["finish: lost, for good"]);
 }
 
-/// The parts of a stop that a service manager is told of.
+/// A service manager is told of these parts of a stop.
 #[test]
 fn a_stop_is_told_when_it_is_passed_on_and_when_nothing_runs_any_more() {
     let told = |commands: &[Command]| -> Vec<String> {
@@ -234,13 +234,13 @@ fn a_command_is_stopped_when_it_has_run_for_the_most_that_it_may() {
         .tell(3.0, leading(ETCD, 2.5), &[])
         .pass(3.2, &["signal 15, kill at 7.1"])
         .pass(5.0, &["refresh"]);
-    // The lease is held for as long as was asked for: nobody has asked for an end.
+    // The lease is held as long as was asked for, as no one has asked for an end.
     Transcript::running(Lease::Unlimited, Rules { hold: Some(after(4.5)), ..limited() })
         .pass(3.2, &["signal 15, kill at 7.1"])
         .tell(4.0, Event::Ended(Ended::Signaled(15)), &[])
         .tell(4.0, Event::Empty, &[])
         .pass(4.7, &["resign"]);
-    // Who has ended before is not stopped.
+    // A command that has ended before is not stopped.
     Transcript::running(Lease::Unlimited, Rules { hold: Some(after(9.0)), ..limited() })
         .tell(2.0, Event::Ended(Ended::Exited(0)), &[])
         .tell(2.0, Event::Empty, &[])
@@ -267,14 +267,14 @@ fn a_command_that_was_stopped_for_its_time_is_not_started_again() {
             .tell(4.0, Event::Ended(ended), &[])
             .tell(4.0, Event::Empty, &["resign"]);
     }
-    // What it has left holds the next start up for too long.
+    // The processes that it left delay the next start for too long.
     let awaiting = Rules { leftover: Leftover::Wait, ..restarting.clone() };
     Transcript::running(Lease::Unlimited, awaiting)
         .tell(1.0, Event::Ended(Ended::Exited(1)), &[])
         .pass(3.2, &["signal 15, kill at 7.1"])
         .tell(4.0, Event::Empty, &["resign"])
         .tell(4.1, Event::Replied(Ok(Reply::Resigned)), &["finish: max run, Exited(1)"]);
-    // Each start counts for itself, once the command runs.
+    // Each start counts separately, from the time when the command runs.
     Transcript::running(Lease::Unlimited, restarting)
         .tell(2.9, Event::Ended(Ended::Exited(1)), &[])
         .tell(2.9, Event::Empty, &[])
@@ -302,7 +302,7 @@ fn whatever_comes_after_the_longest_run_ends_it_as_its_command_ends() {
             .tell(4.0, Event::Empty, &["resign"])
             .tell(4.1, Event::Replied(Ok(Reply::Resigned)), &["finish: max run, Exited(0)"]);
     }
-    // A lease that is lost is lost.
+    // A lost lease stays lost.
     Transcript::running(Lease::Unlimited, limited())
         .pass(3.2, &["signal 15, kill at 7.1"])
         .tell(3.5, Event::Woken, &["refresh"])
@@ -310,7 +310,7 @@ fn whatever_comes_after_the_longest_run_ends_it_as_its_command_ends() {
         .tell(4.0, Event::Ended(Ended::Signaled(9)), &[])
         .tell(4.0, Event::Empty, &["resign"])
         .tell(4.1, Event::Replied(Ok(Reply::Resigned)), &["finish: lost"]);
-    // Who waits for ever for a command that was asked to stop does not wait for longer than this.
+    // Without a stop timeout, a command that was asked to stop still has this limit.
     Transcript::running(Lease::Unlimited, limited())
         .tell(1.0, Event::StepDown("asked".into()), &["signal 15"])
         .pass(3.2, &["signal 15, kill at 7.1"])
@@ -319,7 +319,7 @@ fn whatever_comes_after_the_longest_run_ends_it_as_its_command_ends() {
         .tell(4.1, Event::Replied(Ok(Reply::Resigned)), &["finish: stepped down"]);
 }
 
-/// What it has left is stopped in any case.
+/// The processes that it left are stopped in any case.
 #[test]
 fn a_command_that_has_ended_in_time_has_not_overrun() {
     let rules = |leftover| Rules { leftover, ..limited() };
@@ -377,12 +377,12 @@ fn an_order_to_stop_says_whether_a_signal_or_elect_wants_it() {
         reloaded.tell(0.5, Event::Signal(libc::SIGHUP), &["signal 1"]);
         assert_eq!(reloaded.stopped_by(1.0, ours.clone()), elect, "{ours:?} after HUP");
     }
-    // With its time over, and with the lease: by TERM or by KILL.
+    // Elect stops the command when its time is over, and when the lease is lost, by TERM or by KILL.
     assert_eq!(local().stopped_by(9.1, Event::Tick), elect);
     let mut lost = running(ETCD);
     lost.pass(2.5, &["refresh"]);
     assert_eq!(lost.stopped_by(2.6, gone()), elect);
-    // A signal came before, and may have stopped it already; a lease that is lost stops it for sure.
+    // A signal that came before may have stopped it already. A lost lease stops it for sure.
     for (ours, stopped_by) in
         [(Event::StepDown("deploy".into()), signal), (Event::SoftPassed, elect)]
     {

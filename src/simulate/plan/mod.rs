@@ -1,4 +1,4 @@
-//! What `elect simulate` is told, as elections and scenarios of the simulated world.
+//! This file turns the arguments of `elect simulate` into elections and scenarios of the simulated world.
 
 mod script;
 
@@ -18,37 +18,38 @@ use crate::simulate::args::{FaultArgs, LeaseArgs, NetworkArgs, RoundTrip, StoreK
 use crate::simulate::model::OnRecord;
 use crate::simulate::model::{InQueue, Leases, Proof, Setup};
 
-/// Whether members of the store may lose each other.
+/// The question whether members of the store may lose contact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peace {
-    /// They may: they talk as often as those of a real store.
+    /// They may lose contact, so they exchange messages as often as in a real store.
     Troubled,
-    /// They cannot, so that nothing comes of most of what they say: they talk a tenth as often, and a run takes less.
+    /// They cannot lose contact, so most of their messages have no effect. They send a tenth of them, and a run takes
+    /// less time.
     Calm,
 }
 
-/// How much less often members talk that cannot lose each other.
+/// The factor by which members talk less often if they cannot lose contact.
 const CALM: u32 = 10;
 
 impl Peace {
-    /// With these faults.
+    /// Returns whether these faults may separate members.
     pub fn of(faults: &FaultArgs) -> Self {
         if faults.trouble_the_store() { Self::Troubled } else { Self::Calm }
     }
 }
 
-/// elect's election with leases of one length.
+/// The election of elect, with leases of one length.
 pub struct Leased {
-    /// What each candidate is like.
+    /// The setup of each candidate.
     pub setup: Setup,
     /// The election.
     pub election: Box<dyn Election>,
 }
 
-/// Leases of this length on the store that is asked for.
+/// Returns an election with leases of this length on the chosen store.
 ///
 /// # Errors
-/// Such a lease leaves no time to renew it.
+/// If the lease leaves no time to renew it.
 pub fn leases(
     network: &NetworkArgs,
     lease: &LeaseArgs,
@@ -59,10 +60,10 @@ pub fn leases(
     leases_on(network.store, network, lease, (ttl, stops_within), peace)
 }
 
-/// The same on another kind of store.
+/// Returns such an election on another kind of store.
 ///
 /// # Errors
-/// As [`leases`].
+/// As for [`leases`].
 pub fn leases_on(
     kind: StoreKind,
     network: &NetworkArgs,
@@ -107,7 +108,7 @@ pub fn leases_on(
     Ok(Leased { setup, election })
 }
 
-/// What the store is, for people.
+/// Returns a description of the store for people.
 pub fn store(network: &NetworkArgs) -> String {
     let kind = match network.store {
         StoreKind::Etcd => "etcd",
@@ -122,15 +123,15 @@ pub fn store(network: &NetworkArgs) -> String {
     }
 }
 
-/// A share that is given as a fraction of one.
+/// Converts a fraction of one to a share.
 ///
 /// # Errors
-/// It is more than one, or negative.
+/// If the fraction is more than one, or negative.
 pub fn share(fraction: f64) -> anyhow::Result<PerMillion> {
     Ok(PerMillion::new(format!("{:.0}", fraction * 1e6).parse()?)?)
 }
 
-/// How often leases are renewed in a store of this kind.
+/// Returns how often leases are renewed in a store of this kind.
 const fn cadence(kind: StoreKind) -> Cadence {
     match kind {
         StoreKind::Etcd => Cadence::LEASE,
@@ -141,7 +142,7 @@ const fn cadence(kind: StoreKind) -> Cadence {
     }
 }
 
-/// One way of a round trip.
+/// Returns the delay of one way of a round trip.
 fn one_way(rtt: &RoundTrip) -> anyhow::Result<Delay> {
     match rtt {
         RoundTrip::Given(delay) => Ok(delay.clone()),
@@ -149,7 +150,7 @@ fn one_way(rtt: &RoundTrip) -> anyhow::Result<Delay> {
     }
 }
 
-/// One way of the round trips in a file.
+/// Returns the delay of one way of the round trips in a file.
 fn measured(file: &Path) -> anyhow::Result<Delay> {
     let name = file.display();
     let text = path::read(file).with_context(|| format!("cannot read {name}"))?;
@@ -167,7 +168,7 @@ fn measured(file: &Path) -> anyhow::Result<Delay> {
     Ok(Delay::measured(trips.into_iter().map(|trip| trip / 2).collect::<Vec<_>>())?)
 }
 
-/// Each endpoint's, as `elect doctor` reports them.
+/// Returns the round trip of each endpoint in a report of `elect doctor`.
 fn trips_of_doctor(report: &serde_json::Value) -> Vec<Duration> {
     let endpoints = report["endpoints"].as_array().into_iter().flatten();
     let trips = endpoints.filter_map(|endpoint| endpoint["round_trip_ms"].as_f64());
@@ -179,7 +180,7 @@ fn lines(text: &str) -> anyhow::Result<Vec<Duration>> {
     lines.map(|line| parse_trip(line).map_err(anyhow::Error::msg)).collect()
 }
 
-/// Whether texts may have other characters than ASCII, as the locale has it.
+/// Returns whether the locale allows other characters than ASCII.
 pub fn has_unicode() -> bool {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| env::var(name).ok());
     let first = set.into_iter().find(|value| !value.is_empty());
@@ -194,7 +195,7 @@ mod tests {
     use crate::cli::BackendUrl;
     use crate::config::connect;
 
-    /// What is simulated renews as what is deployed.
+    /// The simulated leases are renewed as often as the real ones.
     #[test]
     fn leases_are_as_the_stores_have_them() {
         let stores = [

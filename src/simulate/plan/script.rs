@@ -1,4 +1,4 @@
-//! What goes wrong in a simulation: from flags to a script of faults.
+//! This file turns the fault flags of a simulation into a script of faults.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use elect_simulation::{Drift, End, Fault, Network, NodeId, PerMillion, Scenario,
 use super::one_way;
 use crate::simulate::args::{Between, Blow, FaultArgs, RoundTrip, When, Whom};
 
-/// By then everybody has found a leader.
+/// The time by which all candidates have found a leader.
 const SETTLED: Duration = Duration::from_secs(20);
-/// A run goes on for so many leases after the last fault.
+/// The number of TTLs that a run goes on after the last fault.
 const LEASES_AFTER: u32 = 4;
 /// The longest run: an hour.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// What so many candidates and members of a store go through.
+/// The nodes of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Cast {
-    /// How many candidates there are.
+    /// The number of candidates.
     pub candidates: usize,
-    /// How many members, which are behind them.
+    /// The number of members of the store, which come after the candidates.
     pub members: usize,
-    /// When the leader dies, where nothing else is to go wrong.
+    /// The time at which the leader dies, if no fault is given.
     pub usual_time: Duration,
 }
 
@@ -61,7 +61,7 @@ impl Cast {
         })
     }
 
-    /// Who is on each side; nobody is on two.
+    /// Returns the nodes on each side, and refuses a node that is named twice.
     fn sides(self, sides: &[Vec<Whom>]) -> anyhow::Result<Vec<Vec<NodeId>>> {
         let side = |side: &Vec<Whom>| side.iter().map(|whom| self.node(*whom)).collect();
         let sides = sides.iter().map(side).collect::<anyhow::Result<Vec<Vec<_>>>>()?;
@@ -72,10 +72,11 @@ impl Cast {
         Ok(sides)
     }
 
-    /// The network between all, in which those of different sides are so far from each other.
+    /// Returns the network between all nodes, with these delays between nodes of different sides.
     ///
     /// # Errors
-    /// Somebody is named who is not there, or twice; a file with what was measured cannot be read, or has no round trips.
+    /// If a named node does not exist or is named twice. Also if a file with measurements cannot be read, or has no
+    /// round trips.
     pub fn network(self, rtt: &RoundTrip, between: &[Between]) -> anyhow::Result<Network> {
         let mut network = Network::new(one_way(rtt)?);
         for Between { sides, rtt } in between {
@@ -91,7 +92,7 @@ impl Cast {
         Ok(network)
     }
 
-    /// What people call a node: 1, or s1.
+    /// Returns the name of a node for people: 1, or s1.
     pub fn name(self, node: NodeId) -> String {
         match node.checked_sub(self.candidates) {
             None => (node + 1).to_string(),
@@ -99,11 +100,11 @@ impl Cast {
         }
     }
 
-    /// The scenario of these faults; that of a killed leader if there are none. In each run they come later by one time of
-    /// up to `shift`.
+    /// Returns the scenario of these faults; without faults, the scenario of a killed leader. Each run moves all faults
+    /// later by one time of up to `shift`.
     ///
     /// # Errors
-    /// A fault is of somebody who is not there, or comes after the end.
+    /// If a fault names a node that does not exist, or comes after the end.
     pub fn scenario(
         self,
         network: Network,
@@ -186,7 +187,7 @@ impl Cast {
     }
 }
 
-/// The same regions with only some of those who are in them.
+/// Returns the same regions with only the nodes that `plays` accepts.
 pub fn between_those(between: &[Between], plays: impl Fn(Whom) -> bool) -> Vec<Between> {
     let mut all = between.to_vec();
     for side in all.iter_mut().flat_map(|between| &mut between.sides) {
@@ -195,7 +196,7 @@ pub fn between_those(between: &[Between], plays: impl Fn(Whom) -> bool) -> Vec<B
     all
 }
 
-/// What ends a fault ends all of its kind: so those that overlap end at the same time.
+/// Refuses faults that overlap and end at different times. The event that ends a fault ends all faults of its kind.
 fn refuse_half_mended(faults: &FaultArgs) -> anyhow::Result<()> {
     let isolated = faults.isolate.iter().map(|blow| blow.when);
     let split = faults.split.iter().map(|split| split.when);
@@ -212,7 +213,7 @@ fn refuse_half_mended(faults: &FaultArgs) -> anyhow::Result<()> {
     ensure!(are_mended(&kills), "kills of one machine that overlap have to end at the same time");
     ensure!(are_mended(&stops), "stops of one machine that overlap have to end at the same time");
     let blows = [kills, stops].concat();
-    // What mends the leader mends the last one that was hit.
+    // An event that mends the leader mends the leader that was hit last.
     let of_leader: Vec<When> =
         blows.iter().filter(|(whom, _)| *whom == Whom::Leader).map(|(_, when)| *when).collect();
     let is_plain = of_leader.iter().enumerate().all(|(index, one)| {
@@ -228,7 +229,7 @@ fn refuse_half_mended(faults: &FaultArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether all that are of the same and overlap end at the same time.
+/// Returns whether all spans of the same subject that overlap end at the same time.
 fn are_mended<T: PartialEq>(spans: &[(T, When)]) -> bool {
     spans.iter().all(|(of, one)| {
         let same = spans.iter().filter(|(other, _)| other == of);
@@ -241,7 +242,7 @@ fn meet(one: When, other: When) -> bool {
     one.from < end(other) && other.from < end(one)
 }
 
-/// What ends comes before what begins at the same time.
+/// Returns whether this event ends a fault. At the same instant, such events come before faults that begin.
 fn mends(fault: &Fault) -> bool {
     match fault {
         Fault::Heal | Fault::Restart(_) | Fault::Resume(_) => true,
@@ -251,7 +252,7 @@ fn mends(fault: &Fault) -> bool {
     }
 }
 
-/// Whose machine is meant, where a process of it cannot be.
+/// Returns the machine of a fault, and refuses a process for flags that do not take one.
 fn machine(blow: &Blow, flag: &str) -> anyhow::Result<Whom> {
     ensure!(
         blow.process.is_none(),

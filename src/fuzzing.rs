@@ -1,4 +1,4 @@
-//! Every reader of what somebody else wrote, for fuzzing: those of the stores of this build, too.
+//! This file lists all readers of foreign input, for fuzzing. It includes the readers of the stores in this build.
 
 use std::path::Path;
 use std::str::{self, FromStr};
@@ -9,7 +9,7 @@ use crate::cli::{self, BackendUrl, ListenAddress};
 use crate::election::once::Done;
 use crate::{config, guard, report};
 
-/// A reader by name, as a function that panics where it does not hold what it promises.
+/// The name of a reader, and a function that panics if the reader breaks its promise.
 pub type Target = (&'static str, fn(&[u8]));
 
 const OWN: &[Target] = &[
@@ -26,7 +26,7 @@ const OWN: &[Target] = &[
     ("ticket", ticket),
 ];
 
-/// All of them.
+/// Returns all readers.
 pub fn targets() -> Vec<Target> {
     let stores: &[&[Target]] = &[
         #[cfg(feature = "etcd")]
@@ -41,17 +41,17 @@ pub fn targets() -> Vec<Target> {
     [OWN, &stores.concat()].concat()
 }
 
-/// Has the reader of this name read `bytes`.
+/// Lets the reader of this name read `bytes`.
 ///
 /// # Panics
-/// When there is none, or it breaks a promise.
+/// If there is no such reader, or if it breaks its promise.
 pub fn check(name: &str, bytes: &[u8]) {
     let target = targets().into_iter().find(|(known, _)| *known == name);
     let (_, read) = target.expect("a reader of this name");
     read(bytes);
 }
 
-/// What is printed of a value is read as that value.
+/// Checks that the printed form of a value is read as that value.
 fn comes_back<T: FromStr + ToString + PartialEq>(bytes: &[u8]) {
     let Ok(Ok(value)) = str::from_utf8(bytes).map(str::parse::<T>) else { return };
     let printed = value.to_string();
@@ -73,7 +73,7 @@ fn listen_address(bytes: &[u8]) {
     comes_back::<ListenAddress>(bytes);
 }
 
-/// What is shown of a URL has no more secrets that could be left out.
+/// Checks that the shown form of a URL has no more secrets to leave out.
 fn backend_url(bytes: &[u8]) {
     let Ok(Ok(url)) = str::from_utf8(bytes).map(str::parse::<BackendUrl>) else { return };
     let Ok(shown) = url.to_string().parse::<BackendUrl>();
@@ -86,7 +86,7 @@ fn duration(bytes: &[u8]) {
     assert_eq!(cli::parse_duration(&printed), Ok(duration), "{printed:?}");
 }
 
-/// `FLAG=VALUE`, with the long name of a flag.
+/// Reads `FLAG=VALUE`, with the long name of a flag.
 fn flag_value(bytes: &[u8]) {
     let pair = str::from_utf8(bytes).ok().and_then(|text| text.split_once('='));
     let Some((name, value)) = pair else { return };

@@ -42,7 +42,7 @@ impl BackendUrl {
             (0, _) => "at its beginning",
             (_, "") => "at its end",
             _ if self.to_string().contains(is_blank) => "inside",
-            // What is shown lacks it.
+            // The shown URL lacks this character, so it is in a hidden part.
             _ => "in its user name or password, which are not shown",
         };
         Some(format!("{what} {place}"))
@@ -75,10 +75,10 @@ impl BackendUrl {
     pub fn without_password(&self) -> Self {
         let start = self.0.find("://").map_or(0, |at| at + 3);
         let end = self.0.find('?').unwrap_or(self.0.len());
-        // In doubt too much is left out, as in what is shown.
+        // In doubt this leaves out too much rather than too little, as the shown form does.
         let user = self.0[start..end].rfind('@').map_or("", |at| &self.0[start..start + at]);
         match user.find(':') {
-            // Without an authority it is all path.
+            // A URL without an authority is all path.
             Some(at) if !user.starts_with('/') => {
                 let rest = &self.0[start + user.len()..];
                 Self(format!("{}{rest}", &self.0[..start + at]))
@@ -92,7 +92,7 @@ impl BackendUrl {
     pub fn for_others(&self, location: &str) -> Self {
         let (head, query) = self.0.split_at(self.0.find('?').unwrap_or(self.0.len()));
         match head.split_once(':') {
-            // It says what the query says, too, where it has one.
+            // A location with a query already says what the query of the URL says.
             Some((_, "" | "//")) if location.contains('?') => Self(location.to_owned()),
             Some((_, "" | "//")) => Self(format!("{location}{query}")),
             _ => self.without_password(),
@@ -171,7 +171,7 @@ fn without_userinfo(head: &str) -> String {
         (None, None) => 0,
     };
     let (front, rest) = head.split_at(start);
-    // Without an authority it is all path, as in file:///dir/a@b, where the place is one.
+    // A URL without an authority is all path, as file:///dir/a@b is. There the @ belongs to the path.
     let is_path = rest.starts_with('/') && matches!(scheme(head), None | Some("file"));
     match rest.rfind('@') {
         Some(at) if !is_path => format!("{front}{}", &rest[at + 1..]),

@@ -39,7 +39,7 @@ pub fn manual() -> Command {
 }
 
 fn without_hidden(command: &Command) -> Command {
-    // There is no way to take a subcommand out of a command.
+    // clap cannot remove a subcommand from a command, so this builds a new command.
     let name: &str = command.get_name().to_owned().leak();
     let nested = command.get_subcommands().filter(|nested| !nested.is_hide_set());
     let version = command.get_version().map(|version| &*version.to_owned().leak());
@@ -76,7 +76,7 @@ fn over(command: Command, settings: &Settings) -> Command {
         return command;
     }
     command.mut_args(|arg| match settable(&arg).and_then(|long| settings.get(long)) {
-        // A process reads one file: this is as good as a constant.
+        // A process reads only one file, so the leaked text is as good as a constant.
         Some(setting) => arg.default_value(&*setting.value.clone().leak()),
         None => arg,
     })
@@ -108,7 +108,7 @@ fn settable(arg: &Arg) -> Option<&str> {
 /// # Errors
 /// What is wrong with it, for people.
 pub fn try_value(flag: &Arg, value: &str) -> Result<(), String> {
-    // Only what reads the value: in a grammar of its own, relations to other flags mean nothing.
+    // Only the parser of the value is copied. Alone in a grammar, relations to other flags mean nothing.
     let alone = Arg::new("value")
         .long("value")
         .action(flag.get_action().clone())
@@ -233,7 +233,7 @@ pub(super) fn blame_variable(grammar: &Command, mut error: clap::Error) -> clap:
 /// The long name of the flag whose value was refused.
 pub(super) fn refused_flag(error: &clap::Error) -> Option<&str> {
     match error.get(ContextKind::InvalidArg) {
-        // It reads `--wait <DUR>`.
+        // The text has the form `--wait <DUR>`.
         Some(ContextValue::String(usage)) => usage.split(' ').next()?.strip_prefix("--"),
         _ => None,
     }

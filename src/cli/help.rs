@@ -103,7 +103,7 @@ fn frequent_alone(root: Command) -> Command {
 pub(super) fn full(root: Command) -> Command {
     let name = root.get_name().to_owned();
     explain(root, &name, &|command, _| {
-        // A value of a variable may be a password.
+        // The value of an environment variable may be a password.
         let command = command.mut_args(|arg| arg.hide_env_values(true));
         let parts = [command.get_after_long_help(), command.get_after_help()];
         let parts: Vec<_> = parts.into_iter().flatten().map(ToString::to_string).collect();
@@ -132,7 +132,7 @@ fn further(command: &Command, path: &str) -> String {
     let rest = format!("{rest}, or `man {page}`, tells the rest.");
     let has_variables = command.get_arguments().any(|arg| arg.get_env().is_some());
     if words.is_empty() {
-        // The rest names these itself.
+        // The text in `rest` already names these two.
         let others = SELDOM.into_iter().filter(|name| !["man", "help"].contains(name));
         let others: Vec<&str> = others.collect();
         return format!("Also: {}.\n{rest}", others.join(", "));
@@ -162,7 +162,7 @@ pub(super) fn reads_file(command: &Command) -> bool {
 
 /// Whether a flag can be set in a configuration file.
 pub(super) fn is_settable(arg: &Arg) -> bool {
-    // A key is one flag's; `elect wait` has another flag of the name of one that is in no file.
+    // The file takes `--for` of `elect wait`, but not that of `elect pause`, so the id is checked as well.
     let id = arg.get_id().as_str();
     arg.get_long().is_some_and(|long| {
         !NEVER_IN_THE_FILE.contains(&long) && !NEVER_IN_THE_FILE.contains(&id) && long != "help"

@@ -21,7 +21,7 @@ pub(super) fn without_hidden_tips(mut error: clap::Error) -> clap::Error {
     let tips: Vec<String> = tips.into_iter().filter(|tip| !is_hidden(tip)).collect();
     if tips.is_empty() {
         error.remove(TIPS);
-        // How to write the same as a value says nothing here, and leaves an empty line where it is empty.
+        // The tip on how to pass the word as a value does not help here. If it is empty, it leaves an empty line.
         error.remove(ContextKind::Suggested);
     } else {
         error.insert(TIPS, ContextValue::Strings(tips));
@@ -42,7 +42,7 @@ pub(super) fn advise(words: &[OsString], mut error: clap::Error) -> clap::Error 
             words.get(1).and_then(|word| reordered(word))
         }
         ErrorKind::UnknownArgument => {
-            // To have a flag that there is not as a value is what nobody means.
+            // A person who writes an unknown flag does not mean it as a value.
             error.remove(ContextKind::Suggested);
             let given = match error.get(ContextKind::InvalidArg) {
                 Some(ContextValue::String(given)) => given.clone(),
@@ -56,7 +56,7 @@ pub(super) fn advise(words: &[OsString], mut error: clap::Error) -> clap::Error 
         _ => None,
     };
     if let Some(tip) = tip {
-        // A flag that is merely spelt alike is none that would do.
+        // A flag that is merely spelt alike would not do what the person wants.
         error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
@@ -298,7 +298,7 @@ mod tests {
             ("./job --once today --wait 6h -E 0", "--once --wait", "-E"),
             ("./job --no-wait", "--no-wait", ""),
             ("aws s3 sync a b --profile backup", "", "--profile"),
-            // What elect would not take is another program's.
+            // A flag whose value elect would not take belongs to another program.
             ("helm upgrade web --wait --timeout 5m", "", ""),
             ("./job --max-run", "", ""),
             ("./job --max-run soon", "", ""),

@@ -68,7 +68,7 @@ fn notation(seconds: i64, length: usize) -> String {
 
 /// The ISO 8601 week of a day, counted from 1970-01-01: a week belongs to the year that has its Thursday.
 fn week(day: i64) -> String {
-    // The first of all days was a Thursday.
+    // 1970-01-01 was a Thursday.
     let weekday = (day + 3) % 7;
     let thursday = day - weekday + 3;
     let year = notation(thursday * DAY, "2026".len());
@@ -210,7 +210,7 @@ mod tests {
                 ("2026-11-26T02:49:59Z", "2026-11-25"),
                 ("2026-11-26T02:50:00Z", "2026-11-26"),
                 ("2026-11-26T03:00:00Z", "2026-11-26"),
-                // A host that boots late belongs to the day that it has missed.
+                // A run on a host that boots late belongs to the day that the host has missed.
                 ("2026-11-27T00:10:00Z", "2026-11-26"),
                 ("2026-11-27T02:49:59.999Z", "2026-11-26"),
                 ("2026-11-27T02:50:00Z", "2026-11-27"),
@@ -301,7 +301,7 @@ mod tests {
             "week@02:50",
             &[("2026-11-30T02:49:59Z", "2026-W48"), ("2026-11-30T02:50:00Z", "2026-W49")],
         );
-        // The week that begins on a Sunday has the name of the ISO week of that Sunday.
+        // A week that begins on a Sunday has the name of the ISO week of that Sunday.
         keys(
             "week@Sun@02:50",
             &[
@@ -358,7 +358,7 @@ mod tests {
                     _ => seen.push((key, second)),
                 }
             }
-            // They sort as they follow each other.
+            // Keys sort in the order of their periods.
             assert!(
                 seen.len() > 30 && seen.windows(2).all(|two| two[0].0 < two[1].0),
                 "{period:?}"

@@ -85,7 +85,7 @@ impl Value {
         let raw = layers.matches.get_raw(arg.get_id().as_str());
         let said = raw.and_then(|mut values| values.next()).map(|value| value.to_string_lossy());
         let value = match (&origin, arg.get_action()) {
-            // The flag itself has no value.
+            // A flag that is a switch has no value on the command line.
             (Origin::Flag, ArgAction::SetTrue) => Some("true".to_owned()),
             (Origin::Default, _) => said.map(Into::into).or_else(|| stated_default(arg)),
             _ => said.map(Into::into),
@@ -111,7 +111,7 @@ impl Setting {
 }
 
 fn without_secrets(value: &str) -> String {
-    // A command may have a URL among its words.
+    // A command may have a URL among its words, so a text with spaces does not count as a URL.
     let is_url = value.contains("://") && !value.contains(char::is_whitespace);
     let Ok(url) = value.parse::<BackendUrl>();
     if is_url { url.to_string() } else { value.to_owned() }

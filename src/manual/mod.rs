@@ -63,8 +63,8 @@ pub fn topic(name: &str) -> Option<Topic> {
 /// Returns the places in the manual that have these words: the page, the heading, and the sentence. All of the words
 /// must be in one section. Case does not matter.
 ///
-/// If no section has the words as they are, spaces and hyphens do not matter either. Then "timezone" finds "time zone",
-/// and "disk full" finds "full disk".
+/// If no section has the words as given, spaces and hyphens are ignored: "timezone" finds "time zone". If that fails
+/// too, phrases are split into words: "disk full" finds "full disk".
 ///
 /// Sections with exactly this heading come first. Next are sections with the words in their heading, then sections with
 /// the most matches. Matches inside other words count only if no section has a word that begins with them.

@@ -250,11 +250,11 @@ fn all_said<'a>(headers: &'a HeaderMap, name: &'static str) -> impl Iterator<Ite
     said.flat_map(|value| value.split(',')).map(str::trim)
 }
 
-/// Returns whether a host is `localhost`, or an IP address that browsers treat with care.
+/// Returns whether a host is `localhost`, or an IP address that browsers protect from foreign pages.
 ///
-/// Browsers take the unspecified address for this machine. They let pages ask it even if the pages may not ask other
-/// addresses of this machine. Some browsers also do not see that an IPv6 address with an IPv4 address inside is local.
-/// Then they do not say which page asks.
+/// They do not protect the unspecified address, although they take it for this machine: any page may ask it. Some
+/// browsers also do not see that an IPv6 address with an IPv4 address inside is local. Then they do not say which page
+/// asks.
 fn is_plain(authority: &Authority) -> bool {
     if authority.as_str().contains('@') {
         return false;

@@ -83,7 +83,7 @@ pub struct Candidate<S: Seat> {
 }
 
 impl<S: Seat> Candidate<S> {
-    /// Creates a candidate that begins at `now`, and knows the election's control entries.
+    /// Creates a candidate that begins at `now`. `control` is what it knows of the election's control cell.
     ///
     /// # Errors
     /// If the lease leaves no time to renew it.

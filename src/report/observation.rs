@@ -102,7 +102,7 @@ pub struct Observation {
     pub event: &'static str,
     /// The id of the candidate that the change is about.
     pub id: Option<String>,
-    /// The name of the candidate's machine. `null` if the candidate is not an `elect run`; so are the next two.
+    /// The name of the candidate's machine. `null`, like the next two, if it is not an `elect run`.
     pub host: Option<String>,
     /// The process id of the candidate's `elect run` on that machine.
     pub pid: Option<u32>,

@@ -125,7 +125,7 @@ pub struct DoneReport {
     pub election: String,
     /// The store's location, without secrets.
     pub backend: String,
-    /// The known keys in the order in which their runs began. Keys without a known begin come first.
+    /// The known keys in the order in which their runs began. Keys whose start is not known come first.
     pub keys: Vec<KeyReport>,
 }
 

@@ -23,7 +23,7 @@ const LEAST_DEVIATION: f64 = 0.25;
 /// The longest time between two looks. After a longer one, renewals may have been missed, and no interval is recorded.
 const LONGEST_GAP: Duration = Duration::from_secs(4);
 
-/// The renewals of a leader, as far as an onlooker can tell them apart.
+/// The renewals of a leader, as far as an observer can tell them apart.
 ///
 /// If a store tells the times of renewals only roughly, some renewals are not seen. The intervals then look longer, but
 /// never more numerous.
@@ -205,7 +205,7 @@ mod tests {
         Leader { renewed, ..Leader::new(entry, Token::new(token)) }
     }
 
-    /// A leader that renews its lease about every sixth of it, and an onlooker.
+    /// A leader that renews its lease about every sixth of it, and an observer.
     struct Play {
         random: fastrand::Rng,
         renewals: Renewals,

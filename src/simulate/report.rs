@@ -69,9 +69,9 @@ pub struct LeaderReport {
     pub node: String,
     /// The fencing token, or the term.
     pub token: u64,
-    /// The begin, from the start of the run.
+    /// The time at which it began to lead, from the start of the run.
     pub from_ms: f64,
-    /// The end, from the start of the run. It is the end of the run if the node still led then.
+    /// The time at which it stopped leading, from the start of the run; the end of the run if it still led then.
     pub until_ms: f64,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Present<'a> {
     is_leader: bool,
     /// The id of this candidate.
     id: &'a str,
-    /// The fencing token of the leadership. `null` if this candidate does not lead; so is `since`.
+    /// The fencing token of the leadership. `null`, like `since`, if this candidate does not lead.
     token: Option<u64>,
     since: Option<String>,
     /// The time that the leadership lasts without a further renewal: 0 if this candidate does not lead, `null` if it
@@ -134,7 +134,7 @@ pub trait ElectionWatcher: Send + Sync {
     fn suspicion(&self) -> Option<Suspicion>;
 
     /// Looks at the leader's renewals again and again. It looks only while somebody has asked for the suspicion, and
-    /// while `state` says that this candidate is the next to lead: one onlooker is enough. Never returns.
+    /// while `state` says that this candidate is the next to lead: one observer is enough. Never returns.
     ///
     /// # Cancellation
     /// May be dropped at any time.

@@ -71,7 +71,7 @@ enum Past {
 pub struct PauseStatus {
     /// The user and machine that asked for the pause.
     pub by: String,
-    /// The begin of the pause, by that machine's clock; RFC 3339 in UTC. `null` if it is not known.
+    /// The time at which the pause began, by that machine's clock; RFC 3339 in UTC. `null` if it is not known.
     pub since: Option<String>,
     /// The end of the pause, by the clock of each candidate; RFC 3339 in UTC. `null` if the pause lasts until a user
     /// resumes the election.
@@ -85,7 +85,7 @@ pub struct PauseStatus {
 pub struct CandidateStatus {
     /// The id, which is unique to the run: a label and a nonce.
     pub id: String,
-    /// The name of its machine. `null` if the candidate is not an `elect run`; so are the next four.
+    /// The name of its machine. `null`, like the next four, if the candidate is not an `elect run`.
     pub host: Option<String>,
     /// The process id of its `elect run` on that machine.
     pub pid: Option<u32>,
@@ -106,7 +106,7 @@ pub struct LeaderStatus {
     pub who: CandidateStatus,
     /// Its fencing token.
     pub token: u64,
-    /// The begin of its leadership, by its machine's clock; RFC 3339 in UTC. `null` if the store does not tell it.
+    /// The time since which it leads, by its machine's clock; RFC 3339 in UTC. `null` if the store does not tell it.
     pub since: Option<String>,
     /// The time of its arrival, by the clock of its machine or of the store; RFC 3339 in UTC. `null` if the store does
     /// not tell it.

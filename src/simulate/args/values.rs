@@ -115,7 +115,7 @@ impl FromStr for Whom {
     }
 }
 
-/// The begin and the end of a fault.
+/// The time span of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct When {
     /// The time at which it begins.

@@ -1,4 +1,4 @@
-//! Addresses: the URL of a store, and where `--http` listens.
+//! This file reads addresses: the URL of a store, and the address at which `--http` listens.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -11,25 +11,25 @@ use elect_api::text::is_obeyed;
 /// Words in the name of a query parameter that mark its value as a secret.
 const SECRET_WORDS: &[&str] = &["pass", "secret", "token", "key", "auth", "credential"];
 
-/// What help says about URLs of stores.
+/// The help text about URLs of stores.
 pub(crate) const BACKEND_HELP: &str = "\
 Store that keeps elections
 
 file:///DIR is the disk of this machine. etcd://HOST,HOST, zk://HOST,HOST and kubernetes:///NAMESPACE are stores \
 for many machines; etcd+tls:// and zk+tls:// are the same with TLS.";
 
-/// The URL of a store. It may hold a password, so neither `Display` nor `Debug` shows all of it:
-/// userinfo and the values of secret parameters are left out.
+/// The URL of a store. It may hold a password, so `Display` and `Debug` leave out the userinfo and the values of secret
+/// parameters.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BackendUrl(String);
 
 impl BackendUrl {
-    /// What it starts with, up to the colon; `None` if that is no scheme.
+    /// Returns the text before the colon; `None` if it is not a scheme.
     pub fn scheme(&self) -> Option<&str> {
         scheme(&self.0)
     }
 
-    /// The first character that people do not see, and where it stands: none belongs into a URL as it is.
+    /// Returns the first invisible character and its place. No URL should contain one unescaped.
     pub fn blank(&self) -> Option<String> {
         let at = self.0.find(is_blank)?;
         let rest = &self.0[at..];
@@ -48,7 +48,7 @@ impl BackendUrl {
         Some(format!("{what} {place}"))
     }
 
-    /// The same store by way of other machines: these take the place of its own. `None` if it names none.
+    /// Returns the URL with these addresses in place of its own machines; `None` if it names no machines.
     pub fn through(&self, ways: &[SocketAddr]) -> Option<Self> {
         let start = self.0.find("://")? + 3;
         let rest = &self.0[start..];
@@ -59,7 +59,7 @@ impl BackendUrl {
         has_hosts.then(|| Self(format!("{}{}{}", &self.0[..hosts], ways.join(","), &self.0[end..])))
     }
 
-    /// The same, which is to lead to the store that has this id. One that names a store already stays as it is.
+    /// Returns the URL with this store id as an option. A URL that already names a store id stays unchanged.
     pub fn pinned(&self, id: &StoreId) -> Self {
         let (query, sign) = self.0.split_once('?').map_or(("", '?'), |(_, query)| (query, '&'));
         let names_one =
@@ -71,7 +71,7 @@ impl BackendUrl {
         }
     }
 
-    /// The same without the password that it may hold.
+    /// Returns the URL without its password.
     pub fn without_password(&self) -> Self {
         let start = self.0.find("://").map_or(0, |at| at + 3);
         let end = self.0.find('?').unwrap_or(self.0.len());
@@ -87,8 +87,8 @@ impl BackendUrl {
         }
     }
 
-    /// What another process is told of this store, which may be another user's: without the password. Where it
-    /// leaves open what the place is, as `file:` does, it is `location`.
+    /// Returns the URL that another process may see, perhaps another user's: without the password. If the URL leaves
+    /// the place open, as `file:` does, the result names `location`.
     pub fn for_others(&self, location: &str) -> Self {
         let (head, query) = self.0.split_at(self.0.find('?').unwrap_or(self.0.len()));
         match head.split_once(':') {
@@ -99,12 +99,12 @@ impl BackendUrl {
         }
     }
 
-    /// A text that may be one, without its secrets then.
+    /// Returns a text that may be a URL; if it is one, without its secrets.
     pub fn shown(text: &str) -> String {
         if text.contains("://") { without_secrets(text) } else { text.to_owned() }
     }
 
-    /// All of it, for whoever opens the store.
+    /// Returns the whole URL, for the code that opens the store.
     pub fn with_secrets(&self) -> &str {
         &self.0
     }
@@ -141,7 +141,8 @@ fn scheme(url: &str) -> Option<&str> {
     fits.then_some(scheme)
 }
 
-/// In doubt this leaves out too much: a password with an unescaped `/` or `?` in it must not show either.
+/// Returns the URL without its secrets. In doubt it leaves out too much: a password with an unescaped `/` or `?` must
+/// not show either.
 fn without_secrets(url: &str) -> String {
     let Some((head, query)) = url.split_once('?') else { return without_userinfo(url) };
     let head = without_userinfo(head);
@@ -152,8 +153,8 @@ fn without_secrets(url: &str) -> String {
     format!("{head}?{}", without_values(query))
 }
 
-/// Whether the question mark between these two looks like a part of a password: what is before it is no host with a
-/// port, or what is behind it no option.
+/// Returns whether the question mark between these two parts looks like part of a password. It does if the text before
+/// it is not a host with a port, or if the text after it is not an option.
 fn is_within_a_password(head: &str, query: &str) -> bool {
     let (Some(at), Some((_, tail))) = (query.find('@'), head.rsplit_once(':')) else {
         return false;
@@ -191,9 +192,9 @@ fn without_values(query: &str) -> String {
     shown.collect::<Vec<_>>().join("&")
 }
 
-/// Where `--http` listens: a port of the loopback interface, or of a host that is named.
+/// The address at which `--http` listens: a port of the loopback interface, or of a named host.
 ///
-/// Port 0 has the kernel choose one.
+/// With port 0, the kernel chooses one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenAddress {
     /// A name, or an address without brackets.
@@ -201,17 +202,17 @@ pub struct ListenAddress {
     port: u16,
 }
 
-/// The host where none is named. To be reached from other machines takes naming one.
+/// The host if none is named. Other machines can connect only if the user names a host.
 const LOOPBACK: &str = "127.0.0.1";
 const EXAMPLES: &str = "write 9090, 127.0.0.1:9090, [::1]:9090 or 0.0.0.0:9090";
 
 impl ListenAddress {
-    /// The name or address of the host, without brackets.
+    /// Returns the name or address of the host, without brackets.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The port; 0 for any that is free.
+    /// Returns the port; 0 means any free port.
     pub const fn port(&self) -> u16 {
         self.port
     }

@@ -1,4 +1,4 @@
-//! Every reader of what somebody else wrote, for fuzzing: those of the stores of this build, too.
+//! This file lists all readers of foreign input, for fuzzing. It includes the readers of the stores in this build.
 
 use std::path::Path;
 use std::str::{self, FromStr};
@@ -23,23 +23,23 @@ const OWN: &[FuzzTarget] = &[
     ("ticket", ticket),
 ];
 
-/// All of them.
+/// Returns all readers.
 pub fn targets() -> Vec<FuzzTarget> {
     let of_stores = stores::kinds().flat_map(|kind| kind.fuzz_targets);
     OWN.iter().chain(of_stores).copied().collect()
 }
 
-/// Has the reader of this name read `bytes`.
+/// Lets the reader of this name read `bytes`.
 ///
 /// # Panics
-/// When there is none, or it breaks a promise.
+/// If there is no such reader, or if it breaks its promise.
 pub fn check(name: &str, bytes: &[u8]) {
     let target = targets().into_iter().find(|(known, _)| *known == name);
     let (_, read) = target.expect("a reader of this name");
     read(bytes);
 }
 
-/// What is printed of a value is read as that value.
+/// Checks that the printed form of a value is read as that value.
 fn comes_back<T: FromStr + ToString + PartialEq>(bytes: &[u8]) {
     let Ok(Ok(value)) = str::from_utf8(bytes).map(str::parse::<T>) else { return };
     let printed = value.to_string();
@@ -61,7 +61,7 @@ fn listen_address(bytes: &[u8]) {
     comes_back::<ListenAddress>(bytes);
 }
 
-/// What is shown of a URL has no more secrets that could be left out.
+/// Checks that the shown form of a URL has no more secrets to leave out.
 fn backend_url(bytes: &[u8]) {
     let Ok(Ok(url)) = str::from_utf8(bytes).map(str::parse::<BackendUrl>) else { return };
     let Ok(shown) = url.to_string().parse::<BackendUrl>();
@@ -74,7 +74,7 @@ fn duration(bytes: &[u8]) {
     assert_eq!(cli::parse_duration(&printed), Ok(duration), "{printed:?}");
 }
 
-/// `FLAG=VALUE`, with the long name of a flag.
+/// Reads `FLAG=VALUE`, with the long name of a flag.
 fn flag_value(bytes: &[u8]) {
     let pair = str::from_utf8(bytes).ok().and_then(|text| text.split_once('='));
     let Some((name, value)) = pair else { return };

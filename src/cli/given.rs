@@ -15,16 +15,16 @@ use super::settings::Value;
 use super::settings::{Layers, Overruled, Rivals};
 use super::{BackendUrl, Cli, Command, LogFormat, Origin, Settings, VARIABLES};
 
-/// What elect is to do, and where each word of it came from.
+/// The task of elect, and the origin of each of its values.
 #[derive(Debug)]
 pub struct Given {
     /// The subcommand with its arguments.
     pub command: Command,
-    /// Where they came from.
+    /// The origin of the arguments.
     pub origins: Origins,
 }
 
-/// Where the arguments of a subcommand came from.
+/// The origin of the arguments of a subcommand.
 #[derive(Clone, Debug)]
 pub struct Origins {
     words: Vec<OsString>,
@@ -34,34 +34,34 @@ pub struct Origins {
     overruled: Vec<Overruled>,
 }
 
-/// How much of a command line was given.
+/// The part of a command line that was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
     Whole,
-    /// What is required may be missing: nothing is to be done.
+    /// Required arguments may be missing, because the command is not executed.
     Part,
 }
 
-/// What is said about the configuration file, and whether on the command line itself.
+/// A choice about the configuration file, and whether a flag made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice<T> {
-    /// What was said.
+    /// The chosen value.
     pub value: T,
-    /// By a flag, not by a variable that somebody may have set long ago.
+    /// True if a flag says so, and not a variable that may have been set long ago.
     pub by_flag: bool,
 }
 
-/// Which configuration file counts, and what of it.
+/// The choice of a configuration file and of its profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileChoice {
-    /// The file; the first that exists if `None`.
+    /// The file; the first one that exists if `None`.
     pub config: Option<Choice<PathBuf>>,
-    /// The profile, if one.
+    /// The profile, if one was chosen.
     pub profile: Option<Choice<String>>,
 }
 
 impl FileChoice {
-    /// This, and where it says nothing, the other.
+    /// Returns this choice as far as flags made it, and the other choice for the rest.
     pub fn or(self, other: Self) -> Self {
         let by_flag = |choice: &Option<Choice<PathBuf>>| choice.as_ref().is_some_and(|c| c.by_flag);
         let config = if by_flag(&self.config) { self.config } else { other.config };
@@ -70,30 +70,30 @@ impl FileChoice {
         Self { config, profile }
     }
 
-    /// The path of the file, if it was named.
+    /// Returns the path of the file, if it was named.
     pub fn named(&self) -> Option<&Path> {
         self.config.as_ref().map(|config| config.value.as_path())
     }
 }
 
-/// What of a configuration file does not go together with the rest.
+/// A value of a configuration file that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misfit {
-    /// This subcommand does not take a value that others take.
+    /// The subcommand does not accept a value of a flag that other subcommands accept.
     Value {
         /// The flag, if it is known.
         flag: Option<String>,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// Two of its values exclude each other.
+    /// Two of the values exclude each other.
     Rivals(Box<Rivals>),
 }
 
-/// Reads the arguments, the program's own name first, and the variables that stand in for flags.
+/// Reads the arguments, with the program's name first, and the variables that replace flags.
 ///
 /// # Errors
-/// An error that knows how to print itself: wrong usage, but also `--help` and `--version`.
+/// Returns an error that can print itself: for wrong usage, but also for `--help` and `--version`.
 pub fn parse<I, T>(args: I) -> Result<Given, clap::Error>
 where
     I: IntoIterator<Item = T>,
@@ -102,10 +102,10 @@ where
     read(args.into_iter().map(Into::into).collect(), Extent::Whole)
 }
 
-/// The same where nothing is to be done: what a subcommand requires may be missing.
+/// Reads arguments that are not executed, so required ones may be missing.
 ///
 /// # Errors
-/// As [`parse`].
+/// As for [`parse`].
 pub fn parse_part<I, T>(args: I) -> Result<Given, clap::Error>
 where
     I: IntoIterator<Item = T>,
@@ -139,8 +139,8 @@ fn read(words: Vec<OsString>, extent: Extent) -> Result<Given, clap::Error> {
     Ok(Given { command, origins: Origins { words, extent, matches, settings, overruled } })
 }
 
-/// In which form elect is to say what is wrong with these words: as far as they tell, and where they do not, as the
-/// variable has it. No grammar reads on behind what is wrong.
+/// Returns the format in which elect should report an error in these words. The words decide; if they do not, the
+/// variable does. This does not use the grammar, because the grammar stops at the error.
 pub fn log_format(words: &[OsString]) -> LogFormat {
     let has_forms = words.get(1).is_some_and(|word| word == "run" || word == "sidecar");
     let own = words.iter().skip(2).map(|word| word.to_string_lossy());
@@ -154,13 +154,13 @@ pub fn log_format(words: &[OsString]) -> LogFormat {
     }
 }
 
-/// Keeps a grammar for as long as the process lives, which reads its words once: to free it, part by part, would be a
-/// twentieth of all that a start costs.
+/// Leaks the grammar, which reads its words only once. To free it part by part would take a twentieth of the time of a
+/// start.
 fn kept(grammar: ClapCommand) -> &'static mut ClapCommand {
     Box::leak(Box::new(grammar))
 }
 
-/// The words of the command that `run` or `fence` starts.
+/// Returns the words of the command that `run` or `fence` starts.
 fn command_of(command: &Command) -> Option<&[OsString]> {
     match command {
         Command::Run(run) => Some(&run.command),
@@ -169,7 +169,8 @@ fn command_of(command: &Command) -> Option<&[OsString]> {
     }
 }
 
-/// What is wrong with a long flag behind one dash: it reads as several short ones, of which the last has a value.
+/// Returns a hint about a long flag after a single dash. Such a flag reads as several short flags, of which the last
+/// has a value.
 fn short_for_long(words: &[OsString], command: &ClapCommand) -> Option<String> {
     let words = words.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--");
     let mut slips = words.filter(|word| word.len() > 3 && !word.starts_with("--"));
@@ -197,10 +198,10 @@ fn without_requirements(grammar: ClapCommand) -> ClapCommand {
 }
 
 impl Given {
-    /// The same words over a configuration file, whose values count where nothing nearer is said.
+    /// Reads the same words with the values of a configuration file as defaults.
     ///
     /// # Errors
-    /// A value that this subcommand does not take, or two that exclude each other.
+    /// If the subcommand does not accept a value, or if two values exclude each other.
     pub fn over(&self, settings: Settings) -> Result<Self, Misfit> {
         let Origins { words, extent, .. } = &self.origins;
         let (words, extent) = (words.clone(), *extent);
@@ -218,7 +219,7 @@ impl Given {
 }
 
 impl Origins {
-    /// What was said about the configuration file; `None` if this subcommand reads none.
+    /// Returns the choice of the configuration file; `None` if the subcommand reads none.
     pub fn file(&self) -> Option<FileChoice> {
         let matches = deepest(&self.matches);
         let by_flag = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
@@ -230,7 +231,7 @@ impl Origins {
         })
     }
 
-    /// The subcommand, as it is called.
+    /// Returns the name of the subcommand as users type it.
     pub fn subcommand(&self) -> String {
         let mut names = Vec::new();
         let mut here = &self.matches;
@@ -241,36 +242,36 @@ impl Origins {
         names.join(" ")
     }
 
-    /// What was typed before these words, which end the command line: for `elect run` before its command.
+    /// Returns the words before these last ones. For `elect run`, these are the words before its command.
     pub fn before(&self, last: &[OsString]) -> &[OsString] {
         &self.words[..self.words.len().saturating_sub(last.len())]
     }
 
-    /// The store that the subcommand is about, if it is about one.
+    /// Returns the store of the subcommand, if it has one.
     pub fn backend(&self) -> Option<&BackendUrl> {
         deepest(&self.matches).try_get_one("backend").ok().flatten()
     }
 
-    /// Whether a flag of the subcommand has its value from the variable of this name, or could have.
+    /// Returns whether a flag of the subcommand has its value from this variable, or could have.
     pub fn heeds(&self, variable: &str) -> bool {
         let flag = variable.strip_prefix(VARIABLES).map(str::to_lowercase);
         deepest(&self.matches).ids().any(|id| flag.as_deref() == Some(id.as_str()))
     }
 
-    /// Whether this flag, such as `--wait`, stands on the command line. The subcommand has it.
+    /// Returns whether this flag, such as `--wait`, is on the command line. The subcommand must have it.
     pub fn is_on_command_line(&self, flag: &str) -> bool {
         let id = flag.trim_start_matches('-').replace('-', "_");
         deepest(&self.matches).value_source(&id) == Some(ValueSource::CommandLine)
     }
 
-    /// The elections that the subcommand names.
+    /// Returns the elections that the subcommand names.
     pub fn elections(&self) -> Vec<&str> {
         let matches = deepest(&self.matches);
         let of = |id| matches.try_get_many::<String>(id).ok().flatten().into_iter().flatten();
         of("election").chain(of("elections")).map(String::as_str).collect()
     }
 
-    /// Whether the subcommand is about a store, and nobody has named one.
+    /// Returns whether the subcommand uses a store that the user has not named.
     pub fn is_of_default_store(&self) -> bool {
         let source = deepest(&self.matches).try_get_one::<BackendUrl>("backend").ok().flatten();
         source.is_some()
@@ -278,13 +279,13 @@ impl Origins {
             && self.settings.get("backend").is_none()
     }
 
-    /// Where the value of the flag of this long name came from.
+    /// Returns the origin of the value of the flag with this long name.
     pub fn of(&self, flag: &str) -> Origin {
         let grammar = grammar();
         self.layers(&grammar).origin(flag)
     }
 
-    /// Each flag of the subcommand, by its long name, with its value and where that came from.
+    /// Returns each flag of the subcommand, with its value and its origin.
     pub fn values(&self) -> Vec<Value> {
         let grammar = grammar();
         let layers = self.layers(&grammar);
@@ -302,7 +303,7 @@ fn deepest(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand().map_or(matches, |(_, inner)| deepest(inner))
 }
 
-/// Drops what loses against a rival from a nearer layer.
+/// Drops each flag that loses against a rival from a nearer layer.
 fn settle(
     command: &mut Command,
     grammar: &ClapCommand,

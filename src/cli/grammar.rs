@@ -9,13 +9,13 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory};
 use super::help::{self, is_settable, reads_file};
 use super::{Cli, RunArgs, Settings, VARIABLES};
 
-/// The whole grammar as `--help` and errors show it.
+/// Returns the whole grammar, in the form that `--help` and errors show.
 pub fn grammar() -> Command {
     help::brief(whole())
 }
 
-/// What reads these words if they are in order, the program's own name first: without all that only helps people,
-/// and of `elect run` nothing but that, as every start of a job pays for it.
+/// Returns a grammar that is just enough to read these words, with the program's name first. It has no help texts, and
+/// for `elect run` no other subcommand, because every start of a job pays for it.
 pub(super) fn bare(words: &[OsString]) -> Command {
     match words {
         [_, subcommand, ..] if subcommand == "run" => {
@@ -31,15 +31,15 @@ fn whole() -> Command {
     heed_variables(Cli::command())
 }
 
-/// The whole grammar with all that there is to say about it, for `elect help` and the manual.
+/// Returns the whole grammar with all of its texts, for `elect help` and the manual.
 ///
-/// What people do not call is not in it.
+/// It leaves out subcommands that users do not call.
 pub fn manual() -> Command {
     without_hidden(&help::full(Cli::command()))
 }
 
 fn without_hidden(command: &Command) -> Command {
-    // There is no way to take a subcommand out of a command.
+    // clap cannot remove a subcommand from a command, so this builds a new command.
     let name: &str = command.get_name().to_owned().leak();
     let nested = command.get_subcommands().filter(|nested| !nested.is_hide_set());
     let version = command.get_version().map(|version| &*version.to_owned().leak());
@@ -65,7 +65,7 @@ fn without_hidden(command: &Command) -> Command {
     }
 }
 
-/// The grammar with a configuration file as the defaults of each subcommand that reads one.
+/// Returns the grammar with the values of a configuration file as the defaults of each subcommand that reads one.
 pub(super) fn grammar_over(words: &[OsString], settings: &Settings) -> Command {
     bare(words).mut_subcommands(|command| over(command, settings))
 }
@@ -76,20 +76,20 @@ fn over(command: Command, settings: &Settings) -> Command {
         return command;
     }
     command.mut_args(|arg| match settable(&arg).and_then(|long| settings.get(long)) {
-        // A process reads one file: this is as good as a constant.
+        // A process reads only one file, so the leaked text is as good as a constant.
         Some(setting) => arg.default_value(&*setting.value.clone().leak()),
         None => arg,
     })
 }
 
-/// Every flag that can be set in a configuration file, of every subcommand that reads one: some names
-/// come more than once.
+/// Returns every flag that a configuration file can set, for all subcommands that read one. Some names occur more than
+/// once.
 pub fn keys(grammar: &Command) -> Vec<&Arg> {
     let own = grammar.get_arguments().filter(|arg| reads_file(grammar) && is_settable(arg));
     own.chain(grammar.get_subcommands().flat_map(keys)).collect()
 }
 
-/// The variables that stand in for flags, of every subcommand: some come more than once.
+/// Returns the variables that replace flags, for all subcommands. Some names occur more than once.
 pub fn variables() -> Vec<String> {
     fn of(command: &Command) -> Vec<String> {
         let own = command.get_arguments().filter_map(Arg::get_env);
@@ -103,12 +103,12 @@ fn settable(arg: &Arg) -> Option<&str> {
     arg.get_long().filter(|_| is_settable(arg))
 }
 
-/// Reads a value of a configuration file as its flag would.
+/// Checks a value of a configuration file as its flag would.
 ///
 /// # Errors
-/// What is wrong with it, for people.
+/// Returns the reason for a refusal, for people.
 pub fn try_value(flag: &Arg, value: &str) -> Result<(), String> {
-    // Only what reads the value: in a grammar of its own, relations to other flags mean nothing.
+    // Only the parser of the value is copied. Alone in a grammar, relations to other flags mean nothing.
     let alone = Arg::new("value")
         .long("value")
         .action(flag.get_action().clone())
@@ -121,7 +121,7 @@ pub fn try_value(flag: &Arg, value: &str) -> Result<(), String> {
     })
 }
 
-/// Why the parser refuses a value, without the words about the command line around it.
+/// Returns the reason why the parser refuses a value, without the words about the command line around it.
 pub(super) fn refusal(error: &clap::Error) -> String {
     if let Some(cause) = std::error::Error::source(error) {
         return cause.to_string();
@@ -134,7 +134,7 @@ pub(super) fn refusal(error: &clap::Error) -> String {
     }
 }
 
-/// The subcommand that was given, however deep, and what it was given.
+/// Returns the innermost subcommand that was given, and its matches.
 pub(super) fn innermost<'a>(
     grammar: &'a Command,
     matches: &'a ArgMatches,
@@ -150,8 +150,8 @@ fn heed_variables(command: Command) -> Command {
     command.mut_args(heed_variable).mut_subcommands(heed_variables)
 }
 
-/// The ids of the flags without which more is run, elsewhere, for longer or less surely contained; or, of `check` and
-/// `wait`, without which a script goes on that should not.
+/// The ids of the limiting flags. Without one of them, elect runs more, elsewhere, for longer, or with weaker
+/// containment. In `check` and `wait`, a script goes on that should not.
 const LIMITS: [&str; 21] = [
     "backend",
     "config",
@@ -176,8 +176,9 @@ const LIMITS: [&str; 21] = [
     "wait",
 ];
 
-/// What is wrong with an empty variable of a [limit](LIMITS) that no flag overrules: what was to fill it has failed, as
-/// in `ELECT_ONCE=$(date +%F)` without `date`, and the limit would be gone without a word.
+/// Returns the error for an empty variable of a [limit](LIMITS) that no flag overrules. The code that should fill the
+/// variable has failed, as in `ELECT_ONCE=$(date +%F)` without `date`. If elect ignored the variable, the limit would
+/// silently be gone.
 pub(super) fn empty_limit(command: &Command, matches: &ArgMatches) -> Option<String> {
     if !has_empty_variable() {
         return None;
@@ -195,22 +196,23 @@ pub(super) fn empty_limit(command: &Command, matches: &ArgMatches) -> Option<Str
     })
 }
 
-/// Whether somebody has set a variable of elect's to nothing.
+/// Returns whether a variable of elect is set to the empty text.
 fn has_empty_variable() -> bool {
     env::vars_os().any(|(name, value)| {
         value.is_empty() && name.as_encoded_bytes().starts_with(VARIABLES.as_bytes())
     })
 }
 
-/// An empty variable counts as unset, unless that is [refused](empty_limit); a value never shows in help, as a URL may carry a password.
+/// Makes an empty variable count as unset, unless it is [refused](empty_limit). Hides values of variables in help,
+/// because a URL may carry a password.
 fn heed_variable(arg: Arg) -> Arg {
     let arg = arg.hide_env_values(true);
     let is_empty = arg.get_env().and_then(env::var_os).is_some_and(|value| value.is_empty());
     if is_empty { arg.env(None::<&'static str>) } else { arg }
 }
 
-/// Names the variable that a refused value came from: nobody looks for it behind a flag that they
-/// did not write.
+/// Adds to the error the variable that the refused value comes from. Users would not look for it behind a flag that
+/// they did not write.
 pub(super) fn blame_variable(grammar: &Command, mut error: clap::Error) -> clap::Error {
     let value = match error.get(ContextKind::InvalidValue) {
         Some(ContextValue::String(text)) => Some(OsStr::new(text)),
@@ -230,10 +232,10 @@ pub(super) fn blame_variable(grammar: &Command, mut error: clap::Error) -> clap:
     error
 }
 
-/// The long name of the flag whose value was refused.
+/// Returns the long name of the flag whose value was refused.
 pub(super) fn refused_flag(error: &clap::Error) -> Option<&str> {
     match error.get(ContextKind::InvalidArg) {
-        // It reads `--wait <DUR>`.
+        // The text has the form `--wait <DUR>`.
         Some(ContextValue::String(usage)) => usage.split(' ').next()?.strip_prefix("--"),
         _ => None,
     }

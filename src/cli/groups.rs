@@ -1,4 +1,4 @@
-//! Groups of flags that several subcommands have.
+//! This file has groups of flags that several subcommands share.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use super::values::{
 };
 use super::{BackendUrl, CommandLine, ListenAddress};
 
-/// The headings of what all that leads has in common.
+/// The headings for the flags of subcommands that lead.
 pub(super) const ELECTION: &str = "Election";
 pub(super) const COMMAND: &str = "Command";
 pub(super) const LEASE: &str = "Lease";
@@ -170,33 +170,33 @@ pub struct HealthArgs {
 
 const HEALTH: &str = "Health";
 
-/// What is asked whether the application is well.
+/// The URL of a health check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthUrl(Uri);
 
 impl HealthUrl {
-    /// The URL, which has the scheme `http` and a host.
+    /// Returns the URL, which has the scheme `http` and a host.
     pub const fn uri(&self) -> &Uri {
         &self.0
     }
 }
 
 impl HealthArgs {
-    /// Whether there is anything to look at.
+    /// Returns whether there is any health check.
     pub const fn looks(&self) -> bool {
         self.health_http.is_some() || self.health_cmd.is_some()
     }
 }
 
 impl HookArgs {
-    /// Whether there is any.
+    /// Returns whether there is any hook.
     pub const fn has_any(&self) -> bool {
         self.on_elected.is_some() || self.on_lost.is_some() || self.on_change.is_some()
     }
 }
 
 impl fmt::Display for HealthUrl {
-    /// Without what stands behind `?`, which may be a secret.
+    /// Leaves out the part after `?`, which may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = self.0.authority().map_or("", |authority| authority.as_str());
         write!(f, "http://{host}{}", self.0.path())
@@ -269,7 +269,7 @@ pub struct LogArgs {
 }
 
 impl LogArgs {
-    /// Drops the flag whose rival comes from a nearer layer, and says which.
+    /// Drops the flag whose rival comes from a nearer layer, and returns which one lost.
     pub(super) fn settle(&mut self, layers: Layers<'_>) -> Result<Option<Overruled>, Box<Rivals>> {
         if !(self.quiet && self.verbose) {
             return Ok(None);

@@ -1,21 +1,21 @@
-//! How the grammar explains itself: `-h` and `--help` on one screen, `elect help` and the manual in full.
+//! This file makes the help texts of the grammar: `-h` and `--help` on one screen, `elect help` and the manual in full.
 
 use clap::{Arg, ArgAction, Command};
 
-/// The heading below which a subcommand with groups of flags lists those about elect itself.
+/// The heading for the flags about elect itself, in subcommands with groups of flags.
 pub(super) const GENERAL: &str = "General";
 
-/// The flag that no configuration file has.
+/// The flag that no configuration file can set.
 pub(super) const TOKEN: &str = "token";
 
-/// The id of the flag that says how long a pause is: `--for`.
+/// The id of the flag for the length of a pause: `--for`.
 pub(super) const PAUSE_FOR: &str = "pause_for";
 
-/// The flags that say which configuration file counts: what is said in one cannot be said in it. And a token is
-/// another one with each leader, a pause ends at another time, and a yes is said each time.
+/// The flags that no configuration file can set. The choice of the file cannot be in the file. A token differs with
+/// each leader, a pause ends at another time each time, and a yes must be given each time.
 const NEVER_IN_THE_FILE: [&str; 6] = ["config", "profile", TOKEN, PAUSE_FOR, "until", "yes"];
 
-/// Subcommands that brief help only names, lest it outgrow a screen.
+/// The subcommands that brief help only names, so that it fits a screen.
 const SELDOM: [&str; 13] = [
     "done",
     "check",
@@ -32,7 +32,7 @@ const SELDOM: [&str; 13] = [
     "help",
 ];
 
-/// The widest line of help, in columns.
+/// The longest line of help, in columns.
 const WIDTH: usize = 80;
 
 /// Gives every subcommand help that fits a screen: a line for each flag, and an example.
@@ -57,13 +57,13 @@ fn has_groups(command: &Command) -> bool {
     command.get_arguments().any(|arg| arg.get_help_heading() == Some(GENERAL))
 }
 
-/// Whether brief help only names this flag, as its definition says.
+/// Returns whether brief help only names this flag, as its definition says.
 fn is_seldom(arg: &Arg) -> bool {
     arg.get_long().is_some() && arg.is_hide_short_help_set()
 }
 
-/// Gives a subcommand one usage line for help and for errors. clap's own for an error repeats what was given, also by
-/// variables, as if it had to be.
+/// Gives a subcommand the same usage line for help and for errors. In errors, clap's own usage line shows all given
+/// flags as if they were required, even those from variables.
 fn with_whole_usage(command: Command, path: &str) -> Command {
     if command.get_overridden_usage().is_some() || command.has_subcommands() {
         return command;
@@ -73,7 +73,7 @@ fn with_whole_usage(command: Command, path: &str) -> Command {
     command.override_usage(usage)
 }
 
-/// Which seldom flags there are, on lines of their own.
+/// Returns the lines that name the seldom flags.
 fn seldom_flags(command: &Command) -> String {
     let longs: Vec<&str> =
         command.get_arguments().filter(|arg| is_seldom(arg)).filter_map(Arg::get_long).collect();
@@ -91,7 +91,8 @@ fn seldom_flags(command: &Command) -> String {
     format!("{}.\n", lines.join("\n").trim_end_matches(','))
 }
 
-/// Leaves the room for what people do every day: everybody knows `-h` and `-V`, and the usage names them.
+/// Hides seldom subcommands and all flags, to leave room for everyday work. Users know `-h` and `-V`, and the usage
+/// line names them.
 fn frequent_alone(root: Command) -> Command {
     let root = SELDOM.iter().fold(root, |root, name| root.mut_subcommand(name, |it| it.hide(true)));
     let version = Arg::new("version").short('V').long("version").action(ArgAction::Version);
@@ -99,11 +100,11 @@ fn frequent_alone(root: Command) -> Command {
     root.mut_args(|arg| arg.hide(true)).override_usage("elect <COMMAND> | --help | --version")
 }
 
-/// Gives every subcommand all that there is to say about it.
+/// Gives every subcommand its full help.
 pub(super) fn full(root: Command) -> Command {
     let name = root.get_name().to_owned();
     explain(root, &name, &|command, _| {
-        // A value of a variable may be a password.
+        // The value of an environment variable may be a password.
         let command = command.mut_args(|arg| arg.hide_env_values(true));
         let parts = [command.get_after_long_help(), command.get_after_help()];
         let parts: Vec<_> = parts.into_iter().flatten().map(ToString::to_string).collect();
@@ -111,7 +112,8 @@ pub(super) fn full(root: Command) -> Command {
     })
 }
 
-/// Gives each command a flag for help and what `add` gives it, which gets the command as it is called.
+/// Gives each command a help flag, and the changes that `add` makes. `add` gets the command and its name as users type
+/// it.
 fn explain(command: Command, path: &str, add: &impl Fn(Command, &str) -> Command) -> Command {
     let has_groups = has_groups(&command);
     let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort);
@@ -124,7 +126,7 @@ fn explain(command: Command, path: &str, add: &impl Fn(Command, &str) -> Command
     })
 }
 
-/// The last words of brief help: where the rest stands.
+/// Returns the last lines of brief help, which say where the rest is.
 fn further(command: &Command, path: &str) -> String {
     let words = path.split_once(' ').map_or("", |(_, words)| words);
     let page = path.replace(' ', "-");
@@ -132,7 +134,7 @@ fn further(command: &Command, path: &str) -> String {
     let rest = format!("{rest}, or `man {page}`, tells the rest.");
     let has_variables = command.get_arguments().any(|arg| arg.get_env().is_some());
     if words.is_empty() {
-        // The rest names these itself.
+        // The text in `rest` already names these two.
         let others = SELDOM.into_iter().filter(|name| !["man", "help"].contains(name));
         let others: Vec<&str> = others.collect();
         return format!("Also: {}.\n{rest}", others.join(", "));
@@ -155,14 +157,14 @@ fn further(command: &Command, path: &str) -> String {
     format!("Each flag --some-flag is also the variable ELECT_SOME_FLAG{file}.\n{rest}")
 }
 
-/// Whether a subcommand takes flags from a configuration file.
+/// Returns whether a subcommand takes flags from a configuration file.
 pub(super) fn reads_file(command: &Command) -> bool {
     command.get_arguments().any(|arg| arg.get_long() == Some("config"))
 }
 
-/// Whether a flag can be set in a configuration file.
+/// Returns whether a configuration file can set a flag.
 pub(super) fn is_settable(arg: &Arg) -> bool {
-    // A key is one flag's; `elect wait` has another flag of the name of one that is in no file.
+    // The file takes `--for` of `elect wait`, but not that of `elect pause`, so the id is checked as well.
     let id = arg.get_id().as_str();
     arg.get_long().is_some_and(|long| {
         !NEVER_IN_THE_FILE.contains(&long) && !NEVER_IN_THE_FILE.contains(&id) && long != "help"

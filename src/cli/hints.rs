@@ -1,4 +1,4 @@
-//! What people may have meant by words that elect does not take, or passes on to the command.
+//! This file guesses the meaning of words that elect does not accept, or that it passes on to the command.
 
 use std::ffi::{OsStr, OsString};
 
@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, Args, Command, CommandFactory};
 use super::grammar::try_value;
 use super::{Cli, RunArgs, parse_duration};
 
-/// Without suggestions of what people do not call.
+/// Removes suggestions of hidden subcommands.
 pub(super) fn without_hidden_tips(mut error: clap::Error) -> clap::Error {
     const TIPS: ContextKind = ContextKind::SuggestedSubcommand;
     let tips = match error.get(TIPS) {
@@ -21,7 +21,7 @@ pub(super) fn without_hidden_tips(mut error: clap::Error) -> clap::Error {
     let tips: Vec<String> = tips.into_iter().filter(|tip| !is_hidden(tip)).collect();
     if tips.is_empty() {
         error.remove(TIPS);
-        // How to write the same as a value says nothing here, and leaves an empty line where it is empty.
+        // The tip on how to pass the word as a value does not help here. If it is empty, it leaves an empty line.
         error.remove(ContextKind::Suggested);
     } else {
         error.insert(TIPS, ContextValue::Strings(tips));
@@ -29,7 +29,8 @@ pub(super) fn without_hidden_tips(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Says where flags go to those who write them before the subcommand, and what elect has for the words of others.
+/// Adds a tip to an error: that flags come after the subcommand, or the name that elect has for the words of other
+/// programs.
 pub(super) fn advise(words: &[OsString], mut error: clap::Error) -> clap::Error {
     let tip = match error.kind() {
         ErrorKind::InvalidSubcommand
@@ -42,7 +43,7 @@ pub(super) fn advise(words: &[OsString], mut error: clap::Error) -> clap::Error 
             words.get(1).and_then(|word| reordered(word))
         }
         ErrorKind::UnknownArgument => {
-            // To have a flag that there is not as a value is what nobody means.
+            // A person who writes an unknown flag does not mean it as a value.
             error.remove(ContextKind::Suggested);
             let given = match error.get(ContextKind::InvalidArg) {
                 Some(ContextValue::String(given)) => given.clone(),
@@ -56,14 +57,14 @@ pub(super) fn advise(words: &[OsString], mut error: clap::Error) -> clap::Error 
         _ => None,
     };
     if let Some(tip) = tip {
-        // A flag that is merely spelt alike is none that would do.
+        // A flag that is merely spelt alike would not do what the person wants.
         error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
 }
 
-/// The subcommand that has the letters of this word in another order.
+/// Returns a tip with the subcommand that has the letters of this word in another order.
 fn reordered(word: &OsStr) -> Option<String> {
     let sorted = |text: &str| {
         let mut letters: Vec<char> = text.chars().collect();
@@ -77,7 +78,8 @@ fn reordered(word: &OsStr) -> Option<String> {
     Some(format!("a similar subcommand exists: '{}'", meant.get_name()))
 }
 
-/// A flag stands before the subcommand, with its value or without one, which is not repeated as it may hold a password.
+/// Returns a tip about a flag before the subcommand, with or without a value. The tip does not repeat the value, which
+/// may be a password.
 fn early_flag(words: &[OsString]) -> Option<String> {
     let flag = words.get(1)?.to_str().filter(|word| word.starts_with('-'))?;
     let root = Cli::command();
@@ -91,7 +93,7 @@ fn early_flag(words: &[OsString]) -> Option<String> {
     Some(format!("flags come after the subcommand: elect {name} {flag}{value}"))
 }
 
-/// What a word may have meant that the subcommand does not take.
+/// Returns a tip about a word that the subcommand does not accept.
 fn misplaced(words: &[OsString], given: &str) -> Option<String> {
     let root = Cli::command();
     let name = words.get(1)?.to_str()?;
@@ -120,7 +122,7 @@ fn is_many(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Append)
 }
 
-/// Words that other programs have for what a subcommand does.
+/// Words that other programs use for the work of a subcommand.
 const SUBCOMMANDS: [(&[&str], &str); 5] = [
     (&["version"], "the version is a flag: elect --version"),
     (&["list", "ls", "ps", "show", "leader", "who"], "elect status shows who leads and who waits"),
@@ -132,7 +134,7 @@ const SUBCOMMANDS: [(&[&str], &str); 5] = [
     (&["log", "logs", "past"], "elect history ELECTION shows who has led"),
 ];
 
-/// Flags of flock and of timeout, and what `elect run` has for each.
+/// Flags of flock and timeout, and what `elect run` has for each.
 const FLAGS: [(&[&str], &str); 11] = [
     (
         &["--timeout"],
@@ -164,7 +166,7 @@ fn known(table: &[(&[&str], &str)], word: &str) -> Option<String> {
     found.map(|(_, tip)| (*tip).to_owned())
 }
 
-/// What is meant by a word in the place of a subcommand: something that has another name here, or a command to run.
+/// Returns a tip about a word in place of a subcommand: another name for a subcommand, or a command to run.
 fn elsewhere(word: &OsStr) -> Option<String> {
     let word = word.to_str()?;
     let is_command = word.contains('/') || word.contains('.');
@@ -172,13 +174,13 @@ fn elsewhere(word: &OsStr) -> Option<String> {
         .or_else(|| is_command.then(|| format!("to run a command: elect run {word} ...")))
 }
 
-/// What `elect run` has for a flag of another program.
+/// Returns what `elect run` has for a flag of another program.
 fn of_another(words: &[OsString], given: &str) -> Option<String> {
     let given = given.split_once('=').map_or(given, |(flag, _)| flag);
     known(&FLAGS, given).filter(|_| words.get(1).is_some_and(|word| word == "run"))
 }
 
-/// A long flag behind one dash, of which the parser knows the first letter only, as far as it knows that.
+/// Returns a tip about a long flag after a single dash. The parser reads only its first letter, if it knows that.
 fn single_dash(words: &[OsString], given: &str) -> Option<String> {
     let root = Cli::command();
     let subcommand = root.find_subcommand(words.get(1)?)?;
@@ -208,21 +210,21 @@ fn is_flag(arg: &Arg, flag: &str) -> bool {
     }
 }
 
-/// The long names that many programs have. Only people who watch are told of these behind the command.
+/// Long names that many programs have. elect warns of these after the command only where people watch.
 const COMMON: [&str; 9] =
     ["config", "http", "id", "log-format", "profile", "quiet", "restart", "signal", "verbose"];
 
-/// The flags of `elect run` among the arguments of a command, which gets them.
+/// The flags of `elect run` among the arguments of a command. The command gets them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Strays {
-    /// Those that hardly another program has.
+    /// The flags that hardly any other program has.
     pub of_elect: Vec<String>,
-    /// Those that many programs have.
+    /// The flags that many programs have.
     pub common: Vec<String>,
 }
 
-/// Finds them. `before` is what was typed before the command: with a `--` there all is as it was meant. Single letters
-/// are looked at only `with_letters`: most commands have one, and each start would pay for the look.
+/// Finds such flags. `before` has the words before the command; after a `--` everything is as the user meant it. Single
+/// letters count only `with_letters`: most commands have one, and each start would pay for the search.
 pub fn strays(before: &[OsString], command: &[OsString], with_letters: bool) -> Strays {
     let mut found = Strays::default();
     let is_marked = before.last().is_some_and(|word| word == "--");
@@ -253,13 +255,13 @@ fn is_whole_flag(arg: &Arg, flag: &str) -> bool {
     is_flag(arg, flag) && (flag.starts_with("--") || flag.len() == 2)
 }
 
-/// Whether the flag would take this value: with another one it is another program's.
+/// Returns whether the flag would accept this value. If not, the flag belongs to another program.
 fn is_taken(arg: &Arg, value: Option<&str>) -> bool {
     let is_value = |value: &str| !value.starts_with('-') && try_value(arg, value).is_ok();
     !arg.get_action().takes_values() || value.is_some_and(is_value)
 }
 
-/// The flag and the duration that were meant by `-w 6 h`, where `h` was taken for the command.
+/// Returns the flag and the duration that `-w 6 h` means, where `h` was taken for the command.
 pub fn split_duration(before: &[OsString], command: &OsStr) -> Option<String> {
     let (last, rest) = before.split_last()?;
     let (last, unit) = (last.to_str()?, command.to_str()?);
@@ -298,7 +300,7 @@ mod tests {
             ("./job --once today --wait 6h -E 0", "--once --wait", "-E"),
             ("./job --no-wait", "--no-wait", ""),
             ("aws s3 sync a b --profile backup", "", "--profile"),
-            // What elect would not take is another program's.
+            // A flag whose value elect would not take belongs to another program.
             ("helm upgrade web --wait --timeout 5m", "", ""),
             ("./job --max-run", "", ""),
             ("./job --max-run soon", "", ""),

@@ -1,4 +1,4 @@
-//! The arguments of what looks on: `check`, `done`, `history`, `observe`, `status` and `wait`.
+//! The arguments of the subcommands that only look: `check`, `done`, `history`, `observe`, `status` and `wait`.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -55,14 +55,14 @@ pub struct CheckArgs {
     pub lease_owner: Option<u32>,
 }
 
-/// What `elect wait` waits for.
+/// The state that `elect wait` waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// Somebody leads.
+    /// The election has a leader.
     Led,
-    /// Nobody leads.
+    /// The election has no leader.
     Vacant,
-    /// The candidate of this id leads, or one whose `--id` this is.
+    /// The candidate with this id or label leads.
     LedBy(String),
 }
 
@@ -314,8 +314,7 @@ pub struct StatusArgs {
 }
 
 impl StatusArgs {
-    /// Drops the flag whose rival comes from a nearer layer, and says which: what is kept up to date is a
-    /// table.
+    /// Drops the flag whose rival comes from a nearer layer, and returns which one lost. `--watch` shows a table only.
     pub(super) fn settle(&mut self, layers: Layers<'_>) -> Result<Vec<Overruled>, Box<Rivals>> {
         if !self.watch || self.output == OutputFormat::Table {
             return Ok(Vec::new());

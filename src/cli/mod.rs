@@ -1,8 +1,8 @@
-//! The command line: what may be said, and how it reads in `--help`. No I/O happens here.
+//! This module has the grammar of the command line, and its help texts. It does no I/O.
 //!
-//! Every flag has an `ELECT_*` variable, and where a subcommand reads a configuration file, a key in
-//! it. A flag beats its variable, a variable beats the file, the file beats the default. An empty variable counts as
-//! unset, but for those of limits, which are refused. The file is nothing but other defaults: whoever reads it hands its
+//! Every flag has an `ELECT_*` variable. If its subcommand reads a configuration file, the flag also has a key in it. A
+//! flag beats its variable, a variable beats the file, and the file beats the default. An empty variable counts as
+//! unset, but an empty variable of a limit is refused. The file only changes defaults: its reader passes the
 //! [`Settings`] to [`Given::over`].
 
 pub(crate) mod addresses;
@@ -56,7 +56,7 @@ pub use values::{
     parse_duration, parse_signal,
 };
 
-/// How the names of elect's variables begin.
+/// The prefix of elect's variables.
 pub const VARIABLES: &str = "ELECT_";
 
 const EXAMPLES: &str = "\
@@ -159,7 +159,8 @@ mod tests {
         }
     }
 
-    /// Whether this test is to do its work; if not, it has run itself again with the variables set.
+    /// Returns whether this process should run the test. If not, the test has already run in a child process with the
+    /// variables set.
     fn with_variables(test: &str, variables: &[(&str, &str)]) -> bool {
         if std::env::var_os("IN_CHANGED_ENVIRONMENT").is_some() {
             return true;
@@ -220,7 +221,7 @@ mod tests {
         assert_eq!(run(&["-q", "-v", "job"]).unwrap_err().kind(), ErrorKind::ArgumentConflict);
     }
 
-    /// Every flag of every subcommand, with the subcommand's name.
+    /// Returns every flag of every subcommand, with the subcommand's name.
     fn flags(command: &clap::Command) -> Vec<(String, clap::Arg)> {
         let own = command
             .get_arguments()

@@ -1,7 +1,7 @@
-//! The periods of a schedule, and the key of the one that is current at a given time: `--once-per`.
+//! This file computes the periods of a schedule, and the key of the current one, for `--once-per`.
 //!
-//! A period has the name of the hour, day, ISO week or month in which it begins, by the offset that was given. No zone
-//! of a machine takes part, so that hosts whose clocks agree know a period by the same name.
+//! The name of a period is the hour, day, ISO week or month in which it begins, at the given offset from UTC. The time
+//! zone of the machine does not matter. So hosts whose clocks agree have the same name for a period.
 
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,7 +10,7 @@ const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// The last second of the year 9999, after which RFC 3339 has no notation.
+/// The last second of the year 9999, which is the last that RFC 3339 can write.
 const LAST: i64 = 253_402_300_799;
 
 /// The last day that every month has.
@@ -21,15 +21,15 @@ const GREATEST_OFFSET: i64 = 14;
 
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/// What `--once-per` takes.
+/// The accepted values of `--once-per`, for error messages.
 const ACCEPTED: &str = "write hour@50, day@02:50, week@Sun@02:50 or month@15@02:50; the time is in UTC, or has an offset, \
                         such as day@02:50+01:00";
 
-/// A schedule, of which each period begins where the one before ends.
+/// A schedule. Each of its periods begins where the one before ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
     unit: Unit,
-    /// In seconds, from UTC to a clock at whose midnight (or hour) the periods begin.
+    /// The shift in seconds from UTC to a clock at whose midnight, or full hour, the periods begin.
     shift: i64,
 }
 
@@ -42,9 +42,9 @@ enum Unit {
 }
 
 impl Period {
-    /// The key of the period that is current at `time`: `2026-11-26T13`, `2026-11-26`, `2026-W48` or `2026-11`.
+    /// Returns the key of the period that is current at `time`: `2026-11-26T13`, `2026-11-26`, `2026-W48` or `2026-11`.
     ///
-    /// Times outside the years 1970 to 9999, which only a broken clock shows, count as the nearest of them.
+    /// Times outside the years 1970 to 9999 come only from broken clocks. They count as the nearest time in that range.
     pub fn key(self, time: SystemTime) -> String {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let shifted = i64::try_from(since).unwrap_or(LAST).min(LAST).saturating_add(self.shift);
@@ -58,7 +58,7 @@ impl Period {
     }
 }
 
-/// The first characters of a time in RFC 3339.
+/// Returns the first characters of a time in RFC 3339.
 fn notation(seconds: i64, length: usize) -> String {
     let since = Duration::from_secs(seconds.unsigned_abs());
     let mut text = humantime::format_rfc3339_seconds(UNIX_EPOCH + since).to_string();
@@ -66,9 +66,9 @@ fn notation(seconds: i64, length: usize) -> String {
     text
 }
 
-/// The ISO 8601 week of a day, counted from 1970-01-01: a week belongs to the year that has its Thursday.
+/// Returns the ISO 8601 week of a day, which is counted from 1970-01-01. A week belongs to the year of its Thursday.
 fn week(day: i64) -> String {
-    // The first of all days was a Thursday.
+    // 1970-01-01 was a Thursday.
     let weekday = (day + 3) % 7;
     let thursday = day - weekday + 3;
     let year = notation(thursday * DAY, "2026".len());
@@ -76,7 +76,7 @@ fn week(day: i64) -> String {
     format!("{year}-W{:02}", (thursday - first) / 7 + 1)
 }
 
-/// 1 January of a year from 1970 on, in days from 1970-01-01.
+/// Returns 1 January of a year from 1970 on, in days from 1970-01-01.
 const fn first_day_of(year: i64) -> i64 {
     365 * (year - 1970) + (year - 1969) / 4 - (year - 1901) / 100 + (year - 1601) / 400
 }
@@ -84,7 +84,7 @@ const fn first_day_of(year: i64) -> i64 {
 impl FromStr for Period {
     type Err = String;
 
-    /// Reads a unit, and behind each `@` where in it the periods begin; at its start if that is not said.
+    /// Reads a unit. After each `@` follows where in the unit the periods begin; without it, at the start of the unit.
     fn from_str(text: &str) -> Result<Self, String> {
         let refuse = |why: &str| format!("{why}; {ACCEPTED}");
         let (unit, begin) =
@@ -119,7 +119,7 @@ impl FromStr for Period {
     }
 }
 
-/// What may be wrong with a time of day, in words.
+/// Returns an explanation of a wrong time of day.
 fn slip(begin: &str) -> Option<String> {
     let time = begin.rsplit('@').next().unwrap_or(begin);
     let (hours, minutes) = time.split_once(':')?;
@@ -131,7 +131,7 @@ fn slip(begin: &str) -> Option<String> {
     is_short.then(|| format!("hours have two digits: 0{time}"))
 }
 
-/// What stands before an offset from UTC, and the offset in seconds, if it is one.
+/// Returns the text before an offset from UTC, and the offset in seconds if it is valid.
 fn split_offset(text: &str) -> (&str, Option<i64>) {
     let Some(place) = text.find(['+', '-', 'Z']) else { return (text, Some(0)) };
     let (before, offset) = text.split_at(place);
@@ -148,7 +148,7 @@ fn size_of(offset: &str) -> Option<i64> {
     time_of_day(offset).filter(|size| *size <= GREATEST_OFFSET * HOUR)
 }
 
-/// `[DAY@]HH:MM`, in seconds from the start of what has days; its first day if none is said.
+/// Reads `[DAY@]HH:MM` as seconds from the start of a unit of days. Without a day, the first day counts.
 fn at_day(text: &str, day: fn(&str) -> Option<i64>) -> Option<i64> {
     match text.split_once('@') {
         Some((first, time)) => Some(day(first)? * DAY + time_of_day(time)?),
@@ -167,7 +167,7 @@ fn day_of_month(text: &str) -> Option<i64> {
     (1..=LAST_DAY_OF_ALL_MONTHS).contains(&day).then_some(day - 1)
 }
 
-/// `HH:MM`, in seconds from midnight.
+/// Reads `HH:MM` as seconds from midnight.
 fn time_of_day(text: &str) -> Option<i64> {
     let (hours, rest) = text.split_once(':')?;
     Some(two_digits(hours, 23)? * HOUR + minutes(rest)?)
@@ -188,7 +188,7 @@ mod tests {
 
     use super::Period;
 
-    /// The key of a period at a time in RFC 3339.
+    /// Returns the key of a period at a time in RFC 3339.
     #[track_caller]
     fn key(period: &str, time: &str) -> String {
         let time = humantime::parse_rfc3339(time).expect("a time");
@@ -210,7 +210,7 @@ mod tests {
                 ("2026-11-26T02:49:59Z", "2026-11-25"),
                 ("2026-11-26T02:50:00Z", "2026-11-26"),
                 ("2026-11-26T03:00:00Z", "2026-11-26"),
-                // A host that boots late belongs to the day that it has missed.
+                // A run on a host that boots late belongs to the day that the host has missed.
                 ("2026-11-27T00:10:00Z", "2026-11-26"),
                 ("2026-11-27T02:49:59.999Z", "2026-11-26"),
                 ("2026-11-27T02:50:00Z", "2026-11-27"),
@@ -301,7 +301,7 @@ mod tests {
             "week@02:50",
             &[("2026-11-30T02:49:59Z", "2026-W48"), ("2026-11-30T02:50:00Z", "2026-W49")],
         );
-        // The week that begins on a Sunday has the name of the ISO week of that Sunday.
+        // A week that begins on a Sunday has the name of the ISO week of that Sunday.
         keys(
             "week@Sun@02:50",
             &[
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!("month@1@02:50".parse::<Period>(), "month@02:50".parse());
     }
 
-    /// Whatever the unit, a key changes at the start of a period and nowhere else, and never comes back.
+    /// Checks for each unit that a key changes only at the start of a period, and never comes back.
     #[test]
     fn each_key_is_that_of_one_stretch_of_time() {
         for (period, step, most) in [
@@ -358,7 +358,7 @@ mod tests {
                     _ => seen.push((key, second)),
                 }
             }
-            // They sort as they follow each other.
+            // Keys sort in the order of their periods.
             assert!(
                 seen.len() > 30 && seen.windows(2).all(|two| two[0].0 < two[1].0),
                 "{period:?}"

@@ -239,7 +239,7 @@ pub struct RunFlags {
 }
 
 impl RunArgs {
-    /// Drops the flags whose rivals come from a nearer layer, and says which.
+    /// Drops the flags whose rivals come from a nearer layer, and returns which ones lost.
     pub(super) fn settle(&mut self, layers: Layers<'_>) -> Result<Vec<Overruled>, Box<Rivals>> {
         let (flags, mut all) = (&mut self.flags, Vec::new());
         if flags.no_wait && flags.wait.is_some() {
@@ -277,7 +277,7 @@ Guarantee:
   An application that asks again within the grace, and stops once elect no longer
   leads, is never active beside that of another leader. elect kills nothing.";
 
-/// There is no command whose file name it could be.
+/// Removes the default of the election's name, because there is no command whose file name it could be.
 fn without_default(election: Arg) -> Arg {
     const NAME: &str = "Name of the election";
     let more = election.get_long_help().map(ToString::to_string).unwrap_or_default();

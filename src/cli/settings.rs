@@ -1,4 +1,4 @@
-//! What a flag is set to, and where a configuration file says so.
+//! This file has the values of flags, and their places in a configuration file.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,14 +9,14 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::{BackendUrl, HealthUrl};
 
-/// Where in a configuration file something stands.
+/// A place in a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The file, as it was named.
+    /// The file, as the user named it.
     pub file: PathBuf,
-    /// Its line, from 1 on; 0 is the file as a whole.
+    /// The line, from 1 on; 0 means the file as a whole.
     pub line: u64,
-    /// The column in it, in characters from 1 on.
+    /// The column in the line, in characters from 1 on.
     pub column: u64,
 }
 
@@ -32,22 +32,22 @@ impl fmt::Display for Position {
 pub struct Setting {
     /// The long name of a flag.
     pub key: String,
-    /// The value as written.
+    /// The value, as it is written.
     pub value: String,
-    /// Where the value stands.
+    /// The place of the value.
     pub place: Position,
-    /// The profile that it belongs to; `None` for what all profiles share.
+    /// The profile of the value; `None` if all profiles share it.
     pub profile: Option<String>,
 }
 
-/// What a configuration file says to whoever reads it with one profile, or with none: each key once.
+/// The settings of a configuration file for one profile, or for none. Each key occurs once.
 ///
-/// It is a layer of defaults. Whatever is said by a flag or a variable beats it.
+/// The settings are a layer of defaults. Flags and variables beat them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings(Vec<Setting>);
 
 impl Settings {
-    /// Those settings that count: where a key stands twice, that of the profile.
+    /// Returns the settings that count. If a key occurs twice, the setting of the profile wins.
     pub fn merge(all: impl IntoIterator<Item = Setting>) -> Self {
         let mut merged: Vec<Setting> = Vec::new();
         for setting in all {
@@ -60,22 +60,22 @@ impl Settings {
         Self(merged)
     }
 
-    /// The value for the flag of this long name.
+    /// Returns the setting for the flag of this long name.
     pub fn get(&self, key: &str) -> Option<&Setting> {
         self.0.iter().find(|setting| setting.key == key)
     }
 }
 
-/// The value of one flag, as it is shown to people: without secrets.
+/// The value of one flag in a form for people, without secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
     /// The long name of the flag.
     pub key: String,
-    /// What it is set to, or what stands for nothing; `None` where nothing is known to stand for it.
+    /// The value, or the description of its default; `None` if there is neither.
     pub value: Option<String>,
-    /// Where that came from.
+    /// The origin of the value.
     pub origin: Origin,
-    /// The flag from a nearer layer that makes this one mean nothing.
+    /// The flag from a nearer layer that makes this one meaningless.
     pub overruled_by: Option<&'static str>,
 }
 
@@ -85,7 +85,7 @@ impl Value {
         let raw = layers.matches.get_raw(arg.get_id().as_str());
         let said = raw.and_then(|mut values| values.next()).map(|value| value.to_string_lossy());
         let value = match (&origin, arg.get_action()) {
-            // The flag itself has no value.
+            // A flag that is a switch has no value on the command line.
             (Origin::Flag, ArgAction::SetTrue) => Some("true".to_owned()),
             (Origin::Default, _) => said.map(Into::into).or_else(|| stated_default(arg)),
             _ => said.map(Into::into),
@@ -104,46 +104,47 @@ impl Value {
 }
 
 impl Setting {
-    /// Whether the value holds a secret, which is not shown.
+    /// Returns whether the value holds a secret, which is not shown.
     pub fn is_secret(&self) -> bool {
         without_secrets(&self.value) != self.value
     }
 }
 
 fn without_secrets(value: &str) -> String {
-    // A command may have a URL among its words.
+    // A command may have a URL among its words, so a text with spaces does not count as a URL.
     let is_url = value.contains("://") && !value.contains(char::is_whitespace);
     let Ok(url) = value.parse::<BackendUrl>();
     if is_url { url.to_string() } else { value.to_owned() }
 }
 
-/// What help says about a default that only the engine knows.
+/// Returns the default that the help text states, for a default that only the engine knows.
 fn stated_default(arg: &Arg) -> Option<String> {
     let help = arg.get_help()?.to_string();
     let (_, rest) = help.split_once("[default: ")?;
     rest.split_once(']').map(|(stated, _)| stated.to_owned())
 }
 
-/// Where the value of a flag came from.
+/// The origin of a flag's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The command line.
     Flag,
-    /// The variable of this name.
+    /// The variable with this name.
     Variable(String),
     /// A configuration file.
     File {
-        /// Where the value stands.
+        /// The place of the value.
         place: Position,
-        /// The profile that it belongs to, if to one.
+        /// The profile of the value, if it belongs to one.
         profile: Option<String>,
     },
-    /// Nobody said anything about it.
+    /// The default, because the value was given nowhere.
     Default,
 }
 
 impl Origin {
-    /// The least one counts: a flag beats a variable, and a variable beats the file.
+    /// Returns the distance of the layer. The least distance wins: a flag beats a variable, and a variable beats the
+    /// file.
     const fn distance(&self) -> u8 {
         match self {
             Self::Flag => 0,
@@ -155,7 +156,7 @@ impl Origin {
     }
 }
 
-/// The layers from which one subcommand has its flags.
+/// The layers that the flags of one subcommand come from.
 #[derive(Clone, Copy)]
 pub(super) struct Layers<'a> {
     pub(super) command: &'a Command,
@@ -163,7 +164,7 @@ pub(super) struct Layers<'a> {
     pub(super) settings: &'a Settings,
 }
 
-/// A flag that does not count, as a rival of it comes from a nearer layer.
+/// A flag that does not count, because a rival comes from a nearer layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Overruled {
     pub(super) flag: &'static str,
@@ -171,7 +172,7 @@ pub(super) struct Overruled {
 }
 
 impl Layers<'_> {
-    /// Where the value of the flag of this long name came from.
+    /// Returns the origin of the value of the flag with this long name.
     pub(super) fn origin(&self, flag: &str) -> Origin {
         let found = self.command.get_arguments().find(|arg| arg.get_long() == Some(flag));
         found.map_or(Origin::Default, |arg| self.origin_of(arg))
@@ -193,10 +194,10 @@ impl Layers<'_> {
         }
     }
 
-    /// Settles two flags that are both set: the nearer beats the farther one.
+    /// Settles two flags that are both set: the one from the nearer layer wins.
     ///
     /// # Errors
-    /// Both come from the same place.
+    /// If both come from the same layer.
     pub(super) fn settle(
         &self,
         first: &'static str,
@@ -211,7 +212,7 @@ impl Layers<'_> {
     }
 }
 
-/// Two flags that exclude each other, from the same layer.
+/// Two flags from the same layer that exclude each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rivals {
     first: (&'static str, Origin),
@@ -219,7 +220,7 @@ pub struct Rivals {
 }
 
 impl Rivals {
-    /// Where in a configuration file the later one stands, if there.
+    /// Returns the place of the later one, if they are in a configuration file.
     pub fn place(&self) -> Option<&Position> {
         let places =
             [&self.first.1, &self.second.1].into_iter().filter_map(|origin| match origin {

@@ -1,4 +1,4 @@
-//! The arguments of what asks something of an election: `elect resign`, `pause`, `resume` and `priority`.
+//! The arguments of the subcommands that change an election: `forget`, `pause`, `priority`, `resign` and `resume`.
 
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
@@ -29,7 +29,7 @@ pub struct AskArgs {
     pub timeout: Option<Duration>,
 }
 
-/// The heading of what goes further than asking.
+/// The heading for flags that go further than asking.
 const SILENT: &str = "If it does not answer";
 
 const RESIGN_EXAMPLES: &str = "\
@@ -149,7 +149,7 @@ pub struct PauseArgs {
 }
 
 impl PauseArgs {
-    /// Drops the flag whose rival comes from a nearer layer, and says which.
+    /// Drops the flag whose rival comes from a nearer layer, and returns which one lost.
     pub(super) fn settle(&mut self, layers: Layers<'_>) -> Result<Vec<Overruled>, Box<Rivals>> {
         if self.span.is_none() || self.until.is_none() {
             return Ok(Vec::new());
@@ -163,12 +163,12 @@ impl PauseArgs {
     }
 }
 
-/// A time at which a pause ends.
+/// The time at which a pause ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PauseTime {
     /// This instant.
     Instant(SystemTime),
-    /// The next time that the clock shows this, so long after midnight in UTC.
+    /// The next time that the clock shows this time of day, as time after midnight in UTC.
     OfDay(Duration),
 }
 
@@ -184,7 +184,7 @@ impl FromStr for PauseTime {
     }
 }
 
-/// `HH:MM`, as time after midnight.
+/// Reads `HH:MM` as time after midnight.
 fn of_day(text: &str) -> Option<Duration> {
     let (hours, minutes) = text.split_once(':')?;
     let number = |text: &str, most: u64| {
@@ -195,7 +195,7 @@ fn of_day(text: &str) -> Option<Duration> {
     Some(Duration::from_secs(minutes * 60))
 }
 
-/// RFC 3339, with `Z` or an offset.
+/// Reads RFC 3339 with `Z` or an offset.
 fn instant(text: &str) -> Option<SystemTime> {
     if let Ok(time) = humantime::parse_rfc3339(text) {
         return Some(time);
@@ -317,12 +317,12 @@ pub struct PriorityArgs {
     pub file: FileArgs,
 }
 
-/// Which priority a candidate is to have.
+/// The priority that a candidate should have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preference {
-    /// The one that it was started with.
+    /// The priority with which it was started.
     Own,
-    /// This one.
+    /// This priority.
     Set(u32),
 }
 

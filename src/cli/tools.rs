@@ -1,5 +1,5 @@
-//! The arguments of what is made from the grammar and the configuration file: `completions`, `config`, `dashboard`, `help`
-//! and `man`; and of what shells and elect itself call, and people do not: `names`, `redeem` and `stamp`.
+//! The arguments of `completions`, `config`, `dashboard`, `help` and `man`. Also those of `names` and `redeem`, which
+//! shells and elect itself call, but not users.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -92,7 +92,7 @@ pub struct SetArgs {
 /// Reads a key and its value.
 ///
 /// # Errors
-/// A text for the user, without the value, which may have a password in it.
+/// Returns a text for the user, without the value, which may hold a password.
 fn parse_setting(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write KEY=VALUE, such as ttl=60s")?;
     let key = key.trim_start_matches("--");

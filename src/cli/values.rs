@@ -1,4 +1,4 @@
-//! The values of flags, and what is said of what is none.
+//! This file reads the values of flags, and explains refused ones.
 
 use crate::election::timing::LONGEST_TTL;
 use std::ffi::OsString;
@@ -12,12 +12,12 @@ use nix::sys::signal::Signal;
 
 pub use crate::guard::Containment;
 
-/// What happens to processes that the command leaves running.
+/// The treatment of processes that the command leaves running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftoverChoice {
-    /// They have a moment to end by themselves, then they are asked to stop, then killed.
+    /// The processes have a moment to end by themselves. Then they are asked to stop, then killed.
     Kill,
-    /// Leadership is kept until they have ended by themselves.
+    /// The candidate keeps the lead until the processes have ended by themselves.
     Wait,
 }
 
@@ -53,12 +53,12 @@ impl ValueEnum for Containment {
     }
 }
 
-/// The containment that is asked for.
+/// The requested containment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContainmentChoice {
-    /// The best that changes nothing that the command could see.
+    /// The best containment that changes nothing that the command can see.
     Auto,
-    /// This one.
+    /// This containment.
     Only(Containment),
 }
 
@@ -68,7 +68,7 @@ impl ContainmentChoice {
         [Self::Auto, Self::Only(a), Self::Only(b), Self::Only(c), Self::Only(d)]
     };
 
-    /// The one that it has to be, if it has to be a certain one.
+    /// Returns the requested containment; `None` for `auto`.
     pub const fn tier(self) -> Option<Containment> {
         match self {
             Self::Auto => None,
@@ -113,10 +113,10 @@ pub enum Restart {
     Always,
 }
 
-/// The least time from one thing to the next that is done again and again.
+/// The shortest period of an action that repeats.
 const LEAST_PERIOD: Duration = Duration::from_millis(10);
 
-/// A duration of 10 ms at least, so that nothing becomes a busy loop.
+/// Reads a duration of at least 10 ms, so that nothing becomes a busy loop.
 pub(super) fn parse_period(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
         period if period < LEAST_PERIOD => Err("less than 10ms".to_owned()),
@@ -124,7 +124,7 @@ pub(super) fn parse_period(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A limit, which is a duration as that of [`parse_period`]: none is no duration at all.
+/// Reads a limit, which is a duration as for [`parse_period`]. The way to have no limit is to give none.
 pub(super) fn parse_limit(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
         Duration::ZERO => Err("0 is not a limit; leave it out for no limit".to_owned()),
@@ -152,7 +152,7 @@ pub enum OutputFormat {
     Yaml,
 }
 
-/// The longest duration that is taken for meant: ten years.
+/// The longest accepted duration, ten years. A longer one is probably a mistake.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
 const DURATION_EXAMPLES: &str =
@@ -161,10 +161,10 @@ const DURATION_EXAMPLES: &str =
 /// The greatest priority.
 pub(super) const MAX_PRIORITY: u32 = 1_000_000;
 
-/// Reads a duration as people write it: `500ms`, `15s`, `2m`, `1h30m`; a bare number is seconds.
+/// Reads a duration in the usual forms: `500ms`, `15s`, `2m`, `1h30m`; a bare number is seconds.
 ///
 /// # Errors
-/// A text for the user, with examples, for whatever is negative, no number, or above ten years.
+/// Returns a text with examples for the user, if the duration is negative, is not a number, or is above ten years.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let refuse = |why: &str| Err(format!("{why}; {DURATION_EXAMPLES}"));
     let is_bare = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
@@ -185,10 +185,10 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 }
 
 const SHORTEST_TTL: Duration = Duration::from_secs(1);
-/// Reads the length of a lease: 1 second to 24 hours. What shorter ones the timing needs it says itself.
+/// Reads the length of a lease: 1 second to 24 hours. The timing itself refuses a lease that is too short for it.
 ///
 /// # Errors
-/// A text for the user, as [`parse_duration`].
+/// Returns a text for the user, as [`parse_duration`] does.
 pub(crate) fn parse_ttl(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
         ttl if ttl < SHORTEST_TTL => {
@@ -199,10 +199,10 @@ pub(crate) fn parse_ttl(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads a share of one, as a fraction (`0.1`) or in percent (`10%`): from 0 up to, and without, 1.
+/// Reads a share of one, as a fraction (`0.1`) or in percent (`10%`): at least 0 and below 1.
 ///
 /// # Errors
-/// A text for the user, with examples.
+/// Returns a text with examples for the user.
 pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     let (number, whole) = match text.strip_suffix('%') {
         Some(number) => (number, 100.0),
@@ -215,10 +215,10 @@ pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "not a share below one; write 0.1 or 10%".to_owned())
 }
 
-/// Reads what something that is to be done once is known by: 1 to 128 characters, none of them a control.
+/// Reads a key of `--once`: 1 to 128 characters without control characters.
 ///
 /// # Errors
-/// A text for the user.
+/// Returns a text for the user.
 pub(super) fn parse_once(text: &str) -> Result<String, String> {
     match text.chars().count() {
         0 => Err("an empty key says nothing; write one such as \"$(date +%F)\"".to_owned()),
@@ -230,10 +230,10 @@ pub(super) fn parse_once(text: &str) -> Result<String, String> {
     }
 }
 
-/// Reads a signal by name, with or without `SIG`, in any case, or by number.
+/// Reads a signal by its number, or by its name in any case, with or without `SIG`.
 ///
 /// # Errors
-/// A text for the user, with examples.
+/// Returns a text with examples for the user.
 pub fn parse_signal(text: &str) -> Result<Signal, String> {
     let upper = text.to_ascii_uppercase();
     let by_name =
@@ -244,7 +244,7 @@ pub fn parse_signal(text: &str) -> Result<Signal, String> {
         .ok_or_else(|| "no such signal; write TERM, SIGTERM or 15".to_owned())
 }
 
-/// What reads a whole number of this range, in decimal digits, or says which would do.
+/// Returns a parser for whole numbers of this range in decimal digits. Its error states the range.
 pub(super) fn whole<T>(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
@@ -377,15 +377,15 @@ mod number_tests {
     }
 }
 
-/// A command in one text, as a variable or a file has it.
+/// A command in one text, as in a variable or a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandLine(Vec<OsString>);
 
-/// What only a shell understands. Somebody who writes it as a word of its own expects one.
+/// Operators that only a shell understands. A user who writes one as a word expects a shell.
 const SHELL_WORDS: [&str; 8] = ["&&", "||", "|", ";", "&", ">", ">>", "<"];
 
 impl CommandLine {
-    /// The program and its arguments.
+    /// Returns the program and its arguments.
     pub fn words(&self) -> &[OsString] {
         &self.0
     }
@@ -394,8 +394,8 @@ impl CommandLine {
 impl FromStr for CommandLine {
     type Err = String;
 
-    /// Splits a text into words as a shell does, with its quotes and backslashes and nothing else. What looks like
-    /// a flag in the place of the program was meant to be one.
+    /// Splits a text into words as a shell does, with its quotes and backslashes and nothing else. Refuses a flag in
+    /// place of the program, because the text was meant as a flag.
     fn from_str(text: &str) -> Result<Self, String> {
         let words = shlex::split(text).ok_or("a quote or a backslash at the end is open")?;
         if let Some(flag) = words.first().filter(|word| word.starts_with('-')) {

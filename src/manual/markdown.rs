@@ -1,10 +1,10 @@
-//! Reads the Markdown of a manual page as the blocks that a terminal and a man page show.
+//! This file reads the Markdown of a manual page as blocks, which the terminal and the man page show.
 
 use std::mem;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// What stands below the other on a page.
+/// A block of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Block {
     /// The page's title has level 1.
@@ -13,19 +13,19 @@ pub(super) enum Block {
         words: Vec<Span>,
     },
     Paragraph(Vec<Span>),
-    /// An entry of a list, and what stands before it: a dash or a number.
+    /// An entry of a list, with the dash or number before it.
     Item {
         mark: String,
         words: Vec<Span>,
     },
-    /// Lines that are shown as they are.
+    /// Lines that are shown unchanged.
     Code(String),
     /// Rows of cells; the first row has the headings.
     Table(Vec<Vec<Vec<Span>>>),
 }
 
 impl Block {
-    /// All that it says, without style.
+    /// Returns the text of the block, without styles.
     pub(super) fn plain(&self) -> String {
         match self {
             Self::Heading { words, .. } | Self::Paragraph(words) | Self::Item { words, .. } => {
@@ -50,27 +50,27 @@ pub(super) struct Span {
     pub(super) style: Style,
 }
 
-/// How a text is set off from others.
+/// The style of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Style {
     #[default]
     Plain,
-    /// To be typed, or printed by a program.
+    /// Text that the user types, or that a program prints.
     Code,
     Strong,
 }
 
-/// What these spans say.
+/// Returns the text of these spans.
 pub(super) fn plain(words: &[Span]) -> String {
     words.iter().map(|span| span.text.as_str()).collect()
 }
 
-/// The blocks of a page.
+/// Returns the blocks of a page.
 pub(super) fn blocks(page: &str) -> Vec<Block> {
     read(page).0
 }
 
-/// The topics that a page links to, in order, each once.
+/// Returns the topics that a page links to, in order and without repetition.
 pub(super) fn links(page: &str) -> Vec<String> {
     let mut topics: Vec<String> = Vec::new();
     for link in read(page).1 {
@@ -80,7 +80,8 @@ pub(super) fn links(page: &str) -> Vec<String> {
     topics
 }
 
-/// The topic behind a link to a page: `hooks` of `hooks.md#signals`, and `etcd` of `../../backends/etcd/src/manual.md`.
+/// Returns the topic behind a link to a page: `hooks` for `hooks.md#signals`, and `etcd` for
+/// `../../backends/etcd/src/manual.md`.
 pub(super) fn topic_of(link: &str) -> Option<&str> {
     let path = link.split('#').next().unwrap_or_default();
     if let Some(store) = path.strip_suffix("/src/manual.md") {
@@ -100,17 +101,17 @@ fn read(page: &str) -> (Vec<Block>, Vec<String>) {
     (reader.blocks, reader.targets)
 }
 
-/// What was read so far.
+/// The state of the reader.
 #[derive(Default)]
 struct Reader {
     blocks: Vec<Block>,
     targets: Vec<String>,
-    /// The words of the block, or of the cell, that is read now.
+    /// The words of the present block or cell.
     words: Vec<Span>,
     style: Style,
-    /// The number of the next item, in a list that has numbers.
+    /// The number of the next item, if the list has numbers.
     number: Option<u64>,
-    /// The mark of the item that is read now.
+    /// The mark of the present item.
     mark: Option<String>,
     rows: Vec<Vec<Vec<Span>>>,
 }

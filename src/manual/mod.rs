@@ -1,5 +1,5 @@
-//! The manual: a page for each topic, in Markdown, which `elect help` shows in a terminal, `elect man` as a man page, and
-//! the web as it is. The page of a store lies beside the store's code.
+//! The manual has a Markdown page for each topic. `elect help` shows a page in a terminal, `elect man` shows it as a
+//! man page, and the web shows it unchanged. The page of a store lies beside the store's code.
 //!
 //! A page begins with `# Title: summary`. Its links to other pages are relative, as the web wants them.
 
@@ -17,9 +17,9 @@ use crate::stores;
 /// A page of the manual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Topic {
-    /// The word that it is asked for by.
+    /// The word by which users ask for it.
     pub name: &'static str,
-    /// Its Markdown.
+    /// The text in Markdown.
     pub text: &'static str,
 }
 
@@ -29,7 +29,7 @@ macro_rules! pages {
     };
 }
 
-/// The pages in this folder, in the order in which a newcomer reads them.
+/// The pages in this folder, in the reading order for a newcomer.
 const PAGES: [Topic; 34] = pages![
     "install" "basics" "flock" "cron" "once" "daemon" "health" "divisions"
     "signals" "hooks" "exit-codes" "environment" "configuration" "operating" "priorities" "status"
@@ -50,15 +50,19 @@ pub fn topics() -> impl Iterator<Item = Topic> {
     })
 }
 
-/// The page of this name.
+/// Returns the page with this name.
 pub fn topic(name: &str) -> Option<Topic> {
     topics().find(|topic| topic.name == name)
 }
 
-/// Where these words stand in the manual: the page, the heading, and the sentence. Case does not matter, nor, if nothing has
-/// them as they are, how they are joined: "timezone" finds "time zone", and "disk full" finds "full disk". All of them have
-/// to stand in one section. Sections that are called so come first, then those with the words in their heading, then those
-/// that have them most often; those that have them within other words only if no section begins a word with them.
+/// Returns the places in the manual that have these words: the page, the heading, and the sentence. All of the words
+/// must be in one section. Case does not matter.
+///
+/// If no section has the words as given, spaces and hyphens are ignored: "timezone" finds "time zone". If that fails
+/// too, phrases are split into words: "disk full" finds "full disk".
+///
+/// Sections with exactly this heading come first. Next are sections with the words in their heading, then sections with
+/// the most matches. Matches inside other words count only if no section has a word that begins with them.
 pub fn search(words: &[String]) -> Vec<Place> {
     let found = |words: &[String], form: fn(&str) -> String| {
         let words: Vec<String> = words.iter().map(|word| form(word)).collect();
@@ -81,42 +85,42 @@ pub fn search(words: &[String]) -> Vec<Place> {
         .unwrap_or_default()
 }
 
-/// A text without what joins and parts its words.
+/// Returns the letters and digits of a text, without what joins or separates its words.
 fn letters(text: &str) -> String {
     text.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
-/// Where something stands in the manual.
+/// A place in the manual.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The page.
+    /// The name of the page.
     pub topic: &'static str,
-    /// The heading above it.
+    /// The heading above the place.
     pub heading: String,
-    /// The text around it.
+    /// The sentence at the place.
     pub excerpt: String,
 }
 
-/// What stands below a heading, each block without style.
+/// The text below a heading, with each block as plain text.
 struct Section {
     topic: &'static str,
     heading: String,
     texts: Vec<String>,
 }
 
-/// Whether the heading is just these words, whether it has them all, and how often they come: beginning a word, and
-/// anywhere.
+/// The rank of a section: whether its heading equals the words, whether its heading has all of them, and how often they
+/// occur. The numbers count occurrences at the beginning of a word, and occurrences anywhere.
 type Fit = (bool, bool, (usize, usize));
 
-/// How often `word` begins a word of the text, and how often it comes at all.
+/// Returns how often `word` begins a word of the text, and how often it occurs at all.
 fn times(text: &str, word: &str) -> (usize, usize) {
     let begins = |(at, _): &(usize, &str)| !text[..*at].ends_with(char::is_alphanumeric);
     (text.match_indices(word).filter(begins).count(), text.matches(word).count())
 }
 
 impl Section {
-    /// Where the words are in it, in this form, and how well it fits: whether its heading is or has them, and how
-    /// often they come. Those that begin a word count before those within one: "lock" is not meant by "clock".
+    /// Returns the best sentence with the words, in this form, and the rank of the section. Occurrences at the
+    /// beginning of a word count before occurrences inside one: "lock" should not find "clock".
     fn find(self, words: &[String], form: fn(&str) -> String) -> Option<(Fit, Place)> {
         let has = |text: &str| {
             let text = form(text);
@@ -132,7 +136,7 @@ impl Section {
         let rank = (is_it, has(&self.heading).0 == words.len(), least);
         let lines = self.texts.iter().flat_map(|text| text.lines());
         let sentences = lines.flat_map(|text| text.split_inclusive(". ")).enumerate();
-        // Of equals the first one.
+        // Of equal sentences, the first one counts.
         let best = sentences.max_by_key(|(number, sentence)| (has(sentence), Reverse(*number)));
         let excerpt = best.map_or("", |(_, sentence)| sentence.trim()).to_owned();
         Some((rank, Place { topic: self.topic, heading: self.heading, excerpt }))
@@ -140,18 +144,18 @@ impl Section {
 }
 
 impl Topic {
-    /// What it is about, for a list of all.
+    /// Returns the summary of the page, for a list of all pages.
     pub fn summary(self) -> &'static str {
         self.title().1
     }
 
-    /// Its title, and its summary.
+    /// Returns the title and the summary.
     fn title(self) -> (&'static str, &'static str) {
         let line = self.text.lines().next().unwrap_or_default().trim_start_matches("# ");
         line.split_once(": ").unwrap_or((line, ""))
     }
 
-    /// The page for a terminal of so many columns, with styles or without.
+    /// Returns the page for a terminal of this width, with or without styles.
     pub fn for_terminal(self, width: usize, has_style: bool) -> String {
         let mut page = render::for_terminal(&self.blocks(), width, has_style);
         let others = self.others();
@@ -165,19 +169,20 @@ impl Topic {
         page
     }
 
-    /// The page as a man page, `elect-NAME(7)`.
+    /// Returns the page as a man page, `elect-NAME(7)`.
     pub fn man_page(self) -> String {
         render::man_page(self.name, self.summary(), &self.blocks(), &self.others())
     }
 
-    /// The blocks, but for its own list of other pages: terminals and man pages are given one of all links.
+    /// Returns the blocks without the page's own list of other pages. Terminals and man pages get a list of all links
+    /// instead.
     fn blocks(self) -> Vec<Block> {
         let mut blocks = blocks(self.text);
         blocks.retain(|block| !matches!(block, Block::Paragraph(words) if plain(words).starts_with("See also:")));
         blocks
     }
 
-    /// The other pages that it links to.
+    /// Returns the other pages that the page links to.
     fn others(self) -> Vec<String> {
         let mut others = links(self.text);
         others.retain(|other| *other != self.name);

@@ -1,4 +1,4 @@
-//! A page of the manual as a terminal shows it, and as a man page.
+//! This file renders a page of the manual for a terminal, and as a man page.
 
 use std::fmt::Write as _;
 
@@ -6,19 +6,20 @@ use clap_mangen::roff::{Inline, Roff, bold, roman};
 
 use super::markdown::{Block, Span, Style, plain};
 
-/// What stands below a heading is moved by so much, in columns, and what is shown as it is by so much more.
+/// The indent of text below a heading, in columns. Text that is shown unchanged is indented twice as far.
 const INDENT: usize = 4;
 
-/// Lines longer than this are hard to read, in columns.
+/// The longest line that is easy to read, in columns.
 const WIDEST: usize = 100;
 
-/// Narrower than this nothing is set, in columns.
+/// The narrowest line that is set, in columns.
 const NARROWEST: usize = 40;
 
 const BOLD: &str = "\u{1b}[1m";
 const NORMAL: &str = "\u{1b}[0m";
 
-/// The blocks in lines of at most so many columns, in bold where `has_style`. Code keeps its lines, however long.
+/// Returns the blocks in lines of at most `width` columns, with bold text if `has_style`. Code keeps its lines, even if
+/// they are longer.
 pub(super) fn for_terminal(blocks: &[Block], width: usize, has_style: bool) -> String {
     let setter = Setter { width: width.clamp(NARROWEST, WIDEST) - INDENT, has_style };
     let mut text = String::new();
@@ -36,7 +37,7 @@ pub(super) fn for_terminal(blocks: &[Block], width: usize, has_style: bool) -> S
 }
 
 struct Setter {
-    /// The columns of a line.
+    /// The width of a line, in columns.
     width: usize,
     has_style: bool,
 }
@@ -79,7 +80,7 @@ impl Setter {
                 row.iter().zip(&widths).map(|(cell, width)| self.wrap(cell, *width)).collect()
             })
             .collect();
-        // Rows of several lines are told apart by an empty one.
+        // An empty line separates rows of several lines.
         let is_spaced = !set.iter().all(is_tight);
         let mut lines = Vec::new();
         for (number, row) in set.iter().enumerate() {
@@ -102,7 +103,7 @@ impl Setter {
         lines
     }
 
-    /// The words in lines of at most so many columns; a word that is longer has a line of its own.
+    /// Returns the words in lines of at most `width` columns. A longer word has a line of its own.
     fn wrap(&self, spans: &[Span], width: usize) -> Vec<String> {
         let mut lines = Vec::new();
         let (mut line, mut taken) = (String::new(), 0);
@@ -124,7 +125,7 @@ impl Setter {
         if taken > 0 {
             lines.push(line);
         }
-        // Words of one style are set off together.
+        // Adjacent words of one style are set off together.
         let between = format!("{NORMAL} {BOLD}");
         lines.iter().map(|line| line.replace(&between, " ")).collect()
     }
@@ -138,7 +139,7 @@ impl Setter {
     }
 }
 
-/// What stands between spaces, each in the pieces of its styles.
+/// Splits text at spaces into words, and each word into the pieces of its styles.
 fn words(spans: &[Span]) -> Vec<Vec<Span>> {
     let mut words: Vec<Vec<Span>> = Vec::new();
     let mut is_inside = false;
@@ -159,7 +160,8 @@ fn words(spans: &[Span]) -> Vec<Vec<Span>> {
     words
 }
 
-/// The width of each column: as wide as its cells, and where that is too wide the widest are narrowed.
+/// Returns the width of each column. A column is as wide as its widest cell. If the table is too wide, its widest
+/// columns are narrowed.
 fn widths(rows: &[Vec<Vec<Span>>], width: usize) -> Vec<usize> {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let of = |measure: fn(&[Span]) -> usize| -> Vec<usize> {
@@ -181,7 +183,7 @@ fn widths(rows: &[Vec<Vec<Span>>], width: usize) -> Vec<usize> {
     capped((1..=width).rev().find(fits).unwrap_or(1))
 }
 
-/// How many columns a piece takes that may have styles in it.
+/// Returns the number of columns that a piece takes, without its style codes.
 fn columns(piece: &str) -> usize {
     piece.replace(BOLD, "").replace(NORMAL, "").chars().count()
 }
@@ -196,10 +198,10 @@ fn add(text: &mut String, indent: usize, lines: &[String]) {
     }
 }
 
-/// The columns of a table in a man page.
+/// The width of a table in a man page, in columns.
 const MAN_WIDTH: usize = 72;
 
-/// The page of this topic, in section 7. Its blocks begin with its title.
+/// Returns the man page of this topic, in section 7. The first block is the title.
 pub(super) fn man_page(name: &str, summary: &str, blocks: &[Block], others: &[String]) -> String {
     let mut roff = Roff::new();
     let source = concat!("elect ", env!("CARGO_PKG_VERSION"));

@@ -4,14 +4,14 @@ use super::{Table, escape};
 use crate::cli::{Origin, Origins, Value};
 use crate::config::{ConfigFile, Places};
 
-/// What `elect config show` reports: the same keys in JSON and YAML. They are stable; more may come.
+/// The report of `elect config show`. JSON and YAML have the same keys. The keys are stable; more may be added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConfigReport {
-    /// The subcommand that would use it.
+    /// The subcommand that the settings are for.
     pub subcommand: String,
-    /// The configuration file that counts; `null` if there is none.
+    /// The configuration file in use; `null` if there is none.
     pub file: Option<String>,
-    /// The profile that was chosen; `null` if none was.
+    /// The chosen profile; `null` if none was chosen.
     pub profile: Option<String>,
     /// The names of all profiles of the file.
     pub profiles: Vec<String>,
@@ -21,27 +21,28 @@ pub struct ConfigReport {
     places: Option<Places>,
 }
 
-/// One flag, and what it is set to.
+/// One flag and its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SettingReport {
-    /// Its long name, which is its key in the file.
+    /// The long name of the flag, which is also its key in the file.
     pub key: String,
-    /// What it is set to, without secrets; `null` if to nothing.
+    /// The value of the flag, without secrets; `null` if it has none.
     pub value: Option<String>,
     /// `flag`, `variable`, `file` or `default`.
     pub from: &'static str,
-    /// The variable, where it comes from one.
+    /// The name of the environment variable, if the value comes from one.
     pub variable: Option<String>,
-    /// The line of the file, where it comes from there.
+    /// The line in the file, if the value comes from the file.
     pub line: Option<u64>,
-    /// The profile, where it comes from one.
+    /// The name of the profile, if the value comes from one.
     pub profile: Option<String>,
-    /// The flag from a nearer place that makes this one mean nothing; `null` if none does.
+    /// The flag from a nearer place that makes this flag meaningless; `null` if none does.
     pub overruled_by: Option<&'static str>,
 }
 
 impl ConfigReport {
-    /// What these arguments come to, over this file, which is the first of these places that exists.
+    /// Returns the report for these arguments and this configuration file. The file is the first of `places` that
+    /// exists.
     pub fn new(origins: &Origins, file: Option<ConfigFile>, places: Option<Places>) -> Self {
         let (file, profile, profiles) = match file {
             Some(file) => (Some(file.path.display().to_string()), file.profile, file.profiles),
@@ -52,7 +53,7 @@ impl ConfigReport {
         Self { subcommand, file, profile, profiles, settings, places }
     }
 
-    /// The report for people.
+    /// Returns the report as a table for people.
     pub fn table(&self) -> String {
         let mut table = Table::uncut(&["SETTING", "VALUE", "FROM"]);
         for setting in &self.settings {

@@ -5,129 +5,130 @@ use serde::Serialize;
 
 use super::{Table, chain, escape, fine_ms, milliseconds};
 
-/// What `elect doctor` reports: the same keys in JSON and YAML. They are stable; more may come.
+/// The report of `elect doctor`. JSON and YAML have the same keys. The keys are stable; more may be added.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DoctorReport {
-    /// Where the store is, as a URL without secrets.
+    /// The store's location, as a URL without secrets.
     pub backend: String,
-    /// What elect calls the store: what `store-id=` in its URL names. `None` where stores have no ids, or it could not be
-    /// read.
+    /// The id that elect gives the store, as `store-id=` in its URL names it. `None` if stores of this kind have no
+    /// ids, or if the id could not be read.
     pub store_id: Option<String>,
-    /// Whether no finding is worse than a note.
+    /// True if no finding is worse than a note.
     pub well: bool,
-    /// Each endpoint of the store, in the order of its URL.
+    /// The store's endpoints, in the order of its URL.
     pub endpoints: Vec<EndpointReport>,
-    /// What elect has to be allowed there, in the order in which it was tried.
+    /// The rights that elect needs on the store, in the order in which they were tried.
     pub rights: Vec<RightReport>,
-    /// How long renewals take; `None` if none could be made.
+    /// The time that renewals take; `None` if no renewal succeeded.
     pub renewal: Option<RenewalReport>,
-    /// Which TTL to take; `None` where leases do not end by time, or no renewal was seen.
+    /// The advised TTL; `None` if leases do not end by time, or if no renewal succeeded.
     pub ttl: Option<TtlReport>,
     /// This machine's clock.
     pub clock: ClockReport,
-    /// What can hold the descendants of a command, the best first.
+    /// The kinds of containment for a command's descendants, the best first.
     pub containment: Vec<ContainmentReport>,
-    /// What there is only so much of.
+    /// The limited resources.
     pub limits: Vec<LimitReport>,
-    /// What is wrong, or good to know, the worst first.
+    /// The findings, the worst first.
     pub findings: Vec<FindingReport>,
 }
 
 /// One endpoint of the store.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EndpointReport {
-    /// Where it is.
+    /// The address of the endpoint.
     pub endpoint: String,
-    /// Whether it answers.
+    /// True if the endpoint answers.
     pub answers: bool,
-    /// From a question to its answer, in milliseconds and parts of one; the middle one of several.
+    /// The median round trip, in milliseconds with fractions.
     pub round_trip_ms: Option<f64>,
     /// The server's version.
     pub version: Option<String>,
-    /// What it is among the others, or the kind of its file system.
+    /// The role of the endpoint among the members, or the kind of its file system.
     pub role: Option<String>,
-    /// What elect calls the store that it leads to.
+    /// The id that elect gives the store behind this endpoint.
     pub store_id: Option<String>,
-    /// Why it does not answer.
+    /// The reason why the endpoint does not answer.
     pub error: Option<String>,
 }
 
-/// Something that elect has to be allowed.
+/// A right that elect needs on the store.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RightReport {
-    /// What it is.
+    /// The name of the right.
     pub right: &'static str,
-    /// Whether it could be done.
+    /// True if the trial succeeded.
     pub granted: bool,
-    /// Why not.
+    /// The reason why the trial failed.
     pub error: Option<String>,
 }
 
-/// How long renewals take.
+/// The time that renewals take.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RenewalReport {
-    /// The middle one, in milliseconds and parts of one.
+    /// The median, in milliseconds with fractions.
     pub usual_ms: f64,
-    /// The slowest one, the same.
+    /// The slowest renewal, in milliseconds with fractions.
     pub slowest_ms: f64,
-    /// How many were made.
+    /// The number of renewals.
     pub tries: usize,
 }
 
-/// Which TTL to take. All lengths are in milliseconds, and `None` where they are not known.
+/// The advised TTL. All lengths are in milliseconds, and `None` if they are not known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TtlReport {
-    /// What to take; `None` if none would do.
+    /// The advised TTL; `None` if no TTL would do.
     pub advised_ms: Option<u64>,
-    /// The shortest that would do, whether it is granted or not.
+    /// The shortest TTL that would do, even if the store does not grant it.
     pub shortest_ms: Option<u64>,
-    /// The shortest that the store grants.
+    /// The shortest TTL that the store grants.
     pub least_ms: Option<u64>,
-    /// The longest that the store grants.
+    /// The longest TTL that the store grants.
     pub greatest_ms: Option<u64>,
-    /// Why.
+    /// The reasons for the advice.
     pub reasons: Vec<String>,
 }
 
 /// This machine's clock.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClockReport {
-    /// How fast the kernel was told to let it run, as a share of what it would by itself.
+    /// The rate to which the kernel has adjusted the clock, as a share of the clock's own rate.
     pub rate: f64,
 }
 
-/// One way to hold the descendants of a command.
+/// One kind of containment for a command's descendants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ContainmentReport {
-    /// Its name.
+    /// The name of the containment.
     pub containment: &'static str,
-    /// Whether it is to be had here.
+    /// True if this machine offers it.
     pub at_hand: bool,
-    /// Why not.
+    /// The reason why this machine does not offer it.
     pub why_not: Option<String>,
 }
 
-/// Something that there is only so much of.
+/// A limited resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LimitReport {
-    /// What it is, and where.
+    /// The name of the resource, and where it is.
     pub limit: String,
     /// `bytes` or `pieces`.
     pub unit: &'static str,
-    /// How much there is in all; `None` if it has no limit, or none that is told.
+    /// The limit; `None` if there is no limit, or if it is not known.
     pub most: Option<u64>,
-    /// How much of it is in use; `None` if that is not told.
+    /// The amount in use; `None` if it is not known.
     pub used: Option<u64>,
 }
 
-/// Something to know, and what to do about it.
+/// A finding, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FindingReport {
-    /// `error`: no election is held as it should be. `warning`: until something else happens. `note`: all is well.
+    /// The severity. `error`: elections do not work as they should. `warning`: they work until something else happens.
+    /// `note`: all is well.
     pub severity: &'static str,
-    /// What was found, and where.
+    /// The finding, and where it was made.
     pub what: String,
-    /// What to do.
+    /// The remedy.
     pub way_out: String,
 }
 
@@ -165,7 +166,7 @@ impl From<&Finding> for FindingReport {
 }
 
 impl DoctorReport {
-    /// All of it for people, what is wrong last, on a terminal of this width.
+    /// Returns the whole report for people, fitted to a terminal of this width. The findings come last.
     pub fn table(&self, width: Option<usize>) -> String {
         let mut text = format!("backend: {}\n", escape(&self.backend));
         if let Some(id) = &self.store_id {
@@ -211,7 +212,7 @@ impl DoctorReport {
         (!self.rights.is_empty()).then_some(table)
     }
 
-    /// Times: renewals, the TTL and the clock.
+    /// Returns the lines about times: renewals, the TTL and the clock.
     fn pace(&self) -> String {
         let mut text = String::new();
         if let Some(RenewalReport { usual_ms, slowest_ms, tries }) = self.renewal {
@@ -256,7 +257,7 @@ impl DoctorReport {
     }
 }
 
-/// Bytes for people.
+/// Returns a count of bytes in words for people.
 fn bytes(count: u64) -> String {
     const STEPS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     #[expect(clippy::cast_precision_loss, reason = "one digit is shown")]

@@ -18,35 +18,35 @@ use serde_json::{Map, Value};
 use super::{FAILED, escape, rfc3339};
 use crate::config::{ConfigError, LogFormat, Verbosity};
 
-/// The longest message, in bytes. With its fields a line stays below `PIPE_BUF`, up to which a pipe
-/// that has room at all takes a write whole.
+/// The longest message, in bytes. With its fields, a line stays below `PIPE_BUF`. A pipe with any room takes a write of
+/// up to that size whole.
 const MESSAGE_MAX: usize = 2048;
 
-/// What is said of a store that nobody has named.
+/// The remark about a store that is used because the user has named none.
 pub const BY_DEFAULT: &str =
     " (the default: no -b, no ELECT_BACKEND, no key in a configuration file)";
 
-/// How much a line matters.
+/// The importance of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// elect cannot go on.
     Error,
-    /// elect goes on, but somebody should know.
+    /// elect goes on, but people should know.
     Warn,
-    /// What happens.
+    /// An event of normal operation.
     Info,
-    /// What happens inside.
+    /// A detail of elect's inner work.
     Debug,
 }
 
-/// What a line of the JSON form tells programs of what has happened; nothing of it where people read.
+/// The machine-readable part of a line, for programs that read the JSON form. The text form does not show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LogEvent {
-    /// Its name, if it has one; stable.
+    /// The name of the event, if it has one; stable.
     #[serde(rename = "event", skip_serializing_if = "Option::is_none")]
     pub name: Option<&'static str>,
-    /// The token of the leadership that it is about.
+    /// The token of the leadership that the event is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<u64>,
     /// The exit code that elect ends with.
@@ -55,30 +55,30 @@ pub struct LogEvent {
 }
 
 impl LogEvent {
-    /// elect's own failure.
+    /// A failure of elect itself.
     pub const FAILED: Self = Self { exit_code: Some(FAILED), ..Self::named("failed") };
 
-    /// That of this name.
+    /// Returns the event of this name.
     pub const fn named(name: &'static str) -> Self {
         Self { name: Some(name), token: None, exit_code: None }
     }
 
-    /// The same about the leadership with this token.
+    /// Adds the token of the leadership that the event is about.
     #[must_use]
     pub fn with_token(self, token: Option<Token>) -> Self {
         Self { token: token.map(Token::get), ..self }
     }
 
-    /// Whether it tells whose turn it is.
+    /// Returns whether the event says that the candidate waits or leads.
     fn is_turn(self) -> bool {
         matches!(self.name, Some("waiting" | "leading"))
     }
 }
 
-/// elect's own words, on stderr: one line and one `write(2)` each.
+/// elect's own messages on stderr: one line and one `write(2)` for each.
 ///
-/// A line that cannot be written at once is lost. Nobody who leaves our stderr unread, or closes it,
-/// may keep us from renewing a lease. Clones share one terminal line.
+/// A line that cannot be written at once is lost. A reader that leaves stderr unread, or closes it, must not keep elect
+/// from renewing a lease. Clones share one terminal line.
 #[derive(Clone)]
 pub struct Log(Arc<Shared>);
 
@@ -86,23 +86,23 @@ struct Shared {
     threshold: Level,
     format: LogFormat,
     election: Option<String>,
-    /// The id of our candidate, which the JSON form names in every line.
+    /// The id of this candidate, which the JSON form names in every line.
     candidate: Option<String>,
     is_of_default_store: bool,
-    /// Whether a candidate's turns are told off a terminal, too.
+    /// True if the log also says off a terminal whether the candidate waits or leads.
     tells_turns: bool,
-    /// Whether a line that is drawn again and again disturbs nobody.
+    /// True if stderr is a terminal on which a line may be redrawn in place.
     is_terminal: bool,
     clock: fn() -> SystemTime,
-    /// The line that shows how the waiting goes; whatever is logged makes way for it and back.
+    /// The progress line. It is hidden while a log line is written, and drawn again afterwards.
     line: Mutex<Option<ProgressBar>>,
 }
 
 impl Log {
-    /// A log of this loudness and form. `clock` stamps the lines of the JSON form.
+    /// Creates a log with this verbosity and format. `clock` stamps the lines of the JSON form.
     pub fn new(verbosity: Verbosity, format: LogFormat, clock: fn() -> SystemTime) -> Self {
         let has_terminal = io::stderr().is_terminal();
-        // Behind a pipe there may be a pager, whose screen our words would spoil.
+        // A pipe on stdout may lead to a pager, whose screen log lines would spoil.
         let is_terminal = has_terminal && !is_pipe(io::stdout().as_fd());
         let threshold = match verbosity {
             Verbosity::Quiet => Level::Error,
@@ -123,30 +123,31 @@ impl Log {
         }))
     }
 
-    /// The same log where nobody has named the store: what is said of an election that is not there says so, too.
+    /// Returns the same log for a default store. Messages about an election that does not exist then name the default,
+    /// too.
     #[must_use]
     pub fn of_default_store(&self) -> Self {
         self.altered(|shared| shared.is_of_default_store = true)
     }
 
-    /// Whether nobody has named the store.
+    /// Returns whether the store is the default because the user has named none.
     pub fn is_of_default_store(&self) -> bool {
         self.0.is_of_default_store
     }
 
-    /// Where the store is, for people: in words if that is the default one, for want of another.
+    /// Returns the store's location for people. For the default store, adds that it is the default.
     pub fn place(&self, location: &str) -> String {
         let default = if self.0.is_of_default_store { BY_DEFAULT } else { "" };
         escape(location) + default
     }
 
-    /// The same log, naming this election in every line.
+    /// Returns the same log, which names this election in every line.
     #[must_use]
     pub fn about(&self, election: &ElectionName) -> Self {
         self.named(election, self.0.is_terminal)
     }
 
-    /// The same for one of several elections at once, for which nothing is drawn.
+    /// Returns the same log for one of several elections at once, for which no progress is drawn.
     #[must_use]
     pub fn about_one_of_many(&self, election: &ElectionName) -> Self {
         self.named(election, false)
@@ -159,14 +160,14 @@ impl Log {
         })
     }
 
-    /// The same log, naming the candidate of this id in every line of the JSON form.
+    /// Returns the same log, which names this candidate in every line of the JSON form.
     #[must_use]
     pub fn of_candidate(&self, id: &str) -> Self {
         self.altered(|shared| shared.candidate = Some(id.to_owned()))
     }
 
-    /// The same log of a candidate that stands by. Of the first process of a container nobody sees anything but its
-    /// log: there it tells whether it waits or leads, unless it is to be quiet.
+    /// Returns the same log for a candidate that stands by. If elect is the first process of a container, people see
+    /// only its log. There the log says whether the candidate waits or leads, unless it is quiet.
     #[must_use]
     pub fn telling_turns(&self) -> Self {
         self.altered(|shared| shared.tells_turns = std::process::id() == 1)
@@ -179,32 +180,33 @@ impl Log {
         Self(Arc::new(shared))
     }
 
-    /// Says that elect cannot go on.
+    /// Logs an error: elect cannot go on.
     pub fn error(&self, message: impl Display) {
         self.say(Level::Error, message, &[]);
     }
 
-    /// Says that somebody should know.
+    /// Logs a warning.
     pub fn warn(&self, message: impl Display) {
         self.say(Level::Warn, message, &[]);
     }
 
-    /// Says what happens.
+    /// Logs an event of normal operation.
     pub fn info(&self, message: impl Display) {
         self.say(Level::Info, message, &[]);
     }
 
-    /// Says what happens inside.
+    /// Logs a detail of elect's inner work.
     pub fn debug(&self, message: impl Display) {
         self.say(Level::Debug, message, &[]);
     }
 
-    /// Says it with further fields: keys of the JSON form, in brackets at the end of the text form.
+    /// Logs a message with more fields. They are keys of the JSON form, and stand in brackets at the end of the text
+    /// form.
     pub fn say(&self, level: Level, message: impl Display, fields: &[(&'static str, Value)]) {
         self.event(level, LogEvent::default(), message, fields);
     }
 
-    /// The same about something that has a name: for programs that read the JSON form.
+    /// Logs a named event, for programs that read the JSON form.
     pub fn event(
         &self,
         level: Level,
@@ -233,12 +235,13 @@ impl Log {
         }
     }
 
-    /// Whether a candidate's turns are told where other events are not.
+    /// Returns whether the log says whether the candidate waits or leads, even where it does not show other events of
+    /// that level.
     pub fn tells_turns(&self) -> bool {
         self.0.tells_turns && self.tells(Level::Warn)
     }
 
-    /// Reports an error with its chain of causes, and what to do about it if it is known.
+    /// Logs an error with its chain of causes, and with a hint if there is one.
     pub fn failure(&self, error: &anyhow::Error) {
         let hint = error
             .chain()
@@ -255,22 +258,22 @@ impl Log {
         }
     }
 
-    /// Whether what is said at this level is read by anybody.
+    /// Returns whether lines of this level are written.
     pub fn tells(&self, level: Level) -> bool {
         level <= self.0.threshold
     }
 
-    /// The election that every line names.
+    /// Returns the election that every line names.
     pub(super) fn election(&self) -> Option<&str> {
         self.0.election.as_deref()
     }
 
-    /// Whether a line that is drawn again and again would be welcome.
+    /// Returns whether progress lines are wanted on stderr.
     pub(super) fn wants_progress(&self) -> bool {
         self.0.is_terminal && self.0.threshold >= Level::Warn && self.0.format == LogFormat::Text
     }
 
-    /// The place of the line that is drawn again and again.
+    /// Returns the slot of the progress line.
     pub(super) fn line(&self) -> MutexGuard<'_, Option<ProgressBar>> {
         self.0.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -285,7 +288,7 @@ impl fmt::Debug for Log {
     }
 }
 
-/// The error and its causes in one line. A cause that the message before it already tells is left out.
+/// Returns the error and its causes in one line. Leaves out a cause that the text before it already contains.
 pub fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
@@ -298,7 +301,7 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// What an error came of in the end.
+/// Returns the message of the last cause of an error.
 pub fn root(error: &(dyn Error + 'static)) -> String {
     let all = std::iter::successors(Some(error), |&error| error.source());
     all.last().map(ToString::to_string).unwrap_or_default()
@@ -313,8 +316,8 @@ fn shorten(mut message: String) -> String {
     message
 }
 
-/// Whether colours are wanted on stderr: on a terminal that is not dumb, unless `NO_COLOR` or `CLICOLOR`
-/// says otherwise; and wherever `CLICOLOR_FORCE` does.
+/// Returns whether stderr gets colours: on a terminal that is not dumb, unless `NO_COLOR` or `CLICOLOR` forbids them.
+/// `CLICOLOR_FORCE` forces colours everywhere.
 fn colours() -> bool {
     AutoStream::choice(&io::stderr()) != ColorChoice::Never
 }
@@ -345,7 +348,7 @@ fn text_line(
     line
 }
 
-/// The keys of a line; those of the fields follow.
+/// The fixed keys of a line; the keys of the fields follow.
 #[derive(Serialize)]
 struct Keys<'a> {
     time: String,
@@ -371,7 +374,7 @@ fn json_line(
 ) -> String {
     let fields = fields.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
     let keys = Keys { time: rfc3339(now), level, election, id, event, message, fields };
-    // Text, numbers and null: there is nothing in it that JSON cannot say.
+    // The line is text, numbers and null, so its JSON cannot fail.
     let mut line = serde_json::to_string(&keys).unwrap_or_default();
     line.push('\n');
     line
@@ -381,14 +384,14 @@ fn is_pipe(fd: BorrowedFd<'_>) -> bool {
     fstat(fd).is_ok_and(|stat| stat.st_mode & libc::S_IFMT == libc::S_IFIFO)
 }
 
-/// Whether a write would be taken at once.
+/// Returns whether a write would not block.
 pub(super) fn is_writable(fd: BorrowedFd<'_>) -> bool {
     let mut fds = [PollFd::new(fd, PollFlags::POLLOUT)];
     let ready = poll(&mut fds, PollTimeout::ZERO);
     ready.is_ok() && fds[0].revents().is_some_and(|seen| seen.contains(PollFlags::POLLOUT))
 }
 
-/// One write, if it would not block. What becomes of it is nothing that could be helped.
+/// Writes a line with one write, unless that would block. Errors are ignored, because elect can do nothing about them.
 fn write_line(fd: BorrowedFd<'_>, line: &str) {
     if is_writable(fd) {
         let _ = nix::unistd::write(fd, line.as_bytes());

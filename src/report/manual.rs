@@ -1,4 +1,4 @@
-//! Completions and man pages, made from the grammar.
+//! This file generates completions, man pages and help texts from the grammar of the command line.
 
 use std::io;
 
@@ -8,25 +8,25 @@ use clap_mangen::roff::{Roff, roman};
 
 use crate::cli::Shell;
 
-/// The section of programs.
+/// The section of the man pages for programs.
 const SECTION: &str = "1";
 
-/// The text of `elect help` about the subcommand of these names; `None` if there is none.
+/// Returns the text of `elect help` about the subcommand with these names; `None` if there is none.
 pub fn explanation(mut manual: Command, words: &[String]) -> Option<String> {
     manual.build();
     Some(find(&manual, words)?.clone().render_long_help().to_string())
 }
 
-/// The page about the subcommand of these names; `None` if there is none.
+/// Returns the man page of the subcommand with these names; `None` if there is none.
 ///
 /// # Errors
-/// None: it is written to memory.
+/// None, because the page is written to memory.
 pub fn manual_page(mut manual: Command, words: &[String]) -> io::Result<Option<String>> {
     manual.build();
     find(&manual, words).map(page).transpose()
 }
 
-/// The pages of all subcommands, by the names of their files.
+/// Returns the man pages of all subcommands, with their file names.
 ///
 /// # Errors
 /// As [`manual_page`].
@@ -38,7 +38,7 @@ pub fn manual_pages(mut manual: Command) -> io::Result<Vec<(String, String)>> {
         .collect()
 }
 
-/// The flags whose names have this word in them, each with the subcommand that has it and what it is for.
+/// Returns the flags whose names contain this word, each with its subcommand and its short help.
 pub fn flags(manual: &Command, word: &str) -> Vec<String> {
     let is_meant = |arg: &&Arg| arg.get_long().is_some_and(|long| begins_a_word(long, word));
     let of = |command: &Command| -> Vec<String> {
@@ -52,7 +52,7 @@ pub fn flags(manual: &Command, word: &str) -> Vec<String> {
     manual.get_subcommands().flat_map(of).collect()
 }
 
-/// Whether a word of a flag begins so: "lock" is not meant by `--max-clock-drift`.
+/// Returns whether a word of the flag's name begins with `word`. Thus "lock" does not find `--max-clock-drift`.
 fn begins_a_word(long: &str, word: &str) -> bool {
     long.match_indices(word).any(|(at, _)| at == 0 || long[..at].ends_with('-'))
 }
@@ -86,7 +86,7 @@ fn page(command: &Command) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The further words of help: what stands below a line with a colon at its end is a section.
+/// Converts the rest of the help text. A block whose first line ends in a colon becomes a section.
 fn sections(text: &str) -> Roff {
     let mut roff = Roff::new();
     for block in text.split("\n\n") {
@@ -110,7 +110,7 @@ fn sections(text: &str) -> Roff {
     roff
 }
 
-/// Every shell that there is a script for.
+/// The shells for which there is a completion script.
 pub const SHELLS: [Shell; 5] =
     [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::Elvish, Shell::PowerShell];
 
@@ -118,7 +118,7 @@ const BASH: &str = include_str!("completions/names.bash");
 const ZSH: &str = include_str!("completions/names.zsh");
 const FISH: &str = include_str!("completions/names.fish");
 
-/// The name under which a shell looks for the script.
+/// Returns the file name under which a shell looks for its script.
 pub fn completion_file(shell: Shell) -> &'static str {
     match shell {
         Shell::Bash => "elect.bash",
@@ -129,10 +129,10 @@ pub fn completion_file(shell: Shell) -> &'static str {
     }
 }
 
-/// The script that completes what is typed after `elect`.
+/// Returns the script that completes the words after `elect`.
 ///
-/// The generator knows words of the grammar only: where the names of profiles and elections are to
-/// come, `elect names` is asked for them.
+/// The generator knows only the words of the grammar. For the names of profiles and elections, the script calls `elect
+/// names`.
 pub fn completions(shell: Shell, mut manual: Command) -> String {
     let mut bytes = Vec::new();
     clap_complete::generate(shell, &mut manual, "elect", &mut bytes);
@@ -145,7 +145,7 @@ pub fn completions(shell: Shell, mut manual: Command) -> String {
     }
 }
 
-/// What takes a name says so after its description.
+/// Adds the completion of names after the description of each argument that takes one.
 fn zsh(script: &str) -> String {
     let script = script
         .replace(":PROFILE:'", ":PROFILE:_elect_profiles'")
@@ -161,13 +161,13 @@ fn zsh(script: &str) -> String {
         None => line.to_owned(),
     });
     let mut lines: Vec<String> = lines.collect();
-    // The first line says what the file is for.
+    // The first line tells zsh what the file completes, so it stays first.
     let names = ZSH.trim_end().to_owned();
     lines.insert(1, format!("\n{names}"));
     lines.join("\n") + "\n"
 }
 
-/// The first line of each option's rule names it.
+/// Adds the completion of names to the rules of options. The first line of each rule names its option.
 fn fish(script: &str) -> String {
     let lines = script.lines().map(|line| {
         let is = |long: &str| line.contains(&format!(" -l {long} "));

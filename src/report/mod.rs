@@ -1,6 +1,6 @@
-//! What people and programs read: logs, progress, tables, JSON, exit codes.
+//! This module has everything that people and programs read: logs, progress, tables, JSON and exit codes.
 //!
-//! elect's own words go to stderr; whatever is asked for a report writes that to stdout, `run` never does.
+//! elect's own messages go to stderr. Subcommands that report something write it to stdout; `run` never does.
 
 mod complaints;
 mod config;

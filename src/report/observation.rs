@@ -1,4 +1,4 @@
-//! What `elect observe` prints: the changes of an election.
+//! This file makes the lines of `elect observe`: the changes of an election.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -9,26 +9,26 @@ use serde::Serialize;
 
 use super::{escape, rfc3339};
 
-/// A change of an election, or of what is known of it.
+/// A change of an election, or of the store's availability.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Somebody leads who did not, or anew: with another token.
+    /// A new leader, or the same one with a new token.
     Leader(Box<Leader>),
-    /// Nobody leads.
+    /// The election has no leader.
     Vacant,
-    /// A candidate waits that was not there.
+    /// A candidate has joined the queue.
     Joined(Candidate),
-    /// A candidate is not there any more.
+    /// A candidate has left.
     Left(Candidate),
-    /// The store does not answer, for this reason.
+    /// The store does not answer, for the given reason.
     Outage(String),
-    /// It answers again.
+    /// The store answers again.
     Recovered,
 }
 
 impl Change {
-    /// What is different in `new`, or how things stand in it if there was nothing before: who has left first,
-    /// then who leads, then who has joined.
+    /// Returns the changes from `old` to `new`; without `old`, the present state. The order is: candidates that left, a
+    /// change of leader, candidates that joined.
     pub fn between(old: Option<&Survey>, new: &Survey) -> Vec<Self> {
         let mut changes: Vec<Self> =
             old.map(|old| missing(old, new)).into_iter().flatten().map(Self::Left).collect();
@@ -41,7 +41,7 @@ impl Change {
         }
         let nobody = Survey::default();
         let old = old.unwrap_or(&nobody);
-        // Of a leader that is new it has been told; it is the first of all.
+        // A new leader is first among the missing, and its change already reports it.
         let is_told = new.leader.as_ref().is_some_and(|leader| {
             !candidates(old).any(|candidate| candidate.id == leader.entry.candidate.id)
         });
@@ -70,8 +70,8 @@ impl Change {
     }
 }
 
-/// Who is in `all`, leading or waiting, and not in `others`, by their ids. Programs other than elect may have
-/// several candidates of one id.
+/// Returns the candidates in `all` that are not in `others`, leading or waiting, by their ids. Programs other than
+/// elect may have several candidates with one id.
 fn missing(all: &Survey, others: &Survey) -> Vec<Candidate> {
     let mut there = HashMap::<&str, usize>::new();
     for candidate in candidates(others) {
@@ -91,31 +91,31 @@ fn candidates(survey: &Survey) -> impl Iterator<Item = &Candidate> {
     survey.entries().map(|entry| &entry.candidate)
 }
 
-/// A change as `elect observe` tells of it: the same keys in JSON and YAML. They are stable; more may come.
+/// A change as `elect observe` prints it. JSON and YAML have the same keys. The keys are stable; more may be added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Observation {
-    /// When it was seen, by the clock of this machine; RFC 3339 in UTC.
+    /// The time at which the change was seen, by the clock of this machine; RFC 3339 in UTC.
     pub time: String,
-    /// The election.
+    /// The name of the election.
     pub election: String,
-    /// What happened: see [`Change`].
+    /// The kind of the change: see [`Change`].
     pub event: &'static str,
-    /// Whom it is about.
+    /// The id of the candidate that the change is about.
     pub id: Option<String>,
-    /// The name of its machine; like the next two `null` if it is no `elect run`.
+    /// The name of the candidate's machine. `null`, like the next two, if it is not an `elect run`.
     pub host: Option<String>,
-    /// The process id of its `elect run` on that machine.
+    /// The process id of the candidate's `elect run` on that machine.
     pub pid: Option<u32>,
-    /// The program that it runs, or wants to run, without arguments.
+    /// The program that the candidate runs or wants to run, without arguments.
     pub command: Option<String>,
-    /// The fencing token of a leader.
+    /// The fencing token, if the change is about a leader.
     pub token: Option<u64>,
-    /// Why the store does not answer.
+    /// The reason why the store does not answer.
     pub reason: Option<String>,
 }
 
 impl Observation {
-    /// What was seen at `time`.
+    /// Returns the observation of `change`, seen at `time`.
     pub fn new(election: &ElectionName, time: SystemTime, change: Change) -> Self {
         let candidate = change.candidate();
         let known = |text: fn(&Candidate) -> &String| {
@@ -140,7 +140,7 @@ impl Observation {
         }
     }
 
-    /// One line for people.
+    /// Returns one line for people.
     pub fn line(&self) -> String {
         let about = self.id.as_deref().or(self.reason.as_deref()).map(escape);
         let line = format!("{}  {:<9}  {}", self.time, self.event, about.unwrap_or_default());
@@ -173,7 +173,7 @@ mod tests {
         Entry::new(Candidate::foreign(id), None, 0)
     }
 
-    /// The first leads with this token, if it is not 0.
+    /// Returns a survey of these candidates. The first of them leads with `token`, unless `token` is 0.
     fn survey(token: u64, ids: &[&str]) -> Survey {
         let mut entries = ids.iter().map(|id| entry(id));
         let leader = (token != 0).then(|| Leader::new(entries.next().unwrap(), Token::new(token)));
@@ -203,9 +203,9 @@ mod tests {
             ["left b", "left c", "leader d 11"]
         );
         assert_eq!(told(Some(&line), &survey(0, &[])), ["left a", "left b", "left c", "vacant"]);
-        // The same one, in a candidacy of its own.
+        // The same candidate leads again with a new token.
         assert_eq!(told(Some(&line), &survey(12, &["a", "b", "c"])), ["leader a 12"]);
-        // Others need not have names of their own.
+        // Candidates of other programs need not have unique ids.
         let two = survey(7, &["x", "x"]);
         assert_eq!(told(Some(&survey(7, &["x"])), &two), ["joined x"]);
         assert_eq!(told(None, &two), ["leader x 7", "joined x"]);

@@ -1,4 +1,4 @@
-//! How elect ends: as what, with which exit code, and what the file of `--outcome` says of it.
+//! This file has the ways in which elect ends, their exit codes, and the file of `--outcome`.
 
 use std::io;
 use std::path::Path;
@@ -11,38 +11,38 @@ use serde::Serialize;
 
 use super::rfc3339;
 
-/// The file of `--outcome`: open from the start, written once at the end.
+/// The file of `--outcome`, which is opened at the start and written once at the end.
 ///
-/// It stays empty until then; so an empty file means that elect is still at work, or was killed.
+/// The file stays empty until then. An empty file means that elect still works, or was killed.
 #[derive(Debug)]
 pub struct OutcomeFile {
     output: Output,
 }
 
-/// What happened in one `elect run`.
+/// The result of one `elect run`.
 #[derive(Clone, Debug)]
 pub struct OutcomeRecord<'a> {
-    /// How it ended.
+    /// The way in which it ended.
     pub outcome: Outcome,
     /// The exit code of elect.
     pub exit_code: u8,
     /// The election.
     pub election: &'a ElectionName,
-    /// The id of our candidate, once there was one.
+    /// The id of this candidate, if it has joined.
     pub id: Option<&'a str>,
-    /// The fencing token of our last leadership, if we ever led.
+    /// The fencing token of the last leadership, if the candidate ever led.
     pub token: Option<Token>,
-    /// In which slot of the election that was, if it has slots.
+    /// The slot of that leadership, if the election has slots.
     pub slot: Option<u16>,
-    /// Why, in words for people; they may change.
+    /// The reason in words for people; the words may change.
     pub reason: &'a str,
-    /// When elect was started.
+    /// The time at which elect was started.
     pub started: SystemTime,
-    /// When it ended.
+    /// The time at which it ended.
     pub ended: SystemTime,
 }
 
-/// The keys of the file, documented and stable.
+/// The keys of the file, which are documented and stable.
 #[derive(Serialize)]
 struct Keys<'a> {
     outcome: &'static str,
@@ -58,24 +58,23 @@ struct Keys<'a> {
 }
 
 impl OutcomeFile {
-    /// Creates the file, or empties it, so that a path that cannot be written is refused early: see
-    /// [`Output::create`].
+    /// Creates or empties the file, so that a path that cannot be written is refused early. See [`Output::create`].
     ///
     /// # Errors
-    /// As there.
+    /// As for [`Output::create`].
     pub fn create(path: &Path) -> io::Result<Self> {
         Ok(Self { output: Output::create(path)? })
     }
 
-    /// Where the file is, as it was given.
+    /// Returns the path of the file, as the user gave it.
     pub fn path(&self) -> &Path {
         self.output.path()
     }
 
-    /// Writes what happened.
+    /// Writes the record.
     ///
     /// # Errors
-    /// What kept it from being written; the file may then hold a part of it.
+    /// If the file cannot be written; it may then hold a part of the record.
     pub fn write(&self, record: &OutcomeRecord<'_>) -> io::Result<()> {
         self.output.write(render(record).as_bytes())
     }
@@ -93,7 +92,7 @@ fn render(record: &OutcomeRecord<'_>) -> String {
         started: rfc3339(record.started),
         ended: rfc3339(record.ended),
     };
-    // Text, numbers and null: there is nothing in it that JSON cannot say.
+    // The record is text, numbers and null, so its JSON cannot fail.
     let mut line = serde_json::to_string(&keys).unwrap_or_default();
     line.push('\n');
     line
@@ -110,25 +109,25 @@ pub const NOT_EXECUTABLE: u8 = 126;
 /// The exit code for a command that was not found.
 pub const NOT_FOUND: u8 = 127;
 
-/// How one `elect run` ended.
+/// The way in which one `elect run` ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The command ended with this exit code, which is elect's own too.
+    /// The command ended with this exit code, which elect returns, too.
     Exited(u8),
-    /// This signal ended the command: 128 + its number.
+    /// This signal ended the command. The exit code is 128 + its number.
     Signaled(i32),
-    /// The command was stopped as `--max-run` says, and this is the exit code that its end makes.
+    /// `--max-run` stopped the command. This is the resulting exit code.
     MaxRun(u8),
-    /// What `--once` names was done already: 0.
+    /// The key of `--once` was done already: 0.
     AlreadyDone,
     /// Leadership was lost while the command ran: [`LOST`].
     Lost,
-    /// Leadership was given up as somebody asked for that, and the command was stopped: [`LOST`].
+    /// Leadership was given up on request, and the command was stopped: [`LOST`].
     SteppedDown,
-    /// Another candidate leads, the election is paused or our priority is 0, and waiting was not asked for or is over:
-    /// [`NOT_ACQUIRED`], or `-E`.
+    /// Another candidate leads, the election is paused, or our priority is 0, and elect did not have to wait or has
+    /// waited long enough. The exit code is [`NOT_ACQUIRED`], or that of `-E`.
     NotAcquired,
-    /// There were as many runs of what `--once` names as `--once-attempts` permits: [`NOT_ACQUIRED`], or `-E`.
+    /// The key of `--once` has had as many runs as `--once-attempts` permits: [`NOT_ACQUIRED`], or the code of `-E`.
     AttemptsUsedUp,
     /// elect itself failed: [`FAILED`].
     Failed,
@@ -136,12 +135,12 @@ pub enum Outcome {
     NotExecutable,
     /// There is no such command: [`NOT_FOUND`].
     NotFound,
-    /// This signal made elect leave the queue before the command was started: 128 + its number.
+    /// This signal made elect leave the queue before the command was started. The exit code is 128 + its number.
     Interrupted(i32),
 }
 
 impl Outcome {
-    /// What it comes to that a command could not be started, for this errno of its execution.
+    /// Returns the outcome when a command cannot be started, for this errno of its execution.
     pub const fn not_started(errno: i32) -> Self {
         match errno {
             libc::ENOENT | libc::ENOTDIR => Self::NotFound,
@@ -150,14 +149,14 @@ impl Outcome {
         }
     }
 
-    /// What is behind an errno of a program's execution that people take for something else.
+    /// Returns an explanation of an errno that people often misread.
     pub fn hint(self, program: &str) -> String {
         match self {
             Self::NotFound if !program.contains('/') => " (in no folder of PATH)".to_owned(),
             Self::NotFound if Path::new(program).exists() => {
                 " (the file is there; what its first line names to run it is not)".to_owned()
             }
-            // Where a crontab or a unit starts it is not where people have tried it.
+            // The folder is shown because crontabs and units start in another folder than the user's shell.
             Self::NotFound if Path::new(program).is_relative() => {
                 let folder = std::env::current_dir();
                 folder.map_or_else(|_| String::new(), |it| format!(" (from {})", it.display()))
@@ -166,7 +165,7 @@ impl Outcome {
         }
     }
 
-    /// The exit code of elect, where `conflict` is what `-E` says about [`Outcome::NotAcquired`].
+    /// Returns elect's exit code. `conflict` is the code that `-E` sets for [`Outcome::NotAcquired`].
     pub fn exit_code(self, conflict: u8) -> u8 {
         match self {
             Self::Exited(code) | Self::MaxRun(code) => code,
@@ -182,8 +181,8 @@ impl Outcome {
         }
     }
 
-    /// The signal that elect is to end by itself, where it can: shells look at how a program ended to know
-    /// whether INT was meant for the script, or the loop, around it.
+    /// Returns the signal by which elect should end itself, where it can. Shells look at how a program ended, to see
+    /// whether INT was meant for the script or loop around it.
     pub const fn own_signal(self) -> Option<Signal> {
         match self {
             Self::Signaled(libc::SIGINT) | Self::Interrupted(libc::SIGINT) => Some(Signal::SIGINT),
@@ -194,7 +193,7 @@ impl Outcome {
         }
     }
 
-    /// The name that `--outcome` writes; stable.
+    /// Returns the name in the file of `--outcome`; stable.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exited(_) => "exited",
@@ -225,7 +224,7 @@ mod tests {
 
     use super::{Outcome, OutcomeFile, OutcomeRecord};
 
-    /// A directory of its own for one test, removed with it.
+    /// A temporary directory for one test, removed at its end.
     struct Scratch(PathBuf);
 
     impl Scratch {

@@ -1,4 +1,4 @@
-//! What `elect history` and `elect done` print: who has led, and what was done once.
+//! This file makes the reports of `elect history` and `elect done`: past leaderships, and the keys of `--once`.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,14 +9,14 @@ use crate::config::label_of;
 use crate::election::history::Record;
 use crate::election::runs::{Key, Run};
 
-/// Who has led an election, as `elect history` shows it: the same keys in JSON and YAML. They are stable; more may come.
+/// The report of `elect history`. JSON and YAML have the same keys. The keys are stable; more may be added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HistoryReport {
-    /// The election.
+    /// The name of the election.
     pub election: String,
-    /// Where it is kept, without secrets.
+    /// The store's location, without secrets.
     pub backend: String,
-    /// The leaderships that are known, the newest last.
+    /// The known leaderships, the newest last.
     pub leaderships: Vec<LeadershipReport>,
 }
 
@@ -27,22 +27,23 @@ pub struct LeadershipReport {
     pub token: u64,
     /// The id of the candidate that led.
     pub id: String,
-    /// When it began, by the leader's clock; RFC 3339 in UTC. `null` for what no clock can have shown.
+    /// The time at which it began, by the leader's clock; RFC 3339 in UTC. `null` for a time that no clock can have
+    /// shown.
     pub start: Option<String>,
-    /// When it ended, by the leader's clock or that of its successor; `null` as long as nobody has said so.
+    /// The time at which it ended, by the clock of the leader or of its successor; `null` if no end is recorded.
     pub end: Option<String>,
-    /// What was to be done once, with `--once`; `null` if nothing was.
+    /// The key of `--once`; `null` if there was none.
     pub key: Option<String>,
-    /// With which code its command ended the last time, 128+n if signal n ended it; `null` if that is not known.
+    /// The last exit code of its command, 128+n if signal n ended it; `null` if it is not known.
     pub exit_code: Option<u8>,
-    /// How many milliseconds it ran then; `null` if that is not known.
+    /// The length of that last run, in milliseconds; `null` if it is not known.
     pub took_ms: Option<u64>,
-    /// How it ended; `null` as long as nobody has said so.
+    /// The reason for its end; `null` if no end is recorded.
     pub reason: Option<String>,
 }
 
 impl LeadershipReport {
-    /// What is known of a leadership.
+    /// Returns the report on this record.
     pub fn new(record: &Record) -> Self {
         Self {
             token: record.token().get(),
@@ -58,8 +59,8 @@ impl LeadershipReport {
 }
 
 impl LeadershipReport {
-    /// The same in a few words: who, when it ended, how long its command ran, and how that ended. The time is UTC, and
-    /// the date if that is more than a day before `now`.
+    /// Returns a short text: the candidate, the end, the length of the command's run, and its result. The time is in
+    /// UTC. A time more than a day before `now` shows as its date.
     pub fn in_words(&self, now: SystemTime) -> String {
         let when =
             self.end.as_deref().or(self.start.as_deref()).map(|when| time_or_date(when, now));
@@ -75,7 +76,7 @@ impl LeadershipReport {
     }
 }
 
-/// What is shown of a time in RFC 3339.
+/// Returns the part of a time in RFC 3339 that is shown.
 fn time_or_date(when: &str, now: SystemTime) -> String {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     let at = humantime::parse_rfc3339(when).unwrap_or(now);
@@ -91,14 +92,14 @@ fn millis(length: Duration) -> u64 {
     u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A length of time, and an exit code, as cells of a table.
+/// Returns a length of time and an exit code as cells of a table.
 fn outcome(took_ms: Option<u64>, exit_code: Option<u8>) -> [String; 2] {
     let took = took_ms.map(|took| age(Duration::from_millis(took)));
     [took.unwrap_or_default(), exit_code.map(|code| code.to_string()).unwrap_or_default()]
 }
 
 impl HistoryReport {
-    /// A line for each leadership, on a terminal of this width.
+    /// Returns a table with a line for each leadership, fitted to a terminal of this width.
     pub fn table(&self, width: Option<usize>) -> String {
         let has_keys = self.leaderships.iter().any(|it| it.key.is_some());
         let headings = ["TOKEN", "ID", "START", "END", "TOOK", "EXIT", "KEY", "REASON"];
@@ -117,49 +118,49 @@ impl HistoryReport {
     }
 }
 
-/// What is done once, as `elect done` shows it: the same keys in JSON and YAML. They are stable; more may come.
+/// The report of `elect done`. JSON and YAML have the same keys. The keys are stable; more may be added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DoneReport {
-    /// The election.
+    /// The name of the election.
     pub election: String,
-    /// Where it is kept, without secrets.
+    /// The store's location, without secrets.
     pub backend: String,
-    /// The keys that are known, the one that began last at the end; first those of which that is not known.
+    /// The known keys in the order in which their runs began. Keys whose start is not known come first.
     pub keys: Vec<KeyReport>,
 }
 
-/// One key, and the run that did it, or its last run if it is not done: what is `null` is not known.
+/// One key, and the run that did it; if the key is not done, its last run. Unknown values are `null`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KeyReport {
     /// The key.
     pub key: String,
-    /// Whether it is done; if not, it was tried.
+    /// True if the key is done. If not, it was tried.
     pub done: bool,
-    /// Whether somebody recorded it by hand: then nothing ran.
+    /// True if a person recorded the key by hand, without a run.
     pub by_hand: bool,
-    /// The id of the candidate that ran it; who recorded it by hand.
+    /// The id of the candidate that ran it, or the person who recorded it by hand.
     pub id: Option<String>,
-    /// The name of its machine.
+    /// The name of the candidate's machine.
     pub host: Option<String>,
-    /// When that began, by the clock of that machine; RFC 3339 in UTC.
+    /// The time at which the run began, by the clock of that machine; RFC 3339 in UTC.
     pub start: Option<String>,
-    /// When it ended, likewise.
+    /// The time at which the run ended, in the same form.
     pub end: Option<String>,
-    /// How many milliseconds it took.
+    /// The length of the run, in milliseconds.
     pub took_ms: Option<u64>,
-    /// With which code it ended, 128+n if signal n ended it.
+    /// The exit code of the run, 128+n if signal n ended it.
     pub exit_code: Option<u8>,
-    /// How many runs have counted for `--once-attempts`.
+    /// The number of runs that count for `--once-attempts`.
     pub attempts: u32,
-    /// The other runs of this key that failed, or were cut short, as far as the history goes back; the newest last.
+    /// The other runs of this key that failed or were cut short, the newest last, as far as the history goes back.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<LeadershipReport>,
 }
 
 impl KeyReport {
-    /// A key that is done or not, and what is known of its runs.
+    /// Returns the report on a key, with what is known of its runs.
     pub fn new(key: &str, done: bool, known: Option<&Key>) -> Self {
-        // A version that says nothing of its runs may have done what one of another version has tried before.
+        // A version of elect that records no runs may have done what another version only tried before.
         let may_have_done_it = |run: &&Run| run.is_by_hand() || run.exit_code() == Some(0);
         let last = known.and_then(Key::last).filter(|run| !done || may_have_done_it(run));
         Self {
@@ -177,8 +178,8 @@ impl KeyReport {
         }
     }
 
-    /// The same with those leaderships for the sake of this key that have left it open. The last one is its run, where
-    /// nothing else is known of that.
+    /// Adds the leaderships that ran for this key and left it open. If nothing else is known of the key's run, the last
+    /// of them becomes that run.
     #[must_use]
     pub fn after(mut self, leaderships: &[Record]) -> Self {
         let left_open = |run: &&Record| {
@@ -210,7 +211,7 @@ impl KeyReport {
 }
 
 impl DoneReport {
-    /// A line for each key, on a terminal of this width.
+    /// Returns a table with a line for each key, fitted to a terminal of this width.
     pub fn table(&self, width: Option<usize>) -> String {
         let counts = self.keys.iter().any(|key| key.attempts > 0);
         let attempts = counts.then_some("ATTEMPTS");
@@ -265,7 +266,7 @@ mod tests {
              7      web7\\n  2026-03-01T12:00:00.000Z  2026-03-01T12:00:09.000Z  2m11s  3     signal\n\
              8      web8\\n  2026-03-01T12:00:00.000Z  -                         -      -     -\n"
         );
-        // A narrow terminal shows who, when and why, as long as it can.
+        // A narrow terminal keeps the id, the start and the reason for as long as it can.
         for (width, first) in [
             (
                 100,
@@ -315,7 +316,7 @@ mod tests {
              d    done     -        -     -                         -     -     0\n\
              e    done     -        -     -                         -     -     1\n"
         );
-        // How a run failed is told for as long as the key is open.
+        // The result of a failed run is shown as long as the key is open.
         assert_eq!(KeyReport::new("d", false, runs.of("d")).exit_code, Some(3));
         let json = serde_json::to_string(&report.keys[0]).unwrap();
         let golden = r#"{"key":"a","done":true,"by_hand":false,"id":"i","host":"web3","start":"1970-01-01T00:00:00.001Z","end":"1970-01-01T00:00:01.501Z","took_ms":1500,"exit_code":0,"attempts":2}"#;

@@ -11,17 +11,16 @@ use terminal_size::{Width, terminal_size_of};
 use super::log::is_writable;
 use super::{Log, age};
 
-/// How the line begins.
+/// The beginning of the line.
 const PREFIX: &str = "elect: ";
 
 /// The least time between two drawings.
 const TICK: Duration = Duration::from_secs(1);
 
-/// A line in a terminal that shows how something goes.
+/// A progress line in a terminal.
 ///
-/// It has no thread and no clock: whoever waits calls [`Line::tick`]. Off a terminal, on a dumb one, with
-/// `-q`, and with a log in JSON it is never drawn. It has no colours that `NO_COLOR` would have to take
-/// away.
+/// It has no thread and no clock: the waiting code calls [`Line::tick`]. It is never drawn off a terminal, on a dumb
+/// terminal, with `-q`, or with a log in JSON. It has no colours, so `NO_COLOR` does not matter.
 #[derive(Debug)]
 pub struct Line {
     log: Log,
@@ -30,18 +29,19 @@ pub struct Line {
 }
 
 impl Line {
-    /// A line among those of `log`. Nothing is drawn before the first tick.
+    /// Creates a line among the lines of `log`. Nothing is drawn before the first tick.
     pub fn new(log: &Log) -> Self {
         let is_wanted = log.wants_progress() && can_move_the_cursor();
         Self { log: log.clone(), is_wanted, drawn: None }
     }
 
-    /// Whether anything will ever be drawn.
+    /// Returns whether the line will ever be drawn.
     pub fn is_wanted(&self) -> bool {
         self.is_wanted
     }
 
-    /// Draws the line anew, as `text` has it for so many columns, if the last drawing is a second old.
+    /// Draws the line again if the last drawing is a second old. `text` returns the text for the given number of
+    /// columns.
     pub fn tick(&mut self, now: Boottime, text: impl FnOnce(usize) -> String) {
         let is_due = self.drawn.is_none_or(|drawn| now.since(drawn) >= TICK);
         if !self.is_wanted || !is_due || !is_ours_to_draw_on(io::stderr().as_fd()) {
@@ -53,7 +53,7 @@ impl Line {
         self.log.line().get_or_insert_with(new_bar).set_message(text);
     }
 
-    /// Takes the line away. A later tick brings it back.
+    /// Removes the line. A later tick draws it again.
     pub fn clear(&mut self) {
         self.drawn = None;
         if let Some(bar) = self.log.line().take() {
@@ -72,7 +72,7 @@ impl Drop for Line {
     }
 }
 
-/// The line that shows how the waiting for leadership goes.
+/// The line that shows how long the candidate has waited, and who leads.
 #[derive(Debug)]
 pub struct Waiting {
     line: Line,
@@ -81,7 +81,7 @@ pub struct Waiting {
     scene: Option<Scene>,
 }
 
-/// What is known of the election, in words fit for a terminal.
+/// The known state of the election, in words fit for a terminal.
 #[derive(Debug)]
 struct Scene {
     leader: Option<(String, Option<SystemTime>)>,
@@ -91,29 +91,29 @@ struct Scene {
 }
 
 impl Waiting {
-    /// A line for a waiting that begins `now`. Nothing is drawn before the first tick.
+    /// Creates the line for a wait that begins `now`. Nothing is drawn before the first tick.
     pub fn new(log: &Log, now: Boottime) -> Self {
         let election = log.election().map(ToOwned::to_owned);
         Self { line: Line::new(log), election, since: now, scene: None }
     }
 
-    /// Whether anything will ever be drawn; if not, no survey need be made for it.
+    /// Returns whether the line will ever be drawn. If not, the caller need not survey the election for it.
     pub fn is_wanted(&self) -> bool {
         self.line.is_wanted()
     }
 
-    /// Takes in what a survey has shown, and why nobody is to lead, if so. `our_id` is the id of our candidate.
+    /// Takes in a survey, and the reason for a pause if there is one. `our_id` is the id of this candidate.
     pub fn update(&mut self, survey: &Survey, pause: Option<&str>, our_id: &str) {
         self.scene = Some(Scene::new(survey, pause, our_id));
     }
 
-    /// From here on we lead, and start nothing yet.
+    /// Shows from now on that the candidate leads, and starts nothing yet.
     pub fn hold_back(&mut self) {
         let pause = Some("leading, and starting nothing yet".to_owned());
         self.scene = Some(Scene { leader: None, pause, place: None, candidates: 0 });
     }
 
-    /// Draws the line anew if the last drawing is a second old. `wall` is for showing ages only.
+    /// Draws the line again if the last drawing is a second old. `wall` serves only to show ages.
     pub fn tick(&mut self, now: Boottime, wall: SystemTime) {
         let Self { line, election, since, scene } = self;
         line.tick(now, |room| {
@@ -121,13 +121,13 @@ impl Waiting {
         });
     }
 
-    /// Takes the line away. A later tick brings it back.
+    /// Removes the line. A later tick draws it again.
     pub fn clear(&mut self) {
         self.line.clear();
     }
 }
 
-/// What there is room for, in characters. Who leads is what stays to the last.
+/// Returns as much text as fits into `room` characters. The leader is the last to be left out.
 fn text(
     election: Option<&str>,
     waited: Duration,
@@ -148,18 +148,18 @@ fn text(
     shorter.unwrap_or_else(|| compose(Detail::Leader))
 }
 
-/// How much is told: each tells what those before it do, and one thing more.
+/// The amount of detail. Each value includes the values before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Detail {
-    /// Who leads.
+    /// The leader.
     Leader,
-    /// For how long we have waited.
+    /// The length of the wait.
     Waited,
-    /// Our place.
+    /// The place of this candidate.
     Place,
-    /// For which election we wait.
+    /// The name of the election.
     Election,
-    /// Since when the leader leads.
+    /// The time since which the leader leads.
     Since,
 }
 
@@ -201,27 +201,27 @@ impl Scene {
     }
 }
 
-/// Whether the terminal is one that can, as far as its name says.
+/// Returns whether the terminal can move its cursor, as far as its name says.
 pub(super) fn can_move_the_cursor() -> bool {
     env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
 }
 
-/// The width of a terminal, in columns; `None` if it is none, or does not know.
+/// Returns the width of a terminal in columns; `None` if it is not a terminal, or does not know its width.
 pub(super) fn width_of(terminal: &impl AsFd) -> Option<usize> {
     terminal_size_of(terminal).map(|(Width(columns), _)| columns.into()).filter(|width| *width > 0)
 }
 
-/// A bar that draws only when told to.
+/// Returns a bar that draws only on request.
 fn new_bar() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    // The template is a constant that a test draws; the fallback is never needed.
+    // The template is a constant that a test draws, so the fallback is never used.
     bar.with_style(
         ProgressStyle::with_template(&format!("{PREFIX}{{wide_msg}}"))
             .unwrap_or_else(|_| ProgressStyle::default_spinner()),
     )
 }
 
-/// A terminal that is stuck is left alone, and so is one that a shell has given to another job.
+/// Returns whether elect may draw. It leaves a terminal alone that is stuck, or that a shell has given to another job.
 pub(super) fn is_ours_to_draw_on(terminal: BorrowedFd<'_>) -> bool {
     is_writable(terminal) && tcgetpgrp(terminal).is_ok_and(|foreground| foreground == getpgrp())
 }
@@ -299,7 +299,7 @@ mod tests {
             (69, "waiting 2h3m for nightly, place 2 of 3, led by web3-1f2e3d4c"),
             (59, "waiting 2h3m, place 2 of 3, led by web3-1f2e3d4c"),
             (47, "waiting 2h3m, led by web3-1f2e3d4c"),
-            // 40 columns, less what the line begins with.
+            // The room is 40 columns, less the prefix.
             (33, "led by web3-1f2e3d4c"),
             (5, "led by web3-1f2e3d4c"),
         ] {

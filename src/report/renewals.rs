@@ -1,4 +1,5 @@
-//! The renewals of a leader as others see them, and how suspicious it is that one is late.
+//! This file collects the renewals of a leader as other candidates see them, and rates how suspicious a late renewal
+//! is.
 
 use std::collections::VecDeque;
 use std::f64::consts::{LN_10, PI};
@@ -8,35 +9,36 @@ use std::time::Duration;
 use elect_api::{Boottime, Leader, Token};
 use serde::{Serialize, Serializer};
 
-/// How many intervals are remembered: the window of the paper that [`Suspicion`] names is of this order, and a
-/// leader's habits are to be forgotten within minutes.
+/// The number of intervals that are kept. The window of the paper that [`Suspicion`] names is of this order. A leader's
+/// habits are forgotten within minutes.
 const WINDOW: usize = 100;
-/// How many are needed before they tell anything.
+/// The number of intervals that are needed for a result.
 const FEWEST: usize = 5;
-/// The least standard deviation, as a part of the mean. The paper has none; but a leader that renews as punctually as
-/// a machine can is not to be suspected of the first renewal that fails: by the contract one attempt may take as long
-/// as the time to the next. With a quarter, 8 is reached 2.4 intervals after the last renewal; a leader
-/// of ours gives up after three at the soonest.
+/// The least standard deviation, as a part of the mean. The paper has no such limit.
+///
+/// Without the limit, a leader that renews punctually would be suspected at the first renewal that fails. By the
+/// contract, one attempt may take as long as the time to the next. With a quarter, the suspicion reaches 8 at 2.4
+/// intervals after the last renewal. An elect leader gives up after three intervals at the soonest.
 const LEAST_DEVIATION: f64 = 0.25;
-/// Who has not looked for longer than this has missed renewals, and knows of no interval.
+/// The longest time between two looks. After a longer one, renewals may have been missed, and no interval is recorded.
 const LONGEST_GAP: Duration = Duration::from_secs(4);
 
-/// The renewals of whoever leads an election, as far as somebody who looks on can tell them apart.
+/// The renewals of a leader, as far as an observer can tell them apart.
 ///
-/// A store that tells their instants roughly shows fewer of them than there were, and the times between them as
-/// longer, never more of them.
+/// If a store tells the times of renewals only roughly, some renewals are not seen. The intervals then look longer, but
+/// never more numerous.
 #[derive(Clone, Debug, Default)]
 pub struct Renewals {
-    /// Of which leadership.
+    /// The token of the leadership.
     token: Option<Token>,
     newest: Option<Span>,
-    /// About when the one before it was, if none was missed in between.
+    /// The approximate time of the renewal before it, if none was missed in between.
     before: Option<Boottime>,
     answered: Option<Boottime>,
     intervals: VecDeque<Duration>,
 }
 
-/// When something was: no sooner and no later.
+/// The earliest and the latest time at which an event can have happened.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     earliest: Boottime,
@@ -44,8 +46,8 @@ struct Span {
 }
 
 impl Renewals {
-    /// Takes in what the store has said to a question sent at `asked`, and says how suspicious whoever leads was
-    /// then. `None` if the store shows no renewals, or too few were seen.
+    /// Takes in the store's answer to a question sent at `asked`, and returns the suspicion against the leader at that
+    /// time. `None` if the store shows no renewals, or if too few were seen.
     pub fn take_in(
         &mut self,
         leader: Option<&Leader>,
@@ -76,7 +78,7 @@ impl Renewals {
                     self.intervals.drain(..surplus);
                 }
             }
-            // It may be the same. A store that goes back tells nothing new.
+            // This may be the same renewal. A store that goes back in time tells nothing new.
             Some(newest) if newest.earliest <= seen.latest => {
                 newest.earliest = newest.earliest.max(seen.earliest);
                 newest.latest = newest.latest.min(seen.latest);
@@ -86,7 +88,7 @@ impl Renewals {
         }
     }
 
-    /// At `now`. The last renewal was as late as it can have been.
+    /// Returns the suspicion at `now`. Assumes that the last renewal was as late as possible.
     fn suspicion(&self, now: Boottime) -> Option<Suspicion> {
         let last = self.newest?.latest;
         if self.intervals.len() < FEWEST {
@@ -107,30 +109,33 @@ impl Span {
     }
 }
 
-/// From where on the tail of the normal distribution is computed as a continued fraction: below, its complement
-/// is a short series; above, the complement loses digits.
+/// The limit from which the tail of the normal distribution is computed as a continued fraction. Below it, the
+/// complement is a short series. Above it, the complement loses digits.
 const FAR: f64 = 2.0;
-/// How deep the fraction goes: from [`FAR`] on there is nothing to be seen beyond.
+/// The depth of the fraction. From [`FAR`] on, more depth changes no digit that is shown.
 const DEPTH: u32 = 100;
-/// Further below the mean nothing is missing from the whole.
+/// The lowest deviation that is computed. Below it, the tail is the whole.
 const BELOW: f64 = -8.0;
 
-/// How surprising it is that a leader has not renewed its lease yet: φ of the accrual failure detector of
-/// Hayashibara, Défago, Yared and Katayama (2004), the negative decimal logarithm of the probability that a
-/// renewal comes even later than this, if the times between renewals are distributed normally.
+/// How surprising it is that a leader has not renewed its lease yet.
 ///
-/// From 0 to [`Suspicion::GREATEST`], in steps of a hundredth. It is for eyes and alerts; nothing is decided by it.
+/// It is φ of the accrual failure detector of Hayashibara, Défago, Yared and Katayama (2004). φ is the negative decimal
+/// logarithm of the probability that a renewal comes even later than now, if the times between renewals are distributed
+/// normally.
+///
+/// The value is between 0 and [`Suspicion::GREATEST`], in steps of a hundredth. It is for people and alerts; elect
+/// decides nothing by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Suspicion {
     hundredths: u32,
 }
 
 impl Suspicion {
-    /// What is greater is shown as this.
+    /// The greatest value; greater ones are shown as this one.
     pub const GREATEST: f64 = 1000.0;
 
-    /// That of a leader whose last renewal is `elapsed` ago, where the times between two of them have this mean
-    /// and this standard deviation, which is above 0; all in the same unit.
+    /// Returns the suspicion against a leader whose last renewal is `elapsed` ago. `mean` and `deviation` describe the
+    /// times between renewals. `deviation` must be above 0, and all three have the same unit.
     pub(super) fn new(elapsed: f64, mean: f64, deviation: f64) -> Self {
         let phi = -ln_tail((elapsed - mean) / deviation) / LN_10;
         #[expect(
@@ -142,7 +147,7 @@ impl Suspicion {
         Self { hundredths }
     }
 
-    /// As a number.
+    /// Returns the value as a number.
     pub fn phi(self) -> f64 {
         f64::from(self.hundredths) / 100.0
     }
@@ -160,8 +165,8 @@ impl Serialize for Suspicion {
     }
 }
 
-/// The natural logarithm of the probability that what is distributed normally is more than `deviations` above its
-/// mean. The logarithm, as the probability itself soon is too small for a number.
+/// Returns the natural logarithm of the probability that a normally distributed value is more than `deviations` above
+/// its mean. The probability itself soon is too small for a number.
 fn ln_tail(deviations: f64) -> f64 {
     if deviations < FAR {
         return (0.5 - from_the_mean(deviations.max(BELOW))).ln();
@@ -171,8 +176,8 @@ fn ln_tail(deviations: f64) -> f64 {
     ln_density(deviations) - fraction.ln()
 }
 
-/// The probability of what lies between the mean and so many deviations above it: the density times
-/// z + z³/3 + z⁵/(3·5) + ...
+/// Returns the probability of the values between the mean and `deviations` above it: the density times z + z³/3 +
+/// z⁵/(3·5) + ...
 fn from_the_mean(deviations: f64) -> f64 {
     let square = deviations * deviations;
     let (mut term, mut sum) = (deviations, deviations);
@@ -200,7 +205,7 @@ mod tests {
         Leader { renewed, ..Leader::new(entry, Token::new(token)) }
     }
 
-    /// A leader that renews its lease every sixth of it, more or less, and an onlooker.
+    /// A leader that renews its lease about every sixth of it, and an observer.
     struct Play {
         random: fastrand::Rng,
         renewals: Renewals,
@@ -208,7 +213,7 @@ mod tests {
         lease: Duration,
         renewed: Boottime,
         next: Boottime,
-        /// Stores round what is left of a lease down to a multiple of this.
+        /// The store rounds the rest of a lease down to a multiple of this.
         resolution: Duration,
     }
 
@@ -224,7 +229,7 @@ mod tests {
             span.mul_f64(self.random.f64())
         }
 
-        /// What is seen after `pause`, with answers that take a while.
+        /// Returns the result of a look after `pause`, with answers that take a while.
         fn look(&mut self, pause: Duration) -> Option<Suspicion> {
             let asked = self.now + pause;
             let told = asked + self.some(Duration::from_millis(20));
@@ -244,7 +249,7 @@ mod tests {
             self.renewals.take_in(Some(&leader(1, Some(renewed))), asked, answered)
         }
 
-        /// As often as `elect status --watch` does.
+        /// Returns a pause as `elect status --watch` makes it.
         fn pace(&mut self) -> Duration {
             let pace = (self.lease / 12).clamp(SECOND / 4, SECOND * 2);
             pace + self.some(pace / 4)
@@ -318,7 +323,7 @@ mod tests {
         assert_eq!(take_in(Some(&leader(1, renewed))), None);
     }
 
-    /// What was not looked at is no long interval.
+    /// The test shows that a time without looks does not count as a long interval.
     #[test]
     fn an_outage_makes_nobody_look_slow() {
         let mut play = Play::new(1, SECOND * 12, Duration::from_millis(1));
@@ -345,7 +350,7 @@ mod suspicion_tests {
 
     #[test]
     fn known_values() {
-        // Each is the power of ten that so many deviations are for.
+        // Each phi is the power of ten for this number of deviations.
         for (deviations, phi) in [
             (0.5, 0.51069),
             (1.0, 0.79955),

@@ -1,4 +1,4 @@
-//! What is written to a terminal, and to stdout.
+//! This file draws on the terminal and writes to stdout.
 
 use std::env;
 use std::fs::File;
@@ -20,41 +20,41 @@ use super::log::is_writable;
 use super::progress::{can_move_the_cursor, is_ours_to_draw_on, width_of};
 use crate::config::OutputFormat;
 
-/// The other screen, so that what was there comes back; no cursor; no line goes on in the next.
+/// Switches to the alternate screen, so that the old one returns later. Hides the cursor, and turns line wrapping off.
 const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l";
 const LEAVE: &str = "\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l";
 const HOME: &str = "\u{1b}[H";
 const CLEAR_TO_END_OF_LINE: &str = "\u{1b}[K";
 const CLEAR_BELOW: &str = "\u{1b}[J";
 
-/// What a terminal takes in one piece: with more it might keep us waiting.
+/// The bytes that a terminal takes in one piece. A longer write could block.
 const PIECE: usize = 512;
 
-/// The size of a terminal that does not know its own, in lines and columns.
+/// The size of a terminal that does not know its own size, in lines and columns.
 const USUAL: (usize, usize) = (24, 80);
 
-/// The whole terminal, drawn anew in place: what stays as it is does not flicker.
+/// The whole terminal, redrawn in place without flicker.
 ///
-/// A terminal that a shell has given to another job is left alone until it is ours again. Dropped, it leaves
-/// the terminal as it was.
+/// If a shell has given the terminal to another job, `Screen` draws nothing until it has the terminal again. Dropping
+/// it restores the terminal.
 #[derive(Debug)]
 pub struct Screen {
-    /// How keys were treated before we had it; `None` while we do not have it.
+    /// The terminal's modes before `Screen` took it over; `None` while it has not.
     modes: Option<Termios>,
 }
 
 impl Screen {
-    /// The terminal on stdout, left as it is for now. `None` if there is none, or one that cannot move its
+    /// Returns the terminal on stdout, still unchanged. `None` if stdout is not a terminal, or if it cannot move its
     /// cursor.
     pub fn of_stdout() -> Option<Self> {
         let is_fit = io::stdout().is_terminal() && can_move_the_cursor();
         is_fit.then_some(Self { modes: None })
     }
 
-    /// Draws these lines, which are fit for a terminal, as far as there is room for them.
+    /// Draws these lines, as far as there is room. They must be fit for a terminal.
     ///
     /// # Errors
-    /// The terminal is gone.
+    /// If the terminal is gone.
     pub fn draw(&mut self, lines: &[String]) -> io::Result<()> {
         let stdout = io::stdout();
         if !is_ours_to_draw_on(stdout.as_fd()) {
@@ -69,11 +69,11 @@ impl Screen {
         show(&frame(lines, size))
     }
 
-    /// Leaves the terminal as it was. Drawing comes back to it.
+    /// Restores the terminal. The next drawing takes it over again.
     pub fn leave(&mut self) {
         let Some(modes) = self.modes.take() else { return };
         let _ = show(LEAVE);
-        // What was typed was not meant for the next program.
+        // Pending input is discarded, because it was not meant for the next program.
         let _ = tcsetattr(io::stdout(), SetArg::TCSAFLUSH, &modes);
     }
 
@@ -93,21 +93,22 @@ impl Drop for Screen {
     }
 }
 
-/// All of the screen: each line cut to the width, and the last one saying how many had no room.
+/// Returns the text for the whole screen. Each line is cut to the width, and the last one counts the lines that had no
+/// room.
 fn frame(lines: &[String], (rows, columns): (usize, usize)) -> String {
     let shown = if lines.len() > rows { rows.saturating_sub(1) } else { lines.len() };
     let hidden = (lines.len() > shown).then(|| format!("({} more lines)", lines.len() - shown));
     let lines = lines[..shown].iter().chain(&hidden);
     let lines = lines.map(|line| {
         let cut: String = line.chars().take(columns).collect();
-        // Behind a full line the cursor still stands on its last column.
+        // After a full line, the cursor still stands on its last column.
         let is_full = line.chars().count() >= columns;
         if is_full { cut } else { cut + CLEAR_TO_END_OF_LINE }
     });
     format!("{HOME}{}{CLEAR_BELOW}", lines.collect::<Vec<_>>().join("\r\n"))
 }
 
-/// Writes it as far as the terminal takes it. What is missing comes with the next drawing.
+/// Writes as much of the text as the terminal takes. The next drawing shows the rest.
 fn show(text: &str) -> io::Result<()> {
     let stdout = io::stdout();
     for mut piece in text.as_bytes().chunks(PIECE) {
@@ -122,23 +123,23 @@ fn show(text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The width of the terminal on stdout, in columns; `None` if there is none, or it does not know.
+/// Returns the width of the terminal on stdout, in columns. `None` if it is not a terminal, or does not know its width.
 pub fn width() -> Option<usize> {
     width_of(&io::stdout())
 }
 
-/// Writes to stdout. A reader that has gone away, such as `head`, is no error.
+/// Writes to stdout. A reader that has gone away, such as `head`, is not an error.
 ///
 /// # Errors
-/// Whatever else keeps the text from being written: a full disk, for one.
+/// If the text cannot be written for any other reason, such as a full disk.
 pub fn print(text: &str) -> io::Result<()> {
     offer(text).map(drop)
 }
 
-/// Writes a report to stdout in this form; `table` makes what people read.
+/// Writes a report to stdout in this form. `table` returns the form for people.
 ///
 /// # Errors
-/// As [`print()`]; or the report cannot be written in this form.
+/// As for [`print()`], or if the report cannot be written in this form.
 pub fn print_report<R: Serialize>(
     report: &R,
     form: OutputFormat,
@@ -152,26 +153,26 @@ pub fn print_report<R: Serialize>(
     print(&text).context("cannot write to stdout")
 }
 
-/// Writes to stdout, and says whether somebody is there to read it.
+/// Writes to stdout, and returns whether there is still a reader.
 ///
 /// # Errors
-/// As [`print()`].
+/// As for [`print()`].
 pub fn offer(text: &str) -> io::Result<bool> {
     offer_bytes(text.as_bytes())
 }
 
-/// How wide the terminal on stdout is, in columns, and whether what is written there may have styles.
+/// Returns the width of the terminal on stdout in columns, and whether text on it may have styles.
 pub fn shape_of_stdout() -> (usize, bool) {
     let stdout = io::stdout();
     let columns = terminal_size_of(&stdout).map_or(USUAL.1, |(Width(columns), _)| columns.into());
     (columns, AutoStream::choice(&stdout) != ColorChoice::Never)
 }
 
-/// Writes to stdout; where that is a terminal with less lines, this process becomes the pager that shows it: the one of
-/// `PAGER`, or `less`. An empty `PAGER`, and one that cannot be executed, is none.
+/// Writes to stdout. If stdout is a terminal with fewer lines than the text, this process becomes the pager that shows
+/// it. The pager is that of `PAGER`, or `less`. There is none if `PAGER` is empty or cannot be executed.
 ///
 /// # Errors
-/// As [`print()`].
+/// As for [`print()`].
 pub fn print_paged(text: &str) -> io::Result<()> {
     let stdout = io::stdout();
     let size = terminal_size_of(&stdout);
@@ -182,7 +183,7 @@ pub fn print_paged(text: &str) -> io::Result<()> {
     print(text)
 }
 
-/// Does not come back if there is a pager.
+/// Replaces this process by the pager. Returns only if there is none.
 fn become_pager(text: &str) {
     let pager = env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
     let words = shlex::split(&pager).unwrap_or_default();
@@ -190,14 +191,14 @@ fn become_pager(text: &str) {
     let mut command = Command::new(program);
     command.args(words).stdin(file);
     if env::var_os("LESS").is_none() {
-        // Styles as they are; what fits is left where it is.
+        // These options keep styles, and quit at once if the text fits on the screen.
         command.env("LESS", "FRX");
     }
-    // Who has no such program reads it without.
+    // If the pager cannot be executed, the caller prints the text.
     let _: io::Error = command.exec();
 }
 
-/// A file with this text, to be read from its beginning.
+/// Returns an in-memory file with this text, positioned at its beginning.
 fn in_memory(text: &str) -> io::Result<File> {
     let mut file = File::from(memfd_create("help", MFdFlags::MFD_CLOEXEC)?);
     file.write_all(text.as_bytes())?;
@@ -205,10 +206,10 @@ fn in_memory(text: &str) -> io::Result<File> {
     Ok(file)
 }
 
-/// Writes bytes to stdout, as they are. As with [`print()`], a reader that has gone away is no error.
+/// Writes these bytes to stdout unchanged. As for [`print()`], a reader that has gone away is not an error.
 ///
 /// # Errors
-/// As [`print()`].
+/// As for [`print()`].
 pub fn write_out(bytes: &[u8]) -> io::Result<()> {
     offer_bytes(bytes).map(drop)
 }
@@ -221,12 +222,12 @@ fn offer_bytes(bytes: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// Whether a line would be taken at once; or refused at once, as nobody is there to read it.
+/// Returns whether a write would not block. A write without a reader fails at once, so it does not block.
 pub fn can_print() -> bool {
     is_writable(io::stdout().as_fd()) || !has_reader()
 }
 
-/// Whether somebody may still read what is written to stdout.
+/// Returns whether stdout may still have a reader.
 pub fn has_reader() -> bool {
     let stdout = io::stdout();
     let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::empty())];

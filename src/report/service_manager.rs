@@ -1,6 +1,6 @@
-//! The way to the service manager: `sd_notify(3)`, as systemd and others understand it.
+//! This file reports to the service manager by `sd_notify(3)`, as systemd and others understand it.
 //!
-//! The crates that do this wait for a manager that does not read, and know no abstract sockets.
+//! The existing crates for this block if the manager does not read, and do not support abstract sockets.
 
 use std::env;
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-/// A service manager that listens, as `NOTIFY_SOCKET` says.
+/// A service manager that listens at the socket of `NOTIFY_SOCKET`.
 #[derive(Debug)]
 pub struct ServiceManager {
     socket: UnixDatagram,
@@ -18,17 +18,17 @@ pub struct ServiceManager {
 }
 
 impl ServiceManager {
-    /// The variable that names its socket.
+    /// The variable that names the socket.
     pub const SOCKET: &'static str = "NOTIFY_SOCKET";
-    /// The variable with the greatest time between two signs of life, in microseconds.
+    /// The variable with the longest time between two watchdog messages, in microseconds.
     pub const WATCHDOG: &'static str = "WATCHDOG_USEC";
-    /// The variable that says whose signs of life are meant.
+    /// The variable with the process id from which watchdog messages are expected.
     pub const WATCHDOG_PID: &'static str = "WATCHDOG_PID";
 
-    /// The one that has started us; `None` if there is none.
+    /// Returns the service manager that has started this process; `None` if there is none.
     ///
     /// # Errors
-    /// When its socket's name makes no sense: an absolute path, or `@` and an abstract name, would.
+    /// If the name of the socket is neither an absolute path nor `@` and an abstract name.
     pub fn from_environment() -> io::Result<Option<Self>> {
         match env::var_os(Self::SOCKET) {
             Some(name) if !name.is_empty() => Self::at(&name).map(Some),
@@ -47,15 +47,15 @@ impl ServiceManager {
         Ok(Self { socket, address })
     }
 
-    /// Tells it `NAME=value` lines, all of them or none. Never waits.
+    /// Sends these `NAME=value` lines, all of them or none. Never waits.
     ///
     /// # Errors
-    /// When it does not listen, or has not read what it was told before.
+    /// If the manager does not listen, or has not read earlier messages.
     pub fn tell(&self, lines: &str) -> io::Result<()> {
         self.socket.send_to_addr(lines.as_bytes(), &self.address).map(|_| ())
     }
 
-    /// The greatest time between two signs of life of ours, if it wants any.
+    /// Returns the longest time between two watchdog messages from this process, if the manager wants any.
     pub fn watchdog() -> Option<Duration> {
         let number = |name| env::var(name).ok()?.parse::<u64>().ok();
         let is_ours = env::var_os(Self::WATCHDOG_PID).is_none()

@@ -1,11 +1,11 @@
-//! Tables for people, and the times in them.
+//! This file lays out tables for people, and formats times for them.
 
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::escape;
 
-/// The widest cell; what is longer is cut, so that one odd entry cannot push all others off the screen.
+/// The widest cell. Longer cells are cut, so that one odd entry cannot push all others off the screen.
 const CELL_MAX: usize = 64;
 
 /// A table for people: columns aligned with spaces, no frame.
@@ -15,19 +15,19 @@ const CELL_MAX: usize = 64;
 pub struct Table {
     rows: Vec<Vec<String>>,
     cell_max: usize,
-    /// The same for the last cell of a row, which pushes no other.
+    /// The widest last cell of a row, which pushes no other cell.
     last_max: usize,
-    /// The headings of the columns that a narrow terminal does without, the least important first.
+    /// The headings of the columns that a narrow terminal leaves out, the least important first.
     spare: &'static [&'static str],
-    /// Those that it does without only where else nothing of the last column could be read.
+    /// The headings of the columns that are left out only if otherwise the last column could not be read.
     dear: &'static [&'static str],
 }
 
-/// How much of the last column can be read, in columns of a terminal.
+/// The columns of a terminal that the last column needs to be readable.
 const LEGIBLE: usize = 16;
 
 impl Table {
-    /// A table with these headings.
+    /// Creates a table with these headings.
     pub fn new(headings: &[&str]) -> Self {
         Self {
             rows: vec![headings.iter().map(|heading| (*heading).to_owned()).collect()],
@@ -38,19 +38,18 @@ impl Table {
         }
     }
 
-    /// The same, which on a narrow terminal does without these columns: the first of them goes first, and only as many
-    /// as have to.
+    /// Sets the columns that a narrow terminal leaves out. The first is left out first, and no more than necessary.
     #[must_use]
     pub fn without(self, spare: &'static [&'static str]) -> Self {
         Self { spare, ..self }
     }
 
-    /// A table whose cells are shown in full, as its user wrote them.
+    /// Creates a table whose cells are shown in full, as the user wrote them.
     pub fn uncut(headings: &[&str]) -> Self {
         Self { cell_max: usize::MAX, last_max: usize::MAX, ..Self::new(headings) }
     }
 
-    /// The same, whose last column is shown in full, as far as there is room.
+    /// Shows the last column in full, as far as there is room.
     #[must_use]
     pub const fn with_a_long_end(mut self) -> Self {
         self.last_max = usize::MAX;
@@ -65,14 +64,14 @@ impl Table {
         self.rows.push(cells.map(|(column, cell)| shown(&cell, max(column))).collect());
     }
 
-    /// The same, which does without these columns where else nothing of the last one could be read.
+    /// Sets the columns that are left out only if otherwise the last column could not be read.
     #[must_use]
     pub fn hardly_without(self, dear: &'static [&'static str]) -> Self {
         Self { dear, ..self }
     }
 
-    /// The table as text; every line ends, none has spaces at its end. With a width, in columns of a terminal, spare
-    /// columns are left out until no line is longer; a line that still is ends in `…` there.
+    /// Returns the table as text. Every line has a newline and no trailing spaces. With a width, in columns of a
+    /// terminal, leaves out spare columns until no line is longer. A line that is still longer is cut, and ends in `…`.
     pub fn render(&self, width: Option<usize>) -> String {
         let columns = self.columns(width);
         let mut text = String::new();
@@ -99,7 +98,7 @@ impl Table {
         &self.rows
     }
 
-    /// The columns to show, each with its size.
+    /// Returns the columns to show, each with its size.
     fn columns(&self, width: Option<usize>) -> Vec<(usize, usize)> {
         let most = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let size = |column: usize| {
@@ -113,7 +112,7 @@ impl Table {
             let before: usize = columns.iter().rev().skip(1).map(|(_, size)| size + 2).sum();
             let last = columns.last().map_or(0, |(_, size)| (*size).min(legible));
             if before + last <= width {
-                // There may be one that is dearer.
+                // A later, dearer column may still have to go.
                 continue;
             }
             let is_it = |column: usize| self.rows[0].get(column).is_some_and(|it| it == heading);
@@ -123,7 +122,7 @@ impl Table {
     }
 }
 
-/// As much of it as there is room for, and a sign that there is more.
+/// Returns as much of the text as there is room for, with a sign that there is more.
 fn cut(text: &str, max: usize) -> String {
     text.chars().take(max.saturating_sub(1)).chain(['…']).collect()
 }
@@ -139,24 +138,24 @@ fn shown(cell: &str, max: usize) -> String {
     cut(&cell, max)
 }
 
-/// The wall clock, for people to look at. It decides nothing but which period of `--once-per` is current.
+/// Returns the time of the wall clock, for people. It decides only which period of `--once-per` is current.
 #[expect(clippy::disallowed_methods, reason = "for show")]
 pub fn wall_clock() -> SystemTime {
     SystemTime::now()
 }
 
-/// The last second of the year 9999, after which RFC 3339 has no notation.
+/// The last second of the year 9999, which is the last that RFC 3339 can write.
 const LAST: Duration = Duration::from_secs(253_402_300_799);
 
-/// A time in UTC with milliseconds, such as `2026-03-01T12:00:00.250Z`.
+/// Formats a time in UTC with milliseconds, such as `2026-03-01T12:00:00.250Z`.
 ///
-/// Times outside the years 1970 to 9999, which only a broken entry has, show as the nearest of them.
+/// Times outside the years 1970 to 9999 occur only in broken entries. They show as the nearest time in that range.
 pub fn rfc3339(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default().min(LAST);
     humantime::format_rfc3339_millis(UNIX_EPOCH + since).to_string()
 }
 
-/// A length of time for people, in its two greatest units: `0s`, `12s`, `3m12s`, `2d4h`.
+/// Formats a length of time for people, in its two greatest units: `0s`, `12s`, `3m12s`, `2d4h`.
 pub fn age(length: Duration) -> String {
     const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
     let seconds = length.as_secs();
@@ -171,7 +170,7 @@ pub fn age(length: Duration) -> String {
     }
 }
 
-/// Writes milliseconds for people.
+/// Formats milliseconds for people.
 pub fn milliseconds(ms: f64) -> String {
     match ms {
         _ if ms < 10.0 => format!("{ms:.1}ms"),
@@ -180,12 +179,12 @@ pub fn milliseconds(ms: f64) -> String {
     }
 }
 
-/// Rounds down to whole milliseconds, as reports have them.
+/// Rounds down to whole milliseconds, for reports.
 pub fn whole_ms(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Rounds to milliseconds with two more digits, as reports have them.
+/// Rounds to hundredths of a millisecond, for reports.
 pub fn fine_ms(span: Duration) -> f64 {
     (span.as_secs_f64() * 100_000.0).round() / 100.0
 }
@@ -227,7 +226,7 @@ mod tests {
             "ID  HOST              WHY\na   web1.example.com  stopped\n"
         );
         assert_eq!(table.render(Some(28)), "ID  WHY\na   stopped\n");
-        // There is nothing more to do without.
+        // No more columns can be left out.
         assert_eq!(table.render(Some(8)), "ID  WHY\na   sto…\n");
         assert_eq!(table.render(Some(0)), "…\n…\n");
     }
@@ -237,7 +236,7 @@ mod tests {
         let mut table = Table::new(&["ID", "NOTE"]).without(&["ID"]).with_a_long_end();
         table.row(["a".repeat(70), "b".repeat(70)]);
         assert!(table.render(None).ends_with(&format!("…  {}\n", "b".repeat(70))));
-        // There is room for as much of it as another cell may have.
+        // There is room for as much of the last cell as another cell may have.
         let shown = table.render(Some(130));
         assert!(shown.starts_with("ID  ") && shown.ends_with("b…\n"), "{shown}");
         assert!(table.render(Some(129)).starts_with("NOTE\n"));

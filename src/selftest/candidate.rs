@@ -92,7 +92,7 @@ impl Candidate {
     /// Returns the process id of its guardian.
     ///
     /// # Errors
-    /// `/proc` shows no guardian.
+    /// If `/proc` shows no guardian.
     pub(super) fn guardian(&mut self) -> anyhow::Result<i32> {
         let wrapper = self.wrapper();
         self.guardian = self.guardian.or_else(|| guardian_of(wrapper));
@@ -118,7 +118,7 @@ impl Candidate {
 
 impl Drop for Candidate {
     fn drop(&mut self) {
-        // The guardian is continued first, as it outlives its wrapper. Its number stays its own, as this process
+        // The guardian outlives its wrapper, so it is continued first. Its process id stays valid, because this process
         // is the one that reaps it.
         if let Some(guardian) = self.guardian.filter(|_| self.ended().is_none()) {
             signal(guardian, Signal::SIGCONT);
@@ -182,9 +182,10 @@ impl Stat {
     }
 }
 
-/// How long processes of a check may go on after it: guardians that give up entries which are gone already.
+/// The time that processes of a check may run on after it. They are guardians that give up entries which are gone
+/// already.
 const AFTER_A_CHECK: Duration = Duration::from_millis(500);
-/// How long processes may go on at the end, when a guardian may have an entry to give up.
+/// The time that processes may run on at the end, when a guardian may have an entry to give up.
 const IN_THE_END: Duration = Duration::from_secs(5);
 /// The time between two looks.
 const LOOK: Duration = Duration::from_millis(5);
@@ -227,7 +228,7 @@ impl<'a> Scratch<'a> {
     /// Prepares a self-test, and writes nothing to the store yet.
     ///
     /// # Errors
-    /// The plan does not fit the store.
+    /// If the plan does not fit the store.
     pub(super) fn new(args: &'a SelftestArgs, inherited: &'a Inherited) -> anyhow::Result<Self> {
         let store = config::connect(&args.backend)?;
         let profile = store.profile();
@@ -328,8 +329,8 @@ impl<'a> Scratch<'a> {
         left
     }
 
-    /// Removes the elections of earlier self-tests that were killed. A self-test that still runs loses nothing by
-    /// it. An election with a candidate in it stays, and any other is made again when it is needed.
+    /// Removes the elections of earlier self-tests that were killed. This does not disturb a self-test that still runs.
+    /// An election with a candidate in it stays, and any other is made again when it is needed.
     async fn clear_away_after_others(&self) {
         let Ok(elections) = self.store.list(Scope::Entered).await else { return };
         for election in elections.iter().filter(|name| is_scratch(name)) {

@@ -17,7 +17,7 @@ use crate::report::whole_ms;
 
 /// The number of attempts after which a silent store counts as out of reach.
 const ATTEMPTS: u32 = 5;
-/// How long a stopped leader must lead on, if its lease does not end by time.
+/// The time for which a stopped leader must keep the lead, if its lease does not end by time.
 const STANDSTILL: Duration = Duration::from_secs(1);
 /// The number of connections that break, each one reply later than the last.
 const FRAGILE: u32 = 8;
@@ -37,7 +37,7 @@ pub(super) enum Check {
     LostReplies,
 }
 
-/// All checks. Those whose failure says most come first.
+/// All checks. The checks whose failure says most come first.
 pub(super) const CHECKS: &[Check] = &[
     Check::Store,
     Check::HandOver,
@@ -206,7 +206,7 @@ async fn cut_off(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     duel.follows(Some(at), "the command was dead before the lease ended").await
 }
 
-/// Waits until the candidate has sent nothing for this span. Returns how many times data came from it so far.
+/// Waits until the candidate has sent nothing for this span. Returns how often data has come from it so far.
 async fn silence(proxy: &Proxy, span: Duration) -> u64 {
     loop {
         let heard = proxy.heard();
@@ -222,8 +222,8 @@ async fn next_word(proxy: &Proxy, known: u64, patience: Duration) -> Result<(), 
     until(patience, || (proxy.heard() != known).then_some(())).await.ok_or(Failure::Lost)
 }
 
-/// Delays the last reply as long as the leader may wait for it. A lease that is counted from the reply, and not from
-/// its request, would last longer than the store's.
+/// Delays the last reply for as long as the leader may wait for it. A lease that is counted from the reply, and not
+/// from its request, would last longer than the store's lease.
 async fn late_reply(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     // A drift allowance or a grace would hide such an error, so the leader has neither. Its lease is longer than
     // usual.

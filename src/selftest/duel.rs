@@ -20,9 +20,9 @@ use crate::report::FAILED;
 const LEADER: &str = "A";
 const NEXT: &str = "B";
 
-/// How long a candidate may take to lead an empty election, and to enter the queue.
+/// The time limit for a candidate to lead an empty election, and to enter the queue.
 const START: Duration = Duration::from_secs(30);
-/// How long a SIGSTOP may take.
+/// The time limit for a SIGSTOP to take effect.
 const STOP: Duration = Duration::from_secs(5);
 /// The time between two looks at the stamps.
 const LOOK: Duration = Duration::from_millis(2);
@@ -205,8 +205,8 @@ async fn proxy(scratch: &Scratch<'_>, fragile: u32) -> Result<Proxy, Failure> {
     Ok(proxy.context("cannot listen on the loopback interface")?)
 }
 
-/// Runs one candidate alone, whose first connections each break at a reply, and then another one. The first
-/// candidate may leave nothing that blocks the second.
+/// Runs one candidate alone, then another one. The first connections of the first candidate each break at a reply. The
+/// first candidate may leave nothing that blocks the second.
 pub(super) async fn one_after_another(
     scratch: &Scratch<'_>,
     fragile: u32,
@@ -275,8 +275,8 @@ fn verdict(
     Ok(Finding::Holds { handover: Some(handover), slack: Some(slack), seen })
 }
 
-/// Returns a message if a leader lived for longer than another clock allows, or was going to. Its lease lasts for
-/// `window` after each renewal. A renewal is requested before it is seen, so the truth can only be worse.
+/// Returns a message if a leader lived for longer than another clock allows, or was allowed to. Its lease lasts for
+/// `window` after each renewal. A renewal is requested before it is seen, so the true excess can only be greater.
 fn too_long(promise: Promise, last: Boottime, window: Duration) -> Option<String> {
     let counted_on = window.div_f64(1.0 + TimingOptions::default().max_clock_drift);
     let alive = last.since(promise.seen);
@@ -296,7 +296,7 @@ fn too_long(promise: Promise, last: Boottime, window: Duration) -> Option<String
 
 /// Returns how long a change of the leader may take in the worst case.
 fn patience(scratch: &Scratch<'_>) -> Duration {
-    // The factor is generous, as a store may grant a longer lease than was asked for.
+    // The factor is generous, because a store may grant a longer lease than was asked for.
     scratch.ttl.map_or(Duration::from_secs(15), |ttl| ttl * 6 + Duration::from_secs(40))
 }
 

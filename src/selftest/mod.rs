@@ -1,8 +1,7 @@
 //! `elect selftest`: checks whether elect keeps its promise on this machine and store.
 //!
-//! The self-test has no code of its own to run commands. It starts real runs of this program as processes,
-//! and stops, kills or cuts them off from outside. Only the stamps of their commands (`trace`) count as
-//! evidence.
+//! The self-test has no code of its own to run commands. It starts real runs of this program as processes. Then it
+//! stops or kills them from outside, or cuts them off. Only the stamps of their commands (`trace`) count as evidence.
 
 pub mod args;
 mod candidate;
@@ -33,15 +32,16 @@ const OURSELVES: &str = "/proc/self/exe";
 /// The subcommand of elect that makes stamps.
 const SUBCOMMAND: &str = "stamp";
 
-/// How often a check is repeated that had no result. Its candidate lost its lease before anything was done
+/// The number of tries for a check without a result. Such a check's candidate lost its lease before anything was done
 /// to it, or could not reach the store.
 const TRIES: u32 = 3;
 
-/// Makes all checks. The exit code is 0 if all checks hold that are possible here, else 1. If a signal ends
-/// it, the exit code is 128 plus the number of the signal.
+/// Makes all checks. The exit code is 0 if all checks hold that are possible here, else 1. If a signal ends the
+/// self-test, the exit code is 128 plus the number of the signal.
 ///
 /// # Errors
-/// The checks cannot be made, as the store cannot be reached or refuses access. Or stdout cannot be written.
+/// If the checks cannot be made, because the store cannot be reached or refuses access. Also if stdout cannot be
+/// written.
 pub(crate) fn selftest(args: &SelftestArgs, log: &Log) -> anyhow::Result<u8> {
     let inherited = Inherited::take().context("cannot block signals")?;
     // This process adopts orphans, so that it can end every process that a check leaves.
@@ -72,7 +72,7 @@ async fn examine(args: &SelftestArgs, inherited: &Inherited, log: &Log) -> anyho
         signal = interruption(&incoming) => Ok(Err(signal)),
         never = keep_drawing(log, &stage) => match never {},
     };
-    // All processes that are still in the elections are about to die.
+    // All processes that are still in the elections will soon be dead.
     let left = tokio::select! {
         left = scratch.clear_away() => left,
         _ = interruption(&incoming) => vec![scratch.whole()],

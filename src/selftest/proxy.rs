@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// What happens to the bytes of one direction.
+/// The treatment of the bytes of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// The bytes are passed on.
@@ -31,7 +31,7 @@ pub(super) struct Proxy {
 struct Shared {
     requests: watch::Sender<Mode>,
     replies: watch::Sender<Mode>,
-    /// How many times data came from a candidate.
+    /// The number of times that data came from a candidate.
     heard: AtomicU64,
     /// The number of connections that break at a reply: the first one at its first reply, the second one
     /// at its second reply, and so on.
@@ -71,12 +71,12 @@ impl Proxy {
         self.shared.replies.send_replace(replies);
     }
 
-    /// Returns how many times data came from the candidate so far.
+    /// Returns how often data has come from the candidate so far.
     pub(super) fn heard(&self) -> u64 {
         self.shared.heard.load(Ordering::Relaxed)
     }
 
-    /// Returns how many connections there were.
+    /// Returns the number of connections so far.
     pub(super) fn connections(&self) -> u32 {
         self.shared.connections.load(Ordering::Relaxed)
     }
@@ -102,7 +102,7 @@ async fn connect(client: TcpStream, target: String, shared: Arc<Shared>) {
     let number = shared.connections.fetch_add(1, Ordering::Relaxed);
     let Ok(store) = TcpStream::connect(&target).await else { return };
     for stream in [&client, &store] {
-        // Each chunk is sent at once, as no further data may come to fill a packet.
+        // Each chunk is sent at once, because there may be no further data to fill a packet.
         let _ = stream.set_nodelay(true);
     }
     let (from_client, to_client) = client.into_split();
@@ -132,7 +132,7 @@ async fn connect(client: TcpStream, target: String, shared: Arc<Shared>) {
     }
 }
 
-/// Passes on data as the mode says. Asks `goes_on` at each chunk, and ends when it says no.
+/// Passes on data as the mode says. Calls `goes_on` for each chunk, and ends when it returns false.
 async fn pass_on(
     from: OwnedReadHalf,
     to: OwnedWriteHalf,

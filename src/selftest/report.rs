@@ -1,60 +1,59 @@
-//! What `elect selftest` prints.
+//! This file has the report of `elect selftest`.
 
 use serde::Serialize;
 
 use crate::report::{Table, escape, milliseconds};
 
-/// What `elect selftest` reports: the same keys in JSON and YAML. They are stable; more may come.
+/// The report of `elect selftest`. JSON and YAML have the same keys. The keys are stable; more may be added.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct SelftestReport {
-    /// Where the store is, as a URL without secrets.
+    /// The store's location, as a URL without secrets.
     pub(super) backend: String,
-    /// Whether no check fails.
+    /// True if no check fails.
     pub(super) holds: bool,
-    /// Each check, in the order in which they were made.
+    /// The checks, in the order in which they were made.
     pub(super) checks: Vec<CheckReport>,
-    /// What could not be removed, in words.
+    /// Descriptions of what could not be removed.
     pub(super) left: Vec<String>,
 }
 
-/// One check.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct CheckReport {
-    /// Its name.
+    /// The name of the check.
     pub(super) check: &'static str,
-    /// What came of it.
+    /// Its result.
     pub(super) result: CheckResult,
-    /// How long it took, in milliseconds.
+    /// The time that it took, in milliseconds.
     pub(super) took_ms: u64,
-    /// From the end of the leader, or from what was done to it, to the next command, in milliseconds and
-    /// parts of one.
+    /// The time from the fault or the end of the leader to the next command, in milliseconds with fractions.
     pub(super) handover_ms: Option<f64>,
-    /// How long the leader's tree was dead before the next command ran, in milliseconds and parts of one.
+    /// The time between the end of the leader's tree and the next command, in milliseconds with fractions.
     pub(super) slack_ms: Option<f64>,
-    /// What was seen.
+    /// A description of what was seen.
     pub(super) seen: String,
 }
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum CheckResult {
-    /// It is as it has to be.
+    /// The promise holds.
     Holds,
-    /// It is not.
+    /// The promise was broken.
     Fails,
-    /// It could not be tried here.
+    /// The check is not possible here.
     Skipped,
 }
 
 impl SelftestReport {
-    /// A report of these checks.
+    /// Returns a report of these checks.
     pub(super) fn new(backend: String, checks: Vec<CheckReport>, left: Vec<String>) -> Self {
         let holds = checks.iter().all(|check| check.result != CheckResult::Fails);
         Self { backend, holds, checks, left }
     }
 
-    /// A checklist for people, on a terminal of this width.
+    /// Returns a checklist for people, fitted to a terminal of this width.
     pub(super) fn table(&self, width: Option<usize>) -> String {
         let mut table = Table::uncut(&["CHECK", "RESULT", "TOOK", "HAND-OVER", "SLACK", "SEEN"]);
         table = table.without(&["SLACK", "TOOK", "HAND-OVER"]);

@@ -1,10 +1,10 @@
 //! The stamps of the self-test: shared memory in which processes record when they ran, and the command that
 //! writes there.
 //!
-//! The processes themselves record when they run, so the self-test needs no other evidence.
+//! The processes record their own run times, so the self-test needs no other evidence.
 //!
-//! They write into memory of the self-test, which they inherit as a file descriptor. Whatever ends the
-//! self-test, this memory is gone once all of them are dead. Its words are
+//! They write into memory of the self-test, which they inherit as a file descriptor. No matter how the self-test ends,
+//! this memory is gone once all of them are dead. Its words are
 //!
 //! ```text
 //! 0       the tag of the tree whose main process must end, and whether all its processes must end;
@@ -73,20 +73,20 @@ pub(super) struct Tree {
     pub(super) first: Boottime,
     /// The newest stamp of any process.
     pub(super) last: Boottime,
-    /// Whether one of the processes lives.
+    /// True if one of the processes lives.
     pub(super) is_alive: bool,
     /// The fencing token of the tree.
     pub(super) token: u64,
-    /// Whether a process of another tree was alive when a process of this tree started.
+    /// True if a process of another tree was alive when a process of this tree started.
     pub(super) is_beside: bool,
-    /// What the processes have seen of the lease, if the lease ends by time.
+    /// The observations of the lease, if it ends by time.
     pub(super) promise: Option<Promise>,
 }
 
-/// What a process has seen of the lease.
+/// The observations of the lease by the processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Promise {
-    /// When the process last saw the lease renewed. The renewal was requested before that.
+    /// The time at which a process last saw the lease renewed. The renewal was requested before that.
     pub(super) seen: Boottime,
     /// The longest time from a seen renewal to the instant at which everything must be dead.
     pub(super) longest: Duration,
@@ -120,7 +120,7 @@ impl Stamps {
         self.handoff.as_ref().unwrap_or(&self.file).as_raw_fd()
     }
 
-    /// Orders the main process of the tree with this tag to end, or all of its processes.
+    /// Orders the main process of the tree with this tag to end; with `all`, all of its processes.
     pub(super) fn end(&self, tag: &str, all: bool) -> io::Result<()> {
         self.write(0, &[word(tag), u64::from(all)])
     }
@@ -154,7 +154,7 @@ impl Stamps {
 
     fn traces(&self) -> impl Iterator<Item = Trace> {
         (0..MOST).filter_map(|place| {
-            // The lock is read first. So the newest stamp of a process that is seen dead is its very last.
+            // The lock is read first. So the newest stamp of a process that is seen dead is its last one.
             let is_alive = self.is_locked(place);
             let [tag, token, first, last, beside, seen, longest] =
                 self.read(start_of(place)).ok()?;
@@ -177,8 +177,7 @@ impl Stamps {
     pub(super) fn start(&self, tag: &str, token: u64) -> io::Result<Stamper<'_>> {
         let place = self.take_place()?;
         let now = nanos();
-        // Other processes see this one from here on. If two start at once, at least one of them sees the
-        // other.
+        // From this write on, other processes see this one. If two start at once, at least one of them sees the other.
         self.write(start_of(place), &[word(tag), token, now, now])?;
         if self.traces().any(|other| other.is_alive && other.token != token) {
             self.write(start_of(place) + 4, &[1])?;
@@ -270,15 +269,15 @@ fn nanos_of(instant: Boottime) -> u64 {
 
 /// The time between two stamps.
 const BEAT: Duration = Duration::from_millis(1);
-/// How long a process of the kind `brief` lasts.
+/// The run time of a process of the kind `brief`.
 const BRIEF: Duration = Duration::from_millis(30);
 /// The time after which every process ends by itself.
 const FORGOTTEN: Duration = Duration::from_secs(600);
 
-/// Stamps until the self-test ends it, it is killed, or its time is over. It blocks TERM, INT and HUP.
+/// Makes stamps until the self-test ends it, it is killed, or its time is over. Blocks TERM, INT and HUP.
 ///
 /// # Errors
-/// A stamp cannot be made.
+/// If a stamp cannot be made.
 pub(crate) fn stamp(args: &StampArgs) -> anyhow::Result<u8> {
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
         SigSet::from(signal).thread_block().context("cannot block a signal")?;

@@ -1,4 +1,4 @@
-//! The results of simulated runs that the reports need.
+//! This file extracts from simulated runs the results that the reports need.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -18,9 +18,9 @@ pub(super) struct Judged {
     pub(super) failover: Option<Duration>,
     /// The time without a running command before that leader.
     pub(super) gap: Option<Duration>,
-    /// The same candidate led from the fault to the end.
+    /// True if the same candidate led from the fault to the end.
     pub(super) is_kept: bool,
-    /// A candidate led at the end.
+    /// True if a candidate led at the end.
     pub(super) is_led: bool,
     /// The longest time in which two candidates led.
     pub(super) overlap: Duration,

@@ -30,10 +30,10 @@ use crate::config::OutputFormat;
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{Line, Log, print_report, shape_of_stdout, write_out};
 
-/// Runs a simulation. The exit code is that of the subcommand, or 128 plus the number of the signal that ended it.
+/// Runs a simulation. Returns the exit code of the subcommand, or 128 plus the number of the signal that ended it.
 ///
 /// # Errors
-/// The arguments make no sense, or a file cannot be read or written.
+/// If the arguments contradict each other, or a file cannot be read or written.
 pub(crate) fn simulate(args: SimulateArgs, log: &Log) -> anyhow::Result<u8> {
     let theatre = Theatre { inherited: Inherited::take().context("cannot block signals")?, log };
     match args.command {
@@ -59,7 +59,7 @@ impl Theatre<'_> {
     /// Plays this number of runs. A signal ends them early, with the results so far.
     ///
     /// # Errors
-    /// The system refuses a thread or a descriptor.
+    /// If the system refuses a thread or a descriptor.
     fn play<T: Send>(
         &self,
         what: &str,
@@ -143,7 +143,7 @@ const STDOUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 /// them.
 ///
 /// # Errors
-/// A file cannot be written.
+/// If a file cannot be written.
 fn open_files(output: &OutputArgs) -> anyhow::Result<Pictures> {
     let open = |path: &Option<PathBuf>| path.as_deref().map(Canvas::open).transpose();
     let pictures = Pictures { svg: open(&output.svg)?, html: open(&output.html)? };
@@ -161,7 +161,7 @@ fn unwritable(path: &Path) -> String {
 /// Prints a report, and writes the wanted pictures. `code` is the exit code unless a signal ended the runs.
 ///
 /// # Errors
-/// A file or stdout cannot be written.
+/// If a file or stdout cannot be written.
 fn present(
     figures: &impl Serialize,
     picture: &Report,
@@ -201,7 +201,8 @@ fn repeated(seed: u64) -> String {
     format!("{}{words}", variables())
 }
 
-/// Returns the variables that stand in for flags of `elect simulate`, as a shell takes them before a command line.
+/// Returns the set environment variables that replace flags of `elect simulate`, in shell syntax for the front of a
+/// command line.
 fn variables() -> String {
     let grammar = cli::grammar();
     let simulate = grammar.find_subcommand("simulate");

@@ -1,4 +1,5 @@
-//! What `elect simulate` reports, beside the pictures: the same keys in JSON and YAML. They are stable; more may come.
+//! This file has the reports of `elect simulate`, beside the pictures. JSON and YAML have the same keys. The keys are
+//! stable; more may be added.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,30 +7,30 @@ use std::time::Duration;
 use elect_simulation::Times;
 use serde::Serialize;
 
-/// In milliseconds and parts of one.
+/// Returns the time in milliseconds, with fractions.
 pub fn in_ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// How long something took, over many runs, in milliseconds and parts of one.
+/// The spread of a time over many runs, in milliseconds with fractions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Percentiles {
-    /// A twentieth took less.
+    /// The time below which a twentieth of them lies.
     pub p5: f64,
-    /// Half took less.
+    /// The time below which half of them lies.
     pub median: f64,
-    /// A twentieth took more.
+    /// The time above which a twentieth of them lies.
     pub p95: f64,
-    /// A hundredth took more.
+    /// The time above which a hundredth of them lies.
     pub p99: f64,
-    /// The longest.
+    /// The longest time.
     pub max: f64,
-    /// The mean.
+    /// The mean time.
     pub mean: f64,
 }
 
 impl Percentiles {
-    /// That of these times; `None` without any.
+    /// Returns the spread of these times; `None` if there are none.
     pub fn of(times: &Times) -> Option<Self> {
         let rank = |rank| times.per_mille(rank).map(in_ms);
         Some(Self {
@@ -43,139 +44,139 @@ impl Percentiles {
     }
 }
 
-/// Times in which two ran at once.
+/// The times in which two commands ran at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OverlapReport {
-    /// In how many runs.
+    /// The number of runs with an overlap.
     pub runs: usize,
-    /// The seeds of those with the longest, twenty at most, the longest first.
+    /// The seeds of the runs with the longest overlaps, the longest first, at most twenty.
     pub seeds: Vec<u64>,
-    /// The longest, in milliseconds; 0 without any.
+    /// The longest overlap, in milliseconds; 0 if there is none.
     pub longest_ms: f64,
 }
 
 impl OverlapReport {
-    /// Of runs with these seeds, the one with the longest first.
+    /// Returns the report on runs with these seeds, sorted by the length of their overlaps, the longest first.
     pub fn of(seeds: impl ExactSizeIterator<Item = u64>, longest: Duration) -> Self {
         Self { runs: seeds.len(), seeds: seeds.take(20).collect(), longest_ms: in_ms(longest) }
     }
 }
 
-/// A time in which somebody led.
+/// A time in which one node led.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LeaderReport {
     /// The candidate, or the member of the store.
     pub node: String,
     /// The fencing token, or the term.
     pub token: u64,
-    /// Since when, from the start of the run.
+    /// The time at which it began to lead, from the start of the run.
     pub from_ms: f64,
-    /// Until when; the end of the run if it went on.
+    /// The time at which it stopped leading, from the start of the run; the end of the run if it still led then.
     pub until_ms: f64,
 }
 
 /// A fault.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FaultReport {
-    /// When it happened, from the start of the run.
+    /// The time of the fault, from the start of the run.
     pub at_ms: f64,
-    /// What happened.
+    /// A description of the fault.
     pub what: String,
 }
 
-/// What `elect simulate what-if` reports.
+/// The report of `elect simulate what-if`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WhatIfReport {
-    /// The seed of the first run, which is shown.
+    /// The seed of the first run, which the picture shows.
     pub seed: u64,
-    /// How many runs there were.
+    /// The number of runs.
     pub runs: usize,
-    /// Whether a signal ended it before all runs were played.
+    /// True if a signal ended the simulation before all runs were played.
     pub ended_early: bool,
-    /// The kind of store, and how many members it has.
+    /// The kind of store, and the number of its members.
     pub store: String,
-    /// From the first fault to the next leader, where there was a next one.
+    /// The time from the first fault to the next leader, over the runs that had a next leader.
     pub failover_ms: Option<Percentiles>,
-    /// For how long no command ran before the next leader's did.
+    /// The time without a running command before the next leader's command started.
     pub gap_ms: Option<Percentiles>,
-    /// In how many runs the same one led on through all faults.
+    /// The number of runs in which the same leader led through all faults.
     pub kept: usize,
-    /// The seeds of the first runs in which nobody led at the end, twenty at most.
+    /// The seeds of the first runs without a leader at the end, at most twenty.
     pub unreplaced: Vec<u64>,
-    /// When two commands ran at once.
+    /// The times in which two commands ran at once.
     pub overlaps: OverlapReport,
-    /// Whose command ran when, in the run that is shown.
+    /// The times in which commands ran, in the run that is shown.
     pub leaders: Vec<LeaderReport>,
-    /// Which member led the store when.
+    /// The times in which members led the store.
     pub store_leaders: Vec<LeaderReport>,
-    /// What went wrong.
+    /// The faults of that run.
     pub faults: Vec<FaultReport>,
 }
 
-/// One TTL.
+/// The results for one TTL.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TtlRow {
     /// The length of the lease.
     pub ttl_ms: f64,
-    /// What `elect run` takes as its --kill-grace.
+    /// The value that `elect run` uses for --kill-grace.
     pub kill_grace_ms: f64,
-    /// From one renewal to the next.
+    /// The time between two renewals.
     pub renew_ms: f64,
-    /// From a crash to the next leader.
+    /// The time from a crash to the next leader.
     pub failover_ms: Option<Percentiles>,
-    /// The same where the machine that leads the store crashes at once with it.
+    /// The time to the next leader if the machine that leads the store crashes at the same time.
     pub failover_with_store_ms: Option<Percentiles>,
-    /// How many leaderships are lost for nothing in thirty days.
+    /// The number of leaderships that are lost without need in thirty days.
     pub lost_monthly: f64,
-    /// By how much that may be off: one standard error. Where none was seen to be lost, it is hardly more than this: in one
-    /// of twenty tries.
+    /// The standard error of that number. If no loss was seen, it is an upper bound that the true number exceeds in one
+    /// of twenty cases.
     pub lost_error: f64,
 }
 
-/// What `elect simulate ttl` reports.
+/// The report of `elect simulate ttl`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TtlAdviceReport {
     /// The seed of the first run.
     pub seed: u64,
-    /// How many runs there were for each figure.
+    /// The number of runs for each figure.
     pub runs: u64,
-    /// Whether a signal ended it before each TTL was tried: then none is advised.
+    /// True if a signal ended the simulation before each TTL was tried. Then no TTL is advised.
     pub ended_early: bool,
-    /// The kind of store, and how many members it has.
+    /// The kind of store, and the number of its members.
     pub store: String,
-    /// The shortest TTL that loses no more than is tolerated; `None` if each does.
+    /// The shortest TTL that loses no more than is tolerated; `None` if there is none.
     pub advised: Option<TtlRow>,
-    /// Each that was tried, the shortest first.
+    /// The TTLs that were tried, the shortest first.
     pub ttls: Vec<TtlRow>,
 }
 
-/// One election of a comparison.
+/// The results for one election of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedReport {
-    /// Which.
+    /// The name of the election.
     pub election: String,
-    /// How many runs it had.
+    /// The number of its runs.
     pub runs: usize,
-    /// From the first fault to the next leader.
+    /// The time from the first fault to the next leader.
     pub failover_ms: Option<Percentiles>,
-    /// In how many runs nobody led at the end.
+    /// The number of runs without a leader at the end.
     pub unreplaced: usize,
-    /// The mean number of messages, from the last fault on, to the end of the run.
+    /// The mean number of messages from the last fault to the end of the run.
     pub messages: f64,
-    /// The mean number of those that elect, where the next leader came; `None` if nothing says which do.
+    /// The mean number of messages that served to elect the next leader; `None` if it is not known which do.
     pub to_elect: Option<f64>,
-    /// What theory says of them.
+    /// The theoretical number of those messages.
     pub theory: Option<TheoryReport>,
-    /// When two led at once.
+    /// The times in which two candidates led at once.
     pub overlaps: OverlapReport,
 }
 
-/// How many messages one election takes in theory.
+/// The theoretical number of messages for one election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TheoryReport {
-    /// At least.
+    /// The least number.
     pub least: u64,
-    /// At most; `None` if nothing bounds it.
+    /// The greatest number; `None` if there is no bound.
     pub most: Option<u64>,
 }
 
@@ -189,15 +190,15 @@ impl fmt::Display for TheoryReport {
     }
 }
 
-/// What `elect simulate compare` reports.
+/// The report of `elect simulate compare`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparisonReport {
     /// The seed of the first run.
     pub seed: u64,
-    /// How many runs there were of each, but perhaps of the last.
+    /// The number of runs for each election. The last one may have fewer.
     pub runs: usize,
-    /// Whether a signal ended it: then elections are missing, and runs of the last one.
+    /// True if a signal ended the simulation. Then elections are missing, and runs of the last one.
     pub ended_early: bool,
-    /// Each election.
+    /// The results for each election.
     pub elections: Vec<ComparedReport>,
 }

@@ -76,7 +76,7 @@ struct Places {
 
 impl Places {
     /// # Errors
-    /// Fails as [`Cast::network`] does.
+    /// As for [`Cast::network`].
     fn new(args: &NetworkArgs) -> anyhow::Result<Self> {
         let cast =
             |candidates| Cast { candidates, members: args.members.into(), usual_time: SETTLED };
@@ -102,7 +102,7 @@ struct Case<'a> {
 
 impl Case<'_> {
     /// # Errors
-    /// The lease does not fit the network.
+    /// If the lease does not fit the network.
     fn row(&self, progress: &Progress) -> anyhow::Result<TtlRow> {
         let timing = self.lease.setup.timing()?;
         let shift = timing.renew_interval;

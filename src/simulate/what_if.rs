@@ -85,7 +85,7 @@ fn picture(args: &WhatIfArgs, figures: &WhatIfReport, sum: &Sum<'_>, timeline: T
     Report { title, command_line: repeated(figures.seed), seed: figures.seed, sections }
 }
 
-/// Returns the results of all runs in sentences.
+/// Returns a summary of all runs in sentences.
 fn words(figures: &WhatIfReport, sum: &Sum<'_>) -> String {
     let WhatIfReport { runs, kept, overlaps, unreplaced, .. } = figures;
     let unled = sum.unreplaced().len();
@@ -137,7 +137,7 @@ impl Play<'_> {
         leads.iter().map(report).collect()
     }
 
-    /// Returns the faults with their times and the node that each one hit, sorted by time.
+    /// Returns the faults in order of time, each with its time and the node that it hit.
     fn events(&self) -> impl Iterator<Item = (Duration, &Fault, Option<NodeId>)> {
         let script: &Script = &self.scenario.script;
         script.faults().iter().zip(self.run.faults()).enumerate().map(
@@ -231,7 +231,8 @@ impl Play<'_> {
         Lane { label: self.cast.name(node), role, spans }
     }
 
-    /// Returns when a candidate waits: until it leads, which ends its `elect run`, and again after each restart.
+    /// Returns when a candidate waits: until it leads, and again after each restart. A candidate's `elect run` ends
+    /// with its leadership.
     fn waiting(&self, node: NodeId) -> Vec<Span> {
         let restarts = self.events().filter_map(|(at, fault, hit)| {
             (matches!(fault, Fault::Restart(_)) && hit == Some(node)).then_some(at)
@@ -247,8 +248,8 @@ impl Play<'_> {
         spans.collect()
     }
 
-    /// Returns when this node had no way to a majority of the store, or to any other node. Members pass requests on
-    /// to their leader.
+    /// Returns when this node could not reach a majority of the store, or any other node. Members pass requests on to
+    /// their leader.
     fn cut_off(&self, node: NodeId) -> Vec<Span> {
         let all = 0..self.cast.candidates + self.cast.members;
         let (mut cuts, mut since, mut spans) = (Vec::new(), None, Vec::new());
@@ -287,7 +288,7 @@ impl Play<'_> {
     fn has_way(&self, node: NodeId, cuts: &[(NodeId, NodeId)]) -> bool {
         let Cast { candidates, members, .. } = self.cast;
         let meet = |one, other| !cuts.contains(&(one, other)) && !cuts.contains(&(other, one));
-        // The node itself and all members that it reaches, also through other members.
+        // The node itself, and all members that it reaches, even through other members.
         let mut reached = vec![node];
         let mut next = 0;
         while let Some(&from) = reached.get(next) {

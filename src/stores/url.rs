@@ -17,12 +17,12 @@ const SECRET_WORDS: &[&str] = &["pass", "secret", "token", "key", "auth", "crede
 pub struct BackendUrl(String);
 
 impl BackendUrl {
-    /// What it starts with, up to the colon; `None` if that is no scheme.
+    /// Returns the text before the colon; `None` if it is not a scheme.
     pub fn scheme(&self) -> Option<&str> {
         scheme(&self.0)
     }
 
-    /// The first character that people do not see, and where it stands: none belongs into a URL as it is.
+    /// Returns the first invisible character and its place. No URL should contain one unescaped.
     pub fn blank(&self) -> Option<String> {
         let at = self.0.find(is_blank)?;
         let rest = &self.0[at..];
@@ -35,13 +35,13 @@ impl BackendUrl {
             (0, _) => "at its beginning",
             (_, "") => "at its end",
             _ if self.to_string().contains(is_blank) => "inside",
-            // What is shown lacks it.
+            // The shown URL lacks this character, so it is in a hidden part.
             _ => "in its user name or password, which are not shown",
         };
         Some(format!("{what} {place}"))
     }
 
-    /// The same store by way of other machines: these take the place of its own. `None` if it names none.
+    /// Returns the URL with these addresses in place of its own machines; `None` if it names no machines.
     pub fn through(&self, ways: &[SocketAddr]) -> Option<Self> {
         let start = self.0.find("://")? + 3;
         let rest = &self.0[start..];
@@ -52,7 +52,7 @@ impl BackendUrl {
         has_hosts.then(|| Self(format!("{}{}{}", &self.0[..hosts], ways.join(","), &self.0[end..])))
     }
 
-    /// The same, which is to lead to the store that has this id. One that names a store already stays as it is.
+    /// Returns the URL with this store id as an option. A URL that already names a store id stays unchanged.
     pub fn pinned(&self, id: &StoreId) -> Self {
         let (query, sign) = self.0.split_once('?').map_or(("", '?'), |(_, query)| (query, '&'));
         let names_one =
@@ -64,14 +64,14 @@ impl BackendUrl {
         }
     }
 
-    /// The same without the password that it may hold.
+    /// Returns the URL without its password.
     pub fn without_password(&self) -> Self {
         let start = self.0.find("://").map_or(0, |at| at + 3);
         let end = self.0.find('?').unwrap_or(self.0.len());
-        // In doubt too much is left out, as in what is shown.
+        // In doubt this leaves out too much rather than too little, as the shown form does.
         let user = self.0[start..end].rfind('@').map_or("", |at| &self.0[start..start + at]);
         match user.find(':') {
-            // Without an authority it is all path.
+            // A URL without an authority is all path.
             Some(at) if !user.starts_with('/') => {
                 let rest = &self.0[start + user.len()..];
                 Self(format!("{}{rest}", &self.0[..start + at]))
@@ -80,24 +80,24 @@ impl BackendUrl {
         }
     }
 
-    /// What another process is told of this store, which may be another user's: without the password. Where it
-    /// leaves open what the place is, as `file:` does, it is `location`.
+    /// Returns the URL that another process may see, perhaps another user's: without the password. If the URL leaves
+    /// the place open, as `file:` does, the result names `location`.
     pub fn for_others(&self, location: &str) -> Self {
         let (head, query) = self.0.split_at(self.0.find('?').unwrap_or(self.0.len()));
         match head.split_once(':') {
-            // It says what the query says, too, where it has one.
+            // A location with a query already says what the query of the URL says.
             Some((_, "" | "//")) if location.contains('?') => Self(location.to_owned()),
             Some((_, "" | "//")) => Self(format!("{location}{query}")),
             _ => self.without_password(),
         }
     }
 
-    /// A text that may be one, without its secrets then.
+    /// Returns a text that may be a URL; if it is one, without its secrets.
     pub fn shown(text: &str) -> String {
         if text.contains("://") { without_secrets(text) } else { text.to_owned() }
     }
 
-    /// All of it, for whoever opens the store.
+    /// Returns the whole URL, for the code that opens the store.
     pub fn with_secrets(&self) -> &str {
         &self.0
     }
@@ -134,7 +134,8 @@ fn scheme(url: &str) -> Option<&str> {
     fits.then_some(scheme)
 }
 
-/// In doubt this leaves out too much: a password with an unescaped `/` or `?` in it must not show either.
+/// Returns the URL without its secrets. In doubt it leaves out too much: a password with an unescaped `/` or `?` must
+/// not show either.
 fn without_secrets(url: &str) -> String {
     let Some((head, query)) = url.split_once('?') else { return without_userinfo(url) };
     let head = without_userinfo(head);
@@ -145,8 +146,8 @@ fn without_secrets(url: &str) -> String {
     format!("{head}?{}", without_values(query))
 }
 
-/// Whether the question mark between these two looks like a part of a password: what is before it is no host with a
-/// port, or what is behind it no option.
+/// Returns whether the question mark between these two parts looks like part of a password. It does if the text before
+/// it is not a host with a port, or if the text after it is not an option.
 fn is_within_a_password(head: &str, query: &str) -> bool {
     let (Some(at), Some((_, tail))) = (query.find('@'), head.rsplit_once(':')) else {
         return false;
@@ -164,7 +165,7 @@ fn without_userinfo(head: &str) -> String {
         (None, None) => 0,
     };
     let (front, rest) = head.split_at(start);
-    // Without an authority it is all path, as in file:///dir/a@b, where the place is one.
+    // A URL without an authority is all path, as file:///dir/a@b is. There the @ belongs to the path.
     let is_path = rest.starts_with('/') && matches!(scheme(head), None | Some("file"));
     match rest.rfind('@') {
         Some(at) if !is_path => format!("{front}{}", &rest[at + 1..]),

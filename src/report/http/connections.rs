@@ -1,4 +1,4 @@
-//! How many clients are served, and how fast.
+//! This file limits how many HTTP clients are served at once, and how fast.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,18 +11,18 @@ use tokio::task::AbortHandle;
 
 /// The most connections at a time.
 const MOST: usize = 64;
-/// The most of them that may read events, which can take for ever.
+/// The most of them that may read events, which can go on without end.
 const MOST_STREAMS: usize = 16;
 
-/// Who is connected. When there are too many, the one that came first has to go: whoever wants a page
-/// has it within milliseconds, so who has been there for long is the one that can be missed.
+/// The open connections. When there are too many, the oldest is closed. An ordinary page takes milliseconds, so an old
+/// connection is the one that can be spared.
 pub(super) struct Connections {
     most: usize,
     room: Arc<Semaphore>,
     members: Mutex<BTreeMap<u64, Client>>,
 }
 
-/// Room for one connection, until it is dropped.
+/// A permit for one connection, held until it is dropped.
 pub(super) type Permit = OwnedSemaphorePermit;
 
 struct Client {
@@ -31,8 +31,8 @@ struct Client {
 }
 
 impl Connections {
-    /// With room for [`MOST`], or for a quarter of the descriptors that this process may have: the rest is
-    /// for the store, and for the command's guardian.
+    /// Allows [`MOST`] connections, or a quarter of the descriptors that this process may have if that is less. The
+    /// rest of the descriptors is for the store, and for the command's guardian.
     pub(super) fn new() -> Self {
         let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
         let quarter = usize::try_from(descriptors / 4).unwrap_or(MOST);
@@ -43,7 +43,8 @@ impl Connections {
         Self { most, room: Arc::new(Semaphore::new(most)), members: Mutex::default() }
     }
 
-    /// Room for one more, once whoever has to go for it has gone.
+    /// Waits for a permit for one more connection. If there is no room, closes the oldest connection first, and spares
+    /// readers of events as long as it can.
     ///
     /// # Cancellation
     /// May be dropped at any time.
@@ -58,12 +59,12 @@ impl Connections {
         Arc::clone(&self.room).acquire_owned().await.ok()
     }
 
-    /// This one has come; it has a place.
+    /// Records a connection that has a permit.
     pub(super) fn enter(&self, number: u64, task: AbortHandle) {
         self.members().insert(number, Client { task, reads_events: false });
     }
 
-    /// This one reads events from here on.
+    /// Marks a connection as a reader of events. If there are too many readers, closes the oldest of them.
     pub(super) fn reads_events(&self, number: u64) {
         let mut members = self.members();
         let streams = members.values().filter(|member| member.reads_events).count();
@@ -77,17 +78,17 @@ impl Connections {
         }
     }
 
-    /// This one has gone, or has to.
+    /// Removes a connection, and aborts its task.
     pub(super) fn leave(&self, number: u64) {
         dismiss(&mut self.members(), number);
     }
 
-    /// Whether this one reads events.
+    /// Returns whether this connection reads events.
     pub(super) fn is_reader(&self, number: u64) -> bool {
         self.members().get(&number).is_some_and(|member| member.reads_events)
     }
 
-    /// Whether anybody reads events.
+    /// Returns whether any connection reads events.
     pub(super) fn has_readers(&self) -> bool {
         self.members().values().any(|member| member.reads_events)
     }
@@ -97,7 +98,7 @@ impl Connections {
     }
 }
 
-/// The one that came first among those that read events, or among the others.
+/// Returns the oldest of the connections that read events, or of the others.
 fn first(members: &BTreeMap<u64, Client>, reads_events: bool) -> Option<u64> {
     let mut alike = members.iter().filter(|(_, member)| member.reads_events == reads_events);
     alike.next().map(|(number, _)| *number)
@@ -109,16 +110,16 @@ fn dismiss(members: &mut BTreeMap<u64, Client>, number: u64) {
     }
 }
 
-/// The time that one turn takes on average: 500 a second.
+/// The average time for one turn: 500 turns a second.
 const TURN: Duration = Duration::from_millis(2);
-/// How far turns may run ahead of that: 100 at once.
+/// The burst that is allowed beyond that rate: 100 turns at once.
 const CREDIT: Duration = Duration::from_millis(200);
 
-/// Spreads work over time, so that no crowd of clients takes the processor from the engine, which may
-/// have to share a small quota with us.
+/// A rate limit for the server's work. With it, a crowd of clients cannot take the processor from the engine, which may
+/// share a small quota with this server.
 pub(super) struct Pace {
     now: fn() -> Boottime,
-    /// When all turns that were given are over.
+    /// The time up to which turns are used up.
     spent: Mutex<Boottime>,
 }
 
@@ -127,10 +128,10 @@ impl Pace {
         Self { now, spent: Mutex::new(now() - CREDIT) }
     }
 
-    /// Ends when it is our turn.
+    /// Waits until the next turn.
     ///
     /// # Cancellation
-    /// The turn is spent.
+    /// The turn counts as used.
     pub(super) async fn turn(&self) {
         let wait = self.take();
         if !wait.is_zero() {
@@ -174,7 +175,7 @@ mod connections_tests {
         }
         assert_eq!(numbers(&connections), [0, 2, 3]);
         assert_eq!(connections.room.available_permits(), 0);
-        // Half of the room is for one reader: the next takes its place.
+        // Half of the room is for one reader, so the next reader takes its place.
         connections.reads_events(3);
         assert_eq!(numbers(&connections), [2, 3]);
         assert!(connections.has_readers() && connections.is_reader(3));

@@ -1,4 +1,5 @@
-//! Server-sent events: how things are, then each change, and now and then a sign of life.
+//! This file writes the stream of server-sent events: the present state first, then each change, and a regular
+//! heartbeat.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +12,13 @@ use tokio::time::MissedTickBehavior;
 use super::present::Present;
 use super::state::{Change, HttpState};
 
-/// How often there is a comment, so that both ends notice when the other is gone.
+/// The time between two heartbeat comments, by which either end notices that the other is gone.
 const HEARTBEAT: Duration = Duration::from_secs(10);
-/// How long a client may leave unread what its connection has no room for.
+/// The time that a client may leave data unread once its connection has no more room.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Begins a stream. `stopping` is true once the server ends; `hang_up` is called for a client that does
-/// not read.
+/// Starts a stream of events. `stopping` becomes true when the server ends. The stream calls `hang_up` for a client
+/// that does not read.
 pub(super) fn stream(
     state: Arc<HttpState>,
     mut stopping: watch::Receiver<bool>,
@@ -36,10 +37,10 @@ pub(super) fn stream(
     receiver
 }
 
-/// Why a stream ends.
+/// The reason why a stream ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// The server ends.
+    /// The server stops.
     Stopping,
     /// The client does not read.
     Unread,
@@ -69,7 +70,7 @@ async fn write(
                         known = number;
                         break event(state, number, kind, reason.as_deref());
                     }
-                    // The first event has told of it.
+                    // The first event already includes this change.
                     Ok(_) => {}
                     Err(RecvError::Lagged(_)) => return End::Unread,
                     Err(RecvError::Closed) => return End::Stopping,

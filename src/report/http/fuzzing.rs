@@ -1,4 +1,4 @@
-//! Whatever a client may send, for fuzzing.
+//! This file is the fuzzing entry point for the HTTP server: it sends arbitrary bytes as a client.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -13,15 +13,15 @@ use super::server::Guest;
 use super::{Clocks, ElectionWatcher, HttpState, Identity, StatusSnapshot};
 use crate::report::Suspicion;
 
-/// What is sent in full: so much fits into the buffers.
+/// The most bytes that are sent: this much fits into the buffers.
 const MOST: usize = 32 * 1024;
-/// Longer than any answer takes; who sends many requests has to wait for their turns.
+/// A limit above the time of any answer. A client that sends many requests has to wait for its turns.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Sends `bytes`, and nothing more, over a connection of their own. The server ends it in time.
+/// Sends `bytes` and nothing more over a new connection, and checks that the server ends the connection in time.
 ///
 /// # Panics
-/// When it does not.
+/// If the server does not end the connection in time.
 pub fn fuzz(bytes: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
@@ -44,7 +44,7 @@ fn send(mut client: &std::os::unix::net::UnixStream, bytes: &[u8]) {
     client.shutdown(std::net::Shutdown::Write).expect("an end");
 }
 
-/// Takes all that is said, to the end.
+/// Reads everything that the server sends, to the end.
 async fn listen(client: &UnixStream) {
     let mut buffer = [0; 4096];
     while client.readable().await.is_ok() {
@@ -82,7 +82,7 @@ fn guest() -> Guest {
     Guest::new(Arc::new(pages), 0, None)
 }
 
-/// Knows of nobody.
+/// A watcher that knows of no candidates.
 struct Blind;
 
 #[async_trait]

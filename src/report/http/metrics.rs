@@ -13,12 +13,14 @@ use serde::{Deserialize, Serialize};
 use super::{CandidateView, Identity, Reason};
 use crate::report::Suspicion;
 
-/// Seconds that a renewal may take: from a store in the same rack to one that is nearly too late.
+/// Bucket limits for a renewal, in seconds: from a store in the same rack to a renewal that is nearly too late.
 const RENEWALS: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0];
-/// Seconds to leadership: at once, after a hand-over, after a lease, after a day as a standby.
+/// Bucket limits for the time to leadership, in seconds: at once, after a hand-over, after a lease, after a day as a
+/// standby.
 const ELECTIONS: &[f64] = &[0.01, 0.1, 1.0, 5.0, 15.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0];
 
-/// What Prometheus reads. Counters begin at 0 with each `elect run`, and go on when it starts over.
+/// The metrics for Prometheus. Counters begin at 0 with each `elect run`, and keep their values when elect re-executes
+/// itself.
 #[derive(Debug)]
 pub struct Metrics {
     identity: Identity,
@@ -31,11 +33,11 @@ pub struct Metrics {
     command_exits: IntCounterVec,
     command_restarts: IntCounterVec,
     round_trips: IntCounterVec,
-    /// As many of them as are counted there, by operation.
+    /// The round trips that `round_trips` already includes, by operation.
     known_trips: Mutex<BTreeMap<&'static str, u64>>,
 }
 
-/// A counter of the past.
+/// A counter's value, saved across a restart of elect.
 #[derive(Serialize, Deserialize)]
 struct Count {
     name: String,
@@ -43,16 +45,16 @@ struct Count {
     value: f64,
 }
 
-/// The labels that all metrics have. The second is left out until the store has answered.
+/// The labels of all metrics. The label for the store's id is left out until the store has answered.
 const ELECTION: &str = "election";
 const STORE_ID: &str = "store_id";
 
-/// Why a renewal failed, as a label.
+/// The reason why a renewal failed, as a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// There was an error of this kind.
+    /// The store returned an error of this kind.
     Error(ErrorKind),
-    /// There was no answer in time.
+    /// The store did not answer in time.
     Timeout,
 }
 
@@ -65,7 +67,7 @@ impl Failure {
         Self::Timeout,
     ];
 
-    /// Its name as a label; stable.
+    /// Returns the name of the label; stable.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Error(ErrorKind::Unreachable) => "unreachable",
@@ -125,7 +127,7 @@ impl Metrics {
             known_trips: Mutex::default(),
         };
         metrics.register();
-        // What has not happened yet is 0: a rate needs something to rise from.
+        // Events that have not happened yet count as 0: a rate needs a value to rise from.
         for reason in ["won", "ended", "stepped_down", "lost", "failed"] {
             metrics.leadership_changes.with_label_values(&[reason]);
         }
@@ -148,7 +150,7 @@ impl Metrics {
         add(Box::new(self.renewal_duration.clone()));
     }
 
-    /// We have come to lead, so long after joining.
+    /// Counts a won election. `after` is the time since this candidate joined.
     pub(super) fn won(&self, after: Duration) {
         self.leadership_changes.with_label_values(&["won"]).inc();
         self.election_duration.observe(after.as_secs_f64());
@@ -158,32 +160,32 @@ impl Metrics {
         self.leadership_changes.with_label_values(&[reason.name()]).inc();
     }
 
-    /// The store has acknowledged a renewal that took so long.
+    /// Records a renewal that the store has acknowledged, and the time it took.
     pub fn renewed(&self, took: Duration) {
         self.renewal_duration.observe(took.as_secs_f64());
     }
 
-    /// It has not.
+    /// Counts a renewal that failed.
     pub fn not_renewed(&self, failure: Failure) {
         self.failed_renewals.with_label_values(&[failure.name()]).inc();
     }
 
-    /// A call to the store is over.
+    /// Counts a finished call to the store.
     pub fn called(&self, operation: &str, outcome: &str) {
         self.store_calls.with_label_values(&[operation, outcome]).inc();
     }
 
-    /// The command has ended: `outcome` is `exited` or `signaled`.
+    /// Counts a command that has ended. `outcome` is `exited` or `signaled`.
     pub fn command_ended(&self, outcome: &str, code: i32) {
         self.command_exits.with_label_values(&[outcome, &code.to_string()]).inc();
     }
 
-    /// The command is started again.
+    /// Counts a restart of the command.
     pub fn restarted(&self) {
         self.command_restarts.with_label_values::<&str>(&[]).inc();
     }
 
-    /// What was counted, for [`Metrics::resume`].
+    /// Returns the values of the counters, for [`Metrics::resume`].
     pub fn note(&self) -> String {
         self.count_trips();
         let mut counts = Vec::new();
@@ -203,11 +205,11 @@ impl Metrics {
                 }
             }));
         }
-        // Text and numbers: there is nothing in it that JSON cannot say.
+        // The counts are text and numbers, so their JSON cannot fail.
         serde_json::to_string(&counts).unwrap_or_default()
     }
 
-    /// Goes on counting where another [`Metrics`] ended. What it cannot read it leaves.
+    /// Adds the counts of an earlier [`Metrics`]. Ignores what it cannot read.
     pub fn resume(&self, note: &str) {
         let counts: Vec<Count> = serde_json::from_str(note).unwrap_or_default();
         for Count { name, labels, value } in counts {
@@ -232,7 +234,7 @@ impl Metrics {
         }
     }
 
-    /// Takes in what the stores of this process have counted meanwhile.
+    /// Adds the round trips that this process's stores have counted since the last call.
     fn count_trips(&self) {
         let mut known = self.known_trips.lock().unwrap_or_else(PoisonError::into_inner);
         for (operation, count) in trips() {
@@ -252,7 +254,7 @@ impl Metrics {
         ]
     }
 
-    /// All of it in Prometheus' text format.
+    /// Returns all metrics in Prometheus' text format.
     pub(super) fn text(
         &self,
         view: &CandidateView,
@@ -272,7 +274,7 @@ impl Metrics {
         TextEncoder::new().encode_to_string(&families).unwrap_or_default()
     }
 
-    /// What is so at one instant. What does not apply is left out.
+    /// Returns the gauges for one instant. Gauges that do not apply are left out.
     fn present(&self, view: &CandidateView, suspicion: Option<Suspicion>) -> Registry {
         let registry = Registry::new();
         let show = |opts: Opts, value: f64| {

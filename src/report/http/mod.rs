@@ -1,17 +1,18 @@
-//! What `--http` shows: pages for people, probes, event streams and Prometheus.
+//! The server behind `--http`: pages for people, probes, event streams and Prometheus metrics.
 //!
 //! # Theory of operation
 //!
-//! The engine's side writes on a [`HttpState`], and never waits for anybody who reads it: a write copies a
-//! few words under a lock that the server holds just as shortly. The [`Server`] has a thread and a
-//! runtime of its own, so nothing that a client does runs where leases are renewed. What clients can
-//! cost is bounded: the number of connections and of event streams, the length of a request's head and
-//! the time that it takes, what waits to be sent, and how many requests are served in a second, as a
-//! quota of processor time is shared with the engine.
+//! The engine's side writes to an [`HttpState`], and never waits for a reader. A write copies a few words under a lock
+//! that the server holds just as shortly. The [`Server`] has its own thread and runtime, so no client's work runs where
+//! leases are renewed.
 //!
-//! **Truth.** Whether we lead is worked out for each answer, from the soft deadline and the clock that
-//! counts suspends. No word of the engine is needed to stop saying so: a wrapper that was stopped and
-//! goes on answers rightly before the engine has looked at the time.
+//! The cost of clients is bounded: the number of connections and of event streams, the length of a request's head and
+//! the time to send it, and the data that waits to be sent. The number of requests a second is bounded too, because the
+//! engine may share a quota of processor time with the server.
+//!
+//! **Truth.** Each answer derives from the soft deadline, and from the clock that counts suspends, whether this
+//! candidate leads. The engine need not say that the leadership is over. A wrapper that was stopped and continues
+//! answers correctly even before the engine has looked at the time.
 
 mod connections;
 mod events;
@@ -34,7 +35,7 @@ pub use present::{ElectionWatcher, StatusSnapshot};
 pub use server::{Listener, Server};
 pub use state::{Clocks, HttpState};
 
-/// Who we are.
+/// The identity of this candidate.
 #[derive(Clone, Debug)]
 pub struct Identity {
     /// The election's name.
@@ -43,69 +44,69 @@ pub struct Identity {
     pub id: String,
     /// The scheme of the store's URL.
     pub store: &'static str,
-    /// Whether leases end by time: then nobody leads without deadlines.
+    /// True if leases end by time. Then this candidate does not lead before it has deadlines.
     pub is_timed: bool,
-    /// Whether it runs a command.
+    /// True if the candidate runs a command.
     pub has_command: bool,
-    /// Where a leadership may end at any time: how long after its end, as shown, nobody else leads.
+    /// If a leadership may end at any time: how long after its shown end no other candidate leads.
     pub grace: Option<Duration>,
 }
 
-/// How things are at one instant. It is as old as the answer that is made of it, and no older.
+/// The state of the candidate at one instant. It is exactly as old as the answer that shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CandidateView {
-    /// That instant.
+    /// The instant of this view.
     pub at: Boottime,
-    /// The token, the begin and what is left of our leadership; `None` where we do not lead.
+    /// The leadership of this candidate; `None` if it does not lead.
     pub leadership: Option<Leadership>,
-    /// How many are before us: 0 for a leader, `None` where the store has not said.
+    /// The number of candidates before this one: 0 for a leader, `None` if the store has not said.
     pub place: Option<usize>,
-    /// Whether we take part: the store has answered, and our candidacy is not over.
+    /// True if this candidate takes part: the store has answered, and the candidacy is not over.
     pub is_ready: bool,
-    /// Whether the election is paused, as far as the store has said.
+    /// True if the election is paused, as far as the store has said.
     pub is_paused: bool,
-    /// Whether anything of our command lives; `None` where there is none to be run.
+    /// True if any process of the command lives; `None` if the candidate runs no command.
     pub command_runs: Option<bool>,
-    /// How many changes there were.
+    /// The number of changes so far.
     pub changes: u64,
 }
 
 /// A leadership at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leadership {
-    /// Its token.
+    /// The fencing token.
     pub token: Token,
-    /// Since when, by our wall clock.
+    /// The time at which the leadership began, by this machine's wall clock.
     pub since: SystemTime,
-    /// How long it can be counted on without a further renewal: to the soft deadline, or for the grace.
-    /// `None` is without end.
+    /// The time for which the leadership can be relied on without a further renewal: up to the soft deadline, or for
+    /// the grace. `None` means without end.
     pub left: Option<Duration>,
-    /// The time to the hard deadline. `None` where there is none.
+    /// The time to the hard deadline; `None` if there is none.
     pub to_hard: Option<Duration>,
 }
 
 impl CandidateView {
-    /// Whether we are the next to lead: only the leader is before us.
+    /// Returns whether this candidate is the next to lead: only the leader is before it.
     pub fn is_next(&self) -> bool {
         self.place == Some(1)
     }
 }
 
-/// Why a leadership ended.
+/// The reason why a leadership ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The command, and whatever it left running, has ended.
+    /// The command, and everything it left running, has ended.
     Ended,
-    /// The same, after we were asked to step down.
+    /// The command has ended after this candidate was asked to step down.
     SteppedDown,
-    /// It could not be proven in time, or the store says that it is over.
+    /// The leadership could not be proven in time, or the store says that it is over.
     Lost,
     /// The command could not be started, or its guardian died.
     Failed,
 }
 
 impl Reason {
-    /// Its name as a label and as the kind of an event; stable.
+    /// Returns the name of the label and of the event; stable.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ended => "ended",

@@ -1,4 +1,4 @@
-//! Which page answers which request, and whom none answers.
+//! This file maps each HTTP request to a page, and refuses requests that browsers make for foreign pages.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -30,15 +30,15 @@ const DISGUISED: &str =
 const OF_ANOTHER_ORIGIN: &str = "pages of other origins get no answer here\n";
 const CROWDED: &str = "others read long pages, and there is no room for one more: try again\n";
 
-/// How much is sent at a time, in bytes. A page that is no longer takes no room of long ones.
+/// The bytes that are sent at a time. A page of at most this length takes none of the room for long pages.
 const PIECE: usize = 64 << 10;
-/// How many pieces of long pages wait to be sent, of all connections: some entries of the store may be long, and some
-/// clients may not read.
+/// The pieces of long pages that may wait to be sent, over all connections. Some entries of the store may be long, and
+/// some clients may not read.
 const PIECES: usize = 256;
 
-/// What all answers are made of.
+/// The state from which all answers are made.
 pub(super) struct Pages {
-    /// Only this machine can connect.
+    /// True if only this machine can connect.
     pub(super) is_local: bool,
     pub(super) state: Arc<HttpState>,
     pub(super) watcher: Box<dyn ElectionWatcher>,
@@ -49,7 +49,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Answers a request that came over the connection of this number.
+    /// Answers a request on the connection with this number.
     pub(super) async fn answer(
         self: Arc<Self>,
         number: u64,
@@ -95,7 +95,7 @@ impl Pages {
 
     async fn candidate(&self) -> Response<Body> {
         let snapshot = self.watcher.look().await;
-        // Whether we lead comes last: a store that takes its time does not make us lead for longer.
+        // The leadership is read last, so that a slow store does not make this candidate lead for longer.
         let present = Present::of(&self.state).among(snapshot.as_ref());
         match self.room.admit(present.json() + "\n") {
             Some(body) => respond(StatusCode::OK, JSON, body),
@@ -132,13 +132,13 @@ fn respond(status: StatusCode, kind: &'static str, body: Body) -> Response<Body>
     response
 }
 
-/// After this answer the connection is closed.
+/// Makes the server close the connection after this answer.
 fn last(mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
-/// The room for long pages.
+/// The room for long pages, shared by all connections.
 pub(super) struct Room(Arc<Semaphore>);
 
 impl Default for Room {
@@ -148,7 +148,7 @@ impl Default for Room {
 }
 
 impl Room {
-    /// The body with this text, if there is room for it. The longest has all of the room.
+    /// Returns a body with this text; `None` if there is no room for it. The longest page takes all of the room.
     fn admit(&self, text: String) -> Option<Body> {
         let pieces = text.len().div_ceil(PIECE).min(PIECES);
         if pieces <= 1 {
@@ -160,11 +160,11 @@ impl Room {
     }
 }
 
-/// What is sent after the head of an answer.
+/// The body of an answer.
 pub(super) enum Body {
-    /// A page, as far as it is not sent yet, and the room that a long one takes.
+    /// The unsent rest of a page. A long page also holds its room.
     Page(Bytes, Option<OwnedSemaphorePermit>),
-    /// Events, one after the other, as long as somebody writes them.
+    /// A stream of events, which lasts as long as its sender.
     Stream(mpsc::Receiver<Bytes>),
 }
 
@@ -181,7 +181,7 @@ impl HttpBody for Body {
             Self::Page(page, None) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(page))))),
             Self::Page(page, Some(_)) => {
                 let piece = page.split_to(PIECE.min(page.len()));
-                // A copy: what is under way does not keep the whole page.
+                // This is a copy, so that a piece in transit does not keep the whole page in memory.
                 Poll::Ready(Some(Ok(Frame::data(Bytes::copy_from_slice(&piece)))))
             }
             Self::Stream(events) => {
@@ -202,10 +202,10 @@ impl HttpBody for Body {
     }
 }
 
-/// Whether a request to a loopback address may come from a page that a browser shows.
+/// Returns whether a request to a loopback address may come from a page in a browser.
 ///
-/// Such a page may have its own name mean this address by now (DNS rebinding), and would be shown what only
-/// this machine is to see. Its requests have that name in them; those of this machine's users have a number, or
+/// Such a page can make its own name resolve to this address (DNS rebinding). Its browser would then show it what only
+/// this machine may see. Its requests carry that name. Requests of this machine's users carry an IP address, or
 /// `localhost`.
 pub(super) fn is_disguised(uri: &Uri, headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
@@ -220,8 +220,9 @@ pub(super) fn is_disguised(uri: &Uri, headers: &HeaderMap) -> bool {
     hosts.next().is_some() || !is_plain(&asked)
 }
 
-/// Whether a page of another origin asks, by what the browser says that shows it. Whoever follows a link here may read
-/// what is here, as the page where the link was may not; that page would learn by the code alone who leads.
+/// Returns whether a page of another origin asks, according to the headers of the browser. A person who follows a link
+/// from such a page may read the answer, but the page itself may not. The status code alone would tell the page whether
+/// this candidate leads.
 pub(super) fn is_of_another_origin(headers: &HeaderMap) -> bool {
     let says = |name, value| all_said(headers, name).any(|said| said.eq_ignore_ascii_case(value));
     let is_shown = says("sec-fetch-mode", "navigate")
@@ -232,7 +233,8 @@ pub(super) fn is_of_another_origin(headers: &HeaderMap) -> bool {
     (is_from_elsewhere && !is_shown) || has_another_origin(headers)
 }
 
-/// Some browsers say no more of a page than its origin, and say that only where it could read the answer.
+/// Returns whether the `Origin` header names another origin. Some browsers send no other header about the page, and
+/// send this one only where the page could read the answer.
 fn has_another_origin(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).map(HeaderValue::as_bytes);
     headers.get_all(ORIGIN).iter().any(|origin| {
@@ -241,14 +243,18 @@ fn has_another_origin(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Each value of a header, however often it comes and however many it lists. What is no text says nothing that we know.
+/// Returns each value of a header that may be repeated, and may list several values. A value that is not text becomes
+/// `?`, which matches no known value.
 fn all_said<'a>(headers: &'a HeaderMap, name: &'static str) -> impl Iterator<Item = &'a str> {
     let said = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("?"));
     said.flat_map(|value| value.split(',')).map(str::trim)
 }
 
-/// Browsers take the unspecified address for this machine, and let pages ask it that they keep from the others; and not
-/// all of them take an address of IPv4 in one of IPv6 for this machine's, of which they would say which page asks.
+/// Returns whether a host is `localhost`, or an IP address that browsers protect from foreign pages.
+///
+/// They do not protect the unspecified address, although they take it for this machine: any page may ask it. Some
+/// browsers also do not see that an IPv6 address with an IPv4 address inside is local. Then they do not say which page
+/// asks.
 fn is_plain(authority: &Authority) -> bool {
     if authority.as_str().contains('@') {
         return false;

@@ -1,4 +1,4 @@
-//! An election as `/` shows it.
+//! This file makes the JSON that the page `/` and the events show.
 
 use std::time::Duration;
 
@@ -10,30 +10,31 @@ use super::CandidateView;
 use super::state::HttpState;
 use crate::report::{ElectionStatus, LeaderStatus, PauseStatus, Suspicion, WaitingStatus, rfc3339};
 
-/// How things are, with stable keys; more may come.
+/// The present state. Its keys are stable; more may be added.
 #[derive(Serialize)]
 pub(super) struct Present<'a> {
-    /// When that is.
+    /// The instant of this state.
     #[serde(skip)]
     at: Boottime,
-    /// The election.
+    /// The name of the election.
     name: &'a str,
-    /// Whether this candidate leads now.
+    /// True if this candidate leads now.
     is_leader: bool,
-    /// This candidate.
+    /// The id of this candidate.
     id: &'a str,
-    /// The fencing token of our leadership; `null` where we do not lead, like the next.
+    /// The fencing token of the leadership. `null`, like `since`, if this candidate does not lead.
     token: Option<u64>,
     since: Option<String>,
-    /// How long we lead without a further renewal: 0 where we do not, `null` where it is without end.
+    /// The time that the leadership lasts without a further renewal: 0 if this candidate does not lead, `null` if it
+    /// has no end.
     valid_for_ms: Option<u64>,
-    /// How many are before us; `null` where the store has not said.
+    /// The number of candidates before this one; `null` if the store has not said.
     place: Option<usize>,
-    /// Who wants nobody to lead; `null` where the election is not paused, as far as the store has said.
+    /// The pause of the election; `null` if the election is not paused, as far as the store has said.
     paused: Option<PauseStatus>,
-    /// Whether anything of our command lives; `null` where there is none to be run.
+    /// True if any process of the command lives; `null` if the candidate runs no command.
     command_running: Option<bool>,
-    /// Why it came to that, in the words of an event.
+    /// The reason for the last change, in the words of an event.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
     #[serde(flatten)]
@@ -42,22 +43,22 @@ pub(super) struct Present<'a> {
 
 #[derive(Serialize)]
 struct Among<'a> {
-    /// Who takes part; `null` where the store has not said.
+    /// The candidates; `null` if the store has not said.
     candidates: Option<Candidates<'a>>,
 }
 
 #[derive(Serialize)]
 struct Candidates<'a> {
-    /// How old this is.
+    /// The age of this list.
     age_ms: u64,
     leader: Option<&'a LeaderStatus>,
-    /// How suspicious the leader was then; `null` where that is not known.
+    /// The suspicion against the leader at that time; `null` if it is not known.
     suspicion: Option<Suspicion>,
     waiting: &'a [WaitingStatus],
 }
 
 impl<'a> Present<'a> {
-    /// As it is now, without candidates.
+    /// Returns the present state, without the candidates.
     pub(super) fn of(state: &'a HttpState) -> Self {
         let identity = state.identity();
         let CandidateView { at, leadership, place, command_runs, .. } = state.view();
@@ -80,7 +81,7 @@ impl<'a> Present<'a> {
         }
     }
 
-    /// With who else takes part, as far as it is known.
+    /// Adds the candidates of the election, as far as they are known.
     #[must_use]
     pub(super) fn among(self, snapshot: Option<&'a StatusSnapshot>) -> Self {
         let candidates = snapshot.map(|StatusSnapshot { at, status, suspicion }| Candidates {
@@ -92,14 +93,14 @@ impl<'a> Present<'a> {
         Self { among: Some(Among { candidates }), ..self }
     }
 
-    /// With why it came to that.
+    /// Adds the reason for the last change.
     #[must_use]
     pub(super) fn because(self, reason: Option<&'a str>) -> Self {
         Self { reason, ..self }
     }
 
     pub(super) fn json(&self) -> String {
-        // Text, numbers and null: there is nothing in it that JSON cannot say.
+        // The state is text, numbers and null, so its JSON cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
@@ -108,32 +109,32 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// An election, and when it looked like this.
+/// A view of the election, and its time.
 #[derive(Clone, Debug)]
 pub struct StatusSnapshot {
-    /// When it was asked for.
+    /// The time at which the store was asked.
     pub at: Boottime,
-    /// What was seen.
+    /// The state of the election.
     pub status: ElectionStatus,
-    /// How suspicious the leader was, for somebody who has seen enough of it.
+    /// The suspicion against the leader; `None` if too few renewals were seen.
     pub suspicion: Option<Suspicion>,
 }
 
-/// Whoever knows who else takes part.
+/// A source of information about the other candidates.
 #[async_trait]
 pub trait ElectionWatcher: Send + Sync {
-    /// The newest snapshot; asks for a newer one if it is time, and does not wait long for it.
+    /// Returns the newest snapshot. Asks the store for a newer one if it is due, but does not wait long for it.
     ///
     /// # Cancellation
     /// May be dropped at any time.
     async fn look(&self) -> Option<StatusSnapshot>;
 
-    /// How suspicious the leader is at this moment, as far as that is known. To ask has it
-    /// [watched](ElectionWatcher::watch) for some time.
+    /// Returns the suspicion against the leader at this moment, if it is known. A call makes
+    /// [`watch`](ElectionWatcher::watch) look at the leader for some time.
     fn suspicion(&self) -> Option<Suspicion>;
 
-    /// Looks again and again at how the leader renews its lease, for as long as somebody wants to know, and it is
-    /// on `state` that we are the next to lead: one of us is enough. Never ends.
+    /// Looks at the leader's renewals again and again. It looks only while somebody has asked for the suspicion, and
+    /// while `state` says that this candidate is the next to lead: one observer is enough. Never returns.
     ///
     /// # Cancellation
     /// May be dropped at any time.

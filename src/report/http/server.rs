@@ -1,4 +1,4 @@
-//! The socket of `--http` and the thread that serves it.
+//! This file has the socket of `--http` and the thread that serves it.
 
 use std::convert::Infallible;
 use std::io;
@@ -21,31 +21,31 @@ use super::pages::{Pages, Room};
 use super::{ElectionWatcher, HttpState};
 use crate::cli::ListenAddress;
 
-/// How long the head of a request may take, and how long a connection may be silent before the next.
+/// The time limit for the head of a request, and for the silence before the next request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a connection that reads no events may last.
+/// The longest life of a connection that reads no events.
 const LIFETIME: Duration = Duration::from_secs(60);
-/// The longest head of a request, in bytes, and about as much of an answer waits to be sent.
+/// The longest head of a request, in bytes. About as much of an answer may wait to be sent.
 const BUFFER: usize = 8 * 1024;
 const MOST_HEADERS: usize = 64;
-/// The pause when no descriptor is left for a connection.
+/// The pause when no descriptor is left for a new connection.
 const EXHAUSTED: Duration = Duration::from_millis(100);
-/// How long readers of events have at the end to take the last ones.
+/// The time that readers of events have at the end to read the last events.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// A server on a thread of its own.
+/// A server that runs on its own thread.
 ///
-/// Dropping it leaves the thread to the end of the process.
+/// If it is dropped, its thread runs on to the end of the process.
 pub struct Server {
     stopping: watch::Sender<bool>,
     ended: mpsc::Receiver<Infallible>,
 }
 
 impl Server {
-    /// Answers whoever connects to `listener`. `watcher` knows who else takes part.
+    /// Starts to answer the clients of `listener`. `watcher` knows the other candidates.
     ///
     /// # Errors
-    /// When a thread, memory or a descriptor is refused.
+    /// If the system refuses a thread, memory or a descriptor.
     pub fn start(
         listener: Listener,
         state: Arc<HttpState>,
@@ -70,23 +70,23 @@ impl Server {
             TcpListener::from_std(listener.into_socket())?
         };
         thread::Builder::new().name("http".into()).spawn(move || {
-            // Dropped last: so the end is seen.
+            // This sender is dropped last, so `stop` sees the end of the thread.
             let _ending: mpsc::Sender<Infallible> = ending;
             runtime.block_on(serve(&socket, &Arc::new(pages)));
-            // A resolver of the watcher's may keep a thread for minutes.
+            // A resolver that the watcher uses may keep a thread busy for minutes.
             runtime.shutdown_background();
         })?;
         Ok(Self { stopping, ended })
     }
 
-    /// Tells readers of events what they have not taken yet, for a moment at most, and ends.
+    /// Sends the last events to their readers, which takes at most a moment, and stops the server.
     pub fn stop(self) {
         let _ = self.stopping.send(true);
         let _ = self.ended.recv_timeout(LAST_WORDS * 2);
     }
 }
 
-/// Ends a while after it was asked to stop.
+/// Serves until the server is asked to stop, and then waits for readers of events for up to [`LAST_WORDS`].
 async fn serve(listener: &TcpListener, pages: &Arc<Pages>) {
     let mut stopping = pages.stopping.clone();
     tokio::select! {
@@ -103,7 +103,7 @@ async fn serve(listener: &TcpListener, pages: &Arc<Pages>) {
     let _ = tokio::time::timeout(LAST_WORDS, read).await;
 }
 
-/// Takes in connections, without end.
+/// Accepts connections without end.
 async fn take_in(listener: &TcpListener, pages: &Arc<Pages>) {
     for number in 0.. {
         pages.pace.turn().await;
@@ -114,14 +114,14 @@ async fn take_in(listener: &TcpListener, pages: &Arc<Pages>) {
                 let task = tokio::spawn(async move { guest.attend(stream).await });
                 pages.connections.enter(number, task.abort_handle());
             }
-            // One that was gone before it was taken in is nobody's concern.
+            // A connection that ended before it was accepted needs no handling.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(_) => tokio::time::sleep(EXHAUSTED).await,
         }
     }
 }
 
-/// One connection, from its begin to its end.
+/// One connection, from beginning to end.
 pub(super) struct Guest {
     pages: Arc<Pages>,
     number: u64,
@@ -134,12 +134,12 @@ impl Guest {
     }
 
     async fn attend(self, stream: TcpStream) {
-        // Small answers are not to wait for more of them.
+        // Small answers must not wait for more data.
         let _ = stream.set_nodelay(true);
         self.converse(stream).await;
     }
 
-    /// Answers whatever comes over a stream, to its end.
+    /// Answers the requests of one stream until the stream ends.
     pub(super) async fn converse(
         self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -157,14 +157,14 @@ impl Guest {
             .half_close(false)
             .serve_connection(TokioIo::new(stream), service);
         tokio::pin!(connection);
-        // What goes wrong is the client's affair.
+        // Errors of the connection concern only the client.
         if tokio::time::timeout(LIFETIME, connection.as_mut()).await.is_ok() {
             return;
         }
         if self.pages.connections.is_reader(number) {
             let _ = connection.await;
         } else {
-            // With the answer that is under way, if there is one.
+            // An answer that is under way may still finish.
             connection.as_mut().graceful_shutdown();
             let _ = tokio::time::timeout(HEAD_TIMEOUT, connection).await;
         }
@@ -177,13 +177,13 @@ impl Drop for Guest {
     }
 }
 
-/// The most that the kernel keeps of an answer that nobody reads, in bytes, before it doubles it.
-/// Its own choice would be some megabytes for each connection, on the account of our memory limit.
+/// The send buffer of a connection, in bytes; the kernel doubles this value. The kernel's own choice would be some
+/// megabytes for each connection, which count against our memory limit.
 const SEND_BUFFER: usize = 32 * 1024;
-/// The same for requests.
+/// The receive buffer of a connection, in bytes; the kernel doubles this value too.
 const RECEIVE_BUFFER: usize = 8 * 1024;
 
-/// A socket that listens, though nobody answers yet: whoever connects waits for the server.
+/// A listening socket. Clients that connect before the server starts wait for it.
 #[derive(Debug)]
 pub struct Listener {
     socket: net::TcpListener,
@@ -191,28 +191,28 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at the first address of the host that can be had.
+    /// Listens at the first address of the host that can be bound.
     ///
     /// # Errors
-    /// When none can: it is in use, or not ours, or the name has no address.
+    /// If no address can be bound: it is in use, or belongs to another machine, or the name has no address.
     pub fn bind(address: &ListenAddress) -> io::Result<Self> {
         Self::adopt(net::TcpListener::bind((address.host(), address.port()))?)
     }
 
-    /// Takes over a socket that listens already.
+    /// Takes over a socket that already listens.
     ///
     /// # Errors
-    /// When it is none.
+    /// If it is not a listening socket.
     pub fn adopt(socket: net::TcpListener) -> io::Result<Self> {
         let address = socket.local_addr()?;
         socket.set_nonblocking(true)?;
-        // The connections inherit them.
+        // Accepted connections inherit these sizes.
         setsockopt(&socket, sockopt::SndBuf, &SEND_BUFFER)?;
         setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER)?;
         Ok(Self { socket, address })
     }
 
-    /// Where it listens, with the port that the kernel chose if it was to choose one.
+    /// Returns the socket's address, with the actual port if the kernel chose it.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }

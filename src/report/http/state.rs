@@ -8,24 +8,24 @@ use super::metrics::Metrics;
 use super::{CandidateView, Identity, Leadership, Reason};
 use crate::report::PauseStatus;
 
-/// How many changes may wait for a reader of events before it is hung up on.
+/// The changes that may wait for a reader of events before the server closes its connection.
 const CHANGES_KEPT: usize = 64;
 /// The longest text that an event carries, in bytes.
 const REASON_MAX: usize = 1024;
 
-/// The kind of the change when we come to lead.
+/// The kind of the change when this candidate starts to lead.
 const LEADING: &str = "leading";
 
-/// What is read by whom: `now` counts suspends and decides; `wall` is for people.
+/// The clocks. `now` counts suspends, and decides; `wall` is for people.
 #[derive(Clone, Copy, Debug)]
 pub struct Clocks {
-    /// The present instant.
+    /// Returns the present instant.
     pub now: fn() -> Boottime,
-    /// The wall clock.
+    /// Returns the time of the wall clock.
     pub wall: fn() -> SystemTime,
 }
 
-/// What the engine's side writes and the server reads.
+/// The state that the engine's side writes and the server reads.
 ///
 /// No method waits for a client.
 #[derive(Debug)]
@@ -33,23 +33,23 @@ pub struct HttpState {
     identity: Identity,
     clocks: Clocks,
     facts: Mutex<Facts>,
-    /// Who wants nobody to lead, as far as the store has said.
+    /// The pause of the election, as far as the store has said.
     pause: Mutex<Option<PauseStatus>>,
-    /// What tells our store from others, once it has answered.
+    /// The id of the store, once it has answered.
     store: Mutex<Option<String>>,
     changes: broadcast::Sender<Change>,
     metrics: Metrics,
 }
 
-/// All there is to know; copied as a whole.
+/// The state of the candidate, which is always copied as a whole.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
     phase: Phase,
-    /// When we joined.
+    /// The time at which this candidate joined.
     joined: Boottime,
-    /// Whether anything of our command lives.
+    /// True if any process of the command lives.
     command_runs: bool,
-    /// How many changes there were.
+    /// The number of changes so far.
     changes: u64,
 }
 
@@ -57,20 +57,20 @@ struct Facts {
 enum Phase {
     /// The store has not answered yet.
     Joining,
-    /// We wait, with so many before us.
+    /// The candidate waits, with this many candidates before it.
     Waiting(usize),
     Leading {
         token: Token,
         since: SystemTime,
         limit: Limit,
     },
-    /// It is over, and with it our candidacy.
+    /// The leadership or the wait is over, and so is the candidacy.
     Over,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Limit {
-    /// The deadlines are still to come.
+    /// The first deadlines are not known yet.
     Unknown,
     None,
     Deadlines {
@@ -79,18 +79,18 @@ enum Limit {
     },
 }
 
-/// Something changed.
+/// A change of the state.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
-    /// The first is 1.
+    /// The number of the change; the first is 1.
     pub(super) number: u64,
     pub(super) kind: &'static str,
-    /// In words, if there are any.
+    /// The reason in words, if there is one.
     pub(super) reason: Option<String>,
 }
 
 impl HttpState {
-    /// For a candidate that joins now.
+    /// Returns the state of a candidate that joins now.
     pub fn new(identity: Identity, clocks: Clocks) -> Self {
         let metrics = Metrics::new(&identity);
         let (phase, joined) = (Phase::Joining, (clocks.now)());
@@ -100,17 +100,17 @@ impl HttpState {
         Self { identity, clocks, facts: Mutex::new(facts), pause, store, changes, metrics }
     }
 
-    /// Who we are.
+    /// Returns the identity of this candidate.
     pub const fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// What is counted and measured.
+    /// Returns the metrics.
     pub const fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// We join, or join again.
+    /// Records that the candidate joins, or joins again.
     pub fn joins(&self) {
         let mut facts = self.facts();
         (facts.phase, facts.joined) = (Phase::Joining, (self.clocks.now)());
@@ -118,32 +118,32 @@ impl HttpState {
         self.paused(None);
     }
 
-    /// This is who wants nobody to lead, if somebody does.
+    /// Records the pause of the election; `None` ends it.
     pub fn paused(&self, pause: Option<PauseStatus>) {
         *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = pause;
     }
 
-    /// Who wants nobody to lead, as far as the store has said.
+    /// Returns the pause of the election, as far as the store has said.
     pub(super) fn pause(&self) -> Option<PauseStatus> {
         self.pause.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The store has answered: this is what tells it from others.
+    /// Records the id of the store, which has now answered.
     pub fn answered(&self, store: String) {
         *self.store.lock().unwrap_or_else(PoisonError::into_inner) = Some(store);
     }
 
-    /// What tells our store from others, once it has answered.
+    /// Returns the id of the store, once it has answered.
     pub(super) fn store(&self) -> Option<String> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// We wait, with so many before us.
+    /// Records that the candidate waits, with this many candidates before it.
     pub fn waiting(&self, ahead: usize) {
         self.change("waiting", None, |facts| facts.phase = Phase::Waiting(ahead));
     }
 
-    /// We have won. Where leases end by time, we lead from the first [`HttpState::renewed`] on.
+    /// Records that the candidate has won. If leases end by time, it leads from the first [`HttpState::renewed`] on.
     pub fn won(&self, token: Token) {
         let (now, since) = ((self.clocks.now)(), (self.clocks.wall)());
         self.metrics.won(now.since(self.facts().joined));
@@ -155,7 +155,7 @@ impl HttpState {
         }
     }
 
-    /// These are the deadlines from now on. A leader's never go back.
+    /// Records the deadlines from now on. A leader's deadlines never move back.
     pub fn renewed(&self, soft: Boottime, hard: Boottime) {
         let Phase::Leading { token, since, limit } = self.facts().phase else { return };
         let phase = Phase::Leading { token, since, limit: Limit::Deadlines { soft, hard } };
@@ -166,12 +166,12 @@ impl HttpState {
         }
     }
 
-    /// Our command runs, or nothing of it does any more.
+    /// Records whether any process of the command lives.
     pub fn command_runs(&self, runs: bool) {
         self.facts().command_runs = runs;
     }
 
-    /// Our leadership is over, if we had one.
+    /// Records the end of the leadership, if there was one.
     pub fn over(&self, reason: Reason, words: Option<String>) {
         if matches!(self.facts().phase, Phase::Leading { .. }) {
             self.metrics.over(reason);
@@ -179,7 +179,7 @@ impl HttpState {
         }
     }
 
-    /// We take part no more, whether we led or not.
+    /// Records that the candidate takes part no more, whether it led or not.
     pub fn leave(&self) {
         if self.has_won() {
             self.over(Reason::Ended, None);
@@ -188,20 +188,20 @@ impl HttpState {
         }
     }
 
-    /// Something else that people may want to know at once; nothing changes by it.
+    /// Sends an event that changes nothing, but that people may want to know at once.
     pub fn remark(&self, kind: &'static str, words: Option<String>) {
         self.change(kind, words, |_| ());
     }
 
-    /// Whether our leadership has begun and not been ended, deadlines aside.
+    /// Returns whether the leadership has begun and has not been ended. Ignores the deadlines.
     pub fn has_won(&self) -> bool {
         matches!(self.facts().phase, Phase::Leading { .. })
     }
 
-    /// How things are now.
+    /// Returns the present state.
     pub fn view(&self) -> CandidateView {
         let Facts { phase, command_runs, changes, .. } = *self.facts();
-        // After the copy, so that no delay in between makes us lead for longer.
+        // The clock is read after the copy, so that a delay in between does not make this candidate lead for longer.
         let now = (self.clocks.now)();
         let (leadership, place) = match phase {
             Phase::Leading { token, since, limit } => {
@@ -231,7 +231,7 @@ impl HttpState {
         self.clocks
     }
 
-    /// The changes from here on.
+    /// Returns the changes from now on.
     pub(super) fn subscribe(&self) -> broadcast::Receiver<Change> {
         self.changes.subscribe()
     }
@@ -243,7 +243,7 @@ impl HttpState {
             facts.changes += 1;
             facts.changes
         };
-        // Without readers there is nobody to tell.
+        // The send fails only if there are no readers.
         let _ = self.changes.send(Change { number, kind, reason: reason.map(shorten) });
     }
 

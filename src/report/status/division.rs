@@ -3,40 +3,40 @@ use serde::Serialize;
 
 use super::{ElectionStatus, WaitingStatus};
 
-/// An election that is divided: who takes part in it, and how each of its parts is.
+/// A divided election: its members, and the state of each part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DivisionStatus {
-    /// Of what kind its parts are.
+    /// The kind of its parts.
     pub kind: PartKind,
-    /// Each part, in the order of their numbers, from 0 on.
+    /// The parts, in the order of their numbers, from 0 on.
     pub parts: Vec<ElectionStatus>,
-    /// All over whom the shards are spread, those who came first before the others; of slots nobody.
+    /// The candidates over which the shards are spread, in the order of their arrival. Empty for slots.
     pub members: Vec<MemberStatus>,
 }
 
-/// Of what kind the parts of an election are.
+/// The kind of the parts of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PartKind {
-    /// A slot is free until somebody comes.
+    /// Slots. A slot stays free until a candidate takes it.
     Slots,
-    /// A shard is to be led at all times.
+    /// Shards. Each shard should have a leader at all times.
     Shards,
 }
 
-/// One of those over whom shards are spread.
+/// A candidate over which shards are spread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MemberStatus {
-    /// Who it is. Whoever has place 1 says who holds what.
+    /// The candidate. The candidate with place 1 assigns the shards.
     #[serde(flatten)]
     pub who: WaitingStatus,
-    /// How many shards it leads.
+    /// The number of shards that it leads.
     pub holds: usize,
 }
 
 impl DivisionStatus {
-    /// What a survey of the whole and the parts that were seen have shown, and who waits for a part. `None` for an
-    /// election that is one.
+    /// Returns the division, and the candidates that wait for a part, from a survey of the whole and the state of its
+    /// parts. `None` for an election that is not divided.
     pub(super) fn new(
         division: Division,
         whole: &Survey,
@@ -62,19 +62,19 @@ impl DivisionStatus {
                 (PartKind::Shards, Vec::new(), members.collect())
             }
         };
-        // Whoever is next waits in each slot.
+        // The candidates that are next wait in every slot, so they are removed from the parts.
         for part in &mut parts {
             part.waiting.retain(|one| waiting.iter().all(|other| other.who.id != one.who.id));
         }
         Some((Self { kind, parts, members }, waiting))
     }
 
-    /// How many of its parts have a leader.
+    /// Returns the number of parts that have a leader.
     pub fn led(&self) -> usize {
         self.parts.iter().filter(|part| part.is_led()).count()
     }
 
-    /// Whether it has the leaders that it needs: one slot's, or those of all shards.
+    /// Returns whether the election has the leaders that it needs: one for slots, all for shards.
     pub fn is_led(&self) -> bool {
         match self.kind {
             PartKind::Slots => self.led() > 0,
@@ -84,7 +84,7 @@ impl DivisionStatus {
 }
 
 impl PartKind {
-    /// As people call them.
+    /// Returns the name for people.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Slots => "slots",
@@ -115,7 +115,7 @@ mod tests {
         Survey { leader, waiting: waiting.iter().map(|id| entry(id)).collect() }
     }
 
-    /// The election "jobs" whose parts are led by these.
+    /// Returns the election "jobs" with a part for each of these leaders.
     fn jobs(division: Division, whole: &Survey, leaders: &[Option<&str>]) -> ElectionStatus {
         let whole_name = "jobs".parse().unwrap();
         let part = |(number, leader): (u16, Option<&str>)| {

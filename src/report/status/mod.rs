@@ -11,116 +11,120 @@ pub use self::division::{DivisionStatus, MemberStatus, PartKind};
 use super::{LeadershipReport, Suspicion, rfc3339};
 use crate::election::history::Record;
 
-/// What `elect status` reports: the same keys in JSON and YAML. They are stable; more may come.
+/// The report of `elect status`. JSON and YAML have the same keys. The keys are stable; more may be added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StatusReport {
-    /// Each election that was looked at, in the order asked for.
+    /// The elections, in the order in which the user named them.
     pub elections: Vec<ElectionStatus>,
 }
 
 /// One election.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ElectionStatus {
-    /// Its name.
+    /// The name of the election.
     pub election: String,
-    /// Where its store is, as a URL without secrets.
+    /// The store's location, as a URL without secrets.
     pub backend: String,
-    /// Who leads; `null` if nobody does.
+    /// The leader; `null` if there is none.
     pub leader: Option<LeaderStatus>,
-    /// Who waits, the next to lead first.
+    /// The candidates that wait, the next to lead first.
     pub waiting: Vec<WaitingStatus>,
-    /// Who wants nobody to lead; `null` if nobody does. A leader that is there even so is being stopped.
+    /// The pause; `null` if the election is not paused. A leader during a pause is being stopped.
     pub paused: Option<PauseStatus>,
-    /// The last leadership, as `elect history` has it; not there where somebody leads, or nobody is known to have led.
+    /// The last leadership, as `elect history` has it. Left out if there is a leader, or if no leadership is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<LeadershipReport>,
-    /// Its slots or shards, each an election of its own; not there where it is one. The whole then has no leader,
-    /// and who waits has no slot.
+    /// The slots or shards, each an election of its own. Left out if the election is not divided. If it is divided, the
+    /// whole has no leader, and `waiting` lists the candidates without a slot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub division: Option<DivisionStatus>,
-    /// Who has an entry as leader, and may be dead: its lease was not renewed while it was looked at. Not there where that is
-    /// known. Then `leader` is `null`.
+    /// A leader's entry whose lease was not renewed during the look, so the leader may be dead. Then `leader` is
+    /// `null`. Left out if the state of the leader is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unproven: Option<UnprovenStatus>,
-    /// What was, where nothing is known of the present, or no leader.
+    /// Earlier knowledge, for when the present state is unknown or there is no leader.
     #[serde(skip)]
     past: Option<Past>,
 }
 
-/// Who may lead.
+/// A candidate that may lead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnprovenStatus {
-    /// Its entry.
+    /// The entry of the candidate.
     #[serde(flatten)]
     pub leader: LeaderStatus,
-    /// When its lease was renewed last, by the clock of its machine; RFC 3339 in UTC. `null` if the store does not tell.
+    /// The time of the last renewal, by the clock of its machine; RFC 3339 in UTC. `null` if the store does not tell
+    /// it.
     pub renewed: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Past {
-    /// The id of whoever was seen leading last, if anybody.
+    /// The present leader is unknown. The id is that of the last known leader, if there was one.
     Unknown(Option<String>),
-    /// The id of whoever has led, and has not renewed its lease for longer than that lasts.
+    /// A leader with this id has not renewed its lease for longer than the lease lasts.
     Over(String),
 }
 
-/// That nobody is to lead.
+/// A pause of the election.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PauseStatus {
-    /// Who wants that: a user and a machine.
+    /// The user and machine that asked for the pause.
     pub by: String,
-    /// Since when, by that machine's clock; RFC 3339 in UTC. `null` if that is not known.
+    /// The time at which the pause began, by that machine's clock; RFC 3339 in UTC. `null` if it is not known.
     pub since: Option<String>,
-    /// Until when, by the clock of each candidate; RFC 3339 in UTC. `null` where it is until somebody resumes it.
+    /// The end of the pause, by the clock of each candidate; RFC 3339 in UTC. `null` if the pause lasts until a user
+    /// resumes the election.
     pub until: Option<String>,
-    /// Why, if that was said.
+    /// The reason, if one was given.
     pub reason: Option<String>,
 }
 
-/// Who a candidate is.
+/// The identity of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CandidateStatus {
-    /// Unique to its run: a label and a nonce.
+    /// The id, which is unique to the run: a label and a nonce.
     pub id: String,
-    /// The name of its machine; like the next four `null` if it is no `elect run`.
+    /// The name of its machine. `null`, like the next four, if the candidate is not an `elect run`.
     pub host: Option<String>,
     /// The process id of its `elect run` on that machine.
     pub pid: Option<u32>,
     /// The program that it runs, or wants to run, without arguments.
     pub command: Option<String>,
-    /// What holds the descendants of its command, or will hold them.
+    /// The containment for the descendants of its command.
     pub containment: Option<String>,
-    /// Its priority by now: of those who wait the greatest leads first, and 0 never.
+    /// Its current priority. Among waiting candidates, the one with the greatest priority leads first. A candidate with
+    /// priority 0 never leads.
     pub priority: Option<u32>,
 }
 
 /// The leader of an election.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeaderStatus {
-    /// Who it is.
+    /// The candidate that leads.
     #[serde(flatten)]
     pub who: CandidateStatus,
     /// Its fencing token.
     pub token: u64,
-    /// Since when it leads, by its machine's clock; RFC 3339 in UTC. `null` if the store does not tell.
+    /// The time since which it leads, by its machine's clock; RFC 3339 in UTC. `null` if the store does not tell it.
     pub since: Option<String>,
-    /// When it arrived, by its machine's clock or the store's; RFC 3339 in UTC. `null` if the store does not tell.
+    /// The time of its arrival, by the clock of its machine or of the store; RFC 3339 in UTC. `null` if the store does
+    /// not tell it.
     pub joined: Option<String>,
-    /// How many milliseconds its lease runs on without a renewal; `null` where leases have no limit, or
-    /// the store does not tell.
+    /// The rest of its lease without a renewal, in milliseconds. `null` if leases have no limit, or if the store does
+    /// not tell it.
     pub remaining_ms: Option<u64>,
-    /// Whether its processes stand still, as far as the store sees: the local disk does, others do not.
+    /// True if the store sees that its processes are stopped. Only the local disk can see that.
     pub stopped: bool,
-    /// The processes that keep its lease although its own is dead, as far as they are to be seen; not there if its
-    /// own lives, as far as the store sees.
+    /// The visible processes that keep its lease although its own process is dead. Left out if the store sees its own
+    /// process alive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outlived_by: Option<Vec<u32>>,
     #[serde(skip)]
     renewed: Option<SystemTime>,
     #[serde(skip)]
     is_unlimited: bool,
-    /// How suspicious it is, if that is known.
+    /// The suspicion against it, if it is known.
     #[serde(skip)]
     suspicion: Option<Suspicion>,
 }
@@ -130,18 +134,18 @@ pub struct LeaderStatus {
 pub struct WaitingStatus {
     /// Its place: 1 is the next to lead.
     pub place: usize,
-    /// Who it is.
+    /// The candidate.
     #[serde(flatten)]
     pub who: CandidateStatus,
-    /// When it arrived, by its machine's clock or the store's; RFC 3339 in UTC. `null` if the store does
-    /// not tell.
+    /// The time of its arrival, by the clock of its machine or of the store; RFC 3339 in UTC. `null` if the store does
+    /// not tell it.
     pub joined: Option<String>,
-    /// Whether its process stands still, as far as the store sees: the local disk does, others do not.
+    /// True if the store sees that its process is stopped. Only the local disk can see that.
     pub stopped: bool,
 }
 
 impl ElectionStatus {
-    /// The leaders that stand still, each with the name of what it leads: this, or a part of it.
+    /// Returns the stopped leaders, each with the name of the election or part that it leads.
     pub fn stopped(&self) -> Vec<(&str, &LeaderStatus)> {
         let own =
             self.leader.iter().filter(|leader| leader.stopped && leader.outlived_by.is_none());
@@ -150,7 +154,7 @@ impl ElectionStatus {
         own.chain(parts.flat_map(Self::stopped)).collect()
     }
 
-    /// What a survey of a store has shown of an election.
+    /// Returns the state of an election, from a survey of its store.
     pub fn new(election: &ElectionName, store: &Profile, survey: &Survey) -> Self {
         Self {
             election: election.as_str().to_owned(),
@@ -170,8 +174,8 @@ impl ElectionStatus {
         }
     }
 
-    /// The same for an election that is divided, of which this survey has shown the whole. `parts` are all of its
-    /// parts, in the order of their numbers.
+    /// Returns the state of a divided election. `survey` shows the whole, and `parts` are all of its parts in the order
+    /// of their numbers.
     #[must_use]
     pub fn divided(mut self, division: Division, survey: &Survey, parts: Vec<Self>) -> Self {
         if let Some((division, waiting)) = DivisionStatus::new(division, survey, parts) {
@@ -180,13 +184,13 @@ impl ElectionStatus {
         self
     }
 
-    /// Whether somebody leads; of slots one of them, of shards each.
+    /// Returns whether the election has a leader: for slots at least one, for shards one for each.
     pub fn is_led(&self) -> bool {
         let leads = self.leader.is_some();
         self.division.as_ref().map_or(leads, DivisionStatus::is_led)
     }
 
-    /// The same, where its leader may be dead.
+    /// Marks the leader as one that may be dead.
     #[must_use]
     pub fn unproven(mut self) -> Self {
         self.unproven = self.leader.take().map(|leader| {
@@ -196,33 +200,33 @@ impl ElectionStatus {
         self
     }
 
-    /// The same, where the lease of this leader is over.
+    /// Marks the lease of this leader as over.
     #[must_use]
     pub fn after_lease_of(self, leader: &Leader) -> Self {
         Self { past: Some(Past::Over(leader.entry.candidate.id.clone())), ..self }
     }
 
-    /// Whether it is not known whether somebody leads.
+    /// Returns whether it is unknown if there is a leader.
     pub fn is_unknown(&self) -> bool {
         let mut parts = self.division.iter().flat_map(|division| &division.parts);
         self.unproven.is_some() || parts.any(Self::is_unknown)
     }
 
-    /// The same, where somebody wants nobody to lead.
+    /// Sets the pause of the election.
     #[must_use]
     pub fn paused(mut self, pause: Option<PauseStatus>) -> Self {
         self.paused = pause;
         self
     }
 
-    /// The same, with the last leadership that is known.
+    /// Adds the last known leadership, if there is no leader.
     #[must_use]
     pub fn after_last(self, last: Option<&Record>) -> Self {
         let last = last.filter(|_| self.leader.is_none()).map(LeadershipReport::new);
         Self { last, ..self }
     }
 
-    /// With how suspicious its leader is.
+    /// Sets the suspicion against the leader.
     #[must_use]
     pub const fn suspecting(mut self, suspicion: Option<Suspicion>) -> Self {
         if let Some(leader) = &mut self.leader {
@@ -231,9 +235,9 @@ impl ElectionStatus {
         self
     }
 
-    /// What can still be said of it `age` after it was seen, with no word from the store since then. A leader
-    /// is one until its lease could have ended. All else is known for as long as `fresh`, also where leases
-    /// have no limit or the store does not tell of it.
+    /// Returns what is still known `age` after the survey, without news from the store since then. A leader counts as
+    /// one until its lease could have ended. All else counts for as long as `fresh`. The same applies to a leader whose
+    /// lease has no limit, or whose store does not tell it.
     #[must_use]
     pub fn after(mut self, age: Duration, fresh: Duration) -> Self {
         let leader = self.leader.as_mut();
@@ -312,12 +316,13 @@ impl WaitingStatus {
 }
 
 impl StatusReport {
-    /// Whether every election is led.
+    /// Returns whether every election has a leader.
     pub fn is_led(&self) -> bool {
         self.elections.iter().all(ElectionStatus::is_led)
     }
 
-    /// Whether not every election is known to be led, and of none it is known that it is not.
+    /// Returns whether the result is unknown: some election is not known to have a leader, and none is known to have
+    /// none.
     pub fn is_unknown(&self) -> bool {
         let mut others = self.elections.iter().filter(|election| !election.is_led()).peekable();
         others.peek().is_some() && others.all(ElectionStatus::is_unknown)
@@ -325,13 +330,13 @@ impl StatusReport {
 }
 
 impl PauseStatus {
-    /// That this user wants it since `at`, by the wall clock of their machine.
+    /// Returns a pause that this user asked for at `at`, by the wall clock of the user's machine.
     pub fn new(by: &str, at: Option<SystemTime>, reason: Option<&str>) -> Self {
         let (since, reason) = (at.map(rfc3339), reason.map(ToOwned::to_owned));
         Self { by: by.to_owned(), since, until: None, reason }
     }
 
-    /// The same until `end`, by the wall clock of each candidate.
+    /// Sets the end of the pause, by the wall clock of each candidate.
     #[must_use]
     pub fn until(mut self, end: Option<SystemTime>) -> Self {
         self.until = end.map(rfc3339);
@@ -339,7 +344,7 @@ impl PauseStatus {
     }
 }
 
-/// What a foreign candidate does not tell is not there.
+/// Returns `None` for an empty text: candidates of other programs leave fields empty.
 fn known(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }

@@ -1,4 +1,4 @@
-//! The report as a table for people.
+//! This file shows the status report as a table for people.
 
 use std::iter;
 use std::time::{Duration, SystemTime};
@@ -29,10 +29,10 @@ const HEADINGS: [&str; 15] = [
     "HOLDS",
     "NOTE",
 ];
-/// What a narrow terminal does without, the least important first.
+/// The columns that a narrow terminal leaves out, the least important first.
 const SPARE: [&str; 9] =
     ["CONTAINMENT", "PID", "HOST", "LEFT", "COMMAND", "TOKEN", "PLACE", "PRIORITY", "HOLDS"];
-/// What it does without only where else nothing of the last column could be read.
+/// The columns that are left out only if otherwise the last column could not be read.
 const DEAR: [&str; 2] = ["SINCE", "SUSPICION"];
 const ROLE: usize = 1;
 const PLACE: usize = 2;
@@ -43,28 +43,28 @@ const COMMAND: usize = 6;
 const SINCE: usize = 7;
 const TOKEN: usize = 8;
 const LEFT: usize = 9;
-/// The one of them that, unless a candidate stands still or is dead, only those can fill who go on looking.
+/// The column that only repeated looks can fill, unless a candidate is stopped or dead.
 const SUSPICION: usize = 10;
 const CONTAINMENT: usize = 11;
-/// The one that says nothing where all have the usual one.
+/// The column that is left out if all candidates have the usual priority.
 const PRIORITY: usize = 12;
-/// The one that only those have over whom shards are spread.
+/// The column for candidates over which shards are spread.
 const HOLDS: usize = 13;
-/// The one that says something of the election, and not of a candidate.
+/// The column for notes on the election rather than on a candidate.
 const NOTE: usize = 14;
 
-/// What is said of one that stands still in the place of a suspicion: there is nothing left to suspect.
+/// The cell for a stopped candidate in the column of suspicions: its state is certain.
 const STOPPED: &str = "stopped";
 
 type Cells = [String; HEADINGS.len()];
 
 impl StatusReport {
-    /// The report as a table for people, on a terminal of this width; the ages in it are as of `now`.
+    /// Returns the report as a table for people, on a terminal of this width. The ages in it are as of `now`.
     pub fn table(&self, now: SystemTime, width: Option<usize>) -> String {
         self.columns(now, width, |column| column != SUSPICION)
     }
 
-    /// The same, with what somebody knows who goes on looking.
+    /// Returns the table with the columns that only repeated looks can fill.
     pub fn live_table(&self, now: SystemTime, width: Option<usize>) -> String {
         self.columns(now, width, |_| true)
     }
@@ -106,12 +106,12 @@ impl StatusReport {
 }
 
 impl ElectionStatus {
-    /// A row for each candidate; for each part of what is divided those of an election.
+    /// Returns a row for each candidate. For a divided election, adds the rows of each part.
     fn rows(&self, now: SystemTime) -> Vec<Cells> {
         let name = &self.election;
         let first = self.leader.as_ref().map(|leader| leader.cells(name, now));
         let first = first.unwrap_or_else(|| self.without_leader(now));
-        // Whoever leads while it is paused has yet to hand over.
+        // A leader of a paused election has yet to hand over.
         let has_entry = self.leader.is_some() || self.unproven.is_some();
         let pause = self.paused.as_ref().filter(|_| has_entry);
         let pause = pause.map(|pause| self.paused_row(pause, now));
@@ -128,7 +128,7 @@ impl ElectionStatus {
             .collect()
     }
 
-    /// What stands in the place of a leader.
+    /// Returns the row that is shown if there is no leader.
     fn without_leader(&self, now: SystemTime) -> Cells {
         if let Some(UnprovenStatus { leader, renewed }) = &self.unproven {
             let mut cells = leader.cells(&self.election, now);
@@ -156,7 +156,7 @@ impl ElectionStatus {
         self.row(role, note)
     }
 
-    /// What is said of the election and of no candidate.
+    /// Returns a row about the election rather than about a candidate.
     fn row(&self, role: &str, note: String) -> Cells {
         let mut cells = Cells::default();
         (cells[0], cells[ROLE], cells[NOTE]) = (self.election.clone(), role.to_owned(), note);
@@ -169,7 +169,7 @@ impl ElectionStatus {
         cells
     }
 
-    /// Whether somebody has another priority than the usual one.
+    /// Returns whether any candidate has another priority than the usual one.
     fn is_ranked(&self) -> bool {
         let division = self.division.iter();
         let members = division.clone().flat_map(|division| &division.members);
@@ -181,7 +181,7 @@ impl ElectionStatus {
             || parts.any(Self::is_ranked)
     }
 
-    /// Whether more than a suspicion is known of somebody in it.
+    /// Returns whether any candidate is known to be stopped or dead.
     fn is_certain(&self) -> bool {
         let members = self.division.iter().flat_map(|division| &division.members);
         let waiting = self.waiting.iter().chain(members.map(|member| &member.who));
@@ -192,7 +192,7 @@ impl ElectionStatus {
             || parts.clone().any(Self::is_certain)
     }
 
-    /// Whether it has shards.
+    /// Returns whether the election has shards.
     fn is_spread(&self) -> bool {
         self.division.as_ref().is_some_and(|division| division.kind == PartKind::Shards)
     }
@@ -208,7 +208,7 @@ impl PauseStatus {
 }
 
 impl CandidateStatus {
-    /// What it says of itself, and nothing else.
+    /// Returns the cells with the data of the candidate itself.
     fn cells(&self, election: &str, role: &str) -> Cells {
         let mut cells = Cells::default();
         (cells[0], cells[ROLE], cells[ID]) =
@@ -223,7 +223,7 @@ impl CandidateStatus {
 }
 
 impl LeaderStatus {
-    /// What is known of its processes: there is nothing left to suspect.
+    /// Returns the known state of its processes, which replaces a suspicion.
     fn certainty(&self) -> Option<String> {
         let Some(holders) = &self.outlived_by else {
             return self.stopped.then(|| STOPPED.to_owned());
@@ -277,7 +277,7 @@ fn seconds(millis: u64) -> String {
     format!("{}.{}s", millis / 1000, millis % 1000 / 100)
 }
 
-/// The age of a time that this report shows; a clock that is ahead of ours makes it 0.
+/// Returns the age of a time in this report. A time ahead of this machine's clock has age 0.
 fn age_of(time: Option<&str>, now: SystemTime) -> String {
     let Some(time) = time else { return String::new() };
     let since = humantime::parse_rfc3339(time).unwrap_or(now);

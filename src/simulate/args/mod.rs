@@ -42,15 +42,15 @@ pub enum SimulateCommand {
     Compare(CompareArgs),
 }
 
-/// What kind of store is simulated.
+/// The kind of store that is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreKind {
-    /// Leases that the store ends, where it looks twice a second.
+    /// etcd, where the store ends leases, and looks for them twice a second.
     Etcd,
-    /// Sessions that the store ends, tick by tick.
+    /// ZooKeeper, where the store ends sessions, tick by tick.
     #[cfg(feature = "zookeeper")]
     ZooKeeper,
-    /// A record that the candidates judge.
+    /// Kubernetes, where candidates judge the leases in a record.
     #[cfg(feature = "kubernetes")]
     Kubernetes,
 }
@@ -208,7 +208,7 @@ pub struct FaultArgs {
 }
 
 impl FaultArgs {
-    /// Whether any of them may keep members of the store from each other, or one of them from its work.
+    /// Returns whether any fault may separate the members of the store, or keep one of them from its work.
     pub fn trouble_the_store(&self) -> bool {
         let blows = [&self.kill, &self.pause, &self.suspend, &self.isolate].into_iter().flatten();
         let clocks = self.drift.iter().map(|drifting| drifting.whom);

@@ -1,4 +1,4 @@
-//! What the flags of `elect simulate` take: delays, and faults at times.
+//! This file parses the values of `elect simulate`'s flags: delays, and faults with their times.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -9,25 +9,25 @@ use elect_simulation::{Delay, Drift, PerMillion, Process};
 use crate::cli::parse_duration;
 use crate::cli::values::parse_share;
 
-/// When a fault comes that is given without a time.
+/// The time of a fault that is given without a time.
 pub const USUAL_TIME: Duration = Duration::from_secs(30);
-/// The longest outage that is played.
+/// The longest outage that is simulated.
 const LONGEST_OUTAGE: Duration = Duration::from_secs(3600);
-/// In seconds.
+/// A day, in seconds.
 const DAY: f64 = 86_400.0;
-/// One hundred per cent.
+/// One hundred per cent, in millionths.
 const WHOLE: f64 = 1e6;
 
-/// How long a message takes there and back.
+/// The round-trip time of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RoundTrip {
-    /// As this has it. The delay is that of one way.
+    /// A given delay, which is the delay of one way.
     Given(Delay),
-    /// As was measured: in this file.
+    /// Measured round trips, from this file.
     Measured(PathBuf),
 }
 
-/// What a round trip may be, for who gives something else.
+/// The allowed forms of a round trip, for error messages.
 const ROUND_TRIPS: &str = "write 80ms, 60ms..100ms, normal:80ms:5ms, lognormal:80ms:0.3 or @FILE, which `elect doctor -o \
                            json` writes";
 
@@ -63,11 +63,11 @@ impl FromStr for RoundTrip {
     }
 }
 
-/// Reads the time of one round trip, with its unit. Elsewhere a bare number is seconds; here it would be milliseconds
-/// to most people, and is refused.
+/// Reads the time of one round trip, with its unit. Elsewhere a bare number means seconds. For a round trip most people
+/// would read it as milliseconds, so it is refused.
 ///
 /// # Errors
-/// It has no unit, or is no duration.
+/// If the text has no unit, or is not a duration.
 pub fn parse_trip(text: &str) -> Result<Duration, String> {
     if text != "0" && text.ends_with(|c: char| c.is_ascii_digit() || c == '.') {
         return Err(format!("{text} has no unit: write {text}ms or {text}s"));
@@ -80,19 +80,19 @@ fn thousandths(text: &str) -> Option<u32> {
     whole(value * 1000.0)
 }
 
-/// The nearest whole number, if it is not negative and fits.
+/// Returns the nearest whole number, if it is not negative and fits.
 fn whole(value: f64) -> Option<u32> {
     format!("{value:.0}").parse().ok()
 }
 
-/// Of whom a fault is.
+/// The node that a fault hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whom {
-    /// Who leads then.
+    /// The node that leads at that time.
     Leader,
-    /// The candidate of this number, from 1.
+    /// The candidate with this number, from 1.
     Candidate(usize),
-    /// The member of the store of this number, from 1.
+    /// The member of the store with this number, from 1.
     Member(usize),
 }
 
@@ -115,16 +115,16 @@ impl FromStr for Whom {
     }
 }
 
-/// From when, and until when.
+/// The time span of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct When {
-    /// When it begins.
+    /// The time at which it begins.
     pub from: Duration,
-    /// When it ends; `None` if it does not.
+    /// The time at which it ends; `None` if it does not end.
     pub until: Option<Duration>,
 }
 
-/// Parts `what@time`.
+/// Splits `what@time` into its parts.
 fn timed(text: &str) -> Result<(&str, When), String> {
     let Some((what, times)) = text.rsplit_once('@') else {
         return Ok((text, When { from: USUAL_TIME, until: None }));
@@ -139,14 +139,14 @@ fn timed(text: &str) -> Result<(&str, When), String> {
     Ok((what, When { from, until }))
 }
 
-/// That something happens to somebody: `leader@20s`, `leader.wrapper@20s..30s`.
+/// A fault of one machine or process: `leader@20s`, `leader.wrapper@20s..30s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blow {
-    /// To whom.
+    /// The machine.
     pub whom: Whom,
-    /// To which of its processes; `None` is the whole machine.
+    /// The process on it; `None` means the whole machine.
     pub process: Option<Process>,
-    /// When.
+    /// The time of the fault.
     pub when: When,
 }
 
@@ -173,9 +173,9 @@ impl FromStr for Blow {
 /// A split of the network: `1,s1/2,3,s2,s3@20s..50s`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// Who is on each side.
+    /// The nodes on each side.
     pub sides: Vec<Vec<Whom>>,
-    /// When.
+    /// The time of the split.
     pub when: When,
 }
 
@@ -188,7 +188,7 @@ impl FromStr for Split {
     }
 }
 
-/// Who is on each of several sides: `1,s1/2,s2`.
+/// Reads the nodes of several sides: `1,s1/2,s2`.
 fn parse_sides(text: &str) -> Result<Vec<Vec<Whom>>, String> {
     let side = |side: &str| side.split(',').map(one_by_name).collect::<Result<Vec<_>, _>>();
     let sides = text.split('/').map(side).collect::<Result<Vec<_>, _>>()?;
@@ -198,12 +198,12 @@ fn parse_sides(text: &str) -> Result<Vec<Vec<Whom>>, String> {
     Ok(sides)
 }
 
-/// Places that are far from each other: `1,s1/2,s2/s3=80ms`.
+/// Regions that are far from each other: `1,s1/2,s2/s3=80ms`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Between {
-    /// Who is at which.
+    /// The nodes in each region.
     pub sides: Vec<Vec<Whom>>,
-    /// The round trip between two who are at different ones.
+    /// The round trip between nodes of different regions.
     pub rtt: RoundTrip,
 }
 
@@ -218,7 +218,7 @@ impl FromStr for Between {
     }
 }
 
-/// Somebody who is known before anything runs.
+/// Reads a node that is known before the run begins.
 fn one_by_name(text: &str) -> Result<Whom, String> {
     match text.parse()? {
         Whom::Leader => {
@@ -228,14 +228,14 @@ fn one_by_name(text: &str) -> Result<Whom, String> {
     }
 }
 
-/// A link that carries nothing one way: `1:s1@20s..50s`.
+/// A link that loses all messages of one direction: `1:s1@20s..50s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneWay {
-    /// Whose messages are lost.
+    /// The node whose messages are lost.
     pub from: Whom,
-    /// On the way to whom.
+    /// The node that does not receive them.
     pub to: Whom,
-    /// When.
+    /// The time of the fault.
     pub when: When,
 }
 
@@ -259,11 +259,11 @@ impl FromStr for OneWay {
 /// A clock that runs at another rate: `1:+20%@20s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drifting {
-    /// Whose.
+    /// The machine of the clock.
     pub whom: Whom,
-    /// By how much.
+    /// The change of its rate.
     pub drift: Drift,
-    /// When.
+    /// The time of the fault.
     pub when: When,
 }
 
@@ -271,7 +271,7 @@ impl FromStr for Drifting {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // Nobody leads from the beginning.
+        // At the beginning there is no leader, so a fault of the leader takes the usual time.
         let (what, when) = if text.contains('@') || text.starts_with("leader") {
             timed(text)?
         } else {
@@ -294,12 +294,12 @@ impl FromStr for Drifting {
     }
 }
 
-/// Messages that get lost: `5%@20s..30s`.
+/// A loss of messages: `5%@20s..30s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Losing {
-    /// How many.
+    /// The share of messages that are lost.
     pub share: PerMillion,
-    /// When.
+    /// The time of the fault.
     pub when: When,
 }
 
@@ -318,12 +318,12 @@ impl FromStr for Losing {
     }
 }
 
-/// What happens now and then: `10s/week` or `2s*5/day`.
+/// A recurring outage: `10s/week` or `2s*5/day`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outage {
-    /// How long each lasts.
+    /// The length of each outage.
     pub length: Duration,
-    /// How many there are in thirty days.
+    /// The number of outages in thirty days.
     pub monthly: f64,
 }
 
@@ -359,7 +359,7 @@ impl FromStr for Outage {
     }
 }
 
-/// Reads how many leaderships may be lost: any number but a negative one.
+/// Reads the number of leaderships that may be lost: any number from 0 on.
 pub(super) fn parse_tolerance(text: &str) -> Result<f64, String> {
     let count = text.parse::<f64>().ok().filter(|count| *count >= 0.0 && count.is_finite());
     count.ok_or_else(|| format!("{text:?} is no number of leaderships; write 0.1, or 0 for none"))

@@ -1,4 +1,5 @@
-//! One candidate as a state: the real machine and the real ladder, and what is between them.
+//! This file models one candidate as a plain state: the real machine and the real ladder, and the connection between
+//! them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,17 +15,17 @@ use crate::election::timing::TooTight;
 use crate::guard::ladder::{self, Action, Deadlines, Ladder};
 use crate::guard::{Ended, Leftover, is_off};
 
-/// How long a process takes to die.
+/// The time that a process takes to die.
 const DYING: Duration = Duration::from_millis(20);
 
-/// A process, and until when it is stopped.
+/// The state of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Process {
-    /// It runs.
+    /// The process runs.
     Runs,
-    /// It stands still until then, and runs on.
+    /// The process is stopped until this time, and then runs on.
     StoppedUntil(Boottime),
-    /// It is dead.
+    /// The process is dead.
     Dead,
 }
 
@@ -38,12 +39,12 @@ impl Process {
     }
 }
 
-/// A command with all that it has started.
+/// A command with all processes that it has started.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree {
-    /// The token that it was started with.
+    /// The token with which it was started.
     pub token: Token,
-    /// When it is dead, once it is being killed.
+    /// The time at which it will be dead, once it is being killed.
     pub dies: Option<Boottime>,
 }
 
@@ -56,9 +57,9 @@ pub struct Candidate<S: Seat> {
     machine: Machine,
     seat: S,
     ladder: Ladder,
-    /// The process that has the machine.
+    /// The process that runs the machine.
     pub wrapper: Process,
-    /// The process that has the ladder.
+    /// The process that runs the ladder.
     pub guardian: Process,
     events: VecDeque<Event>,
     orders: VecDeque<ladder::Event>,
@@ -67,25 +68,25 @@ pub struct Candidate<S: Seat> {
     dead_man: Option<Boottime>,
     /// The command, while any process of it lives.
     pub tree: Option<Tree>,
-    /// What the guardian has not reaped yet.
+    /// True if the tree has ended and the guardian has not reaped it yet.
     unreaped: bool,
-    /// Answers that have come, or are about to, with when and to which requests.
+    /// Answers that have arrived or will arrive: the time, the number of the request, and the answer.
     inbox: VecDeque<(Boottime, u32, S::Reply)>,
-    /// What is to be sent, in this order.
+    /// Requests to send, in this order.
     pub letters: Vec<Asked<S::Ask>>,
-    /// It has given up on an answer: another member of the store may give one.
+    /// True if the candidate has given up on an answer. Another member of the store may give one.
     pub has_given_up: bool,
-    /// Its candidacy is over.
+    /// True if the candidacy is over.
     pub is_done: bool,
-    /// A promise that was broken.
+    /// A description of a broken promise.
     pub broken: Option<String>,
 }
 
 impl<S: Seat> Candidate<S> {
-    /// One that begins at `now`, and knows what is asked of the election.
+    /// Creates a candidate that begins at `now`. `control` is what it knows of the election's control cell.
     ///
     /// # Errors
-    /// Such a lease leaves no time to renew it.
+    /// If the lease leaves no time to renew it.
     pub fn new(
         identity: Identity<'_>,
         seat: S,
@@ -119,7 +120,7 @@ impl<S: Seat> Candidate<S> {
         })
     }
 
-    /// When something is to be done next: now, or later.
+    /// Returns the next time at which the candidate has something to do; `now` if it is due already.
     pub fn next(&self, now: Boottime) -> Option<Boottime> {
         let mut at = vec![self.dead_man, self.tree.and_then(|tree| tree.dies)];
         match self.wrapper {
@@ -144,8 +145,8 @@ impl<S: Seat> Candidate<S> {
         at.into_iter().flatten().min().map(|at| at.max(now))
     }
 
-    /// Does the first thing that is due, if any is: the kernel's before others', the wrapper's before the
-    /// guardian's.
+    /// Does the first thing that is due, and returns whether there was one. The kernel comes first, then the wrapper,
+    /// then the guardian.
     pub fn step(&mut self, now: Boottime) -> bool {
         if self.tree.and_then(|tree| tree.dies).is_some_and(|at| at <= now) {
             self.tree = None;
@@ -183,7 +184,7 @@ impl<S: Seat> Candidate<S> {
         true
     }
 
-    /// The first answer that has come.
+    /// Hands the first answer that has arrived to the seat.
     fn hear(&mut self, now: Boottime) -> Option<Event> {
         let (_, call, reply) = self.inbox.pop_front()?;
         let outcome = self.seat.hear(now, call, reply);
@@ -191,7 +192,7 @@ impl<S: Seat> Candidate<S> {
         outcome.map(Event::Replied)
     }
 
-    /// Takes up what the seat sends, and what it has been hinted.
+    /// Collects the requests of the seat, and any hint that it has received.
     fn attend_to_seat(&mut self) {
         self.letters.extend(self.seat.post());
         if self.seat.is_woken() {
@@ -242,7 +243,7 @@ impl<S: Seat> Candidate<S> {
         self.attend_to_seat();
     }
 
-    /// The answer to the request of this number comes at `at`.
+    /// Delivers the answer to the request with this number. It can be read from `at` on.
     pub fn deliver(&mut self, call: u32, at: Boottime, reply: S::Reply) {
         if call >= ERRANDS {
             self.seat.hear_errand(call, reply);
@@ -313,7 +314,7 @@ impl<S: Seat> Candidate<S> {
                     self.letters.extend(self.seat.post());
                 }
             }
-            // A tree ends with its command here.
+            // In this model a tree ends together with its command.
             Some(
                 Action::AskOthers(_)
                 | Action::AskYoung(_)
@@ -324,7 +325,7 @@ impl<S: Seat> Candidate<S> {
         }
     }
 
-    /// The kernel kills the guardian then, whatever stands still.
+    /// Sets the time at which the kernel kills the guardian, even if all processes are stopped.
     fn set_dead_man(&mut self) {
         self.dead_man = self.ladder.dead_man().filter(|_| !is_off!(DeadMan));
     }
@@ -349,7 +350,7 @@ impl<S: Seat> Candidate<S> {
         }
     }
 
-    /// The guardian dies, and its children with it.
+    /// Kills the guardian, and its children with it.
     pub fn kill_guardian(&mut self, now: Boottime) {
         if self.guardian == Process::Dead {
             return;
@@ -364,7 +365,7 @@ impl<S: Seat> Candidate<S> {
         self.kill_tree(now);
     }
 
-    /// A dead wrapper leaves the socket's end to the guardian.
+    /// Kills the wrapper. The guardian then sees the end of the socket.
     pub fn kill_wrapper(&mut self) {
         if self.wrapper != Process::Dead {
             self.wrapper = Process::Dead;
@@ -373,12 +374,12 @@ impl<S: Seat> Candidate<S> {
         }
     }
 
-    /// The command ends by itself.
+    /// Ends the command, as if by itself.
     pub fn end_command(&mut self, now: Boottime) {
         self.kill_tree(now);
     }
 
-    /// The store hints that the place of the entry with this nonce may have changed.
+    /// Delivers a hint of the store that the place of the entry with this nonce may have changed.
     pub fn wake(&mut self, nonce: u64) {
         if self.wrapper != Process::Dead {
             self.seat.wake(nonce);
@@ -386,7 +387,7 @@ impl<S: Seat> Candidate<S> {
         }
     }
 
-    /// Somebody tells elect to end.
+    /// Sends SIGTERM to elect.
     pub fn tell_to_end(&mut self) {
         self.events.push_back(Event::Signal(libc::SIGTERM));
     }

@@ -1,4 +1,4 @@
-//! elect as an election of the simulated world: its candidates, and the members of a store.
+//! This file runs elect as an election of the simulated world: its candidates, and the members of a store.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use super::kinds::{Kind, first_nonce};
 use super::seat::{Seat, Told};
 use super::setup::{Identity, Setup};
 
-/// What a machine's clock shows when a run begins: it has been up for a while.
+/// The uptime of a machine when a run begins.
 const UP: Duration = Duration::from_secs(1000);
-/// Candidates start one after the other, each so long after the one before.
+/// The time between the starts of two candidates.
 const BETWEEN_STARTS: Duration = Duration::from_millis(100);
-/// A process that is stopped knows of no end of that.
+/// A stop without a known end.
 const FOR_GOOD: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
-/// elect's election on a store of this kind.
+/// The election of elect on a store of this kind.
 #[derive(Clone, Debug)]
 pub struct Leases<K> {
-    /// The kind.
+    /// The kind of store.
     pub kind: K,
-    /// What each candidate is like.
+    /// The setup of each candidate.
     pub setup: Setup,
     /// The members of the store.
     pub replicas: Replicas,
@@ -43,7 +43,7 @@ impl<K: Kind> Protocol for Leases<K> {
     }
 
     fn nodes(&self, candidates: usize, chance: &mut Chance) -> Vec<Node<K>> {
-        // What a store's adapter draws comes from here as well.
+        // The seed serves the random numbers of the store's adapter, too.
         fastrand::seed(chance.below(u64::MAX));
         let player = |_| Node::Candidate(Box::new(Player::new(self, chance)));
         let players: Vec<Node<K>> = (0..candidates).map(player).collect();
@@ -59,18 +59,18 @@ impl<K: Kind> Protocol for Leases<K> {
 /// A node of [`Leases`].
 #[derive(Debug)]
 pub enum Node<K: Kind> {
-    /// One that wants to lead.
+    /// A candidate.
     Candidate(Box<Player<K>>),
-    /// One of those that keep the store.
+    /// A member of the store.
     Member(Box<Member<K::State>>),
 }
 
-/// What a node waits for.
+/// The timer of a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Timer {
-    /// A candidate: for the next that is due.
+    /// The timer of a candidate: its next due time.
     Due,
-    /// A member.
+    /// The timer of a member.
     Member(MemberTimer),
 }
 
@@ -89,12 +89,12 @@ pub struct Player<K: Kind> {
     setup: Setup,
     seed: u64,
     members: usize,
-    /// The member that it asks, from 0.
+    /// The number of the member that it asks, from 0.
     member: usize,
     starts: u64,
-    /// `None` before it starts.
+    /// The candidate; `None` before it starts.
     candidate: Option<Candidate<K::Seat>>,
-    /// It starts again once nothing of it is left.
+    /// True if it starts again once all of its processes are gone.
     is_to_restart: bool,
 }
 
@@ -117,7 +117,7 @@ impl<K: Kind> Player<K> {
         Boottime::from_boot(UP + context.now())
     }
 
-    /// What cannot start, as the lease leaves no time, was refused before.
+    /// Starts the candidate. A lease that leaves no time was refused earlier, so the start does not fail.
     fn begin(&mut self, context: &mut In<'_, K>) {
         let id = (context.me() + 1).to_string();
         let nonce = first_nonce(context.me(), self.starts);
@@ -129,7 +129,7 @@ impl<K: Kind> Player<K> {
         self.candidate = Candidate::new(identity, seat, None, &self.setup, Self::now(context)).ok();
     }
 
-    /// Does all that is due.
+    /// Does everything that is due.
     fn act(&mut self, context: &mut In<'_, K>) {
         let now = Self::now(context);
         if self.candidate.is_none() {
@@ -200,7 +200,7 @@ impl<K: Kind> Player<K> {
     }
 }
 
-/// Who a simulated candidate is in a store.
+/// Returns the description of a simulated candidate for the store.
 pub fn candidacy(id: &str, priority: u32) -> Candidacy {
     Candidacy {
         id: id.to_owned(),
@@ -259,14 +259,14 @@ impl<K: Kind> Simulated for Node<K> {
         }
     }
 
-    /// A candidate takes the store's word, and nobody else's.
+    /// Makes a member suspect its leader. A candidate ignores this, because it trusts only the store.
     fn suspect(&mut self, context: &mut In<'_, K>) {
         if let Self::Member(member) = self {
             member.suspect(context);
         }
     }
 
-    /// The token of the command that runs.
+    /// Returns the token of the running command.
     fn leads(&self) -> Option<u64> {
         match self {
             Self::Candidate(player) => Some(player.candidate.as_ref()?.tree?.token.get()),

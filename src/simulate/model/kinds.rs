@@ -1,4 +1,4 @@
-//! The kinds of stores: what their members keep, and what a candidate has of them.
+//! This file defines the kinds of simulated stores: the state of their members, and the seats of their candidates.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -18,26 +18,26 @@ use super::record_seat::RecordSeat;
 use super::seat::{Asked, Seat, Told};
 use super::setup::Setup;
 
-/// A kind of store: what its members keep, and what a candidate has of it.
+/// A kind of store: the state of its members, and the seat of a candidate.
 pub trait Kind: Clone + Debug + Sync {
-    /// A candidate's.
+    /// The seat of a candidate.
     type Seat: Seat;
-    /// What its members keep.
+    /// The state that the members replicate.
     type State: State<Ask = Asked<<Self::Seat as Seat>::Ask>, Reply = Told<<Self::Seat as Seat>::Reply>>;
 
-    /// The store, in which nobody is yet.
+    /// Returns the state of an empty store.
     fn state(&self, chance: &mut Chance) -> Self::State;
 
-    /// A seat whose entries have this nonce and those that follow, if it says which.
+    /// Returns a seat. Its entries use this nonce and the following ones, if the store has nonces.
     fn seat(&self, candidate: Candidate, setup: &Setup, nonce: u64) -> Self::Seat;
 }
 
-/// A queue of leases.
+/// A store with a queue of leases.
 #[derive(Clone, Debug)]
 pub struct InQueue {
-    /// How often the store looks for leases that are over.
+    /// The time between two looks for leases that are over.
     pub looks_every: Duration,
-    /// How it proves them.
+    /// The way in which the store proves leases.
     pub proof: Proof,
 }
 
@@ -55,11 +55,11 @@ impl Kind for InQueue {
     }
 }
 
-/// A record that candidates judge.
+/// A store with a record that candidates judge.
 #[cfg(feature = "kubernetes")]
 #[derive(Clone, Debug)]
 pub struct OnRecord {
-    /// The election's name.
+    /// The name of the election.
     pub election: ElectionName,
 }
 
@@ -125,7 +125,7 @@ fn wakes(nonces: Vec<u64>) -> impl Iterator<Item = (NodeId, Told<queue::Reply>)>
     nonces.into_iter().filter_map(|nonce| Some((owner(nonce)?, Told::Woken(nonce))))
 }
 
-/// The first nonce of this start of a candidate; each start has a million.
+/// Returns the first nonce for this start of a candidate. Each start has a million nonces.
 pub(super) const fn first_nonce(node: NodeId, starts: u64) -> u64 {
     (node as u64) << 40 | starts << 20
 }

@@ -1,8 +1,10 @@
 //! elect in the simulated world of [`elect_simulation`].
 //!
-//! A [`Candidate`] is the real machine and the real ladder, with what is between them as a state: no process, no thread,
-//! no clock. It has a [`Seat`]: in a [`Queue`] of leases, or the real one of stores that keep records. Tests go through all
-//! ways that a few candidates can take; [`Leases`] has them play in the world, with a store that several members keep.
+//! A [`Candidate`] combines the real machine and the real ladder. It is a plain state without processes, threads or a
+//! clock. It holds a [`Seat`]: one in a [`Queue`] of leases, or the real seat of stores that keep records.
+//!
+//! Tests explore all possible runs of a few candidates. [`Leases`] lets candidates run in the simulated world, on a
+//! store that several members keep.
 
 mod candidate;
 mod election;

@@ -1,56 +1,58 @@
-//! A queue of leases as etcd and `ZooKeeper` keep one: entries with leases of their own, in the order of their arrival.
+//! This file models a queue of leases as etcd and `ZooKeeper` keep one: entries with their own leases, in the order of
+//! their arrival.
 //!
-//! A pure function of requests and of the store's time. Who leads the store ends leases, by its own clock, where it looks
-//! at them; whoever stands first has the lease, and the number of its entry is the token.
+//! The queue is a pure function of requests and of the store's time. The leader of the store ends leases by its own
+//! clock, at the times at which it looks for them. The first entry has the lease, and the number of the entry is the
+//! token.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use elect_api::{Candidate, Ending, Entry, Leader, Renewed, Survey, Token};
 
-/// What a candidate asks of the queue.
+/// A request of a candidate to the queue.
 #[derive(Clone, Debug)]
 pub enum Ask {
-    /// Make this entry. If it is there, renew it; if it has been and is gone, say so.
+    /// Makes this entry. If the entry exists, renews it. If the entry existed and is gone, the answer says so.
     Enter(Box<Bid>),
-    /// Renew the entry with this nonce.
+    /// Renews the entry with this nonce.
     Renew(u64),
-    /// End the entry with this nonce for good, also if its making is still under way.
+    /// Ends the entry with this nonce for good, even if it has not arrived yet.
     Leave(u64),
-    /// Tell who leads and who waits.
+    /// Asks for the leader and the waiting candidates.
     Survey,
 }
 
 /// An entry that a candidate wants to have.
 #[derive(Clone, Debug)]
 pub struct Bid {
-    /// Drawn for this one entry.
+    /// A nonce for this one entry.
     pub nonce: u64,
-    /// Who it is.
+    /// The candidate.
     pub candidate: Candidate,
-    /// The length of lease that it asks for.
+    /// The length of lease that the candidate asks for.
     pub ttl: Duration,
 }
 
-/// What the queue answers.
+/// An answer of the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The entry is there, and its lease runs anew.
+    /// The entry exists, and its lease starts again.
     Placed(Place),
-    /// There is no such entry, and there will be none.
+    /// The entry does not exist, and will not exist again.
     Gone,
-    /// There is no such entry any more.
+    /// The entry does not exist any more.
     Left,
-    /// Who leads and who waits.
+    /// The leader and the waiting candidates.
     Survey(Box<Survey>),
 }
 
-/// Where an entry stands.
+/// The place of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its number: the token if it leads.
+    /// Its number, which is the token if it leads.
     pub token: u64,
-    /// How many are before it; it leads if there are none.
+    /// The number of entries before it. The entry leads if there are none.
     pub ahead: usize,
     /// The length of its lease.
     pub ttl: Duration,
@@ -59,22 +61,22 @@ pub struct Place {
 #[derive(Clone, Debug)]
 struct Kept {
     bid: Bid,
-    /// When its lease ends without a renewal, and when it was renewed.
+    /// The time at which its lease ends without a renewal, and the time of the last renewal.
     end: Duration,
     renewed: Duration,
 }
 
-/// When the store looks for leases that are over: a lease ends there.
+/// The times at which the store looks for leases that are over. A lease ends at such a look.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Looks {
-    /// How often; at every instant if it is zero.
+    /// The time between two looks. Zero means at every instant.
     pub every: Duration,
-    /// The first time.
+    /// The time of the first look.
     pub first: Duration,
 }
 
 impl Looks {
-    /// The first look at `end` or later.
+    /// Returns the time of the first look at `end` or later.
     fn from(self, end: Duration) -> Duration {
         let (step, since) = (self.every.as_nanos(), end.saturating_sub(self.first).as_nanos());
         if step == 0 {
@@ -85,24 +87,24 @@ impl Looks {
     }
 }
 
-/// The queue. Instants are by the clock of who leads the store, from any beginning.
+/// The queue. Times are by the clock of the store's leader, and count from any origin.
 #[derive(Clone, Debug)]
 pub struct Queue {
     looks: Looks,
     entries: BTreeMap<u64, Kept>,
-    /// The nonces of entries that are gone: none of them comes back.
+    /// The nonces of entries that are gone. Such an entry never comes back.
     gone: BTreeSet<u64>,
     last: u64,
 }
 
 impl Queue {
-    /// An empty queue in a store that looks then.
+    /// Creates an empty queue in a store with these looks.
     pub const fn new(looks: Looks) -> Self {
         Self { looks, entries: BTreeMap::new(), gone: BTreeSet::new(), last: 0 }
     }
 
-    /// Answers a request at `now`. The nonces are those of entries right behind one that has gone: who has them may be told,
-    /// as by a watch.
+    /// Answers a request at `now`. Also returns the nonces of the entries right behind an entry that has gone. Their
+    /// candidates may be told of it, as by a watch.
     pub fn answer(&mut self, now: Duration, ask: &Ask) -> (Reply, Vec<u64>) {
         let mut woken = self.settle(now);
         let reply = match ask {
@@ -145,7 +147,7 @@ impl Queue {
         Reply::Placed(Place { token: number, ahead, ttl })
     }
 
-    /// Ends the leases that are over by `now`. The nonces are as in [`Queue::answer`].
+    /// Ends the leases that are over by `now`. Returns nonces as [`Queue::answer`] does.
     pub fn settle(&mut self, now: Duration) -> Vec<u64> {
         let looks = self.looks;
         let over = |kept: &Kept| looks.from(kept.end) <= now;
@@ -159,19 +161,20 @@ impl Queue {
         ended.into_iter().filter_map(|number| self.behind(number)).collect()
     }
 
-    /// When the next lease ends without a renewal.
+    /// Returns the time at which the next lease ends without a renewal.
     pub fn next_end(&self) -> Option<Duration> {
         self.entries.values().map(|kept| self.looks.from(kept.end)).min()
     }
 
-    /// Another member of the store leads it from `now` on, by its own clock: each lease has its whole length again.
+    /// Gives each lease its whole length again, because another member of the store leads it from `now` on, by its own
+    /// clock.
     pub fn begin_term(&mut self, now: Duration) {
         for kept in self.entries.values_mut() {
             (kept.end, kept.renewed) = (now + kept.bid.ttl, now);
         }
     }
 
-    /// The token of who has the lease, as of the last look.
+    /// Returns the token of the candidate that has the lease, as of the last look.
     pub fn leader(&self) -> Option<Token> {
         self.entries.keys().next().map(|number| Token::new(*number))
     }

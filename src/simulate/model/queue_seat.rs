@@ -1,4 +1,4 @@
-//! A seat in a queue of leases: what is sent, and what comes of the answer.
+//! This file models a seat in a queue of leases: the requests it sends, and the results of the answers.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::election::ranking::Field;
 use crate::election::{Answer, Call, Reply as Heard};
 use crate::guard::is_off;
 
-/// What a candidate knows of its entry.
+/// The candidate's knowledge of its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Out,
@@ -22,17 +22,17 @@ enum Stage {
     Gone,
 }
 
-/// How a store proves a lease.
+/// The way in which a store proves a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
-    /// Each renewal counts from when it was sent, as in etcd.
+    /// Each renewal counts from the time at which it was sent, as in etcd.
     Renewal,
-    /// Of a session, as in `ZooKeeper`: a later write confirms it.
+    /// A later write confirms the renewals of a session, as in `ZooKeeper`.
     #[cfg(feature = "zookeeper")]
     Session,
 }
 
-/// From when on a lease is known to run.
+/// The state that tells from which time on a lease is proven to run.
 #[derive(Clone, Debug)]
 enum Anchor {
     Renewal,
@@ -45,19 +45,19 @@ enum Anchor {
 pub struct QueueSeat {
     candidate: Candidate,
     ttl: Duration,
-    /// The nonce of the entry that we have, or of the next.
+    /// The nonce of the present entry, or of the next one.
     nonce: u64,
     stage: Stage,
     anchor: Anchor,
     calls: u32,
-    /// The call under way, its number, and when it began.
+    /// The number of the call under way, the call, and the time at which it began.
     under_way: Option<(u32, Call, Boottime)>,
     out: Vec<Asked<Ask>>,
     is_woken: bool,
 }
 
 impl QueueSeat {
-    /// The seat of this candidate, whose entries have this nonce and those that follow.
+    /// Creates the seat of this candidate. Its entries use this nonce and the following ones.
     pub fn new(candidate: Candidate, ttl: Duration, nonce: u64, proof: Proof) -> Self {
         let anchor = match proof {
             Proof::Renewal => Anchor::Renewal,
@@ -77,14 +77,14 @@ impl QueueSeat {
         }
     }
 
-    /// Sends the request of a call that begins.
+    /// Records a call that begins, and sends its request.
     fn send(&mut self, now: Boottime, call: &Call, ask: Ask) {
         self.calls += 1;
         self.under_way = Some((self.calls, call.clone(), now));
         self.out.push(Asked { call: Some(self.calls), ask });
     }
 
-    /// The request that a refresh sends at `now`; `None` if the answer is known without one.
+    /// Returns the request that a refresh sends at `now`; `None` if the answer is known without a request.
     fn refresh(&mut self, now: Boottime) -> Option<Ask> {
         let ask = match self.stage {
             Stage::Gone => return None,
@@ -111,7 +111,8 @@ impl QueueSeat {
         }
     }
 
-    /// From when on the lease runs, once the refresh that was sent at `sent` is answered; one that leads has written.
+    /// Returns the time from which on the lease is proven to run, after an answer to the refresh sent at `sent`. The
+    /// refresh of a leader is a write.
     fn proven(&mut self, sent: Boottime, leads: bool) -> Boottime {
         match &mut self.anchor {
             #[cfg(feature = "zookeeper")]
@@ -130,10 +131,10 @@ impl QueueSeat {
         }
     }
 
-    /// The answer to a refresh that was sent at `sent`.
+    /// Takes in the answer to a refresh that was sent at `sent`.
     ///
     /// # Errors
-    /// The entry ended before it was known to be there.
+    /// If the entry ended before it was known to exist.
     fn answered(&mut self, sent: Boottime, reply: &Reply) -> Result<Answer, Error> {
         match reply {
             Reply::Placed(place) => {
@@ -162,7 +163,7 @@ impl QueueSeat {
         Answer::Gone("it is gone".into())
     }
 
-    /// What a resign sends; `None` if there is nothing to give up.
+    /// Returns the request of a resign; `None` if there is no entry to give up.
     fn resign(&mut self) -> Option<Ask> {
         match self.stage {
             Stage::Out => None,
@@ -174,7 +175,7 @@ impl QueueSeat {
         }
     }
 
-    /// The entry is given up: the next one is another.
+    /// Gives up the entry. The next entry has a new nonce.
     fn start_over(&mut self) {
         self.nonce += 1;
         self.stage = Stage::Out;
@@ -209,7 +210,7 @@ impl Seat for QueueSeat {
 
     fn hear(&mut self, now: Boottime, call: u32, reply: Reply) -> Option<Result<Heard, Error>> {
         let (_, call, at) = self.under_way.take_if(|(number, ..)| *number == call)?;
-        // A lease counts from the send of its renewal.
+        // A lease counts from the time at which its renewal was sent.
         let at = if is_off!(Anchor) { now } else { at };
         Some(match (call, reply) {
             (Call::Refresh, reply) => self.answered(at, &reply).map(Heard::Standing),
@@ -223,7 +224,7 @@ impl Seat for QueueSeat {
         })
     }
 
-    /// Nobody waits for the answer to an errand.
+    /// Ignores the answer to an errand.
     fn hear_errand(&mut self, _call: u32, _reply: Reply) {}
 
     fn abandon(&mut self) {

@@ -1,6 +1,6 @@
-//! Documents that are changed by compare-and-swap, as Kubernetes keeps them: the store knows no time.
+//! This file models documents that are changed by compare-and-swap, as Kubernetes keeps them. The store knows no time.
 //!
-//! A pure function of requests. A wait is answered once there is something else to see.
+//! The model is a pure function of requests. A watch is answered once the document has changed.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use elect_simulation::replicas::State;
 
 use super::seat::{Asked, Told};
 
-/// The documents of one election, and those who wait for a change.
+/// The documents of one election, and the watches on them.
 #[derive(Clone, Debug, Default)]
 pub struct Shelf {
     folder: Folder,
-    /// Who waits, and what for.
+    /// The watches: the client, the number of its request, and the request.
     waits: Vec<(NodeId, u32, Ask)>,
 }
 
 impl Shelf {
-    /// Answers to those whose wait is over.
+    /// Returns the answers to watches that are over.
     fn ended_waits(&mut self) -> Vec<(NodeId, Told<Reply>)> {
         let mut over = Vec::new();
         for (client, call, ask) in std::mem::take(&mut self.waits) {
@@ -44,7 +44,7 @@ impl State for Shelf {
     ) -> Vec<(NodeId, Told<Reply>)> {
         let Some(call) = asked.call else { return Vec::new() };
         let Some(reply) = self.folder.answer(&asked.ask) else {
-            // A client watches one thing at a time: of what it waited for before it does not want to hear.
+            // A client has one watch at a time, so a new watch replaces the earlier one.
             self.waits.retain(|(other, ..)| *other != client);
             self.waits.push((client, call, asked.ask.clone()));
             return Vec::new();
@@ -62,7 +62,7 @@ impl State for Shelf {
         Vec::new()
     }
 
-    /// What is watched breaks off.
+    /// Ends all watches without an answer.
     fn begin_term(&mut self, _now: Duration) {
         self.waits.clear();
     }

@@ -1,4 +1,5 @@
-//! A seat on documents: the real one of [`elect_record`], whose futures are polled when an answer has come.
+//! This file runs the real seat of [`elect_record`] in the simulated world, and polls its futures when an answer has
+//! arrived.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +17,7 @@ use elect_record::{Ask, Purpose, RecordStore, Remote, Reply};
 use super::seat::{Asked, ERRANDS, Seat};
 use crate::election::{Answer, Call, Reply as Heard};
 
-/// What is sent, and what has come back.
+/// The requests to send, and the answers that have arrived.
 #[derive(Debug, Default)]
 struct Post {
     /// The number of the last request.
@@ -25,7 +26,7 @@ struct Post {
     answers: BTreeMap<u32, Reply>,
 }
 
-/// The documents, as somebody on a machine of the world asks for them.
+/// The documents, as a client on a simulated machine accesses them.
 #[derive(Clone)]
 struct RemoteDocuments {
     post: Arc<Mutex<Post>>,
@@ -67,11 +68,11 @@ impl Remote for RemoteDocuments {
 type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 type RealSeat = Arc<tokio::sync::Mutex<Box<dyn elect_api::Seat>>>;
 
-/// A seat on documents.
+/// A seat on documents, for one candidate.
 pub struct RecordSeat {
     desk: RemoteDocuments,
     store: Arc<RecordStore>,
-    /// Where errands are done, and their store.
+    /// The documents and the store that serve errands.
     errand_desk: RemoteDocuments,
     errand_store: Arc<RecordStore>,
     election: ElectionName,
@@ -81,7 +82,7 @@ pub struct RecordSeat {
     opening: Option<Pending<Result<Box<dyn elect_api::Seat>, Error>>>,
     refreshing: Option<Pending<Result<Refreshed, Error>>>,
     resigning: Option<Pending<Result<(), Error>>>,
-    /// What others do for it once it is dead.
+    /// The errands that others do for the candidate once its processes are dead.
     errands: Vec<Pending<Result<(), Error>>>,
     wake: Option<Wake>,
     is_woken: bool,
@@ -105,7 +106,7 @@ fn poll<T>(pending: &mut Option<Pending<T>>) -> Option<T> {
 }
 
 impl RecordSeat {
-    /// The seat of this candidate, on a store whose leases are like this.
+    /// Creates the seat of this candidate, on a store with such leases.
     pub(super) fn new(
         candidate: Candidate,
         ttl: Duration,
@@ -135,7 +136,7 @@ impl RecordSeat {
         }
     }
 
-    /// What the call under way has come to.
+    /// Polls the call under way, and returns its outcome if there is one.
     fn outcome(&mut self) -> Option<Result<Heard, Error>> {
         if let Some(opened) = poll(&mut self.opening) {
             return Some(opened.map(|seat| {
@@ -209,7 +210,7 @@ impl Seat for RecordSeat {
         self.desk.post().answers.insert(call, reply);
         let outcome = self.outcome();
         self.look_at_wake();
-        // What nobody waits for any more.
+        // An answer that no future took is dropped.
         self.desk.post().answers.remove(&call);
         outcome
     }
@@ -235,7 +236,7 @@ impl Seat for RecordSeat {
     }
 
     fn post(&mut self) -> Vec<Asked<Ask>> {
-        // What it waits for is asked for once it is polled.
+        // A poll sends the request of the next watch.
         self.look_at_wake();
         let mut out = std::mem::take(&mut self.desk.post().out);
         out.append(&mut self.errand_desk.post().out);
@@ -246,6 +247,6 @@ impl Seat for RecordSeat {
         std::mem::take(&mut self.is_woken)
     }
 
-    /// What changes is told by watches.
+    /// Does nothing, because watches report all changes.
     fn wake(&mut self, _nonce: u64) {}
 }

@@ -1,4 +1,5 @@
-//! What a simulated candidate has of a store: calls that begin, and answers that come.
+//! This file defines the interface between a simulated candidate and its store: calls that begin, and answers that
+//! arrive.
 
 use std::fmt::Debug;
 
@@ -6,43 +7,45 @@ use elect_api::{Boottime, Error};
 
 use crate::election::{Call, Reply};
 
-/// A request, with the number by which its answer is known; `None` if nobody waits for one.
+/// A request and its number, under which its answer arrives. The number is `None` if the answer is not needed.
 #[derive(Clone, Debug)]
 pub struct Asked<A> {
     /// The number.
     pub call: Option<u32>,
-    /// What is asked.
+    /// The request.
     pub ask: A,
 }
 
-/// What a store tells a candidate.
+/// A message from a store to a candidate.
 #[derive(Clone, Debug)]
 pub enum Told<R> {
-    /// The answer to the request of this number.
+    /// The answer to the request with this number.
     Answer(u32, R),
-    /// The entry right before that with this nonce has gone.
+    /// The entry right before the one with this nonce has gone.
     Woken(u64),
 }
 
-/// From this number on, requests are those of errands: others send them for a candidate whose processes are dead.
+/// The first number of errands' requests. Others send these requests for a candidate whose processes are dead.
 pub(super) const ERRANDS: u32 = 1 << 31;
 
-/// A seat as a state: one call at a time is under way, and each request is a message.
+/// A seat as a plain state. It has one call at a time under way, and sends each request as a message.
 pub trait Seat: Debug {
-    /// What it asks.
+    /// The type of its requests.
     type Ask: Clone + Debug;
-    /// What it is answered.
+    /// The type of the answers.
     type Reply: Clone + Debug;
-    /// What it takes to give up its entry for it.
+    /// A ticket, with which others can give up its entry.
     type Ticket: Clone + Debug;
 
-    /// That of the entry that it has, or that the next refresh would make; `None` before it is open.
+    /// Returns the ticket of its entry, or of the entry that the next refresh would make. `None` before the seat is
+    /// open.
     fn ticket(&self) -> Option<Self::Ticket>;
 
-    /// A call begins at `now`. Its outcome, if that is known without an answer.
+    /// Begins a call at `now`. Returns the outcome if it is known without an answer.
     fn call(&mut self, now: Boottime, call: &Call) -> Option<Result<Reply, Error>>;
 
-    /// The answer to the request of this number is read at `now`. The outcome of the call, if it has one now.
+    /// Takes in, at `now`, the answer to the request with this number. Returns the outcome of the call, if it is known
+    /// now.
     fn hear(
         &mut self,
         now: Boottime,
@@ -50,21 +53,21 @@ pub trait Seat: Debug {
         reply: Self::Reply,
     ) -> Option<Result<Reply, Error>>;
 
-    /// The same for a request of an errand.
+    /// Takes in the answer to the request of an errand.
     fn hear_errand(&mut self, call: u32, reply: Self::Reply);
 
-    /// Nobody waits for the call under way any more; what was sent may be carried out.
+    /// Abandons the call under way. Requests that were sent may still take effect.
     fn abandon(&mut self);
 
-    /// Somebody gives up the entry with this ticket.
+    /// Gives up the entry with this ticket, as others would.
     fn redeem(&mut self, ticket: Self::Ticket);
 
-    /// What is to be sent since the last time, in this order.
+    /// Returns the requests that have been made since the last time, in order.
     fn post(&mut self) -> Vec<Asked<Self::Ask>>;
 
-    /// Whether the store has hinted, since the last time, that its place may have changed.
+    /// Returns whether the store has hinted, since the last time, that the seat's place may have changed.
     fn is_woken(&mut self) -> bool;
 
-    /// The store tells that the entry before that with this nonce has gone.
+    /// Takes in the store's hint that the entry before the one with this nonce has gone.
     fn wake(&mut self, nonce: u64);
 }

@@ -1,4 +1,4 @@
-//! What a simulated candidate is like.
+//! This file has the settings of a simulated candidate.
 
 use std::time::Duration;
 
@@ -6,35 +6,35 @@ use elect_api::Lease;
 
 use crate::election::timing::{Timing, TimingOptions, TooTight};
 
-/// What a candidate is like.
+/// The settings of a candidate.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// What `elect run` is told about time.
+    /// The timing options of `elect run`.
     pub options: TimingOptions,
     /// The store's leases.
     pub lease: Lease,
-    /// How long its command runs on after leadership is lost and it was asked to stop; `None` until it is killed. A signal
-    /// that elect passes on ends it at once.
+    /// The time that the command runs on after it was asked to stop because leadership was lost. `None` means that it
+    /// runs until it is killed. A signal that elect passes on ends it at once.
     pub stops_within: Option<Duration>,
 }
 
 impl Setup {
-    /// What follows from that for its machine.
+    /// Returns the timing of its machine.
     ///
     /// # Errors
-    /// Such a lease leaves no time to renew it.
+    /// If the lease leaves no time to renew it.
     pub fn timing(&self) -> Result<Timing, TooTight> {
         Timing::new(&self.options, self.lease)
     }
 }
 
-/// Who a candidate is.
+/// The identity of a candidate.
 #[derive(Clone, Copy, Debug)]
 pub struct Identity<'a> {
     /// Its id.
     pub id: &'a str,
     /// Its own priority.
     pub priority: u32,
-    /// Of what it leaves to chance.
+    /// The seed of its random choices.
     pub seed: u64,
 }

@@ -1,4 +1,4 @@
-//! Round ticks, and where a value stands between the ends of an axis.
+//! This file places values on axes, and chooses round ticks for them.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ const ROUND: [u64; 17] =
     [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200];
 const DAY: u64 = 86_400;
 
-/// How many times as long as the shortest the longest is from which an axis of times is logarithmic.
+/// The ratio of the longest time to the shortest from which on an axis of times is logarithmic.
 const SPREAD: u32 = 50;
 
-/// A time in as few characters as it needs, to three digits below a minute: `0s`, `250us`, `12.5s`, `1m30s`, `2h5m`.
+/// Formats a time in few characters, with three digits below a minute: `0s`, `250us`, `12.5s`, `1m30s`, `2h5m`.
 pub(super) fn brief(time: Duration) -> String {
     let is_short = time < Duration::from_secs(60);
     let nanos = if is_short { rounded(time.as_nanos()) } else { time.as_nanos() };
@@ -36,7 +36,7 @@ pub(super) fn brief(time: Duration) -> String {
     format!("{whole}{dot}{rest}{unit}")
 }
 
-/// To three digits.
+/// Rounds to three digits.
 const fn rounded(nanos: u128) -> u128 {
     let mut step = 1;
     while nanos / step >= 1_000 {
@@ -45,7 +45,7 @@ const fn rounded(nanos: u128) -> u128 {
     (nanos + step / 2) / step * step
 }
 
-/// Every round time, from a nanosecond on. The `bool` says whether it also stands on a coarse axis.
+/// Returns all round times, from a nanosecond on. The `bool` is true for times that also stand on a coarse axis.
 fn round_times() -> impl Iterator<Item = (Duration, bool)> {
     let below = (0..9).flat_map(|power| [1, 2, 5].map(|times| times * 10_u64.pow(power)));
     let below = below.map(Duration::from_nanos);
@@ -63,7 +63,7 @@ fn is_coarse(time: Duration) -> bool {
     }
 }
 
-/// The times from zero to `end` in round steps, of which there are at most `most`, but one at least.
+/// Returns the times from zero to `end` in round steps. There are at most `most` steps, and at least one.
 pub(super) fn ticks(end: Duration, most: usize) -> Vec<Duration> {
     let most = u32::try_from(most.max(1)).unwrap_or(u32::MAX);
     let step = round_times().map(|(time, _)| time).find(|step| step.saturating_mul(most) >= end);
@@ -83,7 +83,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// An axis on which all of these have a place, with at most about `most` steps.
+    /// Creates an axis with a place for all of these times, and with at most about `most` steps.
     pub(super) fn new(times: impl Iterator<Item = Duration> + Clone, most: usize) -> Self {
         let greatest = times.clone().max().unwrap_or_default().max(Duration::from_nanos(1));
         let least = times.filter(|time| !time.is_zero()).min().unwrap_or(greatest);
@@ -107,12 +107,12 @@ impl Times {
         Self { from: all[below].0, until: all[above.max(below)].0, is_log: true, ticks }
     }
 
-    /// Where a time stands: 0 at the beginning, 1 at the end.
+    /// Returns the place of a time: 0 at the beginning, 1 at the end.
     pub(super) fn at(&self, time: Duration) -> f64 {
         let [time, from, until] = [time, self.from, self.until].map(|it| it.as_secs_f64());
         let place =
             if self.is_log { (time / from).ln() / (until / from).ln() } else { time / until };
-        // Nothing has no logarithm.
+        // Zero has no logarithm.
         if place.is_finite() { place.clamp(0.0, 1.0) } else { 0.0 }
     }
 }
@@ -125,14 +125,14 @@ pub(super) struct Decades {
     pub(super) has_zero: bool,
 }
 
-/// How much of the axis zero has.
+/// The share of the axis that zero takes.
 const ZERO: f64 = 0.15;
-/// What is less than that is drawn as that.
+/// The least power. A smaller value is drawn at this one.
 const LEAST: i32 = -12;
 const GREATEST: i32 = 12;
 
 impl Decades {
-    /// An axis on which all of these have a place.
+    /// Creates an axis with a place for all of these values.
     pub(super) fn new(values: impl Iterator<Item = f64> + Clone) -> Self {
         let has_zero = values.clone().any(|value| value <= 0.0);
         let positive = values.filter(|value| *value > 0.0);
@@ -147,7 +147,7 @@ impl Decades {
         Self { low, high: high.unwrap_or(GREATEST).max(low + 1), has_zero }
     }
 
-    /// Where a value stands: 0 at the bottom, 1 at the top.
+    /// Returns the place of a value: 0 at the bottom, 1 at the top.
     pub(super) fn at(&self, value: f64) -> f64 {
         if value <= 0.0 {
             return 0.0;
@@ -157,7 +157,7 @@ impl Decades {
         floor + (1.0 - floor) * place.clamp(0.0, 1.0)
     }
 
-    /// The ticks from the bottom to the top, at most about `most` of them, each with its label.
+    /// Returns the ticks from the bottom to the top with their labels, at most about `most` of them.
     pub(super) fn ticks(&self, most: i32) -> Vec<(f64, String)> {
         let step = ((self.high - self.low) / most.max(1)).max(1);
         let powers = (self.low..=self.high).filter(|power| (power - self.low) % step == 0);

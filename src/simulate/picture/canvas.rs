@@ -1,4 +1,4 @@
-//! What a terminal shows: characters with styles, never more of them in a line than there is room for.
+//! This file is a grid of styled characters for a terminal, which never exceeds the terminal's width.
 
 use std::fmt::Write as _;
 
@@ -6,21 +6,21 @@ use clap::builder::styling::Style;
 
 use crate::report::escape;
 
-/// What a terminal can show.
+/// The abilities of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Its width, in columns.
     pub width: usize,
-    /// Whether it shows more than ASCII.
+    /// True if it shows more than ASCII.
     pub is_unicode: bool,
-    /// Whether it shows styles.
+    /// True if it shows styles.
     pub has_colour: bool,
 }
 
-/// No style.
+/// The style without any attributes.
 pub(super) const PLAIN: Style = Style::new();
 
-/// Lines of cells.
+/// A grid of cells.
 #[derive(Debug)]
 pub(super) struct Canvas {
     shape: Shape,
@@ -32,13 +32,13 @@ impl Canvas {
         Self { shape, rows: Vec::new() }
     }
 
-    /// Adds an empty line, and says which it is.
+    /// Adds an empty line, and returns its number.
     pub(super) fn line(&mut self) -> usize {
         self.rows.push(vec![(' ', PLAIN); self.shape.width]);
         self.rows.len() - 1
     }
 
-    /// Writes text from a column on, as far as there is room.
+    /// Writes text from this column on, as far as there is room.
     pub(super) fn put(&mut self, row: usize, column: usize, text: &str, style: Style) {
         let cells = self.rows[row].iter_mut().skip(column);
         for (cell, character) in cells.zip(escape(text).chars()) {
@@ -46,13 +46,13 @@ impl Canvas {
         }
     }
 
-    /// Whether there is nothing yet, and room, from a column on.
+    /// Returns whether the cells from this column on exist and are empty.
     pub(super) fn is_free(&self, row: usize, column: usize, length: usize) -> bool {
         let cells = self.rows[row].get(column..column.saturating_add(length));
         cells.is_some_and(|cells| cells.iter().all(|cell| cell.0 == ' '))
     }
 
-    /// Adds text, folded; what follows the first line of it stands as far right as `hang`.
+    /// Adds folded text. All lines but the first are indented by `hang`.
     pub(super) fn fold(&mut self, text: &str, hang: usize) {
         for line in fold(text, self.shape.width, hang) {
             let row = self.line();
@@ -60,7 +60,7 @@ impl Canvas {
         }
     }
 
-    /// The lines as text; every line ends, none has spaces at its end.
+    /// Returns the lines as text. Every line has a newline and no trailing spaces.
     pub(super) fn render(&self) -> String {
         let mut text = String::new();
         for row in &self.rows {
@@ -81,12 +81,13 @@ impl Canvas {
     }
 }
 
-/// Text in lines of at most this width; every line ends.
+/// Returns the text in lines of at most this width. Every line has a newline.
 pub(super) fn folded(text: &str, width: usize) -> String {
     fold(text, width, 0).into_iter().map(|line| line + "\n").collect()
 }
 
-/// The same as lines, of which all but the first begin with `hang` spaces. A word too long for a line is broken.
+/// Folds text into lines, of which all but the first begin with `hang` spaces. Breaks a word that is too long for a
+/// line.
 pub(super) fn fold(text: &str, width: usize, hang: usize) -> Vec<String> {
     let width = width.max(1);
     let hang = if hang * 2 < width { hang } else { 0 };
@@ -126,7 +127,7 @@ fn push(lines: &mut [String], characters: &[char]) {
     }
 }
 
-/// As much of it as there is room for, escaped, and a sign that there is more.
+/// Returns as much of the text as there is room for, escaped, with a sign that there is more.
 pub(super) fn cut(text: &str, max: usize, is_unicode: bool) -> String {
     let text = escape(text);
     if text.chars().count() <= max {
@@ -136,7 +137,7 @@ pub(super) fn cut(text: &str, max: usize, is_unicode: bool) -> String {
     text.chars().take(max.saturating_sub(1)).chain((max > 0).then_some(more)).collect()
 }
 
-/// The cell of so many in which a fraction of the whole is.
+/// Returns the number of the cell, out of `cells`, at which this fraction of the whole lies.
 pub(super) fn cell(fraction: f64, cells: usize) -> usize {
     #[expect(
         clippy::cast_possible_truncation,

@@ -1,5 +1,5 @@
-//! How times spread, for each of several: a box from the 5th to the 95th percentile, a line on to the 99th, and the
-//! longest.
+//! This file shows how times spread. Each row has a box from the 5th to the 95th percentile, a line on to the 99th, and
+//! a mark for the longest time.
 
 use std::time::Duration;
 
@@ -11,33 +11,33 @@ use super::drawing::{Drawing, LETTER, LINE, PAGE, Size, label_width, lines, tick
 use super::frontier::put_times;
 use super::markup::{Element, count};
 
-/// From a row of a drawing to the next, and the height of its box.
+/// The distance between two rows of a drawing, and the height of a box.
 const ROW: f64 = 30.0;
 const BOX: f64 = 16.0;
 
 /// Distributions on one axis.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distribution {
-    /// What took the times.
+    /// The meaning of the times.
     pub title: String,
-    /// A row for each.
+    /// The rows.
     pub rows: Vec<Quantiles>,
 }
 
-/// How the times of one spread.
+/// The spread of the times of one row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quantiles {
-    /// Whose times they are.
+    /// The name of the row.
     pub label: String,
-    /// A twentieth of them is shorter.
+    /// The time below which a twentieth of them lies.
     pub p5: Duration,
-    /// Half of them is shorter.
+    /// The time below which half of them lies.
     pub median: Duration,
-    /// A twentieth of them is longer.
+    /// The time above which a twentieth of them lies.
     pub p95: Duration,
-    /// A hundredth of them is longer.
+    /// The time above which a hundredth of them lies.
     pub p99: Duration,
-    /// The longest.
+    /// The longest time.
     pub max: Duration,
 }
 
@@ -65,7 +65,7 @@ impl Distribution {
         Times::new(all.into_iter(), most)
     }
 
-    /// The distributions as text; every line ends, and none is wider than the shape.
+    /// Returns the distributions as text. Every line has a newline, and none is wider than the shape.
     pub fn text(&self, shape: Shape) -> String {
         let mut canvas = Canvas::new(shape);
         canvas.fold(&self.title, 0);
@@ -92,7 +92,7 @@ impl Distribution {
         canvas.render()
     }
 
-    /// The distributions as a drawing.
+    /// Returns the distributions as a drawing.
     pub(super) fn drawing(&self, size: Size) -> Drawing {
         let mut drawing = Drawing::new(&self.title, self.description(), size);
         let letters = self.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
@@ -101,7 +101,7 @@ impl Distribution {
         let (mut left, mut right) = (label_width(letters, size), size.width - PAGE);
         let (mut class, mut label, mut line) = ("end", left - 8.0, 0.0);
         if size.is_narrow {
-            // What is said of a row stands above it.
+            // On a narrow screen the text of a row stands above it.
             (left, class, label, line) = (PAGE, "", PAGE, LINE);
         } else {
             right -= LETTER * count(figures.max(heading.len())) + 18.0;
@@ -138,7 +138,7 @@ impl Distribution {
     }
 }
 
-/// The left end of a box, what it is filled with, the median, the line on, the longest.
+/// Returns the signs for the left end of a box, its filling, the median, the line, and the longest time.
 const fn signs(shape: Shape) -> [&'static str; 5] {
     if shape.is_unicode { ["▐", "▒", "┃", "─", "○"] } else { ["[", "=", "M", "-", "o"] }
 }

@@ -1,23 +1,23 @@
-//! What all drawings share: their size, their text, and their place in a file.
+//! This file has the parts that all drawings share: their size, their text, and their place in a file.
 
 use super::canvas::fold;
 use super::markup::{Element, count, pixels};
 
-/// How large drawings are, in pixels. Text of 13 pixels is read well at their width.
+/// The size of drawings, in pixels. At their width, text of 13 pixels is easy to read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
     pub(super) class: &'static str,
     pub(super) width: f64,
-    /// Lines of text are folded at so many characters.
+    /// The number of characters at which lines of text are folded.
     letters: usize,
-    /// The most characters of a label at the left that are shown.
+    /// The most characters of a label at the left.
     pub(super) label: usize,
-    /// About how many ticks an axis of times has.
+    /// The approximate number of ticks on an axis of times.
     pub(super) ticks: usize,
     pub(super) is_narrow: bool,
 }
 
-/// For files, paper, and screens of at least the width that `page.css` has.
+/// The size for files, paper, and screens of at least the width that `page.css` sets.
 pub(super) const WIDE: Size = Size {
     class: "picture wide",
     width: 800.0,
@@ -26,7 +26,7 @@ pub(super) const WIDE: Size = Size {
     ticks: 8,
     is_narrow: false,
 };
-/// For narrower screens.
+/// The size for narrower screens.
 pub(super) const NARROW: Size = Size {
     class: "picture narrow",
     width: 360.0,
@@ -35,17 +35,17 @@ pub(super) const NARROW: Size = Size {
     ticks: 4,
     is_narrow: true,
 };
-/// What stays free at each side.
+/// The margin at each side.
 pub(super) const PAGE: f64 = 14.0;
-/// From a line of text to the next.
+/// The distance between two lines of text.
 pub(super) const LINE: f64 = 18.0;
-/// How wide a character is, with room to spare.
+/// The width of a character, with room to spare.
 pub(super) const LETTER: f64 = 7.2;
 
-/// The rules of style of all drawings.
+/// The style sheet of all drawings.
 pub(super) const STYLE: &str = include_str!("picture.css");
 
-/// A picture, drawn.
+/// A drawing: the elements of one picture.
 #[derive(Debug)]
 pub(super) struct Drawing {
     pub(super) title: String,
@@ -64,18 +64,18 @@ impl Drawing {
         self.elements.extend(elements);
     }
 
-    /// What it is made of.
+    /// Returns the elements of the drawing.
     pub(super) fn elements(self) -> Vec<Element> {
         self.elements
     }
 
-    /// The picture within another one, from a height on.
+    /// Returns the drawing as a group within another one, `top` pixels from its top.
     pub(super) fn within(self, top: f64) -> Element {
         let group = Element::new("g").with("transform", format!("translate(0 {})", pixels(top)));
         self.fill(group)
     }
 
-    /// The picture for a page that has the styles and patterns.
+    /// Returns the drawing for a page that has the styles and patterns.
     pub(super) fn inline(self) -> Element {
         let size = format!("0 0 {} {}", pixels(self.size.width), pixels(self.height));
         let class = self.size.class;
@@ -89,14 +89,14 @@ impl Drawing {
     }
 }
 
-/// A line of text.
+/// Returns a line of text.
 pub(super) fn words(class: &str, x: f64, y: f64, text: &str) -> Element {
     let element = Element::new("text");
     let element = if class.is_empty() { element } else { element.with("class", class) };
     element.sized(&[("x", x), ("y", y)]).text(text)
 }
 
-/// Text below a line at this height, folded; where its last line is.
+/// Adds folded text below the line at this height. Returns the height of the last line.
 pub(super) fn lines(drawing: &mut Drawing, class: &str, text: &str, above: f64) -> f64 {
     let mut y = above;
     for line in fold(text, drawing.size.letters, 0) {
@@ -106,12 +106,12 @@ pub(super) fn lines(drawing: &mut Drawing, class: &str, text: &str, above: f64) 
     y
 }
 
-/// How much labels of so many characters take at the left.
+/// Returns the width that labels of this length take at the left.
 pub(super) fn label_width(letters: usize, size: Size) -> f64 {
     PAGE + LETTER * count(letters.min(size.label)) + 10.0
 }
 
-/// A tick of an axis at `foot`: a line up to `top`, and what it stands for, all of it within the drawing.
+/// Returns a tick of an axis at `foot`: a line up to `top`, and a label that stays within the drawing.
 pub(super) fn tick(x: f64, (top, foot): (f64, f64), label: &str, size: Size) -> [Element; 2] {
     let line = Element::new("line").with("class", "grid");
     let middle = x.min(size.width - LETTER * count(label.len()) / 2.0);
@@ -121,7 +121,7 @@ pub(super) fn tick(x: f64, (top, foot): (f64, f64), label: &str, size: Size) -> 
     ]
 }
 
-/// The patterns that styles refer to: what is told apart by colours is told apart without them, too.
+/// Returns the patterns that the styles refer to. With them, readers can tell states apart without colours, too.
 pub(super) fn patterns() -> Element {
     let pattern = |id, class, path, size| {
         let lines = Element::new("path").with("class", class).with("d", path);

@@ -1,4 +1,4 @@
-//! What a choice costs, against what it gives: a point for each choice.
+//! This file shows the cost of choices against their benefit, with a point for each choice.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use super::canvas::{Canvas, PLAIN, Shape, cell, cut};
 use super::drawing::{Drawing, LETTER, LINE, PAGE, Size, lines, tick, words};
 use super::markup::{Element, count, pixels};
 
-/// The lines of the field of points in a terminal.
+/// The number of lines in a terminal that the points take.
 const LINES: usize = 12;
-/// The height of the field in a drawing.
+/// The height of the area with the points in a drawing.
 const HEIGHT: f64 = 300.0;
-/// The most characters of a label that are shown.
+/// The most characters of a label.
 const LABEL: usize = 20;
 
-/// A frontier.
+/// A chart of choices.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frontier {
-    /// What is chosen.
+    /// The subject of the choice.
     pub title: String,
-    /// What the times are.
+    /// The meaning of the times.
     pub x_title: String,
-    /// What the rates are, and per which time.
+    /// The meaning of the rates, with their period.
     pub y_title: String,
     /// The choices.
     pub points: Vec<Point>,
@@ -32,18 +32,18 @@ pub struct Frontier {
 /// One choice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// The time that it gives, such as that of a fail-over.
+    /// The time that the choice results in, such as the time of a fail-over.
     pub x: Duration,
-    /// The rate that it costs. One that is not finite is not drawn.
+    /// The rate that the choice costs. A point whose rate is not finite is not drawn.
     pub y: f64,
-    /// The choice, such as a TTL.
+    /// The name of the choice, such as a TTL.
     pub label: String,
-    /// Whether it is the one to take.
+    /// True for the advised choice.
     pub is_advised: bool,
 }
 
 impl Frontier {
-    /// The points that can be drawn, by their times.
+    /// Returns the points that can be drawn, sorted by time.
     fn seen(&self) -> Vec<&Point> {
         let mut seen: Vec<_> = self.points.iter().filter(|point| point.y.is_finite()).collect();
         seen.sort_by_key(|point| point.x);
@@ -56,13 +56,13 @@ impl Frontier {
         (times, Decades::new(seen.iter().map(|point| point.y)))
     }
 
-    /// What both axes are.
+    /// Returns the meaning of both axes.
     fn legend(&self, times: &Times) -> String {
         let scale = if times.is_log { " (logarithmic)" } else { "" };
         format!("Across: {}{scale}. Up: {} (logarithmic).", self.x_title, self.y_title)
     }
 
-    /// The frontier as text; every line ends, and none is wider than the shape.
+    /// Returns the chart as text. Every line has a newline, and none is wider than the shape.
     pub fn text(&self, shape: Shape) -> String {
         let mut canvas = Canvas::new(shape);
         canvas.fold(&self.title, 0);
@@ -73,7 +73,7 @@ impl Frontier {
         let (times, rates) = self.axes(shape.width.saturating_sub(10) / 8);
         let ticks = rates.ticks(6);
         let gutter = ticks.iter().map(|(_, label)| label.len()).max().unwrap_or(0) + 2;
-        // A label at the right has room.
+        // The columns leave room for a label at the right.
         let columns = shape.width.saturating_sub(gutter).max(1);
         let top = canvas.line();
         (1..LINES).for_each(|_| {
@@ -105,7 +105,7 @@ impl Frontier {
         place: impl Fn(&Point) -> (usize, usize),
     ) {
         let mut seen = self.seen();
-        // What is advised has its sign and its label whatever else is there.
+        // The advised point is drawn last, and its label first, so that both are always shown.
         seen.sort_by_key(|point| point.is_advised);
         for point in &seen {
             let (row, column) = place(point);
@@ -126,7 +126,7 @@ impl Frontier {
         }
     }
 
-    /// The frontier as a drawing.
+    /// Returns the chart as a drawing.
     pub(super) fn drawing(&self, size: Size) -> Drawing {
         let mut drawing = Drawing::new(&self.title, self.description(), size);
         let (times, rates) = self.axes(size.ticks);
@@ -187,7 +187,7 @@ impl Frontier {
     }
 }
 
-/// A rate in a few digits.
+/// Formats a rate with few digits.
 fn rate(value: f64) -> String {
     match value {
         _ if value >= 100.0 => format!("{value:.0}"),
@@ -209,7 +209,7 @@ fn style(is_advised: bool) -> Style {
     if is_advised { AnsiColor::Green.on_default().bold() } else { PLAIN }
 }
 
-/// A line with the ticks of times, and one with their labels.
+/// Adds a line with the ticks of times, and a line with their labels.
 pub(super) fn put_times(
     canvas: &mut Canvas,
     times: &Times,
@@ -235,16 +235,17 @@ pub(super) fn put_times(
     }
 }
 
-/// The left, the top, the right and the bottom of something.
+/// The left, top, right and bottom edges of an area.
 type Area = [f64; 4];
 
-/// Where the label of each point begins, and its base line: within the field, over no point and no other label. What
-/// finds no such place is said in the description only.
+/// Returns the start and the base line of each point's label. Labels stay within the field, and cover no point and no
+/// other label. A label that finds no such place is only in the description.
 fn spots(seen: &[&Point], places: &[(f64, f64)], field: Area) -> Vec<Option<(f64, f64)>> {
     let mut taken: Vec<Area> =
         places.iter().map(|(x, y)| [x - 7.0, y - 7.0, x + 7.0, y + 7.0]).collect();
     let mut spots = vec![None; seen.len()];
-    // From the right on, so that the poles of those at the left have room; but what is advised comes first.
+    // The order is from the right to the left, so that the poles of points at the left have room. The advised point
+    // comes first.
     let mut order: Vec<_> = (0..seen.len()).rev().collect();
     order.sort_by_key(|number| !seen[*number].is_advised);
     for number in order {
@@ -275,7 +276,8 @@ fn spots(seen: &[&Point], places: &[(f64, f64)], field: Area) -> Vec<Option<(f64
     spots
 }
 
-/// A place for the label of a point: beside it above or below; with a greater step farther from it, on a pole.
+/// Returns a place for the label of a point. The first places are beside the point, above or below it. Later steps are
+/// farther away, on a pole.
 fn spot(step: u32, (x, y): (f64, f64), length: f64, edge: f64) -> ((f64, f64), Area, Area) {
     let far = 14.0 * f64::from(step / 2);
     let (base, foot) =
@@ -284,7 +286,7 @@ fn spot(step: u32, (x, y): (f64, f64), length: f64, edge: f64) -> ((f64, f64), A
     let left = if x + gap + length > edge { x - gap - length } else { x + gap };
     let mut label = [left, base - 11.0, left + length, base + 3.0];
     if step < 2 {
-        // No other point is between it and its own.
+        // The area is widened so that no other point lies between the label and its own point.
         label = [left, label[1].min(y - 6.0), label[2], label[3].max(y + 6.0)];
     }
     ((left, base), label, [x - 0.5, base.min(foot), x + 0.5, base.max(foot)])

@@ -1,10 +1,11 @@
-//! Elements of SVG and HTML. Their tags are balanced, and nothing in their text or attributes can break out of them.
+//! This file makes elements of SVG and HTML. Their tags are balanced, and no text or attribute can break out of its
+//! element.
 
 use std::fmt::{self, Display, Write as _};
 
 use crate::report::escape;
 
-/// An element, with what is in it.
+/// An element with its content.
 #[derive(Debug)]
 pub(super) struct Element {
     name: &'static str,
@@ -17,37 +18,37 @@ impl Element {
         Self { name, attributes: String::new(), inside: String::new() }
     }
 
-    /// The same with an attribute.
+    /// Adds an attribute.
     pub(super) fn with(mut self, key: &'static str, value: impl Into<String>) -> Self {
         // Writing to a String cannot fail.
         let _ = write!(self.attributes, " {key}=\"{}\"", harmless(&value.into()));
         self
     }
 
-    /// The same with lengths, in pixels to one digit.
+    /// Adds lengths as attributes, in pixels with one digit.
     pub(super) fn sized(self, lengths: &[(&'static str, f64)]) -> Self {
         lengths.iter().fold(self, |it, (key, length)| it.with(key, pixels(*length)))
     }
 
-    /// The same with text behind what is in it.
+    /// Appends text to the content.
     pub(super) fn text(mut self, text: &str) -> Self {
         self.inside.push_str(&harmless(text));
         self
     }
 
-    /// The same with an element behind what is in it.
+    /// Appends an element to the content.
     #[expect(clippy::needless_pass_by_value, reason = "reads like the tree that it makes")]
     pub(super) fn child(mut self, child: Self) -> Self {
         let _ = write!(self.inside, "{child}");
         self
     }
 
-    /// The same with each of these elements behind what is in it.
+    /// Appends these elements to the content.
     pub(super) fn children(self, children: impl IntoIterator<Item = Self>) -> Self {
         children.into_iter().fold(self, Self::child)
     }
 
-    /// The same with text of our own, such as rules of style, as it is.
+    /// Appends constant text, such as a style sheet, without escaping it.
     pub(super) fn ours(mut self, text: &'static str) -> Self {
         self.inside.push_str(text);
         self
@@ -57,7 +58,7 @@ impl Element {
 impl Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, attributes, inside } = self;
-        // What HTML closes by itself only with an end tag of its own must have one; these have none in it.
+        // These elements may close themselves if they are empty. HTML requires an end tag for all others.
         let is_void = ["meta", "br", "rect", "line", "circle", "path"].contains(name);
         if is_void && inside.is_empty() {
             return writeln!(f, "<{name}{attributes}/>");
@@ -66,7 +67,7 @@ impl Display for Element {
     }
 }
 
-/// Text that is nothing but text, in an element or an attribute.
+/// Escapes text so that it is safe in an element or an attribute.
 fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in escape(text).chars() {
@@ -76,7 +77,7 @@ fn harmless(text: &str) -> String {
             '>' => shown.push_str("&gt;"),
             '"' => shown.push_str("&quot;"),
             '\'' => shown.push_str("&#39;"),
-            // XML has no such characters.
+            // XML forbids these characters.
             '\u{fffe}' | '\u{ffff}' => shown.push('\u{fffd}'),
             other => shown.push(other),
         }
@@ -84,14 +85,14 @@ fn harmless(text: &str) -> String {
     shown
 }
 
-/// A length to one digit, with no digit that says nothing.
+/// Formats a length with one digit, and drops a digit that is zero.
 pub(super) fn pixels(length: f64) -> String {
     let length = format!("{length:.1}");
     let length = length.strip_suffix(".0").unwrap_or(&length);
     if length == "-0" { "0".to_owned() } else { length.to_owned() }
 }
 
-/// A count as a length.
+/// Converts a count to a length.
 pub(super) fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }

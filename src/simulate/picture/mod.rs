@@ -1,11 +1,15 @@
-//! Pictures of what was simulated: time lines and charts, as text for a terminal, as SVG, and as a page of HTML.
+//! Pictures of simulated runs: time lines and charts, as text for a terminal, as SVG, and as an HTML page.
 //!
-//! Nothing here reads or writes anything: functions make text of data. The same data give the same bytes on every
-//! machine. What comes from users is made harmless in one place for each output: `canvas` for terminals, `markup` for
-//! SVG and HTML. No library draws these: of those for SVG none writes HTML too, and none that draws charts can leave
-//! light and dark to the reader.
+//! The functions here turn data into text, without any input or output. The same data give the same bytes on every
+//! machine.
 //!
-//! Each picture is a file or folder with its data, its text and its drawing. `axis` has the round ticks that all share.
+//! One place for each output escapes text from users: `canvas` for terminals, `markup` for SVG and HTML.
+//!
+//! No drawing library is used. No SVG library also writes HTML, and no chart library leaves the choice of light and
+//! dark to the reader.
+//!
+//! Each picture is a file or folder with its data, its text and its drawing. `axis` has the round ticks that all of
+//! them share.
 
 mod axis;
 mod canvas;
@@ -25,16 +29,16 @@ pub use timeline::{Lane, Mark, Role, Span, State, Timeline};
 
 use crate::report::{Table, escape};
 
-/// What a simulation has to show, in the order in which it is read.
+/// The result of a simulation, in reading order.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The headline.
     pub title: String,
-    /// The command line that repeats it exactly, with its seed, quoted for a shell.
+    /// The command line that repeats the simulation exactly, with its seed, quoted for a shell.
     pub command_line: String,
     /// The seed of the random numbers.
     pub seed: u64,
-    /// What it is made of.
+    /// The parts of the report.
     pub sections: Vec<Section>,
 }
 
@@ -43,19 +47,19 @@ pub struct Report {
 pub enum Section {
     /// Sentences; an empty line ends a paragraph.
     Text(String),
-    /// A table, with the line above it.
+    /// A table, with its caption.
     Table(String, Table),
-    /// Who did what when.
+    /// A time line of the run.
     Timeline(Timeline),
-    /// What a choice costs, against what it gives.
+    /// A chart of costs against benefits.
     Frontier(Frontier),
-    /// How times spread, for each of several.
+    /// The spread of times, in several rows.
     Distribution(Distribution),
 }
 
 impl Report {
-    /// The report for a terminal; every line ends. Only the command line may be wider than the shape, so that it can
-    /// be copied.
+    /// Returns the report for a terminal. Every line has a newline. Only the command line may be wider than the shape,
+    /// so that it can be copied.
     pub fn text(&self, shape: Shape) -> String {
         let mut text = canvas::folded(&self.title, shape.width);
         for section in &self.sections {
@@ -70,12 +74,12 @@ impl Report {
         text
     }
 
-    /// All pictures of the report, one below the other, as one file of SVG. Text and tables are not in it.
+    /// Returns all pictures of the report, one below the other, as one SVG file. It has no text and no tables.
     pub fn svg(&self) -> String {
         page::svg(self)
     }
 
-    /// The report as one file of HTML, which needs no script and no other file.
+    /// Returns the report as one HTML file, which needs no script and no other file.
     pub fn html(&self) -> String {
         page::html(self)
     }

@@ -1,19 +1,19 @@
-//! A whole report in one file: its pictures as SVG, or all of it as HTML.
+//! This file puts a whole report into one file: its pictures as SVG, or everything as HTML.
 
 use super::drawing::{Drawing, LINE, NARROW, PAGE, STYLE, Size, WIDE, lines, patterns, words};
 use super::markup::{Element, pixels};
 use super::{Report, Section, Table};
 
-/// The rules of style of a page, beside those of its pictures.
+/// The style sheet of a page, beside the style sheet of its pictures.
 const PAGE_STYLE: &str = include_str!("page.css");
 
-/// A browser that shows the page runs nothing in it, and asks nobody for anything.
+/// The policy of the page: a browser runs no script in it, and makes no requests for it.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
-/// What lies between two pictures.
+/// The distance between two pictures.
 const GAP: f64 = 26.0;
 
-/// All pictures of a report, one below the other.
+/// Returns all pictures of a report, one below the other.
 pub(super) fn svg(report: &Report) -> String {
     let mut foot = Drawing::new("", String::new(), WIDE);
     let mut parts = Vec::new();
@@ -45,7 +45,7 @@ pub(super) fn svg(report: &Report) -> String {
         .to_string()
 }
 
-/// The whole report.
+/// Returns the whole report.
 pub(super) fn html(report: &Report) -> String {
     let meta = |name, content| Element::new("meta").with("name", name).with("content", content);
     let policy = Element::new("meta").with("http-equiv", "Content-Security-Policy");
@@ -92,7 +92,7 @@ fn section(section: &Section) -> Vec<Element> {
             vec![shown, scrolling(caption, table(it))]
         }
         Section::Timeline(_) | Section::Frontier(_) | Section::Distribution(_) => {
-            // The page shows one of them, as its width is.
+            // The page shows the drawing that fits its width.
             let drawings: Vec<_> =
                 [WIDE, NARROW].into_iter().filter_map(|size| drawing(section, size)).collect();
             let heading = drawings.first().map(|it| Element::new("h2").text(&it.title));
@@ -108,7 +108,7 @@ fn paragraphs(text: &str) -> Vec<Element> {
     paragraphs.map(|lines| Element::new("p").text(&lines.join(" "))).collect()
 }
 
-/// What is too wide for a narrow screen scrolls within its box, with keys as well.
+/// Puts content that is too wide for a narrow screen into a box that scrolls, also with the keyboard.
 fn scrolling(name: &str, inside: Element) -> Element {
     let place = Element::new("div").with("class", "scrolls").with("tabindex", "0");
     place.with("role", "region").with("aria-label", name).child(inside)

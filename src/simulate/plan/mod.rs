@@ -63,7 +63,7 @@ pub fn leases(
 /// As [`leases`], on another kind of store.
 ///
 /// # Errors
-/// As [`leases`].
+/// As for [`leases`].
 pub fn leases_on(
     kind: StoreKind,
     network: &NetworkArgs,

@@ -1,4 +1,4 @@
-//! Pictures to test with: small ones of each kind, and ones of anything at all.
+//! Pictures for tests: small ones of each kind, and random ones.
 
 mod pages;
 mod terminal;
@@ -35,7 +35,7 @@ fn mark(at: u64, text: &str) -> Mark {
     Mark { at: ms(at), text: text.to_owned() }
 }
 
-/// A leader dies, and the next one is cut off from the store.
+/// Returns a time line in which a leader dies, and its successor is cut off from the store.
 fn kill() -> Timeline {
     use State::{CutOff, Dead, Serves, Stopped, Waits};
     let candidate = |label, spans| lane(label, Role::Candidate, spans);
@@ -79,7 +79,7 @@ fn kill() -> Timeline {
     }
 }
 
-/// Two run at the same time.
+/// Returns a time line in which two commands run at the same time.
 fn overlap() -> Timeline {
     Timeline {
         title: "A hypervisor's pause of 20 s".to_owned(),
@@ -158,7 +158,7 @@ fn report() -> Report {
     }
 }
 
-/// A picture of anything: many spans, of any length, also such as end before they begin.
+/// Returns a random time line with many spans of any length. Some of them end before they begin.
 fn anything(random: &mut fastrand::Rng) -> Timeline {
     let states = State::ALL;
     let marks = (0..random.usize(0..12)).map(|_| mark(random.u64(..9_000), HOSTILE)).collect();

@@ -1,4 +1,4 @@
-//! Laws of pages and drawings, whatever is in them.
+//! Tests of pages and drawings with any content.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ fn pages_and_drawings_ask_nobody_for_anything() {
     }
 }
 
-/// Each tag ends where it should, each value has quotes, and no character of markup stands in a text.
+/// Checks that each tag ends where it should, each value has quotes, and no text has characters of markup.
 fn assert_well_formed(text: &str) {
     let mut open: Vec<&str> = Vec::new();
     let mut rest = text.trim_end();
@@ -74,7 +74,8 @@ fn assert_text(text: &str) {
     }
 }
 
-/// The texts of the drawings of one class: their classes, their words, and how far they reach: left, top, right, bottom.
+/// Returns the texts in the drawings of one size: their classes, their words, and their extent: left, top, right,
+/// bottom.
 fn texts(html: &str, size: Size) -> Vec<(String, String, [f64; 4])> {
     let class = format!("<svg class=\"{}\"", size.class);
     let drawings = html.split("<svg ").map(|it| format!("<svg {it}"));
@@ -106,7 +107,7 @@ fn meet(one: [f64; 4], other: [f64; 4]) -> bool {
     one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3]
 }
 
-/// As `ttl` asks for them: six whose rate is the same within 12 s, and one far away.
+/// Returns points as `ttl` makes them: six within 12 s have the same rate, and one is far away.
 fn crowded(random: &mut fastrand::Rng) -> Frontier {
     let seconds = [4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 45, 60, 90, 120, 180];
     let points = seconds.iter().map(|ttl| Point {
@@ -164,12 +165,12 @@ fn pictures_of_a_page_have_all_text_within_them_on_any_screen() {
             assert!(area[0] >= 0.0 && area[2] <= size.width, "{class} {text} {area:?}");
         }
     }
-    // A table scrolls, and what stands above it does not.
+    // The table scrolls, but its caption does not.
     let caption = html.find("<p class=\"caption\">What each TTL gives and costs</p>");
     assert!(caption < html.find("class=\"scrolls\"") && caption.is_some(), "{html}");
 }
 
-/// On paper without colours, too: what is not plain has a pattern of its own.
+/// The test matters for paper without colours: each state that is not plain has its own pattern.
 #[test]
 fn states_are_told_apart_without_colours() {
     let mut patterns = BTreeSet::new();

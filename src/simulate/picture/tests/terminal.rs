@@ -1,4 +1,4 @@
-//! Texts of small pictures, to the character, and laws of those of anything.
+//! Tests of text pictures: small ones compared to the character, and properties of random ones.
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ fn an_overlap_of_a_nanosecond_is_seen() {
     }
     let report = Report { sections: vec![Section::Timeline(line)], ..report() };
     assert!(report.svg().contains("class=\"overlap\"") && report.html().contains("OVERLAP: two"));
-    // A store's members are no commands.
+    // Members of the store have no commands.
     let mut line = overlap();
     line.lanes[1].role = Role::Store;
     assert_eq!(line.overlaps(), []);

@@ -1,4 +1,4 @@
-//! A time line as SVG.
+//! This file draws a time line as SVG.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use crate::simulate::picture::drawing::{
 };
 use crate::simulate::picture::markup::{Element, count};
 
-/// The height of a lane, and of the bars in it.
+/// The height of a lane, and of its bars.
 const LANE: f64 = 26.0;
 const BAR: f64 = 18.0;
-/// That of a store is as thin as what it does is far from what is looked at.
+/// The height of a store's bar, which is thin because the store is less important to the reader.
 const THIN_BAR: f64 = 10.0;
-/// What lies between candidates and the store.
+/// The distance between candidates and the store.
 const GAP: f64 = 8.0;
-/// The radius of the number of a mark.
+/// The radius of the disc with the number of a mark.
 const DISC: f64 = 8.5;
-/// A bar is never thinner, however short its time.
+/// The least width of a bar, even for a very short time.
 const THINNEST: f64 = 1.5;
 
-/// Where the lanes are.
+/// The area of the lanes.
 struct Field {
     left: f64,
     width: f64,
@@ -39,7 +39,7 @@ impl Field {
 }
 
 impl Timeline {
-    /// The time line as a drawing.
+    /// Returns the time line as a drawing.
     pub(in super::super) fn drawing(&self, size: Size) -> Drawing {
         let labels = self.lanes.iter().map(|lane| lane.label.chars().count());
         let left = label_width(labels.chain(["overlap".len()]).max().unwrap_or(0), size);
@@ -70,7 +70,8 @@ impl Timeline {
         drawing
     }
 
-    /// On which row above the lanes each mark has its number, so that none covers another. The lanes begin below.
+    /// Returns the height of each mark's number above the lanes, so that no number covers another. The lanes begin
+    /// below.
     fn mark_places(&self, field: &mut Field) -> Vec<f64> {
         let mut ends: Vec<f64> = Vec::new();
         let place = |at| {
@@ -146,7 +147,7 @@ impl Timeline {
         drawing.height = y + 8.0;
     }
 
-    /// What is seen, for those who hear it.
+    /// Returns the picture in words, for people who use a screen reader.
     fn description(&self) -> String {
         let of = |role| self.lanes.iter().filter(|lane| lane.role == role).count();
         let mut said = vec![format!(
@@ -182,7 +183,7 @@ fn title(text: &str) -> Element {
     Element::new("title").text(text)
 }
 
-/// Where a time begins, and how wide it is.
+/// Returns the left end of a time span, and its width.
 fn extent(from: Duration, until: Duration, field: &Field) -> (f64, f64) {
     let (x, end) = (field.x(from), field.x(until));
     (x, (end - x).max(THINNEST))

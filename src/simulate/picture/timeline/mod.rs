@@ -1,4 +1,4 @@
-//! Who did what when: a lane for each candidate and for each member of the store.
+//! This file shows a run as a time line: a lane for each candidate and for each member of the store.
 
 mod drawing;
 mod text;
@@ -10,72 +10,73 @@ use super::axis::brief;
 /// A time line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
-    /// What happened, in a few words.
+    /// A short description of the run.
     pub title: String,
     /// The time at which it ends; it begins at zero.
     pub end: Duration,
     /// The lanes, from the top down.
     pub lanes: Vec<Lane>,
-    /// What the script did, in the order of time.
+    /// The events of the script, in the order of time.
     pub marks: Vec<Mark>,
 }
 
-/// What one candidate or one member of the store did.
+/// The lane of one candidate or one member of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lane {
-    /// Its name.
+    /// The name of the node.
     pub label: String,
-    /// Which of the two it is.
+    /// The role of the node.
     pub role: Role,
-    /// What it did. Where spans meet, the later of the list is seen; a run is always seen.
+    /// The states of the node. If spans overlap, the later one in the list is shown, but a running command is always
+    /// shown.
     pub spans: Vec<Span>,
 }
 
-/// Whose lane it is.
+/// The role of a lane's node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A candidate's.
+    /// A candidate.
     Candidate,
-    /// That of a member of the store.
+    /// A member of the store.
     Store,
 }
 
-/// What it did for a while.
+/// A span of time in one state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The first instant.
     pub from: Duration,
-    /// The first instant after it. What ends before it begins is not seen.
+    /// The first instant after the span. A span that ends before it begins is not shown.
     pub until: Duration,
-    /// What it did.
+    /// The state.
     pub state: State,
     /// The fencing token of the leadership, if it has one.
     pub token: Option<u64>,
 }
 
-/// What a candidate, or a member of the store, does.
+/// The state of a candidate or of a member of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It is up, and does not lead.
+    /// The node is up, and does not lead.
     Waits,
-    /// Its command runs. Two candidates never do so at the same time.
+    /// The candidate's command runs. Two commands should never run at the same time.
     Runs,
-    /// It leads the store.
+    /// The member leads the store.
     Serves,
-    /// It is up, but paused.
+    /// The node is up, but stopped.
     Stopped,
-    /// It is up, but has no way to a majority of the store.
+    /// The node is up, but cannot reach a majority of the store.
     CutOff,
-    /// It is not up.
+    /// The node is not up.
     Dead,
 }
 
-/// Something that the script did.
+/// An event of the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// When.
+    /// The time of the event.
     pub at: Duration,
-    /// What, in a few words.
+    /// A short description of the event.
     pub text: String,
 }
 
@@ -84,7 +85,7 @@ impl State {
     pub(super) const ALL: [Self; 6] =
         [Self::Runs, Self::Waits, Self::Serves, Self::Stopped, Self::CutOff, Self::Dead];
 
-    /// What it is called in a legend.
+    /// Returns the name of the state in a legend.
     const fn words(self) -> &'static str {
         match self {
             Self::Waits => "waits",
@@ -104,9 +105,9 @@ impl Span {
 }
 
 impl Timeline {
-    /// When the commands of two candidates or more ran at the same time, in the order of time.
+    /// Returns the times in which two or more commands ran at once, in order.
     pub fn overlaps(&self) -> Vec<(Duration, Duration)> {
-        // At one instant, what ends does so before anything begins: a hand-over is no overlap.
+        // At one instant, ends come before begins, so a hand-over is not an overlap.
         let mut changes: Vec<(Duration, bool)> = Vec::new();
         for lane in &self.lanes {
             for (from, until) in lane.runs() {
@@ -129,7 +130,8 @@ impl Timeline {
         overlaps
     }
 
-    /// The time at which the picture ends: no span is beyond it, and it is not zero.
+    /// Returns the time at which the picture ends, which is never zero. If no end is given, it is the end of the last
+    /// span or mark.
     fn end(&self) -> Duration {
         let spans = self.lanes.iter().flat_map(|lane| &lane.spans).map(|span| span.until);
         let marks = self.marks.iter().map(|mark| mark.at);
@@ -137,13 +139,13 @@ impl Timeline {
         if self.end.is_zero() { last.max(Duration::from_nanos(1)) } else { self.end }
     }
 
-    /// The lanes: those of candidates, then those of the store.
+    /// Returns the lanes of the candidates, then the lanes of the store.
     fn ordered(&self) -> impl Iterator<Item = &Lane> {
         let of = |role| self.lanes.iter().filter(move |lane| lane.role == role);
         of(Role::Candidate).chain(of(Role::Store))
     }
 
-    /// The states that are seen.
+    /// Returns the states that are shown.
     fn seen(&self) -> impl Iterator<Item = State> {
         let is_seen = |state: &State| {
             let mut spans = self.lanes.iter().flat_map(|lane| &lane.spans);
@@ -152,7 +154,7 @@ impl Timeline {
         State::ALL.into_iter().filter(is_seen)
     }
 
-    /// Whether two commands ever ran at once, in a sentence; nothing if none ran.
+    /// Returns a sentence that says whether two commands ever ran at once. `None` if no command ran.
     fn verdict(&self) -> Option<String> {
         let overlaps = self.overlaps();
         let (Some(first), Some(longest)) = (
@@ -176,7 +178,7 @@ impl Timeline {
 }
 
 impl Lane {
-    /// The times in which its command ran, merged.
+    /// Returns the times in which the command ran, merged.
     fn runs(&self) -> Vec<(Duration, Duration)> {
         let runs = self.spans.iter().filter(|span| span.state == State::Runs && span.is_seen());
         let mut runs: Vec<_> = runs.map(|span| (span.from, span.until)).collect();

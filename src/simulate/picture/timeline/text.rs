@@ -1,4 +1,4 @@
-//! A time line in a terminal: a line for each lane, and a column for each piece of time.
+//! This file shows a time line in a terminal: a line for each lane, and a column for each piece of time.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use super::{Lane, Span, State, Timeline};
 use crate::simulate::picture::axis::{brief, ticks};
 use crate::simulate::picture::canvas::{Canvas, PLAIN, Shape, cut};
 
-/// The lines that numbers of marks may take.
+/// The most lines for the numbers of marks.
 const MARK_LINES: usize = 3;
 /// The name of the line that shows overlaps.
 const OVERLAP: &str = "OVERLAP";
 
-/// Which times the columns stand for.
+/// The times that the columns stand for.
 struct Columns {
     gutter: usize,
     count: usize,
@@ -21,7 +21,7 @@ struct Columns {
 }
 
 impl Timeline {
-    /// The time line as text; every line ends, and none is wider than the shape.
+    /// Returns the time line as text. Every line has a newline, and none is wider than the shape.
     pub fn text(&self, shape: Shape) -> String {
         let mut canvas = Canvas::new(shape);
         canvas.fold(&self.title, 0);
@@ -100,15 +100,15 @@ impl Timeline {
 }
 
 impl Columns {
-    /// The column in which an instant is.
+    /// Returns the column of an instant.
     fn of(&self, at: Duration) -> usize {
         let count = self.count as u128;
         let column = at.as_nanos().saturating_mul(count) / self.end.as_nanos().max(1);
         usize::try_from(column).unwrap_or(usize::MAX).min(self.count - 1)
     }
 
-    /// The columns whose middle is in a span, as what ends in the middle of a column would share it with what begins
-    /// there. `None` if there is none.
+    /// Returns the first column whose middle lies in the span, and the first column behind them; `None` if there is
+    /// none. Columns count by their middles, so two adjacent spans never share a column.
     fn within(&self, span: &Span) -> Option<(usize, usize)> {
         let (end, count) = (self.end.as_nanos().max(1), self.count as u128);
         // The first column whose middle, (2c + 1) / 2n of the whole, is not before the instant.
@@ -129,7 +129,7 @@ fn put_lane(canvas: &mut Canvas, row: usize, lane: &Lane, columns: &Columns, sha
     for span in others.into_iter().chain(runs) {
         let style = style(span.state);
         let Some((first, behind)) = columns.within(span) else {
-            // Too short for the middle of any column, and still seen.
+            // A span without a column is still shown, with a sign of its own.
             let sign = brief_glyph(span.state, shape);
             canvas.put(row, columns.gutter + columns.of(span.from), &sign.to_string(), style);
             continue;
@@ -147,7 +147,7 @@ fn put_axis(canvas: &mut Canvas, columns: &Columns, shape: Shape) {
     let (line, tick) = if shape.is_unicode { ("─", "┴") } else { ("-", "+") };
     let row = canvas.line();
     canvas.put(row, columns.gutter, &line.repeat(columns.count), PLAIN);
-    // As many as their labels leave room for.
+    // The axis has as many ticks as their labels leave room for.
     let mut most = columns.count / 6;
     let times = loop {
         let times = ticks(columns.end, most);
@@ -163,7 +163,7 @@ fn put_axis(canvas: &mut Canvas, columns: &Columns, shape: Shape) {
         let column = columns.gutter + columns.of(time);
         canvas.put(row, column, tick, PLAIN);
         let label = brief(time);
-        // The last one keeps to the left of the edge.
+        // The last label stays left of the edge.
         let column = column.min((columns.gutter + columns.count).saturating_sub(label.len()));
         if canvas.is_free(labels, column.saturating_sub(1), label.len()) {
             canvas.put(labels, column, &label, PLAIN);
@@ -188,7 +188,8 @@ const fn glyph(state: State, shape: Shape) -> char {
     }
 }
 
-/// For a span that has no column of its own. A run is drawn as less than the column, beside which another run may be.
+/// Returns the sign for a span without a column. The sign of a run fills only half of the column, because another run
+/// may stand beside it.
 const fn brief_glyph(state: State, shape: Shape) -> char {
     match (state, shape.is_unicode) {
         (State::Runs, true) => '▌',

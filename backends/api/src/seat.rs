@@ -84,6 +84,12 @@ pub trait Seat: Send {
         None
     }
 
+    /// For how long whoever leads has to be looked at by the last [`Seat::refresh`], until it is settled whether it lives;
+    /// `None` where that needs no time, or is not known.
+    fn settles_within(&self) -> Option<Duration> {
+        None
+    }
+
     /// Descriptors that hold the lease: it cannot pass on while any copy of them is open. So it outlives
     /// crashes of elect.
     ///

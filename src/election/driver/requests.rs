@@ -138,6 +138,7 @@ impl Driver<'_> {
             self.hand_over_ticket();
         }
         let waits = matches!(standing, Standing::Waiting { .. });
+        let is_unsettled = matches!(standing, Standing::Waiting { alive: false, .. });
         let answer = match standing {
             Standing::Leading { token, validity, wake } => {
                 self.wake = Some(wake);
@@ -151,13 +152,24 @@ impl Driver<'_> {
             Standing::Gone(why) => Answer::Gone(why),
         };
         let answer = Event::Replied(Ok(Reply::Standing(answer)));
-        let Some(control) = self.new_control(&control) else { return answer };
+        let settles = self.settles_within().filter(|_| is_unsettled).map(Event::SettlesWithin);
+        let Some(control) = self.new_control(&control) else {
+            let Some(settles) = settles else { return answer };
+            self.pending.push_back(answer);
+            return settles;
+        };
         // Who leads may be seen otherwise now.
         if waits && self.has_looked && self.observer.wants_surveys() {
             self.look(self.clock.now());
         }
+        self.pending.extend(settles);
         self.pending.push_back(answer);
         Event::ControlRead(control)
+    }
+
+    /// As the seat has it, with which no call is under way.
+    fn settles_within(&self) -> Option<Duration> {
+        self.seat.as_ref()?.try_lock().ok()?.settles_within()
     }
 
     /// As the store says, unless a test wants the mistake of counting from the reply.

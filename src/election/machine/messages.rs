@@ -206,6 +206,8 @@ pub enum Event {
     Sick(String),
     /// This is what people ask of the election from now on. It comes before the answer that it came with.
     ControlRead(Control),
+    /// So long it takes to find out whether who leads lives. It comes before the answer that it came with.
+    SettlesWithin(Duration),
     /// We are not to lead, for this reason: leave the queue, or give leadership up.
     Withdraw(String),
     /// The same, where to give leadership up is no failure: somebody else is to have it.

@@ -45,6 +45,8 @@ pub(super) struct Contact {
     place: LastPlace,
     /// Since when the place is [unsettled](LastPlace::Unsettled), and whether people know.
     doubt: Option<(Boottime, bool)>,
+    /// How long it takes to settle it, as far as the store says.
+    settles_within: Option<Duration>,
     /// Whether another candidate of this machine keeps us from one: that is no fault of the store's.
     is_blocked: bool,
     /// Whether an entry of ours may be in the store.
@@ -89,6 +91,7 @@ impl Contact {
             answered: None,
             place: LastPlace::Never,
             doubt: None,
+            settles_within: None,
             is_blocked: false,
             may_have_entry: false,
             refuses: None,
@@ -145,6 +148,12 @@ impl Contact {
         };
         let is_unsettled = self.place == LastPlace::Unsettled;
         self.doubt = is_unsettled.then(|| self.doubt.unwrap_or((now, false)));
+        self.settles_within = self.settles_within.filter(|_| is_unsettled);
+    }
+
+    /// So long it takes to settle who leads, as the next answer has it.
+    pub(super) const fn settles_within(&mut self, span: Duration) {
+        self.settles_within = Some(span);
     }
 
     /// Whether it is not known yet whether anybody lives who is before us. That is settled after the length of the
@@ -278,9 +287,16 @@ impl Machine {
             Wait::For(limit) => self.began + limit <= now,
             Wait::Forever => false,
         };
-        if over && !self.contact.may_be_next() {
+        if over && !self.is_worth_waiting() {
             self.lose_patience(now);
         }
+    }
+
+    /// Whether we may lead soon after the time that the user gave, as who is before us may be dead. A lease that lasts longer
+    /// than we wait for that is no reason to wait at all.
+    fn is_worth_waiting(&self) -> bool {
+        let doubt = self.timing.doubt();
+        self.contact.may_be_next() && self.contact.settles_within.is_none_or(|span| span <= doubt)
     }
 
     /// When waiting, or trying to be given a place, ends.
@@ -293,7 +309,7 @@ impl Machine {
             Wait::No => Some(self.began + self.timing.connect_timeout),
             Wait::Forever => None,
         };
-        if let (true, Some((since, _))) = (self.contact.may_be_next(), self.contact.doubt) {
+        if let (true, Some((since, _))) = (self.is_worth_waiting(), self.contact.doubt) {
             return wait.map(|end| end.max(since + self.timing.doubt()));
         }
         let answers_well = self.contact.has_answered && self.contact.trouble.is_none();
@@ -318,7 +334,7 @@ impl Machine {
             Wait::Forever => return None,
         };
         let worth_telling = PASSING_DOUBT.max(self.timing.renew_interval * 2);
-        self.contact.may_be_next().then(|| end.max(since + worth_telling))
+        self.is_worth_waiting().then(|| end.max(since + worth_telling))
     }
 
     pub(super) fn tell_doubt(&mut self, now: Boottime) {

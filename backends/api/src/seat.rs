@@ -83,6 +83,12 @@ pub trait Seat: Send {
         None
     }
 
+    /// The time until it is settled whether the leader is alive, counted from the last [`Seat::refresh`]. `None` if that
+    /// takes no time, or is not known.
+    fn settles_within(&self) -> Option<Duration> {
+        None
+    }
+
     /// The descriptors that hold the lease. Leadership cannot pass on while any copy of them is open. So the lease
     /// outlives a crash of elect.
     ///

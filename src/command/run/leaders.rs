@@ -38,7 +38,7 @@ pub(super) fn in_words(leader: &Leader, is_in_doubt: bool) -> String {
 fn silence(within: Duration, renewed: Option<SystemTime>) -> String {
     let round = |span: Duration| humantime::format_duration(Duration::from_secs(span.as_secs()));
     let Some(renewed) = renewed else {
-        return format!("has not renewed while elect looked on; its lease lasts {}", round(within));
+        return format!("does not say when it has renewed its lease of {}", round(within));
     };
     let left = within.saturating_sub(wall_clock().duration_since(renewed).unwrap_or_default());
     let since = humantime::format_rfc3339_seconds(renewed);

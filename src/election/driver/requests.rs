@@ -139,6 +139,7 @@ impl Driver<'_> {
             self.hand_over_ticket();
         }
         let waits = matches!(standing, Standing::Waiting { .. });
+        let is_unsettled = matches!(standing, Standing::Waiting { alive: false, .. });
         let answer = match standing {
             Standing::Leading { token, validity, wake } => {
                 self.wake = Some(wake);
@@ -152,13 +153,24 @@ impl Driver<'_> {
             Standing::Gone(why) => Answer::Gone(why),
         };
         let answer = Event::Replied(Ok(Reply::Standing(answer)));
-        let Some(control) = self.new_control(&control) else { return answer };
+        let settles = self.settles_within().filter(|_| is_unsettled).map(Event::SettlesWithin);
+        let Some(control) = self.new_control(&control) else {
+            let Some(settles) = settles else { return answer };
+            self.pending.push_back(answer);
+            return settles;
+        };
         // The survey may show another leader now.
         if waits && self.has_looked && self.observer.wants_surveys() {
             self.look(self.clock.now());
         }
+        self.pending.extend(settles);
         self.pending.push_back(answer);
         Event::ControlRead(control)
+    }
+
+    /// Returns what the seat says, with which no call is under way.
+    fn settles_within(&self) -> Option<Duration> {
+        self.seat.as_ref()?.try_lock().ok()?.settles_within()
     }
 
     /// Returns the validity as the store gave it, unless a test wants the fault of counting from the reply.

@@ -209,6 +209,8 @@ pub enum Event {
     Sick(String),
     /// These are the requests to the election from now on. The event precedes the answer that brought them.
     ControlRead(Control),
+    /// It takes this time to find out whether the leader is alive. The event precedes the answer that brought it.
+    SettlesWithin(Duration),
     /// The candidate must not lead, for this reason. It leaves the queue, or gives leadership up.
     Withdraw(String),
     /// The same, where giving leadership up is no failure: another candidate is to have it.

@@ -181,6 +181,7 @@ impl Machine {
             Event::StepDown(why) => self.step_down(now, why),
             Event::Sick(why) => self.sick(now, &why),
             Event::ControlRead(control) => self.ordered(now, control),
+            Event::SettlesWithin(span) => self.contact.settles_within(span),
             Event::Release(why) if matches!(self.phase, Phase::Leading(_)) => {
                 self.step_down(now, why);
             }

@@ -46,6 +46,8 @@ pub(super) struct Contact {
     place: LastPlace,
     /// Since when the place is [unsettled](LastPlace::Unsettled), and whether that was reported.
     doubt: Option<(Boottime, bool)>,
+    /// How long it takes to settle the place, as far as the store says.
+    settles_within: Option<Duration>,
     /// Whether another candidate on this machine blocks the way to a place. The store is not to blame for that.
     is_blocked: bool,
     /// Whether an entry of this candidate may be in the store.
@@ -90,6 +92,7 @@ impl Contact {
             answered: None,
             place: LastPlace::Never,
             doubt: None,
+            settles_within: None,
             is_blocked: false,
             may_have_entry: false,
             refuses: None,
@@ -147,6 +150,12 @@ impl Contact {
         };
         let is_unsettled = self.place == LastPlace::Unsettled;
         self.doubt = is_unsettled.then(|| self.doubt.unwrap_or((now, false)));
+        self.settles_within = self.settles_within.filter(|_| is_unsettled);
+    }
+
+    /// Takes in how long it takes to settle the place of the next answer.
+    pub(super) const fn settles_within(&mut self, span: Duration) {
+        self.settles_within = Some(span);
     }
 
     /// Whether the candidates ahead may all be dead. The store settles that after the length of their lease, if it goes
@@ -281,9 +290,16 @@ impl Machine {
             Wait::For(limit) => self.began + limit <= now,
             Wait::Forever => false,
         };
-        if over && !self.contact.may_be_next() {
+        if over && !self.is_worth_waiting() {
             self.lose_patience(now);
         }
+    }
+
+    /// Whether the candidate may lead soon after the time that the user gave, as the candidates ahead may be dead. A
+    /// lease that lasts longer than the candidate waits for that is no reason to wait.
+    fn is_worth_waiting(&self) -> bool {
+        let doubt = self.timing.doubt();
+        self.contact.may_be_next() && self.contact.settles_within.is_none_or(|span| span <= doubt)
     }
 
     /// The time at which waiting, or trying to get a place, ends.
@@ -296,7 +312,7 @@ impl Machine {
             Wait::No => Some(self.began + self.timing.connect_timeout),
             Wait::Forever => None,
         };
-        if let (true, Some((since, _))) = (self.contact.may_be_next(), self.contact.doubt) {
+        if let (true, Some((since, _))) = (self.is_worth_waiting(), self.contact.doubt) {
             return wait.map(|end| end.max(since + self.timing.doubt()));
         }
         let answers_well = self.contact.has_answered && self.contact.trouble.is_none();
@@ -321,7 +337,7 @@ impl Machine {
             Wait::Forever => return None,
         };
         let worth_telling = PASSING_DOUBT.max(self.timing.renew_interval * 2);
-        self.contact.may_be_next().then(|| end.max(since + worth_telling))
+        self.is_worth_waiting().then(|| end.max(since + worth_telling))
     }
 
     pub(super) fn tell_doubt(&mut self, now: Boottime) {

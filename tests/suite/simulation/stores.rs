@@ -185,6 +185,10 @@ impl Seat for SeenSeat {
         Ok(written)
     }
 
+    fn settles_within(&self) -> Option<Duration> {
+        self.inner.settles_within()
+    }
+
     fn ticket(&self) -> Option<Ticket> {
         self.inner.ticket()
     }

@@ -393,6 +393,10 @@ impl RecordSeat {
 
 #[async_trait]
 impl Seat for RecordSeat {
+    fn settles_within(&self) -> Option<Duration> {
+        self.held.map(|(_, ttl)| ttl)
+    }
+
     async fn refresh(&mut self, now: Boottime) -> Result<Refreshed, Error> {
         let standing = match self.state {
             State::Gone => self.gone(),

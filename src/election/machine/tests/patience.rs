@@ -400,6 +400,31 @@ fn nobody_waits_longer_than_a_lease_and_a_half_for_who_lives() {
     unsettled_until(400.0, Wait::Forever);
 }
 
+/// More than a lease of ours and a half: nobody would be followed by then.
+#[test]
+fn nobody_waits_beyond_its_time_for_what_is_settled_later() {
+    for (wait, end) in
+        [(Wait::No, 0.1), (Wait::For(Duration::ZERO), 0.1), (Wait::For(after(5.0)), 5.0)]
+    {
+        for (span, is_waited_for) in [(22.0, true), (23.0, false)] {
+            let mut transcript = Transcript::joined(ETCD, Rules { wait, ..rules() });
+            let mut said = Vec::new();
+            let mut now = at(0.1);
+            while now <= at(end) {
+                said.extend(transcript.machine.step(now, Event::Tick));
+                if transcript.machine.request.call() == Some(&Call::Refresh) {
+                    said.extend(transcript.machine.step(now, Event::SettlesWithin(after(span))));
+                    said.extend(transcript.machine.step(now, unsettled()));
+                }
+                let Some(next) = transcript.machine.next_tick() else { break };
+                now = next;
+            }
+            let leaves = said.iter().any(|it| matches!(it, Command::Ask(Call::Resign(_))));
+            assert_eq!(leaves, !is_waited_for, "{wait:?}, {span}: {said:?}");
+        }
+    }
+}
+
 #[test]
 fn who_waits_for_that_says_so_once_and_not_at_once() {
     let told = |wait, until: f64| {

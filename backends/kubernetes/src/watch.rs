@@ -256,7 +256,7 @@ impl Follower {
             Ok(Ok(found)) => {
                 lease::version(&found).is_ok_and(|version| tell(name, version, Some(found)))
             }
-            Ok(Err(_)) => tell(name, self.from + 1, None),
+            Ok(Err(_)) => tell(name, self.from.saturating_add(1), None),
             Err(_) => false,
         }
     }

@@ -128,3 +128,36 @@ async fn answers_of_another_shape_end_nobody() {
         }
     }
 }
+
+/// Such as a cache that answers a write with what it has.
+#[tokio::test]
+async fn nobody_leads_by_an_answer_that_is_not_what_was_written() {
+    for (name, namespace) in [("other", "elect"), ("NAME", "elect"), ("NAME", "other")] {
+        let name = name.replace("NAME", election().as_str());
+        let text = format!(
+            r#"{{"metadata":{{"name":"{name}","namespace":"{namespace}","resourceVersion":"7"}},"items":[],"spec":{{}}}}"#
+        );
+        let (store, _folder) = store("200 OK", text.leak());
+        let seat = store.open(&election(), &Candidate::foreign("a"), Duration::from_secs(6)).await;
+        let error = seat.expect("no request").refresh(oracle::now()).await.err().expect("no Lease");
+        assert!(!error.is_permanent(), "{error}");
+    }
+}
+
+/// A gateway may speak JSON, and a balancer has no reasons: whoever has a place waits for the API server.
+#[tokio::test]
+async fn what_stands_in_the_place_of_an_api_server_may_pass() {
+    for (status, text) in [
+        ("200 OK", "{}"),
+        ("200 OK", r#"{"status":"maintenance"}"#),
+        ("200 OK", r#"{"metadata":{"resourceVersion":"a"},"items":[]}"#),
+        ("204 No Content", ""),
+        ("400 Bad Request", "bad request"),
+        ("413 Too Large", ""),
+        ("422 Unprocessable", "no"),
+    ] {
+        let (store, _folder) = store(status, text);
+        let error = store.survey(&election()).await.expect_err(status);
+        assert!(error.may_pass(), "{status}, {text}: {error}");
+    }
+}

@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
@@ -18,8 +18,9 @@ use nix::unistd::Pid;
 
 /// The most that is read of each stream of a helper, in bytes.
 const MOST: u64 = 1 << 20;
-/// How long a stream may stay open once its helper has ended: another process may have it.
-const STRAGGLERS: Duration = Duration::from_secs(5);
+/// How long a stream may stay open once its helper has ended: another process may have it, such as one that the helper
+/// has left behind. What the helper itself said is in it by then.
+const STRAGGLERS: Duration = Duration::from_secs(1);
 
 /// How the names of variables begin that no helper gets.
 const OURS: [&str; 4] = ["ELECT_", "NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_"];
@@ -116,12 +117,7 @@ pub fn run(command: &mut Command, limit: Duration) -> io::Result<Said> {
     let mut child = start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
     let (output, errors) = (gather(child.stdout.take()), gather(child.stderr.take()));
     let (status, is_overdue) = wait(&mut child, limit);
-    Ok(Said {
-        output: output.recv_timeout(STRAGGLERS).unwrap_or_default(),
-        errors: errors.recv_timeout(STRAGGLERS).unwrap_or_default(),
-        status,
-        is_overdue,
-    })
+    Ok(Said { output: output.take(), errors: errors.take(), status, is_overdue })
 }
 
 /// Waits for a helper, and kills it when its time is over.
@@ -153,19 +149,42 @@ fn kill(pid: u32) {
     }
 }
 
-/// What a stream says until its end, or as much of it as is read.
-fn gather(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
-    let (said, gathered) = channel();
+/// What a stream says, as long as somebody reads it.
+struct Gathered {
+    said: Arc<Mutex<Vec<u8>>>,
+    end: Receiver<()>,
+}
+
+impl Gathered {
+    /// What it has said until its end, or as much of it as is read.
+    fn take(self) -> Vec<u8> {
+        let _ = self.end.recv_timeout(STRAGGLERS);
+        std::mem::take(&mut *self.said.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn gather(stream: Option<impl Read + Send + 'static>) -> Gathered {
+    let (said, (tell, end)) = (Arc::<Mutex<Vec<u8>>>::default(), channel());
+    let bytes = Arc::clone(&said);
     if let Some(mut stream) = stream {
         thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let _ = stream.by_ref().take(MOST).read_to_end(&mut bytes);
-            let _ = said.send(bytes);
+            let mut part = [0; 4096];
+            let mut limited = stream.by_ref().take(MOST);
+            loop {
+                let length = match limited.read(&mut part) {
+                    Ok(length @ 1..) => length,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+                    _ => break,
+                };
+                let mut bytes = bytes.lock().unwrap_or_else(PoisonError::into_inner);
+                bytes.extend_from_slice(&part[..length]);
+            }
+            let _ = tell.send(());
             // One that says more is not held up, and not heard.
             let _ = io::copy(&mut stream, &mut io::sink());
         });
     }
-    gathered
+    Gathered { said, end }
 }
 
 fn lock() -> MutexGuard<'static, Vec<u32>> {

@@ -185,9 +185,10 @@ impl Client {
         let mut stage = Stage::Credentials;
         let attempt = async {
             let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let (connection, answer) = self.ask(&method, path, body, idle, &mut stage).await?;
+            let (connection, answer, pass) =
+                self.ask(&method, path, body, idle, &mut stage).await?;
             let status = answer.status();
-            let outcome = read(answer, &self.server).await;
+            let outcome = read(answer, &self.server, pass.authorization.as_ref()).await;
             // Half an answer may be left in it, or a server that is not well behind it.
             let is_well = !matches!(
                 outcome,
@@ -212,9 +213,9 @@ impl Client {
     pub(crate) async fn watch(&self, path: &str, limit: Duration) -> Result<Watch, Failure> {
         let mut stage = Stage::Credentials;
         let attempt = async {
-            let (connection, answer) =
+            let (connection, answer, pass) =
                 self.ask(&Method::GET, path, None, || None, &mut stage).await?;
-            Ok((connection, granted(answer).await?))
+            Ok((connection, granted(answer, pass.authorization.as_ref()).await?))
         };
         match timeout(limit, attempt).await {
             Ok(opened) => opened
@@ -223,7 +224,8 @@ impl Client {
         }
     }
 
-    /// Sends a request, over the connection that is idle if that is still good, and waits for the head of its answer.
+    /// Sends a request, over the connection that is idle if that is still good, and waits for the head of its answer. Tells
+    /// what it showed, too.
     async fn ask(
         &self,
         method: &Method,
@@ -231,7 +233,7 @@ impl Client {
         body: Option<&Value>,
         idle: impl FnOnce() -> Option<Connection>,
         stage: &mut Stage,
-    ) -> Result<(Connection, Response<Incoming>), Failure> {
+    ) -> Result<(Connection, Response<Incoming>, Pass), Failure> {
         let (access, pass) = self.pass(self.patience).await?;
         let identity = pass.identity.as_ref();
         let mut request = request(&access, &pass, (method, path), body)?;
@@ -244,7 +246,7 @@ impl Client {
             *stage = Stage::Answer;
             uncounted.take().into_iter().for_each(count_trip);
             match self.send(&access, &mut connection, request).await {
-                Ok(answer) => return Ok((connection, answer)),
+                Ok(answer) => return Ok((connection, answer, pass)),
                 // The server has closed it meanwhile.
                 Err(Unanswered::Unsent(unsent, _)) => request = *unsent,
                 Err(Unanswered::Lost(why)) => return Err(self.lost(&why)),
@@ -263,7 +265,7 @@ impl Client {
         *stage = Stage::Answer;
         uncounted.take().into_iter().for_each(count_trip);
         match self.send(&access, &mut connection, request).await {
-            Ok(answer) => Ok((connection, answer)),
+            Ok(answer) => Ok((connection, answer, pass)),
             Err(Unanswered::Unsent(_, why)) => {
                 self.current.suspect();
                 let server = &self.server;

@@ -117,7 +117,10 @@ pub fn run(command: &mut Command, limit: Duration) -> io::Result<Said> {
     let mut child = start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
     let (output, errors) = (gather(child.stdout.take()), gather(child.stderr.take()));
     let (status, is_overdue) = wait(&mut child, limit);
-    Ok(Said { output: output.take(), errors: errors.take(), status, is_overdue })
+    let (output, is_whole) = output.take(STRAGGLERS);
+    // As a rule it is one process that has both.
+    let (errors, _) = errors.take(if is_whole { STRAGGLERS } else { Duration::ZERO });
+    Ok(Said { output, errors, status, is_overdue })
 }
 
 /// Waits for a helper, and kills it when its time is over.
@@ -156,10 +159,11 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// What it has said until its end, or as much of it as is read.
-    fn take(self) -> Vec<u8> {
-        let _ = self.end.recv_timeout(STRAGGLERS);
-        std::mem::take(&mut *self.said.lock().unwrap_or_else(PoisonError::into_inner))
+    /// What it has said until its end, or as much of it as is read; whether the end has come within this time.
+    fn take(self, limit: Duration) -> (Vec<u8>, bool) {
+        let is_whole = self.end.recv_timeout(limit).is_ok();
+        let said = std::mem::take(&mut *self.said.lock().unwrap_or_else(PoisonError::into_inner));
+        (said, is_whole)
     }
 }
 

@@ -236,6 +236,10 @@ impl Follower {
             let Ok(version) = lease::version(&lease) else { continue };
             self.from = version;
             let name = lease::name(&lease).to_owned();
+            // Not all that looks like an API server knows selectors.
+            if matches!(&self.selector, Selector::Name(own) if *own != name && kind != "BOOKMARK") {
+                continue;
+            }
             let is_news = match kind {
                 "ADDED" | "MODIFIED" => tell(&name, version, Some(lease)),
                 "DELETED" => tell(&name, version, None),

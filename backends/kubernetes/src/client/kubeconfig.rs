@@ -272,7 +272,7 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
     let options = serde_yaml::options! {
         strict_booleans: true,
         with_snippet: false,
-        budget: serde_yaml::budget! { max_nodes: 2 * MOST },
+        budget: serde_yaml::budget! { max_nodes: MOST },
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: MOST },
     };
     serde_yaml::from_str_with_options(text, options).map_err(|error| {

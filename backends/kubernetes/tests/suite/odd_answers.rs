@@ -1,13 +1,14 @@
 //! Servers that are no API server, or none that is well: what they say is never taken for the state of an election.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
 use elect_api::{Candidate, ErrorKind, Store};
 use elect_testkit::{election, oracle};
 use tempfile::TempDir;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// A store on a server that answers each request with this status and this text.
 fn store(status: &'static str, text: &'static str) -> (Box<dyn Store>, TempDir) {
@@ -27,6 +28,11 @@ fn store_of(
             thread::spawn(move || answer(&stream, status, text, version));
         }
     });
+    connect(address, "")
+}
+
+/// A store on the server there.
+fn connect(address: SocketAddr, options: &str) -> (Box<dyn Store>, TempDir) {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("config");
     let text = format!(
@@ -34,8 +40,48 @@ fn store_of(
          contexts: [{{name: a, context: {{cluster: c}}}}]\n"
     );
     std::fs::write(&path, text).expect("a file");
-    let url = format!("kubernetes:///elect?kubeconfig={}", path.display());
+    let url = format!("kubernetes:///elect?kubeconfig={}{options}", path.display());
     (elect_kubernetes::connect(&url).expect("a good URL"), folder)
+}
+
+/// A server of a watch that tells of other Leases as well, and ends at once; it says when it is asked to watch.
+fn watched() -> (Box<dyn Store>, TempDir, UnboundedReceiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let (tell, asked) = unbounded_channel();
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
+            let first = lines.next().unwrap_or_default();
+            lines.find(String::is_empty);
+            let lease = |name: &str, version: u64| {
+                format!(
+                    r#"{{"metadata":{{"name":"{name}","namespace":"elect","resourceVersion":"{version}"}},"spec":{{"holderIdentity":"{name}"}}}}"#
+                )
+            };
+            let text = if first.contains("watch=1") {
+                let _ = tell.send(());
+                format!("{{\"type\":\"MODIFIED\",\"object\":{}}}\n", lease("another", 8))
+            } else {
+                lease(election().as_str(), 7)
+            };
+            let head = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
+            let _ = (&stream).write_all(format!("{head}{text}").as_bytes());
+        }
+    });
+    let (store, folder) = connect(address, "&order=race");
+    (store, folder, asked)
+}
+
+/// Not all that looks like an API server knows selectors.
+#[tokio::test]
+async fn a_watch_that_tells_of_other_leases_wakes_nobody() {
+    let (store, _folder, mut asked) = watched();
+    let wake = store.changed(&election()).await.expect("a Lease");
+    tokio::select! {
+        () = wake => panic!("another Lease has changed"),
+        _ = async { (asked.recv().await, asked.recv().await) } => {}
+    }
 }
 
 fn answer(stream: &TcpStream, status: &str, text: &str, version: Option<&str>) {

@@ -148,6 +148,10 @@ fn message(announced: usize, pair: [u8; 2], frames: Frames, reply: &[u8]) -> Pie
             let head = |payload| http2(payload, [DATA, 0], reply);
             ([&head(message.len())[..], &message].concat(), head(FRAME))
         }
+        Frames::Http => {
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {announced}\r\n\r\n");
+            (head.into_bytes(), Vec::new())
+        }
     };
     let next = [&head[..], &pair.repeat(FRAME / 2)].concat();
     Pieces { first, next, times: announced / FRAME }

@@ -54,16 +54,16 @@ fn watched() -> (Box<dyn Store>, TempDir, UnboundedReceiver<()>) {
             let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
             let first = lines.next().unwrap_or_default();
             lines.find(String::is_empty);
-            let lease = |name: &str, version: u64| {
+            let lease = |name: &str, version: u64, holder: &str| {
                 format!(
-                    r#"{{"metadata":{{"name":"{name}","namespace":"elect","resourceVersion":"{version}"}},"spec":{{"holderIdentity":"{name}"}}}}"#
+                    r#"{{"metadata":{{"name":"{name}","namespace":"elect","resourceVersion":"{version}"}},"spec":{{"holderIdentity":"{holder}"}}}}"#
                 )
             };
             let text = if first.contains("watch=1") {
                 let _ = tell.send(());
-                format!("{{\"type\":\"MODIFIED\",\"object\":{}}}\n", lease("another", 8))
+                format!("{{\"type\":\"MODIFIED\",\"object\":{}}}\n", lease("another", 8, ""))
             } else {
-                lease(election().as_str(), 7)
+                lease(election().as_str(), 7, "a")
             };
             let head = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
             let _ = (&stream).write_all(format!("{head}{text}").as_bytes());

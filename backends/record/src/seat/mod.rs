@@ -19,6 +19,9 @@ use crate::line::{Line, Position};
 use crate::patience::Patience;
 use crate::{Holder, Listed, Record, data, ticket};
 
+/// So often who is overtaken looks again at once. A store that goes on saying so is not well.
+const MOST_OVERTAKEN: u32 = 4;
+
 const GONE: &str = "the record is not ours any more";
 
 /// A candidate's place in one election.
@@ -56,6 +59,8 @@ pub(crate) struct RecordSeat {
     swept: Boottime,
     /// The token of the last leader, and the look that first found nobody leading since.
     vacant_since: Option<(u64, Boottime)>,
+    /// How often in a row another write came before ours, as we were to lead.
+    overtaken: u32,
     /// How many waiters are before us, and the look that first found so many.
     place: Option<(usize, Boottime)>,
     control: Versioned,
@@ -102,6 +107,7 @@ impl RecordSeat {
             is_alarmed: false,
             swept: Boottime::from_boot(Duration::ZERO),
             vacant_since: None,
+            overtaken: 0,
             place: None,
             control: Versioned::default(),
         }
@@ -208,6 +214,8 @@ impl RecordSeat {
             if matches!(kept, Kept::Removed) {
                 // Whoever guards us sees a new ticket before there is another.
                 self.vacate(None).await?;
+                // A list that leaves it out, as its label is lost, would have us leave one behind at each look.
+                self.election.remove_waiter(self.nonce, Purpose::Enter).await?;
                 self.start_over();
                 self.rank = None;
             }
@@ -323,9 +331,16 @@ impl RecordSeat {
         let last = record.holder.as_ref().map(|holder| holder.nonce).or(record.last);
         let record = Record { token, holder: Some(holder), last, entered: true, ..record.clone() };
         match self.election.swap(&known, &record, Purpose::Enter).await? {
-            Swapped::Yes(version) => self.lead(now, Known { version, record }).await,
+            Swapped::Yes(version) => {
+                self.overtaken = 0;
+                self.lead(now, Known { version, record }).await
+            }
             // It may have been an earlier copy of this one that came in between: the next look tells.
-            Swapped::No => Ok(overtaken()),
+            Swapped::No if self.overtaken < MOST_OVERTAKEN => {
+                self.overtaken += 1;
+                Ok(overtaken())
+            }
+            Swapped::No => Ok(self.wait(now, &known, position)),
         }
     }
 

@@ -49,6 +49,10 @@ pub(crate) struct Inner {
     /// So many swaps of fences and values find that others have written them meanwhile.
     pub(crate) busy: u32,
     pub(crate) damaged: bool,
+    /// Lists leave waiters out.
+    pub(crate) hides_waiters: bool,
+    /// No record is written: there is always said to be another version.
+    pub(crate) is_ahead: bool,
     /// Nothing is told of any change.
     pub(crate) is_mute: bool,
     /// There is no queue: a waiter or a list is asked for by mistake.
@@ -104,7 +108,7 @@ impl Inner {
         let mut listing = Listing { revision: self.revision, ..Listing::default() };
         for (name, stored) in &self.docs {
             match (name, &stored.document) {
-                (Name::Waiter(nonce), Document::Waiter(waiter)) => {
+                (Name::Waiter(nonce), Document::Waiter(waiter)) if !self.hides_waiters => {
                     let (nonce, version, waiter) = (*nonce, stored.version, waiter.clone());
                     listing.waiters.push(Listed { nonce, version, waiter });
                 }
@@ -249,7 +253,10 @@ impl Documents for Fake {
         {
             return Err(Error::new(ErrorKind::Unfit, "the document is too long"));
         }
-        let swap = |inner: &mut Inner| inner.swap(name, expected, document);
+        let swap = |inner: &mut Inner| match name {
+            Name::Record if inner.is_ahead => Swapped::No,
+            _ => inner.swap(name, expected, document),
+        };
         Ok(self.ask(|counts| &mut counts.writes, swap).await)
     }
 

@@ -6,7 +6,7 @@ use elect_api::{Candidate, Cell, ErrorKind, If, Key, Removal, Standing, Store, W
 use elect_record::{Data, Document, Name, Purpose};
 use elect_testkit::{election, poll_n_eagerly, run};
 
-use crate::documents::{Fake, Inner, at, leads, wins};
+use crate::documents::{Fake, Illness, Inner, at, leads, wins};
 
 /// The list leaves out a record that is damaged: for ever awake, and no word of it.
 #[test]
@@ -35,7 +35,7 @@ fn who_is_overtaken_all_the_time_is_no_busy_loop() {
         let fake = Fake::default();
         fake.with(|inner| {
             inner.write(|_| ());
-            inner.is_ahead = true;
+            inner.illness = Some(Illness::IsAhead);
         });
         let mut seat = fake.seat("a").await;
         let mut awake = 0;
@@ -45,7 +45,7 @@ fn who_is_overtaken_all_the_time_is_no_busy_loop() {
             awake += usize::from(poll_n_eagerly(1, wake).await.is_some());
         }
         assert!(awake < 10, "{awake} wakes that had come already, at one instant");
-        fake.with(|inner| inner.is_ahead = false);
+        fake.with(|inner| inner.illness = None);
         assert!(leads(&mut seat, 2).await);
     });
 }
@@ -57,7 +57,7 @@ fn a_waiter_that_no_list_shows_leaves_none_behind() {
         let fake = Fake::default();
         let (mut a, mut b) = (fake.seat("a").await, fake.seat("b").await);
         assert!(leads(&mut a, 1).await && !leads(&mut b, 1).await);
-        fake.with(|inner| inner.hides_waiters = true);
+        fake.with(|inner| inner.illness = Some(Illness::HidesWaiters));
         for second in 2..=20 {
             assert!(leads(&mut a, second).await && !leads(&mut b, second).await);
         }

@@ -30,6 +30,15 @@ pub(crate) struct Counts {
     pub(crate) watches: u32,
 }
 
+/// What is wrong with a store that answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Illness {
+    /// Lists leave waiters out.
+    HidesWaiters,
+    /// No record is written: there is always said to be another version.
+    IsAhead,
+}
+
 #[derive(Default)]
 pub(crate) struct Inner {
     revision: u64,
@@ -49,10 +58,7 @@ pub(crate) struct Inner {
     /// So many swaps of fences and values find that others have written them meanwhile.
     pub(crate) busy: u32,
     pub(crate) damaged: bool,
-    /// Lists leave waiters out.
-    pub(crate) hides_waiters: bool,
-    /// No record is written: there is always said to be another version.
-    pub(crate) is_ahead: bool,
+    pub(crate) illness: Option<Illness>,
     /// Nothing is told of any change.
     pub(crate) is_mute: bool,
     /// There is no queue: a waiter or a list is asked for by mistake.
@@ -108,7 +114,9 @@ impl Inner {
         let mut listing = Listing { revision: self.revision, ..Listing::default() };
         for (name, stored) in &self.docs {
             match (name, &stored.document) {
-                (Name::Waiter(nonce), Document::Waiter(waiter)) if !self.hides_waiters => {
+                (Name::Waiter(nonce), Document::Waiter(waiter))
+                    if self.illness != Some(Illness::HidesWaiters) =>
+                {
                     let (nonce, version, waiter) = (*nonce, stored.version, waiter.clone());
                     listing.waiters.push(Listed { nonce, version, waiter });
                 }
@@ -254,7 +262,7 @@ impl Documents for Fake {
             return Err(Error::new(ErrorKind::Unfit, "the document is too long"));
         }
         let swap = |inner: &mut Inner| match name {
-            Name::Record if inner.is_ahead => Swapped::No,
+            Name::Record if inner.illness == Some(Illness::IsAhead) => Swapped::No,
             _ => inner.swap(name, expected, document),
         };
         Ok(self.ask(|counts| &mut counts.writes, swap).await)

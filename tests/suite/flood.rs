@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::thread;
 
-use elect_testkit::fault::{Flood, Torrent};
+use elect_testkit::fault::{Flood, Frames, Torrent};
 use elect_testkit::program::{Elect, Running, line_of, peak_memory};
 use nix::sys::signal::Signal;
 
@@ -54,7 +54,7 @@ fn elect(subcommand: &str, home: &Home, way: SocketAddr) -> Elect {
 
 fn a_look_stays_small(torrent: Torrent) {
     let home = Home::slow(Brand::Etcd);
-    let way = Flood::before(home.address());
+    let way = Flood::before(home.address(), Frames::Grpc);
     // So that there is something to answer.
     elect("pause", &home, home.address()).args(["job", "--create"]).run().exits(0);
     way.begin(torrent);
@@ -65,7 +65,7 @@ fn a_look_stays_small(torrent: Torrent) {
 
 fn a_leader_stays_small_and_leads_on(torrent: Torrent) {
     let home = Home::slow(Brand::Etcd);
-    let way = Flood::before(home.address());
+    let way = Flood::before(home.address(), Frames::Grpc);
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("token");
     let run = elect("run", &home, way.address())

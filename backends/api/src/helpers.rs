@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
@@ -18,8 +18,9 @@ use nix::unistd::Pid;
 
 /// The most that is read of each stream of a helper, in bytes.
 const MOST: u64 = 1 << 20;
-/// How long a stream may stay open after its helper has ended. Another process may have inherited it.
-const STRAGGLERS: Duration = Duration::from_secs(5);
+/// How long a stream may stay open after its helper has ended. Another process may have inherited it, such as one that
+/// the helper left behind. By then the stream has the helper's own output in it.
+const STRAGGLERS: Duration = Duration::from_secs(1);
 
 /// The prefixes of environment variables that no helper gets.
 const OURS: [&str; 4] = ["ELECT_", "NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_"];
@@ -118,12 +119,10 @@ pub fn run(command: &mut Command, limit: Duration) -> io::Result<Said> {
     let mut child = start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
     let (output, errors) = (gather(child.stdout.take()), gather(child.stderr.take()));
     let (status, is_overdue) = wait(&mut child, limit);
-    Ok(Said {
-        output: output.recv_timeout(STRAGGLERS).unwrap_or_default(),
-        errors: errors.recv_timeout(STRAGGLERS).unwrap_or_default(),
-        status,
-        is_overdue,
-    })
+    let (output, is_whole) = output.take(STRAGGLERS);
+    // As a rule it is one process that has both.
+    let (errors, _) = errors.take(if is_whole { STRAGGLERS } else { Duration::ZERO });
+    Ok(Said { output, errors, status, is_overdue })
 }
 
 /// Waits for a helper, and kills it when its time is over.
@@ -155,19 +154,44 @@ fn kill(pid: u32) {
     }
 }
 
+/// The output of one stream, as far as it was read.
+struct Gathered {
+    said: Arc<Mutex<Vec<u8>>>,
+    end: Receiver<()>,
+}
+
+impl Gathered {
+    /// What it has said until its end, or as much of it as is read; whether the end has come within this time.
+    fn take(self, limit: Duration) -> (Vec<u8>, bool) {
+        let is_whole = self.end.recv_timeout(limit).is_ok();
+        let said = std::mem::take(&mut *self.said.lock().unwrap_or_else(PoisonError::into_inner));
+        (said, is_whole)
+    }
+}
+
 /// Reads a stream to its end in a thread of its own, and keeps at most `MOST` bytes.
-fn gather(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
-    let (said, gathered) = channel();
+fn gather(stream: Option<impl Read + Send + 'static>) -> Gathered {
+    let (said, (tell, end)) = (Arc::<Mutex<Vec<u8>>>::default(), channel());
+    let bytes = Arc::clone(&said);
     if let Some(mut stream) = stream {
         thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let _ = stream.by_ref().take(MOST).read_to_end(&mut bytes);
-            let _ = said.send(bytes);
+            let mut part = [0; 4096];
+            let mut limited = stream.by_ref().take(MOST);
+            loop {
+                let length = match limited.read(&mut part) {
+                    Ok(length @ 1..) => length,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+                    _ => break,
+                };
+                let mut bytes = bytes.lock().unwrap_or_else(PoisonError::into_inner);
+                bytes.extend_from_slice(&part[..length]);
+            }
+            let _ = tell.send(());
             // A helper that writes more is not blocked, but the rest is dropped.
             let _ = io::copy(&mut stream, &mut io::sink());
         });
     }
-    gathered
+    Gathered { said, end }
 }
 
 fn lock() -> MutexGuard<'static, Vec<u32>> {

@@ -56,9 +56,15 @@ impl Api {
         // The name of what is created is in its body alone.
         let path = self.path(if verb == Verb::Create { "" } else { name }, query);
         match self.client.call(method, &path, body, LIMIT).await {
-            Ok(answer) => {
+            Ok(answer) if verb == Verb::Delete || self.is_meant(&answer, name, body) => {
                 self.answered(verb);
                 Ok(Ok(answer))
+            }
+            // A cache, or a connection that is out of step: what was asked for is not known, nor what came of a write.
+            Ok(_) => {
+                let server = &self.server;
+                let why = format!("{server} answered with something else than that Lease");
+                Err(self.failed(verb, name, Failure::Unknown(why)).await)
             }
             // Others may answer so as well, such as a proxy without an API server behind it.
             Err(Failure::Refused { status: status @ (404 | 409), reason, kind, .. })
@@ -70,6 +76,13 @@ impl Api {
             }
             Err(failure) => Err(self.failed(verb, name, failure).await),
         }
+    }
+
+    /// Whether an answer is the Lease of this name, as it was just written if it was.
+    fn is_meant(&self, answer: &Value, name: &str, written: Option<&Value>) -> bool {
+        answer["metadata"]["namespace"] == self.namespace.as_str()
+            && lease::name(answer) == name
+            && written.is_none_or(|written| lease::says_the_same(answer, written))
     }
 
     /// Why nothing came of what was asked.
@@ -146,7 +159,8 @@ impl Api {
                      namespace of their own",
                     self.namespace
                 );
-                return Err(Error::new(ErrorKind::Unfit, what));
+                // Anybody who may create Leases can have it so, and it ends with those Leases.
+                return Err(Error::new(ErrorKind::Unfit, what).of_the_way());
             }
             items.iter().filter_map(|item| value(item.get().as_bytes()).ok()).for_each(&mut show);
             match metadata.r#continue {

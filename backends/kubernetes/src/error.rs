@@ -79,7 +79,11 @@ impl Attempt<'_> {
                 let said = Said { status, reason: &reason, message: &message };
                 let is_namespace = status == 404 && kind == "namespaces";
                 let conclusion = if is_namespace { ErrorKind::Unfit } else { self.kind(status) };
-                let error = Error::new(conclusion, tried).because(said.to_string());
+                let mut error = Error::new(conclusion, tried).because(said.to_string());
+                // An API server gives a reason.
+                if reason.is_empty() {
+                    error = error.of_the_way();
+                }
                 match (self.way_out(status, is_namespace, &message), retry_after) {
                     (Some(way_out), _) => error.and(way_out),
                     (None, Some(after)) => {

@@ -74,13 +74,13 @@ pub(crate) fn version(object: &Value) -> Result<u64, Error> {
 pub(crate) fn version_in(text: Option<&str>) -> Result<u64, Error> {
     let Some(said) = text else {
         let what = "the answer is none of an API server: it has no resourceVersion";
-        return Err(Error::new(ErrorKind::Unfit, what));
+        return Err(Error::new(ErrorKind::Unfit, what).of_the_way());
     };
     said.parse().ok().filter(|version| *version > 0).ok_or_else(|| {
         let what = format!(
             "the API server has a resourceVersion that is no number, {said:?}: tokens could not be told apart"
         );
-        Error::new(ErrorKind::Unfit, what)
+        Error::new(ErrorKind::Unfit, what).of_the_way()
     })
 }
 
@@ -92,6 +92,13 @@ pub(crate) fn name(lease: &Value) -> &str {
 /// Who holds a Lease; empty if nobody does.
 pub(crate) fn holder(lease: &Value) -> &str {
     spec(lease, "holderIdentity").as_str().unwrap_or_default()
+}
+
+/// Whether two Leases say the same of who holds them, and of what we keep there.
+pub(crate) fn says_the_same(one: &Value, other: &Value) -> bool {
+    let is_same =
+        |key| one["metadata"]["annotations"][key] == other["metadata"]["annotations"][key];
+    holder(one) == holder(other) && [RECORD, WAITER, DATA].into_iter().all(is_same)
 }
 
 /// The document that a Lease is, which has this name in its election.

@@ -275,14 +275,7 @@ impl PodLabel {
     }
 
     fn without_label(&self, pod: &Value) -> Option<Value> {
-        let mut pod = pod.clone();
-        let labels = pod["metadata"]["labels"].as_object_mut()?;
-        if labels.get(ELECTION)? != &self.election {
-            return None;
-        }
-        labels.remove(LEADER);
-        labels.remove(ELECTION);
-        Some(pod)
+        without_label(pod, &self.election)
     }
 }
 
@@ -311,6 +304,18 @@ impl Place {
         }
         Ok(Self { name, namespace })
     }
+}
+
+/// A pod as it was read but for the label, if it has that for this election.
+fn without_label(pod: &Value, election: &str) -> Option<Value> {
+    let mut pod = pod.clone();
+    let labels = pod.pointer_mut("/metadata/labels")?.as_object_mut()?;
+    if labels.get(ELECTION)? != election {
+        return None;
+    }
+    labels.remove(LEADER);
+    labels.remove(ELECTION);
+    Some(pod)
 }
 
 fn busy(what: &str) -> Error {
@@ -369,6 +374,22 @@ mod tests {
             assert!(said.contains(why) && said.contains("metadata.name"), "{said}");
         }
         assert!(place(&[], &"a".repeat(254), None).is_err());
+    }
+
+    #[test]
+    fn what_is_no_pod_has_no_label() {
+        for odd in ["7", "null", "[]", r#"{"metadata":"x"}"#, r#"{"metadata":{"labels":[7]}}"#] {
+            assert_eq!(
+                without_label(&serde_json::from_str(odd).expect("JSON"), "a"),
+                None,
+                "{odd}"
+            );
+        }
+        let labels = serde_json::json!({LEADER: TRUE, ELECTION: "a", "x": "y"});
+        let pod = serde_json::json!({"metadata": {"labels": labels}});
+        let expected = serde_json::json!({"metadata": {"labels": {"x": "y"}}});
+        assert_eq!(without_label(&pod, "a"), Some(expected));
+        assert_eq!(without_label(&pod, "b"), None);
     }
 
     #[test]

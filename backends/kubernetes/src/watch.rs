@@ -236,6 +236,10 @@ impl Follower {
             let Ok(version) = lease::version(&lease) else { continue };
             self.from = version;
             let name = lease::name(&lease).to_owned();
+            // Not all that looks like an API server knows selectors.
+            if matches!(&self.selector, Selector::Name(own) if *own != name && kind != "BOOKMARK") {
+                continue;
+            }
             let is_news = match kind {
                 "ADDED" | "MODIFIED" => tell(&name, version, Some(lease)),
                 "DELETED" => tell(&name, version, None),
@@ -256,7 +260,7 @@ impl Follower {
             Ok(Ok(found)) => {
                 lease::version(&found).is_ok_and(|version| tell(name, version, Some(found)))
             }
-            Ok(Err(_)) => tell(name, self.from + 1, None),
+            Ok(Err(_)) => tell(name, self.from.saturating_add(1), None),
             Err(_) => false,
         }
     }

@@ -4,12 +4,14 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use elect_testkit::fault::{Flood, Torrent};
+use elect_testkit::fault::{Flood, Frames, Torrent};
 use elect_testkit::program::{Elect, peak_memory};
-use elect_testkit::servers::free_port;
+use elect_testkit::servers::{ApiServer, free_port};
+use serde_json::json;
 
 use crate::contender::{Store, python, quiet, spawn};
 use crate::hold::Hold;
@@ -24,6 +26,10 @@ use crate::stage::Stage;
 /// server's own memory.
 const ETCD: (usize, usize) = (40, 1_400_000);
 const ZOOKEEPER: (usize, usize) = (16, 1_000_000);
+/// Somewhat less than a list of Leases may have.
+const LEASES: (usize, usize) = (30, 240_000);
+/// It has no contender of its own: its server is started for this figure.
+const KUBERNETES: &str = "kubernetes";
 
 /// Makes entries behind those of candidates.
 const KAZOO: &str = "
@@ -39,37 +45,66 @@ client.stop()
 ";
 
 pub(super) fn measure(stage: &Stage, _order: &Order, report: &mut Report) {
-    without_end(stage, Store::Etcd, report);
+    let etcd = Store::Etcd;
+    let way = Flood::before(stage.place(etcd).parse().expect("an address"), Frames::Grpc);
+    without_end(stage, &way, &etcd.url(&way.address().to_string()), (etcd.name(), report));
     for store in [Store::Etcd, Store::ZooKeeper] {
-        large(stage, store, report);
+        let size = if store == Store::Etcd { ETCD } else { ZOOKEEPER };
+        let url = store.url(&stage.place(store));
+        let write = |election: &str| write(stage, store, election, size);
+        large(stage, &url, write, (store.name(), report));
+    }
+    let server = ApiServer::start();
+    let way = Flood::before(server.address(), Frames::Http);
+    without_end(stage, &way, &url_through(stage, &server, &way), (KUBERNETES, report));
+    large(stage, &server.url("elect"), |election| lease(&server, election), (KUBERNETES, report));
+}
+
+/// An API server's, by this way.
+fn url_through(stage: &Stage, server: &ApiServer, way: &Flood) -> String {
+    let [there, here] = [server.address(), way.address()].map(|address| address.to_string());
+    let text = fs::read_to_string(server.kubeconfig()).expect("a kubeconfig");
+    let config = stage.path(&stage.fresh("config"));
+    fs::write(&config, text.replace(&there, &here)).expect("a file");
+    fs::set_permissions(&config, fs::Permissions::from_mode(0o600)).expect("ours");
+    ApiServer::url_with("elect", &config)
+}
+
+/// Makes Leases beside those of candidates.
+fn lease(server: &ApiServer, election: &str) {
+    let (count, size) = LEASES;
+    for number in 0..count {
+        let metadata = json!({"name": format!("{election}.{number:016x}"),
+            "labels": {"elect/election": election}, "annotations": {"x": "x".repeat(size)}});
+        let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": metadata, "spec": {}});
+        let path = "/apis/coordination.k8s.io/v1/namespaces/elect/leases";
+        let (status, said) = server.call("POST", path, Some(&lease));
+        assert_eq!(status, 201, "{said}");
     }
 }
 
-fn without_end(stage: &Stage, store: Store, report: &mut Report) {
-    let way = Flood::before(stage.place(store).parse().expect("an address"));
-    let place = way.address().to_string();
-    let leader = Leader::start(stage, store, &place);
+fn without_end(stage: &Stage, way: &Flood, url: &str, tells: (&str, &mut Report)) {
+    let leader = Leader::start(stage, url);
     way.begin(Torrent::Endless);
     way.end();
     let leading = leader.end();
     way.begin(Torrent::Endless);
-    let looking = look(store, &place, &stage.fresh("flood"));
+    let looking = look(url, &stage.fresh("flood"));
     way.end();
-    tell(report, store, "a reply without end", [leading, looking]);
+    tell(tells, "a reply without end", [leading, looking]);
 }
 
-fn large(stage: &Stage, store: Store, report: &mut Report) {
-    let place = stage.place(store);
-    let leader = Leader::start(stage, store, &place);
-    let (count, size) = if store == Store::Etcd { ETCD } else { ZOOKEEPER };
-    write(stage, store, &leader.election, (count, size));
+fn large(stage: &Stage, url: &str, write: impl Fn(&str), tells: (&str, &mut Report)) {
+    let leader = Leader::start(stage, url);
+    write(&leader.election);
     leader.ask();
-    let looking = look(store, &place, &leader.election);
-    tell(report, store, "entries as large as it takes", [leader.end(), looking]);
+    let looking = look(url, &leader.election);
+    tell(tells, "entries as large as it takes", [leader.end(), looking]);
 }
 
-fn tell(report: &mut Report, store: Store, what: &str, [leading, looking]: [u64; 2]) {
-    let figure = report.figure("flood", &format!("{}, {what}", store.name()), Unit::Megabytes);
+fn tell((store, report): (&str, &mut Report), what: &str, [leading, looking]: [u64; 2]) {
+    let figure = report.figure("flood", &format!("{store}, {what}"), Unit::Megabytes);
     let sample = |kib| Sample::once(megabytes(kib));
     figure.of("elect", sample(leading.max(looking)));
     figure.of("leading", sample(leading)).of("elect status", sample(looking));
@@ -105,8 +140,8 @@ fn succeed(command: &mut Command) {
 }
 
 /// The most that `elect status` had until its end, in KiB.
-fn look(store: Store, place: &str, election: &str) -> u64 {
-    let status = Elect::new(release::path()).args(["status", "-b", &store.url(place), election]);
+fn look(url: &str, election: &str) -> u64 {
+    let status = Elect::new(release::path()).args(["status", "-b", url, election]);
     let mut status = quiet(status.command());
     status.stderr(Stdio::null());
     let mut child = spawn(status);
@@ -130,11 +165,13 @@ struct Leader {
 }
 
 impl Leader {
-    fn start(stage: &Stage, store: Store, place: &str) -> Self {
+    fn start(stage: &Stage, url: &str) -> Self {
         let election = stage.fresh("flood");
         let (hold, port) = (Hold::new(stage.path(&stage.fresh("hold"))), free_port());
         let flags = ["--ttl", "30s", "--http", &format!("{}:{port}", Ipv4Addr::LOCALHOST)];
-        let child = spawn(store.run(place, &election, &flags, &hold.command()));
+        let elect = Elect::new(release::path()).args(["run", "-b", url, "-e", &election]);
+        let elect = elect.args(flags).arg("--").args(hold.command());
+        let child = spawn(quiet(elect.command()));
         hold.started();
         Self { election, hold, child, port }
     }

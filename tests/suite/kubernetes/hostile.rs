@@ -109,6 +109,28 @@ fn a_user_obeys_a_kubeconfig_of_its_own() {
     home.mark().expect("it is that user's own");
 }
 
+/// As where root's shell stands in a folder of somebody else's.
+#[test]
+fn a_plugin_is_not_looked_for_where_elect_stands() {
+    let home = Home::new();
+    let (config, plugin) = (home.path(".kube/config"), home.path("plugin"));
+    let text = fs::read_to_string(&config).expect("a file");
+    let text = text.replace(&plugin.display().to_string(), "plugin");
+    fs::write(&config, text).expect("a file");
+    let folder = home.0.path().display().to_string();
+    let status = |path: &str| {
+        let elect = Elect::new(ELECT).under(["/usr/bin/env", "-C", &folder]);
+        home.status(elect.env("PATH", path), true)
+    };
+    for path in ["", ":/usr/bin:/bin", ".:/usr/bin:/bin"] {
+        let said = status(path);
+        assert!(said.contains("cannot run the plugin plugin: it is not in PATH"), "{said}");
+        assert_eq!(home.mark(), None, "its plugin was run");
+    }
+    status(&format!("{folder}:/usr/bin:/bin"));
+    home.mark().expect("it is in PATH");
+}
+
 #[test]
 fn a_plugin_gets_nothing_that_is_for_elect_alone() {
     let home = Home::new();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use elect_api::text::{WORDS, clean};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::RETRY_AFTER;
+use hyper::header::{HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use serde_json::Value;
 
@@ -18,11 +18,15 @@ use super::{Failure, LONGEST, TOO_LONG};
 /// The longest pause that a server may ask for, in seconds, to be believed.
 const MOST_SECONDS: u64 = 24 * 60 * 60;
 
-/// What `server` answered.
-pub(super) async fn read(answer: Response<Incoming>, server: &str) -> Result<Bytes, Failure> {
+/// What `server` answered to what showed this.
+pub(super) async fn read(
+    answer: Response<Incoming>,
+    server: &str,
+    shown: Option<&HeaderValue>,
+) -> Result<Bytes, Failure> {
     let status = answer.status();
     let strange = |what| Failure::Strange { status: status.as_u16(), what };
-    let body = body_of(granted(answer).await?).await.map_err(|error| {
+    let body = body_of(granted(answer, shown).await?).await.map_err(|error| {
         if error.is::<LengthLimitError>() {
             return strange(TOO_LONG);
         }
@@ -33,7 +37,10 @@ pub(super) async fn read(answer: Response<Incoming>, server: &str) -> Result<Byt
 }
 
 /// An answer that is no refusal.
-pub(super) async fn granted(answer: Response<Incoming>) -> Result<Response<Incoming>, Failure> {
+pub(super) async fn granted(
+    answer: Response<Incoming>,
+    shown: Option<&HeaderValue>,
+) -> Result<Response<Incoming>, Failure> {
     let status = answer.status();
     if status.is_success() {
         return Ok(answer);
@@ -42,30 +49,41 @@ pub(super) async fn granted(answer: Response<Incoming>) -> Result<Response<Incom
     let header = header.and_then(|seconds| seconds.parse().ok());
     // It is refused, whatever comes of the words about that.
     let body = body_of(answer).await.unwrap_or_default();
-    Err(refused(status, &body, header))
+    Err(refused(status, &without(&body, shown), header))
 }
 
 async fn body_of(answer: Response<Incoming>) -> Result<Bytes, Box<dyn StdError + Send + Sync>> {
     Ok(Limited::new(answer.into_body(), LONGEST).collect().await?.to_bytes())
 }
 
-fn refused(status: StatusCode, body: &[u8], retry_after: Option<u64>) -> Failure {
+/// What a server says, without the token or the password that it was shown: one that is none may echo it, and logs are
+/// read by others than kubeconfigs.
+fn without(body: &[u8], shown: Option<&HeaderValue>) -> String {
+    let said = String::from_utf8_lossy(body).into_owned();
+    // The scheme stands before it.
+    let secret = shown.and_then(|shown| shown.to_str().ok()?.split_once(' '));
+    match secret {
+        Some((_, secret)) if !secret.is_empty() => said.replace(secret, "..."),
+        _ => said,
+    }
+}
+
+fn refused(status: StatusCode, said: &str, retry_after: Option<u64>) -> Failure {
     let strange = |what| Failure::Strange { status: status.as_u16(), what };
-    if is_page(body) {
+    if is_page(said.as_bytes()) {
         return strange(PAGE);
     }
     if status.is_redirection() {
         return strange("a redirection");
     }
-    let said = value(body).unwrap_or_default();
-    let text = |key| text_in(&said, key).ok().flatten();
-    let seconds = said.pointer("/details/retryAfterSeconds").and_then(Value::as_u64);
-    let message =
-        text("message").unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned());
+    let status_object = value(said.as_bytes()).unwrap_or_default();
+    let text = |key| text_in(&status_object, key).ok().flatten();
+    let seconds = status_object.pointer("/details/retryAfterSeconds").and_then(Value::as_u64);
+    let message = text("message").unwrap_or_else(|| said.trim().to_owned());
     Failure::Refused {
         status: status.as_u16(),
         reason: clean(text("reason").unwrap_or_default(), WORDS),
-        kind: said["details"]["kind"].as_str().unwrap_or_default().to_owned(),
+        kind: status_object["details"]["kind"].as_str().unwrap_or_default().to_owned(),
         message: clean(message, WORDS),
         retry_after: retry_after
             .or(seconds)

@@ -39,25 +39,36 @@ pub(crate) const MOST_ITEMS: usize = 2 * elect_api::Survey::MOST;
 /// # Errors
 /// It is no JSON, or has more in it than any object of ours.
 pub(crate) fn value(text: &[u8]) -> Result<Value, serde_json::Error> {
-    let left = Cell::new(MOST);
+    value_within(text, MOST)
+}
+
+/// The same of so many values at most.
+///
+/// # Errors
+/// As [`value`]; that it has too many is an error about [data](serde_json::Error::is_data).
+pub(super) fn value_within(text: &[u8], most: usize) -> Result<Value, serde_json::Error> {
+    let left = Cell::new(most);
     let mut reader = serde_json::Deserializer::from_slice(text);
-    let value = Bounded(&left).deserialize(&mut reader)?;
+    let value = Bounded { left: &left, most }.deserialize(&mut reader)?;
     reader.end()?;
     Ok(value)
 }
 
-/// Reads a value, as long as so many are left.
+/// Reads a value, as long as so many are left of the most.
 #[derive(Clone, Copy)]
-struct Bounded<'a>(&'a Cell<usize>);
+struct Bounded<'a> {
+    left: &'a Cell<usize>,
+    most: usize,
+}
 
 impl<'de> DeserializeSeed<'de> for Bounded<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
-        let Some(left) = self.0.get().checked_sub(1) else {
-            return Err(D::Error::custom(format!("it has more than {MOST} values")));
+        let Some(left) = self.left.get().checked_sub(1) else {
+            return Err(D::Error::custom(format!("it has more than {} values", self.most)));
         };
-        self.0.set(left);
+        self.left.set(left);
         reader.deserialize_any(self)
     }
 }

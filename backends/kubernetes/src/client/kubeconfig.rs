@@ -9,6 +9,11 @@ use elect_api::{Error, ErrorKind};
 use serde_json::Value;
 
 use super::files::{Files, Held};
+use super::json::value_within;
+
+/// How many values a text has at most, small ones within large ones included: those of some thousand clusters. Each takes
+/// half a kilobyte.
+const MOST: usize = 1 << 16;
 
 /// What the files have together.
 #[derive(Default)]
@@ -259,10 +264,17 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
         return Ok(Value::Null);
     }
     // JSON may be indented by tabs, and YAML may not.
-    if let Ok(value) = serde_json::from_str(text) {
-        return Ok(value);
+    match value_within(text.as_bytes(), MOST) {
+        Ok(value) => return Ok(value),
+        Err(error) if error.is_data() => return Err(format!("it has more than {MOST} values")),
+        Err(_) => {}
     }
-    let options = serde_yaml::options! { strict_booleans: true, with_snippet: false };
+    let options = serde_yaml::options! {
+        strict_booleans: true,
+        with_snippet: false,
+        budget: serde_yaml::budget! { max_nodes: MOST },
+        alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: MOST },
+    };
     serde_yaml::from_str_with_options(text, options).map_err(|error| {
         let place = error.location().map_or_else(String::new, |location| {
             format!(" in line {}, column {}", location.line(), location.column())
@@ -350,6 +362,25 @@ mod tests {
             found.context(Some("x1999")).unwrap().text("user").unwrap().as_deref(),
             Some("u")
         );
+    }
+
+    /// A plugin may print anything.
+    #[test]
+    fn what_has_too_much_in_it_is_not_read() {
+        let many = |piece: &str| piece.repeat(MOST / 2);
+        let aliases =
+            (1..9).fold("a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned(), |text, level| {
+                let again = format!("*a{}, ", level - 1).repeat(9);
+                format!("{text}a{level}: &a{level} [{again}]\n")
+            });
+        for (text, why) in [
+            (format!("[{}0]", many("{\"a\":{}},")), "it has more than 65536 values"),
+            (many("- {a: {b: {}}}\n"), "it is no YAML"),
+            (aliases, "it is no YAML"),
+        ] {
+            let said = parse(&text).expect_err(why);
+            assert!(said.starts_with(why), "{said}");
+        }
     }
 
     #[test]

@@ -185,9 +185,10 @@ impl Client {
         let mut stage = Stage::Credentials;
         let attempt = async {
             let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let (connection, answer) = self.ask(&method, path, body, idle, &mut stage).await?;
+            let (connection, answer, pass) =
+                self.ask(&method, path, body, idle, &mut stage).await?;
             let status = answer.status();
-            let outcome = read(answer, &self.server).await;
+            let outcome = read(answer, &self.server, pass.authorization.as_ref()).await;
             // Half an answer may be left in it, or a server that is not well behind it.
             let is_well = !matches!(
                 outcome,
@@ -212,9 +213,9 @@ impl Client {
     pub(crate) async fn watch(&self, path: &str, limit: Duration) -> Result<Watch, Failure> {
         let mut stage = Stage::Credentials;
         let attempt = async {
-            let (connection, answer) =
+            let (connection, answer, pass) =
                 self.ask(&Method::GET, path, None, || None, &mut stage).await?;
-            Ok((connection, granted(answer).await?))
+            Ok((connection, granted(answer, pass.authorization.as_ref()).await?))
         };
         match timeout(limit, attempt).await {
             Ok(opened) => opened
@@ -223,7 +224,8 @@ impl Client {
         }
     }
 
-    /// Sends a request, over the connection that is idle if that is still good, and waits for the head of its answer.
+    /// Sends a request, over the connection that is idle if that is still good, and waits for the head of its answer. Tells
+    /// what it showed, too.
     async fn ask(
         &self,
         method: &Method,
@@ -231,28 +233,29 @@ impl Client {
         body: Option<&Value>,
         idle: impl FnOnce() -> Option<Connection>,
         stage: &mut Stage,
-    ) -> Result<(Connection, Response<Incoming>), Failure> {
+    ) -> Result<(Connection, Response<Incoming>, Pass), Failure> {
         let shown = self.pass(self.patience).await?;
         let (connection, answer) = self.show(&shown, method, path, body, idle, stage).await?;
         if answer.status() != StatusCode::UNAUTHORIZED {
-            return Ok((connection, answer));
+            return Ok((connection, answer, shown.1));
         }
         *stage = Stage::Credentials;
         let is_news =
             |next: &(Arc<Access>, Pass)| !Arc::ptr_eq(&next.0, &shown.0) || next.1 != shown.1;
         match self.pass(self.patience).await {
-            // Nothing was done for somebody whom it does not know.
+            // The server did nothing for a caller that it does not know.
             Ok(next) if is_news(&next) => {
-                self.show(&next, method, path, body, || None, stage).await
+                let shown = self.show(&next, method, path, body, || None, stage).await;
+                shown.map(|(connection, answer)| (connection, answer, next.1))
             }
             _ => {
                 self.current.doubt();
-                Ok((connection, answer))
+                Ok((connection, answer, shown.1))
             }
         }
     }
 
-    /// The same, once, as who we are by this.
+    /// Sends a request once, with these credentials.
     async fn show(
         &self,
         (access, pass): &(Arc<Access>, Pass),

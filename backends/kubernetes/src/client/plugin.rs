@@ -3,7 +3,9 @@
 //! A plugin runs on a thread of its own, and goes on whatever becomes of the request that needed it: what it says is for
 //! the next one. There is never more than one at once. It is a [helper](elect_api::helpers): it belongs to no command.
 
+use std::env;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -98,7 +100,6 @@ impl Plugin {
         }
         let info = json!({"kind": "ExecCredential", "apiVersion": version, "spec": spec});
         let how = How {
-            // As in a shell, a bare name is looked for in PATH.
             command: if command.contains('/') { exec.beside(&command) } else { command.into() },
             args: exec.texts("args")?,
             env: variables(exec)?,
@@ -192,15 +193,35 @@ impl State {
 impl How {
     /// Runs the plugin to its end.
     fn run(&self) -> Result<Kept, String> {
-        let mut command = Command::new(&self.command);
-        command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
-        command.env("KUBERNETES_EXEC_INFO", &self.info).stdin(Stdio::null());
         let name = self.command.display();
-        let said = helpers::run(&mut command, LONGEST)
+        let run = |program| {
+            let mut command = Command::new(program);
+            command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
+            command.env("KUBERNETES_EXEC_INFO", &self.info).stdin(Stdio::null());
+            helpers::run(&mut command, LONGEST)
+        };
+        let program = self.program().ok_or_else(|| io::ErrorKind::NotFound.into());
+        let said = program
+            .and_then(run)
             .map_err(|error| format!("cannot run the plugin {name}: {}", self.missing(&error)))?;
         self.read(&said).map_err(|why| match last_words(&said.errors) {
             Some(words) => format!("the plugin {name} {why}; its last words: {words}"),
             None => format!("the plugin {name} {why}"),
+        })
+    }
+
+    /// What is run. A bare name is looked for in PATH, but not in folders that depend on where we stand: others may write
+    /// there.
+    fn program(&self) -> Option<PathBuf> {
+        if self.command.components().count() > 1 {
+            return Some(self.command.clone());
+        }
+        let path = env::var_os("PATH").unwrap_or_default();
+        let folders = env::split_paths(&path).filter(|folder| folder.is_absolute());
+        let mut programs = folders.map(|folder| folder.join(&self.command));
+        programs.find(|program| {
+            let found = program.metadata();
+            found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
         })
     }
 

@@ -116,10 +116,12 @@ impl Proxy {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let login = self.login.as_ref().map_or_else(String::new, |(user, password)| {
-            let both = base64(format!("{user}:{}", password.reveal()).as_bytes());
-            format!("Proxy-Authorization: Basic {both}\r\n")
-        });
+        let both = self
+            .login
+            .as_ref()
+            .map(|(user, password)| base64(format!("{user}:{}", password.reveal()).as_bytes()));
+        let header = |both| format!("Proxy-Authorization: Basic {both}\r\n");
+        let login = both.as_ref().map_or_else(String::new, header);
         let request = format!("CONNECT {server} HTTP/1.1\r\nHost: {server}\r\n{login}\r\n");
         stream.write_all(request.as_bytes()).await.map_err(|error| hung_up(&error))?;
         let mut answer = Vec::new();
@@ -129,7 +131,11 @@ impl Proxy {
             }
             answer.push(stream.read_u8().await.map_err(|error| hung_up(&error))?);
         }
-        let answer = String::from_utf8_lossy(&answer);
+        let mut answer = String::from_utf8_lossy(&answer).into_owned();
+        // It may echo what it was shown.
+        if let Some(both) = both.filter(|both| !both.is_empty()) {
+            answer = answer.replace(&both, "...");
+        }
         let line = answer.lines().next().unwrap_or_default();
         match line.split(' ').nth(1) {
             Some(status) if status.starts_with('2') => Ok(()),

@@ -1,13 +1,14 @@
 //! Servers that are no API server, or none that is well: what they say is never taken for the state of an election.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
 use elect_api::{Candidate, ErrorKind, Store};
 use elect_testkit::{election, oracle};
 use tempfile::TempDir;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// A store on a server that answers each request with this status and this text.
 fn store(status: &'static str, text: &'static str) -> (Box<dyn Store>, TempDir) {
@@ -27,6 +28,11 @@ fn store_of(
             thread::spawn(move || answer(&stream, status, text, version));
         }
     });
+    connect(address, "")
+}
+
+/// A store on the server there.
+fn connect(address: SocketAddr, options: &str) -> (Box<dyn Store>, TempDir) {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("config");
     let text = format!(
@@ -34,8 +40,48 @@ fn store_of(
          contexts: [{{name: a, context: {{cluster: c}}}}]\n"
     );
     std::fs::write(&path, text).expect("a file");
-    let url = format!("kubernetes:///elect?kubeconfig={}", path.display());
+    let url = format!("kubernetes:///elect?kubeconfig={}{options}", path.display());
     (elect_kubernetes::connect(&url).expect("a good URL"), folder)
+}
+
+/// A server of a watch that tells of other Leases as well, and ends at once; it says when it is asked to watch.
+fn watched() -> (Box<dyn Store>, TempDir, UnboundedReceiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let (tell, asked) = unbounded_channel();
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
+            let first = lines.next().unwrap_or_default();
+            lines.find(String::is_empty);
+            let lease = |name: &str, version: u64, holder: &str| {
+                format!(
+                    r#"{{"metadata":{{"name":"{name}","namespace":"elect","resourceVersion":"{version}"}},"spec":{{"holderIdentity":"{holder}"}}}}"#
+                )
+            };
+            let text = if first.contains("watch=1") {
+                let _ = tell.send(());
+                format!("{{\"type\":\"MODIFIED\",\"object\":{}}}\n", lease("another", 8, ""))
+            } else {
+                lease(election().as_str(), 7, "a")
+            };
+            let head = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
+            let _ = (&stream).write_all(format!("{head}{text}").as_bytes());
+        }
+    });
+    let (store, folder) = connect(address, "&order=race");
+    (store, folder, asked)
+}
+
+/// Not all that looks like an API server knows selectors.
+#[tokio::test]
+async fn a_watch_that_tells_of_other_leases_wakes_nobody() {
+    let (store, _folder, mut asked) = watched();
+    let wake = store.changed(&election()).await.expect("a Lease");
+    tokio::select! {
+        () = wake => panic!("another Lease has changed"),
+        _ = async { (asked.recv().await, asked.recv().await) } => {}
+    }
 }
 
 fn answer(stream: &TcpStream, status: &str, text: &str, version: Option<&str>) {
@@ -126,5 +172,38 @@ async fn answers_of_another_shape_end_nobody() {
         if let Ok(wake) = wake {
             let _ = tokio::time::timeout(Duration::from_millis(50), wake).await;
         }
+    }
+}
+
+/// Such as a cache that answers a write with what it has.
+#[tokio::test]
+async fn nobody_leads_by_an_answer_that_is_not_what_was_written() {
+    for (name, namespace) in [("other", "elect"), ("NAME", "elect"), ("NAME", "other")] {
+        let name = name.replace("NAME", election().as_str());
+        let text = format!(
+            r#"{{"metadata":{{"name":"{name}","namespace":"{namespace}","resourceVersion":"7"}},"items":[],"spec":{{}}}}"#
+        );
+        let (store, _folder) = store("200 OK", text.leak());
+        let seat = store.open(&election(), &Candidate::foreign("a"), Duration::from_secs(6)).await;
+        let error = seat.expect("no request").refresh(oracle::now()).await.err().expect("no Lease");
+        assert!(!error.is_permanent(), "{error}");
+    }
+}
+
+/// A gateway may speak JSON, and a balancer has no reasons: whoever has a place waits for the API server.
+#[tokio::test]
+async fn what_stands_in_the_place_of_an_api_server_may_pass() {
+    for (status, text) in [
+        ("200 OK", "{}"),
+        ("200 OK", r#"{"status":"maintenance"}"#),
+        ("200 OK", r#"{"metadata":{"resourceVersion":"a"},"items":[]}"#),
+        ("204 No Content", ""),
+        ("400 Bad Request", "bad request"),
+        ("413 Too Large", ""),
+        ("422 Unprocessable", "no"),
+    ] {
+        let (store, _folder) = store(status, text);
+        let error = store.survey(&election()).await.expect_err(status);
+        assert!(error.may_pass(), "{status}, {text}: {error}");
     }
 }

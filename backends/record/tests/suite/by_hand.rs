@@ -6,7 +6,7 @@ use elect_api::{Candidate, Cell, ErrorKind, If, Key, Removal, Standing, Store, W
 use elect_record::{Data, Document, Name, Purpose};
 use elect_testkit::{election, poll_n_eagerly, run};
 
-use crate::documents::{Fake, at, leads, wins};
+use crate::documents::{Fake, Illness, Inner, at, leads, wins};
 
 /// A list leaves out a damaged record. That must not end every wake at once, without any error.
 #[test]
@@ -25,6 +25,47 @@ fn a_damaged_record_is_no_busy_loop() {
             awake += usize::from(poll_n_eagerly(1, wake).await.is_some());
         }
         assert!(awake < 5, "{awake} wakes that had come already, at one instant");
+    });
+}
+
+/// A server that is not well refuses each write as overtaken.
+#[test]
+fn who_is_overtaken_all_the_time_is_no_busy_loop() {
+    run("overtaken", async {
+        let fake = Fake::default();
+        fake.with(|inner| {
+            inner.write(|_| ());
+            inner.illness = Some(Illness::IsAhead);
+        });
+        let mut seat = fake.seat("a").await;
+        let mut awake = 0;
+        for _ in 0..100 {
+            let standing = seat.refresh(at(1)).await.map(|refreshed| refreshed.standing);
+            let Ok(Standing::Waiting { wake, .. }) = standing else { panic!("it waits") };
+            awake += usize::from(poll_n_eagerly(1, wake).await.is_some());
+        }
+        assert!(awake < 10, "{awake} wakes that had come already, at one instant");
+        fake.with(|inner| inner.illness = None);
+        assert!(leads(&mut seat, 2).await);
+    });
+}
+
+/// As where the label is lost by which waiters are listed.
+#[test]
+fn a_waiter_that_no_list_shows_leaves_none_behind() {
+    run("unlisted", async {
+        let fake = Fake::default();
+        let (mut a, mut b) = (fake.seat("a").await, fake.seat("b").await);
+        assert!(leads(&mut a, 1).await && !leads(&mut b, 1).await);
+        fake.with(|inner| inner.illness = Some(Illness::HidesWaiters));
+        for second in 2..=20 {
+            assert!(leads(&mut a, second).await && !leads(&mut b, second).await);
+        }
+        let waiters = |inner: &mut Inner| {
+            inner.docs.keys().filter(|name| matches!(name, Name::Waiter(_))).count()
+        };
+        let there = fake.with(waiters);
+        assert!(there <= 1, "{there} waiters of one candidate");
     });
 }
 

@@ -30,6 +30,15 @@ pub(crate) struct Counts {
     pub(crate) watches: u32,
 }
 
+/// What is wrong with a store that answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Illness {
+    /// Lists leave waiters out.
+    HidesWaiters,
+    /// No record is written: there is always said to be another version.
+    IsAhead,
+}
+
 #[derive(Default)]
 pub(crate) struct Inner {
     revision: u64,
@@ -49,6 +58,7 @@ pub(crate) struct Inner {
     /// This many swaps of fences and values find that another program has written them meanwhile.
     pub(crate) busy: u32,
     pub(crate) damaged: bool,
+    pub(crate) illness: Option<Illness>,
     /// No change is reported.
     pub(crate) is_mute: bool,
     /// There is no queue, so a request for a waiter or a list is an error.
@@ -104,7 +114,9 @@ impl Inner {
         let mut listing = Listing { revision: self.revision, ..Listing::default() };
         for (name, stored) in &self.docs {
             match (name, &stored.document) {
-                (Name::Waiter(nonce), Document::Waiter(waiter)) => {
+                (Name::Waiter(nonce), Document::Waiter(waiter))
+                    if self.illness != Some(Illness::HidesWaiters) =>
+                {
                     let (nonce, version, waiter) = (*nonce, stored.version, waiter.clone());
                     listing.waiters.push(Listed { nonce, version, waiter });
                 }
@@ -249,7 +261,10 @@ impl Documents for Fake {
         {
             return Err(Error::new(ErrorKind::Unfit, "the document is too long"));
         }
-        let swap = |inner: &mut Inner| inner.swap(name, expected, document);
+        let swap = |inner: &mut Inner| match name {
+            Name::Record if inner.illness == Some(Illness::IsAhead) => Swapped::No,
+            _ => inner.swap(name, expected, document),
+        };
         Ok(self.ask(|counts| &mut counts.writes, swap).await)
     }
 

@@ -39,11 +39,11 @@ pub struct Flood {
 }
 
 impl Flood {
-    /// To the etcd that is there. All replies pass at first.
+    /// Starts a way to the server at this address, whose replies come in such frames. All replies pass at first.
     ///
     /// # Panics
     /// When no port is to be had.
-    pub fn before(server: SocketAddr) -> Self {
+    pub fn before(server: SocketAddr, frames: Frames) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("an address");
         let now = Shared::default();
@@ -54,7 +54,7 @@ impl Flood {
                 let (tell, what) = (tell.clone(), Arc::clone(&what));
                 let ends = client.and_then(|client| Ok((client, TcpStream::connect(server)?)));
                 let Ok((client, server)) = ends else { continue };
-                thread::spawn(move || relay(client, server, &what, &tell));
+                thread::spawn(move || relay(frames, (client, server), &what, &tell));
             }
         });
         Self { address, now, taken }
@@ -82,13 +82,18 @@ impl Flood {
     }
 }
 
-fn relay(mut client: TcpStream, mut server: TcpStream, now: &Shared, tell: &Sender<u64>) {
+fn relay(
+    frames: Frames,
+    (mut client, mut server): (TcpStream, TcpStream),
+    now: &Shared,
+    tell: &Sender<u64>,
+) {
     let ends = client.try_clone().and_then(|from| Ok((from, server.try_clone()?)));
     let Ok((mut from, mut to)) = ends else { return };
     thread::spawn(move || io::copy(&mut from, &mut to));
-    while let Ok(frame) = Frames::Grpc.read(&mut server) {
+    while let Ok(frame) = frames.read(&mut server) {
         let torrent = *now.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(flood) = torrent.and_then(|torrent| torrent.in_the_place_of(&frame)) {
+        if let Some(flood) = torrent.and_then(|torrent| torrent.in_the_place_of(frames, &frame)) {
             let _ = tell.send(flood.pour(&mut client));
             let _ = client.shutdown(Shutdown::Write);
             return;
@@ -108,21 +113,25 @@ struct Pieces {
 
 impl Torrent {
     /// What comes in the place of this frame, if anything does.
-    fn in_the_place_of(self, frame: &[u8]) -> Option<Pieces> {
+    fn in_the_place_of(self, frames: Frames, frame: &[u8]) -> Option<Pieces> {
         match self {
-            Self::Endless => Frames::Grpc.content(frame).map(|_| endless(frame)),
+            Self::Endless => frames.content(frame).map(|_| endless(frames, frame)),
             Self::Interim => interim(frame),
         }
     }
 }
 
-/// The beginning of a message on the stream of `reply`, and its content, of which there is no end.
-fn endless(reply: &[u8]) -> Pieces {
-    let length = u32::try_from(ANNOUNCED).expect("what can be announced").to_be_bytes();
-    let message = [&[0], &length[..]].concat();
-    let head = |payload| http2(payload, [DATA, 0], reply);
-    let first = [&head(message.len())[..], &message].concat();
-    let next = [&head(FRAME)[..], &[0; FRAME]].concat();
+/// The beginning of a message in the place of `reply`, and its content, of which there is no end.
+fn endless(frames: Frames, reply: &[u8]) -> Pieces {
+    let (first, head) = if frames == Frames::Http {
+        (format!("HTTP/1.1 200 OK\r\nContent-Length: {ANNOUNCED}\r\n\r\n").into_bytes(), Vec::new())
+    } else {
+        let length = u32::try_from(ANNOUNCED).expect("what can be announced").to_be_bytes();
+        let message = [&[0], &length[..]].concat();
+        let head = |payload| http2(payload, [DATA, 0], reply);
+        ([&head(message.len())[..], &message].concat(), head(FRAME))
+    };
+    let next = [&head[..], &[0; FRAME]].concat();
     Pieces { first, next, times: ANNOUNCED / FRAME }
 }
 

@@ -9,6 +9,8 @@ pub enum Frames {
     Lengths,
     /// The messages of gRPC, in HTTP/2: replies are frames of data, and there are others.
     Grpc,
+    /// Answers of HTTP/1.1, as Kubernetes gives them: whatever comes at once is a frame, and a reply if it begins one.
+    Http,
 }
 
 /// In a frame of HTTP/2, what comes before its payload, and where it says what it is: 0 is data.
@@ -16,6 +18,8 @@ const HTTP2: usize = 9;
 pub(super) const KIND: usize = 3;
 /// What comes before the content of a message of gRPC.
 const GRPC: usize = 5;
+/// How much of HTTP/1.1 is read at once, in bytes.
+const AT_ONCE: usize = 1 << 16;
 
 impl Frames {
     /// How long what comes before a frame's payload is, in bytes.
@@ -23,6 +27,7 @@ impl Frames {
         match self {
             Self::Lengths => 4,
             Self::Grpc => HTTP2,
+            Self::Http => 0,
         }
     }
 
@@ -34,6 +39,7 @@ impl Frames {
                 let [a, b, c] = *beginning.first_chunk()?;
                 [0, a, b, c]
             }
+            Self::Http => return Some(beginning.len()).filter(|length| *length > 0),
         };
         Some(self.head() + u32::from_be_bytes(payload) as usize)
     }
@@ -46,11 +52,18 @@ impl Frames {
                 let content = HTTP2 + GRPC;
                 (frame[KIND] == 0 && frame.len() > content).then_some(content)
             }
+            Self::Http => frame.starts_with(b"HTTP/1.1 ").then_some(0),
         }
     }
 
     /// The next frame, whole.
     pub(super) fn read(self, from: &mut impl Read) -> io::Result<Vec<u8>> {
+        if self == Self::Http {
+            let mut some = vec![0; AT_ONCE];
+            let length = from.read(&mut some)?;
+            some.truncate(length);
+            return if length > 0 { Ok(some) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+        }
         let mut frame = vec![0; self.head()];
         from.read_exact(&mut frame)?;
         let length = self.length(&frame).unwrap_or_default();
@@ -69,6 +82,7 @@ impl Frames {
                 frame[HTTP2 + 1..HTTP2 + GRPC].copy_from_slice(&length(content.len()));
                 frame[..3].copy_from_slice(&length(GRPC + content.len())[1..]);
             }
+            Self::Http => {}
         }
         frame
     }

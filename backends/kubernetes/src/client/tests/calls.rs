@@ -66,6 +66,26 @@ async fn a_refusal_has_the_words_of_the_server() {
     assert_eq!(retry_after, Some(Duration::from_secs(7)));
 }
 
+/// Where a kubeconfig leads to another server, that may answer with the request itself.
+#[tokio::test]
+async fn what_was_shown_is_not_told_where_a_server_echoes_it() {
+    for (user, secret) in [
+        (json!({"token": "hush-hush"}), "hush-hush"),
+        (json!({"username": "me", "password": "hush"}), "bWU6aHVzaA=="),
+    ] {
+        let server =
+            Server::start(|seen| Reply::Write(answer("400 Bad Request", &seen.head))).await;
+        let url = format!("http://127.0.0.1:{}", server.port);
+        let Err(Failure::Refused { message, .. }) =
+            get(&client(&json!({"server": url}), &user)).await
+        else {
+            panic!("refused")
+        };
+        assert!(message.contains("authorization: "), "{message}");
+        assert!(!message.contains(secret) && message.contains(" ..."), "{message}");
+    }
+}
+
 #[tokio::test]
 async fn a_connection_is_dropped_after_5xx() {
     for status in ["500 Oh", "503 Busy", "401 Who"] {

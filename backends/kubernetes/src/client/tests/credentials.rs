@@ -252,6 +252,20 @@ async fn nobody_waits_for_a_plugin_and_what_it_says_is_for_the_next() {
     assert_eq!(fs::read_to_string(folder.path().join("runs")).unwrap(), "run\n");
 }
 
+/// Such as an agent that keeps a login for the next time.
+#[tokio::test]
+async fn a_plugin_may_leave_a_process_behind_that_has_its_streams() {
+    let folder = Folder::new();
+    let script = format!("sleep 20 &\necho $! >\"$D/pid\"\n{}", prints(r#"{"token":"t"}"#));
+    let mut server = Server::start(|_| ok()).await;
+    let client = plugged(&folder, &server, &script, &json!({}));
+    let answer = get(&client).await;
+    let pid = fs::read_to_string(folder.path().join("pid")).unwrap();
+    std::process::Command::new("kill").arg(pid.trim()).status().unwrap();
+    answer.unwrap();
+    assert_eq!(header(&server.next().await, "authorization"), Some("Bearer t"));
+}
+
 /// A candidate has 2 s for its first attempts, and more for later ones: it would hear only that nobody answered.
 #[tokio::test]
 async fn a_plugin_that_hangs_is_told_before_an_attempt_is_over() {

@@ -41,6 +41,8 @@ async fn what_a_proxy_refuses_is_told_without_the_password() {
         ("HTTP/1.1 407 Log in\r\n\r\n", "demands a login"),
         ("HTTP/1.1 403 Forbidden\r\n\r\n", "403 Forbidden"),
         ("nonsense\r\n\r\n", "nonsense"),
+        // It echoes what it was shown.
+        ("HTTP/1.1 407 Basic bWU6aHVzaA==\r\n\r\n", "407 Basic ...\""),
     ] {
         let (port, _asked) = http_proxy(server.port, answer).await;
         let failed = get(&by_proxy(&format!("http://me:hush@127.0.0.1:{port}"))).await;

@@ -11,6 +11,9 @@ mod filters;
 mod garbled;
 mod guards;
 mod havoc;
+#[path = "../suite/heard.rs"]
+#[allow(dead_code, reason = "the other tests use the rest of it")]
+mod heard;
 mod kubernetes;
 mod memory;
 mod mixed;

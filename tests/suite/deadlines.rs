@@ -111,7 +111,7 @@ impl Duel {
         // It may be over before by a resign, which comes after the death and tells nothing of slack.
         let lease_end = self.server.controls().history()[0].lease_end;
         let next = self.oracle.newest("B").map(|run| run.first);
-        Outcome { last: run.last, lease_end: Some(lease_end), next }
+        Outcome { last: run.last, lease_end: Some(lease_end), next, kept: None }
     }
 }
 

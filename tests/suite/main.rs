@@ -40,6 +40,7 @@ mod group_tier;
 mod habits;
 mod hang_up;
 mod health;
+mod heard;
 mod help;
 mod hooks;
 mod hostile_command;

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use elect::{Campaign, Error};
-use elect_testkit::program::{Elect, Running, eventually};
+use elect_testkit::program::{Elect, eventually};
 use elect_testkit::servers::{Authority, Etcd, Pem};
-use nix::sys::signal::Signal;
 use tempfile::TempDir;
 use tokio::time::timeout;
+
+use crate::heard::{Heard, all_say};
 
 const NAMES: [&str; 2] = ["127.0.0.1", "localhost"];
 /// How candidates tell what is renewed by half.
@@ -22,29 +23,6 @@ struct Stage {
     folder: TempDir,
     etcd: Etcd,
     url: String,
-}
-
-/// A candidate, and all that it has said so far.
-struct Candidate {
-    run: Running,
-    said: PathBuf,
-}
-
-impl Candidate {
-    /// Waits until it has said this for the time that makes `times`.
-    #[track_caller]
-    fn says(&mut self, times: usize, words: &str) {
-        let said = || fs::read_to_string(&self.said).unwrap_or_default();
-        eventually(&format!("{words:?} from {}", self.said.display()), || {
-            assert!(self.run.is_running(), "it has ended: {}", said());
-            (said().matches(words).count() >= times).then_some(())
-        });
-    }
-
-    fn ends(mut self, code: i32) {
-        self.run.signal(Signal::SIGTERM);
-        self.run.wait().exits(code);
-    }
 }
 
 impl Stage {
@@ -98,22 +76,21 @@ impl Stage {
         self.etcd.wait_until_it_serves();
     }
 
-    fn spawn(&self, subcommand: &str, label: &str, ttl: &str, flags: &[&str]) -> Candidate {
+    fn spawn(&self, subcommand: &str, label: &str, ttl: &str, flags: &[&str]) -> Heard {
         let said = self.path(&format!("{label}-said"));
         let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
         let elect = elect.args([subcommand, "-v", "-b", &self.url, "-e", "job", "--id", label]);
-        let elect = elect.args(["--ttl", ttl]).args(flags).env("SAID", &said);
+        let elect = elect.args(["--ttl", ttl]).args(flags);
         let elect = elect.env("RECORD", self.path("record"));
-        let elect = elect.under(["sh", "-c", r#"exec "$0" "$@" 2>"$SAID""#]);
         let elect = match subcommand {
             "run" => elect.sh("echo \"$ELECT_LEADER_ID\" >>\"$RECORD\"; exec sleep 3600"),
             _ => elect,
         };
-        Candidate { run: elect.spawn(), said }
+        Heard::spawn(elect, said)
     }
 
     /// A leader, a command that waits, and a sidecar that does.
-    fn company(&self) -> [Candidate; 3] {
+    fn company(&self) -> [Heard; 3] {
         let leader = self.spawn("run", "leader", "30", &[]);
         self.wait_for_leader(1, "leader");
         let waiter = self.spawn("run", "waiter", "30", &[]);
@@ -124,7 +101,7 @@ impl Stage {
     }
 
     /// All are where they were, and go on from there in their order.
-    fn goes_on_with(&self, [leader, waiter, sidecar]: [Candidate; 3]) {
+    fn goes_on_with(&self, [leader, waiter, sidecar]: [Heard; 3]) {
         self.wait_for_entry("waiter");
         assert_eq!(self.record().len(), 1, "{:?}", self.record());
         leader.ends(143);
@@ -195,13 +172,9 @@ fn a_password_that_the_server_has_first_ends_no_leadership_and_no_wait() {
     let stage = Stage::of_passwords();
     let mut all = stage.company();
     stage.etcd.change_password("me", "new");
-    for candidate in &mut all {
-        candidate.says(1, WRONG_PASSWORD);
-    }
+    all_say(&mut all, 1, WRONG_PASSWORD);
     stage.file_password("new");
-    for candidate in &mut all {
-        candidate.says(1, "the store answers again");
-    }
+    all_say(&mut all, 1, "the store answers again");
     stage.goes_on_with(all);
 }
 
@@ -212,13 +185,9 @@ fn a_password_that_the_file_has_first_ends_no_leadership_and_no_wait() {
     let mut all = stage.company();
     stage.file_password("new");
     stage.restart(|_| {
-        for candidate in &mut all {
-            candidate.says(1, "trying again");
-        }
+        all_say(&mut all, 1, "trying again");
     });
-    for candidate in &mut all {
-        candidate.says(1, "the store answers again");
-    }
+    all_say(&mut all, 1, "the store answers again");
     stage.etcd.change_password("me", "new");
     stage.goes_on_with(all);
 }
@@ -238,17 +207,11 @@ fn an_empty_password_file_is_named_at_the_start_and_ridden_out_later() {
     let mut all = stage.company();
     stage.file_password("");
     stage.restart(|_| {
-        for candidate in &mut all {
-            candidate.says(1, "trying again");
-        }
+        all_say(&mut all, 1, "trying again");
     });
-    for candidate in &mut all {
-        candidate.says(1, "the store answers again");
-    }
+    all_say(&mut all, 1, "the store answers again");
     stage.etcd.change_password("me", "new");
-    for candidate in &mut all {
-        candidate.says(1, "there is no password in");
-    }
+    all_say(&mut all, 1, "there is no password in");
     stage.file_password("new");
     stage.goes_on_with(all);
 }
@@ -259,13 +222,9 @@ fn certificates_that_the_server_has_first_end_no_leadership_and_no_wait() {
     let mut all = stage.company();
     let renewed = Authority::new();
     stage.restart(|folder| serve_by(folder, &renewed));
-    for candidate in &mut all {
-        candidate.says(1, UNKNOWN_AUTHORITY);
-    }
+    all_say(&mut all, 1, UNKNOWN_AUTHORITY);
     know_by(stage.folder.path(), &renewed);
-    for candidate in &mut all {
-        candidate.says(1, "the store answers again");
-    }
+    all_say(&mut all, 1, "the store answers again");
     stage.goes_on_with(all);
 }
 
@@ -276,22 +235,14 @@ fn certificates_that_the_files_have_first_end_no_leadership_and_no_wait() {
     let renewed = Authority::new();
     know_by(stage.folder.path(), &renewed);
     stage.restart(|_| {
-        for candidate in &mut all {
-            candidate.says(1, "trying again");
-        }
+        all_say(&mut all, 1, "trying again");
     });
-    for candidate in &mut all {
-        candidate.says(1, "the store answers again");
-    }
+    all_say(&mut all, 1, "the store answers again");
     stage.restart(|folder| {
         serve_by(folder, &renewed);
-        for candidate in &mut all {
-            candidate.says(2, "trying again");
-        }
+        all_say(&mut all, 2, "trying again");
     });
-    for candidate in &mut all {
-        candidate.says(2, "the store answers again");
-    }
+    all_say(&mut all, 2, "the store answers again");
     stage.goes_on_with(all);
 }
 
@@ -363,9 +314,7 @@ fn a_refusal_that_outlasts_the_time_that_was_given_is_final() {
     stage.wait_for_entry("waiter");
     stage.etcd.change_password("me", "new");
     waiter.says(1, WRONG_PASSWORD);
-    let said = waiter.said.clone();
-    waiter.run.wait().exits(125);
-    let said = fs::read_to_string(said).expect("what it said");
+    let said = waiter.exits(125);
     let tried = |line: &str| line.contains(WRONG_PASSWORD) && line.contains("; trying again");
     assert!(said.lines().any(tried), "{said}");
     let last = said.lines().last().unwrap_or_default();
@@ -431,7 +380,7 @@ fn a_login_that_has_run_its_time_is_made_anew_without_a_word() {
     let before = stage.etcd.counted(logins);
     eventually("logins anew", || (stage.etcd.counted(logins) > before + 9).then_some(()));
     for candidate in &all {
-        let said = fs::read_to_string(&candidate.said).expect("what it said");
+        let said = candidate.said();
         assert!(!said.contains("trying again"), "{said}");
     }
     stage.goes_on_with(all);

@@ -52,7 +52,7 @@ fn kill_at_birth(store: Store) -> Outcome {
     assert_ne!(a.wait().code(), 0);
     let last = oracle.newest("A").map_or(last, |run| run.last);
     let next = oracle.newest("B").map(|run| run.first);
-    Outcome { last, lease_end: None, next }
+    Outcome { last, lease_end: None, next, kept: None }
 }
 
 fn survive(store: Store) {

@@ -191,5 +191,5 @@ fn ride(mut duel: Duel, ttl: Duration) -> Outcome {
     a.wait().exits(0);
     let (_, outcome) = duel.hand_over();
     duel.heal();
-    Outcome { lease_end: None, ..outcome }
+    Outcome { lease_end: None, kept: Some(true), ..outcome }
 }

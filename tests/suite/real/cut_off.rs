@@ -49,7 +49,7 @@ fn hand_over(oracle: &Oracle, a: Running, b: Running, witness: &Witness) -> Outc
     let alive = witness.wait_for_end().prove_dead_in_time(&run);
     a.wait().exits(124);
     let next = oracle.newest("B").map(|run| run.first);
-    Outcome { last: run.last, lease_end: Some(alive), next }
+    Outcome { last: run.last, lease_end: Some(alive), next, kept: None }
 }
 
 /// A leads through a follower that is cut off: tick 2 s, syncLimit 5, so it answers for 10 s.

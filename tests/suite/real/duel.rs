@@ -211,7 +211,7 @@ impl Duel {
         );
         assert!(run.last < gone, "{run} ran when its entry was gone, at {gone:?}");
         let next = self.oracle.newest("B").map(|run| run.first);
-        let outcome = Outcome { last: run.last, lease_end: sightings.alive, next };
+        let outcome = Outcome { last: run.last, lease_end: sightings.alive, next, kept: None };
         (run, outcome)
     }
 }

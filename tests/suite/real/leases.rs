@@ -92,7 +92,8 @@ fn whose_token_expires_for_good_is_dead_in_time() {
     scene.oracle.assert_sound();
     let [old, next] = ["A", "B"].map(|tag| scene.oracle.newest(tag).expect("it ran"));
     let alive = witness.wait_for_end().prove_dead_in_time(&old);
-    let outcome = Outcome { last: old.last, lease_end: Some(alive), next: Some(next.first) };
+    let outcome =
+        Outcome { last: old.last, lease_end: Some(alive), next: Some(next.first), kept: None };
     report("37 token of the leader expired", KUBERNETES, &outcome);
     scene.a.wait().exits(124).says("401");
 }

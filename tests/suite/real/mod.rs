@@ -14,6 +14,7 @@ mod guards;
 mod leases;
 mod outages;
 mod queue;
+mod renewals;
 mod restarts;
 mod store;
 mod surroundings;

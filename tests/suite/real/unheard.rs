@@ -84,7 +84,7 @@ fn a_leader(brand: Brand, flags: &[&str]) -> (Outcome, Duration) {
     scene.oracle.assert_sound();
     let [old, next] = ["A", "B"].map(|tag| scene.oracle.newest(tag).expect("it ran"));
     drop(a);
-    let outcome = Outcome { last: old.last, lease_end: None, next: Some(next.first) };
+    let outcome = Outcome { last: old.last, lease_end: None, next: Some(next.first), kept: None };
     (outcome, next.first.since(cut))
 }
 
@@ -105,7 +105,7 @@ fn a_waiter(brand: Brand) -> (Outcome, Duration) {
     scene.oracle.assert_sound();
     let [old, next] = ["X", "B"].map(|tag| scene.oracle.newest(tag).expect("it ran"));
     drop(a);
-    let outcome = Outcome { last: old.last, lease_end: None, next: Some(next.first) };
+    let outcome = Outcome { last: old.last, lease_end: None, next: Some(next.first), kept: None };
     (outcome, next.first.since(cut))
 }
 

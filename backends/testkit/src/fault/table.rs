@@ -19,6 +19,8 @@ pub struct Outcome {
     pub lease_end: Option<Boottime>,
     /// The first sign of the next leader's command, if there was one.
     pub next: Option<Boottime>,
+    /// Whether the old leader led through it; `None` where it cannot, or need not.
+    pub kept: Option<bool>,
 }
 
 /// All runs of one fault on one backend: the worst of each figure.
@@ -38,6 +40,8 @@ pub struct Row {
     /// The time from the old command's last sign to the next one's first, at the most, in
     /// microseconds. `None` if nobody was next.
     pub next_us: Option<u64>,
+    /// In how many runs the old leader led through it. `None` if it cannot, or need not.
+    pub kept: Option<u64>,
 }
 
 /// Collects outcomes, from any thread, and shows them in the order of faults and backends.
@@ -47,7 +51,7 @@ pub struct Table(Mutex<BTreeMap<(String, String), Row>>);
 impl Row {
     fn new(fault: &str, backend: &str) -> Self {
         let (fault, backend) = (fault.to_owned(), backend.to_owned());
-        Self { fault, backend, runs: 0, overlap_us: 0, slack_us: None, next_us: None }
+        Self { fault, backend, runs: 0, overlap_us: 0, slack_us: None, next_us: None, kept: None }
     }
 
     fn take(&mut self, other: &Self) {
@@ -55,6 +59,7 @@ impl Row {
         self.overlap_us = self.overlap_us.max(other.overlap_us);
         self.slack_us = self.slack_us.into_iter().chain(other.slack_us).min();
         self.next_us = self.next_us.max(other.next_us);
+        self.kept = self.kept.into_iter().chain(other.kept).reduce(|sum, kept| sum + kept);
     }
 }
 
@@ -67,6 +72,7 @@ impl Outcome {
             overlap_us: micros(overlap),
             slack_us: self.lease_end.map(slack),
             next_us: self.next.map(|next| micros(next.since(self.last))),
+            kept: self.kept.map(u64::from),
             ..Row::new(fault, backend)
         }
     }
@@ -146,13 +152,14 @@ impl Table {
 /// As a table of Markdown.
 impl Display for Table {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        const HEAD: [&str; 6] = [
+        const HEAD: [&str; 7] = [
             "fault",
             "backend",
             "runs",
             "overlap",
             "slack before the lease could end",
             "time to the next leader",
+            "leadership kept",
         ];
         let rows: Vec<_> = self.rows().iter().map(cells).collect();
         let head = HEAD.map(str::to_owned);
@@ -161,7 +168,7 @@ impl Display for Table {
             cells.max().unwrap_or_default()
         });
         formatter.write_str(&line(&head, &widths))?;
-        let rule: [_; 6] = std::array::from_fn(|column| match column {
+        let rule: [_; 7] = std::array::from_fn(|column| match column {
             0 | 1 => "-".repeat(widths[column]),
             _ => "-".repeat(widths[column] - 1) + ":",
         });
@@ -170,7 +177,7 @@ impl Display for Table {
     }
 }
 
-fn cells(row: &Row) -> [String; 6] {
+fn cells(row: &Row) -> [String; 7] {
     let none = || "-".to_owned();
     [
         row.fault.replace('|', "\\|"),
@@ -181,6 +188,7 @@ fn cells(row: &Row) -> [String; 6] {
             millis(slack.unsigned_abs(), if slack < 0 { "-" } else { "" })
         }),
         row.next_us.map_or_else(none, |next| millis(next, "")),
+        row.kept.map_or_else(none, |kept| format!("{kept} of {}", row.runs)),
     ]
 }
 
@@ -188,7 +196,7 @@ fn cells(row: &Row) -> [String; 6] {
 fn read_line(line: &str) -> Option<Row> {
     let line = line.strip_prefix("| ")?.strip_suffix(" |")?;
     let cells: Vec<&str> = line.split(" | ").map(str::trim).collect();
-    let [fault, backend, runs, overlap, slack, next] = cells[..] else { return None };
+    let [fault, backend, runs, overlap, slack, next, kept] = cells[..] else { return None };
     let millis = |text: &str| text.strip_suffix(" ms")?.parse::<f64>().ok();
     #[expect(clippy::cast_possible_truncation, reason = "a float this size has no more to tell")]
     let micros = |text: &str| millis(text).map(|millis| (millis * 1000.0).round() as i64);
@@ -199,6 +207,7 @@ fn read_line(line: &str) -> Option<Row> {
         overlap_us: micros(overlap).unwrap_or_default().unsigned_abs(),
         slack_us: micros(slack),
         next_us: micros(next).map(i64::unsigned_abs),
+        kept: kept.split_once(" of ").and_then(|(kept, _)| kept.parse().ok()),
     })
 }
 
@@ -206,7 +215,7 @@ fn millis(micros: u64, sign: &str) -> String {
     format!("{sign}{}.{} ms", micros / 1_000, micros % 1_000 / 100)
 }
 
-fn line(cells: &[String; 6], widths: &[usize; 6]) -> String {
+fn line(cells: &[String; 7], widths: &[usize; 7]) -> String {
     let mut line = String::from("|");
     for (column, (cell, &width)) in cells.iter().zip(widths).enumerate() {
         // Figures stand below each other.

@@ -117,7 +117,7 @@ impl Etcd {
         Self::start_with(members, &[])
     }
 
-    /// With further arguments for each member. Those for TLS (`--cert-file=...`, ...) make it serve clients
+    /// With further arguments for each member, whose number is put for `{member}`. Those for TLS (`--cert-file=...`, ...) make it serve clients
     /// over TLS only.
     ///
     /// # Panics
@@ -168,7 +168,8 @@ impl Etcd {
             let data = folder.path().join(format!("m{number}"));
             let mut command =
                 site.command(binary.to_owned(), &format!("m{number}"), &data, &cluster, secure);
-            command.extend(arguments.iter().map(ToString::to_string));
+            let own = |argument: &&str| argument.replace("{member}", &number.to_string());
+            command.extend(arguments.iter().map(own));
             let command: Vec<&str> = command.iter().map(String::as_str).collect();
             let process = Process::start(&command, &site.place, &log, SERVER_PACKAGE);
             let place = site.place.clone();

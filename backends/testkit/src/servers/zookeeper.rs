@@ -39,7 +39,7 @@ pub struct ZooKeeperSetup {
     pub members: usize,
     /// A tick. Sessions last 2 to 20 of them.
     pub tick: Duration,
-    /// Further lines of each server's configuration.
+    /// Further lines of each server's configuration; its number is put for `{member}`.
     pub lines: Vec<String>,
     /// Further lines for the last server only.
     pub last_lines: Vec<String>,
@@ -301,7 +301,8 @@ impl<'a> Plan<'a> {
             "initLimit=10".into(),
             "syncLimit=5".into(),
         ];
-        lines.extend(self.setup.lines.iter().cloned());
+        let own = |line: &String| line.replace("{member}", &index.to_string());
+        lines.extend(self.setup.lines.iter().map(own));
         if index + 1 == self.setup.members {
             lines.extend(self.setup.last_lines.iter().cloned());
         }

@@ -14,6 +14,14 @@ async fn shown(user: &Value) -> Seen {
     server.next().await
 }
 
+/// What comes of a request, which shows this token.
+async fn shows(client: &Client, server: &mut Server, token: &str) -> Result<Value, Failure> {
+    let outcome = get(client).await;
+    let seen = server.next().await;
+    assert_eq!(header(&seen, "authorization"), Some(format!("Bearer {token}").as_str()));
+    outcome
+}
+
 /// Half a minute and more later, as far as files are concerned.
 async fn a_minute_later() {
     tokio::time::pause();
@@ -61,12 +69,7 @@ async fn a_token_in_a_file_is_read_again() {
     // A token beside it counts only while the file cannot be read.
     let path = folder.kubeconfig(&cluster, &json!({"token": "t", "tokenFile": "token"}));
     let client = Client::new(Access::find(Some(&path), None, nothing).unwrap()).unwrap();
-    let mut shows = async |expected: &str| {
-        let outcome = get(&client).await;
-        let seen = server.next().await;
-        assert_eq!(header(&seen, "authorization"), Some(format!("Bearer {expected}").as_str()));
-        outcome
-    };
+    let mut shows = async |token: &str| shows(&client, &mut server, token).await;
     shows("first").await.unwrap();
     folder.write("token", "second");
     shows("first").await.unwrap();
@@ -123,12 +126,7 @@ async fn what_a_kubeconfig_has_written_out_is_read_again() {
     let cluster = json!({"server": format!("http://127.0.0.1:{}", server.port)});
     let path = folder.kubeconfig(&cluster, &json!({"token": "old"}));
     let client = Client::new(Access::find(Some(&path), None, nothing).unwrap()).unwrap();
-    let mut shows = async |expected: &str| {
-        let outcome = get(&client).await;
-        let seen = server.next().await;
-        assert_eq!(header(&seen, "authorization"), Some(format!("Bearer {expected}").as_str()));
-        outcome
-    };
+    let mut shows = async |token: &str| shows(&client, &mut server, token).await;
     shows("old").await.unwrap_err();
     // One that is half written, one that leads elsewhere, and one without our context are left alone, and told.
     for (text, why) in [

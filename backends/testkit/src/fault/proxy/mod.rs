@@ -112,6 +112,8 @@ struct Orders {
     welcome: Welcome,
     cut: bool,
     ends: bool,
+    /// How many connections there may be.
+    limit: Option<usize>,
     /// Where new connections lead to, if that is another place than at first.
     target: Option<SocketAddr>,
 }
@@ -178,6 +180,11 @@ impl TcpProxy {
     pub fn hang_up(&self, hangs_up: bool) {
         let welcome = if hangs_up { Welcome::HungUp } else { Welcome::LetIn };
         self.order(|orders| orders.welcome = welcome);
+    }
+
+    /// Lets in only so many at once from now on; whoever comes beside them is hung up on without a byte.
+    pub fn limit(&self, connections: usize) {
+        self.order(|orders| orders.limit = Some(connections));
     }
 
     /// Leads elsewhere from now on, and resets all connections that are open: an address that has come to mean

@@ -256,7 +256,11 @@ impl Relay {
     }
 
     fn let_in(&mut self) {
+        let limit = self.shared.lock().orders.limit.unwrap_or(usize::MAX);
         while let Some(Ok((client, _))) = self.door.listener.as_ref().map(TcpListener::accept) {
+            if self.connections.len() >= limit {
+                continue;
+            }
             self.connections.extend(Connection::new(client, self.target, now()));
         }
     }

@@ -269,6 +269,23 @@ fn without_a_server_all_connections_end_without_a_byte() {
 }
 
 #[test]
+fn who_comes_above_a_limit_is_hung_up_on_until_there_is_room() {
+    let proxy = start();
+    proxy.limit(1);
+    let one = connect(&proxy);
+    say(&one, "one");
+    hears(&one, "one");
+    assert_eq!(connect(&proxy).read(&mut [0]).expect("an end, and no reset"), 0);
+    say(&one, "goes on");
+    hears(&one, "goes on");
+    drop(one);
+    eventually("room", || (proxy.traffic().open == 0).then_some(()));
+    let other = connect(&proxy);
+    say(&other, "new");
+    hears(&other, "new");
+}
+
+#[test]
 fn a_target_that_is_gone_is_a_reset() {
     let (listener, target) = listener();
     drop(listener);

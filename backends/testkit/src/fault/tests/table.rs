@@ -6,33 +6,37 @@ use crate::fault::{Outcome, Table};
 
 fn outcome(last: u64, lease_end: u64, next: u64) -> Outcome {
     let at = |millis| Boottime::from_boot(Duration::from_millis(millis));
-    Outcome { last: at(last), lease_end: Some(at(lease_end)), next: Some(at(next)) }
+    Outcome { last: at(last), lease_end: Some(at(lease_end)), next: Some(at(next)), kept: None }
 }
 
 fn table() -> Table {
-    let table = Table::new();
+    let table = &Table::new();
     std::thread::scope(|scope| {
-        scope.spawn(|| table.add("no answer", "sim", &outcome(1_000, 1_500, 1_502)));
-        scope.spawn(|| table.add("no answer", "sim", &outcome(1_000, 1_400, 1_401)));
+        for (lease_end, next, kept) in [(1_500, 1_502, true), (1_400, 1_401, false)] {
+            let outcome = Outcome { kept: Some(kept), ..outcome(1_000, lease_end, next) };
+            scope.spawn(move || table.add("no answer", "sim", &outcome));
+        }
         scope.spawn(|| table.add("killed", "sim", &outcome(2_000, 1_900, 1_950)));
         scope.spawn(|| {
             table.add("killed", "file", &Outcome { lease_end: None, ..outcome(7, 0, 9) });
         });
         scope.spawn(|| table.add("a|b", "sim", &Outcome { next: None, ..outcome(7, 9, 0) }));
     });
-    table
+    let whole = Table::new();
+    whole.extend(table);
+    whole
 }
 
 #[test]
 fn the_worst_of_all_runs_is_shown_in_a_stable_order() {
     let shown = table().to_string();
     let expected = "\
-| fault     | backend | runs | overlap | slack before the lease could end | time to the next leader |
-| --------- | ------- | ---: | ------: | -------------------------------: | ----------------------: |
-| a\\|b      | sim     |    1 |    none |                           2.0 ms |                       - |
-| killed    | file    |    1 |    none |                                - |                  2.0 ms |
-| killed    | sim     |    1 | 50.0 ms |                        -100.0 ms |                  0.0 ms |
-| no answer | sim     |    2 |    none |                         400.0 ms |                502.0 ms |
+| fault     | backend | runs | overlap | slack before the lease could end | time to the next leader | leadership kept |
+| --------- | ------- | ---: | ------: | -------------------------------: | ----------------------: | --------------: |
+| a\\|b      | sim     |    1 |    none |                           2.0 ms |                       - |               - |
+| killed    | file    |    1 |    none |                                - |                  2.0 ms |               - |
+| killed    | sim     |    1 | 50.0 ms |                        -100.0 ms |                  0.0 ms |               - |
+| no answer | sim     |    2 |    none |                         400.0 ms |                502.0 ms |          1 of 2 |
 ";
     assert_eq!(shown, expected);
 }
@@ -63,7 +67,12 @@ fn what_is_written_as_markdown_is_read_again() {
         table.add(
             fault,
             "x",
-            &Outcome { last: at(last), lease_end: lease_end.map(at), next: next.map(at) },
+            &Outcome {
+                last: at(last),
+                lease_end: lease_end.map(at),
+                next: next.map(at),
+                kept: lease_end.map(|end| end > last),
+            },
         );
     }
     let text = format!("# Head\n\n{table}\nwords | and | more\n");

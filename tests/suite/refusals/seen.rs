@@ -43,7 +43,10 @@ struct Candidate {
 impl Candidate {
     fn start(name: &'static str, url: &str, folder: &Path, flags: &[&str]) -> Self {
         let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
-        let elect = elect.args(["run", "-v", "-b", url, "-e", "job", "--id", name, "--ttl", "5"]);
+        let elect = elect.args(["run", "-v", "-b", url, "-e", "job", "--id", name]);
+        // On the local disk leases have no limit of time.
+        let ttl: &[&str] = if url.starts_with("file:") { &[] } else { &["--ttl", "5"] };
+        let elect = elect.args(ttl);
         let elect = elect.args(flags).env("D", folder).env("SAID", folder.join(name));
         let elect = elect.under(["sh", "-c", r#"exec "$0" "$@" 2>"$SAID""#]);
         let run = elect.sh(&format!("echo >\"$D/{name}-led\"; exec sleep 3600")).spawn();
@@ -93,8 +96,10 @@ pub(super) fn see(mut stage: Stage) -> Saw {
         (limited.has_ended(began) && is_over).then_some(())
     });
     let fates = [&leader, &waiter, &patient, &limited].map(|candidate| candidate.fate(folder));
-    (stage.end)();
+    // The one that came later may be before the waiter now, whose entry has ended meanwhile.
+    drop(patient.run.take());
     drop(leader.run.take());
+    (stage.end)();
     let mut has_followed = false;
     eventually(&format!("{}: what becomes of the waiter", stage.answer), || {
         has_followed = has_led("waiter");

@@ -10,7 +10,7 @@ use elect_testkit::program::eventually;
 use elect_testkit::servers::kubernetes::{Fault, Rule, Scope};
 use elect_testkit::servers::{ApiServer, Authority, Etcd, ZooKeeper, ZooKeeperSetup};
 use tempfile::TempDir;
-use zookeeper_client::{Acls, Client, CreateMode};
+use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Permission};
 
 use super::front::front;
 use super::{Stage, redirected};
@@ -234,15 +234,17 @@ pub(super) fn zookeeper() -> Vec<Stage> {
     let mode = CreateMode::Persistent.with_acls(Acls::anyone_all());
     handle.block_on(client.create("/denied", b"", &mode)).expect("a node");
     let own = handle.clone();
-    let set = move |acls: Acls<'static>| {
-        own.block_on(client.set_acl("/denied/job", &acls, None)).expect("its rights");
+    let set = move |permissions: &[Permission]| {
+        let acls = permissions.iter().map(|it| Acl::new(*it, AuthId::anyone())).collect::<Vec<_>>();
+        let done = client.set_acl("/denied/job", &Acls::new(&acls), None);
+        own.block_on(done).expect("its rights");
     };
     let undo = set.clone();
     all.push(Stage {
         answer: "a right is missing (403)",
         url: format!("zk://{target}/denied"),
-        begin: Box::new(move || set(Acls::anyone_read())),
-        end: Box::new(move || undo(Acls::anyone_all())),
+        begin: Box::new(move || set(&[Permission::READ, Permission::ADMIN])),
+        end: Box::new(move || undo(&[Permission::ALL])),
         _keeps: Box::new(()),
     });
     let mut all = keep(all, Mutex::new((server, limited, taken)));

@@ -88,11 +88,12 @@ pub(super) fn see(mut stage: Stage) -> Saw {
     let limit = format!("{}s", WAIT.as_secs());
     let mut patient = start("patient", &[]);
     let mut limited = start("limited", &["-w", &limit]);
-    // A leader that goes on for longer than two leases does so by its renewals.
+    // A leader that goes on for longer than three leases does so by its renewals. Who comes and may not write gives up
+    // by then.
     eventually(&format!("{}: an end", stage.answer), || {
         let all = [&mut leader, &mut waiter, &mut patient];
         let [has_lost, ..] = all.map(|candidate| candidate.has_ended(began));
-        let is_over = has_lost || now().since(began) > 2 * TTL;
+        let is_over = has_lost || now().since(began) > 3 * TTL;
         (limited.has_ended(began) && is_over).then_some(())
     });
     let fates = [&leader, &waiter, &patient, &limited].map(|candidate| candidate.fate(folder));

@@ -40,7 +40,7 @@ pub(super) struct Stage {
     pub begin: Box<dyn FnMut() + Send>,
     pub end: Box<dyn FnMut() + Send>,
     /// What lives as long.
-    pub _keeps: Box<dyn Send>,
+    pub keeps: Box<dyn Send>,
 }
 
 /// One whose proxy leads elsewhere for a while.
@@ -53,13 +53,7 @@ pub(super) fn redirected(
     let proxy = std::sync::Arc::new(TcpProxy::start(target));
     let (url, other) = (url(proxy.address()), std::sync::Arc::clone(&proxy));
     let begin = Box::new(move || proxy.redirect(elsewhere));
-    Stage {
-        answer,
-        url,
-        begin,
-        end: Box::new(move || other.redirect(target)),
-        _keeps: Box::new(()),
-    }
+    Stage { answer, url, begin, end: Box::new(move || other.redirect(target)), keeps: Box::new(()) }
 }
 
 /// The cell of a table, by heading, answer and column; it is empty where nothing is known.

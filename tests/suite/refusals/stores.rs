@@ -47,7 +47,7 @@ fn on_the_way(plain: &Plain<'_>) -> Vec<Stage> {
         // The other authority's files are gone when this returns.
         let bad = front(&pem, protocol, target);
         let stage = redirected(answer, good, bad, &trusted);
-        all.push(Stage { _keeps: Box::new(Arc::clone(&authority)), ..stage });
+        all.push(Stage { keeps: Box::new(Arc::clone(&authority)), ..stage });
     }
     let proxy = Arc::new(TcpProxy::start(target));
     let (url, other) = (bare(proxy.address()), Arc::clone(&proxy));
@@ -59,7 +59,7 @@ fn on_the_way(plain: &Plain<'_>) -> Vec<Stage> {
             other.both(Mode::Pass);
             other.cut();
         }),
-        _keeps: Box::new(()),
+        keeps: Box::new(()),
     });
     all
 }
@@ -68,8 +68,8 @@ fn on_the_way(plain: &Plain<'_>) -> Vec<Stage> {
 fn keep(mut stages: Vec<Stage>, what: impl Send + Sync + 'static) -> Vec<Stage> {
     let what = Arc::new(what);
     for stage in &mut stages {
-        let kept = std::mem::replace(&mut stage._keeps, Box::new(()));
-        stage._keeps = Box::new((kept, Arc::clone(&what)));
+        let kept = std::mem::replace(&mut stage.keeps, Box::new(()));
+        stage.keeps = Box::new((kept, Arc::clone(&what)));
     }
     numbered(stages)
 }
@@ -100,7 +100,7 @@ pub(super) fn etcd() -> Vec<Stage> {
             proxy.cut();
         }),
         end: Box::new(move || other.refuse(false)),
-        _keeps: Box::new(()),
+        keeps: Box::new(()),
     });
     let mut all = keep(all, Mutex::new(etcd));
     all.extend([etcd_of_users(true), etcd_of_users(false), etcd_that_is_full()]);
@@ -134,7 +134,7 @@ fn etcd_of_users(by_password: bool) -> Stage {
         url,
         begin: Box::new(move || change("revoke-permission", "new")),
         end: Box::new(move || undo("grant-permission", "old")),
-        _keeps: Box::new(folder),
+        keeps: Box::new(folder),
     }
 }
 
@@ -150,7 +150,7 @@ fn etcd_that_is_full() -> Stage {
         other.ctl(&["alarm", "disarm"]);
     };
     let begin = Box::new(move || fill(&etcd));
-    Stage { answer: "no space", url, begin, end: Box::new(end), _keeps: Box::new(()) }
+    Stage { answer: "no space", url, begin, end: Box::new(end), keeps: Box::new(()) }
 }
 
 pub(super) fn kubernetes() -> Vec<Stage> {
@@ -196,7 +196,7 @@ pub(super) fn kubernetes() -> Vec<Stage> {
                 }
             }),
             end: Box::new(move || _ = other.add_user(name, &rules)),
-            _keeps: Box::new(()),
+            keeps: Box::new(()),
         });
     }
     let busy = Arc::new(ApiServer::start());
@@ -206,7 +206,7 @@ pub(super) fn kubernetes() -> Vec<Stage> {
         url,
         begin: Box::new(move || busy.fault(Fault::Throttle(Scope::all(), 1))),
         end: Box::new(move || other.fault(Fault::None)),
-        _keeps: Box::new(()),
+        keeps: Box::new(()),
     });
     keep(all, (Mutex::new(folder), server))
 }
@@ -245,7 +245,7 @@ pub(super) fn zookeeper() -> Vec<Stage> {
         url: format!("zk://{target}/denied"),
         begin: Box::new(move || set(&[Permission::READ, Permission::ADMIN])),
         end: Box::new(move || undo(&[Permission::ALL])),
-        _keeps: Box::new(()),
+        keeps: Box::new(()),
     });
     let mut all = keep(all, Mutex::new((server, limited, taken)));
     all.push(read_only());
@@ -274,7 +274,7 @@ fn read_only() -> Stage {
             servers.member(1).restart();
             servers.member(2).restart();
         }),
-        _keeps: Box::new(()),
+        keeps: Box::new(()),
     }
 }
 
@@ -283,5 +283,5 @@ pub(super) fn local() -> Vec<Stage> {
     let (url, other) = (format!("file://{}/state", disk.path().display()), Arc::clone(&disk));
     let begin = Box::new(move || disk.fill());
     let end = Box::new(move || other.free());
-    vec![Stage { answer: "no space", url, begin, end, _keeps: Box::new(()) }]
+    vec![Stage { answer: "no space", url, begin, end, keeps: Box::new(()) }]
 }

@@ -30,12 +30,12 @@ macro_rules! pages {
 }
 
 /// The pages in this folder, in the reading order for a newcomer.
-const PAGES: [Topic; 34] = pages![
+const PAGES: [Topic; 35] = pages![
     "install" "basics" "flock" "cron" "once" "daemon" "health" "divisions"
     "signals" "hooks" "exit-codes" "environment" "configuration" "operating" "priorities" "status"
     "monitors" "metrics" "systemd" "kubernetes" "kubernetes-service" "sidecar" "library" "guarantee"
     "containment" "leases" "fencing" "doctor" "selftest" "simulate" "security" "credentials"
-    "stores" "performance"
+    "stores" "refusals" "performance"
 ];
 
 /// Returns the pages of this build in that order, those of stores last.

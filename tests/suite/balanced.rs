@@ -15,10 +15,10 @@ use nix::sys::socket::{setsockopt, sockopt};
 use tempfile::TempDir;
 
 /// How a connection is answered.
-type Answer = fn(&mut TcpStream);
+pub(crate) type Answer = fn(&mut TcpStream);
 
 /// Somebody else on a port, who ends with the test.
-fn stranger(answer: Answer) -> SocketAddr {
+pub(crate) fn stranger(answer: Answer) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = listener.local_addr().expect("its address");
     thread::spawn(move || {
@@ -31,9 +31,9 @@ fn stranger(answer: Answer) -> SocketAddr {
 }
 
 /// As it is dropped next.
-fn closes(_: &mut TcpStream) {}
+pub(crate) fn closes(_: &mut TcpStream) {}
 
-fn resets(stream: &mut TcpStream) {
+pub(crate) fn resets(stream: &mut TcpStream) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     setsockopt(&stream.as_fd(), sockopt::Linger, &linger).expect("a socket");
 }
@@ -45,11 +45,11 @@ fn says(stream: &mut TcpStream, words: &[u8]) {
     let _ = stream.read_to_end(&mut Vec::new());
 }
 
-fn is_unavailable(stream: &mut TcpStream) {
+pub(crate) fn is_unavailable(stream: &mut TcpStream) {
     says(stream, b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
 }
 
-fn is_foreign(stream: &mut TcpStream) {
+pub(crate) fn is_foreign(stream: &mut TcpStream) {
     says(stream, b"SSH-2.0-OpenSSH_9.2p1\r\n");
 }
 

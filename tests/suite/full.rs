@@ -81,7 +81,7 @@ fn a_disk_that_is_full_after_the_win_is_a_failed_store() {
 }
 
 /// Until it takes nothing more.
-fn fill(etcd: &Etcd) {
+pub(crate) fn fill(etcd: &Etcd) {
     let filler = "x".repeat(100_000);
     let full = (0..100).any(|number| {
         let mut put = etcd.etcdctl();

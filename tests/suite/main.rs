@@ -65,6 +65,7 @@ mod paths;
 mod pid_one;
 mod power_cut;
 mod real;
+mod refusals;
 mod renewal;
 mod restart;
 mod see;

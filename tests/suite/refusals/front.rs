@@ -1,0 +1,43 @@
+//! TLS before a server that speaks none, with any certificate.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::thread;
+
+use elect_testkit::servers::Pem;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+/// Where it answers, for as long as the test runs. Clients that want to agree on a protocol get this one.
+pub(super) fn front(pem: &Pem, protocol: &[u8], target: SocketAddr) -> SocketAddr {
+    let cert = CertificateDer::from_pem_file(&pem.cert).expect("a certificate");
+    let key = PrivateKeyDer::from_pem_file(&pem.key).expect("a key");
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config =
+        ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.expect("versions").with_no_client_auth();
+    let mut config = config.with_single_cert(vec![cert], key).expect("a pair");
+    config.alpn_protocols = vec![protocol.to_vec()];
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let address = listener.local_addr().expect("its address");
+    listener.set_nonblocking(true).expect("a socket");
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let listener = TcpListener::from_std(listener).expect("a listener");
+            while let Ok((stream, _)) = listener.accept().await {
+                let acceptor = acceptor.clone();
+                tokio::spawn(async move {
+                    let mut near = acceptor.accept(stream).await?;
+                    let mut far = TcpStream::connect(target).await?;
+                    tokio::io::copy_bidirectional(&mut near, &mut far).await
+                });
+            }
+        });
+    });
+    address
+}

@@ -1,0 +1,154 @@
+//! A leader, a candidate that waits, and two that come while the store refuses; and how they fare.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use elect_testkit::oracle::now;
+use elect_testkit::program::{Elect, Running, eventually};
+use tempfile::TempDir;
+
+use super::Stage;
+
+const TTL: Duration = Duration::from_secs(5);
+const WAIT: Duration = Duration::from_secs(4);
+/// What ends sooner has not waited for anything.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+/// How a candidate fared while the store refused.
+#[derive(Clone, Debug)]
+struct Fate {
+    /// Its exit code, and after how long, if it has ended.
+    ended: Option<(i32, Duration)>,
+    said: String,
+}
+
+#[derive(Debug)]
+pub(super) struct Saw {
+    leader: Fate,
+    waiter: Fate,
+    /// Came without a limit of time, and with `--wait`.
+    patient: Fate,
+    limited: Fate,
+    /// The one that waited led afterwards.
+    has_followed: bool,
+}
+
+struct Candidate {
+    name: &'static str,
+    run: Option<Running>,
+    ended: Option<(i32, Duration)>,
+}
+
+impl Candidate {
+    fn start(name: &'static str, url: &str, folder: &Path, flags: &[&str]) -> Self {
+        let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+        let elect = elect.args(["run", "-v", "-b", url, "-e", "job", "--id", name]);
+        // On the local disk leases have no limit of time.
+        let ttl: &[&str] = if url.starts_with("file:") { &[] } else { &["--ttl", "5"] };
+        let elect = elect.args(ttl);
+        let elect = elect.args(flags).env("D", folder).env("SAID", folder.join(name));
+        let elect = elect.under(["sh", "-c", r#"exec "$0" "$@" 2>"$SAID""#]);
+        let run = elect.sh(&format!("echo >\"$D/{name}-led\"; exec sleep 3600")).spawn();
+        Self { name, run: Some(run), ended: None }
+    }
+
+    fn has_ended(&mut self, since: elect_api::Boottime) -> bool {
+        if self.run.as_mut().is_some_and(|run| !run.is_running()) {
+            let code = self.run.take().expect("it has just ended").wait().code();
+            self.ended = Some((code, now().since(since)));
+        }
+        self.ended.is_some()
+    }
+
+    fn fate(&self, folder: &Path) -> Fate {
+        let said = fs::read_to_string(folder.join(self.name)).unwrap_or_default();
+        Fate { ended: self.ended, said }
+    }
+}
+
+pub(super) fn see(mut stage: Stage) -> Saw {
+    let folder = TempDir::new().expect("a folder");
+    let folder = folder.path();
+    let said = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let has_led = |name: &str| folder.join(format!("{name}-led")).exists();
+    let start = |name, flags: &[&str]| Candidate::start(name, &stage.url, folder, flags);
+    let mut leader = start("leader", &[]);
+    eventually(&format!("{}: a leader", stage.answer), || {
+        assert!(!leader.has_ended(now()), "{}: {}", stage.answer, said("leader"));
+        has_led("leader").then_some(())
+    });
+    let mut waiter = start("waiter", &[]);
+    eventually(&format!("{}: a waiter", stage.answer), || {
+        assert!(!waiter.has_ended(now()), "{}: {}", stage.answer, said("waiter"));
+        said("waiter").contains("waiting").then_some(())
+    });
+    let began = now();
+    (stage.begin)();
+    let limit = format!("{}s", WAIT.as_secs());
+    let mut patient = start("patient", &[]);
+    let mut limited = start("limited", &["-w", &limit]);
+    // A leader that goes on for longer than three leases does so by its renewals. Who comes and may not write gives up
+    // by then.
+    eventually(&format!("{}: an end", stage.answer), || {
+        let all = [&mut leader, &mut waiter, &mut patient];
+        let [has_lost, ..] = all.map(|candidate| candidate.has_ended(began));
+        let is_over = has_lost || now().since(began) > 3 * TTL;
+        (limited.has_ended(began) && is_over).then_some(())
+    });
+    let fates = [&leader, &waiter, &patient, &limited].map(|candidate| candidate.fate(folder));
+    // The one that came later may be before the waiter now, whose entry has ended meanwhile.
+    drop(patient.run.take());
+    drop(leader.run.take());
+    (stage.end)();
+    let mut has_followed = false;
+    eventually(&format!("{}: what becomes of the waiter", stage.answer), || {
+        has_followed = has_led("waiter");
+        (has_followed || waiter.has_ended(began)).then_some(())
+    });
+    let [leader, waiter, patient, limited] = fates;
+    Saw { leader, waiter, patient, limited, has_followed }
+}
+
+impl Fate {
+    fn ends(&self, later: &str) -> Option<String> {
+        let (code, after) = self.ended?;
+        Some(format!("{code} {}", if after < AT_ONCE { "at once" } else { later }))
+    }
+}
+
+impl Saw {
+    pub(super) fn start(&self) -> String {
+        let patient =
+            self.patient.ends("after some tries").unwrap_or_else(|| "keeps trying".into());
+        let limited = self.limited.ends("after `-w`").unwrap_or_default();
+        if patient == limited { patient } else { format!("{patient}; {limited}") }
+    }
+
+    pub(super) fn waiting(&self) -> String {
+        let ends = self.waiter.ends("later");
+        let follows = if self.has_followed { "keeps trying" } else { "ends afterwards" };
+        ends.unwrap_or_else(|| follows.into())
+    }
+
+    pub(super) fn leading(&self) -> String {
+        self.leader.ends("as the lease ends").unwrap_or_else(|| "leads on".into())
+    }
+
+    fn said(&self) -> [&str; 3] {
+        [&self.limited, &self.waiter, &self.leader].map(|fate| &*fate.said)
+    }
+
+    /// All who were refused say this.
+    pub(super) fn all_say(&self, words: &str) -> bool {
+        self.limited.said.contains(words)
+            && (self.waiter.said.contains(words) || self.waiter.ended.is_none())
+            && self.said().iter().filter(|said| said.contains(words)).count() >= 1
+    }
+
+    /// What the one with `--wait` said last.
+    pub(super) fn words(&self) -> String {
+        let last = self.limited.said.lines().last().unwrap_or("-");
+        last.replace('|', "/")
+    }
+}

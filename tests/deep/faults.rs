@@ -170,7 +170,6 @@ const ELSEWHERE: &str = "
 | 19, 20 | Kubernetes | an API server is one, whatever is behind it: 32 to 37 are in their place |
 | 32 to 37 | file, etcd, ZooKeeper | they are about API servers |
 | 42 | Kubernetes | its API server is one: that it renews its certificate is tested without a lease (`client::tests::secured` of the backend) |
-| 42 candidates last, 43 file first and the server restarted | ZooKeeper | leadership was lost in 20 of 20 and 19 of 20 runs on a busy machine: its client library doubles its pause after each round of attempts, so that an outage of some 4 s can last until the lease is over |
 | 42 to 44 | file | nobody shows it credentials, or connects to it |
 | 14 to 20 | file | there is no network and no server between a candidate and its disk |
 | 21 rates of clocks | file | its leases do not end by time |

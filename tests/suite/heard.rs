@@ -8,8 +8,8 @@ use nix::sys::signal::Signal;
 
 /// A candidate, and all that it has said so far.
 pub(crate) struct Heard {
-    run: Running,
-    said: PathBuf,
+    pub(crate) run: Running,
+    pub(crate) said: PathBuf,
     /// How much of that a test has listened to.
     known: usize,
 }

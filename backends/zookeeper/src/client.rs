@@ -94,7 +94,8 @@ impl Step {
 impl Client {
     /// As the task has it that calls this, whose stage is where it has connected.
     pub(crate) fn new(client: zk::Client) -> Self {
-        Self { library: client, stage: Stage::here(), renewals: Arc::default() }
+        let stage = Stage::here().map(Stage::for_client);
+        Self { library: client, stage, renewals: Arc::default() }
     }
 
     /// The session has begun with that of our logins before which there were so many others.
@@ -127,6 +128,11 @@ impl Client {
     /// Ends when it stands still.
     pub(crate) fn falls(&self) -> impl Future<Output = ()> + use<> {
         Stage::falls(self.stage.clone())
+    }
+
+    /// The stage that serves it.
+    pub(crate) fn stage(&self) -> Option<&Arc<Stage>> {
+        self.stage.as_ref()
     }
 
     /// A task that goes no further than this client.

@@ -8,7 +8,7 @@
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use spawns_core::{Spawn, Task as Spawned};
@@ -20,7 +20,7 @@ use crate::client::Client;
 use crate::probe;
 use crate::security::Security;
 use crate::settings::Settings;
-use crate::task::lock;
+use crate::task::{Stage, lock};
 
 /// Between the first two looks whether a server answers.
 const LEAST_PAUSE: Duration = Duration::from_millis(50);
@@ -58,8 +58,12 @@ pub(crate) async fn connect(
     let caught = catch.0.into_inner().unwrap_or_else(PoisonError::into_inner);
     for serving in caught {
         let window = client.session_timeout();
-        let line =
-            Line { states: client.state_watcher(), settings: Arc::clone(&settings), patience };
+        let line = Line {
+            states: client.state_watcher(),
+            settings: Arc::clone(&settings),
+            patience,
+            stage: client.stage().map(Arc::downgrade),
+        };
         tokio::spawn(line.tend(serving, window));
     }
     Ok(client)
@@ -69,38 +73,55 @@ struct Line {
     states: StateWatcher,
     settings: Arc<Settings>,
     patience: Duration,
+    stage: Option<Weak<Stage>>,
 }
 
 impl Line {
-    /// Serves a session of this timeout to its end.
+    /// Serves a session of this timeout to its end, or until another client has to go on with it.
     async fn tend(mut self, mut serving: Serving, window: Duration) {
-        let hosts = u32::try_from(self.settings.hosts.len()).unwrap_or(u32::MAX);
         // It reaches the next server in this time, if that is there; and comes to no second one that is silent.
         let at_once = self.patience / 2;
-        let mut span = at_once;
+        let mut was_answered = false;
         loop {
-            tokio::select! {
+            let lost = tokio::select! {
                 biased;
                 () = &mut serving => return,
-                () = self.is_lost_for(span, at_once) => {}
+                lost = self.is_lost_for(at_once) => lost,
+            };
+            if was_answered && lost == Lost::Still {
+                return self.leave(serving).await;
             }
             // Longer than the library tries: by then it takes the session for ended, and asks nobody.
-            let _ = timeout(window * 7 / 5, self.answer()).await;
-            span = self.patience.saturating_mul(hosts);
+            was_answered =
+                timeout(window * 7 / 5, answered(&self.settings, self.patience)).await.is_ok();
         }
     }
 
-    /// Ends when there was no connection for so long; for `at_once` if there was one first.
-    async fn is_lost_for(&mut self, mut span: Duration, at_once: Duration) {
+    /// Leaves the session to another client. A server answers, and the library waits: its pauses grow with each round
+    /// of attempts, to many seconds, and a new client begins without them. The old one does not try again. It is kept
+    /// until nothing refers to it, as its requests would fail as if the session had ended.
+    async fn leave(&self, serving: Serving) {
+        let Some(stage) = self.stage.as_ref().and_then(Weak::upgrade) else {
+            return serving.await;
+        };
+        stage.leave("the connection was lost, and another client goes on with the session");
+        let is_dropped = stage.is_dropped();
+        drop(stage);
+        is_dropped.await;
+    }
+
+    /// Ends when there was no connection for so long.
+    async fn is_lost_for(&mut self, span: Duration) -> Lost {
+        let mut lost = Lost::Still;
         loop {
             if self.is_connected() {
-                span = at_once;
+                lost = Lost::Anew;
                 self.states.changed().await;
             } else {
                 // A server that was started again may have another certificate, and want another of ours.
                 self.settings.security.iter().for_each(Security::renew);
                 if timeout(span, self.states.changed()).await.is_err() {
-                    return;
+                    return lost;
                 }
             }
         }
@@ -109,31 +130,38 @@ impl Line {
     fn is_connected(&self) -> bool {
         self.states.peek_state() == SessionState::SyncConnected
     }
+}
 
-    /// Ends when a server has answered. A server that is started again, or a balancer without any, refuses at once, so it
-    /// is asked again before long: the library would leave ever longer pauses.
-    async fn answer(&self) {
-        let mut pause = LEAST_PAUSE;
-        while !self.is_answered().await {
-            sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
-            pause = (pause * 2).min(self.patience / 4);
+/// Whether there was a connection meanwhile.
+#[derive(PartialEq, Eq)]
+enum Lost {
+    Still,
+    Anew,
+}
+
+/// Ends when a server has answered a question that touches no session. A server that is started again, or a balancer
+/// without any, refuses at once, so it is asked again before long.
+pub(crate) async fn answered(settings: &Arc<Settings>, patience: Duration) {
+    let mut pause = LEAST_PAUSE;
+    while !is_answered(settings, patience).await {
+        sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
+        pause = (pause * 2).min(patience / 4);
+    }
+}
+
+async fn is_answered(settings: &Arc<Settings>, patience: Duration) -> bool {
+    let mut looks = JoinSet::new();
+    for host in settings.hosts.clone() {
+        let settings = Arc::clone(settings);
+        looks.spawn(async move {
+            let look = probe::look(&host, settings.security.as_ref());
+            timeout(patience, look).await.is_ok_and(|diagnosis| diagnosis.is_answer())
+        });
+    }
+    while let Some(look) = looks.join_next().await {
+        if look.unwrap_or(false) {
+            return true;
         }
     }
-
-    async fn is_answered(&self) -> bool {
-        let mut looks = JoinSet::new();
-        for host in self.settings.hosts.clone() {
-            let (settings, patience) = (Arc::clone(&self.settings), self.patience);
-            looks.spawn(async move {
-                let look = probe::look(&host, settings.security.as_ref());
-                timeout(patience, look).await.is_ok_and(|diagnosis| diagnosis.is_answer())
-            });
-        }
-        while let Some(look) = looks.join_next().await {
-            if look.unwrap_or(false) {
-                return true;
-            }
-        }
-        false
-    }
+    false
 }

@@ -11,10 +11,11 @@ use zookeeper_client::{SessionInfo, SessionState, StateWatcher};
 
 use crate::anchor::{Anchors, Calls};
 use crate::client::Client;
-use crate::connect::{close, resume, shorter_grant};
+use crate::connect::{close, patience, resume, shorter_grant};
 use crate::error::ends_session;
 use crate::look::{Look, Lookers};
 use crate::registry::Registry;
+use crate::serving;
 use crate::settings::Settings;
 use crate::task::{Task, lock};
 
@@ -56,6 +57,8 @@ struct Line {
     client: Result<Client, String>,
     states: StateWatcher,
     is_another: bool,
+    /// Whether another client is being made.
+    is_replaced: bool,
 }
 
 impl Session {
@@ -64,7 +67,8 @@ impl Session {
         let states = client.state_watcher();
         let (window, id) = (client.session_timeout(), client.session_id().0);
         let (calls, called) = watch::channel(());
-        let line = Line { client: Ok(client.clone()), states, is_another: false };
+        let line =
+            Line { client: Ok(client.clone()), states, is_another: false, is_replaced: false };
         let line = Arc::new(Mutex::new(line));
         let watchdog = client.start(watch_over(Arc::downgrade(&line), called, window));
         Self {
@@ -146,27 +150,33 @@ impl Session {
     pub(crate) fn client(&self) -> Result<Client, String> {
         let client = lock(&self.line).client.clone()?;
         match client.state() {
+            _ if client.has_fallen() => {
+                self.replace();
+                Ok(client)
+            }
             SessionState::Expired => Err(EXPIRED.into()),
             SessionState::AuthFailed => {
                 Err("the session was ended: ZooKeeper refuses how we log in".into())
             }
             SessionState::Closed => Err("the session was closed".into()),
-            _ => {
-                self.replace(&client);
-                Ok(client)
-            }
+            _ => Ok(client),
         }
     }
 
     /// Has another client take the place of one that has fallen, unless that is being done.
-    fn replace(&self, client: &Client) {
+    fn replace(&self) {
         let mut keeper = lock(&self.keeper);
-        if !client.has_fallen() || !keeper.has_fallen() {
-            return;
-        }
+        let session = {
+            let mut line = lock(&self.line);
+            let is_replaced = mem::replace(&mut line.is_replaced, true) && !keeper.has_fallen();
+            match &line.client {
+                Ok(client) if !is_replaced && client.has_fallen() => client.session(),
+                _ => return,
+            }
+        };
         let (line, window) = (Arc::downgrade(&self.line), self.window);
         let watch_over = watch_over(Weak::clone(&line), self.calls.subscribe(), window);
-        let take_over = take_over(Arc::clone(&self.settings), client.session(), line, window);
+        let take_over = take_over(Arc::clone(&self.settings), session, line, window);
         *keeper = Task::start(async move {
             tokio::join!(take_over, watch_over);
         });
@@ -198,6 +208,8 @@ async fn take_over(
 ) {
     let resumed = async {
         loop {
+            // Requests keep the session alive, also where their answers do not arrive.
+            serving::answered(&settings, patience(window)).await;
             match resume(&settings, session.clone(), window).await {
                 Err(error) if !ends_session(&error) => sleep(PAUSE).await,
                 outcome => return outcome,
@@ -213,7 +225,7 @@ async fn take_over(
     match resumed {
         Ok(Ok(client)) => {
             let states = client.state_watcher();
-            *line = Line { client: Ok(client), states, is_another: true };
+            *line = Line { client: Ok(client), states, is_another: true, is_replaced: false };
         }
         _ => line.client = Err(EXPIRED.into()),
     }

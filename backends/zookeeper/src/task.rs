@@ -36,6 +36,8 @@ pub(crate) struct Stage {
     handle: Handle,
     is_last: bool,
     end: watch::Sender<Option<Fallen>>,
+    /// The thread, for the part of it that serves one client.
+    thread: Option<Arc<Self>>,
 }
 
 /// A stage stands still: what became of the tasks on it nobody knows.
@@ -72,7 +74,7 @@ impl Stage {
         stand_still_at_panics();
         let runtime = Builder::new_current_thread().enable_all().build().ok()?;
         let end = watch::Sender::new(None);
-        let stage = Arc::new(Self { handle: runtime.handle().clone(), is_last, end });
+        let stage = Arc::new(Self { handle: runtime.handle().clone(), is_last, end, thread: None });
         let here = Arc::clone(&stage);
         let run = move || {
             HERE.with(|cell| drop(cell.set(here)));
@@ -82,14 +84,32 @@ impl Stage {
         Some(stage)
     }
 
+    /// Returns a part of this thread for one client. It stands still with the thread, or alone once it is left.
+    pub(crate) fn for_client(self: Arc<Self>) -> Arc<Self> {
+        let (handle, is_last) = (self.handle.clone(), self.is_last);
+        Arc::new(Self { handle, is_last, end: watch::Sender::new(None), thread: Some(self) })
+    }
+
+    /// Ends the service of the client: each of its requests fails, and another client may go on with its session.
+    pub(crate) fn leave(&self, why: &str) {
+        self.end.send_replace(Some(Fallen(why.to_owned())));
+    }
+
+    /// Returns a future that resolves once nothing refers to this stage any more.
+    pub(crate) fn is_dropped(&self) -> impl Future<Output = ()> + use<> {
+        let mut end = self.end.subscribe();
+        async move { while end.changed().await.is_ok() {} }
+    }
+
     /// How it came to stand still, if it does.
     fn end(&self) -> Option<Fallen> {
-        self.end.borrow().clone()
+        let own = self.end.borrow().clone();
+        own.or_else(|| self.thread.as_ref()?.end())
     }
 
     /// Whether it stands still.
     pub(crate) fn is_over(&self) -> bool {
-        self.end.borrow().is_some()
+        self.end().is_some()
     }
 
     /// Ends when it stands still, if there is one.
@@ -101,13 +121,18 @@ impl Stage {
     }
 
     async fn over(&self) -> Fallen {
-        let mut end = self.end.subscribe();
+        let mut own = self.end.subscribe();
+        // A thread alone has one end.
+        let mut of_thread = self.thread.as_deref().unwrap_or(self).end.subscribe();
         loop {
             if let Some(fallen) = self.end() {
                 return fallen;
             }
-            // The sender is ours, so there is one.
-            let _ = end.changed().await;
+            // Both senders are at hand, so there is a change.
+            tokio::select! {
+                _ = own.changed() => {}
+                _ = of_thread.changed() => {}
+            }
         }
     }
 

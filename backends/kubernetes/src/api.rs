@@ -1,4 +1,4 @@
-//! What is asked of an API server about the Leases of a namespace, and what its refusals mean.
+//! Sends the requests about a namespace's Leases to an API server, and turns its refusals into errors.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
@@ -12,9 +12,9 @@ use crate::client::{Access, Client, Failure, List, MOST_ITEMS, TOO_LONG, value};
 use crate::error::{Attempt, Verb};
 use crate::lease;
 
-/// The longest that any request takes, for callers who do not look at the time themselves.
+/// The time limit of each request, for callers that set no limit themselves.
 const LIMIT: Duration = Duration::from_secs(10);
-/// How many bytes of Leases a list has at most.
+/// The greatest size of a list of Leases, in bytes.
 const MOST_BYTES: usize = 8 << 20;
 
 /// An API server, and a namespace there.
@@ -24,7 +24,7 @@ pub(crate) struct Api {
     /// Whose credentials we have.
     source: String,
     pub(crate) namespace: String,
-    /// What it has ever answered as it should: [`Verb::mark`].
+    /// The verbs that the API server has answered properly so far, as bits of [`Verb::mark`].
     answered: AtomicU8,
 }
 
@@ -44,7 +44,7 @@ impl Api {
         )
     }
 
-    /// Asks for a Lease, or for all. What the API server refuses because of what is there, or is not, is no error.
+    /// Sends a request about one Lease, or about all. A 404 or 409 about a Lease is no error: it is returned as a status.
     pub(crate) async fn ask(
         &self,
         verb: Verb,
@@ -53,7 +53,7 @@ impl Api {
         query: &str,
         body: Option<&Value>,
     ) -> Result<Result<Value, u16>, Error> {
-        // The name of what is created is in its body alone.
+        // A new Lease is named only in the body, not in the path.
         let path = self.path(if verb == Verb::Create { "" } else { name }, query);
         match self.client.call(method, &path, body, LIMIT).await {
             Ok(answer) if verb == Verb::Delete || self.is_meant(&answer, name, body) => {
@@ -94,7 +94,8 @@ impl Api {
         attempt.error(failure)
     }
 
-    /// Whether it refuses what everybody may ask who has logged in: it has just started, and does not know its Roles yet.
+    /// Returns whether the API server refuses a request that every authenticated client may send. It does so just after
+    /// its start, while it does not know its Roles yet.
     async fn refuses_everybody(&self) -> bool {
         let answer = self.client.call(Method::GET, "/version", None, LIMIT).await;
         matches!(answer, Err(Failure::Refused { status: 403, .. }))
@@ -129,7 +130,8 @@ impl Api {
         self.attempt(verb, what).error(refused)
     }
 
-    /// Shows all Leases that a query means, and returns the version of all. One that nobody can read is left out.
+    /// Passes each Lease that matches the query to `show`, and returns the version of the list. Unreadable Leases are
+    /// left out.
     pub(crate) async fn list(
         &self,
         query: &str,
@@ -140,7 +142,7 @@ impl Api {
         loop {
             let path = self.path("", &format!("limit={page}&{query}{from}"));
             let answer = match self.client.fetch(Method::GET, &path, None, LIMIT).await {
-                // They are long: some of them may be short enough.
+                // The answer was too long: a smaller page may be short enough.
                 Err(Failure::Strange { what: TOO_LONG, .. }) if page > 1 => {
                     page = page.div_ceil(4);
                     continue;

@@ -1,4 +1,4 @@
-//! What this store reads that somebody else wrote, for fuzzing.
+//! Fuzz targets: the readers of this store whose input other programs or people wrote.
 
 use elect_api::FuzzTarget;
 use std::str;
@@ -11,7 +11,7 @@ use crate::address::Address;
 use crate::client::Kubeconfig;
 use crate::{lease, name};
 
-/// All readers by name.
+/// All fuzz targets, by name.
 pub const TARGETS: &[FuzzTarget] = &[
     ("kubernetes-kubeconfig", Kubeconfig::fuzz),
     ("kubernetes-lease", document),
@@ -34,12 +34,12 @@ fn of_an_election(bytes: &[u8]) {
     }
 }
 
-/// What is read of a Lease is the same after it was written.
+/// Asserts that a document read from a Lease reads the same after it is written back.
 fn document(bytes: &[u8]) {
     let Ok(found) = serde_json::from_slice::<Value>(bytes) else { return };
     for name in [Name::Record, Name::Waiter(1), Name::Data] {
         let Ok(read) = lease::document(name, &found) else { continue };
-        // It is never written as it is.
+        // Damaged data is never written back as it is.
         if matches!(&read.document, Document::Data(data) if data.damage.is_some()) {
             continue;
         }
@@ -48,7 +48,7 @@ fn document(bytes: &[u8]) {
         let Ok(written) = written else { continue };
         let again = lease::document(name, &written).map(|again| again.document);
         match (&read.document, again.expect("what was written is a document")) {
-            // A holder that is not ours has no place of its own, and its beat is all of the spec.
+            // A foreign holder is not in the annotation, and its beat is a hash of the whole spec.
             (Document::Record(record), Document::Record(again)) => assert_eq!(*record, again),
             (document, again) => assert_eq!(*document, again),
         }

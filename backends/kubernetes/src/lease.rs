@@ -1,11 +1,12 @@
-//! Documents as Leases: the spec is what client-go writes and reads, ours is in an annotation.
+//! Converts documents to Leases and back: the spec is client-go's format, elect's own data is in an annotation.
 //!
-//! Other programs put our annotations back as they found them. So what we keep there says of which holder it was
-//! written, and the spec decides who holds the Lease: where another holds it than we wrote, or the same one anew, it
-//! is a program other than elect. What we keep of the election itself, such as the control cell and the history, still stands.
+//! Other programs write elect's annotations back as they found them. So the annotation names the holder for which it
+//! was written, and the spec decides who holds the Lease. If the spec has another holder or another number of
+//! transitions, a program other than elect has changed it. The rest of the annotation, such as the control cell
+//! and the history, stays valid.
 //!
-//! client-go sees a renewal by a spec that has changed, to the second. So we change the spec with each renewal, and with
-//! nothing else.
+//! client-go recognises a renewal by a changed spec, to the second. So elect changes the spec at each renewal and
+//! each change of holder, and at no other write.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,23 +17,23 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Where a record is kept.
+/// The annotation that keeps a record.
 const RECORD: &str = "elect/record";
-/// Where a waiter is kept.
+/// The annotation that keeps a waiter.
 const WAITER: &str = "elect/waiter";
-/// Where fences and values are kept; a label, too, by which lists leave them out.
+/// The annotation that keeps fences and values. It is a label, too, by which lists leave these Leases out.
 pub(crate) const DATA: &str = "elect/data";
 /// The label by which record and waiters are listed.
 pub(crate) const ELECTION: &str = "elect/election";
-/// The most that Kubernetes takes of all annotations of an object, in bytes.
+/// The greatest total size of an object's annotations that Kubernetes accepts, in bytes.
 const LONGEST: usize = 256 << 10;
-/// For how long a Lease is held whose holder does not say: longer than any that client-go has by itself.
+/// The duration of a Lease whose holder states none: longer than any default of client-go.
 const UNTOLD: Duration = Duration::from_secs(60);
 /// client-go counts whole seconds, and takes two renewals in one second for one.
 const SECOND: Duration = Duration::from_secs(1);
-/// No clock is so far ahead of ours: somebody wrote that time by hand.
+/// A renewal time further ahead of this machine's clock was written by hand: no clock is so far ahead.
 const FAR_AHEAD: Duration = Duration::from_secs(24 * 60 * 60);
-/// Kubernetes counts no further.
+/// The greatest `leaseTransitions` that Kubernetes accepts.
 const MOST_TRANSITIONS: u64 = i32::MAX as u64;
 
 /// A record as it is kept in the annotation.
@@ -43,7 +44,7 @@ struct Kept {
     spec: HolderState,
 }
 
-/// Who holds a Lease, as its spec says, and how often that has changed.
+/// The holder of a Lease by its spec, and how often the holder has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct HolderState {
     holder: String,
@@ -59,15 +60,15 @@ impl HolderState {
     }
 }
 
-/// The version of a Lease.
+/// Returns the version of a Lease.
 ///
 /// # Errors
-/// [`ErrorKind::Unfit`] if it is no number.
+/// [`ErrorKind::Unfit`] if it is missing, zero or not a number.
 pub(crate) fn version(object: &Value) -> Result<u64, Error> {
     version_in(object["metadata"]["resourceVersion"].as_str())
 }
 
-/// The same, as it is written.
+/// Parses a version from the text of a `resourceVersion`.
 ///
 /// # Errors
 /// As [`version`].
@@ -84,12 +85,12 @@ pub(crate) fn version_in(text: Option<&str>) -> Result<u64, Error> {
     })
 }
 
-/// The name of a Lease.
+/// Returns the name of a Lease.
 pub(crate) fn name(lease: &Value) -> &str {
     lease["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// Who holds a Lease; empty if nobody does.
+/// Returns the identity of a Lease's holder; empty if it has none.
 pub(crate) fn holder(lease: &Value) -> &str {
     spec(lease, "holderIdentity").as_str().unwrap_or_default()
 }
@@ -104,8 +105,8 @@ pub(crate) fn says_the_same(one: &Value, other: &Value) -> bool {
 /// The document that a Lease is, which has this name in its election.
 ///
 /// # Errors
-/// [`ErrorKind::Unfit`] if it is damaged, or Kubernetes itself decides who holds it. Fences and values say themselves that
-/// they are damaged.
+/// [`ErrorKind::Unfit`] if the Lease is damaged, or Kubernetes itself chooses its holder. Damaged fences and values are no
+/// error: [`Data`] says itself that it is damaged.
 pub(crate) fn document(name: Name, lease: &Value) -> Result<Stored, Error> {
     let document = match name {
         Name::Record => Document::Record(record(lease)?),
@@ -115,7 +116,7 @@ pub(crate) fn document(name: Name, lease: &Value) -> Result<Stored, Error> {
     Ok(Stored { version: version(lease)?, document })
 }
 
-/// The record that a Lease is.
+/// Returns the record in a Lease.
 ///
 /// # Errors
 /// As [`document`].
@@ -133,7 +134,7 @@ pub(crate) fn record(lease: &Value) -> Result<Record, Error> {
     let (was, is) = (spec, HolderState::of(lease));
     let passed = is.transitions.saturating_sub(was.transitions);
     if is == was {
-        // A holder that is not ours is in the spec alone.
+        // The annotation keeps no foreign holder; only the spec names it.
         record.holder = match record.holder.take() {
             _ if is.holder.is_empty() => None,
             Some(holder) => Some(holder),
@@ -142,7 +143,7 @@ pub(crate) fn record(lease: &Value) -> Result<Record, Error> {
     } else {
         record.last = record.holder.take().map(|holder| holder.nonce).or(record.last);
         let passed = if is.holder.is_empty() { passed } else { passed.max(1) };
-        // Others may write any number there; ours are never greater than the version.
+        // Other programs may write any number of transitions. A token of elect is never greater than the version.
         let most = record.token.max(version(lease)?);
         record.token = record.token.saturating_add(passed).min(most);
         if !is.holder.is_empty() {
@@ -158,7 +159,7 @@ pub(crate) fn record(lease: &Value) -> Result<Record, Error> {
     Ok(record)
 }
 
-/// A program other than elect that holds a Lease.
+/// Describes a program other than elect that holds a Lease.
 fn foreign(lease: &Value, identity: &str) -> Holder {
     let mut beat = DefaultHasher::new();
     lease["spec"].to_string().hash(&mut beat);
@@ -176,12 +177,12 @@ fn foreign(lease: &Value, identity: &str) -> Holder {
     }
 }
 
-/// The waiter that a Lease is; `None` if it is damaged, or none.
+/// Returns the waiter in a Lease; `None` if it is damaged, or the Lease holds no waiter.
 pub(crate) fn waiter(lease: &Value) -> Option<Waiter> {
     whole(lease, WAITER).ok()
 }
 
-/// What a Lease with this name and label says after a document was written, in place of the one that was there.
+/// Returns the Lease to send: the one that was `before`, or a new one, with this name, label and document.
 ///
 /// # Errors
 /// [`ErrorKind::Unfit`] if it is too long.
@@ -229,7 +230,7 @@ pub(crate) fn written(
     Ok(lease)
 }
 
-/// Has the spec say who holds it. It stays as it is but for another holder, and for a renewal.
+/// Writes the record's holder to the spec. Only a change of holder and a renewal change the spec.
 fn hold(lease: &mut Value, before: Option<&Record>, record: &Record, now: SystemTime) {
     let held = before.and_then(|before| before.holder.as_ref());
     let is_one = |holder: &Holder| {
@@ -275,7 +276,8 @@ fn acquire(lease: &mut Value, transitions: u64) {
     *within(lease, &["spec", "leaseTransitions"]) = transitions.min(MOST_TRANSITIONS).into();
 }
 
-/// What is at this path, made where it is not there; whatever is in the way, which no API server has there, goes.
+/// Returns the value at this path, and creates it if it is missing. A value on the way that is no object is replaced:
+/// no API server has one there.
 pub(crate) fn within<'a>(value: &'a mut Value, path: &[&str]) -> &'a mut Value {
     path.iter().fold(value, |value, key| {
         if !value.is_object() {
@@ -302,7 +304,7 @@ fn whole<T: DeserializeOwned>(lease: &Value, key: &str) -> Result<T, Error> {
     kept(lease, key)?.ok_or_else(|| damaged(lease, key, &"it is missing"))
 }
 
-/// The fences and values that a Lease keeps.
+/// Returns the fences and values that a Lease keeps, or data that says why it is damaged.
 fn data(lease: &Value) -> Data {
     let damaged = |error: Error| Data { damage: Some(error.to_string()), ..Data::default() };
     whole(lease, DATA).unwrap_or_else(damaged)
@@ -318,7 +320,7 @@ fn damaged(lease: &Value, key: &str, why: &dyn std::fmt::Display) -> Error {
 }
 
 fn text(document: &impl Serialize) -> String {
-    // Nothing in a document has keys that are no strings, which is all that JSON may refuse.
+    // JSON refuses only keys that are not strings, and no document has such keys.
     serde_json::to_string(document).unwrap_or_default()
 }
 

@@ -2,32 +2,32 @@
 //!
 //! # Theory of operation
 //!
-//! It is a store of documents, which `elect_record` makes a store of the contract: who leads, for how long, and what
-//! was lost on the way is told there. Each document is a Lease of `coordination.k8s.io/v1`:
+//! This crate stores documents. `elect_record` builds an election store on top of them, and documents who leads, for how
+//! long, and how lost requests are handled. Each document is a Lease of `coordination.k8s.io/v1`:
 //!
 //! ```text
-//! NAME             the record: its spec as client-go writes it, ours in the annotation elect/record
-//! NAME.<nonce>     one who waits; the label elect/election finds it
+//! NAME             the record: its spec as client-go writes it, elect's part in the annotation elect/record
+//! NAME.<nonce>     a waiting candidate; the label elect/election finds it
 //! NAME.data        fences and values
 //! ```
 //!
-//! **Shared with Go programs**: the spec decides who holds a Lease. Another program that takes it leaves our
-//! annotation as it was, which says of which holder it was written: see `lease`. An election under coordinated leader
-//! election, whose holders Kubernetes names itself, is refused.
+//! **Shared with Go programs**: the spec decides who holds a Lease. Another program that takes the Lease leaves elect's
+//! annotation unchanged. The annotation names the holder for which it was written: see `lease`. The store refuses a
+//! Lease under coordinated leader election, because Kubernetes itself chooses its holders.
 //!
-//! **Token**: versions are `resourceVersion`s, which rise with each write to the API server's store. One that is no number
-//! is refused.
+//! **Token**: versions are `resourceVersion`s, which rise with each write to the API server's store. The store
+//! refuses a `resourceVersion` that is not a number.
 //!
-//! **Writing** sends the whole Lease as it was read, with its version and its uid: the API server compares both. A Lease
-//! that is gone would be made again otherwise, whatever the version.
+//! **Writing** sends the whole Lease as it was read, with its version and its uid. The API server compares both.
+//! Otherwise it would create a deleted Lease again, whatever the version.
 //!
-//! **Unknown outcomes**: a request without an answer may have been done, and so may one that was answered with 5xx: the
-//! API server had no answer of etcd in time. One that was answered with 429 was not.
+//! **Unknown outcomes**: a request without an answer may have been carried out. So may a request answered with 5xx: the
+//! API server got no answer from etcd in time. A request answered with 429 was not carried out.
 //!
 //! **The pod's label**, by which a Service finds the leader, is no part of the store: see [`PodLabel`].
 //!
-//! **Reading** asks without a `resourceVersion`, so that the API server asks its own store; only watches, which are hints,
-//! come from what it remembers.
+//! **Reading** sends no `resourceVersion`, so that the API server reads from its own store. Only watches, which are
+//! hints, are served from the API server's cache.
 
 mod address;
 mod api;
@@ -51,7 +51,7 @@ pub use pod::PodLabel;
 /// The scheme of this store's URLs; `k8s` is the same.
 pub const SCHEME: &str = "kubernetes";
 
-/// What elect knows of this kind of store before it opens one.
+/// The description of this kind of store, which elect needs before it opens one.
 pub const KIND: StoreKind = StoreKind {
     name: "Kubernetes",
     schemes: &[SCHEME, "k8s"],
@@ -67,10 +67,10 @@ pub const KIND: StoreKind = StoreKind {
     fuzz_targets: &[],
 };
 
-/// Gets ready to use the store at a URL: `kubernetes:///[NAMESPACE][?OPTION=VALUE[&OPTION=VALUE]...]`.
+/// Prepares to use the store at a URL: `kubernetes:///[NAMESPACE][?OPTION=VALUE[&OPTION=VALUE]...]`.
 ///
-/// Without a namespace it is that of the context, or of the pod, or else `default`. The options are `kubeconfig`, a
-/// file; `context`, one of its contexts; and `order`, `queue` or `race`.
+/// Without a namespace in the URL, the store uses the context's, or the pod's, or else `default`. The options are
+/// `kubeconfig`, a file; `context`, one of its contexts; and `order`, `queue` or `race`.
 ///
 /// Nothing is sent before the first call that needs an answer.
 ///

@@ -14,9 +14,9 @@ use tokio::time::Instant;
 use super::access::Access;
 use super::distrust::chain_of;
 
-/// For how long files are taken for what they were.
+/// The time after which the files are read again.
 const AGE: Duration = Duration::from_secs(60);
-/// How soon they are read again at the earliest, where nobody has refused us by name.
+/// The shortest time between two readings, unless the server refused the credentials themselves.
 const LEAST_AGE: Duration = Duration::from_secs(1);
 
 /// The access that requests use.
@@ -27,14 +27,14 @@ struct State {
     read: Instant,
     /// When its files are read again.
     due: Instant,
-    /// Whether they are being read. A pipe, or a file system that does not answer, may take for ever.
+    /// Whether the files are being read. A pipe, or a file system that does not answer, may take for ever.
     is_reading: bool,
-    /// Why what was read last is not used.
+    /// Why the newest contents of the files are not used.
     trouble: Option<String>,
 }
 
 impl Current {
-    /// What was found first.
+    /// Starts with the access that was found first.
     ///
     /// # Errors
     /// [`elect_api::ErrorKind::Unfit`] if a certificate or a key cannot be used.
@@ -51,7 +51,7 @@ impl Current {
         })))
     }
 
-    /// What the next request uses.
+    /// Returns the access for the next request, and reads the files again if that is due.
     ///
     /// # Cancellation
     /// What is being read is for the next request. A file system that does not answer holds up one request.
@@ -63,12 +63,12 @@ impl Current {
         self.last()
     }
 
-    /// What was read last, as far as it can be used.
+    /// Returns the newest usable access.
     pub(super) fn last(&self) -> Arc<Access> {
         Arc::clone(&self.lock().access)
     }
 
-    /// Why what is in the files now is not used.
+    /// Returns why the files' present contents are not used, if they are not.
     pub(super) fn trouble(&self) -> Option<String> {
         self.lock().trouble.clone()
     }
@@ -84,7 +84,7 @@ impl Current {
         state.due = state.due.min(state.read + LEAST_AGE);
     }
 
-    /// Whether it is this caller who has the files read again.
+    /// Returns whether a reading is due that this caller must do, and marks it as begun.
     fn is_due(&self) -> bool {
         let (mut state, now) = (self.lock(), now());
         let is_due = state.due <= now && !state.is_reading;

@@ -11,7 +11,7 @@ fn holder(id: &str, nonce: u64, beat: u64) -> Holder {
     Holder { nonce, beat, ttl: TTL, candidate, joined: 1, since: 2, arrival: 3, renewed: None }
 }
 
-/// What the API server has after a record was written in place of another.
+/// Returns the Lease that the API server has after a record was written in place of another.
 fn write(before: Option<&Value>, record: &Record, second: u64) -> Value {
     let document = Document::Record(record.clone());
     let mut lease = written(before, "jobs", "jobs", &document, at(second)).expect("a short record");
@@ -35,7 +35,7 @@ fn shown(lease: &Value) -> (String, u64, u64, u64, u64) {
     (holder, ttl, seconds("acquireTime"), seconds("renewTime"), transitions)
 }
 
-/// As client-go takes a Lease: it puts back what it found, with another spec.
+/// Takes a Lease as client-go does: it writes back the Lease that it found, with another spec.
 fn taken(lease: &Value, who: &str, second: u64) -> Value {
     let mut lease = lease.clone();
     let transitions = HolderState::of(&lease).transitions + 1;
@@ -185,7 +185,7 @@ fn what_is_damaged_or_decided_by_kubernetes_is_refused() {
     let said = refused(&|lease| lease["metadata"]["resourceVersion"] = "x7".into());
     assert!(said.contains("no number, \"x7\""), "{said}");
     assert!(waiter(&lease).is_none());
-    // That there are none is for others to say.
+    // Missing data is no error here: the document itself says that it is damaged.
     let data = document(Name::Data, &lease).map(|stored| stored.document);
     let Ok(Document::Data(Data { damage: Some(said), .. })) = data else { panic!("{data:?}") };
     assert!(

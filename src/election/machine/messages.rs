@@ -29,6 +29,8 @@ pub struct Rules {
     pub insists: bool,
     /// Whether the store has let us in before this candidacy.
     pub let_in: LetIn,
+    /// The greatest token of this process in this election, before this candidacy. No smaller one is taken.
+    pub floor: Option<Token>,
     /// Whether what the command does is to be done once.
     pub once: bool,
     /// What happens to processes that the command leaves running. If they are awaited, they are a part of what is done.
@@ -73,6 +75,7 @@ impl Rules {
             restarts: None,
             insists: false,
             let_in: LetIn::Never,
+            floor: None,
             once: false,
             leftover: Leftover::Kill { grace: Duration::ZERO, kill_grace: Duration::ZERO },
             counting: Counting::Off,

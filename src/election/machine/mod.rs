@@ -23,7 +23,7 @@ mod tests;
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Error, ErrorKind};
+use elect_api::{Boottime, Error, ErrorKind, Token};
 
 use self::gates::{Gates, Notice, Place, Ruling};
 use self::leader_state::LeaderState;
@@ -368,6 +368,11 @@ impl Machine {
         (sent, answered): (Boottime, Boottime),
     ) {
         let place = match answer {
+            Answer::Leading { token, .. }
+                if self.rules.floor.is_some_and(|floor| token < floor) =>
+            {
+                return self.refuse_token(now, token);
+            }
             Answer::Leading { token, .. } => Place::First(token),
             Answer::Waiting { ahead, .. } => Place::Behind(ahead),
             Answer::Evicted(why) | Answer::Gone(why) => return self.lose_unstarted(now, &why),
@@ -402,6 +407,16 @@ impl Machine {
             }
             (ruling, _) => self.obey(now, ruling),
         }
+    }
+
+    /// We have won with a smaller token than before, so the store has gone back: others may have seen greater ones.
+    fn refuse_token(&mut self, now: Boottime, token: Token) {
+        let floor = self.rules.floor.unwrap_or(token);
+        let what = format!(
+            "the store has gone back: it gives token {token}, and has given us {floor} before: it was restored from an \
+             older backup, or emptied; stop all candidates, see `elect help stores`, and start them again"
+        );
+        self.leave(now, Verdict::StoreFailed(Error::new(ErrorKind::Unfit, what)));
     }
 
     /// We had won, and it is lost before anything was started. The seat says so until it is given up.

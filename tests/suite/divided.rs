@@ -146,12 +146,11 @@ fn a_store_that_was_restored_ends_each_candidate_that_saw_more() {
     copy(&backup, &data);
     etcd.member(0).restart();
     etcd.wait_until_it_serves();
-    for (name, mut one) in ["waiter", "patient"].into_iter().zip(waiters) {
+    for (name, one) in ["waiter", "patient"].into_iter().zip(waiters) {
         one.wait().exits(125);
         let said = std::fs::read_to_string(log(name)).expect("a log");
         assert!(said.contains("has gone back to revision"), "{name}: {said}");
     }
-    let mut leader = leader;
     leader.wait().exits(125);
     let said = std::fs::read_to_string(log("leader")).expect("a log");
     assert!(said.contains("has gone back"), "{said}");
@@ -188,10 +187,10 @@ fn a_waiter_says_which_address_is_which_and_stays_where_it_is() {
     eventually("a word of the other store", || {
         std::fs::read_to_string(&log).ok()?.contains(&words).then_some(())
     });
-    assert!(!std::path::Path::new(led).exists(), "two led at once");
+    assert!(!Path::new(led).exists(), "two led at once");
     way.refuse(false);
     leader.signal(nix::sys::signal::Signal::SIGTERM);
     leader.wait();
     waiter.wait().exits(0);
-    assert!(std::path::Path::new(led).exists());
+    assert!(Path::new(led).exists());
 }

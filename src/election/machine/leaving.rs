@@ -226,9 +226,11 @@ impl Machine {
         self.finish();
     }
 
-    /// What may be left of us in the store is told; where nothing was ever written, nothing is left.
+    /// What may be left of us in the store is told; where nothing was ever written, nothing is left. A store that is not
+    /// ours any more, or has gone back, has nothing of us, and the verdict says that.
     pub(super) fn leave_entry(&mut self, error: Error) {
-        if self.contact.may_have_entry {
+        let is_told = !error.may_pass() && matches!(self.verdict, Some(Verdict::StoreFailed(_)));
+        if self.contact.may_have_entry && !is_told {
             self.say(Command::Tell(News::EntryLeft(error)));
         }
     }

@@ -1,5 +1,5 @@
 //! The state that elect leaves to itself when it starts over: the pause before it takes part again, the store that it
-//! was in, the key of `--once-per`, and a listening socket with a note.
+//! was in, its greatest token, the key of `--once-per`, and a listening socket with a note.
 //!
 //! The key is that of elect's first start. The socket stays open, so that no client is refused meanwhile, and no other
 //! program gets the address.
@@ -16,8 +16,8 @@ use nix::sys::socket::{getsockopt, sockopt};
 
 use super::descriptors;
 
-/// The variable that describes the handoff: process id, milliseconds, store, key, descriptor, note. Commands do not get
-/// it.
+/// The variable that describes the handoff: process id, milliseconds, store, token, key, descriptor, note. Commands do
+/// not get it.
 pub const HANDOFF: &str = "ELECT_HEIRLOOM";
 
 /// The word that stands for a missing store, key or descriptor.
@@ -30,6 +30,8 @@ pub struct ExecHandoff {
     pub pause: Duration,
     /// The id of its store, if it is known.
     pub store: Option<String>,
+    /// The greatest token that it has led with.
+    pub token: Option<u64>,
     /// The key of `--once`, if `--once-per` made it. It has no spaces.
     pub once: Option<String>,
     /// A listening socket, and a note for its next owner.
@@ -63,18 +65,20 @@ impl ExecHandoff {
     /// variable was set by others, or for another process.
     pub(super) fn take(inherited: &mut Vec<RawFd>) -> Option<Self> {
         let described = env::var(HANDOFF).ok()?;
-        let mut words = described.splitn(6, ' ');
+        let mut words = described.splitn(7, ' ');
         let pid: u32 = words.next()?.parse().ok()?;
         let pause = Duration::from_millis(words.next()?.parse().ok()?);
         let known = |word: &str| (word != NONE).then(|| word.to_owned());
-        let (store, once) = (known(words.next()?), known(words.next()?));
+        let store = known(words.next()?);
+        let token = known(words.next()?).map(|token| token.parse()).transpose().ok()?;
+        let once = known(words.next()?);
         let number = words.next()?;
         let note = words.next()?.to_owned();
         if pid != std::process::id() {
             return None;
         }
         if number == NONE {
-            return Some(Self { pause, store, once, listener: None });
+            return Some(Self { pause, store, token, once, listener: None });
         }
         let number: RawFd = number.parse().ok()?;
         let place = inherited.iter().position(|&other| other == number)?;
@@ -86,6 +90,7 @@ impl ExecHandoff {
         getsockopt(&socket, sockopt::AcceptConn).is_ok_and(|listens| listens).then_some(Self {
             pause,
             store,
+            token,
             once,
             listener: Some((socket, note)),
         })
@@ -103,6 +108,7 @@ impl ExecHandoff {
         let (pid, pause) = (std::process::id(), self.pause.as_millis());
         let known = |word: &Option<String>| word.as_deref().unwrap_or(NONE).to_owned();
         let (store, once) = (known(&self.store), known(&self.once));
-        (HANDOFF.into(), format!("{pid} {pause} {store} {once} {number} {note}").into())
+        let token = self.token.map_or_else(|| NONE.to_owned(), |token| token.to_string());
+        (HANDOFF.into(), format!("{pid} {pause} {store} {token} {once} {number} {note}").into())
     }
 }

@@ -1,6 +1,7 @@
 //! One URL, two stores: two command trees of an election would run at a time.
 
 use std::net::SocketAddr;
+use std::path::Path;
 
 use elect_testkit::fault::TcpProxy;
 use elect_testkit::program::{Elect, Running, eventually};
@@ -103,6 +104,59 @@ fn who_campaigns_again_stays_in_its_ensemble_of_zookeeper() {
     campaigns_on_in_its_store("zk", [a.address(0), b.address(0)]);
 }
 
+fn copy(from: &Path, to: &Path) {
+    let _ = std::fs::remove_dir_all(to);
+    let copied = std::process::Command::new("cp").args(["-a".as_ref(), from, to]).status();
+    assert!(copied.expect("cp runs").success());
+}
+
+/// The command of a leader ends, and no candidate that saw the newer revision takes part again: its token could be
+/// smaller than before.
+#[test]
+fn a_store_that_was_restored_ends_each_candidate_that_saw_more() {
+    let mut etcd = Etcd::start(1);
+    let ground = Ground::new();
+    let url = etcd.url();
+    elect(&["run", "-b", &url, "-e", "job", "true"]).run().exits(0);
+    let (data, backup) = (etcd.data(0), ground.path().join("backup"));
+    etcd.member(0).kill();
+    copy(&data, &backup);
+    etcd.member(0).restart();
+    etcd.wait_until_it_serves();
+    for value in 0..50 {
+        etcd.ctl(&["put", "other", &value.to_string()]);
+    }
+    let tokens = ground.path().join("tokens");
+    let script = format!("echo $ELECT_TOKEN >> {}; exec sleep 60", tokens.display());
+    let led = || std::fs::read_to_string(&tokens).unwrap_or_default().lines().count();
+    let log = |name: &str| ground.path().join(name);
+    let start = |name: &str, words: &[&str]| {
+        let command = ["run", "-b", &url, "-e", "job", "--ttl", "5s"];
+        let mut command = elect(&command).args(words).args(["--", "sh", "-c", &script]).command();
+        let file = std::fs::File::create(log(name)).expect("a log");
+        Running::new(command.stderr(file).spawn().expect("elect runs"))
+    };
+    let leader = start("leader", &["--after-loss", "campaign"]);
+    eventually("a leader", || (led() == 1).then_some(()));
+    let waiters = [start("waiter", &[]), start("patient", &["-w", "10m"])];
+    let count =
+        || etcd.ctl(&["get", "--prefix", "elect/job/", "--keys-only"]).matches("job/").count();
+    eventually("two waiters", || (count() >= 3).then_some(()));
+    etcd.member(0).kill();
+    copy(&backup, &data);
+    etcd.member(0).restart();
+    etcd.wait_until_it_serves();
+    for (name, one) in ["waiter", "patient"].into_iter().zip(waiters) {
+        one.wait().exits(125);
+        let said = std::fs::read_to_string(log(name)).expect("a log");
+        assert!(said.contains("has gone back to revision"), "{name}: {said}");
+    }
+    leader.wait().exits(125);
+    let said = std::fs::read_to_string(log("leader")).expect("a log");
+    assert!(said.contains("has gone back"), "{said}");
+    assert_eq!(led(), 1, "a smaller token was given: {said}");
+}
+
 /// A waiter that loses the way to its store is not led to the other one of its list.
 #[test]
 fn a_waiter_says_which_address_is_which_and_stays_where_it_is() {
@@ -133,10 +187,10 @@ fn a_waiter_says_which_address_is_which_and_stays_where_it_is() {
     eventually("a word of the other store", || {
         std::fs::read_to_string(&log).ok()?.contains(&words).then_some(())
     });
-    assert!(!std::path::Path::new(led).exists(), "two led at once");
+    assert!(!Path::new(led).exists(), "two led at once");
     way.refuse(false);
     leader.signal(nix::sys::signal::Signal::SIGTERM);
     leader.wait();
     waiter.wait().exits(0);
-    assert!(std::path::Path::new(led).exists());
+    assert!(Path::new(led).exists());
 }

@@ -28,6 +28,8 @@ pub(crate) enum Unusable {
     Failed(Failure),
     /// What is there is not our store.
     Foreign(Error),
+    /// Our store has gone back, by an answer that went through its log.
+    Restored(Error),
 }
 
 impl Unusable {
@@ -112,7 +114,10 @@ impl Badge {
                 let id = read(Some(&reply));
                 self.identity.admit(who, id.as_ref()).or_else(foreign)?;
                 let revision = reply.header().map_or(0, ResponseHeader::revision);
-                self.admit_revision(who, newest, revision).or_else(foreign)
+                match self.admit_revision(who, newest, revision) {
+                    Ok(()) => Ok(()),
+                    Err(read) => self.ask_the_log(who, newest, client, read).await,
+                }
             }
             Err(cause) if is_refused(&cause) => {
                 let what = format!(
@@ -121,6 +126,28 @@ impl Badge {
                     StoreId::OPTION
                 );
                 Err(Unusable::Foreign(Error::new(ErrorKind::Denied, what)))
+            }
+            Err(cause) => Err(Failure { doing: Doing::Connect, cause }.into()),
+        }
+    }
+
+    /// Asks a member whose read was older than `newest` once more, by a transaction that may write and never does: its
+    /// answer comes from the log. A member that only lags has caught up by then.
+    async fn ask_the_log(
+        &self,
+        who: &str,
+        newest: i64,
+        client: &Client,
+        read: Error,
+    ) -> Result<(), Unusable> {
+        let never = Compare::create_revision(self.key.as_str(), CompareOp::Less, 0);
+        let put = TxnOp::put(self.key.as_str(), self.fresh.as_str(), None);
+        let txn = Txn::new().when([never]).and_then([put]).or_else([self.look()]);
+        match client.kv_client().txn(txn).await {
+            Ok(reply) => self.admit_answer(who, newest, &reply).map_err(Unusable::Restored),
+            // Without the right to write the key nothing is proven.
+            Err(cause) if is_refused(&cause) => {
+                Err(Unusable::Foreign(read.with_kind(ErrorKind::Unreachable)))
             }
             Err(cause) => Err(Failure { doing: Doing::Connect, cause }.into()),
         }
@@ -157,7 +184,8 @@ impl Badge {
         }
         let what = format!(
             "{who} has gone back to revision {revision}, and has shown {newest} before: it was restored from an older \
-             snapshot, or answers from one; tokens up to {newest} may have been given already"
+             snapshot, or answers from one; tokens up to {newest} may have been given already: stop all candidates, \
+             see `elect help stores`, and start them again"
         );
         Err(Error::new(ErrorKind::Unfit, what))
     }

@@ -177,6 +177,10 @@ fn from_etcd(doing: Doing, status: &Status, circumstances: &Circumstances<'_>) -
             let why = "it has forgotten that we logged in: trying again helps";
             (ErrorKind::Unreachable, why, Then::Renew)
         }
+        ("user name is empty", _) => {
+            let why = "it asks for logins since we came: trying again logs in";
+            (ErrorKind::Unreachable, why, Then::Renew)
+        }
         ("mvcc: database space exceeded", _) => {
             let why = "its database is full: compact and defragment it, then clear the alarm";
             (ErrorKind::Unreachable, why, Then::Stay)
@@ -186,6 +190,10 @@ fn from_etcd(doing: Doing, status: &Status, circumstances: &Circumstances<'_>) -
         }
         ("no leader" | "not capable" | "too many requests" | "server stopped", _) => {
             (ErrorKind::Unreachable, "it cannot serve now, though another member may", Then::MoveOn)
+        }
+        ("rpc not supported for learner", _) => {
+            let why = "it is a learner, which serves no elections: another member may serve";
+            (ErrorKind::Unreachable, why, Then::MoveOn)
         }
         (_, Code::ResourceExhausted) => {
             (doing.unknown(), "it has more to tell than is read", Then::MoveOn)
@@ -209,8 +217,10 @@ fn refusal(
             let who = who.as_deref().unwrap_or("user none");
             Some((format!("user or password is wrong ({who})"), Then::Renew))
         }
+        // Logins were switched on after we came: with credentials the next connection logs in.
+        "user name is empty" if circumstances.credentials.is_some() => None,
         "user name is empty" | "user name not found" => {
-            let why = "it wants to know who we are: set ELECT_USER and ELECT_PASSWORD";
+            let why = "it wants to know who we are: set ELECT_USER and ELECT_PASSWORD, and start elect again";
             Some((why.to_owned(), Then::Renew))
         }
         _ if code == Code::PermissionDenied => {
@@ -415,6 +425,33 @@ fn has_message(cause: &Cause, message: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_login_that_is_asked_for_later_is_made_and_a_learner_is_named() {
+        let said = |message: &str, credentials: Option<&Credentials>| {
+            let circumstances = Circumstances {
+                member: "a:2379".to_owned(),
+                language: Language::Clear,
+                first_bytes: Vec::new(),
+                speech: None,
+                keys: "elect/job/",
+                credentials,
+            };
+            let cause = Cause::GRpcStatus(Status::new(Code::InvalidArgument, message));
+            judge(&Failure { doing: Doing::Renew, cause }, &circumstances)
+        };
+        let url = elect_api::remote::Url::parse("etcd://me:pw@a", 2379, &[]).expect("a good URL");
+        let ours = Credentials::of(&url, |_| None).expect("good credentials");
+        let empty = "etcdserver: user name is empty";
+        let (error, then) = said(empty, ours.as_ref());
+        assert_eq!((error.kind(), then), (ErrorKind::Unreachable, Then::Renew), "{error}");
+        let (error, _) = said(empty, None);
+        assert_eq!(error.kind(), ErrorKind::Denied);
+        assert!(error.to_string().contains("and start elect again"), "{error}");
+        let (error, then) = said("etcdserver: rpc not supported for learner", None);
+        assert_eq!((error.kind(), then), (ErrorKind::Unreachable, Then::MoveOn));
+        assert!(error.to_string().contains("is a learner"), "{error}");
+    }
 
     /// Only what is no balancer's word on its members, or a server's on its own state, is final.
     #[test]

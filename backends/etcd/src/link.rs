@@ -43,6 +43,8 @@ struct State {
     served: bool,
     /// The members that cannot serve us, if nobody does.
     unfit: BTreeSet<usize>,
+    /// The members whose log has proven that they went back, since one was as new as it should be.
+    restored: BTreeSet<usize>,
     /// The last attempt was dropped before its answer.
     was_dropped: bool,
     /// The connection whose login was over.
@@ -153,6 +155,7 @@ impl Link {
                 Err(match unusable {
                     Unusable::Failed(failure) => turn.fail(failure, first_bytes).await,
                     Unusable::Foreign(error) => turn.conclude(error.clone(), Then::MoveOn),
+                    Unusable::Restored(error) => turn.conclude_restored(error.clone()),
                 })
             }
         }
@@ -403,7 +406,11 @@ impl Attempt {
 
     /// It was answered.
     pub(crate) fn succeed(mut self) {
-        self.turn.link.lock().served = true;
+        {
+            let mut state = self.turn.link.lock();
+            state.served = true;
+            state.restored.clear();
+        }
         self.turn.link.accesses.keep(&self.connection.access);
         self.turn.end(Then::Stay);
     }
@@ -435,6 +442,18 @@ impl Turn {
             then == Then::MoveOn && matches!(error.kind(), ErrorKind::Denied | ErrorKind::Unfit);
         let is_final = !is_of_member || self.is_the_last_hope();
         self.end(then);
+        if is_final { error } else { error.with_kind(ErrorKind::Unreachable) }
+    }
+
+    /// This member's log has gone back. That is final once most members say so: one alone may be out of order, or
+    /// belong to another cluster by now.
+    fn conclude_restored(&mut self, error: Error) -> Error {
+        let is_final = {
+            let mut state = self.link.lock();
+            state.restored.insert(self.member);
+            state.restored.len() * 2 > self.link.members.len()
+        };
+        self.end(Then::MoveOn);
         if is_final { error } else { error.with_kind(ErrorKind::Unreachable) }
     }
 

@@ -77,10 +77,11 @@ impl Settings {
         }
         let what = format!(
             "{} has gone back to transaction {made}, and has shown {newest} before: it was restored from an older \
-             snapshot; tokens up to {newest} may have been given already",
+             snapshot; tokens up to {newest} may have been given already: stop all candidates, see `elect help \
+             stores`, and start them again",
             self.location
         );
-        Err(Error::new(ErrorKind::Unreachable, what))
+        Err(Error::new(ErrorKind::Unfit, what))
     }
 
     /// The machines, as the client library wants them.
@@ -318,6 +319,7 @@ mod tests {
         }
         let error = admit(7, settings.newest_transaction()).expect_err("older");
         assert!(error.to_string().contains("gone back to transaction 7"), "{error}");
+        assert!(!error.may_pass());
         admit(10, settings.newest_transaction()).expect("newer");
     }
 

@@ -178,7 +178,7 @@ fn take_part(
     handoff: Option<ExecHandoff>,
 ) -> anyhow::Result<Finished> {
     let has_led = handoff.is_some();
-    let ExecHandoff { pause, store, listener, .. } = handoff.unwrap_or_default();
+    let ExecHandoff { pause, store, token: before, listener, .. } = handoff.unwrap_or_default();
     let (socket, note) = listener.unzip();
     let (store, slot) = connect(plan, store.as_deref())?;
     let listener =
@@ -186,7 +186,7 @@ fn take_part(
     let enclosure =
         Enclosure::choose(plan.flags.containment.tier(), plan.flags.require_containment)?;
     let containment = enclosure.containment();
-    let terms = Terms::new(plan, log, &*store, containment)?.in_slot(slot).again(has_led);
+    let terms = Terms::new(plan, log, &*store, containment)?.in_slot(slot).again(has_led, before);
     if !has_led {
         warn_of(&*store, &terms.log);
     }
@@ -215,6 +215,7 @@ fn take_part(
     let handoff = ExecHandoff {
         pause: pause.unwrap_or_default(),
         store: store.profile().id.map(|id| id.to_string()),
+        token: token.map(Token::get).max(before),
         once: plan.flags.once_per.and_then(|_| plan.flags.once.clone()),
         listener: kept.map(HttpHandoff::into_listener),
     };

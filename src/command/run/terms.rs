@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use elect_api::{Boottime, Candidate, Division, ElectionName, Lease, Store};
+use elect_api::{Boottime, Candidate, Division, ElectionName, Lease, Store, Token};
 use tokio::sync::Semaphore;
 
 use super::words::no_guardian;
@@ -36,6 +36,8 @@ pub(super) struct Terms<'a> {
     pub(super) slot: Option<Slot>,
     /// Whether elect has led in this process before, and lost the leadership.
     pub(super) has_led: bool,
+    /// The greatest token with which it has led then.
+    floor: Option<Token>,
     /// The limit on surveys that all candidacies of this process share: see [`Candidacy::surveys`].
     surveys: Arc<Semaphore>,
 }
@@ -81,13 +83,16 @@ impl<'a> Terms<'a> {
             shard: None,
             slot: None,
             has_led: false,
+            floor: None,
             surveys: Arc::new(Semaphore::new(SURVEYS)),
         })
     }
 
-    /// Returns the terms for a candidate that takes part again, if `has_led`.
-    pub(super) fn again(self, has_led: bool) -> Self {
-        Self { has_led, ..self }
+    /// Returns the terms for a candidate that takes part again, if `has_led`, with its greatest token so far.
+    pub(super) fn again(self, has_led: bool, token: Option<u64>) -> Self {
+        // Slots need not count in common.
+        let floor = token.filter(|_| self.slot.is_none()).map(Token::new);
+        Self { has_led, floor, ..self }
     }
 
     /// Returns the terms for a candidate that leads in a slot.
@@ -111,6 +116,7 @@ impl<'a> Terms<'a> {
             shard: Some(shard),
             slot: None,
             has_led: self.has_led,
+            floor: None,
             surveys: Arc::clone(&self.surveys),
         })
     }
@@ -267,6 +273,7 @@ impl<'a> Terms<'a> {
             max_run: self.plan.flags.max_run,
             restarts: self.plan.restarts(),
             insists: returns,
+            floor: self.floor,
             let_in: if returns { LetIn::Before } else { LetIn::Never },
             once: self.plan.flags.once.is_some(),
             leftover: self.leftover(),

@@ -228,9 +228,11 @@ impl Machine {
         self.finish();
     }
 
-    /// Reports that the entry may be left in the store. If nothing was ever written, nothing is left.
+    /// Reports that the entry may be left in the store. If nothing was ever written, nothing is left. A store that is
+    /// another one now, or has gone back, has no entry of this candidate, and the verdict says that.
     pub(super) fn leave_entry(&mut self, error: Error) {
-        if self.contact.may_have_entry {
+        let is_told = !error.may_pass() && matches!(self.verdict, Some(Verdict::StoreFailed(_)));
+        if self.contact.may_have_entry && !is_told {
             self.say(Command::Tell(News::EntryLeft(error)));
         }
     }

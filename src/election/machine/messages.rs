@@ -29,6 +29,8 @@ pub struct Rules {
     pub insists: bool,
     /// Whether the store has admitted an earlier candidacy.
     pub let_in: LetIn,
+    /// The greatest token of this process in this election before this candidacy. A win with a smaller token is refused.
+    pub floor: Option<Token>,
     /// Whether the command runs for a `--once` key.
     pub once: bool,
     /// What happens to processes that the command leaves running. If they are awaited, they are a part of the work.
@@ -74,6 +76,7 @@ impl Rules {
             restarts: None,
             insists: false,
             let_in: LetIn::Never,
+            floor: None,
             once: false,
             leftover: Leftover::Kill { grace: Duration::ZERO, kill_grace: Duration::ZERO },
             counting: Counting::Off,

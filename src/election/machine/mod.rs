@@ -24,7 +24,7 @@ mod tests;
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Error, ErrorKind};
+use elect_api::{Boottime, Error, ErrorKind, Token};
 
 use self::gates::{Gates, Notice, Place, Ruling};
 use self::leader_state::LeaderState;
@@ -372,6 +372,11 @@ impl Machine {
         (sent, answered): (Boottime, Boottime),
     ) {
         let place = match answer {
+            Answer::Leading { token, .. }
+                if self.rules.floor.is_some_and(|floor| token < floor) =>
+            {
+                return self.refuse_token(now, token);
+            }
             Answer::Leading { token, .. } => Place::First(token),
             Answer::Waiting { ahead, .. } => Place::Behind(ahead),
             Answer::Evicted(why) | Answer::Gone(why) => return self.lose_unstarted(now, &why),
@@ -406,6 +411,16 @@ impl Machine {
             }
             (ruling, _) => self.obey(now, ruling),
         }
+    }
+
+    /// Refuses a win with a smaller token than before. The store has gone back, and others may have seen greater tokens.
+    fn refuse_token(&mut self, now: Boottime, token: Token) {
+        let floor = self.rules.floor.unwrap_or(token);
+        let what = format!(
+            "the store has gone back: it gives token {token}, and has given us {floor} before: it was restored from an \
+             older backup, or emptied; stop all candidates, see `elect help stores`, and start them again"
+        );
+        self.leave(now, Verdict::StoreFailed(Error::new(ErrorKind::Unfit, what)));
     }
 
     /// Handles a win that is lost before anything was started. The seat repeats this answer until it is given up.

@@ -81,7 +81,7 @@ fn what_nobody_left_is_not_inherited() {
         elect.sh("[ -z \"$ELECT_HEIRLOOM\" ]").run().exits(0).is_quiet();
     }
     // Its own number is no secret, and a file is no socket.
-    let script = "exec 7</dev/null; export ELECT_HEIRLOOM=\"$$ 0 - 7 []\"; exec \"$@\"";
+    let script = "exec 7</dev/null; export ELECT_HEIRLOOM=\"$$ 0 - - - 7 []\"; exec \"$@\"";
     let elect =
         ground.job().args(["--http", "0"]).arg("true").under(["bash", "-c", script, "bash"]);
     elect.run().exits(0).is_quiet();

@@ -506,3 +506,26 @@ fn who_begins_later_asks_nothing_before_and_has_all_of_its_patience() {
         .pass(20.9, &[]);
     late().tell(19.9, Event::Signal(TERM), &["finish: interrupted 15"]);
 }
+
+/// The process has led with a greater token, so the store has gone back.
+#[test]
+fn a_win_with_a_smaller_token_than_before_is_refused_for_good() {
+    let rules = Rules { floor: Some(Token::new(9)), ..rules() };
+    let mut machine = Transcript::new(ETCD, rules).machine;
+    let (mut event, mut seen) = (Event::Tick, Vec::new());
+    for _ in 0..8 {
+        let mut answer = Event::Tick;
+        for command in machine.step(at(0.0), event) {
+            match command {
+                Command::Ask(Call::Open(_)) => answer = Event::Replied(Ok(Reply::Opened)),
+                Command::Ask(Call::Refresh) => answer = leading(ETCD, 0.0),
+                Command::Ask(Call::Resign(_)) => answer = Event::Replied(Ok(Reply::Resigned)),
+                other => seen.push(other),
+            }
+        }
+        event = answer;
+    }
+    assert!(!seen.iter().any(|it| matches!(it, Command::Start(_))), "{seen:?}");
+    let is_end = |it: &Command| matches!(it, Command::Finish(Verdict::StoreFailed(error)) if !error.may_pass());
+    assert!(seen.iter().any(is_end), "{seen:?}");
+}

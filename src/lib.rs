@@ -123,7 +123,7 @@
 //! ## From the end of the lease to the KILL
 //! **The ladder** (`guard/ladder.rs`) decides when to signal and when to kill. It is pure as well. The guardian asks
 //! with TERM and CONT, then kills all descendants at any depth, pass after pass, until `wait` says that it has no
-//! child left (`guard/hunt.rs`, `guard/pass.rs`). Only then does the machine let the wrapper resign.
+//! child left (`guard/kill_loop.rs`, `guard/pass.rs`). Only then does the machine let the wrapper resign.
 //!
 //! **If the wrapper dies**, the guardian sees the end of its socket and kills the tree. **If the guardian dies**, the
 //! kernel kills the command (PDEATHSIG) and its group (death-pipes, `guard/dead_man.rs`). The wrapper is a subreaper
@@ -179,7 +179,7 @@
 //!
 //! ## Around the command
 //! **Hooks and health checks** (`command/candidacy`) run beside the command. The hook that runs as leadership begins
-//! has a guardian of its own with the same deadlines. One owner, `Company`, passes the engine's orders to the tree
+//! has a guardian of its own with the same deadlines. One owner, `HookSupervisor`, passes the engine's orders to the tree
 //! and to them, and reports the tree as empty once they are dead too.
 //!
 //! **The terminal** (`guard/terminal.rs`) sees one job, which is two process groups. The command's group has the

@@ -30,7 +30,7 @@ pub enum ConfigError {
     },
     /// The command's file name does not describe the work.
     #[error("the election cannot be named after {0:?}, which runs other programs")]
-    Speechless(String),
+    NamedAfterRunner(String),
     /// The command has no file name, such as the empty text or `/`.
     #[error("the command {0:?} has no file name to name the election after")]
     Nameless(String),
@@ -66,7 +66,7 @@ pub enum ConfigError {
     },
     /// A pod label was requested for a store that is not on Kubernetes.
     #[error("--pod-label needs a store on Kubernetes, which knows the pod; {0} is none")]
-    Podless(String),
+    NoPod(String),
     /// A flag was given without the one that it requires.
     #[error("{flag} requires {with}")]
     Alone {
@@ -138,7 +138,7 @@ pub enum ConfigError {
     },
     /// No election was named, and this process is not in the command of an `elect run`.
     #[error("no election is named, and ELECT_LEADER_ELECTION is not set")]
-    Outside,
+    NoElection,
     /// `elect sidecar` was given no election.
     #[error("no election is named, and there is no command to name it after")]
     Unnamed,
@@ -165,18 +165,18 @@ impl ConfigError {
             | Self::Alone { flag, .. }
             | Self::NoProgram { flag, .. }
             | Self::Undivided { flag, .. } => flag.strip_prefix("--"),
-            Self::Podless(_) => Some("pod-label"),
+            Self::NoPod(_) => Some("pod-label"),
             Self::NoProfile { .. } => Some("profile"),
             Self::Delays { .. } => Some("restart-delay"),
             Self::CommandName { .. }
-            | Self::Speechless(_)
+            | Self::NamedAfterRunner(_)
             | Self::Nameless(_)
             | Self::File { .. }
             | Self::NoLease
             | Self::Key { .. }
             | Self::NoToken
             | Self::ForeignToken { .. }
-            | Self::Outside
+            | Self::NoElection
             | Self::Unnamed => None,
         }
     }
@@ -186,9 +186,10 @@ impl ConfigError {
         let hint = match self {
             Self::Url(error) => return Some(error.hint()),
             Self::Election { name, .. } if name.contains("://") => Some("a store is given with -b"),
-            Self::Speechless(_) | Self::Nameless(_) | Self::CommandName { .. } | Self::Unnamed => {
-                Some("use -e NAME")
-            }
+            Self::NamedAfterRunner(_)
+            | Self::Nameless(_)
+            | Self::CommandName { .. }
+            | Self::Unnamed => Some("use -e NAME"),
             Self::Label(_) => Some("give another one with --id"),
             Self::Timeless { .. } => Some(
                 "remove the flag or its variable; its key belongs in the profiles of other stores",
@@ -199,7 +200,7 @@ impl ConfigError {
             Self::Orderless { what, .. } if what.starts_with("--") => Some(
                 "remove order=race from the store's URL, or the flag, its variable or its key in the configuration file",
             ),
-            Self::Podless(_) => Some(
+            Self::NoPod(_) => Some(
                 "use -b kubernetes:///NAMESPACE, or let hooks label the pod: see `elect help kubernetes-service`",
             ),
             Self::Delays { .. } => Some("lower the one or raise the other"),
@@ -211,7 +212,7 @@ impl ConfigError {
                 Some("give it with --token, or run this inside a command that `elect run` started")
             }
             Self::ForeignToken { .. } => Some("give the one of that election with --token"),
-            Self::Outside => {
+            Self::NoElection => {
                 Some("use -e NAME, or run this inside a command that `elect run` started")
             }
             Self::Election { .. }

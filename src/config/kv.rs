@@ -89,7 +89,7 @@ impl GetPlan {
 /// that is named in this very call replaces that default.
 fn place(args: KeptArgs, origins: &Origins) -> Result<Target, ConfigError> {
     let election = args.election.or_else(|| variable(LEADER_ELECTION));
-    let election = parse_election(&election.ok_or(ConfigError::Outside)?)?;
+    let election = parse_election(&election.ok_or(ConfigError::NoElection)?)?;
     let backend = match variable(LEADER_BACKEND).map(|url| url.parse::<BackendUrl>()) {
         // The given URL of the same store may include the password.
         Some(Ok(leader))

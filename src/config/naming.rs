@@ -274,7 +274,7 @@ pub(super) fn name_after(command: &OsStr) -> Result<ElectionName, ConfigError> {
         .to_string_lossy();
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
     if SPEECHLESS.contains(&name.as_ref()) || SPEECHLESS.contains(&stem) {
-        return Err(ConfigError::Speechless(name.into_owned()));
+        return Err(ConfigError::NamedAfterRunner(name.into_owned()));
     }
     name.parse().map_err(|source| ConfigError::CommandName { command: shown(), source })
 }
@@ -352,7 +352,7 @@ mod tests {
             "./target/release/elect",
         ] {
             let error = name(command).unwrap_err();
-            assert!(matches!(error, ConfigError::Speechless(_)), "{command}: {error}");
+            assert!(matches!(error, ConfigError::NamedAfterRunner(_)), "{command}: {error}");
             assert_eq!(error.hint().as_deref(), Some("use -e NAME"));
         }
     }

@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn what_cannot_work_is_refused() {
-        assert!(matches!(run(&["sh"]), Err(ConfigError::Speechless(_))));
+        assert!(matches!(run(&["sh"]), Err(ConfigError::NamedAfterRunner(_))));
         assert!(matches!(run(&["-e", "0", "job"]), Err(ConfigError::Election { .. })));
         assert!(matches!(run(&["--id", "a b", "job"]), Err(ConfigError::Label(_))));
         assert!(matches!(run(&["-b", "nowhere://", "job"]), Err(ConfigError::Url(_))));

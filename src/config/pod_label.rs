@@ -86,7 +86,7 @@ pub const fn pod_label(_: &CampaignPlan) -> Result<Option<Box<dyn PodLabel>>, Er
 /// Checks that the store at a URL knows pods.
 ///
 /// # Errors
-/// [`ConfigError::Podless`].
+/// [`ConfigError::NoPod`].
 pub(super) fn knows_pods(url: &BackendUrl) -> Result<(), ConfigError> {
-    if stores::find(url)?.knows_pods { Ok(()) } else { Err(ConfigError::Podless(url.to_string())) }
+    if stores::find(url)?.knows_pods { Ok(()) } else { Err(ConfigError::NoPod(url.to_string())) }
 }

@@ -224,7 +224,7 @@ impl Search<'_> {
     /// Signals a child of this process. The child is not reaped, and no other process could reap it, so its number is
     /// its own.
     fn signal_ours(&mut self, pid: i32, signal: i32) {
-        if !signal_child(pid, signal, self.how.courier) {
+        if !signal_child(pid, signal, self.how.signal_helper) {
             self.found.refused = Some(pid);
         }
     }

@@ -11,17 +11,17 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::timerfd::TimerFd;
 
-use super::birth::{self, Birth, Launch, Role};
 use super::bound::adopt_orphans;
 use super::children::{self, Ended, Waited};
 use super::dead_man::{self, DeadMan};
 use super::enclosure::{Containment, Enclosure};
-use super::hunt::Hunt;
+use super::kill_loop::KillLoop;
 use super::ladder::{Action, Asked, Event, Ladder};
 use super::left::{Fate, Left};
 use super::outbox::Outbox;
 use super::pass::{Deed, Found, Heard};
 use super::redeemer::{Redeemer, TicketText};
+use super::spawn::{self, Launch, Role, SpawnRequest};
 use super::wire::{self, FromGuardian, MOST_HOLDS, Message, Received, ToGuardian, nanos};
 use super::{allocator, clock, descriptors, lease, priority};
 
@@ -72,7 +72,7 @@ struct GuardianProcess {
     group: Option<i32>,
     /// Whether it is known if the exec worked.
     launched: bool,
-    hunt: Hunt,
+    kill_loop: KillLoop,
     /// Whether more children are dead than were reaped at once.
     has_dead: bool,
     /// The last process that the guardian may not signal and has reported.
@@ -98,7 +98,7 @@ pub(super) fn main(mut parts: GuardianParts) -> ! {
         command: None,
         group: None,
         launched: false,
-        hunt: Hunt::default(),
+        kill_loop: KillLoop::default(),
         has_dead: false,
         refused: None,
         before,
@@ -292,7 +292,7 @@ impl GuardianProcess {
         if let Err(error) = self.prepare_again() {
             return self.not_started(error.raw_os_error().unwrap_or(libc::EMFILE));
         }
-        let birth = Birth {
+        let request = SpawnRequest {
             launch: &mut self.parts.launch,
             marks: &self.holds[..self.marks],
             death_writers: Some(self.parts.death_writers.descriptors()),
@@ -302,7 +302,7 @@ impl GuardianProcess {
             // SAFETY: getpid has no preconditions.
             guardian: unsafe { libc::getpid() },
         };
-        match self.parts.enclosure.spawn(birth) {
+        match self.parts.enclosure.spawn(request) {
             Ok(pid) => {
                 (self.command, self.group) = (Some(pid), Some(pid));
                 if self.parts.lasting.is_none() {
@@ -319,11 +319,11 @@ impl GuardianProcess {
         if self.parts.launch.failure_write.is_some() {
             return Ok(());
         }
-        let (read, write) = birth::failure_pipe()?;
+        let (read, write) = spawn::failure_pipe()?;
         self.parts.failure_read = read;
         self.parts.launch.failure_write = Some(write);
         self.launched = false;
-        self.hunt = Hunt::default();
+        self.kill_loop = KillLoop::default();
         Ok(())
     }
 
@@ -434,12 +434,12 @@ impl GuardianProcess {
     fn kill_all(&mut self) {
         let now = clock::now();
         self.parts.lease.end();
-        self.hunt.begin(now);
-        if self.hunt.next().is_some_and(|next| next > now) {
+        self.kill_loop.begin(now);
+        if self.kill_loop.next().is_some_and(|next| next > now) {
             return;
         }
         let found = self.parts.enclosure.kill_all(self.command);
-        self.hunt.passed(now, found);
+        self.kill_loop.passed(now, found);
         self.may_not_signal(found.refused);
         // In a pid namespace, the guardian's death is the surest way to kill. So its dead-man timer is not moved
         // there.
@@ -458,7 +458,7 @@ impl GuardianProcess {
 
     fn reap(&mut self) {
         self.has_dead = false;
-        if self.parts.ladder.is_idle() || self.hunt.keeps_the_dead(clock::now()) {
+        if self.parts.ladder.is_idle() || self.kill_loop.keeps_the_dead(clock::now()) {
             return;
         }
         let mut news = false;
@@ -496,7 +496,7 @@ impl GuardianProcess {
     /// Returns when to look at the tree again without any news, if at all.
     fn next_look(&self) -> Option<Boottime> {
         let at_once = self.has_dead.then(clock::now);
-        let again = self.hunt.next().filter(|_| self.parts.ladder.is_killing());
+        let again = self.kill_loop.next().filter(|_| self.parts.ladder.is_killing());
         [at_once, again].into_iter().flatten().min()
     }
 

@@ -9,13 +9,12 @@ use elect_api::{Holds, Ticket, Token, helpers};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::birth::{self, Launch, Role};
 use super::children::{self, Waited};
 use super::enclosure::Enclosure;
 use super::guardian::{self, GuardianParts, MOST_OPEN};
-use super::hunt::Hunt;
 use super::image::{Image, LEASE, LISTEN_PID, Late, PART, SLOT, TOKEN};
 use super::is_off;
+use super::kill_loop::KillLoop;
 use super::ladder::{Ladder, Leftover, Order};
 use super::outbox::Unsent;
 use super::pass::{Spared, with_helpers};
@@ -23,6 +22,7 @@ use super::priority::Turn;
 use super::redeemer::{Redeem, Redeemer};
 use super::self_check::{self, cannot};
 use super::signals::{self, Inherited};
+use super::spawn::{self, Launch, Role};
 use super::takeover::{Conclusion, Takeover};
 use super::wire::{self, FromGuardian, MOST_HOLDS, Message, Received, ToGuardian};
 use super::{Alarm, Terminal, clock, dead_man, descriptors, lease};
@@ -141,7 +141,7 @@ impl Forked {
             _lease: self.lease,
             enclosure: self.enclosure,
             spare: self.spare,
-            hunt: Hunt::default(),
+            kill_loop: KillLoop::default(),
             takeover: Takeover::default(),
             turn: None,
             unsent: Unsent::default(),
@@ -152,7 +152,7 @@ impl Forked {
 fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, GuardianParts)> {
     let (socket, theirs) = wire::pair()?;
     let (death_readers, death_writers) = dead_man::new()?;
-    let (failure_read, failure_write) = birth::failure_pipe()?;
+    let (failure_read, failure_write) = spawn::failure_pipe()?;
     let lease = lease::Writer::new()?;
     let mut environment = settings.environment;
     environment.retain(|(name, _)| name != "ELECT_LEASE");
@@ -221,7 +221,7 @@ pub struct Guardian {
     _lease: lease::Writer,
     enclosure: Enclosure,
     spare: Vec<Spared>,
-    hunt: Hunt,
+    kill_loop: KillLoop,
     takeover: Takeover,
     /// The wrapper's raised priority, while it kills in the guardian's place.
     turn: Option<Turn>,
@@ -416,7 +416,7 @@ impl Guardian {
     }
 
     fn reap_at_most(&mut self, most: u32) -> bool {
-        if self.hunt.keeps_the_dead(clock::now()) {
+        if self.kill_loop.keeps_the_dead(clock::now()) {
             return true;
         }
         let Some(_held) = helpers::hold() else { return true };
@@ -439,13 +439,13 @@ impl Guardian {
     /// # Cancellation
     /// May be called again if the future is dropped.
     pub async fn sweep(&mut self) {
-        self.hunt.begin(clock::now());
+        self.kill_loop.begin(clock::now());
         self.turn.get_or_insert_with(Turn::begin);
         loop {
             let now = clock::now();
             let found = self.enclosure.sweep(&with_helpers(&self.spare));
             if let Some(found) = found {
-                self.hunt.passed(now, found);
+                self.kill_loop.passed(now, found);
             }
             let has_children = self.reap_at_most(MOST_REAPED);
             // `wait` tells whether children are left. If some are no part of the tree, only a whole search without a
@@ -459,7 +459,7 @@ impl Guardian {
             // Other work gets its turn, even if the kill is urgent.
             tokio::task::yield_now().await;
             let soon = clock::now() + SWEEP_AGAIN;
-            let next = self.hunt.next().filter(|_| found.is_some());
+            let next = self.kill_loop.next().filter(|_| found.is_some());
             self.alarm.until(Some(next.map_or(soon, |next| next.min(soon)))).await;
         }
     }

@@ -22,7 +22,7 @@
 //! | any of them stopped or frozen | the kernel: at the last deadline the dead-man timer kills the guardian |
 //!
 //! A KILL is not yet an end: a killed process keeps its children until it is gone. So `descendants` are searched at any
-//! depth, pass after pass (`hunt`). The system calls that this rests on are tried before anything starts
+//! depth, pass after pass (`kill_loop`). The system calls that this rests on are tried before anything starts
 //! (`self_check`).
 //!
 //! The [`Containment`] says how surely descendants are held. The guardian and its loop are the same for all
@@ -36,11 +36,9 @@
 #![allow(unsafe_code)]
 
 mod allocator;
-mod birth;
 mod bound;
 mod children;
 mod clock;
-mod courier;
 mod dead_man;
 mod descendants;
 mod descriptors;
@@ -48,9 +46,9 @@ mod enclosure;
 mod exec_handoff;
 mod guardian;
 mod handle;
-mod hunt;
 mod image;
 mod key_witness;
+mod kill_loop;
 pub mod ladder;
 pub mod lease;
 mod lease_file;
@@ -63,7 +61,9 @@ mod priority;
 mod proc;
 mod redeemer;
 mod self_check;
+mod signal_helper;
 mod signals;
+mod spawn;
 mod takeover;
 mod terminal;
 mod view;
@@ -72,7 +72,6 @@ mod wire;
 pub use allocator::NoAlloc;
 #[cfg(all(not(debug_assertions), target_env = "musl"))]
 pub use allocator::{Allocator, let_forks_allocate};
-pub use birth::Role;
 pub use bound::{adopt_orphans, bind_helpers, has_children, kill_descendants};
 pub use children::{Ended, reap, reason, signal_name, told_to_end};
 pub use clock::{Alarm, now, rate};
@@ -86,6 +85,7 @@ pub use lease_file::LeaseFile;
 pub use left::{Fate, Left};
 pub use redeemer::Redeem;
 pub use signals::{Incoming, Inherited, Whom, end_by, make_ready, stop};
+pub use spawn::Role;
 pub use terminal::Terminal;
 pub use view::{LeadershipView, Until};
 pub use wire::FromGuardian;

@@ -9,10 +9,10 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 
-use super::courier::Courier;
 use super::is_off;
 use super::left::{MOST_NAMED, NAME_SIZE, Named};
 use super::proc::{Stat, folder_of, has_ended, pidfd_of};
+use super::signal_helper::SignalHelper;
 use super::signals::signal_child;
 
 /// The task of a search, and its conditions.
@@ -26,7 +26,7 @@ pub(super) struct Pass<'a> {
     /// Children of this process that belong to no tree. They are left alone, with all processes below them.
     pub(super) spare: &'a [Spared],
     /// The way to signal processes of other users that elect itself may not signal.
-    pub(super) courier: Option<&'a Courier>,
+    pub(super) signal_helper: Option<&'a SignalHelper>,
 }
 
 impl<'a> Pass<'a> {
@@ -34,8 +34,11 @@ impl<'a> Pass<'a> {
     pub(super) const LIMIT: Duration = Duration::from_millis(50);
 
     /// Makes a pass that kills everything but `spare`.
-    pub(super) const fn killing(spare: &'a [Spared], courier: Option<&'a Courier>) -> Self {
-        Self { deed: Deed::Kill, limit: Self::LIMIT, init: None, spare, courier }
+    pub(super) const fn killing(
+        spare: &'a [Spared],
+        signal_helper: Option<&'a SignalHelper>,
+    ) -> Self {
+        Self { deed: Deed::Kill, limit: Self::LIMIT, init: None, spare, signal_helper }
     }
 
     /// Returns whether the pass leaves this process alone. The number alone does not tell that, as its former process
@@ -58,7 +61,7 @@ impl<'a> Pass<'a> {
             // The call fails on Linux before 5.1, by a filter of system calls, or for lack of permission. Then the
             // number is used. It was the process's own a moment ago, and the kernel gives out all other numbers before
             // it comes again.
-            Err(_) => signal_child(pid, signal, self.courier),
+            Err(_) => signal_child(pid, signal, self.signal_helper),
         }
     }
 }

@@ -19,8 +19,8 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use tokio::io::unix::AsyncFd;
 
-use super::courier::Courier;
 use super::exec_handoff::{ExecHandoff, HANDOFF, regain_name};
+use super::signal_helper::SignalHelper;
 use super::{clock, descriptors, limits};
 
 /// The signals that the wrapper reads: those that it passes on to the command, news of children, and the terminal's
@@ -300,29 +300,33 @@ pub fn end_by(signal: Signal, whom: Whom) {
 }
 
 /// Sends `signal` to every process of the command's group, and to the command itself if it has left that group. If
-/// elect itself may not signal them, `courier` does. A missing process is no failure. Returns whether the signal was
+/// elect itself may not signal them, `signal_helper` does. A missing process is no failure. Returns whether the signal was
 /// permitted, as far as the kernel tells.
-pub(super) fn signal_command(command: i32, signal: i32, courier: Option<&Courier>) -> bool {
+pub(super) fn signal_command(
+    command: i32,
+    signal: i32,
+    signal_helper: Option<&SignalHelper>,
+) -> bool {
     // `kill` does not report processes of a group that it may not signal, as long as it may signal one of them.
     // SAFETY: neither call has memory preconditions. The caller holds the command unreaped, so that its number, which
     // is also its group's, cannot belong to another process.
     let (is_sent, has_left) = unsafe {
-        let is_sent = match courier {
-            Some(courier) => courier.send(-command, signal),
+        let is_sent = match signal_helper {
+            Some(signal_helper) => signal_helper.send(-command, signal),
             None => libc::kill(-command, signal) == 0 || Errno::last_raw() != libc::EPERM,
         };
         (is_sent, libc::getpgid(command) != command)
     };
-    if has_left { signal_child(command, signal, courier) } else { is_sent }
+    if has_left { signal_child(command, signal, signal_helper) } else { is_sent }
 }
 
-/// Sends `signal` to an unreaped child. If elect itself may not signal it, `courier` does.
-pub(super) fn signal_child(pid: i32, signal: i32, courier: Option<&Courier>) -> bool {
+/// Sends `signal` to an unreaped child. If elect itself may not signal it, `signal_helper` does.
+pub(super) fn signal_child(pid: i32, signal: i32, signal_helper: Option<&SignalHelper>) -> bool {
     // SAFETY: kill has no memory preconditions; the number is that of an unreaped child.
     if unsafe { libc::kill(pid, signal) } == 0 || Errno::last_raw() != libc::EPERM {
         return true;
     }
-    courier.is_some_and(|courier| courier.send(pid, signal))
+    signal_helper.is_some_and(|signal_helper| signal_helper.send(pid, signal))
 }
 
 /// Whether SIGPIPE was ignored at the start. Rust ignores it before `main`, so only code that runs before that can

@@ -63,14 +63,14 @@ pub fn topic(name: &str) -> Option<Topic> {
 ///
 /// Sections with exactly this heading come first. Next are sections with the words in their heading, then sections with
 /// the most matches. Matches inside other words count only if no section has a word that begins with them.
-pub fn search(words: &[String]) -> Vec<Place> {
+pub fn search(words: &[String]) -> Vec<SearchHit> {
     let found = |words: &[String], form: fn(&str) -> String| {
         let words: Vec<String> = words.iter().map(|word| form(word)).collect();
         let sections = topics().flat_map(Topic::sections);
         let mut places: Vec<_> =
             sections.filter_map(|section| section.find(&words, form)).collect();
         places.sort_by_key(|(rank, _)| Reverse(*rank));
-        let begins_a_word = |(rank, _): &(Fit, Place)| rank.2.0 > 0;
+        let begins_a_word = |(rank, _): &(Fit, SearchHit)| rank.2.0 > 0;
         if places.iter().any(begins_a_word) {
             places.retain(begins_a_word);
         }
@@ -92,7 +92,7 @@ fn letters(text: &str) -> String {
 
 /// A place in the manual.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SearchHit {
     /// The name of the page.
     pub topic: &'static str,
     /// The heading above the place.
@@ -121,7 +121,7 @@ fn times(text: &str, word: &str) -> (usize, usize) {
 impl Section {
     /// Returns the best sentence with the words, in this form, and the rank of the section. Occurrences at the
     /// beginning of a word count before occurrences inside one: "lock" should not find "clock".
-    fn find(self, words: &[String], form: fn(&str) -> String) -> Option<(Fit, Place)> {
+    fn find(self, words: &[String], form: fn(&str) -> String) -> Option<(Fit, SearchHit)> {
         let has = |text: &str| {
             let text = form(text);
             let fits = words.iter().map(|word| times(&text, word));
@@ -139,7 +139,7 @@ impl Section {
         // Of equal sentences, the first one counts.
         let best = sentences.max_by_key(|(number, sentence)| (has(sentence), Reverse(*number)));
         let excerpt = best.map_or("", |(_, sentence)| sentence.trim()).to_owned();
-        Some((rank, Place { topic: self.topic, heading: self.heading, excerpt }))
+        Some((rank, SearchHit { topic: self.topic, heading: self.heading, excerpt }))
     }
 }
 

@@ -154,7 +154,7 @@ impl Outcome {
         match self {
             Self::NotFound if !program.contains('/') => " (in no folder of PATH)".to_owned(),
             Self::NotFound if Path::new(program).exists() => {
-                " (the file is there; what its first line names to run it is not)".to_owned()
+                " (the file exists; the interpreter in its #! line does not)".to_owned()
             }
             // The folder is shown because crontabs and units start in another folder than the user's shell.
             Self::NotFound if Path::new(program).is_relative() => {

@@ -16,7 +16,7 @@ use crate::heard::{Heard, all_say};
 const NAMES: [&str; 2] = ["127.0.0.1", "localhost"];
 /// How candidates tell what is renewed by half.
 const WRONG_PASSWORD: &str = "user or password is wrong";
-const UNKNOWN_AUTHORITY: &str = "vouches for its certificate";
+const UNKNOWN_AUTHORITY: &str = "is not signed by a trusted authority";
 
 /// An etcd, and files that candidates name in its URL.
 struct Stage {

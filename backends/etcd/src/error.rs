@@ -309,7 +309,7 @@ fn what_answers(said: &[u8]) -> Option<(ErrorKind, String)> {
 fn web(status: &str) -> (ErrorKind, String) {
     let (kind, why) = match status {
         "408" | "425" | "429" | "500" | "502" | "503" | "504" => {
-            (ErrorKind::Unreachable, "what stands before it says that it does not serve now")
+            (ErrorKind::Unreachable, "a proxy in front of etcd reports it unavailable")
         }
         _ => (ErrorKind::Unfit, "it does not speak etcd's protocol, it is a web server"),
     };
@@ -322,7 +322,7 @@ fn tls_trouble(text: &str) -> Option<(ErrorKind, &'static str)> {
     if has(&["UnknownIssuer", "BadSignature"]) {
         Some((
             ErrorKind::Unfit,
-            "nobody whom we trust vouches for its certificate: name the authority with the option ca",
+            "its certificate is not signed by a trusted authority: name the authority with the option ca",
         ))
     } else if has(&["certificate expired", "peer certificate: Expired"]) {
         Some((ErrorKind::Unfit, "its certificate has expired"))

@@ -105,7 +105,7 @@ async fn visit(link: &Arc<Link>, member: usize, clock: &Clock) -> Result<Respond
         spans.push(clock().since(sent));
     }
     let status = last.ok_or_else(silent)?;
-    let asked = timeout(ANSWER_TIMEOUT, link.badge().ask(&client)).await;
+    let asked = timeout(ANSWER_TIMEOUT, link.store_check().ask(&client)).await;
     let store = asked.map_or(StoreIdentity::Untold, |asked| {
         asked.map_or(StoreIdentity::Untold, StoreIdentity::of)
     });

@@ -88,7 +88,6 @@
 mod access;
 mod address;
 mod advisories;
-mod badge;
 mod cells;
 mod changes;
 mod channel;
@@ -110,6 +109,7 @@ mod renewal;
 mod reply;
 mod seat;
 mod store;
+mod store_check;
 mod survey;
 mod value;
 mod watch;

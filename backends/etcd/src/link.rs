@@ -10,12 +10,12 @@ use tokio::sync::OnceCell;
 use crate::access::{Access, Accesses, Tries};
 use crate::address::Address;
 use crate::advisories;
-use crate::badge::{Badge, Unusable};
 use crate::channel::watched;
 use crate::dial::Member;
 use crate::error::{self, Circumstances, Doing, Failure, Setback, Then};
 use crate::first_bytes::FirstBytes;
 use crate::probe::{self, Language, Speech};
+use crate::store_check::{StoreCheck, Unusable};
 
 /// The way to the cluster: a connection to one member at a time.
 ///
@@ -26,7 +26,7 @@ pub(crate) struct Link {
     members: Vec<Member>,
     accesses: Accesses,
     language: Language,
-    badge: Badge,
+    store_check: StoreCheck,
     state: Mutex<State>,
 }
 
@@ -105,7 +105,7 @@ impl Link {
                 tls: address.tls.clone(),
             }),
             language: if address.tls.is_some() { Language::Tls } else { Language::Clear },
-            badge: Badge::new(&address.prefix, address.store.clone()),
+            store_check: StoreCheck::new(&address.prefix, address.store.clone()),
             state: Mutex::default(),
         })
     }
@@ -168,8 +168,8 @@ impl Link {
     }
 
     /// What is known of the store that it leads to.
-    pub(crate) const fn badge(&self) -> &Badge {
-        &self.badge
+    pub(crate) const fn store_check(&self) -> &StoreCheck {
+        &self.store_check
     }
 
     /// How many members the URL names.
@@ -218,7 +218,7 @@ impl Link {
     ) -> Result<Client, Unusable> {
         let client = self.connect_as(member, access, first_bytes).await;
         let client = client.map_err(|cause| Failure { doing: Doing::Connect, cause })?;
-        self.badge.greet(&self.name(member), &client).await?;
+        self.store_check.greet(&self.name(member), &client).await?;
         Ok(client)
     }
 
@@ -336,31 +336,31 @@ impl Attempt {
     }
 
     /// Which store it is to be, if that can be asked for.
-    pub(crate) fn badge(&self) -> Option<&Badge> {
-        let badge = &self.turn.link.badge;
-        badge.identity().is_readable().then_some(badge)
+    pub(crate) fn store_check(&self) -> Option<&StoreCheck> {
+        let store_check = &self.turn.link.store_check;
+        store_check.identity().is_readable().then_some(store_check)
     }
 
     /// The newest revision that the store has shown before.
     pub(crate) fn newest(&self) -> i64 {
-        self.turn.link.badge.newest()
+        self.turn.link.store_check.newest()
     }
 
     /// The store has shown this.
     pub(crate) fn saw(&self, reply: &TxnResponse) {
-        self.turn.link.badge.saw(reply);
+        self.turn.link.store_check.saw(reply);
     }
 
     /// Takes an answer that is no older than `newest`, which was shown before it was asked for.
     pub(crate) fn admit(&self, newest: i64, reply: TxnResponse) -> Result<TxnResponse, Setback> {
-        let admitted = self.turn.link.badge.admit_answer(&self.member(), newest, &reply);
+        let admitted = self.turn.link.store_check.admit_answer(&self.member(), newest, &reply);
         admitted.map(|()| reply).map_err(Setback::Foreign)
     }
 
     /// Whether an answer that shows no entry of ours came from our store.
     pub(crate) fn admit_missing(&self, reply: &TxnResponse) -> Result<(), Setback> {
-        let admit = |badge: &Badge| badge.admit_missing(&self.member(), reply);
-        self.badge().map_or(Ok(()), admit).map_err(Setback::Foreign)
+        let admit = |store_check: &StoreCheck| store_check.admit_missing(&self.member(), reply);
+        self.store_check().map_or(Ok(()), admit).map_err(Setback::Foreign)
     }
 
     /// Whom it goes to, in words.

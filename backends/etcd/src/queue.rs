@@ -8,9 +8,9 @@ use etcd_client::{
     TxnOp, TxnResponse,
 };
 
-use crate::badge::Badge;
 use crate::layout::{Keyspace, Mark};
 use crate::reply::{candidates, cell_of, gets};
+use crate::store_check::StoreCheck;
 
 /// How many candidates are listed: up to so many before us are counted exactly.
 const LISTED: usize = 101;
@@ -143,7 +143,7 @@ pub(crate) fn enter(
     mark: Mark,
     value: Vec<u8>,
     room: Room,
-    badge: Option<&Badge>,
+    store_check: Option<&StoreCheck>,
 ) -> Txn {
     let key = keyspace.key(mark);
     let put = PutOptions::new().with_lease(mark.lease().get());
@@ -157,10 +157,10 @@ pub(crate) fn enter(
         control(keyspace),
     ];
     let mut otherwise = vec![TxnOp::get(key, None), control(keyspace)];
-    if let Some(badge) = badge {
-        conditions.extend(badge.is_ours());
-        operations.push(badge.make());
-        otherwise.insert(1, badge.look());
+    if let Some(store_check) = store_check {
+        conditions.extend(store_check.is_ours());
+        operations.push(store_check.make());
+        otherwise.insert(1, store_check.look());
     }
     Txn::new().when(conditions).and_then(operations).or_else(otherwise)
 }
@@ -199,7 +199,7 @@ pub(crate) fn prove(
     mark: Mark,
     revision: i64,
     ask: Ask<'_>,
-    (badge, by): (Option<&Badge>, By),
+    (store_check, by): (Option<&StoreCheck>, By),
 ) -> Txn {
     let (key, lease) = (keyspace.key(mark), mark.lease());
     let ours = || TxnOp::get(key.as_str(), Some(GetOptions::new().with_keys_only()));
@@ -208,7 +208,7 @@ pub(crate) fn prove(
         Compare::lease(key.as_str(), CompareOp::Equal, lease.get()),
     ];
     let mut otherwise = vec![list(keyspace, None, Room::Usual)];
-    otherwise.extend(badge.map(Badge::look));
+    otherwise.extend(store_check.map(StoreCheck::look));
     if by == By::Write {
         otherwise.push(TxnOp::delete(format!("{}proof", keyspace.prefix()), None));
     }

@@ -46,7 +46,7 @@ impl Store for EtcdStore {
             location: self.location.clone(),
             lease: Lease::Timed(Cadence::LEASE),
             order: Order::Queue,
-            id: self.link.badge().identity().expected(),
+            id: self.link.store_check().identity().expected(),
             cautions: self.cautions.clone(),
         }
     }

@@ -18,7 +18,7 @@ use crate::queue::{OwnFile, Predecessor};
 use crate::root::Root;
 use crate::tree::Tree;
 use crate::trust::FileId;
-use crate::watch::Watch;
+use crate::watch::LockWatch;
 use crate::{cells, token};
 
 /// One candidate's place in one election of the local disk.
@@ -49,7 +49,7 @@ enum State {
 
 struct Waiting {
     place: OwnFile,
-    watch: Option<Watch>,
+    watch: Option<LockWatch>,
 }
 
 struct Leading {
@@ -155,7 +155,7 @@ impl Waiting {
         let Predecessor { file, id, held, ahead } = predecessor;
         let watch = match self.watch.take().filter(|watch| watch.is_on(id)) {
             Some(watch) => watch,
-            None => Watch::start(file, id, held)?,
+            None => LockWatch::start(file, id, held)?,
         };
         let wake = self.watch.insert(watch).wake();
         Ok(Standing::Waiting { ahead, alive: true, wake })

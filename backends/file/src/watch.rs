@@ -46,12 +46,12 @@ impl Sleeper {
 }
 
 /// A thread that sleeps until no process holds a file.
-pub(crate) struct Watch {
+pub(crate) struct LockWatch {
     id: FileId,
     sleeper: Sleeper,
 }
 
-impl Watch {
+impl LockWatch {
     /// Starts to watch the file, through a description of its own.
     pub(crate) fn start(file: File, id: FileId, held: Held) -> Result<Self, Error> {
         let sleeper = Sleeper::start("elect-wait", move || {

@@ -130,7 +130,7 @@ async fn listing(api: &Api) -> Option<Finding> {
         return None;
     }
     let what = format!(
-        "elect list is refused: the Role lacks list on leases in the namespace {}",
+        "cannot list elections: the Role lacks list on leases in the namespace {}",
         api.namespace
     );
     Some(Finding::note(

@@ -41,14 +41,14 @@ const LONGEST: usize = 253;
 pub struct PodLabel {
     client: Client,
     server: String,
-    place: Place,
+    place: PodName,
     /// The election, as labels have it.
     election: String,
 }
 
 /// A pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+struct PodName {
     name: String,
     namespace: String,
 }
@@ -83,7 +83,7 @@ impl PodLabel {
         let access = Access::find(kubeconfig, context, env)?;
         let store = address.namespace.or_else(|| access.namespace().map(str::to_owned));
         let namespace = elect_api::path::read(Path::new(NAMESPACE)).ok();
-        let place = Place::find(&Sources {
+        let place = PodName::find(&Sources {
             env: &env,
             host,
             namespace: namespace.and_then(|bytes| String::from_utf8(bytes).ok()),
@@ -96,7 +96,7 @@ impl PodLabel {
 
     /// Which pod that is, for people.
     pub fn pod(&self) -> String {
-        let Place { name, namespace } = &self.place;
+        let PodName { name, namespace } = &self.place;
         format!("{name} in the namespace {namespace}")
     }
 
@@ -279,7 +279,7 @@ impl PodLabel {
     }
 }
 
-impl Place {
+impl PodName {
     /// Which pod we are in.
     ///
     /// # Errors
@@ -339,17 +339,17 @@ fn is_name(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn place(env: &[(&str, &str)], host: &str, namespace: Option<&str>) -> Result<Place, String> {
+    fn place(env: &[(&str, &str)], host: &str, namespace: Option<&str>) -> Result<PodName, String> {
         let env = |name: &str| {
             env.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
         };
         let namespace = namespace.map(str::to_owned);
         let store = "elect".to_owned();
-        Place::find(&Sources { env: &env, host, namespace, store }).map_err(|why| why.to_string())
+        PodName::find(&Sources { env: &env, host, namespace, store }).map_err(|why| why.to_string())
     }
 
-    fn pod(name: &str, namespace: &str) -> Place {
-        Place { name: name.to_owned(), namespace: namespace.to_owned() }
+    fn pod(name: &str, namespace: &str) -> PodName {
+        PodName { name: name.to_owned(), namespace: namespace.to_owned() }
     }
 
     #[test]

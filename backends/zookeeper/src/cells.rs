@@ -11,7 +11,7 @@ use crate::client::{Client, Step};
 use crate::directory::{Directory, make_above};
 use crate::error::{Action, fault};
 use crate::settings::Settings;
-use crate::watch::Watch;
+use crate::watch::NodeWatch;
 
 /// More than the writers that one leader has at once.
 const TRIES: usize = 8;
@@ -19,7 +19,7 @@ const TRIES: usize = 8;
 /// What a node says, and what tells of its change.
 pub(crate) struct Watched {
     pub(crate) cell: Versioned,
-    pub(crate) watch: Watch,
+    pub(crate) watch: NodeWatch,
 }
 
 /// What a server has at present. Two requests, sent at once by the first poll: one has us told when the node
@@ -32,7 +32,7 @@ pub(crate) async fn look(client: &Client, path: &str) -> Result<Watched, Zk> {
         Err(Zk::NoNode) => None,
         Err(error) => return Err(error),
     };
-    Ok(Watched { cell: of(content), watch: Watch::new(client, path.to_owned(), watcher) })
+    Ok(Watched { cell: of(content), watch: NodeWatch::new(client, path.to_owned(), watcher) })
 }
 
 /// What the ensemble has, and not a server that lags behind it: a request more, sent at the same time.
@@ -176,7 +176,7 @@ pub(crate) struct Cells {
     settings: Arc<Settings>,
     election: ElectionName,
     /// On the cell that was read last.
-    watch: Option<Watch>,
+    watch: Option<NodeWatch>,
 }
 
 impl Cells {

@@ -10,7 +10,7 @@ use zookeeper_client::{
 };
 
 use crate::login::Login;
-use crate::task::{Fallen, Stage, Task};
+use crate::task::{Fallen, LibraryThread, Task};
 
 /// The kind of a node to be made, and the rights to it.
 pub(crate) struct Options {
@@ -49,7 +49,7 @@ const ANY: i32 = -1;
 pub(crate) struct Client {
     library: zk::Client,
     /// Where its session is served.
-    stage: Option<Arc<Stage>>,
+    stage: Option<Arc<LibraryThread>>,
     /// By which of our logins the servers know us: how many others there were before it.
     renewals: Arc<AtomicU64>,
 }
@@ -94,7 +94,7 @@ impl Step {
 impl Client {
     /// As the task has it that calls this, whose stage is where it has connected.
     pub(crate) fn new(client: zk::Client) -> Self {
-        let stage = Stage::here().map(Stage::for_client);
+        let stage = LibraryThread::here().map(LibraryThread::for_client);
         Self { library: client, stage, renewals: Arc::default() }
     }
 
@@ -127,11 +127,11 @@ impl Client {
 
     /// Ends when it stands still.
     pub(crate) fn falls(&self) -> impl Future<Output = ()> + use<> {
-        Stage::falls(self.stage.clone())
+        LibraryThread::falls(self.stage.clone())
     }
 
     /// The stage that serves it.
-    pub(crate) fn stage(&self) -> Option<&Arc<Stage>> {
+    pub(crate) fn stage(&self) -> Option<&Arc<LibraryThread>> {
         self.stage.as_ref()
     }
 

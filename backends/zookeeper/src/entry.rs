@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 /// What the node of a candidate of ours holds. It is written when the node is made and never changed: a
 /// successor in Curator would take the change for the end, and miss its turn.
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct NodeData {
     candidate: Candidate,
     /// Milliseconds since 1970.
     joined: u64,
@@ -15,7 +15,7 @@ struct Record {
 
 /// The data for the node of a candidate that joins now, and `arrived` before if it comes again.
 pub(crate) fn write(candidate: &Candidate, arrived: Option<u64>) -> Vec<u8> {
-    let record = Record { candidate: candidate.clone(), joined: stamp::display(), arrived };
+    let record = NodeData { candidate: candidate.clone(), joined: stamp::display(), arrived };
     // Text and numbers cannot fail to become JSON.
     serde_json::to_vec(&record).unwrap_or_default()
 }
@@ -24,7 +24,7 @@ pub(crate) fn write(candidate: &Candidate, arrived: Option<u64>) -> Vec<u8> {
 /// is text, or by its name; it joined when it was `created`, in milliseconds since 1970.
 pub(crate) fn read(name: &str, data: &[u8], czxid: i64, created: Option<i64>) -> Entry {
     let number = czxid.cast_unsigned();
-    if let Ok(Record { candidate, joined, arrived }) = serde_json::from_slice(data) {
+    if let Ok(NodeData { candidate, joined, arrived }) = serde_json::from_slice(data) {
         return Entry::new(candidate, stamp::read(joined), arrived.unwrap_or(number));
     }
     let text = std::str::from_utf8(data).ok().filter(|text| is_label(text));

@@ -72,9 +72,7 @@ pub(crate) fn fault(action: Action, path: &str, error: Zk) -> Error {
         Zk::BadArguments(_) => {
             (ErrorKind::Unfit, format!("{tried}: this is no path for ZooKeeper"))
         }
-        Zk::NotReadOnly => {
-            (ErrorKind::Unreachable, format!("{tried}: this server has lost the others"))
-        }
+        Zk::NotReadOnly => (ErrorKind::Unreachable, format!("{tried}: this server has no quorum")),
         Zk::SessionMoved | Zk::Throttled | Zk::NoNode => {
             (ErrorKind::Unreachable, format!("{tried}: trying again may help"))
         }

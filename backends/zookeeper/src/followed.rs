@@ -6,14 +6,14 @@ use zookeeper_client::{Error as Zk, SessionId};
 use crate::cells::{self, Watched};
 use crate::client::Client;
 use crate::error::{Action, fault, loses_connection};
-use crate::watch::Watch;
+use crate::watch::NodeWatch;
 
 /// The control cell of an election, as a seat has it.
 pub(crate) struct Followed {
     path: String,
     control: Versioned,
     /// On what was read last, and in which session.
-    watch: Option<(SessionId, Watch)>,
+    watch: Option<(SessionId, NodeWatch)>,
 }
 
 impl Followed {

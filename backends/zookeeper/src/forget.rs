@@ -48,7 +48,7 @@ pub(crate) async fn forget(
             Err(Error::new(ErrorKind::Unreachable, what))
         }
         Err(MultiWriteError::OperationFailed { source: Zk::NotEmpty, .. }) => {
-            let what = format!("somebody wrote to the election {election} as it was removed");
+            let what = format!("the election {election} was written to while it was removed");
             Err(Error::new(ErrorKind::Unreachable, what))
         }
         Err(error) => Err(fault(Action::Delete, &path, error.into())),

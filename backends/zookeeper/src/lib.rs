@@ -134,7 +134,7 @@
 //! changes no node. It could write to its own, but that would wake whoever waits behind it each time.
 //!
 //! A survey is a `sync` and reads behind it. A follower that is cut off cannot answer the `sync`; a leader that
-//! has lost the others does, until it notices, at most `syncLimit` ticks later. Only a write would tell, which
+//! has no quorum does, until it notices, at most `syncLimit` ticks later. Only a write would tell, which
 //! whoever may only look cannot be asked for.
 //!
 //! ZooKeeper 3.5 or newer, for containers and for what a `create` returns. No SASL. The option

@@ -18,7 +18,7 @@ use crate::sessions::{Sessions, SharedSession};
 ///
 /// A seat that is in a session stays in it until it has found out itself that it has ended, or has let it
 /// go: so what it proves is never the work of a session that took its place.
-pub(crate) struct Link {
+pub(crate) struct SessionSeat {
     sessions: Arc<Sessions>,
     shared: Arc<SharedSession>,
     /// Which of the seats it is.
@@ -32,7 +32,7 @@ pub(crate) struct Joined {
     calls: Calls,
 }
 
-impl Link {
+impl SessionSeat {
     pub(crate) fn new(sessions: Arc<Sessions>, timeout: Duration) -> Self {
         static SEATS: AtomicU64 = AtomicU64::new(0);
         let shared = sessions.shared(timeout);
@@ -93,7 +93,7 @@ impl Link {
         self.joined.as_mut()
     }
 
-    /// Nothing is left of us: lets the session go as [`Link::abandon`] does.
+    /// Nothing is left of us: lets the session go as [`SessionSeat::abandon`] does.
     pub(crate) async fn leave(&mut self) {
         self.strike();
         self.abandon().await;

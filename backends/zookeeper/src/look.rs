@@ -7,7 +7,7 @@ use zookeeper_client::Error as Zk;
 
 use crate::client::Client;
 use crate::task::lock;
-use crate::watch::Watch;
+use crate::watch::NodeWatch;
 
 /// A session of whoever looks: the end of one waits for nobody who looks by it.
 #[derive(Clone)]
@@ -21,7 +21,7 @@ pub(crate) struct Look {
 pub(crate) struct Lookers {
     /// On sheets. None is taken back before it has fired: the library takes back what the server keeps for a
     /// path, and with it the watch of a seat on the same sheet that has been asked for and is not answered yet.
-    watches: Mutex<HashMap<String, Watch>>,
+    watches: Mutex<HashMap<String, NodeWatch>>,
 }
 
 impl Look {
@@ -36,13 +36,13 @@ impl Look {
             return Ok(watch.wake());
         }
         let (_, watcher) = self.client.check_and_watch_stat(path).await?;
-        let watch = Watch::new(&self.client, path.to_owned(), watcher);
+        let watch = NodeWatch::new(&self.client, path.to_owned(), watcher);
         let wake = watch.wake();
         self.watches().insert(path.to_owned(), watch);
         Ok(wake)
     }
 
-    fn watches(&self) -> MutexGuard<'_, HashMap<String, Watch>> {
+    fn watches(&self) -> MutexGuard<'_, HashMap<String, NodeWatch>> {
         lock(&self.lookers.watches)
     }
 }

@@ -50,7 +50,7 @@ pub(crate) async fn explain(
 pub(crate) struct Slow;
 
 const WANTS_OURS: &str =
-    "it may want a certificate of ours that it trusts (the options cert and key)";
+    "it may require a client certificate that it trusts (the options cert and key)";
 
 /// What is wrong with one server.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub(crate) enum Diagnosis {
     HasNoTls,
     BadTls(String),
     Busy,
-    /// It has lost the others, and takes only those who want no more than to read.
+    /// It has no quorum, and accepts only sessions that read.
     ReadOnly,
     /// It is ZooKeeper, and serves. Whatever it said of itself.
     Answers(String),
@@ -120,7 +120,7 @@ impl Diagnosis {
                     .into()
             }
             Self::ReadOnly => {
-                "ZooKeeper is there but read-only, and takes no sessions that write: it has lost the others"
+                "ZooKeeper is there but read-only, and accepts no sessions that write: it has no quorum"
                     .into()
             }
             Self::Answers(_) => "ZooKeeper is there but did not grant a session in time".into(),

@@ -110,7 +110,7 @@ impl Settings {
             Some(login) if lacks_right(&error) => {
                 login.renew();
                 error.and(format!(
-                    "{login}; ZooKeeper takes any password, and a wrong one makes us somebody else"
+                    "{login}; ZooKeeper accepts any password: a wrong one is another user"
                 ))
             }
             _ => error,

@@ -23,7 +23,7 @@ const LIVES: usize = 32;
 
 thread_local! {
     /// The stage that this thread is.
-    static HERE: OnceCell<Arc<Stage>> = const { OnceCell::new() };
+    static HERE: OnceCell<Arc<LibraryThread>> = const { OnceCell::new() };
 }
 
 /// What is behind a mutex, also after a panic with it: the library has some, and none of ours leaves anything half done.
@@ -32,7 +32,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A thread of the library, and whether it goes on.
-pub(crate) struct Stage {
+pub(crate) struct LibraryThread {
     handle: Handle,
     is_last: bool,
     end: watch::Sender<Option<Fallen>>,
@@ -51,11 +51,11 @@ impl From<Fallen> for Zk {
     }
 }
 
-impl Stage {
+impl LibraryThread {
     /// The one that there is, started if need be, or the last one that there was; `None` if none can be
     /// started.
     fn present() -> Option<Arc<Self>> {
-        static STAGES: Mutex<(usize, Option<Arc<Stage>>)> = Mutex::new((0, None));
+        static STAGES: Mutex<(usize, Option<Arc<LibraryThread>>)> = Mutex::new((0, None));
         let mut stages = lock(&STAGES);
         let (lives, present) = &mut *stages;
         if *lives < LIVES && present.as_ref().is_none_or(|stage| stage.end().is_some()) {
@@ -172,7 +172,7 @@ fn stand_still_at_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let otherwise = panic::take_hook();
-        panic::set_hook(Box::new(move |panic| match Stage::here() {
+        panic::set_hook(Box::new(move |panic| match LibraryThread::here() {
             Some(stage) => stage.stand_still(panic),
             None => otherwise(panic),
         }));
@@ -183,19 +183,19 @@ fn stand_still_at_panics() {
 pub(crate) struct Task<T> {
     /// `None` if its stage stood still before.
     work: Option<JoinHandle<T>>,
-    stage: Option<Arc<Stage>>,
+    stage: Option<Arc<LibraryThread>>,
 }
 
 impl<T: Send + 'static> Task<T> {
     /// Starts it.
     pub(crate) fn start(task: impl Future<Output = T> + Send + 'static) -> Self {
-        Self::start_on(Stage::present(), task)
+        Self::start_on(LibraryThread::present(), task)
     }
 
     /// Starts it on this stage, where its session is. What is started on one by the same thread begins in the
     /// same order.
     pub(crate) fn start_on(
-        stage: Option<Arc<Stage>>,
+        stage: Option<Arc<LibraryThread>>,
         task: impl Future<Output = T> + Send + 'static,
     ) -> Self {
         let work = match &stage {
@@ -217,7 +217,7 @@ impl<T: Send + 'static> Task<T> {
 
     /// Ends when its stage stands still.
     pub(crate) fn falls(&self) -> impl Future<Output = ()> + use<T> {
-        Stage::falls(self.stage.clone())
+        LibraryThread::falls(self.stage.clone())
     }
 
     /// What came of it.

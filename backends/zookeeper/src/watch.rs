@@ -11,7 +11,7 @@ use crate::client::Client;
 use crate::task::{Task, lock};
 
 /// A watch that the server keeps on the node before ours. Dropped, it is taken back there too.
-pub(crate) struct Watch {
+pub(crate) struct NodeWatch {
     node: String,
     ear: Arc<Mutex<Ear>>,
     fired: watch::Receiver<bool>,
@@ -34,7 +34,7 @@ impl Ear {
     }
 }
 
-impl Watch {
+impl NodeWatch {
     /// One that this client has.
     pub(crate) fn new(client: &Client, node: String, watcher: OneshotWatcher) -> Self {
         let word = Box::pin(async move { drop(watcher.changed().await) });

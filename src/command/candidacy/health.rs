@@ -33,7 +33,7 @@ pub(in crate::command) struct CommandHealth<'a> {
 }
 
 /// The other end of [`CommandHealth`], held by the owner of the command.
-pub(in crate::command) struct Patient {
+pub(in crate::command) struct HealthMonitor {
     leave: watch::Sender<Leave>,
     /// The reason why the command is unhealthy.
     found: watch::Receiver<Option<String>>,
@@ -62,7 +62,7 @@ pub(in crate::command) fn look_after<'a>(
     inherited: &'a Inherited,
     log: &'a Log,
     environment: impl Fn() -> Vec<(OsString, OsString)> + 'a,
-) -> Option<(Patient, CommandHealth<'a>)> {
+) -> Option<(HealthMonitor, CommandHealth<'a>)> {
     if !plan.looks() {
         return None;
     }
@@ -71,11 +71,17 @@ pub(in crate::command) fn look_after<'a>(
     let (looks, looking) = watch::channel(false);
     let (withholds, withheld) = watch::channel(false);
     let (started, relapse) = (None, None);
-    let patient =
-        Patient { leave, found: finds, looks: looking, withheld: withholds, started, relapse };
+    let monitor = HealthMonitor {
+        leave,
+        found: finds,
+        looks: looking,
+        withheld: withholds,
+        started,
+        relapse,
+    };
     let check = HealthCheck::new(plan, inherited, environment);
     let health = CommandHealth { plan, check, log, leave: left, found, looks, withheld };
-    Some((patient, health))
+    Some((monitor, health))
 }
 
 /// Runs the checks at the interval of the plan. Waits for ever without a plan.
@@ -149,7 +155,7 @@ impl CommandHealth<'_> {
     }
 }
 
-impl Patient {
+impl HealthMonitor {
     /// Returns how long the command had run when it was found unhealthy, if it was.
     pub(super) const fn relapse(&self) -> Option<Duration> {
         self.relapse

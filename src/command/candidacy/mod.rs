@@ -1,29 +1,29 @@
 //! The parts that every command with a candidacy shares: the log, the service manager, `--http`,
 //! hooks, health checks and the lease file.
 
-mod company;
 pub(crate) mod environment;
 mod health;
+mod hook_supervisor;
 mod hooks;
 mod http;
 mod label_keeper;
+mod lease_file_writer;
 mod observer;
-mod poster;
 mod service;
 
 use elect_api::{Finding, Severity, Store};
 
 use crate::report::Log;
 
-pub(super) use company::Company;
 pub(super) use health::{HealthCheck, Leave};
 pub(super) use health::{keep_looking, look_after};
+pub(super) use hook_supervisor::HookSupervisor;
 pub(super) use hooks::Hooks;
 pub(super) use http::Feed;
 pub(super) use http::{CandidatePage, HttpHandoff, listen};
 pub(super) use label_keeper::LabelKeeper;
+pub(super) use lease_file_writer::LeaseFileWriter;
 pub(super) use observer::{Observer, Shared};
-pub(super) use poster::Poster;
 pub(super) use service::{Charge, Service, keep_in_touch};
 
 /// Logs the store's cautions, such as an unencrypted connection. The caller does this once per

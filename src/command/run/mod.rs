@@ -27,8 +27,8 @@ use self::tree::Watched;
 use self::words::{cannot_execute, unstarted, warn_of_strays};
 use super::attempts::with_members;
 use super::candidacy::{
-    CandidatePage, Company, Feed, HttpHandoff, LabelKeeper, Observer, Poster, Service, Shared,
-    keep_in_touch, keep_looking, listen, look_after, warn_of,
+    CandidatePage, Feed, HookSupervisor, HttpHandoff, LabelKeeper, LeaseFileWriter, Observer,
+    Service, Shared, keep_in_touch, keep_looking, listen, look_after, warn_of,
 };
 use super::runtime::{BootClock, forward};
 use super::steer::preempt;
@@ -305,12 +305,12 @@ impl Terms<'_> {
             let clock = BootClock::new()?;
             let incoming = Incoming::new(inherited).context("cannot read signals")?;
             let guardian = guardian.attach().context("cannot watch the guardian")?;
-            let poster = Poster::of(&self.plan.campaign, None, &self.log)?;
+            let lease_file = LeaseFileWriter::of(&self.plan.campaign, None, &self.log)?;
             let label = LabelKeeper::of(&self.plan.campaign, &self.log)?;
             let service = Service::new(self.charge(), Some(guardian.pulse()), &self.log);
             let (tell, mut inbox) = unbounded_channel();
             let job = Some(Job::new(self.plan.flags.once.is_some()));
-            let tree = Watched::new(guardian, job, self.slot.clone(), poster);
+            let tree = Watched::new(guardian, job, self.slot.clone(), lease_file);
             let shared = Shared::new(&self.log, clock.now());
             let told = Audience {
                 shared: &shared,
@@ -398,9 +398,9 @@ impl Terms<'_> {
     ) -> CandidacyEnd<T> {
         let environment = || self.environment_of_health();
         let looks = look_after(&self.plan.flags.health, inherited, &self.log, environment);
-        let (patient, health) = looks.unzip();
+        let (monitor, health) = looks.unzip();
         let changes = self.hooks(inherited, told.http);
-        let mut tree = Company::new(tree, changes.clone(), patient, told.label);
+        let mut tree = HookSupervisor::new(tree, changes.clone(), monitor, told.label);
         let candidacy = self.candidacy();
         let verdict = {
             let feed = told.board.map(|board| Feed::new(board, self.store, &self.candidate.host));

@@ -228,7 +228,7 @@ impl<'a> Terms<'a> {
             return machine;
         }
         let shown = humantime::format_duration(pause);
-        self.log.warn(format_args!("taking part again in {shown}, as the command was not well"));
+        self.log.warn(format_args!("health check failed; campaigning again in {shown}"));
         machine.after(pause)
     }
 

@@ -5,7 +5,7 @@ use std::io;
 use async_trait::async_trait;
 use elect_api::{Holds, Ticket, Token};
 
-use crate::command::candidacy::Poster;
+use crate::command::candidacy::LeaseFileWriter;
 use crate::election::driver::Tree;
 use crate::election::machine::{Event, StoppedBy};
 use crate::election::slots::Slot;
@@ -16,7 +16,7 @@ pub(super) struct Watched {
     /// The command as a job in the terminal. `None` if elect runs several commands.
     job: Option<Job>,
     slot: Option<Slot>,
-    poster: Poster,
+    lease_file: LeaseFileWriter,
 }
 
 impl Watched {
@@ -26,9 +26,9 @@ impl Watched {
         guardian: Guardian,
         job: Option<Job>,
         slot: Option<Slot>,
-        poster: Poster,
+        lease_file: LeaseFileWriter,
     ) -> Self {
-        Self { guarded: Guarded::new(guardian), job, slot, poster }
+        Self { guarded: Guarded::new(guardian), job, slot, lease_file }
     }
 
     pub(super) fn ended_by_key(&self) -> bool {
@@ -46,7 +46,7 @@ impl Watched {
             FromGuardian::NotStarted(_) | FromGuardian::Ended(_) | FromGuardian::Empty,
         ) = happened
         {
-            self.poster.end();
+            self.lease_file.end();
         }
         let Some(job) = &mut self.job else { return happened.event() };
         match happened {
@@ -84,7 +84,7 @@ impl Tree for Watched {
             self.guarded.guardian().leads_part(number);
         }
         self.guarded.guardian().start(token, holds)?;
-        self.poster.begin(token);
+        self.lease_file.begin(token);
         Ok(())
     }
 
@@ -95,7 +95,7 @@ impl Tree for Watched {
             job.passes_on(signal);
         }
         self.guarded.guardian().obey(order);
-        self.poster.ordered(order);
+        self.lease_file.ordered(order);
     }
 
     fn keep(&mut self, ticket: Option<&Ticket>) {

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 
 use super::health::Fitness;
-use crate::command::candidacy::{Poster, Service};
+use crate::command::candidacy::{LeaseFileWriter, Service};
 use crate::election::driver::Duty;
 use crate::election::machine::{Event, News};
 use crate::election::{CallEnd, driver};
@@ -21,25 +21,25 @@ use crate::report::{Level, Log, LogEvent};
 /// The application. It counts as stopped when the whole of its grace is over. From the moment at which it must stop,
 /// elect says that it does not lead.
 pub(super) struct Application<'a> {
-    pub(super) poster: Poster,
+    pub(super) lease_file: LeaseFileWriter,
     pub(super) board: Option<&'a HttpState>,
 }
 
 #[async_trait]
 impl Duty for Application<'_> {
     fn begins(&mut self, token: Token) {
-        self.poster.begin(token);
+        self.lease_file.begin(token);
     }
 
     fn renewed(&mut self, deadlines: Deadlines) {
-        self.poster.ordered(Order::Renewed(deadlines));
+        self.lease_file.ordered(Order::Renewed(deadlines));
     }
 
     fn ends(&mut self, _: Boottime, is_asked: bool) {
         if let Some(board) = self.board.filter(|_| is_asked) {
             board.over(Reason::SteppedDown, None);
         }
-        self.poster.end();
+        self.lease_file.end();
     }
 
     /// A sidecar keeps no ticket. After a crash, the application may rely on its leadership until the deadline that it

@@ -19,8 +19,8 @@ use tokio::sync::watch;
 use self::application::{Application, Quiet, forward};
 use self::health::{ApplicationHealth, Fitness};
 use super::candidacy::{
-    CandidatePage, Charge, Company, Feed, Hooks, LabelKeeper, Observer, Poster, Service, Shared,
-    environment, keep_in_touch, listen, warn_of,
+    CandidatePage, Charge, Feed, HookSupervisor, Hooks, LabelKeeper, LeaseFileWriter, Observer,
+    Service, Shared, environment, keep_in_touch, listen, warn_of,
 };
 use super::runtime::{BootClock, block_on};
 use super::steer::preempt;
@@ -55,7 +55,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     warn_of(&*store, log);
     let profile = store.profile();
     let grace = plan.campaign.timing(&profile, plan.grace)?.kill_grace;
-    let poster = Poster::of(&plan.campaign, Some(grace), log)?;
+    let lease_file = LeaseFileWriter::of(&plan.campaign, Some(grace), log)?;
     let label = LabelKeeper::of(&plan.campaign, log)?;
     let page = plan.campaign.flags.http.as_ref().map(|address| {
         let listener = listen(address, None)?;
@@ -70,14 +70,14 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let (told, fitness) = watch::channel(Fitness::Unknown);
     let (tell, inbox) = unbounded_channel();
     let clock = BootClock::new()?;
-    let application = Application { poster, board: board.as_deref() };
+    let application = Application { lease_file, board: board.as_deref() };
     let application = OnDuty::new(application, &clock, Some(grace));
     let known = plan.campaign.flags.backend.for_others(&profile.location);
     let environment =
         environment::for_command(&plan.campaign.election, &candidate, &known, address);
     let hooks = Hooks { plan: &plan.campaign, environment, slot: None, inherited, grace, log };
     let changes = hooks.clone();
-    let application = Company::new(application, hooks, None, label);
+    let application = HookSupervisor::new(application, hooks, None, label);
     let charge = Charge {
         election: &plan.campaign.election,
         slot: None,
@@ -149,7 +149,7 @@ struct Sidecar<'a> {
     candidate: Candidate,
     others: Listeners<'a>,
     clock: &'a BootClock,
-    application: Company<'a, OnDuty<'a, Application<'a>>>,
+    application: HookSupervisor<'a, OnDuty<'a, Application<'a>>>,
     /// Signals that end elect, and changes of the application's health.
     inbox: Inbox,
     fitness: watch::Receiver<Fitness>,

@@ -88,7 +88,7 @@ impl Pause<'_> {
 
 const LAPSED: &str = "the pause ended before the leader had stopped";
 
-const RESUMED: &str = "the election is no longer paused: somebody has resumed it";
+const RESUMED: &str = "the election is no longer paused: it was resumed";
 
 /// The time between two looks at whether the pause still lasts, where no survey shows it.
 const AGAIN: Duration = Duration::from_secs(1);

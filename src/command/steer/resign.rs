@@ -92,10 +92,7 @@ fn heir(survey: &Survey, name: &str) -> anyhow::Result<String> {
     if let Some(foreign) =
         survey.entries().map(|entry| &entry.candidate).find(|candidate| candidate.is_foreign())
     {
-        bail!(
-            "--to is not possible: {} takes part, is not an elect run, and stands back for nobody",
-            foreign.id
-        );
+        bail!("--to is not possible: {} is not an elect run and cannot yield", foreign.id);
     }
     let waiting = survey.waiting.iter().map(|entry| &entry.candidate);
     let known: Vec<_> = waiting.filter(|candidate| is_known_as(&candidate.id, name)).collect();

@@ -17,14 +17,14 @@ pub(super) const PROFILES: &str = "profiles";
 /// The content of a configuration file, in its order.
 #[derive(Debug, Default)]
 pub(super) struct Document {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<LocatedSetting>,
     /// The names of the profiles.
     pub(super) profiles: Vec<String>,
 }
 
 /// A setting, and the place of its key.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct LocatedSetting {
     pub(super) key_place: Position,
     pub(super) setting: Setting,
 }
@@ -63,7 +63,7 @@ impl Document {
             let key_place = place(path, Some(key.referenced));
             let profile = profile.map(ToOwned::to_owned);
             let setting = Setting { key: key.value, value: text, place: place_of_value, profile };
-            self.entries.push(Entry { key_place, setting });
+            self.entries.push(LocatedSetting { key_place, setting });
         }
         Ok(())
     }
@@ -82,7 +82,7 @@ fn explain(error: &Error) -> String {
             format!("`{key}` stands here twice: keep one of them")
         }
         Error::Unexpected { expected, .. } if expected.contains("string") => {
-            "one value has to stand here, such as 15s or true, and no list or mapping".to_owned()
+            "expected a single value, such as 15s or true, not a list or mapping".to_owned()
         }
         Error::Unexpected { .. } => {
             "lines like `key: value` have to stand here, below `profiles:` those of each named profile".to_owned()
@@ -185,7 +185,7 @@ pub(super) fn check(document: &Document) -> Result<(), ConfigError> {
     }
     let grammar = cli::grammar();
     let flags = cli::keys(&grammar);
-    for Entry { setting, key_place } in &document.entries {
+    for LocatedSetting { setting, key_place } in &document.entries {
         let of_this_name =
             flags.iter().filter(|flag| flag.get_long() == Some(setting.key.as_str()));
         // Flags of different subcommands may accept different values. The check for the actual subcommand comes later.

@@ -8,7 +8,7 @@ use elect_api::path::{self, Site};
 use nix::sys::stat::{Mode, fchmod};
 use nix::unistd::Uid;
 
-use super::document::{self, Document, Entry, PROFILES};
+use super::document::{self, Document, LocatedSetting, PROFILES};
 use super::open::{self, Source};
 use super::{ConfigFile, places, read_file};
 use crate::cli::{BackendUrl, Choice, FileChoice, Position, Setting};
@@ -60,7 +60,8 @@ fn check_store(setting: &Setting) -> Result<(), ConfigError> {
 /// The text with this setting for all profiles, which replaces an old one.
 fn with_setting(path: &Path, text: &str, key: &str, value: &str) -> Result<String, ConfigError> {
     let old = Document::parse(path, text)?;
-    let is_it = |entry: &&Entry| entry.setting.key == key && entry.setting.profile.is_none();
+    let is_it =
+        |entry: &&LocatedSetting| entry.setting.key == key && entry.setting.profile.is_none();
     let place = old.entries.iter().find(is_it).map(|entry| entry.key_place.clone());
     let mut lines: Vec<String> = text.lines().map(ToOwned::to_owned).collect();
     let line = format!("{key}: {}", scalar(value));

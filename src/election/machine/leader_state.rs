@@ -15,7 +15,7 @@ pub(super) struct LeaderState {
     /// How long no other candidate can lead, as proven by the newest renewal that anchors. It never goes back.
     pub(super) validity: Validity,
     pub(super) started: Option<Boottime>,
-    pub(super) stage: Stage,
+    pub(super) stage: RunStage,
     pub(super) runs: CommandRuns,
     /// How the command ended by itself, if the processes that it left are a part of its work.
     pub(super) half_done: Option<Ended>,
@@ -32,7 +32,7 @@ pub(super) struct LeaderState {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum RunStage {
     /// The command is being started, or runs.
     Running,
     /// Leadership is lost, and the command was asked to stop. The guardian kills it when its time is over.
@@ -52,10 +52,10 @@ pub(super) enum Stage {
 impl LeaderState {
     /// Notes that everything is being killed from now on.
     pub(super) const fn kill(&mut self) {
-        self.stage = Stage::Emptying;
+        self.stage = RunStage::Emptying;
     }
 
-    pub(super) const fn enter(&mut self, stage: Stage) {
+    pub(super) const fn enter(&mut self, stage: RunStage) {
         self.stage = stage;
     }
 
@@ -70,7 +70,7 @@ impl LeaderState {
 
     /// Whether the tree is empty for good.
     pub(super) const fn is_over(&self) -> bool {
-        matches!(self.stage, Stage::Recording(_) | Stage::Holding(_))
+        matches!(self.stage, RunStage::Recording(_) | RunStage::Holding(_))
     }
 
     pub(super) const fn is_told_to_stop(&self) -> bool {
@@ -79,15 +79,15 @@ impl LeaderState {
 
     /// Whether the command is about to end.
     pub(super) const fn is_ending(&self) -> bool {
-        self.told_to_stop || !matches!(self.stage, Stage::Running)
+        self.told_to_stop || !matches!(self.stage, RunStage::Running)
     }
 
     pub(super) const fn is_resting(&self) -> bool {
-        matches!(self.stage, Stage::Resting(_))
+        matches!(self.stage, RunStage::Resting(_))
     }
 
     pub(super) const fn is_recording(&self) -> bool {
-        matches!(self.stage, Stage::Recording(_))
+        matches!(self.stage, RunStage::Recording(_))
     }
 
     pub(super) fn ask(&mut self, now: Boottime, signal: i32, kill_at: Option<Boottime>) {

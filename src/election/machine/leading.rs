@@ -2,7 +2,7 @@
 
 use elect_api::{Boottime, Token, Validity};
 
-use super::leader_state::{CommandRuns, LeaderState, Stage};
+use super::leader_state::{CommandRuns, LeaderState, RunStage};
 use super::{Answer, Command, Machine, News, Phase, StoppedBy, Verdict};
 use crate::guard::is_off;
 use crate::guard::{Leftover, Order};
@@ -43,7 +43,7 @@ impl Machine {
             token,
             validity,
             started: None,
-            stage: Stage::Running,
+            stage: RunStage::Running,
             runs: CommandRuns::default(),
             half_done: None,
             told_to_stop: false,
@@ -66,16 +66,16 @@ impl Machine {
     pub(super) fn tenure_tick(&self, state: &LeaderState) -> Option<Boottime> {
         let deadlines = self.timing.deadlines(state.validity);
         match state.stage {
-            Stage::Running | Stage::Lingering => {
+            RunStage::Running | RunStage::Lingering => {
                 let soft = deadlines.map(|deadlines| deadlines.soft);
                 soft.into_iter().chain(self.longest_run_ends(state)).min()
             }
-            Stage::Resting(until) => {
+            RunStage::Resting(until) => {
                 deadlines.map(|deadlines| deadlines.soft).into_iter().chain(until).min()
             }
-            Stage::Stopping | Stage::Emptying => None,
-            Stage::Recording(until) => Some(until),
-            Stage::Holding(until) => {
+            RunStage::Stopping | RunStage::Emptying => None,
+            RunStage::Recording(until) => Some(until),
+            RunStage::Holding(until) => {
                 let end = self.timing.end(state.validity);
                 Some(end.map_or(until, |end| until.min(end)))
             }
@@ -141,14 +141,14 @@ impl Machine {
     fn lost_with_grace(&mut self, now: Boottime, why: String, kill_at: Boottime) {
         let Phase::Leading(state) = &mut self.phase else { return };
         match state.stage {
-            Stage::Running | Stage::Lingering => {
-                state.stage = Stage::Stopping;
+            RunStage::Running | RunStage::Lingering => {
+                state.stage = RunStage::Stopping;
                 self.say(Command::Order(Order::Stop { kill_at }, Some(StoppedBy::Elect)));
                 self.lose(why);
             }
-            Stage::Stopping | Stage::Emptying | Stage::Recording(_) => {}
-            Stage::Resting(_) => self.end_rest(now, Verdict::Lost(why), kill_at),
-            Stage::Holding(_) => self.leave(now, Verdict::Lost(why)),
+            RunStage::Stopping | RunStage::Emptying | RunStage::Recording(_) => {}
+            RunStage::Resting(_) => self.end_rest(now, Verdict::Lost(why), kill_at),
+            RunStage::Holding(_) => self.leave(now, Verdict::Lost(why)),
         }
     }
 
@@ -163,23 +163,23 @@ impl Machine {
         let Phase::Leading(state) = &self.phase else { return };
         let validity = state.validity;
         match state.stage {
-            Stage::Running | Stage::Lingering | Stage::Resting(_)
+            RunStage::Running | RunStage::Lingering | RunStage::Resting(_)
                 if self.timing.deadlines(validity).is_some_and(|known| known.soft <= now) =>
             {
                 self.soft_passed(now);
             }
-            Stage::Resting(_) => self.look_at_the_rest(now),
-            Stage::Running | Stage::Lingering
+            RunStage::Resting(_) => self.look_at_the_rest(now),
+            RunStage::Running | RunStage::Lingering
                 if self.longest_run_ends(state).is_some_and(|end| end <= now) =>
             {
                 self.overrun(now);
             }
-            Stage::Recording(until) if until <= now => {
+            RunStage::Recording(until) if until <= now => {
                 let why = self.contact.why_in_vain();
                 self.unrecorded(now, &why);
             }
-            Stage::Holding(until) if until <= now => self.leave_with_verdict(now),
-            Stage::Holding(_) if self.timing.end(validity).is_some_and(|end| end <= now) => {
+            RunStage::Holding(until) if until <= now => self.leave_with_verdict(now),
+            RunStage::Holding(_) if self.timing.end(validity).is_some_and(|end| end <= now) => {
                 self.leave_with_verdict(now);
             }
             _ => {}
@@ -199,7 +199,7 @@ impl Machine {
     fn longest_run_ends(&self, state: &LeaderState) -> Option<Boottime> {
         let (started, limit) = state.runs.last.zip(self.rules.max_run)?;
         // The guardian itself limits processes that a command left at its own end, if they are not awaited.
-        let is_bounded = state.stage == Stage::Lingering
+        let is_bounded = state.stage == RunStage::Lingering
             && state.asked_at.is_none()
             && self.rules.leftover != Leftover::Wait;
         if is_bounded {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Error};
 
 use super::gates::{Notice, Place};
-use super::leader_state::Stage;
+use super::leader_state::RunStage;
 use super::patience::CallState;
 use super::{Command, Event, Limit, Machine, News, Phase, Verdict};
 use crate::election::Call;
@@ -101,11 +101,11 @@ impl Machine {
         let Phase::Leading(state) = &mut self.phase else { return };
         match state.stage {
             // The guardian of what runs beside the command may not have heard of the kill.
-            Stage::Emptying => self.say(Command::Order(Order::Kill, None)),
+            RunStage::Emptying => self.say(Command::Order(Order::Kill, None)),
             // It was asked to stop together with the command.
-            Stage::Stopping => {}
+            RunStage::Stopping => {}
             _ => {
-                state.stage = Stage::Stopping;
+                state.stage = RunStage::Stopping;
                 self.say(Command::Order(Order::Stop { kill_at }, None));
             }
         }
@@ -146,7 +146,7 @@ impl Machine {
         let until = state.started.zip(self.rules.hold).map(|(started, hold)| started + hold);
         match until.filter(|&until| until > now && !state.told_to_stop) {
             Some(until) if matches!(self.verdict, Some(Verdict::Ended(_))) => {
-                state.stage = Stage::Holding(until);
+                state.stage = RunStage::Holding(until);
                 self.say(Command::Tell(News::Holding(until.since(now))));
             }
             _ => self.leave_with_verdict(now),
@@ -291,8 +291,8 @@ impl Machine {
         } else {
             self.verdict.get_or_insert(Verdict::Ended(ended));
         }
-        if state.stage == Stage::Running {
-            state.enter(Stage::Lingering);
+        if state.stage == RunStage::Running {
+            state.enter(RunStage::Lingering);
         }
     }
 
@@ -324,12 +324,12 @@ impl Machine {
         let Some(ended) = state.runs.ended.take() else { return state.is_resting() };
         // An event that came after the command's end ends it for good.
         let is_to_end = state.is_told_to_stop() || self.overran.is_some() || self.verdict.is_some();
-        if state.stage != Stage::Lingering || is_to_end {
+        if state.stage != RunStage::Lingering || is_to_end {
             self.verdict.get_or_insert(Verdict::Ended(ended));
             return false;
         }
         let pause = state.runs.next_pause(now, restarts);
-        state.enter(Stage::Resting(Some(now + pause)));
+        state.enter(RunStage::Resting(Some(now + pause)));
         self.say(Command::Tell(News::Resting { ended, pause }));
         true
     }
@@ -337,7 +337,7 @@ impl Machine {
     /// Starts the command again once its pause is over, if the lease leaves it the time that it was promised.
     pub(super) fn look_at_the_rest(&mut self, now: Boottime) {
         let Phase::Leading(state) = &mut self.phase else { return };
-        let Stage::Resting(until) = state.stage else { return };
+        let RunStage::Resting(until) = state.stage else { return };
         if until.is_some_and(|until| now < until) {
             return;
         }
@@ -346,9 +346,9 @@ impl Machine {
         // Where leases end by time, little may be left of a lease that could not be renewed.
         let is_unsure = self.contact.failures > 0 && !self.timing.is_local();
         if is_asked || is_unsure || !self.timing.leaves_grace(state.validity, now) {
-            return state.enter(Stage::Resting(None));
+            return state.enter(RunStage::Resting(None));
         }
-        state.enter(Stage::Running);
+        state.enter(RunStage::Running);
         state.runs.again += 1;
         // The longest run counts from the instant when it runs.
         state.runs.last = None;
@@ -371,7 +371,7 @@ impl Machine {
     pub(super) fn end_rest(&mut self, now: Boottime, verdict: Verdict, kill_at: Boottime) {
         let Phase::Leading(state) = &mut self.phase else { return };
         if state.runs.outlived {
-            state.enter(Stage::Stopping);
+            state.enter(RunStage::Stopping);
             let order = if kill_at <= now { Order::Kill } else { Order::Stop { kill_at } };
             self.say(Command::Order(order, None));
             return match verdict {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Error, ErrorKind, Written};
 
-use super::leader_state::Stage;
+use super::leader_state::RunStage;
 use super::patience::CallState;
 use super::{Call, Command, EndRecord, Machine, News, Phase, Verdict};
 use crate::guard::{Ended, signal_name, told_to_end};
@@ -22,7 +22,7 @@ impl Machine {
         }
         let patience = now + self.timing.entry_timeout * 2;
         let until = self.timing.end(state.validity).unwrap_or(patience);
-        state.enter(Stage::Recording(until));
+        state.enter(RunStage::Recording(until));
         self.abandon_request();
         self.contact.begin_anew();
         self.request = CallState::due(now);

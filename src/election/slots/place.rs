@@ -45,7 +45,7 @@ impl Standpoint {
         let standing = self.refresh(now).await?;
         if !self.asked().is_divided(Division::Whole) {
             self.resign(None).await?;
-            let what = "a slot of the election is divided itself: end whoever takes part in it by its own name";
+            let what = "a slot of the election is divided itself: end the candidates that use its own name";
             return Err(Error::new(ErrorKind::Unfit, what));
         }
         match standing {

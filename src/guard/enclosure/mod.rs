@@ -21,11 +21,11 @@ use nix::errno::Errno;
 
 use self::cgroup::Cgroup;
 use self::namespace::Namespace;
-use super::birth::Birth;
 use super::children;
-use super::courier::{self, Courier};
 use super::descendants::Descendants;
 use super::pass::{Deed, Found, Pass, Spared};
+use super::signal_helper::{self, SignalHelper};
+use super::spawn::SpawnRequest;
 use super::{Terminal, signals};
 
 /// How surely all descendants of the command can be killed, the weakest first.
@@ -77,8 +77,8 @@ pub struct Enclosure {
     descendants: Option<Descendants>,
     /// The open list `/proc/.../children`: of the guardian in the guardian, of the wrapper in the wrapper.
     list: Option<OwnedFd>,
-    /// The couriers of guardian and wrapper, if elect itself may not signal processes of other users.
-    couriers: Option<[Courier; 2]>,
+    /// The signal helpers of guardian and wrapper, if elect itself may not signal processes of other users.
+    signal_helpers: Option<[SignalHelper; 2]>,
 }
 
 enum Walls {
@@ -148,8 +148,8 @@ impl Enclosure {
         let walls = match containment {
             Containment::Scan if !children::are_listed() => return Err(Refusal::Unlisted),
             Containment::Group | Containment::Scan => {
-                if courier::is_needed() {
-                    courier::try_out().map_err(Refusal::Unkillable)?;
+                if signal_helper::is_needed() {
+                    signal_helper::try_out().map_err(Refusal::Unkillable)?;
                 }
                 Walls::None
             }
@@ -166,13 +166,13 @@ impl Enclosure {
         if let (Some(descendants), Some(list)) = (&descendants, &list) {
             descendants.try_out(list.as_raw_fd())?;
         }
-        let couriers = || Ok::<_, io::Error>([Courier::new()?, Courier::new()?]);
+        let signal_helpers = || Ok::<_, io::Error>([SignalHelper::new()?, SignalHelper::new()?]);
         Ok(Self {
             containment,
             walls,
             descendants,
             list,
-            couriers: courier::is_needed().then(couriers).transpose()?,
+            signal_helpers: signal_helper::is_needed().then(signal_helpers).transpose()?,
         })
     }
 
@@ -206,20 +206,20 @@ impl Enclosure {
     ///
     /// # Errors
     /// Returns the `errno` of the failure. No code of the command has run in that case.
-    pub(super) fn spawn(&mut self, mut birth: Birth<'_>) -> Result<i32, i32> {
-        birth.launch.in_front = birth.launch.terminal.as_ref().is_some_and(Terminal::is_due);
-        let pid = self.start(&mut birth)?;
+    pub(super) fn spawn(&mut self, mut request: SpawnRequest<'_>) -> Result<i32, i32> {
+        request.launch.in_front = request.launch.terminal.as_ref().is_some_and(Terminal::is_due);
+        let pid = self.start(&mut request)?;
         // Guardian and child both make the group. Whichever comes first, the group exists before it is needed.
         // SAFETY: setpgid has no preconditions.
         unsafe { libc::setpgid(pid, pid) };
         // The guardian's copy of the pipe would hide the exec.
-        birth.launch.failure_write = None;
+        request.launch.failure_write = None;
         Ok(pid)
     }
 
-    fn start(&mut self, birth: &mut Birth<'_>) -> Result<i32, i32> {
+    fn start(&mut self, request: &mut SpawnRequest<'_>) -> Result<i32, i32> {
         let pid = match &mut self.walls {
-            Walls::Namespace(namespace) => return namespace.start(birth),
+            Walls::Namespace(namespace) => return namespace.start(request),
             Walls::Cgroup(cgroup) => cgroup.fork()?,
             // SAFETY: fork has no preconditions. The guardian has one thread, so the child may call anything; it keeps
             // to system calls all the same.
@@ -232,28 +232,28 @@ impl Enclosure {
             return Ok(pid);
         }
         match &self.walls {
-            Walls::Cgroup(cgroup) => birth.become_command(cgroup.enter()),
-            Walls::None | Walls::Namespace(_) => birth.become_command(Ok(())),
+            Walls::Cgroup(cgroup) => request.become_command(cgroup.enter()),
+            Walls::None | Walls::Namespace(_) => request.become_command(Ok(())),
         }
     }
 
     /// Signals the group of the command. The command is not reaped, so the number is still its own. Returns whether the
     /// signal was permitted.
     pub(super) fn signal(&self, command: i32, signal: i32) -> bool {
-        let courier = self.couriers.as_ref().map(|[courier, _]| courier);
-        signals::signal_command(command, signal, courier)
+        let signal_helper = self.signal_helpers.as_ref().map(|[signal_helper, _]| signal_helper);
+        signals::signal_command(command, signal, signal_helper)
     }
 
     /// Does this to all processes that the command left when it ended. Returns the processes that were found.
     pub(super) fn treat_left(&mut self, deed: Deed) -> Found {
-        let courier = self.couriers.as_ref().map(|[courier, _]| courier);
+        let signal_helper = self.signal_helpers.as_ref().map(|[signal_helper, _]| signal_helper);
         let init = match &self.walls {
             Walls::Namespace(namespace) => namespace.init(),
             Walls::None | Walls::Cgroup(_) => None,
         };
         match (&mut self.descendants, &self.list, &self.walls, deed) {
             (Some(descendants), Some(list), ..) => {
-                let pass = Pass { deed, init, ..Pass::killing(&[], courier) };
+                let pass = Pass { deed, init, ..Pass::killing(&[], signal_helper) };
                 descendants.treat_ours(list.as_raw_fd(), false, &pass)
             }
             (_, _, Walls::Namespace(namespace), Deed::Signal { signal, resume, .. }) => {
@@ -270,14 +270,14 @@ impl Enclosure {
     /// Kills all processes in the enclosure that can be found, once. Returns those that were found besides the
     /// command's group.
     pub(super) fn kill_all(&mut self, command: Option<i32>) -> Found {
-        let courier = self.couriers.as_ref().map(|[courier, _]| courier);
+        let signal_helper = self.signal_helpers.as_ref().map(|[signal_helper, _]| signal_helper);
         if let Some(command) = command {
-            signals::signal_command(command, libc::SIGKILL, courier);
+            signals::signal_command(command, libc::SIGKILL, signal_helper);
         }
         self.kill_walled();
         match (&mut self.descendants, &self.list) {
             (Some(descendants), Some(list)) => {
-                descendants.treat_ours(list.as_raw_fd(), false, &Pass::killing(&[], courier))
+                descendants.treat_ours(list.as_raw_fd(), false, &Pass::killing(&[], signal_helper))
             }
             _ => Found::NONE,
         }
@@ -317,8 +317,8 @@ impl Enclosure {
     pub(super) fn each_descriptor(&self, mut keep: impl FnMut(RawFd)) {
         self.list.iter().map(AsRawFd::as_raw_fd).for_each(&mut keep);
         self.descendants.iter().for_each(|it| it.each_descriptor(&mut keep));
-        let courier = self.couriers.iter().map(|[courier, _]| courier);
-        courier.flat_map(Courier::descriptors).for_each(&mut keep);
+        let signal_helper = self.signal_helpers.iter().map(|[signal_helper, _]| signal_helper);
+        signal_helper.flat_map(SignalHelper::descriptors).for_each(&mut keep);
         match &self.walls {
             Walls::None => {}
             Walls::Cgroup(cgroup) => cgroup.descriptors().into_iter().for_each(keep),
@@ -362,18 +362,18 @@ impl Enclosure {
     /// death. Returns the processes that were found, or `None` if they cannot be searched for.
     pub(super) fn sweep(&mut self, spare: &[Spared]) -> Option<Found> {
         self.kill_walled();
-        let courier = self.couriers.as_ref().map(|[_, courier]| courier);
+        let signal_helper = self.signal_helpers.as_ref().map(|[_, signal_helper]| signal_helper);
         let (descendants, list) = (self.descendants.as_mut()?, self.list.as_ref()?);
-        Some(descendants.treat_ours(list.as_raw_fd(), true, &Pass::killing(spare, courier)))
+        Some(descendants.treat_ours(list.as_raw_fd(), true, &Pass::killing(spare, signal_helper)))
     }
 
     /// Kills all descendants of a guardian that does not do it, once. Returns the processes that were found, or `None`
     /// if they cannot be searched for.
     pub(super) fn kill_below(&mut self, guardian: i32, spare: &[Spared]) -> Option<Found> {
         self.kill_walled();
-        let courier = self.couriers.as_ref().map(|[_, courier]| courier);
+        let signal_helper = self.signal_helpers.as_ref().map(|[_, signal_helper]| signal_helper);
         let descendants = self.descendants.as_mut()?;
-        Some(descendants.treat_below(guardian, &Pass::killing(spare, courier)))
+        Some(descendants.treat_below(guardian, &Pass::killing(spare, signal_helper)))
     }
 }
 

@@ -24,9 +24,9 @@ use nix::unistd::pipe2;
 
 use super::clone;
 use super::init::{self, InitFds, LEAVE};
-use crate::guard::birth::Birth;
 use crate::guard::children::wait_for;
 use crate::guard::descriptors::out_of_the_way;
+use crate::guard::spawn::SpawnRequest;
 use crate::guard::{descriptors, proc};
 
 /// The guardian's side of a namespace.
@@ -127,7 +127,7 @@ impl Namespace {
     ///
     /// # Errors
     /// Returns the `errno` of the failure. No code of the command has run in that case.
-    pub(super) fn start(&mut self, birth: &mut Birth<'_>) -> Result<i32, i32> {
+    pub(super) fn start(&mut self, request: &mut SpawnRequest<'_>) -> Result<i32, i32> {
         let entrance = if let Some(entrance) = self.entrance.take() {
             entrance
         } else {
@@ -140,7 +140,7 @@ impl Namespace {
         // SAFETY: fork has no preconditions; the guardian has one thread.
         match unsafe { libc::fork() } {
             -1 => return Err(Errno::last_raw()),
-            0 => go_ahead(self.user.as_ref(), &entrance, birth),
+            0 => go_ahead(self.user.as_ref(), &entrance, request),
             door => wait_for(door),
         }
         let mut bytes = [0; DoorReport::SIZE];
@@ -198,11 +198,11 @@ impl Namespace {
 }
 
 /// The body of the door's process.
-fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> ! {
+fn go_ahead(user: Option<&User>, entrance: &Entrance, request: &mut SpawnRequest<'_>) -> ! {
     // SAFETY: prctl takes a NUL-terminated name here.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"elect-door".as_ptr()) };
     // The processes that are forked next see by the death-pipes whether the guardian lives.
-    birth.let_go_of_the_death_pipes();
+    request.let_go_of_the_death_pipes();
     let mut told = DoorReport::default();
     let tell = |told: DoorReport| -> ! {
         let _ = nix::unistd::write(&entrance.tell, &told.bytes());
@@ -220,13 +220,13 @@ fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> 
     match clone::sibling() {
         Ok(0) => {
             // The exec is seen once no other process has this open.
-            birth.launch.failure_write = None;
+            request.launch.failure_write = None;
             drop(until_it_does);
             init::main(&InitFds {
                 orders: &entrance.orders,
-                lease: birth.lease,
-                death_readers: &birth.launch.death_readers,
-                null: birth.null,
+                lease: request.lease,
+                death_readers: &request.launch.death_readers,
+                null: request.null,
             })
         }
         Ok(init) => told.init = init,
@@ -237,11 +237,11 @@ fn go_ahead(user: Option<&User>, entrance: &Entrance, birth: &mut Birth<'_>) -> 
     // exec would be taken for one before the exec.
     let _ = nix::unistd::read(&it_let_go, &mut [0]);
     drop(it_let_go);
-    birth.launch.image.set_lease(proc::number_of(told.init), birth.lease.as_raw_fd());
+    request.launch.image.set_lease(proc::number_of(told.init), request.lease.as_raw_fd());
     // The number of the command's parent cannot be seen from inside the namespace.
-    birth.guardian = 0;
+    request.guardian = 0;
     match clone::sibling() {
-        Ok(0) => birth.become_command(Ok(())),
+        Ok(0) => request.become_command(Ok(())),
         Ok(command) => tell(DoorReport { command, ..told }),
         Err(errno) => tell(DoorReport { errno, ..told }),
     }

@@ -25,10 +25,9 @@ const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 const UNKNOWN: &str =
     "there is nothing here; try /, /leader, /healthz, /readyz, /events or /metrics\n";
 
-const DISGUISED: &str =
-    "here only requests to an address by its number, or to localhost, are answered\n";
+const DISGUISED: &str = "only requests to an IP address, or to localhost, are answered here\n";
 const OF_ANOTHER_ORIGIN: &str = "pages of other origins get no answer here\n";
-const CROWDED: &str = "others read long pages, and there is no room for one more: try again\n";
+const CROWDED: &str = "too many long responses are in progress: try again\n";
 
 /// The bytes that are sent at a time. A page of at most this length takes none of the room for long pages.
 const PIECE: usize = 64 << 10;

@@ -39,8 +39,8 @@ const BROKEN: &[(&str, &str, &str)] = &[
     // Shapes.
     ("wait:\n", "1:5", "give it one, or remove the line"),
     ("wait: ~\n", "1:7", "give it one, or remove the line"),
-    ("wait: [1s, 2s]\n", "1:7", "one value has to stand here"),
-    ("wait:\n  seconds: 1\n", "2:3", "one value has to stand here"),
+    ("wait: [1s, 2s]\n", "1:7", "expected a single value"),
+    ("wait:\n  seconds: 1\n", "2:3", "expected a single value"),
     ("profiles: mine\n", "1:11", "lines like `key: value`"),
     ("profiles:\n  a: 15s\n", "2:6", "lines like `key: value`"),
     ("- wait: 5s\n", "1:1", "lines like `key: value`"),

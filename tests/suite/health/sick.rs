@@ -118,7 +118,7 @@ fn who_campaigns_again_and_again_waits_longer_each_time() {
     elect.signal(Signal::SIGTERM);
     let mut ended = elect.wait();
     for pause in ["100ms", "200ms", "400ms"] {
-        ended = ended.says(&format!("taking part again in {pause}, as the command was not well"));
+        ended = ended.says(&format!("health check failed; campaigning again in {pause}"));
     }
     assert!([124, 128 + 15].contains(&ended.code()), "{ended:?}");
 }
@@ -131,7 +131,7 @@ fn who_waits_to_campaign_again_is_ended_by_a_signal() {
     let mut elect = ground.looking("false").args(flags).sh(STAY).under(to_file).spawn();
     eventually("the pause", || {
         let said = fs::read_to_string(ground.path().join("said")).unwrap_or_default();
-        said.contains("taking part again in 1h").then_some(())
+        said.contains("campaigning again in 1h").then_some(())
     });
     // Others lead meanwhile.
     ground.job().arg("true").run().exits(0);

@@ -49,7 +49,7 @@ fn whoever_waits_for_a_pause_is_told_that_somebody_has_ended_it() {
         status.contains("paused").then_some(())
     });
     ground.elect("resume").arg("job").run().exits(0);
-    pause.wait().exits(125).says("somebody has resumed it");
+    pause.wait().exits(125).says("it was resumed");
     member.signal(Signal::SIGKILL);
     member.wait().exits(137);
 }

@@ -74,7 +74,7 @@ fn kazoo_goes_on_until_it_ends() {
 fn what_it_would_not_keep_is_refused(peer: Peer) {
     let (arena, end, peer, mut elect) = stage(peer);
     let waiting = arena.status()["waiting"][0]["id"].as_str().expect("an id").to_owned();
-    arena.about("resign").args(["--to", &waiting]).run().exits(125).says("stands back for nobody");
+    arena.about("resign").args(["--to", &waiting]).run().exits(125).says("cannot yield");
     let preempt = arena.elect(&arena.oracle.stamper("preempt").until(&end));
     let preempt = preempt.env("ELECT_PRIORITY", "200").env("ELECT_PREEMPT_AFTER", "0");
     let log = arena.oracle.flag("log");

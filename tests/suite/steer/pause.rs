@@ -227,7 +227,7 @@ fn whoever_waits_for_a_pause_is_told_that_somebody_has_ended_it(arena: &Arena) {
     let waiting = pause(arena, &[]).spawn();
     wait_for_pause(arena);
     resume(arena);
-    waiting.wait().exits(125).prints("").says("somebody has resumed it");
+    waiting.wait().exits(125).prints("").says("it was resumed");
     let_go(arena);
     slow.wait();
 }

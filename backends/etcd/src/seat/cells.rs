@@ -2,7 +2,7 @@
 
 use elect_api::{Cell, Error, WatchedCell, Written, never};
 
-use super::{EtcdSeat, Stage};
+use super::{EntryState, EtcdSeat};
 use crate::cells::{self, Found};
 use crate::error::{Doing, Failure, Setback, odd};
 use crate::link::Attempt;
@@ -26,9 +26,9 @@ impl EtcdSeat {
         bytes: &[u8],
     ) -> Result<Written, Error> {
         let revision = match &self.stage {
-            Stage::In(entry) if entry.leads() => entry.revision(),
-            Stage::Lost(why) => return Ok(Written::Gone(why.clone())),
-            Stage::In(_) | Stage::Out | Stage::Entering => {
+            EntryState::In(entry) if entry.leads() => entry.revision(),
+            EntryState::Lost(why) => return Ok(Written::Gone(why.clone())),
+            EntryState::In(_) | EntryState::Out | EntryState::Entering => {
                 return Ok(Written::Gone("we do not lead".into()));
             }
         };
@@ -52,7 +52,7 @@ impl EtcdSeat {
         for _ in 0..TRIES {
             let known = self.seen.get(&key).copied().unwrap_or(0);
             let ask = Ask::Cell { key: key.clone(), seen: known, text: bytes.to_vec() };
-            let how = (attempt.badge(), By::Read);
+            let how = (attempt.store_check(), By::Read);
             let txn = queue::prove(&self.keyspace, self.mark(), revision, ask, how);
             let reply = attempt.client().txn(txn).await.and_then(whole);
             let reply = reply.map_err(|cause| Failure { doing: Doing::writing(cell), cause })?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use elect_api::{Cell, Error, ErrorKind};
 use etcd_client::Client;
 
-use super::{EtcdSeat, Stage};
+use super::{EntryState, EtcdSeat};
 use crate::error::{Doing, Failure, is_lease_unknown};
 use crate::layout::LeaseId;
 use crate::lease::Share;
@@ -56,7 +56,7 @@ impl EtcdSeat {
 
     /// As [`Self::leave`], and where we lead writes a cell in the same step.
     pub(super) async fn leave_with(&mut self, cell: Cell<'_>, bytes: &[u8]) -> Result<(), Error> {
-        if let Stage::In(entry) = &self.stage
+        if let EntryState::In(entry) = &self.stage
             && entry.leads()
         {
             let cell = self.keyspace.cell(cell);
@@ -98,8 +98,8 @@ impl EtcdSeat {
     /// What a resign has to give up.
     fn left(&self) -> Option<Left> {
         match self.stage {
-            Stage::Out => self.stale.map(Left::Lease),
-            Stage::Entering | Stage::In(_) | Stage::Lost(_) => {
+            EntryState::Out => self.stale.map(Left::Lease),
+            EntryState::Entering | EntryState::In(_) | EntryState::Lost(_) => {
                 Some(match self.lease().share(self.mark()) {
                     Share::All => Left::Lease(self.lease().id),
                     Share::Entry => Left::Entry,

@@ -42,7 +42,7 @@ pub(crate) struct EtcdSeat {
     /// The lease of an entry that was removed under us, if nobody else uses it.
     stale: Option<LeaseId>,
     room: Room,
-    stage: Stage,
+    stage: EntryState,
     /// Who answered last, and in which term of etcd's leaders.
     heard: Option<Heard>,
     /// Whether the last refresh had no answer.
@@ -58,7 +58,7 @@ pub(crate) struct EtcdSeat {
 /// One to hear who answers, one that counts, and one more for a change meanwhile.
 const ROUNDS: usize = 3;
 
-enum Stage {
+enum EntryState {
     /// Nothing was done for the next entry.
     Out,
     /// We use the lease, and no entry is known.
@@ -88,7 +88,7 @@ impl EtcdSeat {
             may_come: false,
             stale: None,
             room: Room::Usual,
-            stage: Stage::Out,
+            stage: EntryState::Out,
             heard: None,
             is_unheard: false,
             read: None,
@@ -112,24 +112,24 @@ impl EtcdSeat {
     /// The next entry is to be another one, which nobody has seen.
     fn start_over(&mut self) {
         let revision = match &self.stage {
-            Stage::In(entry) => Some(entry.revision().unsigned_abs()),
-            Stage::Out | Stage::Entering | Stage::Lost(_) => None,
+            EntryState::In(entry) => Some(entry.revision().unsigned_abs()),
+            EntryState::Out | EntryState::Entering | EntryState::Lost(_) => None,
         };
         if let Some((mark, lease)) = std::mem::take(&mut self.place).into_inner() {
             lease.strike(mark);
         }
         self.may_come = false;
         self.value = self.value.rejoining(revision);
-        self.stage = Stage::Out;
+        self.stage = EntryState::Out;
     }
 
     async fn step(&mut self, attempt: &Attempt, now: Boottime) -> Result<Standing, Setback> {
         let may_enter = self.lease().use_for(&self.keyspace, self.mark(), now);
-        if matches!(self.stage, Stage::Out) && !may_enter {
+        if matches!(self.stage, EntryState::Out) && !may_enter {
             return Err(self.too_late());
         }
-        if matches!(self.stage, Stage::Out | Stage::Entering) {
-            self.stage = Stage::Entering;
+        if matches!(self.stage, EntryState::Out | EntryState::Entering) {
+            self.stage = EntryState::Entering;
             if let Some(standing) = self.enter(attempt, now).await? {
                 return Ok(standing);
             }
@@ -141,7 +141,7 @@ impl EtcdSeat {
 
     /// Removes what is left of other seats under our lease.
     fn remove_late(&self, attempt: &Attempt, now: Boottime) {
-        let Stage::In(entry) = &self.stage else { return };
+        let EntryState::In(entry) = &self.stage else { return };
         for (keyspace, mark) in self.lease().take_late(now, entry.window()) {
             let (client, lease) = (attempt.client(), Arc::clone(self.lease()));
             tokio::spawn(async move {
@@ -160,9 +160,14 @@ impl EtcdSeat {
         now: Boottime,
     ) -> Result<Option<Standing>, Setback> {
         let (window, is_new) = self.grant(attempt).await?;
-        let badge = attempt.badge();
-        let txn =
-            queue::enter(&self.keyspace, self.mark(), self.value.to_bytes(), self.room, badge);
+        let store_check = attempt.store_check();
+        let txn = queue::enter(
+            &self.keyspace,
+            self.mark(),
+            self.value.to_bytes(),
+            self.room,
+            store_check,
+        );
         let may_come = std::mem::replace(&mut self.may_come, true);
         let reply = match attempt.client().txn(txn).await.and_then(whole) {
             Ok(reply) => {
@@ -170,7 +175,8 @@ impl EtcdSeat {
                 reply
             }
             Err(cause)
-                if is_refused(&cause) && badge.is_some_and(|it| !it.identity().is_refused()) =>
+                if is_refused(&cause)
+                    && store_check.is_some_and(|it| !it.identity().is_refused()) =>
             {
                 // Whoever has rights to one election only may not read the id.
                 self.may_come = may_come;
@@ -179,8 +185,8 @@ impl EtcdSeat {
             Err(cause) if is_lease_unknown(&cause) => return Err(self.too_late()),
             Err(cause) => return Err(Failure { doing: Doing::Enter, cause }.into()),
         };
-        if let Some(badge) = badge {
-            badge.admit_entering(&attempt.member(), &reply).map_err(Setback::Foreign)?;
+        if let Some(store_check) = store_check {
+            store_check.admit_entering(&attempt.member(), &reply).map_err(Setback::Foreign)?;
         }
         attempt.saw(&reply);
         self.heard = Heard::of(&reply);
@@ -194,7 +200,7 @@ impl EtcdSeat {
         let entry = Entry::new(own, window, self.keyspace.cell(Cell::Control));
         self.control = queue::control_in(&reply);
         if !is_new || !reply.succeeded() {
-            self.stage = Stage::In(entry);
+            self.stage = EntryState::In(entry);
             return Ok(None);
         }
         let before = entry.read(&self.keyspace, self.room, &reply);
@@ -202,7 +208,7 @@ impl EtcdSeat {
             // Once it wins it is to be known.
             attempt.trusts_reads();
         }
-        let Stage::In(entry) = self.seated(entry) else { return Ok(None) };
+        let EntryState::In(entry) = self.seated(entry) else { return Ok(None) };
         match before {
             Ok(before) => Ok(Some(entry.stand(attempt, now, reply::revision_of(&reply), before))),
             Err(Unclear(room)) => {
@@ -212,8 +218,8 @@ impl EtcdSeat {
         }
     }
 
-    fn seated(&mut self, entry: Entry) -> &mut Stage {
-        self.stage = Stage::In(entry);
+    fn seated(&mut self, entry: Entry) -> &mut EntryState {
+        self.stage = EntryState::In(entry);
         &mut self.stage
     }
 
@@ -273,7 +279,7 @@ impl EtcdSeat {
     /// A waiter that was not answered keeps its lease only once something else is answered: where requests arrive and
     /// answers do not, its entry would stand before others for good. A leader ends its command, and resigns.
     async fn hear(&self, attempt: &Attempt) -> Result<(), Setback> {
-        if matches!(&self.stage, Stage::In(entry) if !entry.leads()) {
+        if matches!(&self.stage, EntryState::In(entry) if !entry.leads()) {
             let ours = GetOptions::new().with_keys_only();
             let answer =
                 attempt.client().kv_client().get(self.keyspace.key(self.mark()), Some(ours)).await;
@@ -284,7 +290,7 @@ impl EtcdSeat {
 
     /// Keeps our lease, and proves our entry: by a write where reads do not prove that we lead.
     async fn renew(&mut self, attempt: &Attempt, now: Boottime) -> Result<Standing, Setback> {
-        let leads = matches!(&self.stage, Stage::In(entry) if entry.leads());
+        let leads = matches!(&self.stage, EntryState::In(entry) if entry.leads());
         let mut by = if leads && !attempt.trusts_reads() { By::Write } else { By::Read };
         loop {
             let (reply, before) = match self.prove(attempt, by).await? {
@@ -308,8 +314,10 @@ impl EtcdSeat {
         by: By,
     ) -> Result<Result<(TxnResponse, Result<Before, Unclear>), TxnResponse>, Setback> {
         let mark = self.mark();
-        let how = (attempt.badge(), by);
-        let Stage::In(entry) = &mut self.stage else { return Err(odd("our entry is not there")) };
+        let how = (attempt.store_check(), by);
+        let EntryState::In(entry) = &mut self.stage else {
+            return Err(odd("our entry is not there"));
+        };
         let revision = entry.revision();
         let mut rounds = 0;
         let mut reply = loop {
@@ -354,7 +362,7 @@ impl EtcdSeat {
         before: Result<Before, Unclear>,
     ) -> Result<Standing, Setback> {
         match (&mut self.stage, before) {
-            (Stage::In(entry), Ok(before)) => {
+            (EntryState::In(entry), Ok(before)) => {
                 Ok(entry.stand(attempt, now, reply::revision_of(reply), before))
             }
             _ => Err(odd("the answer does not say who is before us")),
@@ -365,14 +373,14 @@ impl EtcdSeat {
     fn lose(&mut self) -> String {
         let key = self.keyspace.key(self.mark());
         let why = format!("our entry, {key}, is gone: its lease has ended, or it was removed");
-        self.stage = Stage::Lost(why.clone());
+        self.stage = EntryState::Lost(why.clone());
         why
     }
 
     /// Our entry is gone: for a leader for good, for a waiter until it comes anew.
     fn vanished(&mut self, attempt: &Attempt, reply: &TxnResponse) -> Result<Standing, Setback> {
         attempt.admit_missing(reply)?;
-        if matches!(&self.stage, Stage::In(entry) if entry.leads()) {
+        if matches!(&self.stage, EntryState::In(entry) if entry.leads()) {
             return Ok(Standing::Gone(self.lose()));
         }
         let ahead = reply::gets(reply).front().map_or(0, |all| queue::count(&self.keyspace, all));
@@ -402,7 +410,7 @@ impl EtcdSeat {
 #[async_trait]
 impl Seat for EtcdSeat {
     async fn refresh(&mut self, now: Boottime) -> Result<Refreshed, Error> {
-        if let Stage::Lost(why) = &self.stage {
+        if let EntryState::Lost(why) = &self.stage {
             return Ok(Standing::Gone(why.clone()).with(&self.control));
         }
         let attempt = self.link.attempt(self.keyspace.prefix()).await?;

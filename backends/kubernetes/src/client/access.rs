@@ -14,7 +14,7 @@ use super::address::Address;
 use super::base64;
 use super::credentials::{Login, acts_for, secrets};
 use super::files::Files;
-use super::kubeconfig::{Entry, Kubeconfig, unfit};
+use super::kubeconfig::{Kubeconfig, NamedItem, unfit};
 use super::proxy::Proxy;
 use super::tls::Tls;
 
@@ -32,7 +32,7 @@ pub(crate) struct Access {
     /// The files that have our secrets.
     pub(super) secrets: Vec<PathBuf>,
     /// Where it was found.
-    place: Place,
+    place: AccessSource,
     origin: Arc<Origin>,
     /// All that was read for it.
     files: Files,
@@ -52,7 +52,7 @@ pub(super) struct Origin {
 
 /// Where an access was found: it is found there again, whatever the current context is by then.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum AccessSource {
     Pod,
     Context(String),
 }
@@ -230,10 +230,12 @@ impl Origin {
     }
 
     /// What is in that place now.
-    fn find_in(self: &Arc<Self>, place: &Place) -> Result<Access, Error> {
+    fn find_in(self: &Arc<Self>, place: &AccessSource) -> Result<Access, Error> {
         match place {
-            Place::Pod => self.of_pod()?.ok_or_else(|| unfit("this is no pod any more".to_owned())),
-            Place::Context(name) => {
+            AccessSource::Pod => {
+                self.of_pod()?.ok_or_else(|| unfit("this is no pod any more".to_owned()))
+            }
+            AccessSource::Context(name) => {
                 let mut files = Files::default();
                 let found = Kubeconfig::read(&self.paths().0, &mut files)?;
                 self.of(&found, Some(name), files, false)
@@ -263,7 +265,7 @@ impl Origin {
             source: context.title(),
             secrets: user.map_or_else(|| Ok(Vec::new()), secrets)?,
             server,
-            place: Place::Context(context.name().to_owned()),
+            place: AccessSource::Context(context.name().to_owned()),
             origin: Arc::clone(self),
             files,
         })
@@ -306,7 +308,7 @@ impl Origin {
             namespace: namespace.filter(|text| !text.is_empty()),
             source: "the pod's service account".to_owned(),
             secrets: vec![token],
-            place: Place::Pod,
+            place: AccessSource::Pod,
             origin: Arc::clone(self),
             files,
         }))
@@ -315,8 +317,8 @@ impl Origin {
 
 /// The server of a cluster, and what a plugin is told of it.
 fn server_of(
-    cluster: &Entry,
-    user: Option<&Entry>,
+    cluster: &NamedItem,
+    user: Option<&NamedItem>,
     env: &dyn Fn(&str) -> Option<String>,
     files: &mut Files,
 ) -> Result<(Server, Value), Error> {
@@ -359,7 +361,7 @@ fn server_of(
 }
 
 /// What the cluster has for plugins.
-fn extension(cluster: &Entry) -> Option<Value> {
+fn extension(cluster: &NamedItem) -> Option<Value> {
     let extensions = cluster.value("extensions").as_array()?;
     let ours = json!("client.authentication.k8s.io/exec");
     let found = extensions.iter().find(|extension| extension.get("name") == Some(&ours))?;

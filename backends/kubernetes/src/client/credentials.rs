@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::base64;
 use super::files::{Files, Held};
-use super::kubeconfig::{Entry, unfit};
+use super::kubeconfig::{NamedItem, unfit};
 use super::pass::{Pass, bearer, hidden};
 use super::plugin::Plugin;
 
@@ -28,7 +28,7 @@ impl Login {
     /// # Errors
     /// [`elect_api::ErrorKind::Unfit`] if it cannot be used, or `Denied` if a file may not be read.
     pub(super) fn of(
-        user: &Entry,
+        user: &NamedItem,
         cluster: Value,
         files: &mut Files,
         never: bool,
@@ -126,7 +126,7 @@ fn no_token(path: &Path) -> String {
 }
 
 /// The headers by which a user acts for another.
-pub(super) fn acts_for(user: &Entry) -> Result<Vec<(HeaderName, HeaderValue)>, Error> {
+pub(super) fn acts_for(user: &NamedItem) -> Result<Vec<(HeaderName, HeaderValue)>, Error> {
     let mut headers = Vec::new();
     let mut add = |name: &str, value: &str, key: &str| {
         let odd = || user.wrong(&format!("has a {key} that no header may have"));
@@ -171,7 +171,7 @@ fn escape(key: &str) -> String {
 }
 
 /// The files that have secrets of a user.
-pub(super) fn secrets(user: &Entry) -> Result<Vec<PathBuf>, Error> {
+pub(super) fn secrets(user: &NamedItem) -> Result<Vec<PathBuf>, Error> {
     let written_out = ["token", "password", "client-key-data"];
     let is_here = written_out.iter().any(|key| !user.value(key).is_null());
     let files = [user.path("tokenFile")?, user.path("client-key")?];

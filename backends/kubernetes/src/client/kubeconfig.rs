@@ -20,14 +20,14 @@ const MOST: usize = 1 << 16;
 pub(crate) struct Kubeconfig {
     /// The files that were found.
     files: Vec<PathBuf>,
-    clusters: Vec<Entry>,
-    users: Vec<Entry>,
-    contexts: Vec<Entry>,
+    clusters: Vec<NamedItem>,
+    users: Vec<NamedItem>,
+    contexts: Vec<NamedItem>,
     current: Option<String>,
 }
 
 /// A context, a cluster or a user.
-pub(super) struct Entry {
+pub(super) struct NamedItem {
     what: &'static str,
     name: String,
     file: PathBuf,
@@ -120,7 +120,7 @@ impl Kubeconfig {
     ///
     /// # Errors
     /// [`ErrorKind::Unfit`], with the names that there are.
-    pub(super) fn context(&self, name: Option<&str>) -> Result<&Entry, Error> {
+    pub(super) fn context(&self, name: Option<&str>) -> Result<&NamedItem, Error> {
         match name.or(self.current.as_deref()) {
             Some(name) => self.named(&self.contexts, "context", name),
             None => Err(unfit(format!(
@@ -135,7 +135,7 @@ impl Kubeconfig {
     ///
     /// # Errors
     /// As [`Kubeconfig::context`].
-    pub(super) fn cluster(&self, context: &Entry) -> Result<&Entry, Error> {
+    pub(super) fn cluster(&self, context: &NamedItem) -> Result<&NamedItem, Error> {
         let name = context.text("cluster")?;
         let name = name.ok_or_else(|| context.wrong("names no cluster"))?;
         self.named(&self.clusters, "cluster", &name)
@@ -145,11 +145,16 @@ impl Kubeconfig {
     ///
     /// # Errors
     /// As [`Kubeconfig::context`].
-    pub(super) fn user(&self, context: &Entry) -> Result<Option<&Entry>, Error> {
+    pub(super) fn user(&self, context: &NamedItem) -> Result<Option<&NamedItem>, Error> {
         context.text("user")?.map(|name| self.named(&self.users, "user", &name)).transpose()
     }
 
-    fn named<'a>(&self, list: &'a [Entry], what: &str, name: &str) -> Result<&'a Entry, Error> {
+    fn named<'a>(
+        &self,
+        list: &'a [NamedItem],
+        what: &str,
+        name: &str,
+    ) -> Result<&'a NamedItem, Error> {
         list.iter().find(|entry| entry.name == name).ok_or_else(|| {
             let files = self.files();
             unfit(format!("there is no {what} {name:?} in {files}{}", known(list)))
@@ -157,7 +162,7 @@ impl Kubeconfig {
     }
 }
 
-impl Entry {
+impl NamedItem {
     /// What an entry is called in messages.
     pub(super) fn title(&self) -> String {
         format!("the {} {} of {}", self.what, self.name, self.file.display())
@@ -222,7 +227,7 @@ impl Entry {
     /// The path at a key, beside the file.
     ///
     /// # Errors
-    /// As [`Entry::text`].
+    /// As [`NamedItem::text`].
     pub(super) fn path(&self, key: &str) -> Result<Option<PathBuf>, Error> {
         Ok(self.text(key)?.map(|path| self.beside(&path)))
     }
@@ -309,7 +314,7 @@ fn entries(
     path: &Path,
     list: &str,
     what: &'static str,
-) -> Result<Vec<Entry>, Error> {
+) -> Result<Vec<NamedItem>, Error> {
     let list = match body.get_mut(list).map(Value::take) {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(list)) => list,
@@ -319,13 +324,13 @@ fn entries(
         let name = text_in(&entry, "name").map_err(|why| wrong(path, &why))?;
         let name = name.ok_or_else(|| wrong(path, &format!("has a {what} without a name")))?;
         let body = entry.get_mut(what).map(Value::take).unwrap_or_default();
-        Ok(Entry { what, name, file: path.to_owned(), body })
+        Ok(NamedItem { what, name, file: path.to_owned(), body })
     };
     list.into_iter().map(entry).collect()
 }
 
 /// The names that there are, as the end of a message.
-fn known(list: &[Entry]) -> String {
+fn known(list: &[NamedItem]) -> String {
     let names: Vec<_> = list.iter().map(|entry| entry.name.as_str()).collect();
     if names.is_empty() {
         return "; it has none".to_owned();

@@ -46,7 +46,7 @@ use current::Current;
 pub(crate) use current::now;
 pub(crate) use json::{List, MOST_ITEMS, value};
 use pass::Pass;
-pub(crate) use watch::Watch;
+pub(crate) use watch::WatchStream;
 
 #[cfg(feature = "fuzzing")]
 pub(crate) use kubeconfig::Kubeconfig;
@@ -94,7 +94,7 @@ pub(crate) enum Failure {
 
 /// How far an attempt has come.
 #[derive(Clone, Copy)]
-enum Stage {
+enum AttemptStage {
     Files,
     Credentials,
     Connection,
@@ -129,10 +129,10 @@ impl Client {
     }
 
     async fn pass(&self, limit: Duration) -> Result<(Arc<Access>, Pass), Failure> {
-        let mut stage = Stage::Files;
+        let mut stage = AttemptStage::Files;
         let pass = async {
             let access = self.current.get().await;
-            stage = Stage::Credentials;
+            stage = AttemptStage::Credentials;
             let pass = access.login.pass().await;
             pass.map(|pass| (access, pass)).map_err(Failure::Denied)
         };
@@ -182,7 +182,7 @@ impl Client {
         body: Option<&Value>,
         limit: Duration,
     ) -> Result<Bytes, Failure> {
-        let mut stage = Stage::Credentials;
+        let mut stage = AttemptStage::Credentials;
         let attempt = async {
             let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
             let (connection, answer, pass) =
@@ -210,16 +210,17 @@ impl Client {
     ///
     /// # Cancellation
     /// Leaves nothing behind.
-    pub(crate) async fn watch(&self, path: &str, limit: Duration) -> Result<Watch, Failure> {
-        let mut stage = Stage::Credentials;
+    pub(crate) async fn watch(&self, path: &str, limit: Duration) -> Result<WatchStream, Failure> {
+        let mut stage = AttemptStage::Credentials;
         let attempt = async {
             let (connection, answer, pass) =
                 self.ask(&Method::GET, path, None, || None, &mut stage).await?;
             Ok((connection, granted(answer, pass.authorization.as_ref()).await?))
         };
         match timeout(limit, attempt).await {
-            Ok(opened) => opened
-                .map(|(connection, answer)| Watch::new(connection, answer, self.server.clone())),
+            Ok(opened) => opened.map(|(connection, answer)| {
+                WatchStream::new(connection, answer, self.server.clone())
+            }),
             Err(_) => Err(self.overdue(stage, limit)),
         }
     }
@@ -232,14 +233,14 @@ impl Client {
         path: &str,
         body: Option<&Value>,
         idle: impl FnOnce() -> Option<Connection>,
-        stage: &mut Stage,
+        stage: &mut AttemptStage,
     ) -> Result<(Connection, Response<Incoming>, Pass), Failure> {
         let shown = self.pass(self.patience).await?;
         let (connection, answer) = self.show(&shown, method, path, body, idle, stage).await?;
         if answer.status() != StatusCode::UNAUTHORIZED {
             return Ok((connection, answer, shown.1));
         }
-        *stage = Stage::Credentials;
+        *stage = AttemptStage::Credentials;
         let is_news =
             |next: &(Arc<Access>, Pass)| !Arc::ptr_eq(&next.0, &shown.0) || next.1 != shown.1;
         match self.pass(self.patience).await {
@@ -263,17 +264,17 @@ impl Client {
         path: &str,
         body: Option<&Value>,
         idle: impl FnOnce() -> Option<Connection>,
-        stage: &mut Stage,
+        stage: &mut AttemptStage,
     ) -> Result<(Connection, Response<Incoming>), Failure> {
         let identity = pass.identity.as_ref();
         let mut request = request(access, pass, (method, path), body)?;
         // What comes back unsent is sent once, all the same.
         let mut uncounted = Some(operation(method, path));
-        *stage = Stage::Connection;
+        *stage = AttemptStage::Connection;
         if let Some(mut connection) = idle()
             && connection.is_good_for(access, identity).await
         {
-            *stage = Stage::Answer;
+            *stage = AttemptStage::Answer;
             uncounted.take().into_iter().for_each(count_trip);
             match self.send(access, &mut connection, request).await {
                 Ok(answer) => return Ok((connection, answer)),
@@ -281,7 +282,7 @@ impl Client {
                 Err(Unanswered::Unsent(unsent, _)) => request = *unsent,
                 Err(Unanswered::Lost(why)) => return Err(self.lost(&why)),
             }
-            *stage = Stage::Connection;
+            *stage = AttemptStage::Connection;
         }
         let dialled = Connection::dial(access, identity).await;
         let mut connection = dialled.map_err(|Unconnected { why, is_distrust }| {
@@ -292,7 +293,7 @@ impl Client {
             }
             Failure::Unreachable(why)
         })?;
-        *stage = Stage::Answer;
+        *stage = AttemptStage::Answer;
         uncounted.take().into_iter().for_each(count_trip);
         match self.send(access, &mut connection, request).await {
             Ok(answer) => Ok((connection, answer)),
@@ -325,21 +326,23 @@ impl Client {
         Failure::Unknown(format!("{} did not answer: {why}", self.server))
     }
 
-    fn overdue(&self, stage: Stage, limit: Duration) -> Failure {
+    fn overdue(&self, stage: AttemptStage, limit: Duration) -> Failure {
         let (server, limit) = (&self.server, humantime::format_duration(limit));
         match stage {
-            Stage::Files => Failure::Unreachable(format!(
+            AttemptStage::Files => Failure::Unreachable(format!(
                 "the files of {} could not be read within {limit}: see their file system",
                 self.current.last().source
             )),
-            Stage::Credentials => {
+            AttemptStage::Credentials => {
                 let login = &self.current.last().login;
                 Failure::Unreachable(login.silence(&limit.to_string()))
             }
-            Stage::Connection => {
+            AttemptStage::Connection => {
                 Failure::Unreachable(format!("there was no connection to {server} within {limit}"))
             }
-            Stage::Answer => Failure::Unknown(format!("{server} did not answer within {limit}")),
+            AttemptStage::Answer => {
+                Failure::Unknown(format!("{server} did not answer within {limit}"))
+            }
         }
     }
 }

@@ -17,7 +17,7 @@ use elect_api::{Error, stamp};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::kubeconfig::{Entry, parse, text_in};
+use super::kubeconfig::{NamedItem, parse, text_in};
 use super::pass::{Pass, bearer};
 
 /// The interfaces between us and a plugin that we know.
@@ -70,7 +70,7 @@ impl Plugin {
     ///
     /// # Errors
     /// [`elect_api::ErrorKind::Unfit`] if it cannot be run as it is meant to.
-    pub(super) fn new(exec: &Entry, cluster: Value) -> Result<Self, Error> {
+    pub(super) fn new(exec: &NamedItem, cluster: Value) -> Result<Self, Error> {
         let needed = |key: &str| {
             exec.text(key)?.ok_or_else(|| exec.wrong(&format!("has an exec without {key}")))
         };
@@ -299,7 +299,7 @@ fn last_words(errors: &[u8]) -> Option<String> {
 }
 
 /// The variables of an exec.
-fn variables(exec: &Entry) -> Result<Vec<(String, String)>, Error> {
+fn variables(exec: &NamedItem) -> Result<Vec<(String, String)>, Error> {
     let odd = || exec.wrong("has an exec whose env is no list of name and value");
     let list = match exec.value("env") {
         Value::Null => return Ok(Vec::new()),

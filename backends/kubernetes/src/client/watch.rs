@@ -13,7 +13,7 @@ use super::distrust::chain_of;
 use super::{Failure, LONGEST, value};
 
 /// The events of a watch. Dropped, it is closed.
-pub(crate) struct Watch {
+pub(crate) struct WatchStream {
     /// Closed with it.
     _connection: Connection,
     body: Incoming,
@@ -24,7 +24,7 @@ pub(crate) struct Watch {
     searched: usize,
 }
 
-impl Watch {
+impl WatchStream {
     pub(super) fn new(connection: Connection, answer: Response<Incoming>, server: String) -> Self {
         let body = answer.into_body();
         Self { _connection: connection, body, server, buffer: Vec::new(), searched: 0 }

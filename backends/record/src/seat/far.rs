@@ -42,14 +42,14 @@ pub(super) struct Far {
     due: Boottime,
     /// Whether the next document to read is the record.
     reads_record: bool,
-    watch: Watch,
+    watch: DocumentWatch,
     /// Watches the control cell. Waiters in the rear of a crowd have no such watch.
-    asking: Option<Watch>,
+    asking: Option<DocumentWatch>,
 }
 
 impl Far {
     fn has_told(&self) -> bool {
-        self.watch.has_told() || self.asking.as_ref().is_some_and(Watch::has_told)
+        self.watch.has_told() || self.asking.as_ref().is_some_and(DocumentWatch::has_told)
     }
 
     fn wake(&self) -> Wake {
@@ -79,9 +79,10 @@ impl RecordSeat {
         self.is_alarmed = false;
         // In a crowd that arrives at once, each waiter gets a random moment.
         let due = *self.due.get_or_insert_with(|| now + self.ttl.mul_f64(fastrand::f64()));
-        let watch = Watch::of_waiter(&self.election, before, version);
-        let asking = (ahead <= WATCHFUL)
-            .then(|| Watch::of_control(&self.election, known.version, self.control.version));
+        let watch = DocumentWatch::of_waiter(&self.election, before, version);
+        let asking = (ahead <= WATCHFUL).then(|| {
+            DocumentWatch::of_control(&self.election, known.version, self.control.version)
+        });
         let (listed, asked, reads_record) = (now, now, false);
         let far = Far { ahead, alive, before, listed, asked, due, reads_record, watch, asking };
         let wake = far.wake();
@@ -140,7 +141,7 @@ impl RecordSeat {
             if let Some(far) = &mut self.far
                 && far.watch.is_lost()
             {
-                far.watch = Watch::of_waiter(&self.election, before, version);
+                far.watch = DocumentWatch::of_waiter(&self.election, before, version);
             }
         }
         let due = now + self.ttl;
@@ -159,7 +160,7 @@ fn has_near_behind(waiter: &Waiter) -> bool {
 }
 
 /// A watch of a document, which outlives the wakes that are made from it.
-struct Watch(Arc<Mutex<SeenState>>);
+struct DocumentWatch(Arc<Mutex<SeenState>>);
 
 enum SeenState {
     /// No news yet.
@@ -171,7 +172,7 @@ enum SeenState {
     Lost,
 }
 
-impl Watch {
+impl DocumentWatch {
     /// Watches the waiter with this nonce, from this version on.
     fn of_waiter(election: &Election, nonce: u64, version: u64) -> Self {
         let is_news = |found: Option<&Document>| match found {

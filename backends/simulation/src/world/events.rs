@@ -8,12 +8,12 @@ use std::time::Duration;
 /// everywhere.
 #[derive(Debug)]
 pub(super) struct Events<E> {
-    heap: BinaryHeap<Entry<E>>,
+    heap: BinaryHeap<QueuedEvent<E>>,
     put: u64,
 }
 
 #[derive(Debug)]
-struct Entry<E> {
+struct QueuedEvent<E> {
     at: Duration,
     order: u64,
     event: E,
@@ -28,7 +28,7 @@ impl<E> Default for Events<E> {
 impl<E> Events<E> {
     pub(super) fn put(&mut self, at: Duration, event: E) {
         self.put += 1;
-        self.heap.push(Entry { at, order: self.put, event });
+        self.heap.push(QueuedEvent { at, order: self.put, event });
     }
 
     /// The next one, if it comes by `end`.
@@ -41,22 +41,22 @@ impl<E> Events<E> {
 }
 
 /// The heap gives the greatest first: the earliest is the greatest.
-impl<E> Ord for Entry<E> {
+impl<E> Ord for QueuedEvent<E> {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.order).cmp(&(self.at, self.order))
     }
 }
 
-impl<E> PartialOrd for Entry<E> {
+impl<E> PartialOrd for QueuedEvent<E> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<E> PartialEq for Entry<E> {
+impl<E> PartialEq for QueuedEvent<E> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl<E> Eq for Entry<E> {}
+impl<E> Eq for QueuedEvent<E> {}

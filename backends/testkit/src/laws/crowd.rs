@@ -11,12 +11,12 @@ const CROWD: usize = 16;
 
 /// Who leads writes here, in the order of leading.
 #[derive(Default)]
-struct Stage {
+struct LeaderLog {
     taken: AtomicBool,
     tokens: Mutex<Vec<Token>>,
 }
 
-impl Stage {
+impl LeaderLog {
     fn enter(&self, token: Token) {
         assert!(!self.taken.swap(true, Ordering::SeqCst), "two lead at once");
         self.tokens.lock().expect("no contender failed").push(token);
@@ -29,7 +29,7 @@ impl Stage {
 
 /// Each leads exactly once, alone, and with a greater token than all before.
 pub async fn contenders_lead_one_at_a_time_with_rising_tokens(bench: Shared) {
-    let stage = Arc::new(Stage::default());
+    let stage = Arc::new(LeaderLog::default());
     let crowd: Vec<_> = (0..CROWD).map(|number| contend(&bench, &stage, number, false)).collect();
     conclude(crowd, &stage, CROWD);
     expect_nobody(&bench).await;
@@ -37,7 +37,7 @@ pub async fn contenders_lead_one_at_a_time_with_rising_tokens(bench: Shared) {
 
 /// Every third dies as it leads; the others lead all the same.
 pub async fn newcomers_and_crashes_in_a_crowd_stop_nobody(bench: Shared) {
-    let stage = Arc::new(Stage::default());
+    let stage = Arc::new(LeaderLog::default());
     let crowd: Vec<_> =
         (0..CROWD).map(|number| contend(&bench, &stage, number, number % 3 == 0)).collect();
     conclude(crowd, &stage, CROWD);
@@ -48,7 +48,7 @@ pub async fn newcomers_and_crashes_in_a_crowd_stop_nobody(bench: Shared) {
 
 type Running = std::thread::JoinHandle<()>;
 
-fn contend(bench: &Shared, stage: &Arc<Stage>, number: usize, dies: bool) -> Running {
+fn contend(bench: &Shared, stage: &Arc<LeaderLog>, number: usize, dies: bool) -> Running {
     let (bench, stage) = (Arc::clone(bench), Arc::clone(stage));
     apart(move || async move {
         let mut contender = Contender::new(&bench, &format!("c{number}")).await;
@@ -64,7 +64,7 @@ fn contend(bench: &Shared, stage: &Arc<Stage>, number: usize, dies: bool) -> Run
     })
 }
 
-fn conclude(crowd: Vec<Running>, stage: &Stage, expected: usize) {
+fn conclude(crowd: Vec<Running>, stage: &LeaderLog, expected: usize) {
     for contender in crowd {
         contender.join().expect("a contender");
     }

@@ -11,11 +11,11 @@ use crate::{Bench, Stall, election};
 
 /// A simulated store under the conformance suite.
 pub struct SimBench {
-    place: Place,
+    place: SimLocation,
     ttl: Duration,
 }
 
-enum Place {
+enum SimLocation {
     Here(Sim, Arc<ManualClock>),
     There(SimServer),
 }
@@ -25,21 +25,21 @@ impl SimBench {
     pub fn in_process(kind: Kind) -> Self {
         let clock = Arc::new(ManualClock::default());
         let sim = Sim::new(Options::new(kind), Arc::clone(&clock) as Arc<dyn Clock>);
-        Self { place: Place::Here(sim, clock), ttl: Duration::from_secs(15) }
+        Self { place: SimLocation::Here(sim, clock), ttl: Duration::from_secs(15) }
     }
 
     /// As a process of its own, where time passes. Its leases are short, as some laws wait for their end,
     /// and long enough for a busy machine.
     pub fn as_server(kind: Kind) -> Self {
         let server = SimServer::start(&Options::new(kind));
-        Self { place: Place::There(server), ttl: Duration::from_secs(4) }
+        Self { place: SimLocation::There(server), ttl: Duration::from_secs(4) }
     }
 
     /// The hand on the store.
     pub fn controls(&self) -> Controls {
         match &self.place {
-            Place::Here(sim, _) => sim.controls(),
-            Place::There(server) => server.controls(),
+            SimLocation::Here(sim, _) => sim.controls(),
+            SimLocation::There(server) => server.controls(),
         }
     }
 }
@@ -48,15 +48,15 @@ impl SimBench {
 impl Bench for SimBench {
     async fn connect(&self) -> Box<dyn Store> {
         match &self.place {
-            Place::Here(sim, _) => sim.connect(),
-            Place::There(server) => server.connect(),
+            SimLocation::Here(sim, _) => sim.connect(),
+            SimLocation::There(server) => server.connect(),
         }
     }
 
     fn now(&self) -> Boottime {
         match &self.place {
-            Place::Here(_, clock) => clock.now(),
-            Place::There(_) => boottime(),
+            SimLocation::Here(_, clock) => clock.now(),
+            SimLocation::There(_) => boottime(),
         }
     }
 
@@ -66,8 +66,8 @@ impl Bench for SimBench {
 
     async fn advance(&self, span: Duration) {
         match &self.place {
-            Place::Here(_, clock) => clock.advance(span),
-            Place::There(_) => tokio::time::sleep(span).await,
+            SimLocation::Here(_, clock) => clock.advance(span),
+            SimLocation::There(_) => tokio::time::sleep(span).await,
         }
     }
 

@@ -19,18 +19,18 @@ use crate::directory::{Directory, OwnNode};
 use crate::followed::Followed;
 use crate::guid::Guid;
 use crate::identity;
-use crate::link::Link;
+use crate::link::SessionSeat;
 use crate::queue::{Position, Queue};
 use crate::sessions::Sessions;
 use crate::settings::Settings;
 use crate::waiting::Waiting;
-use crate::watch::Watch;
+use crate::watch::NodeWatch;
 
 /// One candidate's place in one election.
 pub(crate) struct ZkSeat {
     directory: Directory,
     candidate: Candidate,
-    link: Link,
+    link: SessionSeat,
     cells: Cells,
     followed: Followed,
     /// Of the entry that we have, or of the one to come.
@@ -50,7 +50,7 @@ enum State {
     /// In the queue.
     Waiting(Waiting),
     /// Has won, and has not resigned since. The watch is on our own node.
-    Leading(OwnNode, Option<Watch>),
+    Leading(OwnNode, Option<NodeWatch>),
     /// Has led, and lost it.
     Gone(String),
 }
@@ -68,7 +68,7 @@ impl ZkSeat {
             candidate,
             cells: Cells::new(Arc::clone(settings), election.clone()),
             followed: Followed::new(settings.path_of_cell(election, Cell::Control)),
-            link: Link::new(sessions, ttl),
+            link: SessionSeat::new(sessions, ttl),
             guid: Guid::fresh(),
             is_in_flight: false,
             strays: Vec::new(),
@@ -150,7 +150,7 @@ impl ZkSeat {
         place: &OwnNode,
     ) -> Result<Proof, Error> {
         let armed = match &mut self.state {
-            State::Leading(_, watch) => watch.take().filter(Watch::is_armed),
+            State::Leading(_, watch) => watch.take().filter(NodeWatch::is_armed),
             _ => None,
         };
         let path = self.directory.path_of(&place.node);
@@ -330,9 +330,9 @@ impl ZkSeat {
 }
 
 /// Has us told when our own node goes.
-async fn look_out(client: &Client, path: &str, place: &OwnNode) -> Option<Watch> {
+async fn look_out(client: &Client, path: &str, place: &OwnNode) -> Option<NodeWatch> {
     match client.check_and_watch_stat(path).await {
-        Ok((Some(_), watcher)) => Some(Watch::new(client, place.node.clone(), watcher)),
+        Ok((Some(_), watcher)) => Some(NodeWatch::new(client, place.node.clone(), watcher)),
         _ => None,
     }
 }

@@ -5,7 +5,7 @@ use zookeeper_client::{CheckWriteError, Error as Zk};
 
 use crate::client::{Client, Step};
 use crate::error::{Action, ends_session, fault, loses_connection};
-use crate::link::Link;
+use crate::link::SessionSeat;
 
 /// What a quorum says of our node.
 pub(super) enum Proof {
@@ -21,7 +21,7 @@ pub(super) enum Proof {
 /// same.
 pub(super) async fn prove(
     client: &Client,
-    link: &mut Link,
+    link: &mut SessionSeat,
     now: Boottime,
     path: &str,
 ) -> Result<Proof, Error> {

@@ -145,7 +145,7 @@ fn a_server_that_only_shows_what_it_knew() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let url = format!("zk://{}", servers.address(0));
-        let words = ["read-only", "has lost the others"];
+        let words = ["read-only", "has no quorum"];
         refused(&url, ErrorKind::Unreachable, &words).await;
         let found = store(&url).examine(Arc::new(now)).await.expect("an examination");
         let error = found.endpoints[0].answer.as_ref().expect_err("no answer").to_string();

@@ -30,7 +30,9 @@ use self::roster::{Roster, RosterObserver, RosterState};
 use super::terms::Terms;
 use super::tree::{Guarded, Watched};
 use super::{Audience, CandidacyEnd, Finished, judge};
-use crate::command::candidacy::{Observer, Poster, Service, Shared, keep_in_touch, warn_of};
+use crate::command::candidacy::{
+    LeaseFileWriter, Observer, Service, Shared, keep_in_touch, warn_of,
+};
 use crate::command::runtime::{self, BootClock};
 use crate::config::{self, RunPlan};
 use crate::election::control::Control;
@@ -356,8 +358,8 @@ async fn lead(
         label: None,
         gives_way: true,
     };
-    let poster = Poster::of(&plan.campaign, None, &terms.log)?;
-    let tree = Watched::new(guardian, None, None, poster);
+    let lease_file = LeaseFileWriter::of(&plan.campaign, None, &terms.log)?;
+    let tree = Watched::new(guardian, None, None, lease_file);
     let CandidacyEnd { verdict, relapse, tree, .. } =
         terms.compete(tree, &mut inbox, inherited, &clock, told, pause).await;
     tree.into_guardian().dismiss();

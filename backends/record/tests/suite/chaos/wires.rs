@@ -9,7 +9,7 @@ use elect_record::{Ask, Document, Name, Purpose, Remote, Removed, Reply, Swapped
 
 use crate::documents::Fake;
 
-enum Stage {
+enum RequestStage {
     Sent,
     Done(Reply),
     Answered(Result<Reply, ErrorKind>),
@@ -17,7 +17,7 @@ enum Stage {
 
 struct Request {
     ask: Ask,
-    stage: Stage,
+    stage: RequestStage,
     /// The earliest time at which the next step of this request happens.
     due: u64,
     /// No caller waits for the answer.
@@ -33,7 +33,7 @@ impl Drop for Caller<'_> {
             if let Some(request) = wires.requests.get_mut(&self.1) {
                 request.is_left = true;
             }
-            wires.requests.retain(|_, it| !it.is_left || matches!(it.stage, Stage::Sent));
+            wires.requests.retain(|_, it| !it.is_left || matches!(it.stage, RequestStage::Sent));
         });
     }
 }
@@ -139,7 +139,7 @@ impl Net {
             let ids: Vec<u64> = wires
                 .requests
                 .iter()
-                .filter(|(_, it)| it.due <= now && !matches!(it.stage, Stage::Answered(_)))
+                .filter(|(_, it)| it.due <= now && !matches!(it.stage, RequestStage::Answered(_)))
                 .map(|(id, _)| *id)
                 .collect();
             let id = *ids.get(fastrand::usize(0..ids.len().max(1)))?;
@@ -151,31 +151,32 @@ impl Net {
         let writes = matches!(ask, Ask::Swap(..) | Ask::Remove(..));
         let lost = if writes { ErrorKind::Ambiguous } else { ErrorKind::Unreachable };
         let stage = match stage {
-            Stage::Sent => match dice {
-                0..3 => Stage::Answered(Err(ErrorKind::Unreachable)),
+            RequestStage::Sent => match dice {
+                0..3 => RequestStage::Answered(Err(ErrorKind::Unreachable)),
                 3..6 if writes => {
                     // The request is still under way.
                     let late = fastrand::u64(0..60_000);
                     self.with(|wires| {
                         wires.sent += 1;
                         let (id, due) = (wires.sent, wires.now + late);
-                        let request = Request { ask, stage: Stage::Sent, due, is_left: true };
+                        let request =
+                            Request { ask, stage: RequestStage::Sent, due, is_left: true };
                         wires.requests.insert(id, request);
                     });
-                    let stage = Stage::Answered(Err(lost));
+                    let stage = RequestStage::Answered(Err(lost));
                     let request = Request { ask: Ask::List, stage, due, is_left };
                     self.with(|wires| wires.requests.insert(id, request));
                     return;
                 }
                 6..9 => return,
-                _ => Stage::Done(self.carry_out(&ask)),
+                _ => RequestStage::Done(self.carry_out(&ask)),
             },
-            Stage::Done(reply) => match dice {
-                0..4 => Stage::Answered(Err(lost)),
+            RequestStage::Done(reply) => match dice {
+                0..4 => RequestStage::Answered(Err(lost)),
                 4..8 => return,
-                _ => Stage::Answered(Ok(reply)),
+                _ => RequestStage::Answered(Ok(reply)),
             },
-            answered @ Stage::Answered(_) => answered,
+            answered @ RequestStage::Answered(_) => answered,
         };
         if !is_left {
             let request = Request { ask, stage, due, is_left };
@@ -211,7 +212,7 @@ impl Remote for Net {
                 _ => fastrand::u64(0..90_000),
             };
             let due = wires.now + delay + fastrand::u64(0..=wires.slow);
-            let request = Request { ask, stage: Stage::Sent, due, is_left: false };
+            let request = Request { ask, stage: RequestStage::Sent, due, is_left: false };
             wires.requests.insert(wires.sent, request);
             wires.sent
         });
@@ -221,12 +222,14 @@ impl Remote for Net {
                 let is_over = wires
                     .requests
                     .get(&id)
-                    .is_none_or(|request| matches!(request.stage, Stage::Answered(_)));
+                    .is_none_or(|request| matches!(request.stage, RequestStage::Answered(_)));
                 if !is_over {
                     return Poll::Pending;
                 }
                 match wires.requests.remove(&id) {
-                    Some(Request { stage: Stage::Answered(outcome), .. }) => Poll::Ready(outcome),
+                    Some(Request { stage: RequestStage::Answered(outcome), .. }) => {
+                        Poll::Ready(outcome)
+                    }
                     _ => Poll::Pending,
                 }
             })

@@ -9,11 +9,11 @@ use crate::switches::{Part, is_off};
 /// Entries by the revision that made them; the lowest leads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    entries: BTreeMap<u64, Entry>,
+    entries: BTreeMap<u64, QueuedBid>,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct QueuedBid {
     bid: Bid,
     ttl: Duration,
     entered: StoreTime,
@@ -26,7 +26,7 @@ struct Entry {
     reconnects: bool,
 }
 
-impl Entry {
+impl QueuedBid {
     /// When the lease ends, if nothing further is heard of the candidate.
     fn end(&self) -> StoreTime {
         match self.told {
@@ -82,7 +82,7 @@ impl Queue {
         ttl: Duration,
         shown: Shown,
     ) -> Reply {
-        let entry = Entry {
+        let entry = QueuedBid {
             bid: bid.clone(),
             ttl,
             entered: now,
@@ -166,7 +166,7 @@ impl Queue {
     }
 
     pub(super) fn first_end(&self) -> Option<StoreTime> {
-        self.entries.values().map(Entry::end).min()
+        self.entries.values().map(QueuedBid::end).min()
     }
 
     pub(super) fn leads(&mut self, now: StoreTime) -> Option<Leads> {

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use elect_api::{Holds, Ticket, Token};
 use tokio::time::sleep;
 
-use super::health::{Heard, Patient};
+use super::health::{HealthMonitor, Heard};
 use super::hooks::{HeldLease, Helper};
 use super::{Hooks, LabelKeeper};
 use crate::config::variables::EXIT_CODE;
@@ -25,10 +25,10 @@ use crate::report::{LOST, Outcome};
 ///
 /// While one of them lives, the guardian has no ticket. It could redeem the ticket before they are dead. So if elect
 /// crashes in that time, the lease ends by its TTL.
-pub(in crate::command) struct Company<'a, T> {
+pub(in crate::command) struct HookSupervisor<'a, T> {
     tree: T,
     hooks: Hooks<'a>,
-    patient: Option<Patient>,
+    monitor: Option<HealthMonitor>,
     ticket: Option<Ticket>,
     deadlines: Option<Deadlines>,
     /// The token of the current leadership, while it lasts.
@@ -51,17 +51,17 @@ pub(in crate::command) struct Company<'a, T> {
     pending: VecDeque<Event>,
 }
 
-impl<'a, T: Tree> Company<'a, T> {
+impl<'a, T: Tree> HookSupervisor<'a, T> {
     pub(in crate::command) fn new(
         tree: T,
         hooks: Hooks<'a>,
-        patient: Option<Patient>,
+        monitor: Option<HealthMonitor>,
         label: Option<LabelKeeper>,
     ) -> Self {
         Self {
             tree,
             hooks,
-            patient,
+            monitor,
             ticket: None,
             deadlines: None,
             led: None,
@@ -83,7 +83,7 @@ impl<'a, T: Tree> Company<'a, T> {
 
     /// Returns how long the command had run when it was found unhealthy, if it was.
     pub(in crate::command) fn relapse(&self) -> Option<Duration> {
-        self.patient.as_ref()?.relapse()
+        self.monitor.as_ref()?.relapse()
     }
 
     /// Waits for the hook of `--on-lost` and for the removal of the pod's label. Each has its own time limit.
@@ -158,7 +158,7 @@ impl<'a, T: Tree> Company<'a, T> {
     /// Gives the ticket to the guardian, unless a hook or a health command still runs.
     fn hand_over_ticket(&mut self) {
         let is_withheld =
-            self.elected.is_some() || self.patient.as_ref().is_some_and(Patient::is_withheld);
+            self.elected.is_some() || self.monitor.as_ref().is_some_and(HealthMonitor::is_withheld);
         if let Some(ticket) = self.ticket.as_ref().filter(|_| !is_withheld) {
             self.tree.keep(Some(ticket));
         }
@@ -177,9 +177,9 @@ impl<'a, T: Tree> Company<'a, T> {
             }
             _ => {}
         }
-        if let Some(patient) = &mut self.patient {
-            patient.happened(&event);
-            if matches!(event, Event::Empty) && patient.is_looked_at() {
+        if let Some(monitor) = &mut self.monitor {
+            monitor.happened(&event);
+            if matches!(event, Event::Empty) && monitor.is_looked_at() {
                 self.awaits_looks = true;
                 return None;
             }
@@ -197,8 +197,8 @@ impl<'a, T: Tree> Company<'a, T> {
         if looks {
             self.tree.keep(None);
         }
-        if let Some(patient) = &self.patient {
-            patient.set_withheld(looks);
+        if let Some(monitor) = &self.monitor {
+            monitor.set_withheld(looks);
         }
         if looks {
             return None;
@@ -241,7 +241,7 @@ impl<'a, T: Tree> Company<'a, T> {
 }
 
 #[async_trait]
-impl<T: Tree> Tree for Company<'_, T> {
+impl<T: Tree> Tree for HookSupervisor<'_, T> {
     fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()> {
         let command = self.hooks.wanted().on_elected.as_ref();
         let command = command.filter(|_| self.led != Some(token));
@@ -283,8 +283,8 @@ impl<T: Tree> Tree for Company<'_, T> {
         if let Order::Renewed(deadlines) = order {
             self.deadlines = Some(deadlines);
         }
-        if let Some(patient) = &mut self.patient {
-            patient.ordered(order);
+        if let Some(monitor) = &mut self.monitor {
+            monitor.ordered(order);
         }
         if stopped_by == Some(StoppedBy::Signal) {
             self.stop_lost();
@@ -330,7 +330,7 @@ impl<T: Tree> Tree for Company<'_, T> {
             let event = tokio::select! {
                 biased;
                 event = self.tree.next_event() => self.happened(event),
-                heard = hear(&mut self.patient) => match heard {
+                heard = hear(&mut self.monitor) => match heard {
                     Heard::Sick(why) => Some(Event::Sick(why)),
                     Heard::Looks(looks) => self.looks(looks),
                 },
@@ -361,9 +361,9 @@ async fn over(helper: &mut Option<Helper>) -> Result<(), String> {
 }
 
 /// Waits for news of the health check. Waits for ever if there is none.
-async fn hear(patient: &mut Option<Patient>) -> Heard {
-    match patient {
-        Some(patient) => patient.hear().await,
+async fn hear(monitor: &mut Option<HealthMonitor>) -> Heard {
+    match monitor {
+        Some(monitor) => monitor.hear().await,
         None => std::future::pending().await,
     }
 }

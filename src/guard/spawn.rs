@@ -31,7 +31,7 @@ pub(super) struct Launch {
 }
 
 /// The data that one process needs to become the command after its fork.
-pub(super) struct Birth<'a> {
+pub(super) struct SpawnRequest<'a> {
     pub(super) launch: &'a mut Launch,
     /// The descriptors that the command inherits, of those that hold the lease.
     pub(super) marks: &'a [Option<OwnedFd>],
@@ -54,7 +54,7 @@ pub(super) fn failure_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((out_of_the_way(read)?, out_of_the_way(write)?))
 }
 
-impl Birth<'_> {
+impl SpawnRequest<'_> {
     /// Closes this process's copies of the write ends, which would keep the death-pipes from acting.
     pub(super) fn let_go_of_the_death_pipes(&mut self) {
         for write in self.death_writers.take().into_iter().flatten() {

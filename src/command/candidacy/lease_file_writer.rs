@@ -15,14 +15,14 @@ use crate::report::Log;
 ///
 /// The file says until when the leader's application may go on. This holds for a command and for the application of
 /// a sidecar, whichever deadline ends it.
-pub(in crate::command) struct Poster {
+pub(in crate::command) struct LeaseFileWriter {
     file: Option<LeaseFile>,
     log: Log,
     hard: Option<Boottime>,
     kill_at: Option<Boottime>,
 }
 
-impl Poster {
+impl LeaseFileWriter {
     /// Creates the file, if the plan asks for one. A sidecar has no command to kill, so its application may act for
     /// `grace` after elect has told it to stop.
     ///

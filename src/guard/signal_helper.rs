@@ -15,12 +15,12 @@ use nix::unistd::pipe2;
 use super::descriptors::{F_SETSIG, out_of_the_way, read_now};
 
 /// A pipe that carries one signal at a time.
-pub(super) struct Courier {
+pub(super) struct SignalHelper {
     read: OwnedFd,
     write: OwnedFd,
 }
 
-impl Courier {
+impl SignalHelper {
     /// # Errors
     /// No descriptor is left, or a filter of system calls refuses a call.
     pub(super) fn new() -> io::Result<Self> {
@@ -69,7 +69,7 @@ pub(super) fn is_needed() -> bool {
     nix::unistd::geteuid().is_root() && got == 0 && sets[0] & (1 << CAP_KILL) == 0
 }
 
-/// Tries to kill a process of another user by a courier. The process is a child that changes its user, as a command
+/// Tries to kill a process of another user by a signal helper. The process is a child that changes its user, as a command
 /// may. If it cannot change its user, a command cannot either, except by a program with that right.
 ///
 /// # Errors
@@ -79,7 +79,7 @@ pub(super) fn try_out() -> io::Result<()> {
     const NOBODY: libc::uid_t = 65534;
     /// The time limit in milliseconds for the child's end, which takes a moment.
     const PATIENCE: u16 = 2000;
-    let courier = Courier::new()?;
+    let signal_helper = SignalHelper::new()?;
     let (told, tell) = pipe2(OFlag::O_CLOEXEC)?;
     let (stay, end) = pipe2(OFlag::O_CLOEXEC)?;
     // SAFETY: fork has no preconditions; the child keeps to system calls.
@@ -103,7 +103,7 @@ pub(super) fn try_out() -> io::Result<()> {
     let mut failed = [1];
     let is_another = nix::unistd::read(&told, &mut failed) == Ok(1) && failed == [0];
     let is_killed = !is_another || {
-        courier.send(child, libc::SIGKILL);
+        signal_helper.send(child, libc::SIGKILL);
         // The child's death closes the other end of this pipe.
         let mut gone = [PollFd::new(told.as_fd(), PollFlags::empty())];
         poll(&mut gone, PATIENCE) == Ok(1)

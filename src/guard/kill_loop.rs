@@ -21,7 +21,7 @@ const MOST_DEAD: u32 = 4096;
 
 /// The results of the passes so far.
 #[derive(Debug, Default)]
-pub(super) struct Hunt {
+pub(super) struct KillLoop {
     since: Option<Boottime>,
     last: Option<Pass>,
     /// The time since which the same processes live.
@@ -35,7 +35,7 @@ struct Pass {
     found: Found,
 }
 
-impl Hunt {
+impl KillLoop {
     /// Takes note that there is killing at `now`.
     pub(super) fn begin(&mut self, now: Boottime) {
         self.since.get_or_insert(now);
@@ -90,38 +90,38 @@ mod tests {
 
     #[test]
     fn the_dead_keep_their_places_as_long_as_others_come() {
-        let mut hunt = Hunt::default();
-        assert!(!hunt.keeps_the_dead(at(1)), "there is no killing");
-        hunt.begin(at(1000));
-        hunt.begin(at(1100));
-        hunt.passed(at(1000), living(7, 0));
-        assert!(!hunt.keeps_the_dead(at(1199)), "it is too early");
-        hunt.passed(at(1190), living(8, 0));
-        assert!(hunt.keeps_the_dead(at(1200)));
-        hunt.passed(at(1280), living(8, 0));
-        assert!(hunt.keeps_the_dead(at(1289)));
-        assert!(!hunt.keeps_the_dead(at(1290)), "nobody forks");
+        let mut kill_loop = KillLoop::default();
+        assert!(!kill_loop.keeps_the_dead(at(1)), "there is no killing");
+        kill_loop.begin(at(1000));
+        kill_loop.begin(at(1100));
+        kill_loop.passed(at(1000), living(7, 0));
+        assert!(!kill_loop.keeps_the_dead(at(1199)), "it is too early");
+        kill_loop.passed(at(1190), living(8, 0));
+        assert!(kill_loop.keeps_the_dead(at(1200)));
+        kill_loop.passed(at(1280), living(8, 0));
+        assert!(kill_loop.keeps_the_dead(at(1289)));
+        assert!(!kill_loop.keeps_the_dead(at(1290)), "nobody forks");
         let mut many = living(9, 0);
         many.dead = MOST_DEAD;
-        hunt.passed(at(1300), many);
-        assert!(!hunt.keeps_the_dead(at(1300)), "they would take the places of others");
-        hunt.passed(at(1310), Found::NONE);
-        assert!(!hunt.keeps_the_dead(at(1310)), "all are dead");
+        kill_loop.passed(at(1300), many);
+        assert!(!kill_loop.keeps_the_dead(at(1300)), "they would take the places of others");
+        kill_loop.passed(at(1310), Found::NONE);
+        assert!(!kill_loop.keeps_the_dead(at(1310)), "all are dead");
     }
 
     #[test]
     fn a_pass_follows_at_once_as_long_as_somebody_is_born() {
-        let mut hunt = Hunt::default();
-        assert_eq!(hunt.next(), None);
-        hunt.begin(at(1000));
-        assert_eq!(hunt.next(), Some(at(1000)));
-        hunt.passed(at(1000), living(7, 900));
-        assert_eq!(hunt.next(), Some(at(1000)), "what is born in its course is not known yet");
-        hunt.passed(at(1001), living(7, 900));
-        assert_eq!(hunt.next(), Some(at(1021)));
-        hunt.passed(at(1021), living(8, 1010));
-        assert_eq!(hunt.next(), Some(at(1021)));
-        hunt.passed(at(1022), Found::NONE);
-        assert_eq!(hunt.next(), Some(at(1042)));
+        let mut kill_loop = KillLoop::default();
+        assert_eq!(kill_loop.next(), None);
+        kill_loop.begin(at(1000));
+        assert_eq!(kill_loop.next(), Some(at(1000)));
+        kill_loop.passed(at(1000), living(7, 900));
+        assert_eq!(kill_loop.next(), Some(at(1000)), "what is born in its course is not known yet");
+        kill_loop.passed(at(1001), living(7, 900));
+        assert_eq!(kill_loop.next(), Some(at(1021)));
+        kill_loop.passed(at(1021), living(8, 1010));
+        assert_eq!(kill_loop.next(), Some(at(1021)));
+        kill_loop.passed(at(1022), Found::NONE);
+        assert_eq!(kill_loop.next(), Some(at(1042)));
     }
 }

@@ -15,7 +15,7 @@ use crate::layout::store_id;
 use crate::reply::{gets, revision_of};
 
 /// The id of the store, as requests ask for it, and the newest revision that it has shown.
-pub(crate) struct Badge {
+pub(crate) struct StoreCheck {
     key: String,
     identity: Identity,
     /// What a store that has none is called.
@@ -45,7 +45,7 @@ impl From<Failure> for Unusable {
     }
 }
 
-impl Badge {
+impl StoreCheck {
     /// That below this prefix.
     pub(crate) fn new(prefix: &str, wanted: Option<StoreId>) -> Self {
         Self {

@@ -157,9 +157,11 @@ fn know_by(folder: &Path, authority: &Authority) {
     copy(folder, &[(&cert, "cert"), (&key, "key"), (&authority.ca(), "ca")]);
 }
 
-/// All members get an authority, certificates and keys that are new, one after the other. Candidates get theirs last.
+/// All members get an authority, certificates and keys that are new, one after the other. Candidates get theirs when
+/// so many members have.
 fn renew_certificates<C: Cluster>(
     store: Store,
+    ours_after: usize,
     start: impl FnOnce(&str) -> (C, Vec<SocketAddr>),
     serves: impl Fn(&mut C, usize),
 ) {
@@ -174,6 +176,9 @@ fn renew_certificates<C: Cluster>(
     let url = brand.url(&addresses).replace("://", "+tls://");
     let mut scene = Scene::start(format!("{url}?{}", files.join("&")), folder);
     for member in 0..3 {
+        if member == ours_after {
+            know_by(&path, &new);
+        }
         // As roll-outs do, and as leases want it: each goes on once all is well after the one before.
         scene.oracle.wait_for_stamps("A", PACE);
         scene.listen();
@@ -188,9 +193,13 @@ fn renew_certificates<C: Cluster>(
             wait_in_line(&scene.url, "C-", None);
         }
     }
-    all_say(&mut scene.all, 1, REFUSED);
-    know_by(&path, &new);
-    scene.goes_on("42 certificates of three members renewed, then those of candidates", store);
+    let mut fault = "42 certificates of three members renewed, those of candidates before the last";
+    if ours_after == 3 {
+        all_say(&mut scene.all, 1, REFUSED);
+        know_by(&path, &new);
+        fault = "42 certificates of three members renewed, then those of candidates";
+    }
+    scene.goes_on(fault, store);
 }
 
 fn etcd_over_tls(folder: &str) -> (Etcd, Vec<SocketAddr>) {
@@ -235,12 +244,13 @@ fn zookeeper_over_tls(folder: &str) -> (ZooKeeper, Vec<SocketAddr>) {
 
 #[test]
 fn certificates_of_all_members_of_etcd() {
-    renew_certificates(ETCD, etcd_over_tls, |etcd, _| etcd.wait_until_it_serves());
+    renew_certificates(ETCD, 3, etcd_over_tls, |etcd, _| etcd.wait_until_it_serves());
 }
 
 #[test]
 fn certificates_of_all_members_of_zookeeper() {
-    renew_certificates(ZOOKEEPER, zookeeper_over_tls, ZooKeeper::wait_until_serving);
+    // A leader of ZooKeeper rides out some 4 s at this TTL: less than all say that they are refused.
+    renew_certificates(ZOOKEEPER, 2, zookeeper_over_tls, ZooKeeper::wait_until_serving);
 }
 
 /// The password in a file is `one` at first; the server gets `two` by `change`. Those whom `log_out` has log in anew

@@ -193,13 +193,13 @@ fn a_balancer_that_resets_connections_ends_nobody() {
 
 #[test]
 fn a_balancer_that_is_unavailable_ends_nobody() {
-    ends_nobody(is_unavailable, "does not serve now (HTTP status 503)");
+    ends_nobody(is_unavailable, "reports it unavailable (HTTP status 503)");
     is_waited_out_at_the_start(is_unavailable);
 }
 
 #[test]
 fn a_balancer_that_is_unavailable_over_http2_ends_nobody() {
-    ends_nobody(is_unavailable_over_http2, "does not serve now (HTTP status 503)");
+    ends_nobody(is_unavailable_over_http2, "reports it unavailable (HTTP status 503)");
     is_waited_out_at_the_start(is_unavailable_over_http2);
 }
 

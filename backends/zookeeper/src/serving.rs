@@ -81,16 +81,19 @@ impl Line {
     async fn tend(mut self, mut serving: Serving, window: Duration) {
         // It reaches the next server in this time, if that is there; and comes to no second one that is silent.
         let at_once = self.patience / 2;
+        let mut was_answered = false;
         loop {
-            tokio::select! {
+            let lost = tokio::select! {
                 biased;
                 () = &mut serving => return,
-                () = self.is_lost_for(at_once) => {}
-            }
-            // Longer than the library tries: by then it takes the session for ended, and asks nobody.
-            if timeout(window * 7 / 5, answered(&self.settings, self.patience)).await.is_ok() {
+                lost = self.is_lost_for(at_once) => lost,
+            };
+            if was_answered && lost == Lost::Still {
                 return self.leave(serving).await;
             }
+            // Longer than the library tries: by then it takes the session for ended, and asks nobody.
+            was_answered =
+                timeout(window * 7 / 5, answered(&self.settings, self.patience)).await.is_ok();
         }
     }
 
@@ -108,15 +111,17 @@ impl Line {
     }
 
     /// Ends when there was no connection for so long.
-    async fn is_lost_for(&mut self, span: Duration) {
+    async fn is_lost_for(&mut self, span: Duration) -> Lost {
+        let mut lost = Lost::Still;
         loop {
             if self.is_connected() {
+                lost = Lost::Anew;
                 self.states.changed().await;
             } else {
                 // A server that was started again may have another certificate, and want another of ours.
                 self.settings.security.iter().for_each(Security::renew);
                 if timeout(span, self.states.changed()).await.is_err() {
-                    return;
+                    return lost;
                 }
             }
         }
@@ -125,6 +130,13 @@ impl Line {
     fn is_connected(&self) -> bool {
         self.states.peek_state() == SessionState::SyncConnected
     }
+}
+
+/// Whether there was a connection meanwhile.
+#[derive(PartialEq, Eq)]
+enum Lost {
+    Still,
+    Anew,
 }
 
 /// Ends when a server has answered a question that touches no session. A server that is started again, or a balancer

@@ -109,5 +109,5 @@ fn on_kubernetes() {
 
 #[test]
 fn on_kubernetes_with_the_rights_of_a_race() {
-    on_kubernetes_as(&["get", "watch", "create", "update"], "race", &["elect list is refused"]);
+    on_kubernetes_as(&["get", "watch", "create", "update"], "race", &["cannot list elections"]);
 }

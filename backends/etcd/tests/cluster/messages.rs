@@ -104,7 +104,7 @@ fn a_web_server_is_told_apart() {
         // For whoever had a place another one may serve there again.
         assert!(error.may_pass(), "{error}");
         let url = format!("etcd://{}", stranger(WEB));
-        let words = ["does not serve now (HTTP status 503)"];
+        let words = ["reports it unavailable (HTTP status 503)"];
         expect(&url, ErrorKind::Unreachable, &words).await;
     });
 }

@@ -52,14 +52,15 @@ pub(crate) async fn connect(
     begin(settings, cluster, timeout, zookeeper_client::Client::connector()).await
 }
 
-/// Goes on with a session that another client has left.
+/// Goes on with a session that another client has left, at one of the servers of `cluster`.
 pub(crate) async fn resume(
     settings: &Arc<Settings>,
+    cluster: String,
     session: SessionInfo,
     timeout: Duration,
 ) -> Result<Client, Zk> {
     let connector = zookeeper_client::Client::connector().with_session(session);
-    begin(settings, settings.cluster(), timeout, connector).await
+    begin(settings, cluster, timeout, connector).await
 }
 
 async fn begin(

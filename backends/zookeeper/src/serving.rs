@@ -11,6 +11,7 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use elect_api::remote::Host;
 use spawns_core::{Spawn, Task as Spawned};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -139,29 +140,33 @@ enum Lost {
     Anew,
 }
 
-/// Ends when a server has answered a question that touches no session. A server that is started again, or a balancer
-/// without any, refuses at once, so it is asked again before long.
-pub(crate) async fn answered(settings: &Arc<Settings>, patience: Duration) {
+/// Returns the first server that has answered a question which touches no session. A server that is started again, or
+/// a balancer without any, refuses at once, so it is asked again before long.
+pub(crate) async fn answered(settings: &Arc<Settings>, patience: Duration) -> Host {
     let mut pause = LEAST_PAUSE;
-    while !is_answered(settings, patience).await {
+    loop {
+        if let Some(host) = first_to_answer(settings, patience).await {
+            return host;
+        }
         sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
         pause = (pause * 2).min(patience / 4);
     }
 }
 
-async fn is_answered(settings: &Arc<Settings>, patience: Duration) -> bool {
+async fn first_to_answer(settings: &Arc<Settings>, patience: Duration) -> Option<Host> {
     let mut looks = JoinSet::new();
     for host in settings.hosts.clone() {
         let settings = Arc::clone(settings);
         looks.spawn(async move {
             let look = probe::look(&host, settings.security.as_ref());
-            timeout(patience, look).await.is_ok_and(|diagnosis| diagnosis.is_answer())
+            let is_answer = timeout(patience, look).await.is_ok_and(|found| found.is_answer());
+            is_answer.then_some(host)
         });
     }
     while let Some(look) = looks.join_next().await {
-        if look.unwrap_or(false) {
-            return true;
+        if let Ok(Some(host)) = look {
+            return Some(host);
         }
     }
-    false
+    None
 }

@@ -207,13 +207,17 @@ async fn take_over(
     window: Duration,
 ) {
     let resumed = async {
+        let mut has_tried = false;
         loop {
             // Requests keep the session alive, also where their answers do not arrive.
-            serving::answered(&settings, patience(window)).await;
-            match resume(&settings, session.clone(), window).await {
+            let host = serving::answered(&settings, patience(window)).await;
+            // The library may begin with a server that is silent, so only the one that answered is tried first.
+            let at = if has_tried { settings.cluster() } else { settings.spell(&host) };
+            match resume(&settings, at, session.clone(), window).await {
                 Err(error) if !ends_session(&error) => sleep(PAUSE).await,
                 outcome => return outcome,
             }
+            has_tried = true;
         }
     };
     let resumed = timeout(window, resumed).await;

@@ -1,4 +1,4 @@
-//! A disk that is small enough to be full.
+//! A small disk that a test fills up or makes read-only.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -7,14 +7,14 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// A small file system in memory, mounted in a temporary folder. Takes root.
+/// A small file system in memory, mounted in a temporary folder. Needs root.
 ///
-/// Dropping it unmounts it, also while something on it is open.
+/// A drop unmounts it, even while a file on it is open.
 #[derive(Debug)]
 pub struct Disk(TempDir);
 
 impl Disk {
-    /// With room for so many kibibytes, in blocks of 4.
+    /// Mounts a disk with room for `size` KiB, in blocks of 4 KiB.
     ///
     /// # Panics
     /// Without root.
@@ -23,7 +23,7 @@ impl Disk {
         Self::mount(&format!("size={size}k,mode=0755"))
     }
 
-    /// With room for so many files and folders, its root being one of them.
+    /// Mounts a disk with room for `count` files and folders. Its root is one of them.
     ///
     /// # Panics
     /// Without root.
@@ -42,7 +42,7 @@ impl Disk {
         Self(folder)
     }
 
-    /// Where it is mounted.
+    /// The folder where the disk is mounted.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
@@ -51,10 +51,10 @@ impl Disk {
         self.path().join("filler")
     }
 
-    /// Fills it to the last block, with a file of its own.
+    /// Fills the disk to the last block, with one file.
     ///
     /// # Panics
-    /// When there is no file left for that.
+    /// Panics if there is no file left for that one.
     #[track_caller]
     pub fn fill(&self) {
         let mut file = File::options().append(true).create(true).open(self.filler());
@@ -62,15 +62,15 @@ impl Disk {
         while file.write_all(&[1; 4096]).is_ok() {}
     }
 
-    /// Leaves it with the room that it had before it was filled.
+    /// Removes the file that fills the disk, and so gives back its room.
     pub fn free(&self) {
         let _ = fs::remove_file(self.filler());
     }
 
-    /// Has it refuse all changes from now on.
+    /// Remounts the disk read-only.
     ///
     /// # Panics
-    /// When somebody writes a file on it.
+    /// Panics while a process has a file on it open for writing.
     #[track_caller]
     pub fn make_read_only(&self) {
         let mut mount = Command::new("mount");

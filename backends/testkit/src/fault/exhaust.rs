@@ -1,9 +1,9 @@
-//! What a process may have, and no more.
+//! Limits on the resources of a process.
 
 use std::vec;
 
-/// Limits that a program starts with, for [`Elect::under`](crate::program::Elect::under): hard ones,
-/// which it cannot raise again. Takes `prlimit` of util-linux.
+/// Hard limits that a program starts with, for [`Elect::under`](crate::program::Elect::under). The
+/// program cannot raise them again. Needs `prlimit` of util-linux.
 ///
 /// ```
 /// use elect_testkit::fault::Limits;
@@ -15,7 +15,7 @@ use std::vec;
 pub struct Limits(Vec<String>);
 
 impl Limits {
-    /// None so far.
+    /// Starts without a limit.
     #[expect(clippy::new_without_default, reason = "what would a default limit be?")]
     pub fn new() -> Self {
         Self(vec!["prlimit".into()])
@@ -26,24 +26,24 @@ impl Limits {
         self
     }
 
-    /// So many descriptors at a time: 3 leaves the standard streams.
+    /// Allows `count` descriptors at a time. 3 leaves only the standard streams.
     pub fn descriptors(self, count: u64) -> Self {
         self.with("nofile", count)
     }
 
-    /// So many processes and threads of its user at a time, those of others included. The kernel does
-    /// not hold root to it.
+    /// Allows `count` processes and threads of the program's user at a time. Those that the user runs
+    /// elsewhere count, too. The kernel does not hold root to this limit.
     pub fn processes(self, count: u64) -> Self {
         self.with("nproc", count)
     }
 
-    /// So many bytes in any file that it writes. Who writes more gets `SIGXFSZ`, or `EFBIG` if it
-    /// ignores that.
+    /// Allows `bytes` bytes in each file that the program writes. A program that writes more gets
+    /// `SIGXFSZ`, or `EFBIG` if it ignores that signal.
     pub fn file_size(self, bytes: u64) -> Self {
         self.with("fsize", bytes)
     }
 
-    /// So many bytes of address space.
+    /// Allows `bytes` bytes of address space.
     pub fn memory(self, bytes: u64) -> Self {
         self.with("as", bytes)
     }

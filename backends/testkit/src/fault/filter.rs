@@ -1,17 +1,17 @@
-//! System calls that a filter (seccomp) refuses, as a container or a unit may have one.
+//! A seccomp filter that refuses a system call, as containers and systemd units have one.
 #![allow(unsafe_code, reason = "to install a filter before main")]
 
 use std::ffi::{CString, OsString};
 
-/// The first word of the program that installs one, and executes another.
+/// The first word of the program that installs a filter and executes another program.
 const FIRST_WORD: &str = "elect-filter";
 
-/// What becomes of a call that is refused.
+/// What the kernel does with a refused call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It fails with this `errno`.
+    /// The call fails with this `errno`.
     Error(i32),
-    /// Its process is killed (`SIGSYS`).
+    /// The kernel kills the process (`SIGSYS`).
     Kill,
 }
 
@@ -20,14 +20,14 @@ pub enum Refusal {
 pub struct Filter {
     /// The number of the call.
     pub call: libc::c_long,
-    /// The place of the argument, from 0 on, and its value.
+    /// The index of the argument, from 0 on, and the value to refuse.
     pub argument: Option<(u32, u32)>,
-    /// What becomes of it.
+    /// What the kernel does with a refused call.
     pub refusal: Refusal,
 }
 
 impl Filter {
-    /// The program that executes what follows under it.
+    /// Returns the first words of a command line that runs the words after them under this filter.
     ///
     /// # Panics
     /// Never: the test's own executable is known.
@@ -45,7 +45,8 @@ impl Filter {
     }
 }
 
-/// Installs a filter and executes what follows, if these are its words.
+/// Installs a filter and executes the program behind it, if `words` begin as [`Filter::words`] does. Returns the
+/// exit code if that fails.
 pub(crate) fn enter(words: &[&str]) -> Option<i32> {
     let [FIRST_WORD, call, place, value, refusal, program @ ..] = words else { return None };
     let (call, refusal) = (call.parse().ok()?, refusal.parse().ok()?);
@@ -58,7 +59,7 @@ pub(crate) fn enter(words: &[&str]) -> Option<i32> {
     Some(94)
 }
 
-/// Where the number of the call is in the kernel's `struct seccomp_data`, and the lower half of its first argument.
+/// Offsets in the kernel's `struct seccomp_data`: the number of the call, and the lower half of its first argument.
 const NUMBER: u32 = 0;
 const ARGUMENTS: u32 = 16;
 
@@ -83,7 +84,8 @@ fn install(call: u32, place: u32, value: u32, refusal: i32) -> bool {
     steps.extend([step(RETURN, 0, 0, refused), step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW)]);
     let length = u16::try_from(steps.len()).unwrap_or(0);
     let filter = libc::sock_fprog { len: length, filter: steps.as_mut_ptr() };
-    // SAFETY: the kernel reads a filter that lives for the call; the other takes integers.
+    // SAFETY: the kernel reads the filter during the call only, and the filter lives that long. The other call
+    // takes integers.
     unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0

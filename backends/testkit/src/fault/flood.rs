@@ -1,4 +1,4 @@
-//! A reply without end.
+//! A relay that replaces a server's reply by one without end.
 
 use std::io::{self, Write};
 use std::iter;
@@ -11,38 +11,38 @@ use super::Frames;
 use super::frames::KIND;
 use crate::program::PATIENCE;
 
-/// What is announced, in bytes.
+/// The length that an endless reply announces, in bytes.
 const ANNOUNCED: usize = 500_000_000;
-/// What a frame of HTTP/2 has in it at most, if nobody says otherwise.
+/// The longest payload of an HTTP/2 frame by default, in bytes.
 const FRAME: usize = 1 << 14;
-/// How long many interim answers are, in bytes: ten for each.
+/// The length of all interim answers together, in bytes. Each has ten.
 const INTERIM: usize = 2_000_000;
 
-/// What comes in the place of a reply.
+/// The flood that the relay sends instead of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Torrent {
-    /// 500 MB are announced, and sent as long as somebody takes them.
+    /// A reply that announces 500 MB. They are sent until the client reads no more.
     Endless,
-    /// 2 MB of interim answers of HTTP (103), and no answer. Of HTTP/2 only.
+    /// Interim HTTP answers (103) of 2 MB in all, and no final answer. HTTP/2 only.
     Interim,
 }
 
 type Shared = Arc<Mutex<Option<Torrent>>>;
 
-/// A way to a server on which replies can become floods.
+/// A TCP relay to a server that can replace replies by floods.
 #[derive(Debug)]
 pub struct Flood {
     address: SocketAddr,
     now: Shared,
-    /// How much of each was taken, in bytes.
+    /// How many bytes of each flood the client took.
     taken: Receiver<u64>,
 }
 
 impl Flood {
-    /// Starts a way to the server at this address, whose replies come in such frames. All replies pass at first.
+    /// Starts a relay to `server`, whose replies have this framing. All replies pass at first.
     ///
     /// # Panics
-    /// When no port is to be had.
+    /// Panics if no port is free.
     pub fn before(server: SocketAddr, frames: Frames) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -60,20 +60,21 @@ impl Flood {
         Self { address, now, taken }
     }
 
-    /// Where clients find it.
+    /// The address that clients connect to.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// From now on each reply becomes one.
+    /// Replaces each reply by this flood from now on.
     pub fn begin(&self, torrent: Torrent) {
         set(&self.now, Some(torrent));
     }
 
-    /// From now on replies pass, once somebody has taken of one what it takes; how much that was, in bytes.
+    /// Waits until a client has taken one flood, or stopped reading it, and lets all later replies pass. Returns how
+    /// many bytes that client took.
     ///
     /// # Panics
-    /// When nobody takes any for long.
+    /// Panics if no flood ends within [`PATIENCE`].
     #[track_caller]
     pub fn end(&self) -> u64 {
         let taken = self.taken.recv_timeout(PATIENCE).expect("a flood that somebody takes");
@@ -104,7 +105,7 @@ fn relay(
     }
 }
 
-/// What is sent: once, and then so often.
+/// The bytes of a flood: `first` once, then `next` as often as `times` says.
 struct Pieces {
     first: Vec<u8>,
     next: Vec<u8>,
@@ -112,7 +113,7 @@ struct Pieces {
 }
 
 impl Torrent {
-    /// What comes in the place of this frame, if anything does.
+    /// Returns the flood to send instead of this frame, or `None` if the frame is to pass.
     fn in_the_place_of(self, frames: Frames, frame: &[u8]) -> Option<Pieces> {
         match self {
             Self::Endless => frames.content(frame).map(|_| endless(frames, frame)),
@@ -121,7 +122,7 @@ impl Torrent {
     }
 }
 
-/// The beginning of a message in the place of `reply`, and its content, of which there is no end.
+/// Returns an endless reply in the place of `reply`: the beginning of a message, and its content.
 fn endless(frames: Frames, reply: &[u8]) -> Pieces {
     let (first, head) = if frames == Frames::Http {
         (format!("HTTP/1.1 200 OK\r\nContent-Length: {ANNOUNCED}\r\n\r\n").into_bytes(), Vec::new())
@@ -135,8 +136,8 @@ fn endless(frames: Frames, reply: &[u8]) -> Pieces {
     Pieces { first, next, times: ANNOUNCED / FRAME }
 }
 
-/// Answers with the status 103 in the place of the first headers of an answer. The first one puts the status into the
-/// table of HPACK, at 62; the others refer to that.
+/// Returns answers with the status 103, if this frame begins the headers of an answer. The first one puts the status
+/// into HPACK's table, at 62. All others refer to that place.
 fn interim(frame: &[u8]) -> Option<Pieces> {
     const STATUS: &[u8] = b"\x48\x03103";
     const SAME: &[u8] = b"\xbe";
@@ -149,19 +150,19 @@ fn interim(frame: &[u8]) -> Option<Pieces> {
     Some(Pieces { times: INTERIM / next.len(), first, next })
 }
 
-/// The kinds of frames of HTTP/2, and a flag.
+/// Two kinds of HTTP/2 frames, and a flag.
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const END_HEADERS: u8 = 4;
 
-/// What comes before so many bytes of a frame on the stream of another.
+/// Returns the head of a frame with `payload` bytes, on the stream that `other` belongs to.
 fn http2(payload: usize, kind_and_flags: [u8; 2], other: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload).expect("a frame").to_be_bytes();
     [&length[1..], &kind_and_flags, &other[KIND + 2..Frames::Grpc.head()]].concat()
 }
 
 impl Pieces {
-    /// Sends them, as long as somebody takes them. Says how many bytes that was.
+    /// Sends the flood until the client reads no more. Returns how many bytes the client took.
     fn pour(self, client: &mut TcpStream) -> u64 {
         let all = iter::once(self.first).chain(iter::repeat_n(self.next, self.times));
         all.take_while(|next| client.write_all(next).is_ok()).map(|next| next.len() as u64).sum()

@@ -1,28 +1,29 @@
-//! Where one reply of a server ends and the next begins.
+//! The framing of three protocols: where one reply of a server ends and the next begins.
 
 use std::io::{self, Read};
 
-/// How a protocol tells.
+/// The framing of a protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frames {
-    /// Four bytes say how long it is, as with ZooKeeper.
+    /// ZooKeeper's: four bytes in front give the length.
     Lengths,
-    /// The messages of gRPC, in HTTP/2: replies are frames of data, and there are others.
+    /// gRPC's messages in HTTP/2. Replies are data frames, and there are other kinds of frames.
     Grpc,
-    /// Answers of HTTP/1.1, as Kubernetes gives them: whatever comes at once is a frame, and a reply if it begins one.
+    /// HTTP/1.1's answers, as Kubernetes gives them. All that one read returns is a frame. It is a reply if it begins
+    /// one.
     Http,
 }
 
-/// In a frame of HTTP/2, what comes before its payload, and where it says what it is: 0 is data.
+/// The length of an HTTP/2 frame's head, and the offset of its kind. Kind 0 is data.
 const HTTP2: usize = 9;
 pub(super) const KIND: usize = 3;
-/// What comes before the content of a message of gRPC.
+/// The length of the prefix of a gRPC message.
 const GRPC: usize = 5;
-/// How much of HTTP/1.1 is read at once, in bytes.
+/// How much of HTTP/1.1 one read may return, in bytes.
 const AT_ONCE: usize = 1 << 16;
 
 impl Frames {
-    /// How long what comes before a frame's payload is, in bytes.
+    /// The length of a frame's head, in bytes.
     pub(super) const fn head(self) -> usize {
         match self {
             Self::Lengths => 4,
@@ -31,7 +32,7 @@ impl Frames {
         }
     }
 
-    /// How long the frame that begins so is, in bytes, if that can be seen yet.
+    /// Returns the length of the frame that begins like this, in bytes, or `None` if its head is not complete yet.
     pub(super) fn length(self, beginning: &[u8]) -> Option<usize> {
         let payload = match self {
             Self::Lengths => *beginning.first_chunk()?,
@@ -44,7 +45,7 @@ impl Frames {
         Some(self.head() + u32::from_be_bytes(payload) as usize)
     }
 
-    /// Where the content of this frame begins, if it is a reply.
+    /// Returns the offset of the frame's content, or `None` if the frame is no reply.
     pub(super) fn content(self, frame: &[u8]) -> Option<usize> {
         match self {
             Self::Lengths => Some(self.head()),
@@ -56,7 +57,7 @@ impl Frames {
         }
     }
 
-    /// The next frame, whole.
+    /// Reads one whole frame.
     pub(super) fn read(self, from: &mut impl Read) -> io::Result<Vec<u8>> {
         if self == Self::Http {
             let mut some = vec![0; AT_ONCE];
@@ -72,7 +73,7 @@ impl Frames {
         Ok(frame)
     }
 
-    /// The reply with this content in the place of its own, which begins there, and says how long it is.
+    /// Returns the reply with `content` instead of its own, which begins at `begins`, and corrects all lengths in it.
     pub(super) fn with_content(self, frame: &[u8], begins: usize, content: &[u8]) -> Vec<u8> {
         let mut frame = [&frame[..begins], content].concat();
         let length = |bytes: usize| u32::try_from(bytes).expect("a short reply").to_be_bytes();

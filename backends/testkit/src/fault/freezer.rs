@@ -1,4 +1,4 @@
-//! The freezers of both versions of cgroups.
+//! Cgroups whose processes a test freezes, in both versions of cgroups.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use nix::unistd::Pid;
 
 use crate::program::eventually;
 
-/// A cgroup that a test made, and whose processes it can freeze. Takes root.
+/// A cgroup that a test creates, and whose processes it can freeze. Needs root.
 ///
-/// Dropping it kills what is in it, frozen or not, and removes it.
+/// A drop kills all processes in it, frozen or not, and removes it.
 #[derive(Debug)]
 pub struct Cgroup {
     folder: PathBuf,
@@ -26,7 +26,7 @@ enum Version {
 }
 
 impl Version {
-    /// The root of the hierarchy, if a list of mounts has it.
+    /// Returns the root of the hierarchy, if the list of mounts has it.
     fn root(self, mounts: &str) -> Option<PathBuf> {
         mounts.lines().find_map(|line| {
             let fields: Vec<&str> = line.split(' ').collect();
@@ -54,19 +54,21 @@ impl Version {
 }
 
 impl Cgroup {
-    /// One of version 1: its freezer stops processes where a debugger could not.
+    /// Creates a cgroup of version 1. Its freezer stops processes even where a debugger could not.
     ///
     /// # Panics
-    /// When the freezer is not mounted (the message names the command), or without root.
+    /// Panics if the freezer is not mounted (the message names the command to mount it), or without
+    /// root.
     #[track_caller]
     pub fn v1() -> Self {
         Self::make(Version::One)
     }
 
-    /// One of version 2.
+    /// Creates a cgroup of version 2.
     ///
     /// # Panics
-    /// When it is not mounted (the message names the command), or without root.
+    /// Panics if the hierarchy is not mounted (the message names the command to mount it), or
+    /// without root.
     #[track_caller]
     pub fn v2() -> Self {
         Self::make(Version::Two)
@@ -84,22 +86,23 @@ impl Cgroup {
         Self { folder, version }
     }
 
-    /// What starts a program in it, for [`Elect::under`](crate::program::Elect::under).
+    /// Returns words that start a program in this cgroup, for
+    /// [`Elect::under`](crate::program::Elect::under).
     pub fn enter(&self) -> [String; 4] {
         let script = format!("echo $$ > '{}/cgroup.procs' && exec \"$@\"", self.folder.display());
         ["sh".into(), "-c".into(), script, "sh".into()]
     }
 
-    /// The processes in it.
+    /// Returns the ids of the processes in it.
     pub fn processes(&self) -> Vec<i32> {
         let list = fs::read_to_string(self.folder.join("cgroup.procs")).unwrap_or_default();
         list.lines().filter_map(|pid| pid.parse().ok()).collect()
     }
 
-    /// Freezes all that is in it, or lets it go on. Returns when that is done.
+    /// Freezes all its processes, or thaws them. Returns when that is done.
     ///
     /// # Panics
-    /// When the kernel does not do it within [`PATIENCE`](crate::program::PATIENCE).
+    /// Panics if the kernel does not do it within [`PATIENCE`](crate::program::PATIENCE).
     #[track_caller]
     pub fn freeze(&self, frozen: bool) {
         let (file, word) = self.switch(frozen);
@@ -118,7 +121,7 @@ impl Cgroup {
         }
     }
 
-    /// Whether every process in it stands still. One that is still on its way there does not.
+    /// Returns whether every process in it is frozen. It is `false` while one has yet to stop.
     pub fn is_frozen(&self) -> bool {
         let read = |file: &str| fs::read_to_string(self.folder.join(file)).unwrap_or_default();
         match self.version {
@@ -127,13 +130,13 @@ impl Cgroup {
         }
     }
 
-    /// Its folder, for what this type does not know.
+    /// Its folder, for uses that this type has no method for.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     fn kill(&self) {
-        // A kernel before 5.14 has no such file, nor has version 1.
+        // Version 1 has no such file, and neither has version 2 before Linux 5.14.
         if fs::write(self.folder.join("cgroup.kill"), "1").is_err() {
             for pid in self.processes() {
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
@@ -144,7 +147,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // Killed first, so that nobody gets to run once more.
+        // The kill comes first, so that no process runs again once it is thawed.
         for _ in 0..1_000 {
             self.kill();
             let (file, word) = self.switch(false);

@@ -1,8 +1,8 @@
-//! What goes wrong, done on purpose: to a process, to a machine, to the way to a store.
+//! Fault injectors for processes, machines, disks and connections to stores.
 //!
-//! Each injector is a value. What it does lasts until it is told to end it or is dropped, also by a
-//! test that fails, and reaches nobody whom the test has not put into its way. Most take root; a test
-//! without the right to inject fails and says what is missing, it never passes by doing nothing.
+//! Each injector is a value. Its fault lasts until the test ends it or drops the value, which a failing test does too.
+//! It affects only what the test has put in its reach. Most injectors need root. A test that may not inject fails and
+//! names what is missing. It never passes without the fault.
 //!
 //! | what fails | injector |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! | a reply has no end | [`Flood`] |
 //! | a machine is out of reach, in one way or in both | [`Network`] |
 //!
-//! What came of it goes into a [`Table`].
+//! A [`Table`] collects the results.
 
 mod disk;
 mod exhaust;

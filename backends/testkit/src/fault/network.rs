@@ -1,4 +1,4 @@
-//! Machines of their own, as far as the network is concerned.
+//! Machines with a network of their own.
 
 use std::fs::File;
 use std::net::Ipv4Addr;
@@ -8,43 +8,43 @@ use std::thread;
 
 use nix::sched::{CloneFlags, setns};
 
-/// Network namespaces with a router between them. Takes root and iproute2.
+/// Network namespaces with a router between them. Needs root and iproute2.
 ///
-/// Each machine has one interface, a veth, and a subnet; nothing leads out of them. Faults are rules of
-/// the router, as with a broken switch: interfaces stay up, and no machine sees more of a fault than
-/// that packets are missing. Dropping it removes links and namespaces.
+/// Each machine has one interface, a veth, and a subnet. No route leads out of them. Faults are rules of
+/// the router, as with a broken switch. Interfaces stay up, and a machine only sees that packets are
+/// missing. A drop removes links and namespaces.
 ///
-/// It needs no packet filter: a router that has rules for which packets it finds no way, and which
-/// of these it tells about, is all that takes.
+/// It needs no packet filter. The router's rules say which packets have no route, and about which of them
+/// the router tells the sender.
 #[derive(Debug)]
 pub struct Network {
     name: String,
     machines: usize,
-    /// The faults of now: a rule, and the machines that it is about.
+    /// The faults now in effect: a rule, and the machines that it affects.
     faults: Mutex<Vec<(String, Vec<usize>)>>,
 }
 
-/// Of the packets of one machine, those that a fault is about.
+/// The packets of a machine that a fault affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// What others send to it.
+    /// The packets that others send to it.
     In,
-    /// What it sends.
+    /// The packets that it sends.
     Out,
-    /// All.
+    /// All its packets.
     Both,
 }
 
 impl Network {
-    /// With so many machines, which reach each other.
+    /// Creates a network of `machines` machines that all reach each other.
     ///
     /// # Panics
-    /// Without root or iproute2; the message says so.
+    /// Panics without root or iproute2, and says which. Panics with more than 250 machines.
     #[track_caller]
     pub fn new(machines: usize) -> Self {
         assert!(machines <= 250, "so many machines have no addresses");
         let name = format!("elect-{}-{:08x}", std::process::id(), fastrand::u32(..));
-        // Made before its parts, so that they are removed if one of them fails.
+        // The value exists before its parts, so that a drop removes them if one of them fails.
         let network = Self { name, machines, faults: Mutex::default() };
         let router = network.router();
         ip(&format!("netns add {router}"));
@@ -79,22 +79,23 @@ impl Network {
         format!("{}-{machine}", self.name)
     }
 
-    /// A machine's address, which is known in this network only.
+    /// The address of a machine. It exists in this network only.
     pub fn address(&self, machine: usize) -> Ipv4Addr {
         let subnet = u8::try_from(machine).expect("there are fewer machines");
         Ipv4Addr::new(10, 119, subnet, 2)
     }
 
-    /// What starts a program on a machine, for [`Elect::under`](crate::program::Elect::under).
+    /// Returns words that start a program on a machine, for
+    /// [`Elect::under`](crate::program::Elect::under).
     pub fn enter(&self, machine: usize) -> [String; 4] {
         ["ip".into(), "netns".into(), "exec".into(), self.machine(machine)]
     }
 
-    /// Calls a function on a machine, in a thread of its own. The sockets that it makes belong to that
-    /// machine for good.
+    /// Calls a function on a machine, in a thread of its own. The sockets that the function creates belong
+    /// to that machine for good.
     ///
     /// # Panics
-    /// When the function does.
+    /// Panics if the function does.
     #[track_caller]
     pub fn inside<T: Send>(&self, machine: usize, call: impl FnOnce() -> T + Send) -> T {
         let namespace = File::open(format!("/run/netns/{}", self.machine(machine)));
@@ -109,27 +110,28 @@ impl Network {
         result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// Loses a machine's packets of this direction from now on. Nobody is told, and connections stay: they
-    /// go on if it is healed before those who have them give up.
+    /// Drops a machine's packets of this direction from now on. No machine is told. Connections stay open,
+    /// and go on if the fault is healed before an end gives them up.
     pub fn cut(&self, machine: usize, direction: Direction) {
         self.fault(machine, direction, "blackhole");
     }
 
-    /// Sends a machine's packets back from now on, both ways: connecting fails at once, with "Network is
+    /// Rejects a machine's packets from now on, both ways. To connect fails at once, with "Network is
     /// unreachable".
     ///
-    /// The kernel tells that five times at once, then once a second.
+    /// The kernel sends five such rejections at once, then one a second.
     pub fn reject(&self, machine: usize) {
         self.fault(machine, Direction::Both, "unreachable");
     }
 
-    /// Loses what one machine sends to another from now on; both reach all others.
+    /// Drops the packets that one machine sends to another from now on. Both still reach all other
+    /// machines.
     pub fn part(&self, from: usize, to: usize) {
         let rule = format!("iif port{from} to {} blackhole", self.address(to));
         self.add(rule, vec![from, to]);
     }
 
-    /// Ends all faults that are about this machine.
+    /// Ends all faults that affect this machine.
     pub fn heal(&self, machine: usize) {
         let router = self.router();
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
@@ -164,7 +166,7 @@ impl Drop for Network {
         };
         let router = self.router();
         for machine in 0..self.machines {
-            // A namespace lasts as long as a process in it; its link does not.
+            // A namespace lasts as long as a process in it. Its link must not.
             quietly(&["-n", &router, "link", "del", &format!("port{machine}")]);
             quietly(&["netns", "del", &self.machine(machine)]);
         }
@@ -173,11 +175,12 @@ impl Drop for Network {
 }
 
 fn configure_router(router: &str) {
-    // Set for this namespace only. What it tells about faults it tells each time.
+    // Both settings are for this namespace only. Without the limit the router answers each rejected
+    // packet.
     let script = "echo 1 > /proc/sys/net/ipv4/ip_forward && \
                   echo 0 > /proc/sys/net/ipv4/icmp_ratelimit";
     ip_with(&["netns", "exec", router, "sh", "-c", script]);
-    // No fault is about what the router itself sends.
+    // Faults do not affect the packets of the router itself.
     ip(&format!("-n {router} rule add pref 50 iif lo lookup main"));
 }
 

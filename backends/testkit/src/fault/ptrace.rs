@@ -1,4 +1,4 @@
-//! A process that somebody debugs.
+//! A process that is held as by a debugger.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -11,12 +11,14 @@ use nix::unistd::Pid;
 
 use crate::program::eventually;
 
-/// A process whose main thread is held in a ptrace stop, as by a debugger. Takes root, or to be its
-/// parent.
+/// A process whose main thread is in a ptrace stop, as under a debugger. Needs root, or to be the parent of the
+/// process.
 ///
-/// Such a stop is neither a group stop nor a freezer: no `SIGCONT` ends it, `ps` shows it as `t`.
-/// Other threads of the process go on. Dropping it lets the process go. If the process is killed in the
-/// meantime its own parent learns of that at once, as it does without a debugger.
+/// Such a stop is neither a group stop nor a freezer. No `SIGCONT` ends it, and `ps` shows it as `t`. Other threads
+/// of the process go on.
+///
+/// A drop lets the process go. If the process is killed while it is held, its parent learns of that at once, as
+/// without a debugger.
 #[derive(Debug)]
 pub struct Traced {
     pid: i32,
@@ -25,12 +27,12 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// Stops a process, and returns when it stands still.
+    /// Stops a process, and returns once it has stopped.
     ///
-    /// While this runs nobody else may wait for that process, if it is a child of the test.
+    /// If the process is a child of the test, no other code may wait for it during this call.
     ///
     /// # Panics
-    /// When the process is gone, somebody traces it already, or the right to trace it is missing.
+    /// Panics if the process is gone, if another tracer has it, or without the right to trace it.
     #[track_caller]
     pub fn hold(pid: i32) -> Self {
         Self::start(pid, |pid| {
@@ -39,9 +41,9 @@ impl Traced {
         })
     }
 
-    /// Lets a process run, but not end: one that is killed stands still from then on, before any of what it has is
-    /// closed, and its children stay its own. So is a command that takes long to give its memory back, and one under
-    /// a debugger that waits for a pipe of its own.
+    /// Lets a process run, but not end. Once killed it stands still, before the kernel closes any of its
+    /// descriptors, and keeps its children. A command that takes long to free its memory behaves so, and so does one
+    /// whose debugger waits for a pipe of its own.
     ///
     /// # Panics
     /// As [`Traced::hold`].
@@ -66,7 +68,7 @@ impl Traced {
     fn start(pid: i32, begin: fn(Pid) -> Result<()>) -> Self {
         let (end, ended) = mpsc::channel();
         let (told, held) = mpsc::channel();
-        // The tracer is a thread, not a process.
+        // The tracer is a thread, not a process of its own.
         let thread = thread::spawn(move || {
             let _ = told.send(begin(Pid::from_raw(pid)));
             stay(Pid::from_raw(pid), &ended);
@@ -78,7 +80,7 @@ impl Traced {
         }
     }
 
-    /// The process.
+    /// The id of the process.
     pub const fn pid(&self) -> i32 {
         self.pid
     }
@@ -87,7 +89,7 @@ impl Traced {
 fn stop(pid: Pid) -> Result<()> {
     ptrace::interrupt(pid)?;
     eventually(&format!("process {pid} to stop"), || {
-        // Taken from the kernel, lest a parent in this process take it for an end.
+        // This takes the stop from the kernel, lest a parent in this process take it for an end.
         let flags = WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG | WaitPidFlag::__WALL;
         match waitid(Id::Pid(pid), flags) {
             Ok(WaitStatus::StillAlive) if is_over(pid) => Some(Err(nix::Error::ESRCH)),
@@ -97,8 +99,8 @@ fn stop(pid: Pid) -> Result<()> {
     })
 }
 
-/// Whether it has ended; that is left to see for its parent. A tracer is shown stops as well, asked for or
-/// not.
+/// Returns whether the process has ended, and leaves that status to its parent. A tracer also sees stops, whether it
+/// asked for them or not.
 fn is_over(pid: Pid) -> bool {
     let flags =
         WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT | WaitPidFlag::WNOHANG | WaitPidFlag::__WALL;
@@ -108,8 +110,8 @@ fn is_over(pid: Pid) -> bool {
     }
 }
 
-/// Until told to end, or the process has. The end of this thread detaches it in any case, and a dead one
-/// is its parent's only then.
+/// Holds the process until the test drops it or it has ended. The end of this thread detaches the process in any
+/// case. Only then can the parent see that it is dead.
 fn stay(pid: Pid, ended: &Receiver<()>) {
     while ended.recv_timeout(Duration::from_millis(1)) == Err(RecvTimeoutError::Timeout) {
         if is_over(pid) {

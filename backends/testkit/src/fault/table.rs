@@ -1,4 +1,4 @@
-//! What came of the faults, for people and for programs.
+//! A table of the results of faults, for people (Markdown) and for programs (JSON).
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write as _};
@@ -8,43 +8,44 @@ use std::time::Duration;
 use elect_api::Boottime;
 use serde::{Deserialize, Serialize};
 
-/// One run of one fault: instants of the oracle's clock.
+/// The result of one run of one fault. All instants are by the oracle's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The last sign of the old leader's command: its last stamp. One that is frozen and then killed
-    /// gave it before the freeze.
+    /// The last stamp of the old leader's command. A command that is frozen and then killed made it
+    /// before the freeze.
     pub last: Boottime,
-    /// When the store would have ended the old leader's lease, if leases of that store end by time. By
-    /// the store's own record: later than what the leader knew if replies were lost.
+    /// The time at which the store would have ended the old leader's lease, if its leases end by time. It
+    /// goes by the store's record, so it is later than the leader's own knowledge if replies were lost.
     pub lease_end: Option<Boottime>,
-    /// The first sign of the next leader's command, if there was one.
+    /// The first stamp of the next leader's command, if there was one.
     pub next: Option<Boottime>,
-    /// Whether the old leader led through it; `None` where it cannot, or need not.
+    /// Whether the old leader kept its leadership. `None` where the fault allows only one answer.
     pub kept: Option<bool>,
 }
 
-/// All runs of one fault on one backend: the worst of each figure.
+/// All runs of one fault on one backend. Each figure is the worst of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
-    /// What was done.
+    /// The name of the fault.
     pub fault: String,
-    /// To whom.
+    /// The store that the candidates used.
     pub backend: String,
-    /// How often.
+    /// The number of runs.
     pub runs: u64,
-    /// For how long two commands ran, at the most, in microseconds.
+    /// The longest time for which two commands ran at once, in microseconds.
     pub overlap_us: u64,
-    /// How long before the end of its lease the old command was dead, at the least, in microseconds.
-    /// Below zero it outlived its lease. `None` if leases do not end by time.
+    /// The shortest time from the old command's death to the end of its lease, in microseconds. It is
+    /// negative if the command outlived its lease, and `None` if leases do not end by time.
     pub slack_us: Option<i64>,
-    /// The time from the old command's last sign to the next one's first, at the most, in
-    /// microseconds. `None` if nobody was next.
+    /// The longest time from the old command's last stamp to the next one's first, in microseconds.
+    /// `None` if there was no next leader.
     pub next_us: Option<u64>,
-    /// In how many runs the old leader led through it. `None` if it cannot, or need not.
+    /// In how many runs the old leader kept its leadership. `None` where the fault allows only one
+    /// answer.
     pub kept: Option<u64>,
 }
 
-/// Collects outcomes, from any thread, and shows them in the order of faults and backends.
+/// Collects outcomes from any thread, and shows them in the order of faults and backends.
 #[derive(Debug, Default)]
 pub struct Table(Mutex<BTreeMap<(String, String), Row>>);
 
@@ -87,27 +88,27 @@ fn signed(span: Duration) -> i64 {
 }
 
 impl Table {
-    /// Without rows.
+    /// Creates a table without rows.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One that was written as JSON.
+    /// Reads a table that was written as JSON.
     pub fn from_json(text: &str) -> serde_json::Result<Self> {
         let table = Self::new();
         serde_json::from_str::<Vec<Row>>(text)?.iter().for_each(|row| table.take(row));
         Ok(table)
     }
 
-    /// One that was written as Markdown, wherever in the text it stands: figures to a tenth of a
-    /// millisecond.
+    /// Reads a table that was written as Markdown, from anywhere in `text`. Its figures are exact to a
+    /// tenth of a millisecond.
     pub fn from_markdown(text: &str) -> Self {
         let table = Self::new();
         text.lines().filter_map(read_line).for_each(|row| table.take(&row));
         table
     }
 
-    /// Has these rows instead of its own for the same faults and backends.
+    /// Replaces its rows by those of `other` that have the same fault and backend, and adds the rest.
     pub fn replace(&self, other: &Self) {
         for row in other.rows() {
             let key = (row.fault.clone(), row.backend.clone());
@@ -115,7 +116,7 @@ impl Table {
         }
     }
 
-    /// Notes one run.
+    /// Adds one run.
     pub fn add(&self, fault: &str, backend: &str, outcome: &Outcome) {
         self.take(&outcome.row(fault, backend));
     }
@@ -131,7 +132,8 @@ impl Table {
         rows.entry(key).or_insert_with(|| Row::new(&row.fault, &row.backend)).take(row);
     }
 
-    /// The rows, in the order of faults and backends: by the number that a fault begins with, if it does.
+    /// Returns the rows in the order of faults and backends. Faults that begin with a number come first,
+    /// by that number.
     pub fn rows(&self) -> Vec<Row> {
         let rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rows: Vec<Row> = rows.values().cloned().collect();
@@ -140,16 +142,16 @@ impl Table {
         rows
     }
 
-    /// As a list of objects, one for each row, with a line feed at the end.
+    /// Returns the rows as a JSON list of objects, with a line feed at the end.
     ///
     /// # Panics
-    /// Never: rows are plain.
+    /// Never: the rows are plain.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(&self.rows()).expect("rows are plain") + "\n"
     }
 }
 
-/// As a table of Markdown.
+/// Shows a table in Markdown.
 impl Display for Table {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         const HEAD: [&str; 7] = [
@@ -192,7 +194,8 @@ fn cells(row: &Row) -> [String; 7] {
     ]
 }
 
-/// The opposite of [`cells`] and [`line()`]; `None` for the head, the rule, and all that is no row.
+/// The opposite of [`cells`] and [`line()`]. Returns `None` for the head, the rule, and any line that is
+/// no row.
 fn read_line(line: &str) -> Option<Row> {
     let line = line.strip_prefix("| ")?.strip_suffix(" |")?;
     let cells: Vec<&str> = line.split(" | ").map(str::trim).collect();
@@ -218,7 +221,7 @@ fn millis(micros: u64, sign: &str) -> String {
 fn line(cells: &[String; 7], widths: &[usize; 7]) -> String {
     let mut line = String::from("|");
     for (column, (cell, &width)) in cells.iter().zip(widths).enumerate() {
-        // Figures stand below each other.
+        // Figures are aligned to the right.
         let _ = match column {
             0 | 1 => write!(line, " {cell:<width$} |"),
             _ => write!(line, " {cell:>width$} |"),

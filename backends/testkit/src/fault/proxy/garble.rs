@@ -1,4 +1,5 @@
-//! Replies that no sound server gives: mostly whole ones, so that what reads them comes far.
+//! Replies that no sound server gives. Most are whole frames, so that they get far into the
+//! client's parser.
 
 use fastrand::Rng;
 
@@ -7,41 +8,42 @@ use crate::fault::Frames;
 /// How one direction is garbled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Garbling {
-    /// Of what.
+    /// The framing of the protocol.
     pub frames: Frames,
-    /// In which way.
+    /// How a reply is changed.
     pub spoil: Spoil,
 }
 
-/// What becomes of a reply.
+/// How replies are changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spoil {
-    /// Each is cut after so many bytes, and has as many by its own account.
+    /// Each reply is cut after so many bytes, and announces that length.
     Short(usize),
-    /// One of `odds` is changed in ways that the seed chooses, which depend on what comes besides.
+    /// One reply of `odds` is changed at random. The changes depend on the seed and on the bytes
+    /// before.
     AtRandom {
         /// At least 1.
         odds: u32,
-        /// Of the choices.
+        /// The seed of the changes.
         seed: u64,
     },
 }
 
-/// What lengths and counts are in the worst case, and near it.
+/// Lengths and counts at their extremes, and near them.
 const NUMBERS: [i32; 8] = [i32::MIN, -2, -1, 0, 1, 4, 1 << 30, i32::MAX];
 
 /// Garbles one direction of one connection.
 pub(super) struct Garbler {
     garbling: Garbling,
     rng: Rng,
-    /// The beginning of a frame that is not all there yet.
+    /// The beginning of an incomplete frame.
     rest: Vec<u8>,
-    /// An earlier one.
+    /// An earlier frame, to be sent again.
     earlier: Vec<u8>,
 }
 
 impl Garbler {
-    /// The `number` tells it from the others of its proxy.
+    /// Creates a garbler. `number` tells it from the others of its proxy.
     pub(super) fn new(garbling: Garbling, number: u64) -> Self {
         let rng = match garbling.spoil {
             Spoil::Short(_) => Rng::with_seed(0),
@@ -50,7 +52,7 @@ impl Garbler {
         Self { garbling, rng, rest: Vec::new(), earlier: Vec::new() }
     }
 
-    /// What becomes of these bytes, and of what was kept of those before.
+    /// Takes these bytes, and returns all complete frames so far, garbled.
     pub(super) fn garble(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.rest.extend_from_slice(bytes);
         let mut out = Vec::new();
@@ -70,7 +72,7 @@ impl Garbler {
         out
     }
 
-    /// How long the next frame is, if it is there.
+    /// Returns the length of the next frame, if that frame is complete.
     fn frame(&self) -> Option<usize> {
         let length = self.garbling.frames.length(&self.rest)?;
         (self.rest.len() >= length).then_some(length)
@@ -78,7 +80,7 @@ impl Garbler {
 
     fn spoil(&mut self, mut frame: Vec<u8>) -> Vec<u8> {
         match self.rng.u8(..8) {
-            // Nor are its borders what they were.
+            // This change may hit the borders of the frame, too.
             0 => {
                 change(&mut self.rng, &mut frame);
                 frame
@@ -91,7 +93,7 @@ impl Garbler {
         }
     }
 
-    /// The frame with another body, if it is a reply.
+    /// Returns the frame with its body changed by `other`, or as it is if it is no reply.
     fn with_body(&self, frame: Vec<u8>, other: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
         let frames = self.garbling.frames;
         let Some(begins) = frames.content(&frame) else { return frame };

@@ -1,4 +1,4 @@
-//! One direction of one connection.
+//! One direction of one proxied connection.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -10,10 +10,11 @@ use elect_api::Boottime;
 use super::garble::Garbler;
 use super::{Count, Mode};
 
-/// More than this is left in the sender's buffers.
+/// A lane reads no further while it has this many bytes. More than this stays in the sender's
+/// buffers.
 const ROOM: usize = 1 << 18;
 
-/// Bytes on their way; none of them is the end of the stream.
+/// Bytes on their way. A chunk without bytes is the end of the stream.
 struct Chunk {
     bytes: Vec<u8>,
     due: Boottime,
@@ -22,14 +23,14 @@ struct Chunk {
 #[derive(Default)]
 pub(super) struct Lane {
     queue: VecDeque<Chunk>,
-    /// When the next byte may go, if they go one by one.
+    /// The time at which the next byte may go, if bytes go one by one.
     next_byte: Option<Boottime>,
     garbler: Option<Garbler>,
     has_ended: bool,
 }
 
 impl Lane {
-    /// Whether all there ever was to pass on is passed on.
+    /// Returns whether the stream has ended and all of it is passed on.
     pub(super) fn is_over(&self) -> bool {
         self.has_ended && self.queue.is_empty()
     }
@@ -39,7 +40,7 @@ impl Lane {
         mode != Mode::Hold && !self.has_ended && waiting < ROOM
     }
 
-    /// When there is something to write next, if so many bytes have been passed on in this direction.
+    /// Returns when the next write is due, if `passed` bytes have gone in this direction.
     pub(super) fn due(&self, mode: Mode, passed: u64) -> Option<Boottime> {
         let due = self.queue.front()?.due;
         match mode {
@@ -50,7 +51,7 @@ impl Lane {
         }
     }
 
-    /// Takes what is there to read.
+    /// Reads what the sender has sent.
     pub(super) fn read(
         &mut self,
         mut from: &TcpStream,
@@ -62,7 +63,7 @@ impl Lane {
         let bytes = match from.read(&mut buffer) {
             Ok(length) => &buffer[..length],
             Err(error) if is_to_wait(&error) => return Ok(()),
-            // The far side is not to know.
+            // The far side must not learn of the error.
             Err(_) if mode == Mode::Swallow => &[],
             Err(error) => return Err(error),
         };
@@ -78,7 +79,7 @@ impl Lane {
             _ => None,
         };
         let bytes = match &garbled {
-            // The rest of it has not come yet.
+            // The rest of the frame is yet to come.
             Some(garbled) if garbled.is_empty() => return Ok(()),
             Some(garbled) => garbled,
             None => bytes,
@@ -89,13 +90,14 @@ impl Lane {
             Mode::Delay(delay) => (1, delay),
             _ => (1, Duration::ZERO),
         };
-        // What overtakes nothing keeps the stream in order when the delay is made shorter.
+        // A chunk never overtakes the one before it, so the stream stays in order when the delay
+        // becomes shorter.
         let due = self.queue.back().map_or(now, |last| last.due).max(now + delay);
         self.queue.push_back(Chunk { bytes: bytes.repeat(times), due });
         Ok(())
     }
 
-    /// Writes what is due.
+    /// Writes all chunks that are due.
     pub(super) fn write(
         &mut self,
         mut to: &TcpStream,
@@ -106,7 +108,7 @@ impl Lane {
         while self.due(mode, count.passed).is_some_and(|due| due <= now) {
             let Some(chunk) = self.queue.front_mut() else { break };
             if chunk.bytes.is_empty() {
-                // It may have gone in the meantime; that is for its own direction to find out.
+                // The receiver may be gone. Its own direction finds that out.
                 let _ = to.shutdown(Shutdown::Write);
                 self.queue.pop_front();
                 continue;

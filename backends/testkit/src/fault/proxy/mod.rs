@@ -1,4 +1,4 @@
-//! A way to a TCP server that fails as it is told to.
+//! A TCP proxy to a server that fails on demand.
 
 mod garble;
 mod lane;
@@ -15,33 +15,33 @@ pub use self::garble::{Garbling, Spoil};
 use self::relay::{Door, Relay};
 use crate::program::PATIENCE;
 
-/// What becomes of the bytes of one direction.
+/// How the proxy treats the bytes of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// They are passed on at once.
+    /// Passes them on at once.
     #[default]
     Pass,
-    /// Each chunk is passed on so much later than it came, and so is the end of the stream.
+    /// Passes on each chunk, and the end of the stream, so much later.
     Delay(Duration),
-    /// They are read and dropped, and so is the end of the stream: the far side waits for ever.
+    /// Reads and drops them, and the end of the stream. The far side waits for ever.
     Swallow,
-    /// They are not read, so that the sender's buffers fill up, and what was read waits. They are all
-    /// passed on when the mode is another again.
+    /// Reads nothing, so that the sender's buffers fill up, and keeps what it has read. All of it is passed on
+    /// once the mode changes.
     Hold,
-    /// They are passed on until so many have been since the start of the proxy ([`Count::passed`]), and
-    /// what is more waits until the mode is another.
+    /// Passes on bytes until so many have gone since the start of the proxy ([`Count::passed`]). The rest waits
+    /// until the mode changes.
     Until(u64),
-    /// One byte a second is passed on.
+    /// Passes on one byte a second.
     Trickle,
-    /// Each chunk is passed on twice. A chunk is what one call of `read` gives, which is what the
-    /// sender wrote at once as long as it waits for an answer after each request.
+    /// Passes on each chunk twice. A chunk is the result of one `read`. If the sender waits for an answer after
+    /// each request, that is one write of the sender.
     Duplicate,
-    /// Some are changed on their way. It is to begin where a reply begins, and ends with the connections that
+    /// Changes some replies on their way. It has to start where a reply begins, and ends with the connections that
     /// are open then.
     Garble(Garbling),
 }
 
-/// What came in from one direction, and what went out at the other end.
+/// The bytes that came in from one direction, and that went out at the other end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Chunks that came.
@@ -52,25 +52,24 @@ pub struct Count {
     pub passed: u64,
 }
 
-/// What a proxy has seen since its start.
+/// The traffic of a proxy since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Connections that were let in.
+    /// Connections that reached the target.
     pub connections: u64,
     /// Connections that are open now.
     pub open: u64,
-    /// From clients to the target.
+    /// The bytes from clients to the target.
     pub requests: Count,
-    /// From the target to clients.
+    /// The bytes from the target to clients.
     pub replies: Count,
 }
 
-/// A TCP proxy on a free port of the loopback interface, with a thread of its own.
+/// A TCP proxy on a free port of the loopback interface, with its own thread.
 ///
-/// A change has its full effect when the call that makes it returns: not a byte that comes later is
-/// treated in the old way. What is delayed already still comes when it was to come, unless it is held.
-/// A change reaches connections that are open as well as new ones. Dropping the proxy resets them all
-/// and closes the port.
+/// A change is in full effect when the call that makes it returns, for open and for new connections. Bytes that
+/// arrive later are all treated in the new way. Delayed bytes still arrive when they are due, unless the new mode
+/// holds them. A drop resets all connections and closes the port.
 #[derive(Debug)]
 pub struct TcpProxy {
     address: SocketAddr,
@@ -79,11 +78,11 @@ pub struct TcpProxy {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the threads of tests tell the proxy's own, and back.
+/// The state that tests and the proxy's thread share.
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// The proxy's thread has seen a change.
+    /// Signals that the proxy's thread has seen a change.
     seen: Condvar,
 }
 
@@ -95,13 +94,13 @@ struct State {
     traffic: Traffic,
 }
 
-/// What becomes of those who connect.
+/// How the proxy treats clients that connect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Welcome {
     #[default]
     LetIn,
     Refused,
-    /// Whoever is let in, or was before, is hung up on.
+    /// Closes all connections, open and new ones.
     HungUp,
 }
 
@@ -112,9 +111,9 @@ struct Orders {
     welcome: Welcome,
     cut: bool,
     ends: bool,
-    /// How many connections there may be.
+    /// The greatest number of connections at a time.
     limit: Option<usize>,
-    /// Where new connections lead to, if that is another place than at first.
+    /// The target of new connections, if it has changed.
     target: Option<SocketAddr>,
 }
 
@@ -125,14 +124,14 @@ impl Shared {
 }
 
 impl TcpProxy {
-    /// Towards this address, with everything passed on. A target that does not let in within five seconds
-    /// has the client reset.
+    /// Starts a proxy to `target` that passes on everything. If the target does not accept a connection within
+    /// five seconds, the client's is reset.
     ///
-    /// It is there on the machine where it was started, as by
-    /// [`Network::inside`](crate::fault::Network::inside), on the loopback interface.
+    /// The proxy listens on the loopback interface of the machine where it was started, as by
+    /// [`Network::inside`](crate::fault::Network::inside).
     ///
     /// # Panics
-    /// When no port is free.
+    /// Panics if no port is free.
     #[track_caller]
     pub fn start(target: SocketAddr) -> Self {
         let door = Door::new().expect("a port of the loopback interface");
@@ -144,56 +143,56 @@ impl TcpProxy {
         Self { address, shared, wake, thread }
     }
 
-    /// Where clients connect to.
+    /// The address that clients connect to.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Treats what clients send like this from now on.
+    /// Sets the mode for the bytes that clients send.
     pub fn requests(&self, mode: Mode) {
         self.order(|orders| orders.requests = mode);
     }
 
-    /// Treats what the target sends like this from now on.
+    /// Sets the mode for the bytes that the target sends.
     pub fn replies(&self, mode: Mode) {
         self.order(|orders| orders.replies = mode);
     }
 
-    /// Treats both directions like this from now on.
+    /// Sets the mode for both directions.
     pub fn both(&self, mode: Mode) {
         self.order(|orders| (orders.requests, orders.replies) = (mode, mode));
     }
 
-    /// Resets all connections that are open, at both ends. New ones are let in.
+    /// Resets all open connections, at both ends. New ones are accepted.
     pub fn cut(&self) {
         self.order(|orders| orders.cut = true);
     }
 
-    /// Whether new connections are refused from now on. The port stays this proxy's.
+    /// Sets whether new connections are refused. The proxy keeps the port.
     pub fn refuse(&self, refuses: bool) {
         let welcome = if refuses { Welcome::Refused } else { Welcome::LetIn };
         self.order(|orders| orders.welcome = welcome);
     }
 
-    /// Whether all connections, and each new one as soon as it is let in, are closed from now on without a byte: a
-    /// balancer that has no server.
+    /// Sets whether all connections, and each new one, are closed without a byte. So does a balancer without a
+    /// server.
     pub fn hang_up(&self, hangs_up: bool) {
         let welcome = if hangs_up { Welcome::HungUp } else { Welcome::LetIn };
         self.order(|orders| orders.welcome = welcome);
     }
 
-    /// Lets in only so many at once from now on; whoever comes beside them is hung up on without a byte.
+    /// Accepts only so many connections at a time from now on. Any further one is closed without a byte.
     pub fn limit(&self, connections: usize) {
         self.order(|orders| orders.limit = Some(connections));
     }
 
-    /// Leads elsewhere from now on, and resets all connections that are open: an address that has come to mean
+    /// Leads new connections to `target` from now on, and resets the open ones. So does an address that moves to
     /// another server.
     pub fn redirect(&self, target: SocketAddr) {
         self.order(|orders| (orders.cut, orders.target) = (true, Some(target)));
     }
 
-    /// What it has seen so far.
+    /// Returns the traffic so far.
     pub fn traffic(&self) -> Traffic {
         self.shared.lock().traffic
     }

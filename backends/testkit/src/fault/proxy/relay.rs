@@ -1,4 +1,4 @@
-//! The proxy's thread: all sockets belong to it, and it waits for all of them at once.
+//! The proxy's thread. It owns all sockets, and waits for all of them at once.
 
 use std::io::{self, Read as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -19,12 +19,12 @@ use super::lane::Lane;
 use super::{Mode, Orders, Shared, Traffic, Welcome};
 use crate::oracle::now;
 
-/// How long a target may take to let somebody in.
+/// How long a target may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// The port: it stays taken while nobody listens there.
+/// The proxy's port, which stays taken while no socket listens there.
 pub(super) struct Door {
-    /// Never listens.
+    /// A socket that never listens, and keeps the port.
     _place: OwnedFd,
     port: u16,
     listener: Option<TcpListener>,
@@ -64,7 +64,7 @@ impl Door {
     }
 }
 
-/// How many bytes have been passed on, over all connections.
+/// The bytes that have been passed on, over all connections.
 #[derive(Clone, Copy)]
 struct Passed {
     requests: u64,
@@ -76,14 +76,14 @@ struct Connection {
     target: TcpStream,
     requests: Lane,
     replies: Lane,
-    /// Until then the target is to let us in; `None` once it has.
+    /// The time by which the target has to accept the connection. `None` once it has.
     patience: Option<Boottime>,
     is_broken: bool,
 }
 
 impl Connection {
     fn new(client: TcpStream, target: SocketAddr, now: Boottime) -> io::Result<Self> {
-        // Until both are there, the end of one is a reset.
+        // Until both ends are connected, the end of one resets the other.
         reset_on_close(&client, true);
         let target = begin_to_connect(target)?;
         for stream in [&client, &target] {
@@ -95,7 +95,8 @@ impl Connection {
         Ok(Self { client, target, requests, replies, patience, is_broken: false })
     }
 
-    /// Whether the target has let us in; it counts when it does.
+    /// Returns whether the target has accepted the connection, and counts the connection when it
+    /// has.
     fn is_let_in(&mut self, now: Boottime, traffic: &mut Traffic) -> bool {
         let Some(patience) = self.patience else { return true };
         if self.target.peer_addr().is_ok() {
@@ -118,7 +119,7 @@ impl Connection {
         reset_on_close(&self.target, true);
     }
 
-    /// What client and target are to be ready for.
+    /// Returns the events to poll for at the client and at the target.
     fn interests(&self, orders: &Orders, passed: Passed, now: Boottime) -> [PollFlags; 2] {
         if self.patience.is_some() {
             return [PollFlags::empty(), PollFlags::POLLOUT];
@@ -136,7 +137,7 @@ impl Connection {
         ]
     }
 
-    /// When requests and when replies go on.
+    /// Returns when requests and when replies are due next.
     fn dues(&self, orders: &Orders, passed: Passed) -> [Option<Boottime>; 2] {
         [
             self.requests.due(orders.requests, passed.requests),
@@ -149,7 +150,7 @@ impl Connection {
         dues.flatten().min()
     }
 
-    /// Everything that can be done without waiting.
+    /// Does all that can be done without waiting.
     fn turn(&mut self, orders: &Orders, now: Boottime, traffic: &mut Traffic) {
         if !self.is_let_in(now, traffic) {
             return;
@@ -174,7 +175,7 @@ impl Connection {
     }
 }
 
-/// Without waiting: a target that is out of reach is to hold up nobody.
+/// Begins to connect, and does not wait: an unreachable target must not delay other connections.
 fn begin_to_connect(target: SocketAddr) -> io::Result<TcpStream> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let family = if target.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
@@ -210,7 +211,8 @@ impl Relay {
 
     pub(super) fn run(mut self) {
         loop {
-            // First, so that a cut reaches whoever takes itself for connected already.
+            // New clients come first, so that a cut also reaches one that the kernel has already
+            // connected.
             self.let_in();
             let orders = self.take_orders();
             if orders.ends {
@@ -225,13 +227,13 @@ impl Relay {
             state.traffic.open = self.connections.len() as u64;
             let Traffic { requests, replies, .. } = state.traffic;
             let passed = Passed { requests: requests.passed, replies: replies.passed };
-            // An order that came in the meantime has woken the poll.
+            // An order that came since then has woken the poll.
             drop(state);
             self.wait(&orders, passed);
         }
     }
 
-    /// The orders as they are now; whoever gave them is told that they are in effect.
+    /// Takes the orders, and tells the tests that gave them that they are in effect.
     fn take_orders(&mut self) -> Orders {
         let mut state = self.shared.lock();
         let orders = state.orders;
@@ -265,7 +267,7 @@ impl Relay {
         }
     }
 
-    /// Until there is something to do.
+    /// Waits until there is something to do.
     fn wait(&mut self, orders: &Orders, passed: Passed) {
         let now = now();
         let mut ready = vec![PollFd::new(self.woken.as_fd(), PollFlags::POLLIN)];
@@ -274,7 +276,7 @@ impl Relay {
         for connection in &self.connections {
             let ends = [connection.client.as_fd(), connection.target.as_fd()];
             for (end, interest) in ends.into_iter().zip(connection.interests(orders, passed, now)) {
-                // Without an interest it would still tell, again and again, of an end.
+                // Even without an interest, poll would report a closed end again and again.
                 if !interest.is_empty() {
                     ready.push(PollFd::new(end, interest));
                 }
@@ -282,8 +284,8 @@ impl Relay {
         }
         let dues =
             self.connections.iter().filter_map(|connection| connection.next_due(orders, passed));
-        // Rounded up, lest it turn in the last millisecond. What is due but cannot be written yet
-        // waits for the socket.
+        // The time is rounded up, lest the loop spin in the last millisecond. Due bytes that cannot
+        // be written yet wait for the socket.
         let due = dues.filter(|&due| due > now).min().map(|due| due.since(now).as_millis() + 1);
         let timeout = due.map_or(PollTimeout::NONE, |due| {
             PollTimeout::try_from(due).unwrap_or(PollTimeout::MAX)

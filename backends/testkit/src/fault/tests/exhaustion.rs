@@ -1,4 +1,4 @@
-//! What is used up. These take root.
+//! Tests of exhausted resources. They need root.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -33,7 +33,7 @@ fn descriptors_processes_and_sizes_run_out() {
     let three = sh("exec 3</dev/null 4</dev/null; echo opened");
     three.clone().under(Limits::new().descriptors(16)).run().exits(0).prints("opened\n");
     assert_ne!(three.under(Limits::new().descriptors(4)).run().code(), 0);
-    // A user of its own, as the limit counts all that the user has.
+    // A user without other processes, because the limit counts all that the user has.
     let user = format!("--reuid={}", fastrand::u32(1 << 20..1 << 30));
     let fork =
         |limits: Limits| sh("true & wait; echo forked").under(limits).under(["setpriv", &user]);

@@ -1,4 +1,4 @@
-//! Machines that reach each other, and do not. These take root and iproute2.
+//! Tests of machines that can and cannot reach each other. They need root and iproute2.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,8 @@ use crate::fault::{Direction, Mode, Network, TcpProxy};
 use crate::oracle::now;
 use crate::program::{Elect, PATIENCE, eventually};
 
-/// Longer than a way over two links can take, and shorter than the kernel waits before it asks again.
+/// Longer than a packet takes over two links, and shorter than the kernel waits before it sends
+/// again.
 const SOON: Duration = Duration::from_millis(700);
 
 fn listen(network: &Network, machine: usize) -> (TcpListener, SocketAddr) {
@@ -60,7 +61,7 @@ fn a_machine_that_is_cut_off_reaches_nobody_until_it_is_healed() {
         is_lost(&network, 0, address);
         connect(&network, 2, address).expect("a way for others");
         network.heal(0);
-        // In the way of its peer, it is the same.
+        // A cut at the peer has the same effect.
         network.cut(1, direction);
         is_lost(&network, 0, address);
         connect(&network, 0, other).expect("a way to others");
@@ -110,7 +111,7 @@ fn two_machines_that_are_parted_reach_a_third() {
     let listeners = [0, 1, 2].map(|machine| listen(&network, machine));
     network.part(0, 1);
     is_lost(&network, 0, listeners[1].1);
-    // Its answers are lost.
+    // Machine 0 gets the packets, but its answers are lost.
     is_lost(&network, 1, listeners[0].1);
     for (from, to) in [(0, 2), (1, 2), (2, 0), (2, 1)] {
         connect(&network, from, listeners[to].1).expect("a way");
@@ -129,7 +130,7 @@ fn nothing_is_left_of_a_network_also_if_a_test_fails() {
     });
     let are_there = || names.iter().filter(|name| Path::new(name).exists()).count();
     assert_eq!(are_there(), 3);
-    // Who lives on a machine does not keep its link.
+    // A process that still runs on a machine does not keep its link.
     let mut stays = Elect::new("sleep").arg("60").under(network.enter(0)).spawn();
     let failed = catch_unwind(move || {
         let _dropped = network;

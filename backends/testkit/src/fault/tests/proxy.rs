@@ -13,7 +13,7 @@ fn listener() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// A proxy towards a server that says what it hears.
+/// A proxy to a server that echoes what it reads.
 fn start() -> TcpProxy {
     let (listener, address) = listener();
     thread::spawn(move || {
@@ -68,7 +68,7 @@ fn it_passes_all_and_counts_it() {
     for count in [traffic.requests, traffic.replies] {
         assert_eq!((count.chunks, count.bytes, count.passed), (2, 11, 11));
     }
-    // The end of a stream is passed on, too, and one direction at a time.
+    // The end of a stream is passed on too, in one direction at a time.
     say(&one, "last");
     one.shutdown(Shutdown::Write).unwrap();
     let mut rest = String::new();
@@ -105,7 +105,7 @@ fn swallowed_replies_never_come() {
     hears(&stream, "found");
     hears_nothing(&stream);
     assert_eq!(proxy.traffic().replies.passed, 5);
-    // Not even the end of the stream does.
+    // Not even the end of the stream passes.
     proxy.replies(Mode::Swallow);
     stream.shutdown(Shutdown::Write).unwrap();
     eventually("the end of both ways", || (proxy.traffic().open == 0).then_some(()));
@@ -225,7 +225,7 @@ fn a_reset_is_passed_on() {
     let (server, _) = listener.accept().unwrap();
     say(&client, "unread");
     eventually("what is unread", || server.peek(&mut [0; 9]).is_ok_and(|n| n == 6).then_some(()));
-    // To close with something unread is a reset.
+    // A close with unread bytes is a reset.
     drop(server);
     let error = client.read(&mut [0]).expect_err("it was reset");
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);

@@ -1,4 +1,4 @@
-//! Who stands still makes no stamps. These take root.
+//! Tests that a process that stands still makes no stamps. They need root.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn start(stamper: &Stamper, under: &[String]) -> Running {
 
 const WHILE: Duration = Duration::from_millis(20);
 
-/// A makes no stamp while B, whom nobody holds, makes many.
+/// Asserts that A makes no stamp while B, which runs freely, makes many.
 fn assert_stands_still(oracle: &Oracle) {
     let stamps = || {
         let run = oracle.newest("A").expect("A runs");
@@ -87,7 +87,7 @@ fn a_debugger_stops_a_process_until_it_lets_it_go() {
     assert_eq!(traced.pid(), held.pid());
     assert_eq!(state(held.pid()), Some('t'));
     assert_stands_still(&oracle);
-    // What ends a stop by a signal does not end this one.
+    // `SIGCONT` ends a stop by a signal, but not this stop.
     held.signal(Signal::SIGCONT);
     assert_stands_still(&oracle);
     assert!(held.is_running());
@@ -118,7 +118,7 @@ fn a_process_killed_under_a_debugger_is_its_parents_at_once() {
     held.signal(Signal::SIGKILL);
     held.wait().exits(128 + 9);
     drop(traced);
-    // The same with a parent that is not the tracer.
+    // The same holds for a parent that is not the tracer.
     let sh = Elect::new("sh").args(["-c", "\"$@\" & wait $!; echo $?", "sh"]);
     let parent = sh.args(oracle.stamper("C").token(3).command()).spawn();
     let pid = oracle.wait_for_run("C").main().pid;

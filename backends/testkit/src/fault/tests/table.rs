@@ -48,7 +48,7 @@ fn json_is_read_back() {
     assert!(json.ends_with("]\n") && json.contains("\"slack_us\": -100000"), "{json}");
     let back = Table::from_json(&json).unwrap();
     assert_eq!((back.rows(), back.to_string()), (table.rows(), table.to_string()));
-    // Runs of two tables are runs of one.
+    // Runs of two tables with the same fault and backend share a row.
     for row in table.rows() {
         let more = format!("[{}]", serde_json::to_string(&row).unwrap());
         back.extend(&Table::from_json(&more).unwrap());

@@ -1,11 +1,12 @@
-//! Law 3: what was cut short is neither done nor undone until the next refresh has looked.
+//! Law 3: a call that was cut short counts as neither done nor undone until the next refresh has
+//! looked.
 
 use crate::{Contender, Shared, election, expect_led_by, expect_nobody, poll_n, poll_n_eagerly};
 
 /// More await points than a call of any store has.
 const CUTS: usize = 12;
 
-/// Wherever a newcomer's refresh was dropped, the next one leaves it with one entry that works.
+/// Wherever a newcomer's refresh was dropped, the next refresh leaves it with one entry that works.
 pub async fn a_refresh_cut_anywhere_leaves_one_entry(bench: Shared) {
     for cut in 1..=CUTS {
         let mut leader = Contender::new(&bench, "a").await;
@@ -22,7 +23,8 @@ pub async fn a_refresh_cut_anywhere_leaves_one_entry(bench: Shared) {
     }
 }
 
-/// Who gives up after a refresh that was cut short has nothing left there, known or unknown to it.
+/// A candidate that resigns after a dropped refresh leaves no entry, whether it knew of the entry
+/// or not.
 pub async fn a_resign_after_a_cut_refresh_leaves_nothing(bench: Shared) {
     for cut in 1..=CUTS {
         let mut impatient = Contender::new(&bench, "a").await;
@@ -39,7 +41,8 @@ pub async fn a_resign_after_a_cut_refresh_leaves_nothing(bench: Shared) {
     }
 }
 
-/// The attempt ran out of time while the store was silent; all that was sent is answered later.
+/// The attempt ran out of time while the store was silent. The store answers all its requests
+/// later.
 pub async fn a_refresh_dropped_while_the_store_stalls_leaves_one_entry(bench: Shared) {
     let mut leader = Contender::new(&bench, "a").await;
     leader.lead().await;
@@ -57,7 +60,7 @@ pub async fn a_refresh_dropped_while_the_store_stalls_leaves_one_entry(bench: Sh
     waiter.lead().await;
 }
 
-/// What a dead candidate left under way turns into nobody's entry, and nobody's lock.
+/// Requests that a dead candidate left under way create no lasting entry and no lasting lock.
 pub async fn a_candidate_that_dies_in_a_stalled_refresh_blocks_nobody(bench: Shared) {
     let mut doomed = Contender::new(&bench, "a").await;
     let stall = bench.stall(&election()).await;
@@ -70,7 +73,7 @@ pub async fn a_candidate_that_dies_in_a_stalled_refresh_blocks_nobody(bench: Sha
     expect_led_by(&bench, &["b"]).await;
 }
 
-/// A renewal that was given up takes nothing from a leader.
+/// A renewal that was dropped costs a leader nothing.
 pub async fn a_leaders_refresh_cut_anywhere_keeps_the_lease(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let token = line[0].lead().await;
@@ -81,7 +84,7 @@ pub async fn a_leaders_refresh_cut_anywhere_keeps_the_lease(bench: Shared) {
     }
 }
 
-/// Wherever a resign was dropped, doing it again is enough.
+/// Wherever a resign was dropped, a second one is enough.
 pub async fn a_resign_cut_anywhere_may_be_repeated(bench: Shared) {
     for cut in 1..=CUTS {
         let mut line = Contender::in_line(&bench, &["a", "b"]).await;

@@ -1,4 +1,4 @@
-//! Laws 4 and 9: a look-out tells of changes, and disturbs nobody.
+//! Laws 4 and 9: `changed` reports changes, and disturbs no candidate.
 
 use elect_api::{Order, Scope, Store, Survey, Wake};
 
@@ -8,7 +8,7 @@ async fn look_out(store: &dyn Store) -> Wake {
     store.changed(&election()).await.expect("a look-out")
 }
 
-/// Looks again after each wake until there is this to see.
+/// Surveys after each wake until the election has this line-up.
 async fn see(store: &dyn Store, expected: &LineUp) {
     loop {
         let wake = look_out(store).await;
@@ -20,8 +20,8 @@ async fn see(store: &dyn Store, expected: &LineUp) {
     }
 }
 
-/// An arrival where nobody ever was, and behind others; a leader that resigns or crashes, also as the last
-/// one there; a waiter that crashes. Whoever looks whenever it is woken sees each of them.
+/// A client that surveys after each wake sees every change. The changes are an arrival (the first, and
+/// later ones), a leader that resigns or crashes (even the last candidate), and a waiter that crashes.
 pub async fn each_change_wakes_whoever_looks_out(bench: Shared) {
     let store = bench.connect().await;
     let store = store.as_ref();
@@ -63,7 +63,7 @@ pub async fn each_change_wakes_whoever_looks_out(bench: Shared) {
     see(store, &LineUp::without_leader(&[])).await;
 }
 
-/// The first, and one in its place.
+/// Both the first write of a cell and the next one wake the client.
 pub async fn a_leaders_cell_wakes_whoever_looks_out(bench: Shared) {
     let store = bench.connect().await;
     let mut leader = Contender::new(&bench, "a").await;
@@ -75,8 +75,8 @@ pub async fn a_leaders_cell_wakes_whoever_looks_out(bench: Shared) {
     }
 }
 
-/// Nothing comes of it in the store, and a change wakes one waiter as ever, however many look out or have
-/// done so.
+/// Waiting for changes creates nothing in the store. A change still wakes one waiter, however many clients
+/// wait for changes or have done so.
 pub async fn looking_out_disturbs_nobody(bench: Shared) {
     let store = bench.connect().await;
     drop(look_out(store.as_ref()).await);

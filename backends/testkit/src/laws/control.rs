@@ -1,4 +1,4 @@
-//! Law 11: what is asked reaches everybody.
+//! Law 11: what is written to the control cell reaches all candidates.
 
 use std::slice;
 
@@ -32,7 +32,7 @@ async fn write(
     store.write(election, Cell::Control, bytes, If::Version(version)).await
 }
 
-/// Writes them in place of those that there are; their version.
+/// Replaces the text of the control cell, and returns its version.
 async fn ask(store: &dyn Store, text: &str) -> u64 {
     let version = asked(store).await.version;
     match give(store, text, version).await.expect("an answer") {
@@ -45,8 +45,8 @@ fn saying(text: &str, version: u64) -> Versioned {
     Versioned { bytes: Some(text.into()), version }
 }
 
-/// Nothing is asked at first, and what is asked then is there for whoever reads it. Nobody has to be there
-/// for it, and the election is no more than it was.
+/// The control cell is empty at first, and what is written then is there for every reader. It needs no
+/// candidate, and creates no election.
 pub async fn a_control_cell_may_be_written_where_nobody_ever_was(bench: Shared) {
     let store = bench.connect().await;
     assert_eq!(asked(store.as_ref()).await, Versioned::default());
@@ -61,7 +61,7 @@ pub async fn a_control_cell_may_be_written_where_nobody_ever_was(bench: Shared) 
     assert_eq!(store.list(Scope::Entered).await.expect("a list"), [election()]);
 }
 
-/// Those that have a control cell, each once, and for as long as it is there.
+/// The list has each election with a control cell once, as long as the cell is there.
 pub async fn elections_with_a_control_cell_are_listed_by_name(bench: Shared) {
     let store = bench.connect().await;
     let listed = async || store.list(Scope::Asked).await.expect("a list");
@@ -91,7 +91,8 @@ pub async fn elections_with_a_control_cell_are_listed_by_name(bench: Shared) {
     }
 }
 
-/// Of two who have read the same one writes, and neither does who knows an old version or none.
+/// Of two clients that have read the same version, one writes. A client with an old version, or with none,
+/// does not.
 pub async fn a_control_cell_that_was_overtaken_is_not_written(bench: Shared) {
     let (one, other) = (bench.connect().await, bench.connect().await);
     let mut version = 0;
@@ -109,7 +110,7 @@ pub async fn a_control_cell_that_was_overtaken_is_not_written(bench: Shared) {
     assert_eq!(give(one.as_ref(), "none", 0).await.expect("an answer"), Written::Overtaken);
 }
 
-/// As many as write at once, one after another gets through, and nobody's is lost.
+/// Clients that write at once get through one after another, and no change is lost.
 pub async fn the_changes_of_many_writers_are_all_written(bench: Shared) {
     const WRITERS: usize = 4;
     const TURNS: usize = 5;
@@ -121,7 +122,7 @@ pub async fn the_changes_of_many_writers_are_all_written(bench: Shared) {
             for turn in 0..TURNS {
                 let line = format!("{writer}.{turn}\n");
                 while !adds(store.as_ref(), &line).await.unwrap_or_else(|error| {
-                    // A busy store may leave a request without an answer.
+                    // A busy store may give no answer.
                     assert!(!error.is_permanent(), "{error:?}");
                     false
                 }) {}
@@ -141,11 +142,11 @@ pub async fn the_changes_of_many_writers_are_all_written(bench: Shared) {
     }
 }
 
-/// Tries to put this line behind the others; whether it is there.
+/// Tries to append this line, and returns whether it is there.
 async fn adds(store: &dyn Store, line: &str) -> Result<bool, Error> {
     let Versioned { bytes, version } = store.read(&election(), Cell::Control).await?;
     let text = String::from_utf8(bytes.unwrap_or_default()).expect("a text");
-    // Written, though its reply was lost.
+    // The line was written, although the reply was lost.
     if text.contains(line) {
         return Ok(true);
     }
@@ -153,7 +154,7 @@ async fn adds(store: &dyn Store, line: &str) -> Result<bool, Error> {
     Ok(matches!(ordered, Written::Yes(_)))
 }
 
-/// Every refresh brings those that were written before it, whether they are the first, others, or gone.
+/// Every refresh returns the control cell as it was written before: the first text, a later one, or none.
 pub async fn a_refresh_brings_the_control_cell_of_before_it(bench: Shared) {
     let store = bench.connect().await;
     let store = store.as_ref();
@@ -169,7 +170,7 @@ pub async fn a_refresh_brings_the_control_cell_of_before_it(bench: Shared) {
         for contender in &mut line {
             assert_eq!(*contender.control(), saying(text, version));
         }
-        // The next one has them from its first refresh on.
+        // A new candidate gets it with its first refresh.
         let mut late = Contender::new(&bench, "late").await;
         late.wait_behind(3).await;
         assert_eq!(*late.control(), saying(text, version));
@@ -181,7 +182,7 @@ pub async fn a_refresh_brings_the_control_cell_of_before_it(bench: Shared) {
     assert_eq!(*line[1].control(), saying("four", version));
 }
 
-/// The leader's wake ends, and that of each who waits, by the first write and by another.
+/// Each write wakes the leader and every waiter, the first write and later ones.
 pub async fn a_write_of_the_control_cell_wakes_everybody(bench: Shared) {
     let store = bench.connect().await;
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
@@ -200,12 +201,12 @@ pub async fn a_write_of_the_control_cell_wakes_everybody(bench: Shared) {
     }
 }
 
-/// Where there is a control cell, a change of leader wakes one waiter as ever.
+/// Where there is a control cell, a change of leader still wakes one waiter only.
 pub async fn one_change_wakes_one_waiter_where_there_is_a_control_cell(bench: Shared) {
     let store = bench.connect().await;
     ask(store.as_ref(), "before").await;
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
-    // What they hear of the cell may come late, and would then be taken for news of the change.
+    // The wake for the cell may come late, and would then look like one for the change of leader.
     let heard = [line[1].sleep_behind(1).await, line[2].sleep_behind(2).await];
     ask(store.as_ref(), "now").await;
     for wake in heard {
@@ -222,7 +223,7 @@ pub async fn one_change_wakes_one_waiter_where_there_is_a_control_cell(bench: Sh
     line[1].lead().await;
 }
 
-/// Also where nobody ever was.
+/// A write wakes waiting clients even where no candidate was ever in the election.
 pub async fn a_write_of_the_control_cell_wakes_whoever_looks_out(bench: Shared) {
     let store = bench.connect().await;
     for text in ["one", "two"] {
@@ -237,7 +238,7 @@ pub async fn a_write_of_the_control_cell_wakes_whoever_looks_out(bench: Shared) 
     wake.await;
 }
 
-/// It is nobody's entry and no leader's, and stays when all are gone.
+/// The control cell is neither an entry nor a leader's cell, and stays when all candidates are gone.
 pub async fn a_control_cell_is_neither_an_entry_nor_a_cell_of_a_leader(bench: Shared) {
     let store = bench.connect().await;
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
@@ -255,7 +256,7 @@ pub async fn a_control_cell_is_neither_an_entry_nor_a_cell_of_a_leader(bench: Sh
     assert_eq!(asked(store.as_ref()).await, saying("asked", version));
 }
 
-/// Elections whose names begin in the same way have control cells of their own.
+/// Elections with a common prefix in their names have separate control cells.
 pub async fn each_election_has_its_own_control_cell(bench: Shared) {
     let store = bench.connect().await;
     let names = ["job", "job.b", "jo"].map(|name| name.parse().expect("a name"));
@@ -270,7 +271,7 @@ pub async fn each_election_has_its_own_control_cell(bench: Shared) {
     }
 }
 
-/// As much as the contract allows, of any bytes, and no more.
+/// A control cell may have the full length that the contract allows, of any bytes, and no more.
 pub async fn a_control_cell_may_be_long(bench: Shared) {
     let store = bench.connect().await;
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
@@ -292,8 +293,7 @@ pub async fn a_control_cell_may_be_long(bench: Shared) {
     assert_eq!(asked(store.as_ref()).await, saying("", version));
 }
 
-/// Wherever the writing was dropped, it is written or it is not, and does not come to light once others are
-/// written.
+/// Wherever a write is dropped, it takes effect or it does not. It never appears after a later write.
 pub async fn an_order_cut_anywhere_may_be_written_again(bench: Shared) {
     for cut in 1..=CUTS {
         let store = bench.connect().await;
@@ -311,7 +311,7 @@ pub async fn an_order_cut_anywhere_may_be_written_again(bench: Shared) {
     }
 }
 
-/// What was cut may come in between, once.
+/// Writes the text. The dropped write may come in between, once.
 async fn ask_again(store: &dyn Store, text: &str) -> u64 {
     for _ in 0..2 {
         let version = asked(store).await.version;
@@ -322,7 +322,7 @@ async fn ask_again(store: &dyn Store, text: &str) -> u64 {
     panic!("overtaken though nobody else writes")
 }
 
-/// What is asked goes with all else that there is of an election, and the next cell has another version.
+/// The control cell goes with all else that there is of an election, and the next cell has another version.
 pub async fn a_forgotten_control_cell_is_gone(bench: Shared) {
     let store = bench.connect().await;
     let store = store.as_ref();

@@ -9,7 +9,7 @@ use crate::{Contender, Shared, apart, expect_led_by, expect_nobody};
 
 const CROWD: usize = 16;
 
-/// Who leads writes here, in the order of leading.
+/// Each leader writes its token here, in the order of leading.
 #[derive(Default)]
 struct LeaderLog {
     taken: AtomicBool,
@@ -27,7 +27,7 @@ impl LeaderLog {
     }
 }
 
-/// Each leads exactly once, alone, and with a greater token than all before.
+/// Each candidate leads exactly once, alone, and with a greater token than all before.
 pub async fn contenders_lead_one_at_a_time_with_rising_tokens(bench: Shared) {
     let stage = Arc::new(LeaderLog::default());
     let crowd: Vec<_> = (0..CROWD).map(|number| contend(&bench, &stage, number, false)).collect();
@@ -35,7 +35,7 @@ pub async fn contenders_lead_one_at_a_time_with_rising_tokens(bench: Shared) {
     expect_nobody(&bench).await;
 }
 
-/// Every third dies as it leads; the others lead all the same.
+/// Every third candidate dies as it leads. The others lead all the same.
 pub async fn newcomers_and_crashes_in_a_crowd_stop_nobody(bench: Shared) {
     let stage = Arc::new(LeaderLog::default());
     let crowd: Vec<_> =

@@ -1,4 +1,4 @@
-//! Law 11: an examination is a visit.
+//! Law 11: an examination changes nothing in the store.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use elect_api::{Clock, Examination, Scope, Store};
 
 use crate::{Contender, Shared, apart, expect_nobody};
 
-/// What the law allows.
+/// The longest examination that the law allows.
 const LONGEST: Duration = Duration::from_secs(30);
 
 fn clock(bench: &Shared) -> Clock {
@@ -21,8 +21,8 @@ pub(super) async fn examine(bench: &Shared, store: &dyn Store) -> Examination {
     examination.expect("an examination in time").expect("an examination")
 }
 
-/// While somebody examines the store without a pause, everybody wins who would win otherwise. Each endpoint
-/// answers.
+/// While a client examines the store without a pause, every candidate wins that would win otherwise. Each
+/// endpoint answers.
 pub async fn an_examination_disturbs_nobody(bench: Shared) {
     let (over, made) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let visitor = apart({
@@ -49,7 +49,7 @@ pub async fn an_examination_disturbs_nobody(bench: Shared) {
     visitor.join().expect("the visitor");
 }
 
-/// Where nobody ever was there is nobody, and no election.
+/// An examination of an empty store leaves neither candidate nor election.
 pub async fn an_examination_leaves_nothing(bench: Shared) {
     let store = bench.connect().await;
     for _ in 0..2 {
@@ -59,7 +59,7 @@ pub async fn an_examination_leaves_nothing(bench: Shared) {
     }
 }
 
-/// However long its servers take.
+/// An examination returns in time, however long the servers take.
 pub async fn an_examination_of_a_store_that_stalls_comes_back(bench: Shared) {
     let store = bench.connect().await;
     let stall = bench.stall(&crate::election()).await;

@@ -1,6 +1,6 @@
-//! Law 8: a lease ends by time where leases do, not before its time, and for good.
+//! Law 8: where leases end by time, a lease ends not before its time, and for good.
 //!
-//! Where leases have no limit, each of these proves that none passes with time.
+//! Where leases have no limit, each function proves that none ends with time.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ async fn is_timed(bench: &Shared) -> bool {
     matches!(bench.connect().await.profile().lease, Lease::Timed(_))
 }
 
-/// A sixth of the TTL passes: as long as the engine lets pass between two looks at the most.
+/// Lets a sixth of the TTL pass: the longest time that the engine leaves between two refreshes.
 async fn a_while(bench: &Shared) {
     bench.advance(bench.ttl() / 6).await;
 }
 
-/// Refreshes and says until when nobody else can lead; `None` is for ever.
+/// Refreshes the leader, and returns until when no other candidate can lead. `None` means for ever.
 async fn safe_until(leader: &mut Contender) -> Option<Boottime> {
     match leader.refresh().await {
         Standing::Leading { validity: Validity::Window { anchor, window }, .. } => {
@@ -29,9 +29,9 @@ async fn safe_until(leader: &mut Contender) -> Option<Boottime> {
     }
 }
 
-/// The waiter looks again and again, as the engine does, until it leads: not before `safe_until`.
+/// Refreshes the waiter again and again, as the engine does, until it leads. It must not lead before `safe_until`.
 async fn outlast(bench: &Shared, waiter: &mut Contender, safe_until: Option<Boottime>) -> Token {
-    // Where contenders are the judges they begin to count at their second look.
+    // Where candidates judge the lease, they begin to count at their second refresh.
     for _ in 0..24 {
         a_while(bench).await;
         match waiter.refresh().await {
@@ -47,7 +47,7 @@ async fn outlast(bench: &Shared, waiter: &mut Contender, safe_until: Option<Boot
     panic!("a lease that nobody renews is not over after four times its length");
 }
 
-/// The next leads then, with a greater token and not too soon. Leases without limit stay.
+/// The next candidate leads after the lease, with a greater token and not too soon. Leases without limit stay.
 pub async fn a_lease_that_nobody_renews_is_over_after_its_ttl(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let old = line[0].lead().await;
@@ -62,7 +62,7 @@ pub async fn a_lease_that_nobody_renews_is_over_after_its_ttl(bench: Shared) {
     }
 }
 
-/// However long that lasts.
+/// A lease that is renewed does not end, however long it lasts.
 pub async fn a_lease_that_is_renewed_is_not_over(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let token = line[0].lead().await;
@@ -74,7 +74,8 @@ pub async fn a_lease_that_is_renewed_is_not_over(bench: Shared) {
     expect_led_by(&bench, &["a", "b"]).await;
 }
 
-/// Who comes too late is told so, however often it asks, and leads anew with another token only.
+/// A leader that is too late finds that its lease is gone, however often it asks. It leads again only with another
+/// token.
 pub async fn an_old_leader_is_gone_after_its_lease(bench: Shared) {
     if !is_timed(&bench).await {
         return a_lease_that_nobody_renews_is_over_after_its_ttl(bench).await;
@@ -94,8 +95,7 @@ pub async fn an_old_leader_is_gone_after_its_lease(bench: Shared) {
     assert_eq!(line[1].lead().await, token, "the old leader's resign took the new one's lease");
 }
 
-/// Each proof begins to run when its own call began, or before; never later, and never earlier than
-/// the one before it.
+/// Each proof is anchored at the start of its own call, or before. It is never anchored before the previous one.
 pub async fn a_proof_counts_from_before_its_request(bench: Shared) {
     let mut leader = Contender::new(&bench, "a").await;
     let mut last = None;
@@ -120,7 +120,7 @@ pub async fn a_proof_counts_from_before_its_request(bench: Shared) {
     }
 }
 
-/// The time that passes while a request is under way belongs to the lease, not to its holder.
+/// The time that passes during a request counts toward the lease.
 pub async fn a_slow_store_does_not_lengthen_a_lease(bench: Shared) {
     let mut leader = Contender::new(&bench, "a").await;
     leader.lead().await;
@@ -142,11 +142,11 @@ pub async fn a_slow_store_does_not_lengthen_a_lease(bench: Shared) {
 /// More await points than a call of any store has.
 const CUTS: usize = 6;
 
-/// What stores that count in whole seconds leave out.
+/// The error of stores that count in whole seconds.
 const ROUNDING: Duration = Duration::from_secs(1);
 
-/// The next proof after a renewal that was cut short is a renewal of its own: the store's lease lasts as
-/// long as the proof says.
+/// After a renewal was cut short, the next proof is a renewal of its own. The store's lease lasts as long as the proof
+/// says.
 pub async fn a_proof_after_a_lost_reply_is_no_older_one(bench: Shared) {
     let mut leader = Contender::new(&bench, "a").await;
     leader.lead().await;
@@ -164,7 +164,7 @@ pub async fn a_proof_after_a_lost_reply_is_no_older_one(bench: Shared) {
     }
 }
 
-/// Whoever comes, and does not wait for long, is told of a leader that renews its lease that it lives.
+/// A newcomer that waits briefly learns that a leader which renews its lease is alive.
 pub async fn a_leader_that_renews_its_lease_is_known_to_live(bench: Shared) {
     let mut leader = Contender::new(&bench, "a").await;
     leader.lead().await;
@@ -180,8 +180,8 @@ pub async fn a_leader_that_renews_its_lease_is_known_to_live(bench: Shared) {
     }
 }
 
-/// Whoever comes after a leader that is dead is not told that anybody lives, and leads after the length of a lease and
-/// two looks at the latest.
+/// A newcomer behind a dead leader never reads that any leader is alive. It leads after one lease and two refreshes at
+/// the latest.
 pub async fn nobody_is_told_that_a_dead_leader_lives(bench: Shared) {
     let mut leader = Contender::new(&bench, "a").await;
     leader.lead().await;
@@ -204,7 +204,7 @@ pub async fn nobody_is_told_that_a_dead_leader_lives(bench: Shared) {
     panic!("a leader that is dead for long is not followed");
 }
 
-/// A waiter that asks no more is passed over once its own lease is over; without limit it dies first.
+/// A waiter that stops asking is passed over once its own lease is over. Without a limit its process has to die first.
 pub async fn a_waiter_that_asks_no_more_is_passed_over(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     if is_timed(&bench).await {

@@ -1,4 +1,4 @@
-//! Law 14: a fence lets nobody back.
+//! Law 14: a fence refuses every token that is smaller than the greatest so far.
 
 use elect_api::{ElectionName, Fenced, Key, Scope, Store, Token, fence};
 
@@ -20,8 +20,8 @@ fn stale(greatest: u64) -> Fenced {
     Fenced::Stale(Token::new(greatest))
 }
 
-/// Whoever comes with what is the greatest token so far passes, also again; and nobody with a smaller one, wherever
-/// it comes from. Nobody needs to be in the election.
+/// The greatest token so far passes, even again. A smaller one is refused, whatever connection it comes over. The
+/// election needs no candidate.
 pub async fn a_fence_lets_nobody_back(bench: Shared) {
     let (one, other) = (bench.connect().await, bench.connect().await);
     for (token, outcome) in [
@@ -44,7 +44,7 @@ pub async fn a_fence_lets_nobody_back(bench: Shared) {
     expect_nobody(&bench).await;
 }
 
-/// Whoever has passed finds all smaller tokens refused from then on, whatever others do at the same time.
+/// Once a token has passed, all smaller ones are refused, whatever other clients do at the same time.
 pub async fn fences_of_many_who_come_at_once_let_nobody_back(bench: Shared) {
     const COMERS: u64 = 4;
     const TURNS: u64 = 6;
@@ -74,7 +74,7 @@ pub async fn fences_of_many_who_come_at_once_let_nobody_back(bench: Shared) {
     assert_eq!(come(bench.connect().await.as_ref(), last - 1).await, stale(last));
 }
 
-/// A busy store may leave a request without an answer.
+/// Asks again while a busy store gives no answer.
 pub(super) async fn patiently(store: &dyn Store, token: u64) -> Fenced {
     loop {
         match fence(store, &election(), &resource("disk"), Token::new(token)).await {
@@ -84,7 +84,7 @@ pub(super) async fn patiently(store: &dyn Store, token: u64) -> Fenced {
     }
 }
 
-/// It stands in nobody's way, is nobody's entry, and stays when all are gone.
+/// A fence blocks no candidate, is no entry, and stays when all candidates are gone.
 pub async fn a_fence_is_no_entry_and_outlasts_all(bench: Shared) {
     let store = bench.connect().await;
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
@@ -94,7 +94,7 @@ pub async fn a_fence_is_no_entry_and_outlasts_all(bench: Shared) {
     assert_eq!(line[1].read_cell().await, None);
     line.remove(0).crash().await;
     let next = line[0].wait_until_leading().await.get();
-    // Until the new one has come the old one may.
+    // Until the new leader's token has passed, the old one may.
     assert_eq!(come(store.as_ref(), token).await, Fenced::Passed);
     assert_eq!(come(store.as_ref(), next).await, Fenced::Passed);
     assert_eq!(come(store.as_ref(), token).await, stale(next));
@@ -105,7 +105,7 @@ pub async fn a_fence_is_no_entry_and_outlasts_all(bench: Shared) {
     assert_eq!(come(bench.connect().await.as_ref(), token).await, stale(next));
 }
 
-/// Names that begin in the same way are different ones.
+/// Elections and resources with a common prefix in their names have separate fences.
 pub async fn each_resource_of_each_election_has_its_own_fence(bench: Shared) {
     let store = bench.connect().await;
     let elections = ["job", "job.b"].map(|name| name.parse::<ElectionName>().expect("a name"));
@@ -113,7 +113,7 @@ pub async fn each_resource_of_each_election_has_its_own_fence(bench: Shared) {
     let mut token = 100;
     for election in &elections {
         for resource in &resources {
-            // Had another one's token been recorded here, this one would be refused.
+            // If another fence's token were recorded here, this one would be refused.
             token -= 1;
             let outcome = fence(store.as_ref(), election, resource, Token::new(token)).await;
             assert_eq!(outcome.expect("an answer"), Fenced::Passed, "{election} {resource}");
@@ -123,8 +123,8 @@ pub async fn each_resource_of_each_election_has_its_own_fence(bench: Shared) {
     assert_eq!(again.expect("an answer"), stale(99));
 }
 
-/// Wherever it was dropped, the next attempt records it; and once a greater one is recorded nothing of it
-/// comes to light.
+/// Wherever a call was dropped, the next attempt records its token. Once a greater token is recorded, the dropped
+/// one never appears.
 pub async fn a_fence_cut_anywhere_may_be_passed_again(bench: Shared) {
     let mut token = 10;
     for cut in 1..=CUTS {

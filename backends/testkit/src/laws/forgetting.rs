@@ -1,11 +1,11 @@
-//! What is left of an election that nobody needs any more.
+//! How an election is forgotten: `remove` deletes all that a store keeps of one that no candidate is in.
 
 use elect_api::{Cell, ErrorKind, Fenced, If, Key, Keys, Removal, Scope, Token, fence};
 
 use super::fences::patiently;
 use crate::{Contender, Shared, apart, cell, election, expect_led_by, expect_nobody};
 
-/// Whether its candidate leads or waits: neither is disturbed.
+/// An election with a leader or a waiter is not forgotten, and neither of them is disturbed.
 pub async fn an_election_that_somebody_is_in_is_not_forgotten(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     line[0].write_cell("kept").await.expect("it leads");
@@ -23,7 +23,7 @@ pub async fn an_election_that_somebody_is_in_is_not_forgotten(bench: Shared) {
     }
 }
 
-/// Nothing of it is listed or read any more, and its tokens rise all the same.
+/// After a removal nothing of the election is listed or read any more. Its tokens still rise.
 pub async fn a_forgotten_election_is_as_if_nobody_had_entered(bench: Shared) {
     let store = bench.connect().await;
     store
@@ -52,7 +52,7 @@ pub async fn a_forgotten_election_is_as_if_nobody_had_entered(bench: Shared) {
     after.resign().await;
 }
 
-/// What was recorded and put there goes with it; while somebody is in it, it stays.
+/// A removal deletes fences and values, too. While a candidate is in the election, they stay.
 pub async fn forgotten_fences_and_values_are_gone(bench: Shared) {
     let store = bench.connect().await;
     let key: Key = "a".parse().expect("a key");
@@ -70,7 +70,7 @@ pub async fn forgotten_fences_and_values_are_gone(bench: Shared) {
     let value = store.read(&election(), cell).await.expect("an answer");
     assert_eq!(value.bytes.as_deref(), Some(&b"kept"[..]));
     leader.resign().await;
-    // Nobody is in it, and it is known by what it keeps.
+    // No candidate is in the election, which is still listed because of what it keeps.
     assert_eq!(store.list(Scope::Kept).await.expect("a list"), [election()]);
     store.remove(&election(), Removal::Everything { fences: true }).await.expect("nobody is in it");
     assert_eq!(store.list(Scope::Kept).await.expect("a list"), []);
@@ -81,7 +81,8 @@ pub async fn forgotten_fences_and_values_are_gone(bench: Shared) {
     assert_eq!(store.list(Scope::Entered).await.expect("a list"), []);
 }
 
-/// If its fences may not go, an election that has one stays as it is: a stale token would pass without it.
+/// If a removal may not delete fences, an election that has one stays as it is. Without the fence a stale
+/// token would pass.
 pub async fn an_election_with_a_fence_is_not_forgotten_unless_that_may_go(bench: Shared) {
     let store = bench.connect().await;
     let key: Key = "a".parse().expect("a key");
@@ -102,7 +103,7 @@ pub async fn an_election_with_a_fence_is_not_forgotten_unless_that_may_go(bench:
     forget(false).await.expect("it has no fence any more");
 }
 
-/// A fence that has let somebody pass stays, also if its election is forgotten at the same time.
+/// A fence that has let a token pass stays, even if its election is forgotten at the same time.
 pub async fn no_fence_is_lost_that_is_set_as_its_election_is_forgotten(bench: Shared) {
     const ROUNDS: u64 = 10;
     const REMOVALS: usize = 50;
@@ -119,7 +120,7 @@ pub async fn no_fence_is_lost_that_is_set_as_its_election_is_forgotten(bench: Sh
             (greatest, patiently(store.as_ref(), 9).await)
         });
         for _ in 0..REMOVALS {
-            // Refused while the comer is at work, and once it has passed.
+            // The store refuses while the other thread is at work, and once that thread has passed.
             let _ = store.remove(&election(), Removal::Everything { fences: false }).await;
             if comer.is_finished() {
                 break;

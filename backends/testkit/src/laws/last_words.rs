@@ -1,4 +1,4 @@
-//! Law 10: what a leader writes as it resigns, and who may read it.
+//! Law 10: the cell that a leader writes as it resigns, and how others read it.
 
 use elect_api::{Cell, Durability, Order, Scope};
 
@@ -11,7 +11,7 @@ const CUTS: usize = 12;
 
 const HISTORY: Cell<'static> = Cell::History;
 
-/// Neither is written over by the other, in whatever order they come.
+/// The cells of a leader do not overwrite each other, in whatever order they are written.
 pub async fn each_leaders_cell_is_another(bench: Shared) {
     let mut leader = Contender::new(&bench, "a").await;
     leader.lead().await;
@@ -26,7 +26,8 @@ pub async fn each_leaders_cell_is_another(bench: Shared) {
     }
 }
 
-/// Also where nobody ever was; and nobody is disturbed.
+/// A reader that is no candidate reads each cell, even before any candidate has entered. It creates
+/// nothing and disturbs no candidate.
 pub async fn whoever_takes_no_part_reads_a_cell_and_makes_nothing(bench: Shared) {
     for name in Cell::OF_LEADERS {
         assert_eq!(cell(&bench, name).await, None);
@@ -41,7 +42,8 @@ pub async fn whoever_takes_no_part_reads_a_cell_and_makes_nothing(bench: Shared)
     expect_led_by(&bench, &["a", "b"]).await;
 }
 
-/// Whether there were any before or not. Nothing is left that keeps the next one from leading.
+/// Last words can be read after the resign, whether there were any before or not. The next
+/// candidate still leads at once.
 pub async fn last_words_are_there_for_the_next_who_leads_at_once(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     line[0].resign_with("a was here").await;
@@ -58,7 +60,8 @@ pub async fn last_words_are_there_for_the_next_who_leads_at_once(bench: Shared) 
     line[0].lead().await;
 }
 
-/// Its place is given up all the same; and whoever leads meanwhile is not disturbed.
+/// A candidate that does not lead writes no last words. Its place is given up all the same, and the
+/// current leader is not disturbed.
 pub async fn who_does_not_lead_has_no_last_words(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     line[1].resign_with("waited").await;
@@ -70,7 +73,7 @@ pub async fn who_does_not_lead_has_no_last_words(bench: Shared) {
         line[0].resign_with("late").await;
         line[2].lead().await;
     } else {
-        // Where an eviction leaves the lease with its holder, it leads until it resigns.
+        // Where an eviction leaves the lease with its holder, the holder leads until it resigns.
         line[0].resign().await;
         line[2].wait_until_leading().await;
         line[0].resign_with("late").await;
@@ -79,7 +82,8 @@ pub async fn who_does_not_lead_has_no_last_words(bench: Shared) {
     expect_led_by(&bench, &["c"]).await;
 }
 
-/// Wherever it is cut: who is there has said nothing yet, and who is gone has.
+/// Wherever a resign is cut, an entry that is still there has written nothing, and one that is gone
+/// has written its last words.
 pub async fn last_words_are_written_as_the_entry_goes(bench: Shared) {
     for cut in 1..=CUTS {
         let mut leader = Contender::new(&bench, "a").await;

@@ -7,8 +7,8 @@ use crate::{Contender, Shared, election, expect_led_by, expect_nobody, order, po
 /// More await points than a call of any store has.
 const CUTS: usize = 12;
 
-/// Nothing is there at first. What the leader writes is there for everybody, in the election or not, and
-/// what it writes next takes its place.
+/// A leader's cell is empty at first. All clients can read what the leader writes, in the election or not.
+/// The next text replaces it.
 pub async fn a_leaders_cell_is_there_for_whoever_comes_later(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     assert_eq!(line[0].read_cell().await, None);
@@ -23,7 +23,8 @@ pub async fn a_leaders_cell_is_there_for_whoever_comes_later(bench: Shared) {
     expect_nobody(&bench).await;
 }
 
-/// Neither before it leads, nor after, nor when it does not know yet that another leads.
+/// A candidate cannot write the cell before it leads, after it has resigned, or when it does not know yet
+/// that another candidate leads.
 pub async fn only_the_leader_writes_a_leaders_cell(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     assert!(line[1].write_cell("early").await.is_err());
@@ -34,7 +35,7 @@ pub async fn only_the_leader_writes_a_leaders_cell(bench: Shared) {
     if order(&bench).await == Order::Race {
         line[0].lead().await;
     } else {
-        // Where an eviction leaves the lease with its holder, it may still write.
+        // Where an eviction leaves the lease with its holder, the holder may still write.
         line[1].resign().await;
         line[0].wait_until_leading().await;
     }
@@ -42,7 +43,7 @@ pub async fn only_the_leader_writes_a_leaders_cell(bench: Shared) {
     assert_eq!(line[0].read_cell().await, None);
 }
 
-/// It is no candidate, and stands in nobody's way.
+/// A cell does not count as a candidate, and blocks none.
 pub async fn a_leaders_cell_is_no_entry(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     line[0].write_cell("x").await.expect("it leads");
@@ -54,7 +55,7 @@ pub async fn a_leaders_cell_is_no_entry(bench: Shared) {
     expect_nobody(&bench).await;
 }
 
-/// Elections whose names begin in the same way have cells of their own.
+/// Elections with a common prefix in their names have separate cells.
 pub async fn each_election_has_its_own_cells(bench: Shared) {
     let mut one = Contender::in_election(&bench, &"job".parse().expect("a name"), "a").await;
     let mut other = Contender::in_election(&bench, &"job.b".parse().expect("a name"), "a").await;
@@ -66,7 +67,7 @@ pub async fn each_election_has_its_own_cells(bench: Shared) {
     assert_eq!(one.read_cell().await.as_deref(), Some("one"));
 }
 
-/// Whoever has read one is woken by the next one, also if there was none yet.
+/// A change of a cell wakes every client that has read it, even if it was empty then.
 pub async fn a_new_cell_wakes_all_who_have_read_the_last(bench: Shared) {
     let mut leader = Contender::new(&bench, "a").await;
     leader.lead().await;
@@ -89,7 +90,7 @@ pub async fn a_new_cell_wakes_all_who_have_read_the_last(bench: Shared) {
     }
 }
 
-/// As much as the contract allows, of any bytes.
+/// A cell may have the full length that the contract allows, of any bytes.
 pub async fn a_leaders_cell_may_be_long(bench: Shared) {
     let mut leader = Contender::new(&bench, "a").await;
     leader.lead().await;
@@ -100,8 +101,8 @@ pub async fn a_leaders_cell_may_be_long(bench: Shared) {
     assert_eq!(leader.read_cell().await.as_deref(), Some(""));
 }
 
-/// Wherever the writing of the first or of a later one was dropped, the next attempt writes it, and what was
-/// to be written before does not come to light afterwards.
+/// Wherever a write is dropped, first or later, the next attempt writes the cell. The dropped text never
+/// appears afterwards.
 pub async fn a_leaders_cell_cut_anywhere_may_be_written_again(bench: Shared) {
     let mut reader = Contender::new(&bench, "reader").await;
     for cut in 1..=CUTS {

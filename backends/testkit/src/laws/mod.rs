@@ -1,4 +1,5 @@
-//! One function for each aspect of each law; [`conformance!`](crate::conformance) lists them.
+//! The laws of stores: one function for each aspect of each law.
+//! [`conformance!`](crate::conformance) lists them.
 
 mod ambiguity;
 mod changes;

@@ -1,12 +1,12 @@
 //! Law 6: first come, first served, and one change of leader wakes one waiter.
 //!
-//! Where the store has a race instead of a queue, each of these proves the race's counterpart.
+//! Where the store has a race instead of a queue, each function proves the counterpart for a race.
 
 use elect_api::Order;
 
 use crate::{Contender, Shared, expect_led_by, order, poll_n};
 
-/// The order of the survey is the order of leading. In a race it is the order of asking.
+/// In a queue candidates lead in the order of the survey. In a race they lead in the order of asking.
 pub async fn first_come_is_first_served(bench: Shared) {
     let ids = ["a", "b", "c", "d", "e", "f"];
     let mut line = Contender::in_line(&bench, &ids).await;
@@ -15,7 +15,7 @@ pub async fn first_come_is_first_served(bench: Shared) {
     }
     for turn in 0..ids.len() {
         expect_led_by(&bench, &ids[turn..]).await;
-        // The last are asked first: asking early gives no advantage.
+        // The last are asked first, to show that an early request gains no advantage.
         for behind in (turn + 1..ids.len()).rev() {
             line[behind].wait_behind(behind - turn).await;
         }
@@ -41,8 +41,8 @@ async fn first_to_ask_is_first_served(bench: &Shared, line: &mut [Contender]) {
     }
 }
 
-/// When the leader goes, its successor wakes, and the others sleep on until it is their turn. In a race
-/// all may wake, and one of them leads.
+/// When the leader goes, its successor wakes, and the others sleep until their turn. In a race all may
+/// wake, and one of them leads.
 pub async fn one_change_wakes_one_waiter(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c", "d"]).await;
     let mut wakes = Vec::new();
@@ -69,7 +69,8 @@ pub async fn one_change_wakes_one_waiter(bench: Shared) {
     }
 }
 
-/// The one behind it closes up; nobody gets past anybody. In a race its death changes nothing.
+/// The candidate behind a crashed waiter moves up, and none overtakes another. In a race the crash
+/// changes nothing.
 pub async fn a_waiter_that_crashes_leaves_the_order_as_it_is(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c", "d"]).await;
     let mut wake = line[3].sleep_behind(3).await;
@@ -91,7 +92,7 @@ pub async fn a_waiter_that_crashes_leaves_the_order_as_it_is(bench: Shared) {
     line[2].lead().await;
 }
 
-/// The same, when it goes of its own accord.
+/// The same holds for a waiter that resigns.
 pub async fn a_waiter_that_resigns_leaves_the_order_as_it_is(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c", "d"]).await;
     let queue = order(&bench).await == Order::Queue;
@@ -112,7 +113,7 @@ pub async fn a_waiter_that_resigns_leaves_the_order_as_it_is(bench: Shared) {
     line[3].lead().await;
 }
 
-/// A crash is as good as a resign to those who wait.
+/// For waiters the crash of a leader has the effect of a resign.
 pub async fn a_leader_that_crashes_is_followed_by_the_next(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     let wake = line[1].sleep_behind(1).await;
@@ -130,8 +131,8 @@ pub async fn a_leader_that_crashes_is_followed_by_the_next(bench: Shared) {
     expect_led_by(&bench, &["b", "c"]).await;
 }
 
-/// Leader and waiters die together: the first who lives is next, and a newcomer comes after it. In a
-/// race it is the first who asks.
+/// If the leader and several waiters die together, the first living waiter leads next, and a newcomer
+/// comes after it. In a race the first candidate that asks leads.
 pub async fn several_that_crash_at_once_are_passed_over(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c", "d", "e"]).await;
     let wake = line[3].sleep_behind(3).await;

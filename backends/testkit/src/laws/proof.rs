@@ -1,11 +1,11 @@
-//! Law 2, idempotent proof, and law 4, a wake is a hint.
+//! Laws 2 and 4: proofs are idempotent, and a wake is a hint.
 
 use elect_api::{Lease, Order, Standing, Validity};
 
 use crate::contender::in_words;
 use crate::{Contender, Shared, election, expect_led_by, line_up, order};
 
-/// Nobody else is there: the first refresh wins, for as long as the store's profile lets expect.
+/// A lone candidate wins with its first refresh, for as long as the store's profile promises.
 pub async fn a_lone_candidate_leads_at_once(bench: Shared) {
     let mut lone = Contender::new(&bench, "a").await;
     let before = bench.now();
@@ -22,7 +22,7 @@ pub async fn a_lone_candidate_leads_at_once(bench: Shared) {
     }
 }
 
-/// As long as it leads, each refresh says so with the token that it won with.
+/// As long as a candidate leads, each refresh returns the token that it won with.
 pub async fn a_leader_stays_leader_with_the_same_token(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let token = line[0].lead().await;
@@ -33,7 +33,7 @@ pub async fn a_leader_stays_leader_with_the_same_token(bench: Shared) {
     expect_led_by(&bench, &["a", "b"]).await;
 }
 
-/// Asking again is neither a second entry nor a step in the queue.
+/// A waiter that refreshes again gets no second entry, and keeps its place in the queue.
 pub async fn a_waiter_keeps_its_place_however_often_it_asks(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     for _ in 0..5 {
@@ -43,7 +43,7 @@ pub async fn a_waiter_keeps_its_place_however_often_it_asks(bench: Shared) {
     expect_led_by(&bench, &["a", "b", "c"]).await;
 }
 
-/// Who does not listen to a wake still leads in turn, and who asks unasked breaks nothing.
+/// A waiter that ignores its wake still leads in turn. A refresh without a wake does no harm.
 pub async fn wakes_may_be_dropped_or_ignored(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let kept = line[1].sleep_behind(1).await;
@@ -56,7 +56,7 @@ pub async fn wakes_may_be_dropped_or_ignored(bench: Shared) {
     assert_eq!(line[1].lead().await, token);
 }
 
-/// A leader proves *its own entry*: without it, it cannot go on as if nothing were.
+/// A leader proves *its own entry*. Without that entry it does not go on leading.
 pub async fn a_leader_whose_entry_was_removed_finds_out(bench: Shared) {
     let mut leader = Contender::new(&bench, "a").await;
     let token = leader.lead().await;
@@ -73,8 +73,8 @@ pub async fn a_leader_whose_entry_was_removed_finds_out(bench: Shared) {
     assert!(leader.lead().await > token, "a leader that joins again has an old token");
 }
 
-/// It neither waits for ever nor gets its old place back before those who came after it. In a race
-/// there is no entry of a waiter to be removed.
+/// A waiter without its entry enters again behind those that came after it, and does not wait for
+/// ever. In a race a waiter has no entry that could be removed.
 pub async fn a_waiter_whose_entry_was_removed_enters_anew_at_the_end(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     if order(&bench).await == Order::Race {
@@ -82,7 +82,8 @@ pub async fn a_waiter_whose_entry_was_removed_enters_anew_at_the_end(bench: Shar
         return;
     }
     bench.evict(&election(), line[1].candidate()).await;
-    // Where there are tickets the first refresh only finds out: nobody has seen the new entry's yet.
+    // Where there are tickets, the first refresh only finds the loss: the guardian has not seen the
+    // ticket of a new entry yet.
     for _ in 0..2 {
         let shown = line[1].ticket();
         line[1].wait_behind(2).await;
@@ -96,7 +97,7 @@ pub async fn a_waiter_whose_entry_was_removed_enters_anew_at_the_end(bench: Shar
     line[1].wait_behind(1).await;
 }
 
-/// The descriptors that hold the lease are those of a leader only.
+/// Only a leader's seat has the descriptors that hold the lease.
 pub async fn only_a_leader_holds_the_lease(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     assert!(line[1].seat().holds().is_empty(), "a waiter holds the lease");

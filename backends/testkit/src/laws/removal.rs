@@ -1,4 +1,4 @@
-//! Law 13: a removal is exact. Where an entry lasts as long as its holder lives, that nothing comes of it.
+//! Law 13: a removal hits exactly one entry. It has no effect where an entry lasts as long as its holder lives.
 
 use elect_api::{Ending, ErrorKind, Removal, Standing, Store, Token};
 
@@ -9,13 +9,13 @@ use crate::{Contender, Shared, election, expect_led_by, expect_nobody, line_up, 
 /// More await points than a call of any store has.
 const CUTS: usize = 12;
 
-/// How the leader's entry ends, if it has this token.
+/// Returns how the leader's entry ends, if it has this token.
 async fn ending(store: &dyn Store, token: Token) -> Option<Ending> {
     let leader = store.survey(&election()).await.expect("a survey").leader;
     leader.filter(|leader| leader.token == token).map(|leader| leader.ending.expect("an ending"))
 }
 
-/// Somebody removes the leader's entry with this token, if that can be done.
+/// Removes the leader's entry with this token, and returns whether the store did so.
 async fn remove(store: &dyn Store, token: Token) -> bool {
     match store.remove(&election(), Removal::Leader { token, mark: None }).await {
         Ok(()) => true,
@@ -26,8 +26,8 @@ async fn remove(store: &dyn Store, token: Token) -> bool {
     }
 }
 
-/// The next leads with its next refresh, and whoever had it finds itself out, with no second life under the old
-/// token.
+/// After a removal the next candidate leads with its next refresh. The removed leader finds out, and does not
+/// lead again under the old token.
 pub async fn whoever_was_removed_is_out_and_the_next_leads(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let store = bench.connect().await;
@@ -54,7 +54,7 @@ pub async fn whoever_was_removed_is_out_and_the_next_leads(bench: Shared) {
     assert_eq!(line[1].lead().await, next);
 }
 
-/// Late, twice, or with a token that nobody has.
+/// A removal that comes late, twice, or with an unknown token removes no entry.
 pub async fn a_late_removal_removes_nobody(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     let store = bench.connect().await;
@@ -76,7 +76,7 @@ pub async fn a_late_removal_removes_nobody(bench: Shared) {
     expect_nobody(&bench).await;
 }
 
-/// Nobody but the one is gone by it, wherever it was cut.
+/// A removal that is cut anywhere and repeated removes only the one entry.
 pub async fn a_removal_cut_anywhere_may_be_repeated(bench: Shared) {
     for cut in 1..=CUTS {
         let mut line = Contender::in_line(&bench, &["a", "b"]).await;
@@ -96,7 +96,7 @@ pub async fn a_removal_cut_anywhere_may_be_repeated(bench: Shared) {
     }
 }
 
-/// An entry that nobody renews is gone by then, or passed by.
+/// An entry that is not renewed is gone, or passed by, at the time that the store announced.
 pub async fn an_entry_is_over_when_the_store_has_said(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let store = bench.connect().await;
@@ -127,7 +127,7 @@ pub async fn an_entry_is_over_when_the_store_has_said(bench: Shared) {
         }
         Ending::Never => panic!("the entry of a candidate has no end"),
     };
-    // Where contenders are the judges they begin to count at their second look.
+    // Where candidates judge the lease, they begin to count at their second refresh.
     for _ in 0..16 {
         bench.advance(span / 12).await;
         match line[1].refresh().await {

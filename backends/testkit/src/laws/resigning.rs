@@ -1,10 +1,10 @@
-//! Law 7: resigning is prompt and modest.
+//! Law 7: a resign takes effect at once, and affects only its own entry.
 
 use elect_api::Order;
 
 use crate::{Contender, Shared, election, expect_led_by, expect_nobody, line_up, order};
 
-/// With the very next refresh, whether one has waited or only just comes.
+/// The next candidate leads with its very next refresh, whether it has waited or is new.
 pub async fn the_next_leads_at_once_after_a_resign(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     line[0].resign().await;
@@ -13,7 +13,7 @@ pub async fn the_next_leads_at_once_after_a_resign(bench: Shared) {
     Contender::new(&bench, "c").await.lead().await;
 }
 
-/// It is gone from the survey, and from the way of those behind it.
+/// A waiter that resigns disappears from the survey, and the candidates behind it move up.
 pub async fn a_waiter_that_resigns_leaves_no_entry(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     line[1].resign().await;
@@ -24,12 +24,13 @@ pub async fn a_waiter_that_resigns_leaves_no_entry(bench: Shared) {
     expect_nobody(&bench).await;
 }
 
-/// Not even when the election has changed a lot since the one who resigns last looked.
+/// A resign never removes another candidate's entry, even if the election has changed a lot since
+/// the last refresh.
 pub async fn resigning_removes_nobody_elses_entry(bench: Shared) {
     let mut old = Contender::new(&bench, "old").await;
     old.lead().await;
     bench.evict(&election(), old.candidate()).await;
-    // Where numbers or names are given anew, the next one may well get those that `old` had.
+    // Where a store reuses numbers or names, the next candidate may well get those of `old`.
     let mut young = Contender::new(&bench, "young").await;
     young.refresh().await;
     old.resign().await;
@@ -41,7 +42,7 @@ pub async fn resigning_removes_nobody_elses_entry(bench: Shared) {
     young.lead().await;
 }
 
-/// Nothing to give up is nothing to fail at.
+/// A resign without an entry succeeds and changes nothing.
 pub async fn resigning_twice_or_before_entering_does_no_harm(bench: Shared) {
     let mut early = Contender::new(&bench, "early").await;
     early.resign().await;
@@ -58,7 +59,8 @@ pub async fn resigning_twice_or_before_entering_does_no_harm(bench: Shared) {
     expect_led_by(&bench, &["c"]).await;
 }
 
-/// A seat may be used again, and gets no better place for it: the last in a queue, any in a race.
+/// A seat may be used again after a resign. It gets the last place in a queue, and any place in a
+/// race.
 pub async fn who_resigned_comes_back_as_a_newcomer(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     line[0].resign().await;

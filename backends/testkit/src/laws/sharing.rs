@@ -1,4 +1,4 @@
-//! Law 16: the seats of one store share a session, and nothing else.
+//! Law 16: the seats of one store share a session and nothing else.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use crate::{Contender, LineUp, Shared, poll_n, poll_n_eagerly};
 /// More await points than a call of any store has.
 const CUTS: usize = 12;
 
-/// One process with a seat in each of several elections, all of one store.
+/// One process with a seat in each of several elections of one store.
 struct SharedSession {
     bench: Shared,
     store: Box<dyn Store>,
@@ -36,7 +36,7 @@ impl SharedSession {
         session
     }
 
-    /// As [`Self::new`], and each leads.
+    /// As [`Self::new`], and leads in each election.
     async fn leading(bench: &Shared, seats: usize) -> (Self, Vec<Token>) {
         let mut session = Self::new(bench, seats).await;
         let tokens = session.lead().await;
@@ -50,7 +50,7 @@ impl SharedSession {
         self.seats.push(Member { election, seat: seat.expect("a seat") });
     }
 
-    /// One refresh of each, all at the same time, by which each leads.
+    /// Refreshes all seats at the same time, and asserts that each leads.
     async fn lead(&mut self) -> Vec<Token> {
         let bench = &self.bench;
         let refreshes = self.seats.iter_mut().map(|member| refresh(bench, member.seat.as_mut()));
@@ -61,18 +61,18 @@ impl SharedSession {
             .collect()
     }
 
-    /// One refresh of the seat of this number, by which it leads.
+    /// Refreshes the seat with this number, and asserts that it leads.
     async fn lead_in(&mut self, number: usize) -> Token {
         let standing = refresh(&self.bench, self.seats[number].seat.as_mut()).await;
         token_of(&standing.expect("it leads"))
     }
 
-    /// Whoever comes from elsewhere for the election of this number.
+    /// Returns a candidate of another process for the election with this number.
     async fn rival(&self, number: usize) -> Contender {
         Contender::in_election(&self.bench, &self.seats[number].election, "rival").await
     }
 
-    /// Who is in the election of this number, for somebody else.
+    /// Returns the line-up of the election with this number, as another client sees it.
     async fn line_up(&self, number: usize) -> LineUp {
         let survey = self.bench.connect().await.survey(&self.seats[number].election).await;
         survey.expect("a survey").into()
@@ -86,7 +86,8 @@ impl SharedSession {
         self.seats[number].seat.ticket()
     }
 
-    /// Somebody who has come for the election of this number leads at once, and then nobody.
+    /// Asserts that a new candidate leads the election with this number at once, and that no entry is left after
+    /// it.
     async fn expect_free(&self, number: usize) {
         let mut rival = self.rival(number).await;
         rival.lead().await;
@@ -114,7 +115,7 @@ fn token_of(standing: &Standing) -> Token {
     }
 }
 
-/// What all of these come to, each going on as it can.
+/// Polls all futures together until all are ready, and returns their results.
 async fn all<T>(futures: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
     let mut waiting: Vec<_> = futures.map(|future| (Box::pin(future), None)).collect();
     poll_fn(|context| {
@@ -130,7 +131,7 @@ async fn all<T>(futures: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T
     waiting.into_iter().filter_map(|(_, value)| value).collect()
 }
 
-/// The rival comes to lead in time, while the others go on; how often they are refreshed does not matter.
+/// Waits until the rival leads, while the other seats go on. The number of their refreshes does not matter.
 async fn outlast(session: &mut SharedSession, rival: &mut Contender) {
     for _ in 0..24 {
         session.bench.advance(session.bench.ttl() / 6).await;
@@ -144,11 +145,11 @@ async fn outlast(session: &mut SharedSession, rival: &mut Contender) {
     panic!("a place that nobody asks for is not free after four times the lease's length");
 }
 
-/// Each leads with a token of its own, and others wait for each alone.
+/// Each seat leads with its own token, and a rival waits behind that seat alone.
 pub async fn seats_of_one_store_lead_apart(bench: Shared) {
     let (mut session, tokens) = SharedSession::leading(&bench, 5).await;
     for number in 0..5 {
-        // Rivals come slowly where the machine is busy.
+        // Rivals take their time where the machine is busy.
         assert_eq!(session.lead().await, tokens);
         session.rival(number).await.wait_behind(1).await;
         let others = (0..number).filter_map(|other| session.ticket(other));
@@ -160,7 +161,8 @@ pub async fn seats_of_one_store_lead_apart(bench: Shared) {
     }
 }
 
-/// With or without last words, wherever that was dropped before. The others go on, and it may come back.
+/// One seat resigns, with or without last words, and wherever an earlier resign was dropped. The others go on,
+/// and it may come back.
 pub async fn one_of_several_seats_resigns_alone(bench: Shared) {
     let (mut session, tokens) = SharedSession::leading(&bench, 3).await;
     for cut in 0..=CUTS {
@@ -187,10 +189,11 @@ pub async fn one_of_several_seats_resigns_alone(bench: Shared) {
     assert!(session.lead().await.iter().zip(&tokens).all(|(new, old)| new > old));
 }
 
-/// Also late: the others, and a later entry of the same seat, keep their places.
+/// A ticket frees only its own place. If it is redeemed late, the other seats and a later entry of the same seat
+/// keep their places.
 pub async fn a_ticket_of_one_of_several_seats_frees_that_one_alone(bench: Shared) {
     let (mut session, tokens) = SharedSession::leading(&bench, 3).await;
-    // Where there is none it takes the death of the whole process.
+    // Without a ticket only the death of the whole process frees the place.
     let Some(ticket) = session.ticket(1) else { return };
     let election = session.seats[1].election.clone();
     let redeem = async || {
@@ -210,7 +213,7 @@ pub async fn a_ticket_of_one_of_several_seats_frees_that_one_alone(bench: Shared
     assert_eq!(session.lead().await, [tokens[0], token, tokens[2]]);
 }
 
-/// Wherever the refresh of one was dropped: given up by its seat, or by its ticket, there is nothing left of it.
+/// Wherever the refresh of one seat was dropped, its resign or its ticket leaves nothing of it.
 pub async fn what_was_cut_of_one_of_several_seats_leaves_nothing(bench: Shared) {
     let (mut session, tokens) = SharedSession::leading(&bench, 1).await;
     for cut in 1..=CUTS {
@@ -237,7 +240,7 @@ pub async fn what_was_cut_of_one_of_several_seats_leaves_nothing(bench: Shared) 
     }
 }
 
-/// What was sent is answered later, when its seat has given up already.
+/// The store answers the requests later, when the seat has already given up.
 pub async fn what_one_of_several_seats_asked_of_a_store_that_stalled_leaves_nothing(bench: Shared) {
     for redeems in [false, true] {
         let (mut session, tokens) = SharedSession::leading(&bench, 1).await;
@@ -256,7 +259,7 @@ pub async fn what_one_of_several_seats_asked_of_a_store_that_stalled_leaves_noth
                 .await
                 .expect("redeemed");
         } else {
-            // The connection may have been lost with the stall.
+            // The connection may have broken with the stall.
             while let Err(error) = member.seat.resign(None).await {
                 assert!(!error.is_permanent(), "{error}");
                 tokio::time::sleep(bench.ttl() / 100).await;
@@ -273,7 +276,7 @@ pub async fn what_one_of_several_seats_asked_of_a_store_that_stalled_leaves_noth
     }
 }
 
-/// Others who renew what they share with it do not keep its place.
+/// A seat that stops asking loses its place, although other seats renew the session that they share with it.
 pub async fn a_seat_that_asks_no_more_loses_its_place_though_others_go_on(bench: Shared) {
     let (mut session, tokens) = SharedSession::leading(&bench, 3).await;
     let mut rival = session.rival(1).await;
@@ -283,7 +286,7 @@ pub async fn a_seat_that_asks_no_more_loses_its_place_though_others_go_on(bench:
     assert_eq!(session.lead().await, [tokens[0], tokens[2]]);
 }
 
-/// Without a word: each place is free when the lease is over.
+/// If the whole process crashes without a word, each place is free once the lease is over.
 pub async fn several_seats_that_crash_together_are_followed(bench: Shared) {
     let (mut session, tokens) = SharedSession::leading(&bench, 3).await;
     let mut rivals = Vec::new();

@@ -8,14 +8,14 @@ use elect_api::{Candidate, ElectionName, Order, Scope, Survey};
 
 use crate::{Contender, LineUp, Shared, apart, election, expect_nobody, order};
 
-/// Nothing there is no error, and looking does not make it be there.
+/// A survey of an election without entries is no error, and creates nothing.
 pub async fn an_election_nobody_entered_is_empty(bench: Shared) {
     let store = bench.connect().await;
     assert_eq!(store.survey(&election()).await.expect("a survey"), Survey::default());
     assert_eq!(store.list(Scope::Entered).await.expect("a list"), []);
 }
 
-/// Whatever characters they used.
+/// A survey shows the candidates' own descriptions, whatever characters these have.
 pub async fn a_survey_shows_candidates_as_they_described_themselves(bench: Shared) {
     let line = Contender::in_line(&bench, &["a", "b \u{1F642} \"x\"\n\\"]).await;
     let survey = bench.connect().await.survey(&election()).await.expect("a survey");
@@ -27,7 +27,8 @@ pub async fn a_survey_shows_candidates_as_they_described_themselves(bench: Share
     }
 }
 
-/// Whatever somebody writes of itself: what would be obeyed is written out, and what is too long is cut.
+/// A survey shows clean texts, whatever a candidate writes. Control characters are escaped, and texts
+/// that are too long are cut.
 pub async fn a_survey_shows_clean_texts_only(bench: Shared) {
     let hostile = |what: &str, length| {
         format!("{what}\0\n\r\u{1b}[2J\u{7f}\u{9b}\u{2028}\u{202e}=\"{}", "x".repeat(length))
@@ -62,7 +63,7 @@ pub async fn a_survey_shows_clean_texts_only(bench: Shared) {
     }
 }
 
-/// The token is the leader's, and times come in their order.
+/// A survey shows the leader's token, and times in their right order.
 pub async fn a_survey_tells_token_and_times(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     line[0].resign().await;
@@ -75,7 +76,7 @@ pub async fn a_survey_tells_token_and_times(bench: Shared) {
     }
 }
 
-/// Where the store shows renewals at all: each is seen, and nothing else looks like one.
+/// Where the store shows renewals, a survey shows each of them, and takes nothing else for one.
 pub async fn a_survey_tells_how_long_ago_the_lease_was_renewed(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let onlooker = bench.connect().await;
@@ -99,7 +100,7 @@ pub async fn a_survey_tells_how_long_ago_the_lease_was_renewed(bench: Shared) {
     }
 }
 
-/// While somebody looks without a pause, everybody wins who would win otherwise.
+/// While a client surveys the store without a pause, every candidate wins that would win otherwise.
 pub async fn surveys_disturb_nobody(bench: Shared) {
     let over = Arc::new(AtomicBool::new(false));
     let onlooker = apart({
@@ -124,7 +125,7 @@ pub async fn surveys_disturb_nobody(bench: Shared) {
     onlooker.join().expect("the onlooker");
 }
 
-/// Those that are, and those that were.
+/// The list has elections with entries, and those that had some before.
 pub async fn elections_are_listed_by_name(bench: Shared) {
     let names: Vec<ElectionName> =
         ["a", "b-2", "c@d:e"].map(|name| name.parse().expect("a good name")).into();
@@ -139,7 +140,7 @@ pub async fn elections_are_listed_by_name(bench: Shared) {
     assert_eq!(listed, names);
 }
 
-/// Leading one says nothing about another.
+/// To lead one election has no effect on another.
 pub async fn elections_are_independent(bench: Shared) {
     let other: ElectionName = "other".parse().expect("a good name");
     let mut here = Contender::new(&bench, "here").await;

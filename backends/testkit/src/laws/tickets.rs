@@ -1,13 +1,14 @@
-//! Law 7, of tickets: redeemed in time they free the place at once, and late they harm nobody.
+//! Law 7, for tickets: one that is redeemed in time frees the place at once, and a late one harms no
+//! candidate.
 //!
-//! Where a seat has no ticket, its process's death is to do the same by itself.
+//! Where a seat has no ticket, the death of its process must have the same effect.
 
 use elect_api::{Order, Removal, Standing, Ticket};
 
 use crate::contender::in_words;
 use crate::{Contender, Shared, election, expect_led_by, expect_nobody, order};
 
-/// Another process gives up what `ticket` stands for.
+/// Redeems `ticket` from another process.
 async fn redeem(bench: &Shared, ticket: &Ticket) {
     bench
         .connect()
@@ -17,7 +18,8 @@ async fn redeem(bench: &Shared, ticket: &Ticket) {
         .expect("a redeemed ticket");
 }
 
-/// Gives up the place of one that is dead, or that only seems to be: then it is returned.
+/// Frees the place of a candidate by its ticket, or by a crash if it has none. After a ticket the
+/// candidate still runs, and is returned.
 async fn give_up(bench: &Shared, contender: Contender) -> Option<Contender> {
     if let Some(ticket) = contender.ticket() {
         redeem(bench, &ticket).await;
@@ -27,8 +29,8 @@ async fn give_up(bench: &Shared, contender: Contender) -> Option<Contender> {
     None
 }
 
-/// The next leads with its next refresh. Who was only stopped finds itself out, and has no second life
-/// under the old token.
+/// The next candidate leads with its next refresh. A leader that was only stopped finds out, and does
+/// not lead again under the old token.
 pub async fn a_ticket_frees_a_leaders_place_at_once(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let old = line[0].lead().await;
@@ -50,7 +52,8 @@ pub async fn a_ticket_frees_a_leaders_place_at_once(bench: Shared) {
     assert_eq!(line[0].lead().await, token);
 }
 
-/// Nobody waits for it any more, and if it was only stopped it comes back at the end.
+/// Other candidates no longer wait behind a waiter whose ticket was redeemed. If that waiter was only
+/// stopped, it comes back at the end.
 pub async fn a_ticket_frees_a_waiters_place_at_once(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     let token = line[0].lead().await;
@@ -66,8 +69,8 @@ pub async fn a_ticket_frees_a_waiters_place_at_once(bench: Shared) {
     line[1].lead().await;
 }
 
-/// Every entry has one of its own, which its seat shows before there is an entry and for as long as
-/// there is one. Entering is what it allows, not what it does.
+/// Every entry has a ticket of its own. Its seat shows the ticket before the entry exists and as long
+/// as it does. Showing it does not create the entry.
 pub async fn a_ticket_is_there_before_its_entry_and_for_that_one_only(bench: Shared) {
     let mut contender = Contender::new(&bench, "a").await;
     expect_nobody(&bench).await;
@@ -91,7 +94,8 @@ pub async fn a_ticket_is_there_before_its_entry_and_for_that_one_only(bench: Sha
     );
 }
 
-/// Redeemed before the entry exists, it harms nobody: not others, and not for long its own seat.
+/// A ticket that is redeemed before its entry exists harms no other candidate, and stops its own seat
+/// for one attempt at most.
 pub async fn a_ticket_redeemed_early_harms_nobody(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let token = line[0].lead().await;
@@ -110,12 +114,13 @@ pub async fn a_ticket_redeemed_early_harms_nobody(bench: Shared) {
     expect_led_by(&bench, &["a", "b", "c"]).await;
 }
 
-/// Late or twice, whoever has the place now keeps it: another, or the same seat with a new entry.
+/// A ticket that is redeemed late or twice leaves the current entry alone, whether another seat has it
+/// or the same one.
 pub async fn a_late_ticket_removes_nobody(bench: Shared) {
     let mut old = Contender::new(&bench, "a").await;
     old.lead().await;
     let Some(late) = old.ticket() else {
-        // What there is of it is a process, and that dies once.
+        // Without a ticket there is only the process, and that dies once.
         old.resign().await;
         let mut next = Contender::new(&bench, "b").await;
         let token = next.lead().await;
@@ -139,7 +144,8 @@ pub async fn a_late_ticket_removes_nobody(bench: Shared) {
     expect_led_by(&bench, &["a"]).await;
 }
 
-/// Killed with its request on the way: the ticket catches that entry too, or its process's death does.
+/// A candidate dies with its request under way. Its ticket, or its process's death, removes that entry
+/// too.
 pub async fn a_ticket_catches_an_entry_that_is_being_made(bench: Shared) {
     for cut in 1..=8 {
         let mut doomed = Contender::new(&bench, "doomed").await;

@@ -8,7 +8,7 @@ fn assert_rising(tokens: &[Token]) {
     assert!(tokens.windows(2).all(|pair| pair[0] < pair[1]), "tokens do not rise: {tokens:?}");
 }
 
-/// From candidate to candidate.
+/// Tokens rise from candidate to candidate.
 pub async fn tokens_rise_from_leader_to_leader(bench: Shared) {
     let mut tokens = Vec::new();
     for _ in 0..10 {
@@ -19,7 +19,7 @@ pub async fn tokens_rise_from_leader_to_leader(bench: Shared) {
     assert_rising(&tokens);
 }
 
-/// A new leadership of the same seat is a new leadership.
+/// Tokens rise with each leadership of the same seat.
 pub async fn tokens_rise_when_one_seat_leads_again(bench: Shared) {
     let mut leader = Contender::new(&bench, "a").await;
     let mut tokens = Vec::new();
@@ -30,7 +30,7 @@ pub async fn tokens_rise_when_one_seat_leads_again(bench: Shared) {
     assert_rising(&tokens);
 }
 
-/// With nobody to hand anything over.
+/// Tokens rise even if no leader resigns.
 pub async fn tokens_rise_when_leaders_crash(bench: Shared) {
     let mut tokens = Vec::new();
     for _ in 0..5 {
@@ -41,10 +41,10 @@ pub async fn tokens_rise_when_leaders_crash(bench: Shared) {
     assert_rising(&tokens);
 }
 
-/// Though the store has forgotten them.
+/// Tokens rise even if the store has lost its record of them.
 pub async fn tokens_rise_when_the_election_is_made_anew(bench: Shared) {
     let mut tokens = Vec::new();
-    // One seat lives through all of it.
+    // One seat lives through all rounds.
     let mut veteran = Contender::new(&bench, "veteran").await;
     for _ in 0..3 {
         let mut leader = Contender::new(&bench, "a").await;

@@ -1,4 +1,4 @@
-//! Law 15: a value is a leader's, whoever writes it.
+//! Law 15: a value is written under the leader's token, by any client.
 
 use elect_api::{
     Cell, ElectionName, Error, ErrorKind, Fenced, If, Key, Scope, Store, Token, Written, fence,
@@ -13,7 +13,7 @@ fn key(name: &str) -> Key {
     name.parse().expect("a good name")
 }
 
-/// What somebody else writes who only knows the token.
+/// Writes a value as a client that knows only the token.
 async fn put(store: &dyn Store, token: Token, text: &str) -> Result<(), String> {
     let outcome = write(store, &election(), token, &key("cursor"), text.as_bytes()).await;
     done(&outcome.unwrap_or_else(|error| panic!("cannot put {text}: {error}: {error:?}")))
@@ -35,8 +35,8 @@ async fn get(store: &dyn Store) -> Option<String> {
     Some(String::from_utf8(value.bytes?).expect("what was written"))
 }
 
-/// Nothing is there at first. What is written with the leader's token, over whatever connection, is there for
-/// everybody, and stays when leaders come and go.
+/// A value is absent at first. Once written with the leader's token, over any connection, it is there for all
+/// clients. It stays when leaders change.
 pub async fn a_value_is_there_for_whoever_comes_later(bench: Shared) {
     let (writer, reader) = (bench.connect().await, bench.connect().await);
     assert_eq!(get(reader.as_ref()).await, None);
@@ -55,7 +55,8 @@ pub async fn a_value_is_there_for_whoever_comes_later(bench: Shared) {
     assert_eq!(get(bench.connect().await.as_ref()).await.as_deref(), Some("three"));
 }
 
-/// Neither where nobody leads, nor with the token of one who leads no more, nor with one that nobody has.
+/// A write fails where no candidate leads, with the token of a former leader, and with a token that no candidate
+/// has.
 pub async fn only_the_token_of_the_leader_writes_a_value(bench: Shared) {
     let store = bench.connect().await;
     let expect_gone = async |token: Token, text: &str| {
@@ -80,8 +81,8 @@ pub async fn only_the_token_of_the_leader_writes_a_value(bench: Shared) {
     assert_eq!(get(store.as_ref()).await.as_deref(), Some("good"));
 }
 
-/// Whoever stood still at any point of it, while another came to lead, does no harm when it goes on: it is refused,
-/// or had written before; whether the other has written something meanwhile or not.
+/// A put that stood still at any point, while another candidate came to lead, does no harm when it goes on. It is
+/// refused, or had written before. It does not matter whether the new leader has written in between.
 pub async fn a_put_that_stood_still_writes_nothing_under_another_leader(bench: Shared) {
     let store = bench.connect().await;
     let mut refused = 0;
@@ -110,7 +111,7 @@ pub async fn a_put_that_stood_still_writes_nothing_under_another_leader(bench: S
     assert!(refused > 0, "none was refused");
 }
 
-/// As many as write at once with one token, each under its own key and all under one: nothing is refused.
+/// All writes that run at once with one token succeed, each under its own key and all under a shared one.
 pub async fn values_of_many_writers_of_one_leader_are_all_written(bench: Shared) {
     const WRITERS: usize = 4;
     const TURNS: usize = 3;
@@ -139,7 +140,7 @@ pub async fn values_of_many_writers_of_one_leader_are_all_written(bench: Shared)
     assert!(last.ends_with(&format!(".{}", TURNS - 1)), "{last}");
 }
 
-/// A busy store may leave a request without an answer, or be overtaken too often.
+/// Tries to write once. A busy store may give no answer, or the write may be overtaken too often.
 async fn writes(store: &dyn Store, token: Token, key: &Key, text: &str) -> bool {
     match write(store, &election(), token, key, text.as_bytes()).await {
         Ok(Written::Yes(_)) => true,
@@ -151,7 +152,7 @@ async fn writes(store: &dyn Store, token: Token, key: &Key, text: &str) -> bool 
     }
 }
 
-/// It is no candidate and no leader's cell, and stands in nobody's way.
+/// A value does not count as a candidate or as a leader's cell, and blocks no candidate.
 pub async fn a_value_is_no_entry(bench: Shared) {
     let store = bench.connect().await;
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
@@ -168,7 +169,7 @@ pub async fn a_value_is_no_entry(bench: Shared) {
     expect_nobody(&bench).await;
 }
 
-/// Names that begin in the same way are different ones, and a resource is no key.
+/// Keys with a common prefix are separate, and a fence has no part in the value of the same name.
 pub async fn each_key_of_each_election_has_its_own_value(bench: Shared) {
     let store = bench.connect().await;
     let keys = ["a", "a.new", "a=", "7"].map(key);
@@ -196,7 +197,7 @@ pub async fn each_key_of_each_election_has_its_own_value(bench: Shared) {
     }
 }
 
-/// As much as the contract allows, of any bytes, and no more.
+/// A value may have the full length that the contract allows, of any bytes, and no more.
 pub async fn a_value_may_be_long(bench: Shared) {
     let store = bench.connect().await;
     let mut leader = Contender::new(&bench, "a").await;
@@ -211,8 +212,8 @@ pub async fn a_value_may_be_long(bench: Shared) {
     assert!(found.bytes.is_some_and(|found| found == longest));
 }
 
-/// Wherever the writing of the first or of a later one was dropped, the next attempt writes it, and what was
-/// to be written before does not come to light afterwards.
+/// Wherever a write is dropped, first or later, the next attempt writes the value. The dropped text never appears
+/// afterwards.
 pub async fn a_value_cut_anywhere_may_be_written_again(bench: Shared) {
     let reader = bench.connect().await;
     for cut in 1..=CUTS {

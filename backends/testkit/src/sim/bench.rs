@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{Bench, Stall, election};
 
-/// A simulated store under the conformance suite.
+/// The simulated store as a bench for the conformance suite.
 pub struct SimBench {
     place: SimLocation,
     ttl: Duration,
@@ -21,21 +21,21 @@ enum SimLocation {
 }
 
 impl SimBench {
-    /// In this process, where time passes when the suite says so.
+    /// Creates a store in this process, where time passes only when the suite says so.
     pub fn in_process(kind: Kind) -> Self {
         let clock = Arc::new(ManualClock::default());
         let sim = Sim::new(Options::new(kind), Arc::clone(&clock) as Arc<dyn Clock>);
         Self { place: SimLocation::Here(sim, clock), ttl: Duration::from_secs(15) }
     }
 
-    /// As a process of its own, where time passes. Its leases are short, as some laws wait for their end,
-    /// and long enough for a busy machine.
+    /// Starts a store in a process of its own, in real time. Its leases are short because some laws wait
+    /// for their end, but long enough for a busy machine.
     pub fn as_server(kind: Kind) -> Self {
         let server = SimServer::start(&Options::new(kind));
         Self { place: SimLocation::There(server), ttl: Duration::from_secs(4) }
     }
 
-    /// The hand on the store.
+    /// Returns the store's controls.
     pub fn controls(&self) -> Controls {
         match &self.place {
             SimLocation::Here(sim, _) => sim.controls(),

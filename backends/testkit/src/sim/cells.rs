@@ -1,11 +1,11 @@
-//! Cells are the same in stores of all kinds.
+//! Reads and writes of cells, which are the same in stores of all kinds.
 
 use elect_api::{Cell, Error, ErrorKind, If, Token, Versioned, WatchedCell, Written, never};
 
 use super::message::{Ask, Name, Op, Reply, Slip, When};
 use super::transport::{Link, unexpected};
 
-/// More than the writers that one leader has at once.
+/// More attempts than a leader has writers at once.
 const TRIES: usize = 8;
 
 const fn op_of(cell: Cell<'_>) -> Op {
@@ -23,7 +23,7 @@ pub(super) async fn read(link: &Link, cell: Cell<'_>) -> Result<Versioned, Error
     }
 }
 
-/// Reads a cell, and looks out for another text in it if its changes are told.
+/// Reads a cell. If its changes are announced, the result has a wake for the next one.
 pub(super) async fn read_and_watch(link: &Link, cell: Cell<'_>) -> Result<WatchedCell, Error> {
     let Versioned { bytes, version } = read(link, cell).await?;
     let wake =
@@ -31,7 +31,7 @@ pub(super) async fn read_and_watch(link: &Link, cell: Cell<'_>) -> Result<Watche
     Ok(WatchedCell { bytes, wake })
 }
 
-/// Writes a cell if the condition holds.
+/// Writes a cell if `condition` holds.
 pub(super) async fn write(
     link: &Link,
     cell: Cell<'_>,
@@ -44,7 +44,8 @@ pub(super) async fn write(
     }
 }
 
-/// Each attempt takes the place of what it has read: what an earlier one has sent comes to nothing.
+/// Writes a cell for the leader with this token. Each attempt expects the version it has just read,
+/// so an earlier one that arrives late is refused.
 async fn write_for(
     link: &Link,
     cell: Cell<'_>,
@@ -64,7 +65,7 @@ async fn write_for(
     Err(Error::new(ErrorKind::Unreachable, "the value changes as we write it"))
 }
 
-/// Writes a cell if this is so.
+/// Writes a cell if `when` holds.
 pub(super) async fn write_when(
     link: &Link,
     cell: Cell<'_>,
@@ -80,7 +81,8 @@ pub(super) async fn write_when(
     }
 }
 
-/// Writes a cell and ends the entry with this nonce; whether that was done, as it led.
+/// Writes a cell and ends the entry with this nonce in one step, if that entry leads. Returns
+/// whether it did.
 pub(super) async fn part(
     link: &Link,
     nonce: u64,

@@ -8,13 +8,12 @@ use super::message::{Leadership, Tally};
 use super::service::{Command, Outcome};
 use super::{Rule, RuleId, ticket};
 
-/// How commands reach the store.
+/// The way by which commands reach the store.
 pub(super) trait Steer: Send + Sync {
     fn steer(&self, command: Command) -> Outcome;
 }
 
-/// The hand of a test on a simulated store: faults, removals, and what has happened. The rules do
-/// not concern it.
+/// A test's controls of a simulated store: faults, removals, and the history. Rules do not affect them.
 #[derive(Clone)]
 pub struct Controls(Arc<dyn Steer>);
 
@@ -23,7 +22,7 @@ impl Controls {
         Self(steer)
     }
 
-    /// From now on, until it is lifted.
+    /// Puts a rule in force until it is lifted.
     pub fn add(&self, rule: Rule) -> RuleId {
         match self.0.steer(Command::Add(rule)) {
             Outcome::Rule(id) => id,
@@ -31,7 +30,7 @@ impl Controls {
         }
     }
 
-    /// Lifts a rule; what it held back is carried out, in the order of arrival.
+    /// Lifts a rule. The store then carries out the requests that the rule held back, in the order of arrival.
     pub fn lift(&self, rule: RuleId) {
         self.0.steer(Command::Lift(Some(rule)));
     }
@@ -41,43 +40,43 @@ impl Controls {
         self.0.steer(Command::Lift(None));
     }
 
-    /// How many requests a rule that is in force has met: an event that a test can wait for.
+    /// Returns how many requests a rule in force has met. A test can wait for that.
     pub fn hits(&self, rule: RuleId) -> u32 {
         self.count(Command::Hits(rule))
     }
 
-    /// Removes the entries, leading or waiting, of all candidates whose id begins with `candidate`,
-    /// as if their sessions had ended this moment. How many there were.
+    /// Removes the entries of all candidates whose id begins with `candidate`, leading or waiting, as if their
+    /// sessions had just ended. Returns how many there were.
     pub fn remove(&self, election: &ElectionName, candidate: &str) -> u32 {
         self.count(Command::Remove(election.clone(), candidate.to_owned()))
     }
 
-    /// What the store makes of the death of the client whose seat showed this ticket: its entry goes,
-    /// and nothing of what it has sent makes another.
+    /// Simulates the death of the client whose seat showed this ticket. Its entry goes, and no request under
+    /// way makes another.
     pub fn bury(&self, election: &ElectionName, dead: &Ticket) {
         if let Ok(nonce) = ticket::nonce(dead) {
             self.0.steer(Command::Bury(election.clone(), nonce));
         }
     }
 
-    /// Removes all that the store has of an election, but for its counters.
+    /// Removes all that the store has of an election, except its counters.
     pub fn wipe(&self, election: &ElectionName) {
         self.0.steer(Command::Wipe(election.clone()));
     }
 
-    /// The store gets another leader of its own: whoever waits for news does so in vain, and, where the new one
-    /// gives all leases their whole time anew, from `prolonged_by` from now on.
+    /// Elects another leader inside the store. Waits for news are lost. With `prolonged_by`, each lease has its
+    /// whole TTL anew, counted from that long after now.
     pub fn change_leader(&self, prolonged_by: Option<Duration>) {
         self.0.steer(Command::ChangeLeader(prolonged_by));
     }
 
-    /// The member of the store dies that the candidates talk to whose id begins with `candidate`, with all
-    /// that it has not told the others.
+    /// Kills the store's member that serves the candidates whose id begins with `candidate`. All that it has
+    /// not yet told the other members is lost.
     pub fn lose_member(&self, candidate: &str) {
         self.0.steer(Command::LoseMember(candidate.to_owned()));
     }
 
-    /// What was counted since the store began.
+    /// Returns the counts since the start of the store.
     pub fn tally(&self) -> Tally {
         match self.0.steer(Command::Tally) {
             Outcome::Tally(tally) => tally,
@@ -85,7 +84,7 @@ impl Controls {
         }
     }
 
-    /// Everybody who has led any election, in the order of leading, by the machine's clock.
+    /// Returns all leaderships of all elections, in the order of leading, by the machine's clock.
     pub fn history(&self) -> Vec<Leadership<Boottime>> {
         match self.0.steer(Command::History) {
             Outcome::History(tenures) => tenures,
@@ -93,7 +92,7 @@ impl Controls {
         }
     }
 
-    /// Who leads an election now, and when its lease ends by the machine's clock.
+    /// Returns the current leadership of an election, and when its lease ends by the machine's clock.
     pub fn leader(&self, election: &ElectionName) -> Option<Leadership<Boottime>> {
         let last = self.history().into_iter().rfind(|tenure| tenure.election == *election);
         last.filter(|tenure| tenure.over.is_none())

@@ -1,4 +1,4 @@
-//! Bytes as hexadecimal digits: so that a reply with the longest text fits into a socket.
+//! Encodes bytes as hexadecimal digits, so that a reply with the longest text fits into a socket.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

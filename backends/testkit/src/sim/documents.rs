@@ -1,4 +1,4 @@
-//! The documents of a simulated store, as elect's adapter asks for them.
+//! The documents of a simulated store, for elect's record adapter.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use super::message::{Ask, Envelope, Op, Reply, Request};
 use super::transport::{Link, Transport, send, unexpected};
 use crate::switches::judge_records;
 
-/// A connection to them.
+/// A connection to the documents.
 pub(super) struct SimDocuments {
     transport: Arc<dyn Transport>,
     profile: Profile,
-    /// The id of the candidate that asks; empty where it is nobody in particular.
+    /// The id of the candidate that asks, or empty for any other client.
     client: String,
 }
 

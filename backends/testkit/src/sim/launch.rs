@@ -1,6 +1,7 @@
-//! The server process: this executable once more, which turns into the server before its `main`.
+//! The server process of a simulated store. It is this executable again, which becomes the server
+//! before `main`.
 //!
-//! So a test needs no further binary to be built and found.
+//! A test so needs no other binary.
 
 use std::fs::Permissions;
 use std::io;
@@ -19,11 +20,11 @@ use super::remote::{Socket, connect};
 use super::{Controls, Options};
 use crate::program::eventually;
 
-/// Where the server process finds what it is to be: the path of its socket, a line feed, and its
+/// The environment variable for the server process: the path of its socket, a line feed, and its
 /// [`Options`] as JSON.
 const VARIABLE: &str = "ELECT_TEST_SIM_SERVER";
 
-/// A simulated store in a process of its own. It dies with this, however the test ends.
+/// A simulated store in a process of its own. That process dies with this one, however the test ends.
 #[derive(Debug)]
 pub struct SimServer {
     child: Child,
@@ -32,10 +33,10 @@ pub struct SimServer {
 }
 
 impl SimServer {
-    /// Starts one, without any election, and waits until it can be reached.
+    /// Starts a store without any election, and waits until it can be reached.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if the process cannot be started.
     pub fn start(options: &Options) -> Self {
         entry::link();
         let folder = TempDir::new().expect("a temporary folder");
@@ -55,27 +56,27 @@ impl SimServer {
         server
     }
 
-    /// Its URL, for `elect -b`.
+    /// Returns its URL, for `elect -b`.
     pub fn url(&self) -> String {
         format!("sim://{}{}", self.socket().display(), self.options.kind.query())
     }
 
-    /// Lets every user's candidates connect.
+    /// Lets candidates of every user connect.
     ///
     /// # Panics
-    /// When its socket is not ours.
+    /// Panics if another user owns the socket.
     pub fn open_to_all(&self) {
         for (path, mode) in [(self.folder.path(), 0o755), (&self.socket(), 0o666)] {
             std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("our own socket");
         }
     }
 
-    /// A new connection to it.
+    /// Opens a new connection to it.
     pub fn connect(&self) -> Box<dyn Store> {
         connect(&self.url()).expect("a good URL")
     }
 
-    /// The hand on it. It waits for a server that is stopped.
+    /// Returns its controls. They wait while the server is stopped.
     pub fn controls(&self) -> Controls {
         Controls::new(Arc::new(Socket::new(&self.socket())) as Arc<dyn Steer>)
     }
@@ -85,10 +86,10 @@ impl SimServer {
         self.child.id().cast_signed()
     }
 
-    /// Sends it a signal: STOP and CONT make a store that is silent for a while.
+    /// Sends a signal to it. STOP and CONT make a store that is silent for a while.
     ///
     /// # Panics
-    /// When it is gone.
+    /// Panics if the process is gone.
     pub fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.pid()), signal).expect("the server lives");
     }
@@ -107,7 +108,7 @@ impl Drop for SimServer {
     }
 }
 
-/// What the server process does instead of its `main`; `None` if this is another process.
+/// Runs the server if this process is to be one, and returns its result. `None` in any other process.
 fn serve_if_told() -> Option<io::Result<()>> {
     let words = std::env::var(VARIABLE).ok()?;
     let (socket, options) = words.split_once('\n')?;
@@ -121,19 +122,21 @@ fn serve_if_told() -> Option<io::Result<()>> {
 )]
 mod entry {
     // SAFETY: the C library calls each function of this section once, before main and with a single
-    // thread; this one needs nothing that main sets up, and returns unless it is told to be a server.
+    // thread. This one needs nothing that main sets up, and returns unless the variable makes it a
+    // server.
     #[used]
     #[unsafe(link_section = ".init_array")]
     static ENTRY: extern "C" fn() = enter;
 
-    /// Keeps the linker from leaving out [`ENTRY`]: whoever refers to this gets it.
+    /// Keeps [`ENTRY`] in every program that refers to this function. The linker would drop it
+    /// otherwise.
     pub(super) fn link() {
         std::hint::black_box(&ENTRY);
     }
 
     extern "C" fn enter() {
         let Some(result) = super::serve_if_told() else { return };
-        // SAFETY: _exit has no preconditions; no test, harness or destructor is to run here.
+        // SAFETY: _exit has no preconditions. No test, harness or destructor may run here.
         unsafe { libc::_exit(i32::from(result.is_err())) }
     }
 }

@@ -11,7 +11,7 @@ use super::store;
 use super::transport::Transport;
 use super::{Clock, Controls, Kind, Options};
 
-/// A simulated store in this process, on any clock, also a paused one.
+/// A simulated store in this process, on any clock, even a paused one.
 #[derive(Clone)]
 pub struct Sim {
     kind: Kind,
@@ -21,14 +21,14 @@ pub struct Sim {
 struct Inner {
     service: Mutex<Service>,
     clock: Arc<dyn Clock>,
-    /// Changes whenever there are replies to be taken.
+    /// Changes whenever there are replies to take.
     bell: watch::Sender<u64>,
-    /// Changes whenever the control cell does, for those who lead.
+    /// Changes whenever a control cell does. It wakes the leaders that wait for that.
     control: watch::Sender<u64>,
 }
 
 impl Sim {
-    /// A store without any election. Its time is that of `clock`, at its own rate.
+    /// Creates a store without any election. Its time is that of `clock`, at the store's own rate.
     pub fn new(options: Options, clock: Arc<dyn Clock>) -> Self {
         let kind = options.kind;
         let service = Mutex::new(Service::new(options));
@@ -36,20 +36,20 @@ impl Sim {
         Self { kind, inner: Arc::new(Inner { service, clock, bell, control }) }
     }
 
-    /// A new connection to it.
+    /// Opens a new connection to it.
     pub fn connect(&self) -> Box<dyn Store> {
         let transport = Arc::clone(&self.inner);
         store::connect(transport, self.kind, format!("sim:{}", self.kind.query()))
     }
 
-    /// The hand on it.
+    /// Returns its controls.
     pub fn controls(&self) -> Controls {
         Controls::new(Arc::clone(&self.inner) as Arc<dyn Steer>)
     }
 }
 
 impl Inner {
-    /// Does something with the store at the present instant, and rings for those whose reply comes of it.
+    /// Calls `act` on the store at the present time, and wakes the calls that have a reply then.
     fn with<T>(&self, act: impl FnOnce(&mut Service, Boottime) -> T) -> T {
         let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
         let result = act(&mut service, self.clock.now());
@@ -70,7 +70,7 @@ impl Inner {
         }
     }
 
-    /// A call that comes to nothing until there is a control cell takes no step of anybody's until then.
+    /// Waits for a change of the control cell. The call makes no other call take a step before that.
     async fn look_out(&self, envelope: Envelope) -> Reply {
         let mut bell = self.control.subscribe();
         let id = self.with(|service, now| service.receive(now, envelope));
@@ -94,7 +94,7 @@ impl Inner {
     }
 }
 
-/// A call that is under way, and abandoned when it is dropped.
+/// A call under way. A drop abandons it.
 struct Call<'a> {
     inner: &'a Inner,
     id: CallId,
@@ -108,8 +108,8 @@ impl Drop for Call<'_> {
 
 #[async_trait]
 impl Transport for Inner {
-    /// Yields once before the request arrives and once before its reply is read: a test that drops
-    /// the call can do so at either point, as with a real connection.
+    /// Yields once before the request arrives and once before its reply is read. A test that drops the
+    /// call can do so at either point, as with a real connection.
     async fn call(&self, envelope: Envelope) -> Result<Reply, Error> {
         if matches!(envelope.request, Request::In(_, Ask::AwaitControl(_))) {
             return Ok(self.look_out(envelope).await);

@@ -1,4 +1,4 @@
-//! What client and store say to each other: the same in process and, as lines of JSON, on a socket.
+//! The messages between client and store: values in process, and lines of JSON on a socket.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,119 +8,120 @@ use serde::{Deserialize, Serialize};
 
 use super::StoreTime;
 
-/// A request with what a [`Rule`](super::Rule) can tell it by.
+/// A request with the properties that a [`Rule`](super::Rule) selects by.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Envelope {
-    /// The id of the candidate that sends it; empty where it is nobody's in particular.
+    /// The id of the candidate that sends it, or empty for any other client.
     pub client: String,
-    /// What it is sent for.
+    /// Its purpose.
     pub op: Op,
     /// The request itself.
     pub request: Request,
 }
 
-/// What a request is sent for, whatever it is in this kind of store.
+/// The purpose of a request, whatever the request is in this kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Op {
-    /// To make an entry, which may be a leader's at once.
+    /// Creates an entry, which may lead at once.
     Enter,
-    /// To keep an entry, waiting or leading, and to prove it.
+    /// Renews and proves an entry, waiting or leading.
     Renew,
-    /// To see who leads and who waits, as a candidate: where there are documents.
+    /// Shows a candidate who leads and who waits, in a store of documents.
     Look,
-    /// To give an entry up.
+    /// Gives up an entry.
     Leave,
-    /// To give the entry of a crashed candidate up.
+    /// Gives up the entry of a crashed candidate.
     Redeem,
-    /// To be told of a change.
+    /// Waits for a change.
     Watch,
-    /// To read or to write a cell that only a leader writes.
+    /// Reads or writes a cell that only a leader writes.
     LeaderCell,
-    /// To read or to write the control cell.
+    /// Reads or writes the control cell.
     Control,
-    /// To record the token of a resource, or to read or write a value.
+    /// Records the token of a resource, or reads or writes a value.
     Data,
-    /// To show the election to people.
+    /// Shows the election to people.
     Survey,
 }
 
 /// A request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Request {
-    /// Which elections there are.
+    /// Lists all elections.
     Elections,
-    /// Of which elections something was asked.
+    /// Lists the elections that have a control cell.
     UnderControl,
-    /// Of which elections something is kept.
+    /// Lists the elections that keep anything.
     Remembered,
-    /// Documents: the records of all elections.
+    /// Documents: returns the records of all elections.
     Records,
-    /// Something about one election.
+    /// Is about one election.
     In(ElectionName, Ask),
 }
 
 /// A request about one election.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Ask {
-    /// Queue: make this entry. If it is there, renew it; if it has been and is gone, say so.
+    /// Queue: creates this entry, or renews it if it exists. If it existed before and is gone, the reply says so.
     Enter(Bid),
-    /// Queue: renew the entry with this nonce.
+    /// Queue: renews the entry with this nonce.
     Renew(u64),
-    /// Queue: the same, and prove it by a write that changes nothing: no member answers that from what it knew before.
+    /// Queue: renews it, and proves it by a write that changes nothing. No member answers that from old knowledge.
     RenewByWrite(u64),
-    /// Queue: end the entry with this nonce for good, also if its making is still under way.
+    /// Queue: ends the entry with this nonce for good, even if its creation is still under way.
     Leave(u64),
-    /// Queue: end the entry that has this token, whoever has it.
+    /// Queue: ends the entry that has this token, whichever candidate owns it.
     Remove(u64),
-    /// Queue: answer when an entry is gone, or when the control cell has another version than this.
+    /// Queue: answers when an entry is gone, or when the control cell has a version other than this.
     AwaitEnd {
-        /// That of the entry.
+        /// The entry's nonce.
         nonce: u64,
-        /// That of the control cell.
+        /// The control cell's version.
         control: u64,
     },
-    /// Documents: this of them.
+    /// Documents: a request of the record adapter.
     Documents(elect_record::Ask),
-    /// Queue: who leads and who waits.
+    /// Queue: returns who leads and who waits.
     Survey,
-    /// Queue: remove all that there is of the election, if nobody is in it.
+    /// Queue: removes all that there is of the election, if no candidate is in it.
     Forget {
-        /// Also if it has fences.
+        /// Whether an election with fences is removed, too.
         fences: bool,
     },
-    /// What there is to see: another number after each change.
+    /// Returns a number for the visible state. It is another one after each change.
     Digest,
-    /// Answer when there is something else to see than this.
+    /// Answers when the state has another number than this.
     AwaitChange(u64),
-    /// Under what fences and values are kept.
+    /// Lists the keys of fences and values.
     Keys,
-    /// What a cell says.
+    /// Reads a cell.
     ReadCell(Name),
-    /// Answer when a cell has another version than this.
+    /// Answers when a cell has another version than this.
     AwaitCell(Name, u64),
-    /// Write a cell.
+    /// Writes a cell.
     WriteCell {
-        /// Which.
+        /// The cell to write.
         cell: Name,
-        /// What has to be so.
+        /// The condition of the write.
         when: When,
-        /// What it is to say.
+        /// Its new text.
         text: Vec<u8>,
     },
-    /// Write a cell if the entry with this nonce leads, and end that entry for good in one step; nothing at all if it does not lead.
+    /// If the entry with this nonce leads, writes a cell and ends that entry for good, in one step. Otherwise changes
+    /// nothing.
     Part {
-        /// That of the writer's entry.
+        /// The nonce of the writer's entry.
         nonce: u64,
-        /// Which cell.
+        /// The cell to write.
         cell: Name,
-        /// What it is to say.
+        /// Its new text.
         text: Vec<u8>,
     },
-    /// Answer when the control cell has another version than this.
+    /// Answers when the control cell has another version than this.
     AwaitControl(u64),
 }
 
-/// Which cell of an election, on its way.
+/// The name of a cell in a message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Name {
     /// [`Cell::Once`](elect_api::Cell::Once).
@@ -137,10 +138,10 @@ pub enum Name {
     Value(Key),
 }
 
-/// What has to be so for a cell to be written.
+/// The condition under which a cell is written.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum When {
-    /// It has this version; 0 is that of a cell that was never written.
+    /// The cell has this version. 0 is that of a cell that was never written.
     Version(u64),
     /// The entry with this nonce leads.
     Ours(u64),
@@ -151,87 +152,87 @@ pub enum When {
 /// An entry that a candidate wants to have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bid {
-    /// Drawn for this one entry; nobody ever uses it again.
+    /// A number drawn for this entry alone, and never used again.
     pub nonce: u64,
-    /// Who it is.
+    /// The candidate.
     pub candidate: Candidate,
-    /// When it arrived, by its own wall clock; for the eye only.
+    /// Its time of arrival by its own wall clock. It is shown to people only.
     pub joined: SystemTime,
-    /// The length of lease that it asks for.
+    /// The lease that it asks for.
     pub ttl: Duration,
-    /// The number of its first place, where it has given that up since to come again.
+    /// The number of its first place, if it has given that one up since then to come again.
     pub arrived: Option<u64>,
 }
 
-/// What the store answers.
+/// The store's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
-    /// Queue: the entry is there, and its lease runs anew.
+    /// Queue: the entry exists, and its lease begins anew.
     Placed(Place),
     /// Queue: there is no such entry, and there will be none.
     Ended {
-        /// How many others are in the queue.
+        /// How many other entries are in the queue.
         others: usize,
-        /// What is asked of them.
+        /// The control cell.
         control: Slip,
     },
-    /// Queue: there is no such entry any more.
+    /// Queue: the entry is gone now.
     Left,
-    /// Documents: this of them.
+    /// Documents: a reply for the record adapter.
     Documents(elect_record::Reply),
     /// The records of all elections.
     Records(Vec<(ElectionName, Record)>),
-    /// What a cell says: now that it was written, or if it was only to be read.
+    /// The cell that was written or read.
     Cell(Slip),
-    /// The cell is not written: it has another version.
+    /// The cell has another version, and was not written.
     Overtaken,
-    /// The control cell whose change was waited for has changed.
+    /// The control cell that the client waited for has changed.
     Reordered,
-    /// What was waited for has happened.
+    /// The event that the client waited for has happened.
     Changed,
-    /// Who leads and who waits.
+    /// The leader and the waiters.
     Survey(Line),
-    /// What there is to see.
+    /// The number of the visible state.
     Digest(u64),
     /// All elections, by name.
     Elections(Vec<ElectionName>),
-    /// Of one election: all its cells, by name.
+    /// All cells of one election, by name.
     Cells(Vec<Name>),
-    /// The election is as it was: it has this fence, and those may not go.
+    /// The election has this fence, and is unchanged because fences may not go.
     Fenced(Key),
-    /// The connection was refused: nothing was done.
+    /// The connection was refused, and nothing was done.
     Refused,
-    /// The connection broke, after the request had been sent.
+    /// The connection broke after the request had been sent.
     Broken,
-    /// The request makes no sense to a store of this kind.
+    /// A store of this kind does not know the request.
     Unfit,
 }
 
 /// An entry in a queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The revision that made it: the token if it leads.
+    /// The revision that created it. It is the token if the entry leads.
     pub token: u64,
-    /// How many are before it.
+    /// How many entries are before it.
     pub ahead: usize,
-    /// The nonce of the one right before it; none leads.
+    /// The nonce of the entry right before it. `None` if this one leads.
     pub before: Option<u64>,
-    /// The length of lease that was granted.
+    /// The lease that was granted.
     pub ttl: Duration,
-    /// What is asked of everybody.
+    /// The control cell.
     pub control: Slip,
-    /// Whether this very request has made it.
+    /// Whether this very request created it.
     pub is_new: bool,
-    /// The term of the store's leader, as the member knows it that answers; `None` where the store shows none.
+    /// The term of the store's leader, by the member that answers. `None` where the store shows none.
     pub term: Option<u64>,
 }
 
-/// What a cell says.
+/// The text of a cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slip {
-    /// Another one after each change; 0 where it was never written.
+    /// The version, another one after each change. 0 for a cell that was never written.
     pub version: u64,
-    /// What it says, if it was.
+    /// The text, if there is one.
     #[serde(with = "super::digits")]
     pub text: Option<Vec<u8>>,
 }
@@ -239,80 +240,80 @@ pub struct Slip {
 /// An election, for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
-    /// Who leads, with the token, and how long without a renewal.
+    /// The leader with its token, and the TTL of its lease without a renewal.
     pub leader: Option<(Arrival, u64, Duration)>,
-    /// How long ago it was heard of; `None` where the store does not show that.
+    /// The time since its last renewal. `None` where the store does not show that.
     pub renewed: Option<Duration>,
-    /// Since when it leads, as time after its arrival.
+    /// The time from its arrival to its win.
     pub led_after: Duration,
-    /// Who waits, the next to lead first.
+    /// The waiters, the next to lead first.
     pub waiting: Vec<Arrival>,
 }
 
-/// A candidate and when it arrived by its own wall clock.
+/// A candidate, and its time of arrival by its own wall clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arrival {
-    /// Who it is.
+    /// The candidate.
     pub candidate: Candidate,
-    /// When it arrived.
+    /// Its time of arrival.
     pub joined: SystemTime,
     /// The number of its first place.
     pub number: u64,
 }
 
 impl Bid {
-    /// Who arrived with it, at the place of this number.
+    /// Returns the candidate's arrival at the place with this number.
     pub fn arrival(&self, place: u64) -> Arrival {
         let number = self.arrived.unwrap_or(place);
         Arrival { candidate: self.candidate.clone(), joined: self.joined, number }
     }
 }
 
-/// What a store has counted for tests.
+/// The counts that a store keeps for tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// How many candidates in the queue heard at once that the same entry has ended, at most.
+    /// The greatest number of queued candidates that one entry's end woke at once.
     pub woken_at_once: u32,
-    /// How often a candidate made an entry beside another one of its own.
+    /// How often a candidate created an entry beside another one of its own.
     pub doubles: u32,
-    /// How many requests arrived after one that the same client has sent later.
+    /// How many requests arrived after a later one of the same client.
     pub reordered: u32,
     /// How many requests were carried out.
     pub requests: u32,
 }
 
-/// The time that one candidate led, `T` being instants by the store's or by the machine's clock.
+/// One leadership of a candidate. `T` are instants by the store's clock or by the machine's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leadership<T = StoreTime> {
-    /// Of which election.
+    /// The election.
     pub election: ElectionName,
     /// The id of the candidate that led.
     pub candidate: String,
     /// Its fencing token.
     pub token: u64,
-    /// Since when nobody else has led.
+    /// The time at which it began to lead.
     pub from: T,
-    /// When its lease ends, or would have ended, without a further renewal.
+    /// The time at which its lease ends, or would have ended, without another renewal.
     pub lease_end: T,
-    /// When it was over and why; `None` while it lasts.
+    /// When it ended and why. `None` while it lasts.
     pub over: Option<(T, Cause)>,
 }
 
-/// Why a leader leads no more.
+/// Why a leadership ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Cause {
-    /// It gave leadership up, or somebody did for it with its ticket.
+    /// The candidate resigned, or its ticket was redeemed.
     Left,
     /// Its lease ended by time.
     Expired,
-    /// Another one took the record.
+    /// Another candidate took over the record.
     Replaced,
-    /// Somebody else removed its entry.
+    /// Its entry was removed by another client.
     Removed,
 }
 
 impl<T> Leadership<T> {
-    /// The same with other instants.
+    /// Converts all its instants.
     pub fn map<U>(self, change: impl Fn(T) -> U) -> Leadership<U> {
         Leadership {
             election: self.election,

@@ -1,5 +1,5 @@
-//! A simulated store: a queue or a record whose leases end by time, with every fault that a network
-//! and a server can have, at the word of a test.
+//! A simulated store: a queue or a record whose leases end by time. A test can inject every fault of a
+//! network and a server.
 //!
 //! ```text
 //! World         the state: a pure function of requests and the store's time; keeps the history
@@ -70,7 +70,8 @@ pub use world::World;
 /// The scheme of the URLs of simulated stores.
 pub const SCHEME: &str = "sim";
 
-/// The simulated store among the stores of elect: no page of the manual, and no example, has it.
+/// The simulated store among elect's kinds of stores. The manual has neither a page nor an example of
+/// it.
 pub const KIND: StoreKind = StoreKind {
     name: "simulated",
     schemes: &[SCHEME],

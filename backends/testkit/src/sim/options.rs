@@ -5,20 +5,20 @@ use serde::{Deserialize, Serialize};
 
 use super::Rate;
 
-/// The family that the simulated store belongs to.
+/// The family of a simulated store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
-    /// Ordered entries, each with a lease of its own, as in etcd and `ZooKeeper`.
+    /// A queue of entries, each with a lease of its own, as in etcd and `ZooKeeper`.
     Queue,
-    /// Documents that are changed by compare-and-swap, as in Kubernetes and S3: the store knows no time. Those who wait
-    /// have one each.
+    /// Documents that change by compare-and-swap, as in Kubernetes and S3. The store knows no time. Each waiter has a
+    /// document.
     Record,
-    /// The same, where only the leader has one.
+    /// The same, but only the leader has a document.
     Race,
 }
 
 impl Kind {
-    /// Who is next in such a store.
+    /// Returns how such a store chooses the next leader.
     pub const fn order(self) -> Order {
         match self {
             Self::Queue | Self::Record => Order::Queue,
@@ -26,7 +26,7 @@ impl Kind {
         }
     }
 
-    /// What stands behind the path in a URL of such a store.
+    /// Returns the query of such a store's URL.
     pub const fn query(self) -> &'static str {
         match self {
             Self::Queue => "?kind=queue",
@@ -36,33 +36,33 @@ impl Kind {
     }
 }
 
-/// What a simulated store is like.
+/// The properties of a simulated store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// Its family.
     pub kind: Kind,
-    /// The shortest lease that it grants, whatever was asked for. Default 1 ms.
+    /// The shortest lease that it grants. Default 1 ms.
     pub min_ttl: Duration,
     /// The longest lease that it grants. Default one day.
     pub max_ttl: Duration,
-    /// How fast its clock runs. Default: as the machine's.
+    /// The rate of its clock. Default: the machine's.
     pub rate: Rate,
-    /// How long a message takes at most, each way, by the seed. Default: no time.
+    /// The longest delay of a message, each way. The seed chooses each delay. Default: none.
     pub latency: Duration,
-    /// How often the member of the store that a candidate talks to tells the others whom it has heard of:
-    /// a lease in a queue is prolonged only then, as `ZooKeeper`'s sessions are. Default: at once.
+    /// How often the member that serves a candidate tells the other members whom it has heard of. Only then is a lease
+    /// in a queue prolonged, as `ZooKeeper`'s sessions are. Default: at once.
     pub tells_every: Option<Duration>,
-    /// Whether its answers show the term of the member that leads it, as etcd's do. Default: no.
+    /// Whether its answers show the term of the member that leads the store, as etcd's do. Default: no.
     pub shows_terms: bool,
-    /// Whether a member that led it and stood still answers reads from what it knew before, when it goes on, as etcd's
-    /// did (etcd-io/etcd#20418). Default: no.
+    /// Whether a former leading member that stood still answers reads from its old state when it goes on, as etcd's did
+    /// (etcd-io/etcd#20418). Default: no.
     pub reads_stale: bool,
-    /// The seed of all rules that work by chance. Default 0.
+    /// The seed of all rules that depend on chance. Default 0.
     pub seed: u64,
 }
 
 impl Options {
-    /// A store of this kind that grants what is asked for.
+    /// Returns a store of this kind that grants leases as asked.
     pub const fn new(kind: Kind) -> Self {
         Self {
             kind,
@@ -77,49 +77,49 @@ impl Options {
         }
     }
 
-    /// With a clock that runs at so many thousandths of the machine's.
+    /// Sets the clock's rate, in thousandths of the machine's.
     #[must_use]
     pub fn rate_per_mille(mut self, thousandths: u32) -> Self {
         self.rate = Rate::per_mille(thousandths);
         self
     }
 
-    /// Which grants no shorter leases than `min` and no longer ones than `max`.
+    /// Sets the shortest and the longest lease that it grants.
     #[must_use]
     pub const fn ttl_within(mut self, min: Duration, max: Duration) -> Self {
         (self.min_ttl, self.max_ttl) = (min, max);
         self
     }
 
-    /// Whose messages take up to `longest` each way.
+    /// Sets the longest delay of a message, each way.
     #[must_use]
     pub const fn latency(mut self, longest: Duration) -> Self {
         self.latency = longest;
         self
     }
 
-    /// Whose members tell each other so often whom they have heard of.
+    /// Sets how often members tell each other whom they have heard of.
     #[must_use]
     pub const fn telling_every(mut self, span: Duration) -> Self {
         self.tells_every = Some(span);
         self
     }
 
-    /// Whose answers show the term of the member that leads it.
+    /// Has answers show the term of the member that leads the store.
     #[must_use]
     pub const fn showing_terms(mut self) -> Self {
         self.shows_terms = true;
         self
     }
 
-    /// Whose answers show that too, and whose members answer reads from the past once they have stood still.
+    /// Has answers show terms, and lets members answer reads from old state once they have stood still.
     #[must_use]
     pub const fn reading_stale(mut self) -> Self {
         (self.shows_terms, self.reads_stale) = (true, true);
         self
     }
 
-    /// With another seed.
+    /// Sets the seed.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;

@@ -11,33 +11,34 @@ use super::ticket;
 use super::transport::{Link, unexpected};
 use crate::switches::{Part, is_off};
 
-/// A candidate's place in a queue.
+/// A candidate's seat in a queue.
 pub(super) struct QueueSeat {
     link: Link,
     application: Application,
-    /// That of our entry, or of the one that the next refresh makes.
+    /// The nonce of the current entry, or of the one that the next refresh creates.
     nonce: u64,
-    /// The number of the place that we have.
+    /// The number of the current place.
     place: Option<u64>,
     state: State,
     control: Versioned,
-    /// The term of the store's leader that its last answer has shown.
+    /// The term of the store's leader in the last answer.
     term: Option<u64>,
 }
 
-/// One to hear of a term, one that counts, one that proves a win, and one more for a change meanwhile.
+/// One round to learn a term, one for an answer that counts, one to prove a win, and one more for a change in
+/// between.
 const ROUNDS: u32 = 4;
 
 enum State {
     /// There is no entry.
     Out,
-    /// Its making was requested, and nothing was heard since.
+    /// An entry was requested, and the answer is missing.
     Unknown,
-    /// There was an entry when the store last answered.
+    /// The entry waited when the store last answered.
     Waiting,
-    /// It led then.
+    /// The entry led then.
     Leading,
-    /// It led, and is gone.
+    /// The entry led, and is gone.
     Gone,
 }
 
@@ -63,9 +64,9 @@ impl QueueSeat {
         self.state = State::Out;
     }
 
-    /// Whether an answer proves the lease. That of an entry that was there before does so only if our member has
-    /// shown before we asked whose term it is: a member that led in another one, and stood still since, may have
-    /// kept alive what others end.
+    /// Returns whether an answer proves the lease. An answer for an older entry does so only if the member
+    /// showed this term before. A member that led in an earlier term, and then stood still, may hold an entry
+    /// that the others have ended.
     fn counts(&mut self, place: &Place) -> bool {
         let shown = std::mem::replace(&mut self.term, place.term);
         if matches!(self.state, State::Unknown) {
@@ -74,7 +75,8 @@ impl QueueSeat {
         place.is_new || shown == place.term || is_off(Part::Term)
     }
 
-    /// Whether only a write proves anything: in a store like etcd, whose members may answer reads from the past.
+    /// Returns whether only a write proves anything: in a store like etcd, members may answer reads from old
+    /// state.
     fn may_read_stale(&self) -> bool {
         self.term.is_some() && !is_off(Part::WriteProof)
     }
@@ -94,14 +96,14 @@ impl QueueSeat {
         Standing::Leading { token: Token::new(place.token), validity, wake }
     }
 
-    /// The store has no entry of ours, and never will have with this nonce.
+    /// Handles an answer that the store has no entry with this nonce, and never will.
     fn ended(&mut self, others: usize, control: Slip) -> Result<Standing, Error> {
         match self.state {
             State::Leading | State::Gone => {
                 self.state = State::Gone;
                 Ok(Standing::Gone(GONE.into()))
             }
-            // Whoever guards us has to see the new ticket before there is an entry for it.
+            // The guardian has to see the new ticket before there is an entry for it.
             State::Waiting => {
                 self.start_over();
                 self.control = control.into();
@@ -122,7 +124,7 @@ impl QueueSeat {
         for _ in 0..ROUNDS {
             let (op, ask) = match self.state {
                 State::Gone => return Ok(Standing::Gone(GONE.into())),
-                // The same request again: however often it arrives, and however late, it is one entry.
+                // The request is repeated unchanged. However often and late it arrives, it creates one entry.
                 State::Out | State::Unknown => {
                     if matches!(self.state, State::Unknown) && is_off(Part::Ambiguity) {
                         self.start_over();
@@ -141,7 +143,7 @@ impl QueueSeat {
                     if place.before.is_some() || !is_read {
                         return Ok(self.placed(now, place));
                     }
-                    // That we win is to be proven too.
+                    // A win must be proven by a write, too.
                     by_write = true;
                 }
                 Reply::Placed(_) => {}

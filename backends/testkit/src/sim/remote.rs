@@ -16,11 +16,11 @@ use super::store;
 use super::transport::Transport;
 use crate::program::PATIENCE;
 
-/// Gets ready to use the simulated store at a URL: `sim:///PATH/OF/SOCKET`, and behind it
-/// `?kind=queue`, which is the default, `?kind=record` or `?kind=record&order=race`.
+/// Connects to the simulated store at a URL: `sim:///PATH/OF/SOCKET`, followed by `?kind=queue` (the
+/// default), `?kind=record` or `?kind=record&order=race`.
 ///
 /// # Errors
-/// [`Unfit`](ErrorKind::Unfit) if the URL means no such store.
+/// [`Unfit`](ErrorKind::Unfit) if the URL names no such store.
 pub fn connect(url: &str) -> Result<Box<dyn Store>, Error> {
     let unfit = || Error::new(ErrorKind::Unfit, format!("{url} is no URL of a simulated store"));
     let rest = url.strip_prefix("sim://").filter(|rest| rest.starts_with('/')).ok_or_else(unfit)?;
@@ -35,8 +35,8 @@ pub fn connect(url: &str) -> Result<Box<dyn Store>, Error> {
     Ok(store::connect(transport, kind, url.to_owned()))
 }
 
-/// The socket of a server. Each request has a connection of its own: dropping a call closes it, so that
-/// no late reply can be taken for that of another request.
+/// The socket of a server. Each request has its own connection, which a dropped call closes. A late
+/// reply is so never taken for that of another request.
 #[derive(Debug)]
 pub(super) struct Socket {
     path: PathBuf,
@@ -65,7 +65,7 @@ impl Transport for Socket {
         let answer = read_to_end(&stream).await.map_err(ambiguous)?;
         match serde_json::from_slice(&answer) {
             Ok(Answer::Reply(reply)) => Ok(reply),
-            // It died as it wrote, or before.
+            // The server died as it wrote, or before.
             _ => Err(self.failed(
                 ErrorKind::Ambiguous,
                 "get an answer from",

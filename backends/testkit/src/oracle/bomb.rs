@@ -1,5 +1,5 @@
-//! A command that forks without end, each process in a session of its own and without descriptors,
-//! until its time is over. It does not stamp. Only ever run it under a limit on processes.
+//! A fork bomb. Each process has its own session and no descriptors, and forks until its time is
+//! over. It makes no stamps. Only ever run it under a limit on processes.
 #![allow(unsafe_code, reason = "to fork, and to call system calls only")]
 
 use std::ffi::{CString, OsString};
@@ -8,24 +8,24 @@ use std::time::Duration;
 
 use super::map::nanos;
 
-/// The first word, in place of a stamper's.
+/// The first word of its command line, in the place of a stamper's.
 const FIRST_WORD: &str = "elect-bomb";
 
-/// The words of a fork bomb. `program` is the test's own executable or a copy of it. Who lives to
-/// the end of that time makes the file `marker`.
+/// Returns the command line of a fork bomb. `program` is the test's own executable or a copy of it.
+/// A process that lives to the end of that time creates the file `marker`.
 pub fn fork_bomb(program: &Path, lasting: Duration, marker: &Path) -> Vec<OsString> {
     super::process::link();
     let millis = lasting.as_millis().to_string();
     vec![program.into(), FIRST_WORD.into(), millis.into(), marker.into()]
 }
 
-/// Becomes the bomb, if these are its words.
+/// Becomes the bomb, if `words` are its command line.
 pub(super) fn explode(words: &[&str]) -> Option<i32> {
     let &[FIRST_WORD, millis, marker] = words else { return None };
     let (millis, marker) = (millis.parse::<u64>().ok()?, CString::new(marker).ok()?);
     let end = nanos() + millis * 1_000_000;
     // SAFETY: none of these has memory preconditions, and the path is a string that ends with a NUL.
-    // There is one thread, which keeps to system calls, and nobody uses a descriptor again.
+    // The only thread makes nothing but system calls, and uses no descriptor again.
     unsafe {
         libc::signal(libc::SIGCHLD, libc::SIG_IGN);
         while nanos() < end {

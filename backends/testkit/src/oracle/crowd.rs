@@ -1,5 +1,6 @@
-//! Commands of many processes that are hard to be rid of: lines of descent that fork and exit, processes that keep
-//! a processor busy, and very many that rest, each in a session of its own and without descriptors. All of them stamp in one place.
+//! Commands of many processes that are hard to kill. Some fork and exit in long lines of descent, some keep a processor
+//! busy, and some are very many that sleep. Each has its own session and no descriptors. All of them stamp in one
+//! place.
 #![allow(unsafe_code, reason = "to fork, to map a file, and to call system calls only")]
 
 use std::ffi::OsString;
@@ -14,27 +15,27 @@ use tempfile::NamedTempFile;
 
 use super::map::nanos;
 
-/// The first word, in place of a stamper's.
+/// The first word of its command line, in the place of a stamper's.
 const FIRST_WORD: &str = "elect-crowd";
 const PAGE: usize = 4096;
-/// Who is still there after this is forgotten, and ends.
+/// A process that is still there after this many nanoseconds ends by itself.
 const FORGOTTEN: u64 = 30 * 1_000_000_000;
-/// How long each generation of a line of descent is busy: as nobody may reap them meanwhile, the dead are not to take all
-/// process ids of the machine.
+/// How long each generation of a line of descent is busy, in nanoseconds. Their dead may stay unreaped, and must not
+/// take all process ids of the machine.
 const BUSY: u64 = 1_000_000;
 const REST: Duration = Duration::from_secs(1);
 
-/// What each of them does.
+/// The behaviour of each process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Habit {
-    /// Forks one that goes on in its place, in another session, and exits.
+    /// Forks a process that goes on in its place, in another session, and exits.
     Descends,
     /// Keeps a processor busy.
     Spins,
-    /// The same, and two of them at a real-time priority (`SCHED_FIFO`, 50): the others have to share what the
-    /// kernel keeps from these.
+    /// As `Spins`, and two of them have a real-time priority (`SCHED_FIFO`, 50). The others share the time that the
+    /// kernel withholds from these two.
     SpinsFirst,
-    /// Sleeps, and stamps once in a second.
+    /// Sleeps, and stamps once a second.
     Rests,
 }
 
@@ -51,7 +52,7 @@ impl Habit {
     }
 }
 
-/// One place for the stamps of many, who begin when they are told to. They end when it is dropped.
+/// One place for the stamps of many processes, which begin when they are told to. A drop ends them.
 pub struct Crowd {
     file: NamedTempFile,
     page: &'static Page,
@@ -66,10 +67,10 @@ struct Page {
 }
 
 impl Crowd {
-    /// With no stamp yet.
+    /// Creates a crowd without a stamp.
     ///
     /// # Panics
-    /// When there is no file to be had.
+    /// Panics if no file can be created.
     #[expect(clippy::new_without_default, reason = "it makes a file")]
     pub fn new() -> Self {
         super::process::link();
@@ -79,7 +80,7 @@ impl Crowd {
         Self { file, page }
     }
 
-    /// The program and its arguments: so many of them, which are one process more.
+    /// Returns the program and its arguments for `count` such processes, and one more that starts them.
     ///
     /// # Panics
     /// Never: the test's own executable is known.
@@ -90,17 +91,17 @@ impl Crowd {
         std::iter::once(own.into()).chain(words).collect()
     }
 
-    /// Lets them begin.
+    /// Lets the processes begin.
     pub fn begin(&self) {
         self.page.begins.store(true, Relaxed);
     }
 
-    /// How many have come to be, those in lines of descent once.
+    /// Returns how many processes have begun. A line of descent counts once.
     pub fn count(&self) -> u32 {
         self.page.there.load(Relaxed)
     }
 
-    /// The newest stamp of any of them.
+    /// Returns the newest stamp of any of them.
     pub fn last(&self) -> Option<Boottime> {
         let last = self.page.last.load(Relaxed);
         (last > 0).then(|| Boottime::from_boot(Duration::from_nanos(last)))
@@ -115,8 +116,8 @@ impl Drop for Crowd {
 
 fn map(file: &File) -> Option<&'static Page> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping of a file of that length, at a place of the kernel's choice. It is never unmapped, and
-    // the kernel aligns it to a page.
+    // SAFETY: this is a new mapping of a file of that length, at a place that the kernel chooses. It is never unmapped,
+    // and the kernel aligns it to a page.
     unsafe {
         let place =
             libc::mmap(std::ptr::null_mut(), PAGE, access, libc::MAP_SHARED, file.as_raw_fd(), 0);
@@ -124,7 +125,7 @@ fn map(file: &File) -> Option<&'static Page> {
     }
 }
 
-/// Becomes the crowd, if these are its words.
+/// Becomes the crowd, if `words` are its command line.
 pub(super) fn gather(words: &[&str]) -> Option<i32> {
     let &[FIRST_WORD, habit, count, path] = words else { return None };
     let habit = Habit::ALL.into_iter().find(|known| known.name() == habit)?;
@@ -134,20 +135,20 @@ pub(super) fn gather(words: &[&str]) -> Option<i32> {
         std::thread::sleep(Duration::from_millis(1));
     }
     let is_first = |number| habit == Habit::SpinsFirst && number < 2;
-    // These come last: no other would be put on the processor after them.
+    // The real-time processes come last, because no other would get the processor after them.
     for number in (0..count.parse::<u32>().ok()?).rev() {
-        // SAFETY: fork has no preconditions; this process has one thread, and its child keeps to system calls.
+        // SAFETY: fork has no preconditions. This process has one thread, and its child makes system calls only.
         if unsafe { libc::fork() } == 0 {
             behave(habit, is_first(number), page, end)
         }
     }
-    // SAFETY: no status is wanted.
+    // SAFETY: the status pointer may be null.
     while unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) } > 0 {}
     Some(0)
 }
 
 fn behave(habit: Habit, is_first: bool, page: &Page, end: u64) -> ! {
-    // SAFETY: none of these has memory preconditions but the parameters, which live; no object here owns a
+    // SAFETY: none of these has memory preconditions except for the parameters, which live. No object here owns a
     // descriptor that is used again.
     unsafe {
         libc::setsid();
@@ -165,7 +166,7 @@ fn behave(habit: Habit, is_first: bool, page: &Page, end: u64) -> ! {
         if habit == Habit::Rests {
             std::thread::sleep(REST);
         }
-        // SAFETY: neither has preconditions.
+        // SAFETY: neither call has preconditions.
         unsafe {
             if now > end
                 || page.ends.load(Relaxed)

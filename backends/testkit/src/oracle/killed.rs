@@ -1,20 +1,21 @@
-//! Whether the kernel has killed a process that is not dead yet: such a one executes nothing of its own any more.
+//! Tells whether the kernel has killed a process that is not dead yet. Such a process executes no more code of
+//! its own.
 #![allow(unsafe_code, reason = "a process that was forked asks, and must not allocate")]
 
 use std::io::{Cursor, Write as _};
 
-/// More than the kernel says of a process.
+/// More bytes than the kernel's description of a process has.
 const LONGEST: usize = 1024;
-/// Where the flags of a process are and its pending signals, counted from what follows its name (proc(5)).
+/// The fields with a process's flags and its pending signals, counted from the one after its name (proc(5)).
 const FLAGS: usize = 6;
 const PENDING: usize = 28;
 /// `PF_EXITING`.
 const EXITING: u64 = 4;
 const KILL: u64 = 1 << (libc::SIGKILL - 1);
 
-/// Whether it is. No, if the kernel says nothing of it. Allocates nothing.
+/// Returns whether the process is killed, and `false` if the kernel says nothing about it. Allocates nothing.
 pub(super) fn is_killed(pid: u32) -> bool {
-    // Between the signal and the end there is a moment in which it shows neither.
+    // Between signal and end there is a moment in which the process shows neither.
     (0..3).any(|_| {
         let mut room = [0; LONGEST];
         let stat = read(pid, &mut room);
@@ -25,7 +26,7 @@ pub(super) fn is_killed(pid: u32) -> bool {
 fn read(pid: u32, room: &mut [u8; LONGEST]) -> Option<&str> {
     let mut path = [0; 32];
     write!(Cursor::new(&mut path[..31]), "/proc/{pid}/stat").ok()?;
-    // SAFETY: the path ends with a zero, and the kernel writes no more than there is room.
+    // SAFETY: the path ends with a zero, and the kernel writes no more than there is room for.
     let length = unsafe {
         let file = libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC);
         if file < 0 {
@@ -39,7 +40,7 @@ fn read(pid: u32, room: &mut [u8; LONGEST]) -> Option<&str> {
 }
 
 fn says_so(stat: &str) -> bool {
-    // The name may have anything in it, also a bracket.
+    // The name may contain anything, even a bracket.
     let Some((_, rest)) = stat.rsplit_once(") ") else { return false };
     let field = |index| rest.split(' ').nth(index).and_then(|field| field.parse::<u64>().ok());
     field(FLAGS).is_some_and(|flags| flags & EXITING != 0)

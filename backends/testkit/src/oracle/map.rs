@@ -1,4 +1,4 @@
-//! The file of stamps, as it is mapped by the test and by every stamper.
+//! The file of stamps, as the test and every stamper map it.
 #![allow(unsafe_code, reason = "a map that other processes write to can be had in no other way")]
 
 use std::fs::File;
@@ -14,12 +14,12 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap};
 
 use super::killed::is_killed;
 
-/// More processes than a soak of a day starts; the file is sparse.
+/// More processes than a soak of a day starts. The file is sparse.
 const CAPACITY: usize = 1 << 18;
 /// The longest tag, in bytes.
 pub(super) const TAG: usize = 32;
 
-/// What the kernel clears in a robust futex when its owner dies.
+/// The bits that the kernel clears in a robust futex when its owner dies.
 const OWNER: u32 = 0x3fff_ffff;
 
 #[repr(C)]
@@ -29,10 +29,11 @@ struct Shared {
     slots: [Slot; CAPACITY],
 }
 
-/// One process. A zero in `first` says that it has not stamped yet.
+/// One process. A zero in `first` means that it has not stamped yet.
 #[repr(C, align(128))]
 pub(super) struct Slot {
-    /// The process's id while it lives: a robust futex, so that the kernel clears it at its death.
+    /// The process's id while it lives. It is a robust futex, so the kernel clears it at the process's
+    /// death.
     owner: AtomicU32,
     pid: AtomicU32,
     /// The only entry of the process's list of robust futexes.
@@ -42,11 +43,11 @@ pub(super) struct Slot {
     last: AtomicU64,
     /// One more than the index of a slot with another token whose process lived beside this one.
     beside: AtomicU64,
-    /// For the first process of a run, how many there will be; 0 for others.
+    /// How many processes the run will have, in the slot of its first process. 0 in all others.
     expected: AtomicU32,
-    /// One more than the part of an election that it is about; 0 where that is one.
+    /// The part of the election that the process works for, plus one. 0 for an election without parts.
     part: AtomicU32,
-    /// 1 for one that has closed its descriptors: nothing of the store's waits for its end.
+    /// 1 for a process that has closed its descriptors. The store's leases do not wait for its end.
     closes: AtomicU32,
     tag: [AtomicU8; TAG],
 }
@@ -55,12 +56,12 @@ pub(super) struct Slot {
 #[repr(C)]
 pub(super) struct ListHead {
     next: *const AtomicPtr<ListHead>,
-    /// From an entry to its futex, in bytes.
+    /// The distance from an entry to its futex, in bytes.
     offset: libc::c_long,
     pending: *const AtomicPtr<ListHead>,
 }
 
-/// What a slot says at one moment.
+/// The contents of a slot at one moment.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) index: usize,
@@ -75,7 +76,7 @@ pub(super) struct Seen {
     pub(super) part: Option<u32>,
 }
 
-/// Who takes a slot.
+/// The data of a process that takes a slot.
 #[derive(Clone, Copy)]
 pub(super) struct Claim<'a> {
     pub(super) tag: &'a str,
@@ -85,7 +86,7 @@ pub(super) struct Claim<'a> {
     pub(super) closes: bool,
 }
 
-/// The mapped file; it stays mapped until the process ends.
+/// The mapped file, which stays mapped until the process ends.
 #[derive(Clone, Copy)]
 pub(super) struct Map(&'static Shared);
 
@@ -96,7 +97,7 @@ impl Map {
         Self::open(file)
     }
 
-    /// Maps a file that [`Map::create`] has made.
+    /// Maps a file that [`Map::create`] has created.
     pub(super) fn open(file: &File) -> io::Result<Self> {
         if file.metadata()?.len() != size_of::<Shared>() as u64 {
             return Err(io::ErrorKind::InvalidData.into());
@@ -104,8 +105,8 @@ impl Map {
         let length = NonZeroUsize::new(size_of::<Shared>()).expect("not empty");
         let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         // SAFETY: the kernel chooses a free address. The file has the length of `Shared`, is aligned
-        // to pages, and is never truncated or unmapped; all fields are atomics, for which any bits
-        // are valid, as they are written by other processes.
+        // to pages, and is never truncated or unmapped. All fields are atomics. Any bits are valid for
+        // them, because other processes write them.
         unsafe {
             let map = mmap(None, length, access, MapFlags::MAP_SHARED, file.as_fd(), 0)?;
             Ok(Self(map.cast::<Shared>().as_ref()))
@@ -117,14 +118,15 @@ impl Map {
         &self.0.slots[..taken.min(CAPACITY)]
     }
 
-    /// What all processes that have stamped say.
+    /// Returns the slots of all processes that have stamped.
     pub(super) fn slots(self) -> Vec<Seen> {
         self.taken().iter().enumerate().filter_map(|(index, slot)| slot.seen(index)).collect()
     }
 
-    /// Takes a slot for this process and stamps it. Allocates nothing. `None` if all are taken.
+    /// Takes a slot for this process and stamps it. Returns `None` if all are taken. Allocates
+    /// nothing.
     ///
-    /// `head` is this process's own until it ends.
+    /// `head` belongs to this process alone until it ends.
     pub(super) fn claim(self, claim: Claim<'_>, head: *mut ListHead) -> Option<&'static Slot> {
         let index = usize::try_from(self.0.taken.fetch_add(1, SeqCst)).ok()?;
         let slot = self.0.slots.get(index)?;
@@ -137,7 +139,7 @@ impl Map {
         slot.part.store(part, Relaxed);
         slot.closes.store(claim.closes.into(), Relaxed);
         slot.own(head);
-        // Of two that start at the same time at least one sees the other from here on.
+        // Of two processes that start at the same time at least one sees the other from here on.
         let beside = self.taken().iter().position(|other| {
             other.owner.load(SeqCst) & OWNER != 0
                 && other.token.load(SeqCst) != claim.token
@@ -156,8 +158,8 @@ impl Slot {
     /// Has the kernel mark this slot when the process dies.
     fn own(&self, head: *mut ListHead) {
         // SAFETY: `head` lives as long as the process, which has one thread, and the slot is mapped as
-        // long. The kernel follows the list when the process dies: one entry, which leads back to the
-        // head, and its futex lies `offset` bytes from it, in the same slot.
+        // long. The kernel follows the list when the process dies. The list has one entry, which leads
+        // back to the head. The entry's futex lies `offset` bytes from it, in the same slot.
         unsafe {
             self.pid.store(libc::getpid().cast_unsigned(), Relaxed);
             let offset = std::mem::offset_of!(Slot, owner).cast_signed()
@@ -172,7 +174,7 @@ impl Slot {
         }
     }
 
-    /// Says that this process lives now.
+    /// Stamps: this process lives now.
     pub(super) fn stamp(&self) -> u64 {
         let now = nanos();
         self.last.store(now, Release);
@@ -185,7 +187,7 @@ impl Slot {
         let tag = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
         let instant = |nanos| Boottime::from_boot(Duration::from_nanos(nanos));
         let expected = self.expected.load(Relaxed) as usize;
-        // In this order: the last stamp of a process that is seen dead is its very last.
+        // The order matters: the last stamp of a process that is seen dead is its very last.
         let is_alive = self.owner.load(SeqCst) & OWNER != 0;
         Some(Seen {
             index,
@@ -203,14 +205,15 @@ impl Slot {
 }
 
 impl ListHead {
-    /// One that lasts until the process ends; after a fork each process has its own copy.
+    /// Creates a list head that lasts until the process ends. After a fork each process has its own
+    /// copy.
     pub(super) fn leak() -> *mut Self {
         let null = std::ptr::null();
         Box::leak(Box::new(Self { next: null, offset: 0, pending: null }))
     }
 }
 
-/// `CLOCK_BOOTTIME` without anything that a forked process must not do.
+/// Reads `CLOCK_BOOTTIME`, and does nothing that a forked process must not do.
 pub(super) fn nanos() -> u64 {
     let mut spec = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes to a valid timespec.

@@ -1,14 +1,15 @@
-//! The oracle: what every process of every command tree did, as the processes themselves say it.
+//! The oracle: a record of what every process of every command tree did, written by the processes themselves.
 //!
-//! Each process of a [`Stamper`]'s tree takes a slot of its own in a file that all of them map, and
-//! notes the time (`CLOCK_BOOTTIME`) in it each millisecond, beside its fencing token. The verdict
-//! comes from these stamps alone: of two tokens, no process may stamp while one of the other does.
+//! Each process of a [`Stamper`]'s tree takes its own slot in a file that all of them map. Each millisecond it writes
+//! the time (`CLOCK_BOOTTIME`) there, beside its fencing token. The verdict comes from these stamps alone: while a
+//! process of one token stamps, no process of another token may.
 //!
-//! Stamps are a millisecond apart, and a stopped process makes none. So there is a second witness:
-//! the kernel marks the slot of a process that dies (it is the owner of a robust futex there), and
-//! each process looks at its start whether one with another token is not dead yet. Of a process that has closed its
-//! descriptors, for whose end no store can wait, it is enough that the kernel has killed it: on a busy machine it may take
-//! a while to be gone, and executes nothing meanwhile.
+//! Stamps are a millisecond apart, and a stopped process makes none. So there is a second witness. The kernel marks the
+//! slot of a process that dies, because the process owns a robust futex there. Each process checks at its start whether
+//! one with another token is not dead yet.
+//!
+//! No store can wait for the end of a process that has closed its descriptors. For such a process it is enough that the
+//! kernel has killed it. On a busy machine it may take a while to disappear, but it executes nothing in that time.
 
 mod bomb;
 mod crowd;
@@ -36,12 +37,13 @@ pub use self::stamper::Stamper;
 pub use self::verdict::{Fault, Process, Run, Verdict};
 use crate::program::{eventually, state};
 
-/// Keeps the linker from leaving out what this executable does in the place of other programs.
+/// Keeps the programs in the test's executable that it runs in the place of its tests. The linker would drop them
+/// otherwise.
 pub(crate) fn link_programs() {
     process::link();
 }
 
-/// The instant that a stamp would have now.
+/// Returns the time that a stamp would have now.
 ///
 /// # Panics
 /// Never on a kernel that runs Rust programs.
@@ -50,14 +52,14 @@ pub fn now() -> Boottime {
     Boottime::from_boot(Duration::from(spec))
 }
 
-/// One file of stamps. Dropping it kills every stamper that still lives.
+/// One file of stamps. A drop kills every stamper that still lives.
 pub struct Oracle {
     map: Map,
     path: TempPath,
 }
 
 impl Oracle {
-    /// With no stamps yet.
+    /// Creates a file without stamps.
     #[expect(clippy::new_without_default, reason = "it makes a file")]
     pub fn new() -> Self {
         // Stamps on a disk would wait for its write-back now and then.
@@ -70,22 +72,22 @@ impl Oracle {
         Self { map, path: file.into_temp_path() }
     }
 
-    /// A command that stamps here.
+    /// Returns a command that stamps here.
     pub fn stamper(&self, tag: &str) -> Stamper {
         Stamper::new(&self.path, tag)
     }
 
-    /// Lets every user's processes stamp.
+    /// Lets processes of every user stamp.
     ///
     /// # Panics
-    /// When the file is not ours.
+    /// Panics if another user owns the file.
     pub fn open_to_all(&self) {
         use std::os::unix::fs::PermissionsExt;
         let all = std::fs::Permissions::from_mode(0o666);
         std::fs::set_permissions(&self.path, all).expect("our own file");
     }
 
-    /// A path beside the stamps that nobody uses yet, for [`Stamper::until`].
+    /// Returns an unused path beside the stamps, for [`Stamper::until`].
     pub fn flag(&self, name: &str) -> Flag {
         let mut path = self.path.to_path_buf().into_os_string();
         path.push(".");
@@ -93,15 +95,15 @@ impl Oracle {
         Flag(path.into())
     }
 
-    /// What the stamps say so far.
+    /// Returns the verdict on the stamps so far.
     pub fn verdict(&self) -> Verdict {
         Verdict::of(&self.map.slots())
     }
 
-    /// The runs so far, in the order of time.
+    /// Returns the runs so far, in the order of time.
     ///
     /// # Panics
-    /// When two of them were not apart, or the tokens did not rise; with all that is known.
+    /// Panics if two runs overlapped, or if tokens did not rise. The message has all that is known.
     #[track_caller]
     pub fn assert_sound(&self) -> Vec<Run> {
         let Verdict { runs, faults } = self.verdict();
@@ -116,13 +118,13 @@ impl Oracle {
         runs
     }
 
-    /// How many runs there were so far, and how many faults among them, where faults are no failure.
+    /// Returns the number of runs so far and of the faults among them, for tests that expect faults.
     pub fn count(&self) -> (usize, usize) {
         let Verdict { runs, faults } = self.verdict();
         (runs.len(), faults.len())
     }
 
-    /// The newest run with this tag, as far as it has come.
+    /// Returns the newest run with this tag, which may still grow.
     pub fn newest(&self, tag: &str) -> Option<Run> {
         self.verdict().runs.into_iter().rfind(|run| run.tag == tag)
     }
@@ -157,14 +159,14 @@ impl Oracle {
         });
     }
 
-    /// Whether this is a stamper of this oracle: one in a pid namespace has another number there.
+    /// Returns whether this process is a stamper of this oracle. One in a pid namespace has another number there.
     fn is_ours(&self, pid: i32) -> bool {
         let path = self.path.to_string_lossy();
         std::fs::read(format!("/proc/{pid}/cmdline"))
             .is_ok_and(|line| String::from_utf8_lossy(&line).contains(&*path))
     }
 
-    /// All living stampers.
+    /// Returns the ids of all living stampers.
     pub fn living(&self) -> Vec<i32> {
         let slots = self.map.slots();
         slots.iter().filter(|slot| slot.is_alive).map(|slot| slot.pid).collect()
@@ -179,7 +181,7 @@ impl Drop for Oracle {
     }
 }
 
-/// A file that stampers wait for. Dropping it removes it.
+/// A file that stampers wait for. A drop removes it.
 pub struct Flag(PathBuf);
 
 impl Flag {
@@ -188,7 +190,7 @@ impl Flag {
         &self.0
     }
 
-    /// Makes it: whoever waits for it ends.
+    /// Creates the file. All stampers that wait for it end.
     pub fn raise(&self) {
         std::fs::write(&self.0, "").expect("a flag");
     }

@@ -1,11 +1,11 @@
-//! What a stamper is told, on its command line.
+//! The orders of a stamper, as its command line has them.
 
 use std::path::{Path, PathBuf};
 
-/// The first word, which tells a stamper from a test executable that is to run tests.
+/// The first word, which tells a stamper from a test executable that has tests to run.
 pub(super) const FIRST_WORD: &str = "elect-stamper";
 
-/// Who stops itself after its first stamp.
+/// The processes that stop themselves after their first stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
     Nobody,
@@ -14,36 +14,36 @@ pub(super) enum Stop {
     All,
 }
 
-/// What a stamper does, and its tree.
+/// The behaviour of a stamper, and the shape of its tree.
 #[expect(clippy::struct_excessive_bools, reason = "each is one switch of the command line")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) map: PathBuf,
     pub(super) tag: String,
-    /// Instead of `ELECT_TOKEN`.
+    /// The token to use instead of `ELECT_TOKEN`.
     pub(super) token: Option<u64>,
-    /// Forked children, each with a line of descendants `depth` long, itself included.
+    /// The number of forked children. Each heads a line of `depth` processes, itself included.
     pub(super) children: u32,
     pub(super) depth: u32,
-    /// Descendants that left the session by `setsid` and a double fork.
+    /// The number of descendants that leave the session by `setsid` and a double fork.
     pub(super) daemons: u32,
-    /// Children in a process group of their own.
+    /// The number of children in a process group of their own.
     pub(super) groups: u32,
-    /// Children in a session of their own.
+    /// The number of children in a session of their own.
     pub(super) sessions: u32,
-    /// The main process moves to its parent's process group.
+    /// Whether the main process moves to its parent's process group.
     pub(super) joins: bool,
     pub(super) closes: bool,
-    /// It is not dumpable, so that a `/proc` may hide it.
+    /// Whether it is not dumpable, so that a `/proc` may hide it.
     pub(super) hides: bool,
     pub(super) deaf: bool,
     pub(super) stop: Stop,
-    /// Ends after this many milliseconds, at this file's appearance, or never.
+    /// The end of the stamper: after this many milliseconds, once this file exists, or never.
     pub(super) millis: Option<u64>,
     pub(super) until: Option<PathBuf>,
-    /// The others do not end with the main process.
+    /// Whether the other processes stay when the main process ends.
     pub(super) leaves: bool,
-    /// It stamps seldom, and once more as TERM ends it.
+    /// Whether it stamps seldom, and once more as TERM ends it.
     pub(super) calm: bool,
     pub(super) code: u8,
 }
@@ -72,12 +72,12 @@ impl Plan {
         }
     }
 
-    /// How many processes the tree has.
+    /// Returns how many processes the tree has.
     pub(super) const fn processes(&self) -> u32 {
         1 + self.children * self.depth + self.daemons + self.groups + self.sessions
     }
 
-    /// The words of the command line after the program.
+    /// Returns the words of the command line after the program.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = vec![FIRST_WORD.to_owned()];
         let mut say = |key: &str, value: &str| words.push(format!("{key}={value}"));
@@ -121,7 +121,7 @@ impl Plan {
         words
     }
 
-    /// Reads back what [`Plan::words`] says; `None` if it is no stamper's command line.
+    /// Parses what [`Plan::words`] returns. Returns `None` if it is no stamper's command line.
     pub(super) fn parse<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Self> {
         words.next().filter(|&word| word == FIRST_WORD)?;
         let mut plan = Self::new(Path::new(""), "");

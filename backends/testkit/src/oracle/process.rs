@@ -1,5 +1,5 @@
-//! The stamper's own processes. The program is the test executable itself, so that a test finds it
-//! without help; it turns into a stamper before the test harness gets to run.
+//! The processes of a stamper. Their program is the test executable itself, so a test always finds
+//! it. It becomes a stamper before the test harness runs.
 #![allow(
     unsafe_code,
     reason = "to run before main, to fork, and to look like no harmless program at all takes it"
@@ -14,17 +14,17 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::map::{Claim, ListHead, Map, Slot, nanos};
 use super::plan::{Plan, Stop};
 
-/// A stamper that is still there after this is forgotten: it ends, with a code of its own.
+/// A stamper that is still there after this many nanoseconds ends by itself, with its own exit code.
 const FORGOTTEN: u64 = 300 * 1_000_000_000;
 
-/// Between two stamps, in nanoseconds.
+/// The time between two stamps, in nanoseconds.
 const TICK: i64 = 1_000_000;
 const CALM: i64 = 100_000_000;
 
-/// Where the command of a slot or a shard finds its number.
+/// The variables with the number of a command's slot or shard.
 const PARTS: [&str; 2] = ["ELECT_SLOT", "ELECT_SHARD"];
 
-/// Whether TERM has come.
+/// Whether TERM has arrived.
 static IS_ENDED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn end(_: libc::c_int) {
@@ -32,12 +32,13 @@ extern "C" fn end(_: libc::c_int) {
 }
 
 // SAFETY: the C library calls each function of this section once, before main and with a single
-// thread; this one needs nothing that main sets up, and returns if the process is no stamper.
+// thread. This one needs nothing that main sets up, and returns if the process is no stamper.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static ENTRY: extern "C" fn() = enter;
 
-/// Keeps the linker from leaving out [`ENTRY`]: whoever refers to this gets it.
+/// Keeps [`ENTRY`] in every program that refers to this function. The linker would drop it
+/// otherwise.
 pub(super) fn link() {
     std::hint::black_box(&ENTRY);
 }
@@ -62,7 +63,7 @@ extern "C" fn enter() {
 }
 
 fn exit(code: i32) -> ! {
-    // SAFETY: _exit has no preconditions; no test, harness or destructor is to run here.
+    // SAFETY: _exit has no preconditions. No test, harness or destructor may run here.
     unsafe { libc::_exit(code) }
 }
 
@@ -94,7 +95,7 @@ fn run(plan: &Plan) -> Option<i32> {
     }
     if plan.calm {
         let handler: extern "C" fn(libc::c_int) = end;
-        // SAFETY: the handler does nothing but store to an atomic.
+        // SAFETY: the handler only stores to an atomic.
         unsafe { libc::signal(libc::SIGTERM, handler as libc::sighandler_t) };
     }
     if plan.joins {
@@ -106,14 +107,14 @@ fn run(plan: &Plan) -> Option<i32> {
         unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
     }
     if plan.closes {
-        // SAFETY: no object of this process that owns a descriptor is used again.
+        // SAFETY: this process uses no object again that owns a descriptor.
         unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
     }
     Some(tree.main())
 }
 
-/// Forks. No process here has a second thread, so that the child may go on as it likes; it allocates
-/// nothing all the same.
+/// Forks. No process here has a second thread, so the child may go on as it likes. Even so it
+/// allocates nothing.
 fn fork(child: impl FnOnce()) -> bool {
     // SAFETY: as above.
     match unsafe { libc::fork() } {
@@ -126,9 +127,9 @@ fn fork(child: impl FnOnce()) -> bool {
     }
 }
 
-/// Waits until one child, or all, have ended.
+/// Waits until one child has ended, or all of them have.
 fn wait(all: bool) {
-    // SAFETY: no status is wanted.
+    // SAFETY: the status pointer may be null.
     while unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) } > 0 && all {}
 }
 
@@ -172,7 +173,7 @@ impl Tree<'_> {
         plan.code.into()
     }
 
-    /// Any process but the main one, with a line of `depth - 1` descendants.
+    /// Runs any process but the main one, with a line of `depth - 1` descendants.
     fn other(&self, depth: u32) {
         let Some(slot) = self.claim(0) else { exit(97) };
         if depth > 1 {
@@ -212,7 +213,7 @@ impl Tree<'_> {
             }
             let pause =
                 libc::timespec { tv_sec: 0, tv_nsec: if self.plan.calm { CALM } else { TICK } };
-            // SAFETY: the kernel reads a valid timespec; what is left of it is not wanted.
+            // SAFETY: the kernel reads a valid timespec, and the pointer to the rest may be null.
             unsafe { libc::nanosleep(&raw const pause, std::ptr::null_mut()) };
         }
     }

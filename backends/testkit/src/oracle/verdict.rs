@@ -6,29 +6,30 @@ use elect_api::Boottime;
 
 use super::map::Seen;
 
-/// What one process's stamps say.
+/// One process, as its stamps show it.
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// Its process id, as it saw it.
+    /// Its process id, as it sees it.
     pub pid: i32,
     /// Its first stamp.
     pub first: Boottime,
     /// Its last stamp so far.
     pub last: Boottime,
-    /// Whether it lives; a zombie does not.
+    /// Whether it lives. A zombie does not.
     pub is_alive: bool,
-    /// Whether it is the one that was executed.
+    /// Whether it is the process that was executed.
     pub is_main: bool,
 }
 
-/// All processes that had one fencing token.
+/// All processes with one fencing token.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What the test calls it.
+    /// The test's name for it.
     pub tag: String,
     /// Its fencing token.
     pub token: u64,
-    /// The slot or shard that it is about, where the election has any. Each is an election of its own.
+    /// The slot or shard that it works for, where the election has any. Each is an election of its
+    /// own.
     pub part: Option<u32>,
     /// The first stamp of any of its processes.
     pub first: Boottime,
@@ -39,10 +40,10 @@ pub struct Run {
     expected: usize,
 }
 
-/// How the promise was broken.
+/// A breach of the promise.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// A process of the first run stamped after one of the second.
+    /// A process of the first run stamped after a process of the second run.
     Overlap(Box<Run>, Box<Run>, Duration),
     /// When this process of the first run started, that process of the second was not dead.
     Beside(Box<Run>, i32, Box<Run>, i32),
@@ -52,7 +53,7 @@ pub enum Fault {
     TokenTwice(Box<Run>),
 }
 
-/// What all stamps say.
+/// The verdict on all stamps.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// The runs in the order of time.
@@ -62,22 +63,22 @@ pub struct Verdict {
 }
 
 impl Run {
-    /// Whether every process of the tree has stamped.
+    /// Returns whether every process of the tree has stamped.
     pub fn is_complete(&self) -> bool {
         self.expected > 0 && self.processes.len() >= self.expected
     }
 
-    /// Whether a process of it lives.
+    /// Returns whether a process of the run lives.
     pub fn is_alive(&self) -> bool {
         self.processes.iter().any(|process| process.is_alive)
     }
 
-    /// The process that was executed.
+    /// Returns the process that was executed.
     pub fn main(&self) -> &Process {
         self.processes.iter().find(|process| process.is_main).expect("its first process")
     }
 
-    /// All processes but the one that was executed.
+    /// Returns all processes but the one that was executed.
     pub fn others(&self) -> Vec<Process> {
         self.processes.iter().filter(|process| !process.is_main).cloned().collect()
     }
@@ -121,7 +122,7 @@ impl Verdict {
         Self { runs, faults }
     }
 
-    /// Of one election.
+    /// Returns the verdict on one election.
     fn of_one(slots: &[&Seen]) -> Self {
         let mut trees: BTreeMap<u64, Vec<&Seen>> = BTreeMap::new();
         for slot in slots {

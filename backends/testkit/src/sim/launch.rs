@@ -108,7 +108,7 @@ impl Drop for SimServer {
     }
 }
 
-/// Runs the server if this process is to be one, and returns its result. `None` in any other process.
+/// Runs the server if the variable makes this process one, and returns its result. `None` in any other process.
 fn serve_if_told() -> Option<io::Result<()>> {
     let words = std::env::var(VARIABLE).ok()?;
     let (socket, options) = words.split_once('\n')?;

@@ -240,7 +240,7 @@ pub struct Slip {
 /// An election, for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
-    /// The leader with its token, and the TTL of its lease without a renewal.
+    /// The leader with its token, and the time left of its lease if it is not renewed.
     pub leader: Option<(Arrival, u64, Duration)>,
     /// The time since its last renewal. `None` where the store does not show that.
     pub renewed: Option<Duration>,

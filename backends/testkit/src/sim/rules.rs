@@ -4,23 +4,23 @@ use serde::{Deserialize, Serialize};
 
 use super::message::{Envelope, Op};
 
-/// What goes wrong with which requests.
+/// A fault, and the requests that it affects.
 ///
-/// Of the rules that fit a request, the first one whose chance comes up has it.
+/// If several rules fit a request, the first one whose chance comes up takes effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
     effect: Effect,
-    /// All, if empty.
+    /// The purposes of affected requests. Empty means all.
     ops: Vec<Op>,
-    /// What the sender's id begins with; any sender's, if empty.
+    /// The beginning of the sender's id. Empty means every sender.
     client: String,
-    /// How often it still bites; without end if `None`.
+    /// How many more requests it affects. `None` means no limit.
     times: Option<u32>,
-    /// How many requests in a thousand it bites.
+    /// How many requests in a thousand it affects.
     chance_per_mille: u32,
 }
 
-/// What goes wrong with a request.
+/// The fault of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Effect {
     /// The request gets lost, and is never answered.
@@ -35,61 +35,61 @@ pub enum Effect {
     Duplicate(Duration),
     /// The request waits until the rule is lifted, and is carried out then.
     Hold,
-    /// The member that the client talks to leads the store, and stands still: the request waits until the rule
-    /// is lifted. If the store has another leader by then, it is answered as if nothing were amiss, but keeps no
-    /// lease alive: whoever goes on does not know yet that it has no say in that any more.
+    /// The member that the client talks to leads the store, and stands still. The request waits until the rule
+    /// is lifted. If the store has another leader by then, the old one still answers as usual, but its answer
+    /// keeps no lease alive. It does not know yet that it leads no more.
     Stand,
-    /// The connection is refused: nothing is done, and the client knows.
+    /// The connection is refused. Nothing is done, and the client knows that.
     Refuse,
-    /// The request is carried out, and the connection breaks: the client knows that it knows nothing.
+    /// The request is carried out, and the connection breaks. The client knows that the outcome is unknown.
     Break,
-    /// Nothing is done, and the answer is that the client's entry is gone.
+    /// Nothing is done, and the answer says that the client's entry is gone.
     AnswerGone,
-    /// While this is in force nothing reaches the client, whatever it has asked for: neither replies that
-    /// were on their way nor news. What it says arrives.
+    /// While the rule is in force nothing reaches the client, neither replies under way nor news. The client's
+    /// requests still arrive.
     Deafen,
 }
 
-/// A rule that was given to the store.
+/// The id of a rule in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RuleId(u64);
 
 impl Rule {
-    /// All requests of everybody fare like this.
+    /// Creates a rule that affects all requests of all clients.
     pub const fn new(effect: Effect) -> Self {
         Self { effect, ops: Vec::new(), client: String::new(), times: None, chance_per_mille: 1000 }
     }
 
-    /// Only those that are sent for this; said again, for this too.
+    /// Restricts the rule to requests of this purpose. Further calls add purposes.
     #[must_use]
     pub fn op(mut self, op: Op) -> Self {
         self.ops.push(op);
         self
     }
 
-    /// Only those of candidates whose id begins like this: `elect` adds a nonce to a label.
+    /// Restricts the rule to candidates whose id begins like this, because `elect` adds a nonce to a label.
     #[must_use]
     pub fn client(mut self, id: &str) -> Self {
         id.clone_into(&mut self.client);
         self
     }
 
-    /// Only the next so many.
+    /// Restricts the rule to the next `times` requests.
     #[must_use]
     pub const fn times(mut self, times: u32) -> Self {
         self.times = Some(times);
         self
     }
 
-    /// Only so many in a thousand, by the store's seed.
+    /// Restricts the rule to so many requests in a thousand, which the store's seed chooses.
     #[must_use]
     pub const fn chance_per_mille(mut self, thousandths: u32) -> Self {
         self.chance_per_mille = thousandths;
         self
     }
 
-    /// Whether it has a member stand still that leads the store.
+    /// Returns whether the rule makes the store's leading member stand still.
     pub(super) fn stands(&self) -> bool {
         self.effect == Effect::Stand
     }
@@ -102,7 +102,7 @@ impl Rule {
     }
 }
 
-/// All rules that are in force, the oldest first.
+/// All rules in force, the oldest first.
 #[derive(Debug)]
 pub(super) struct Rules {
     in_force: Vec<(RuleId, Rule, u32)>,
@@ -122,17 +122,17 @@ impl Rules {
         id
     }
 
-    /// Lifts one, or all of them.
+    /// Lifts one rule, or all of them.
     pub(super) fn lift(&mut self, which: Option<RuleId>) {
         self.in_force.retain(|(id, ..)| which.is_some_and(|which| which != *id));
     }
 
-    /// How many requests a rule that is in force has met.
+    /// Returns how many requests a rule in force has met.
     pub(super) fn hits(&self, which: RuleId) -> u32 {
         self.in_force.iter().find(|(id, ..)| *id == which).map_or(0, |(.., hits)| *hits)
     }
 
-    /// Whether nothing reaches this client.
+    /// Returns whether a rule keeps all messages from this client, and counts the hit.
     pub(super) fn deafen(&mut self, client: &str) -> bool {
         let rule = self
             .in_force
@@ -141,12 +141,12 @@ impl Rules {
         rule.map(|(_, _, hits)| *hits += 1).is_some()
     }
 
-    /// How long a message takes, of at most this.
+    /// Draws the delay of a message, of at most `longest`.
     pub(super) fn transit(&mut self, longest: Duration) -> Duration {
         longest.mul_f64(self.chance.f64())
     }
 
-    /// What happens to this request.
+    /// Returns the rule and the fault that affect this request, if any.
     pub(super) fn judge(&mut self, envelope: &Envelope) -> Option<(RuleId, Effect)> {
         for (id, rule, hits) in &mut self.in_force {
             if rule.fits(envelope) && self.chance.u32(0..1000) < rule.chance_per_mille {

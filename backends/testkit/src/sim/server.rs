@@ -1,4 +1,4 @@
-//! The simulated store as a process: one thread, one line of JSON each way on each connection.
+//! The simulated store as a process: one thread, and one line of JSON each way on each connection.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -13,14 +13,14 @@ use super::message::{Envelope, Reply};
 use super::service::{CallId, Command, Outcome, Service};
 use super::{Options, boottime};
 
-/// What comes in on a connection.
+/// A line that a client sends.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Line {
     Call(Envelope),
     Command(Command),
 }
 
-/// What goes out.
+/// A line that the server sends.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
     Reply(Reply),
@@ -30,7 +30,7 @@ pub(super) enum Answer {
 struct Connection {
     stream: UnixStream,
     received: Vec<u8>,
-    /// What it waits for, once its line was read.
+    /// The call that the connection waits for, once its line was read.
     call: Option<CallId>,
 }
 
@@ -41,11 +41,11 @@ struct Server {
     next: u64,
 }
 
-/// Keeps a simulated store at this socket until standard input ends, which it does when whoever
-/// started this process is dead.
+/// Serves a simulated store at this socket until standard input ends. That happens when the process
+/// that started this one is dead.
 ///
 /// # Errors
-/// When the socket cannot be made, or waiting fails.
+/// Returns an error if the socket cannot be created, or if waiting fails.
 pub fn serve(socket: &Path, options: Options) -> io::Result<()> {
     let listener = UnixListener::bind(socket)?;
     listener.set_nonblocking(true)?;
@@ -56,7 +56,7 @@ pub fn serve(socket: &Path, options: Options) -> io::Result<()> {
 }
 
 impl Server {
-    /// Waits for something to happen and does it; false when it is time to end.
+    /// Waits for an event and handles it. Returns `false` when the server has to end.
     fn turn(&mut self) -> io::Result<bool> {
         let Ready { starter_gone, newcomers, lines } = self.wait()?;
         if starter_gone {
@@ -95,7 +95,8 @@ impl Server {
         })
     }
 
-    /// In whole milliseconds, rounded up: what is due is then done as of its own time.
+    /// Returns the time to the next event in whole milliseconds, rounded up. The event then happens as
+    /// of its own time.
     fn timeout(&self) -> PollTimeout {
         let Some(due) = self.service.next_due() else { return PollTimeout::NONE };
         let millis = due.since(boottime()).as_nanos().div_ceil(1_000_000);
@@ -110,7 +111,7 @@ impl Server {
                     let connection = Connection { stream, received: Vec::new(), call: None };
                     self.connections.insert(self.next, connection);
                     self.next += 1;
-                    // Most have sent their line already.
+                    // Most clients have sent their line already.
                     self.read(self.next - 1);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -131,7 +132,7 @@ impl Server {
                 Err(_) => break false,
             }
         };
-        // A client that sent its line and died has sent it all the same.
+        // A line counts even if its client died after it was sent.
         if connection.received.last() == Some(&b'\n') {
             let line = std::mem::take(&mut connection.received);
             self.take_in(key, &line);
@@ -167,8 +168,8 @@ impl Server {
         }
     }
 
-    /// Each connection has one line each way. A client that is stopped, and does not take its own away,
-    /// must not stop the store: a reply fits into the socket, and only a test's own command may block.
+    /// Writes the one answer of a connection. A stopped client that does not read must not stop the
+    /// store. A reply fits into the socket, and only a test's own command may block.
     fn write(&mut self, key: u64, answer: &Answer) {
         let Some(mut connection) = self.connections.remove(&key) else { return };
         let Ok(mut line) = serde_json::to_vec(answer) else { return };
@@ -178,7 +179,7 @@ impl Server {
     }
 }
 
-/// What a wait has found.
+/// The events that one wait has found.
 struct Ready {
     starter_gone: bool,
     newcomers: bool,

@@ -9,11 +9,11 @@ use super::message::{Ask, Envelope, Leadership, Name, Reply, Request, Slip, Tall
 use super::rules::Rules;
 use super::{Effect, Op, Options, Rule, RuleId, StoreTime, World};
 
-/// One call of a client, from its arrival to its reply.
+/// The id of one call of a client, from its arrival to its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct CallId(u64);
 
-/// What a test may tell the store, past all rules.
+/// A command of a test to the store. No rule affects it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Command {
     Add(Rule),
@@ -28,7 +28,7 @@ pub(super) enum Command {
     History,
 }
 
-/// What the store answers to that.
+/// The store's answer to a command.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Outcome {
     Rule(RuleId),
@@ -37,10 +37,10 @@ pub(super) enum Outcome {
     History(Vec<Leadership<Boottime>>),
 }
 
-/// The store with its faults, by the machine's time, which is an argument. It does no I/O: whoever
-/// has it brings requests, calls [`Service::run`] in time and takes replies away.
+/// The store with its faults, by the machine's time, which is an argument. It does no I/O. Its owner brings requests,
+/// calls [`Service::run`] in time and takes replies away.
 ///
-/// Looking late changes nothing: what was due is done as of the instant it was due at.
+/// A late call of it changes nothing. Each event happens as of the time at which it was due.
 #[derive(Debug)]
 pub(super) struct Service {
     options: Options,
@@ -48,51 +48,51 @@ pub(super) struct Service {
     rules: Rules,
     jobs: BTreeMap<(Boottime, u64), Job>,
     held: Vec<(RuleId, Letter)>,
-    /// Those who stand still.
+    /// The members that stand still.
     stood: BTreeMap<RuleId, Stood>,
     watches: Vec<Letter>,
-    /// Those who lead, and wait for the control cell. Until there is one nothing comes of them: no chance is taken, no
-    /// time passes and nobody is woken, so that a game without it is what it would be without them.
+    /// The requests of leaders that wait for a control cell. Until a cell exists they have no effect: they use no
+    /// random number, take no time and wake no one. A simulation without a cell so runs as it would without them.
     lookouts: Vec<Letter>,
     replies: HashMap<CallId, Reply>,
     tally: Tally,
-    /// The number of the newest letter of each client that was carried out.
+    /// The number of each client's newest letter that was carried out.
     newest: HashMap<String, u64>,
-    /// The instant of the last look.
+    /// The time of the last call of `run`.
     looked: Boottime,
-    /// Replies have come that nobody was told of.
+    /// Replies that the callers have not been told of.
     news: News,
     next: u64,
 }
 
-/// Who is to look whether there is a reply.
+/// The callers that should look for a reply.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct News {
-    /// Whoever has sent a request.
+    /// All that have sent a request.
     pub(super) replies: bool,
-    /// Whoever leads, and waits for the control cell.
+    /// The leaders that wait for the control cell.
     pub(super) control: bool,
 }
 
 /// A request on its way.
 #[derive(Clone, Debug)]
 struct Letter {
-    /// Rises in the order of sending.
+    /// A number that rises in the order of sending.
     number: u64,
     client: String,
-    /// `None` is to be answered to nobody.
+    /// The call to answer, or `None` if no caller waits.
     call: Option<CallId>,
     request: Request,
-    /// The term in which the member led that answers, if it stood still since.
+    /// The term in which the answering member led, if it has stood still since.
     led: Option<u64>,
 }
 
 /// A member that led the store, and stands still.
 #[derive(Debug)]
 struct Stood {
-    /// In which term it led.
+    /// The term in which it led.
     term: u64,
-    /// What it knew, and when, if it answers from that when it goes on.
+    /// Its state and the time of that state, if it answers from that when it goes on.
     past: Option<(World, StoreTime)>,
 }
 
@@ -127,7 +127,7 @@ impl Service {
         self.next
     }
 
-    /// A request has arrived.
+    /// Takes in a request that arrives.
     pub(super) fn receive(&mut self, now: Boottime, envelope: Envelope) -> CallId {
         if matches!(envelope.request, Request::In(_, Ask::AwaitControl(_))) {
             return self.look_out(now, envelope);
@@ -182,7 +182,7 @@ impl Service {
         call
     }
 
-    /// Tells those who wait for the control cell that it has changed. What faults there are concern the telling.
+    /// Tells the leaders that wait for a control cell that it has changed. Rules affect these messages.
     fn tell_lookouts(&mut self, now: Boottime) {
         let at = self.options.rate.store(now);
         for letter in std::mem::take(&mut self.lookouts) {
@@ -209,7 +209,7 @@ impl Service {
         }
     }
 
-    /// The request arrives at `at`, and at once if that is now.
+    /// Has the request arrive at `at`, and at once if that is now.
     fn send(&mut self, at: Boottime, letter: Letter) {
         if at <= self.looked {
             self.apply(at, letter);
@@ -252,12 +252,12 @@ impl Service {
         self.look(now);
     }
 
-    /// Has a reply arrive so much later.
+    /// Has a reply arrive after `late`.
     fn reply(&mut self, now: Boottime, late: Duration, call: CallId, client: String, reply: Reply) {
         if late.is_zero() {
             return self.answer(call, &client, reply);
         }
-        // Whoever waits for it has to see when it comes.
+        // The caller has to look when the reply will arrive.
         self.tell(&reply);
         self.schedule(now + late, Job::Deliver(call, client, reply));
     }
@@ -275,7 +275,7 @@ impl Service {
         }
     }
 
-    /// Answers those whose wait is over.
+    /// Answers the waiting requests whose event has happened.
     fn look(&mut self, now: Boottime) {
         self.looked = now;
         let at = self.options.rate.store(now);
@@ -315,36 +315,36 @@ impl Service {
         self.look(now);
     }
 
-    /// Whether replies have come since this was last asked.
+    /// Returns whether there are new replies since the last call.
     pub(super) fn take_news(&mut self) -> News {
         std::mem::take(&mut self.news)
     }
 
-    /// When [`Service::run`] is wanted, if nothing arrives before.
+    /// Returns when [`Service::run`] has to be called if nothing arrives before.
     pub(super) fn next_due(&self) -> Option<Boottime> {
         let job = self.jobs.keys().next().map(|(at, _)| *at);
         let end = self.world.next_end().map(|end| self.options.rate.machine(end));
-        // Only those who watch want to hear of an end at once.
+        // An end by time has to be seen at once only if a client waits for it.
         [job, end.filter(|_| !self.watches.is_empty())].into_iter().flatten().min()
     }
 
-    /// When a reply to this call comes that is on its way.
+    /// Returns when the reply to this call arrives, if it is under way.
     pub(super) fn due(&self, call: CallId) -> Option<Boottime> {
         let on_its_way = |job: &Job| matches!(job, Job::Deliver(to, ..) if *to == call);
         self.jobs.iter().find(|(_, job)| on_its_way(job)).map(|((at, _), _)| *at)
     }
 
-    /// The reply to a call, once.
+    /// Takes the reply to a call, if it is there.
     pub(super) fn take(&mut self, call: CallId) -> Option<Reply> {
         self.replies.remove(&call)
     }
 
-    /// All replies that are there.
+    /// Takes all replies that are there.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = (CallId, Reply)> {
         std::mem::take(&mut self.replies).into_iter()
     }
 
-    /// Nobody waits for this reply any more. What was sent is on its way all the same.
+    /// Abandons a call. Its request stays under way all the same.
     pub(super) fn abandon(&mut self, call: CallId) {
         self.replies.remove(&call);
         for watches in [&mut self.watches, &mut self.lookouts] {
@@ -360,7 +360,7 @@ impl Service {
         }
     }
 
-    /// Does what a test wants.
+    /// Carries out a test's command.
     pub(super) fn command(&mut self, now: Boottime, command: Command) -> Outcome {
         self.run(now);
         let store = self.options.rate.store(now);
@@ -431,7 +431,7 @@ impl Service {
         }
     }
 
-    /// What a member answers to a read that has stood still while another was chosen.
+    /// Returns the answer of a member that stood still while another was elected, to a read.
     fn answer_of_the_past(&mut self, rule: RuleId, letter: &Letter) -> Option<Reply> {
         let present = self.world.term();
         let Stood { term, past } = self.stood.get_mut(&rule)?;

@@ -14,7 +14,8 @@ use super::queue_seat::QueueSeat;
 use super::transport::{Link, Transport, send, unexpected};
 use super::{Kind, cells, ticket};
 
-/// The client of a simulated store of this kind, which keeps the laws as the client of a real one has to.
+/// Returns the client of a simulated store of this kind. It keeps the laws as the client of a real store
+/// has to.
 pub(super) fn connect(
     transport: Arc<dyn Transport>,
     kind: Kind,
@@ -157,12 +158,12 @@ impl From<Line> for Survey {
     }
 }
 
-/// Who takes part, and for how long a lease.
+/// A candidate, and the lease that it asks for.
 #[derive(Clone)]
 pub(super) struct Application {
     candidate: Candidate,
     ttl: Duration,
-    /// The number of its first place, once that is lost or given up.
+    /// The number of its first place, once it has lost or given up that one.
     pub(super) arrived: Option<u64>,
 }
 
@@ -174,7 +175,7 @@ impl Application {
     }
 }
 
-/// A nonce for one entry. A simulation seeds the generator of its thread.
+/// Draws a nonce for one entry. A simulation seeds its thread's generator.
 pub(super) fn draw() -> u64 {
     fastrand::u64(..)
 }

@@ -1,4 +1,4 @@
-//! The client under faults that only a simulated store can have at will.
+//! Tests of the client under faults that only a simulated store has on demand.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn candidate(id: &str) -> Candidate {
     }
 }
 
-/// A store in this process, whose time the test makes.
+/// A store in this process, whose time the test controls.
 struct Ground {
     sim: Sim,
     clock: Arc<ManualClock>,
@@ -51,7 +51,7 @@ impl Ground {
         seat.refresh(self.clock.now()).await.expect("a standing").standing
     }
 
-    /// A refresh that nothing answers is dropped.
+    /// Refreshes, asserts that there is no answer, and drops the call.
     async fn refresh_in_vain(&self, seat: &mut Box<dyn Seat>) {
         let now = self.clock.now();
         assert!(poll_n_eagerly(20, seat.refresh(now)).await.is_none(), "it was answered");
@@ -110,7 +110,7 @@ fn a_request_that_arrives_after_the_resign_makes_no_entry() {
             seat.resign(None).await.expect("a resign");
             ground.pass(3);
             assert_eq!(ground.leader(), None, "{kind:?}");
-            // The same by its ticket, from another process.
+            // The ticket has the same effect from another process.
             ground.refresh_in_vain(&mut seat).await;
             let ticket = seat.ticket().expect("a ticket");
             ground
@@ -125,7 +125,7 @@ fn a_request_that_arrives_after_the_resign_makes_no_entry() {
     });
 }
 
-/// Whoever renews at a member that led, stood still and goes on has to ask again.
+/// A leader renews at a member that led the store, stood still and goes on. It has to ask again.
 #[test]
 fn a_leader_of_the_store_that_stood_still_keeps_no_lease_alive() {
     for part in [None, Some(Part::Term)] {
@@ -191,7 +191,7 @@ fn failures_are_told_apart() {
                 assert_eq!(error.kind(), expected);
                 assert_eq!(token_of(&ground.refresh(&mut seat).await), token, "{kind:?}");
             }
-            // Whoever is overtaken looks again.
+            // A client whose write was overtaken reads again.
             let answers = if kind == Kind::Queue { 1 } else { 2 };
             ground.controls().add(Rule::new(Effect::AnswerGone).times(answers));
             let standing = ground.refresh(&mut seat).await;
@@ -228,8 +228,8 @@ fn who_is_cut_off_is_replaced_and_finds_out() {
     });
 }
 
-/// The contender's first look was under way for long, and the holder renewed meanwhile: the time before
-/// that is none in which the record was unchanged.
+/// The contender's first read takes long, and the holder renews in between. The time before that renewal
+/// does not count as time without a change of the record.
 #[test]
 fn patience_is_counted_from_after_the_first_look() {
     run("patience", async {
@@ -245,7 +245,8 @@ fn patience_is_counted_from_after_the_first_look() {
         };
         let (standing, ()) = tokio::join!(contender.refresh(began), slow);
         assert!(matches!(standing.expect("an answer").standing, Standing::Waiting { .. }));
-        // 12 s after the look began, 2 s after the renewal; and then 12 s, less one, after the second look.
+        // The first read began 12 s ago, and the renewal was 2 s ago. The contender leads only 12 s after its
+        // second read, which comes now.
         ground.pass(2);
         for _ in 0..12 {
             ground.refresh(&mut contender).await;
@@ -325,7 +326,7 @@ fn a_stopped_server_answers_when_it_goes_on() {
             "a stopped server has answered"
         );
         server.signal(Signal::SIGCONT);
-        // It arrived before its lease ended, but was read after that.
+        // The renewal arrived before the end of the lease, but was read after it.
         let standing = seat.refresh(boottime()).await.expect("a standing").standing;
         assert!(matches!(standing, Standing::Gone(_)), "{}", in_words(&standing));
         let over = server.controls().history()[0].over.expect("it is over");

@@ -1,4 +1,4 @@
-//! A ticket is the nonce of one entry, and says of what.
+//! Tickets of a simulated store: the nonce of one entry, behind the family of its store.
 
 use elect_api::{Error, ErrorKind, Ticket};
 

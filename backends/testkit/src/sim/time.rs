@@ -14,50 +14,51 @@ use tokio::sync::watch;
 pub struct StoreTime(Duration);
 
 impl StoreTime {
-    /// The instant `span` after the store's clock began.
+    /// Returns the instant `span` after the start of the store's clock.
     pub const fn at(span: Duration) -> Self {
         Self(span)
     }
 
-    /// The instant `span` later.
+    /// Returns the instant `span` later.
     pub const fn plus(self, span: Duration) -> Self {
         Self(self.0.saturating_add(span))
     }
 
-    /// The time from `earlier` to this instant; zero if `earlier` is later.
+    /// Returns the time from `earlier` to this instant, or zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// The first instant from this one on that is a whole number of `spans` after the clock began.
+    /// Returns the first instant from this one on that is a whole number of `span`s after the
+    /// clock's start.
     pub(super) fn next_multiple_of(self, span: Duration) -> Self {
         let span = span.as_nanos().max(1);
         Self(nanoseconds(self.0.as_nanos().div_ceil(span) * span))
     }
 }
 
-/// How fast the store's clock runs, in thousandths of the machine's: 1100 ends leases early, as the
-/// machine sees it. In whole numbers, so that a simulation is the same everywhere.
+/// The rate of the store's clock, in thousandths of the machine's. At 1100 leases end early by the
+/// machine's clock. The number is whole, so that a simulation is the same everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Rate(u32);
 
 impl Rate {
-    /// As fast as the machine's.
+    /// The machine's rate.
     pub const SAME: Self = Self(1000);
 
-    /// So many thousandths of the machine's: at least one.
+    /// Returns a rate of so many thousandths, at least one.
     pub fn per_mille(thousandths: u32) -> Self {
         Self(thousandths.max(1))
     }
 
-    /// What the store's clock shows at an instant of the machine.
+    /// Returns what the store's clock shows at an instant of the machine.
     pub fn store(self, machine: Boottime) -> StoreTime {
         let nanos = machine.since_boot().as_nanos() * u128::from(self.0) / 1000;
         StoreTime(nanoseconds(nanos))
     }
 
-    /// The first instant of the machine at which the store's clock shows this or more.
+    /// Returns the first instant of the machine at which the store's clock shows this or more.
     pub fn machine(self, store: StoreTime) -> Boottime {
         let nanos = (store.0.as_nanos() * 1000).div_ceil(u128::from(self.0));
         Boottime::from_boot(nanoseconds(nanos))
@@ -68,26 +69,26 @@ fn nanoseconds(count: u128) -> Duration {
     Duration::from_nanos(u64::try_from(count).unwrap_or(u64::MAX))
 }
 
-/// The machine's time, as the simulated store in this process sees it.
+/// The machine's time for a simulated store in this process.
 #[async_trait]
 pub trait Clock: Send + Sync {
-    /// The present instant; never earlier than one that it has told before.
+    /// Returns the present instant, which is never earlier than one returned before.
     fn now(&self) -> Boottime;
 
-    /// Ends at `at`, or somewhat later.
+    /// Waits until `at`, or somewhat longer.
     ///
     /// # Cancellation
     /// May be dropped at any time.
     async fn until(&self, at: Boottime);
 }
 
-/// The machine's `CLOCK_BOOTTIME` itself.
+/// Reads the machine's `CLOCK_BOOTTIME`.
 pub fn boottime() -> Boottime {
     let spec = clock_gettime(ClockId::CLOCK_BOOTTIME).expect("Linux has CLOCK_BOOTTIME");
     Boottime::from_boot(Duration::from(spec))
 }
 
-/// Time that passes when a test says so, for all threads alike.
+/// A clock that a test moves on, for all threads alike.
 #[derive(Debug)]
 pub struct ManualClock(watch::Sender<Boottime>);
 
@@ -98,7 +99,7 @@ impl Default for ManualClock {
 }
 
 impl ManualClock {
-    /// Lets time pass.
+    /// Moves the clock on by `span`.
     pub fn advance(&self, span: Duration) {
         self.0.send_modify(|now| *now = *now + span);
     }
@@ -112,19 +113,19 @@ impl Clock for ManualClock {
 
     async fn until(&self, at: Boottime) {
         let mut changes = self.0.subscribe();
-        // The sender lives as long as we do.
+        // The sender lives as long as this clock.
         let _ = changes.wait_for(|now| *now >= at).await;
     }
 }
 
-/// The time of the tokio runtime that it is used on, which a test may have paused.
+/// The time of the tokio runtime around it, which a test may have paused.
 #[derive(Debug)]
 pub struct TokioClock {
     origin: tokio::time::Instant,
 }
 
 impl TokioClock {
-    /// A clock that shows 1000 seconds now.
+    /// Creates a clock that shows 1000 seconds now.
     #[expect(clippy::disallowed_methods, reason = "a paused runtime's time is an argument too")]
     pub fn new() -> Self {
         Self { origin: tokio::time::Instant::now() - Duration::from_secs(1000) }

@@ -5,20 +5,20 @@ use elect_api::{ElectionName, Error, ErrorKind, Wake};
 
 use super::message::{Ask, Envelope, Op, Reply, Request};
 
-/// How requests reach the store.
+/// The way by which requests reach the store.
 #[async_trait]
 pub(super) trait Transport: Send + Sync {
-    /// Sends one request and waits for its reply, without end if none comes.
+    /// Sends one request and waits for its reply. Waits for ever if none arrives.
     ///
     /// # Errors
-    /// `Unreachable` if it was not sent; `Ambiguous` if it may have been.
+    /// `Unreachable` if the request was not sent. `Ambiguous` if it may have been.
     ///
     /// # Cancellation
-    /// The request may be carried out all the same, now or later.
+    /// The request may still be carried out, now or later.
     async fn call(&self, envelope: Envelope) -> Result<Reply, Error>;
 }
 
-/// What one candidate, or nobody in particular, has of an election.
+/// The connection of one client to an election. The client need not be a candidate.
 #[derive(Clone)]
 pub(super) struct Link {
     pub(super) transport: Arc<dyn Transport>,
@@ -32,19 +32,20 @@ impl Link {
         send(&*self.transport, Envelope { client: self.client.clone(), op, request }).await
     }
 
-    /// Ends when the store has answered; never, if it cannot be asked.
+    /// Returns a wake that ends when the store has answered. It never ends if the store cannot be
+    /// asked.
     pub(super) fn wake(&self, ask: Ask) -> Wake {
         let link = self.clone();
         Box::pin(async move {
             if link.ask(Op::Watch, ask).await.is_err() {
-                // To end would have the engine ask again and again a store that does not answer.
+                // If the wake ended here, the engine would ask a silent store again and again.
                 std::future::pending::<()>().await;
             }
         })
     }
 }
 
-/// One request, with the failures that the store made up as errors.
+/// Sends one request, and returns the failures that the store simulates as errors.
 pub(super) async fn send(transport: &dyn Transport, envelope: Envelope) -> Result<Reply, Error> {
     match transport.call(envelope).await? {
         Reply::Refused => {
@@ -61,7 +62,7 @@ pub(super) async fn send(transport: &dyn Transport, envelope: Envelope) -> Resul
     }
 }
 
-/// The store broke its own protocol.
+/// Returns the error for an answer that breaks the store's own protocol.
 pub(super) fn unexpected(reply: &Reply) -> Error {
     Error::new(ErrorKind::Unfit, format!("the simulated store answered {reply:?}"))
 }

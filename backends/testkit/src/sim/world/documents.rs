@@ -4,23 +4,24 @@ use elect_record::{Ask, Document, Folder, Holder, Listed, Name, Record, Reply, S
 use super::Leads;
 use crate::sim::StoreTime;
 
-/// The documents of one election, and what the history wants to know besides.
+/// The documents of one election, and what the history needs besides.
 #[derive(Clone, Debug)]
 pub(super) struct Election {
     folder: Folder,
-    /// When others may take the record, if nobody renews it.
+    /// When other candidates may take the record, if it is not renewed.
     lease_end: StoreTime,
 }
 
 impl Election {
-    /// One without documents, whose versions are greater than this.
+    /// Creates an election without documents, whose versions will be greater than `revision`.
     pub(super) fn after(revision: u64) -> Self {
         Self { folder: Folder::after(revision), lease_end: StoreTime::default() }
     }
 
     /// As [`Folder::answer`].
     pub(super) fn answer(&mut self, now: StoreTime, ask: &Ask) -> Option<Reply> {
-        // As Kubernetes does: such a write is none, and keeps nothing away that comes late.
+        // As Kubernetes does: a write without a change writes nothing, and does not invalidate a
+        // write that arrives late.
         if let Ask::Swap(name, expected, document) = ask
             && let Some(found) = self.folder.read(*name)
             && (found.version, &found.document) == (*expected, &**document)
@@ -49,7 +50,7 @@ impl Election {
         self.record()?.holder.as_ref()
     }
 
-    /// What a renewal changes, and another holder: token, nonce and beat.
+    /// What a renewal or another holder changes: token, nonce and beat.
     fn beat(&self) -> Option<(u64, u64, u64)> {
         let record = self.record()?;
         record.holder.as_ref().map(|holder| (record.token, holder.nonce, holder.beat))
@@ -63,14 +64,14 @@ impl Election {
         }
     }
 
-    /// Nobody holds the record any more, and what was sent to it before comes to nothing.
+    /// Removes the record's holder. Writes that were sent to the record before are refused.
     fn vacate(&mut self) {
         self.change(|record| {
             record.last = record.holder.take().map(|holder| holder.nonce).or(record.last);
         });
     }
 
-    /// Whoever has this nonce is dead.
+    /// Handles the death of the candidate with this nonce.
     pub(super) fn bury(&mut self, nonce: u64) {
         if self.holder().is_none_or(|holder| holder.nonce == nonce) {
             self.vacate();
@@ -80,7 +81,8 @@ impl Election {
         self.folder.remove(Name::Waiter(nonce));
     }
 
-    /// Removes the entries of all whose id begins so; how many there were.
+    /// Removes the entries of all candidates whose id begins like this, and returns how many there
+    /// were.
     pub(super) fn evict(&mut self, candidate: &str) -> usize {
         let is_theirs = |them: &Candidate| them.id.starts_with(candidate);
         let leader = self.holder().map(|holder| holder.nonce);

@@ -1,4 +1,4 @@
-//! How entries end: by time, by somebody's hand, or with their candidate.
+//! The ends of entries: by time, by another client, or with their candidate.
 
 use elect_api::ElectionName;
 
@@ -7,14 +7,14 @@ use crate::sim::StoreTime;
 use crate::sim::message::Cause;
 
 impl World {
-    /// From `from` on all leases that last run for their whole time anew.
+    /// Gives all leases that still run their whole TTL anew, from `from` on.
     pub(in crate::sim) fn prolong(&mut self, from: StoreTime) {
         for queue in self.elections.values_mut() {
             queue.prolong(from);
         }
     }
 
-    /// What the member that this candidate talks to has not told yet, it never will.
+    /// Loses all that this candidate's member has not told the other members yet.
     pub(in crate::sim) fn lose_member(&mut self, now: StoreTime, candidate: &str) {
         self.settle(now);
         for queue in self.elections.values_mut() {
@@ -22,7 +22,7 @@ impl World {
         }
     }
 
-    /// Ends, each at its own time, all leases that are over at `now`.
+    /// Ends all leases that are over at `now`, each as of its own time.
     pub fn settle(&mut self, now: StoreTime) {
         while let Some((at, election)) = self.first_end().filter(|(at, _)| *at <= now) {
             self.revision += 1;
@@ -33,7 +33,7 @@ impl World {
         }
     }
 
-    /// When the next lease ends, if none is renewed before.
+    /// Returns when the next lease ends, if none is renewed before.
     pub fn next_end(&self) -> Option<StoreTime> {
         self.first_end().map(|(at, _)| at)
     }
@@ -44,7 +44,8 @@ impl World {
         ends.min().map(|(at, election)| (at, election.clone()))
     }
 
-    /// Removes the entries of all candidates whose id begins so; how many there were.
+    /// Removes the entries of all candidates whose id begins like this, and returns how many there
+    /// were.
     pub fn remove(&mut self, now: StoreTime, election: &ElectionName, candidate: &str) -> usize {
         self.settle(now);
         if let Some(folder) = self.folders.get_mut(election) {
@@ -68,8 +69,8 @@ impl World {
         self.note(now, election, Cause::Removed);
     }
 
-    /// What the store makes of the death of the client that has this nonce, or is about to have it:
-    /// its entry goes, and nothing that it has sent makes another.
+    /// Handles the death of the client that has this nonce, or is about to use it. Its entry goes,
+    /// and none of its requests creates another.
     pub fn bury(&mut self, now: StoreTime, election: &ElectionName, nonce: u64) {
         self.settle(now);
         self.ended.insert(nonce);

@@ -6,11 +6,11 @@ use super::Leads;
 use crate::sim::StoreTime;
 use crate::sim::message::{Cause, Leadership};
 
-/// Everybody who has led.
+/// All leaderships so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     tenures: Vec<Leadership>,
-    /// Where the tenures are that last.
+    /// The indices of the leaderships that still last.
     open: BTreeMap<ElectionName, usize>,
 }
 
@@ -19,7 +19,7 @@ impl History {
         &self.tenures
     }
 
-    /// Takes down who leads at `now`; if it is another than before, `cause` is why.
+    /// Records who leads at `now`. If that is another candidate than before, `cause` is the reason.
     pub(super) fn note(
         &mut self,
         now: StoreTime,

@@ -1,4 +1,4 @@
-//! The store's state: a pure function of requests and of the store's time.
+//! The state of a simulated store: a pure function of requests and of the store's time.
 
 mod documents;
 mod ends;
@@ -19,8 +19,8 @@ use super::message::{Ask, Cause, Leadership, Line, Name, Reply, Request, Slip, W
 use super::{Kind, Options, StoreTime};
 use crate::switches::{Part, is_off};
 
-/// All that a simulated store knows. It has no clock, does no I/O and knows no chance: the same
-/// requests at the same times give the same replies.
+/// The whole state of a simulated store. It has no clock, no I/O and no chance. The same requests at the same
+/// times give the same replies.
 #[derive(Clone, Debug)]
 pub struct World {
     options: Options,
@@ -28,18 +28,18 @@ pub struct World {
     revision: u64,
     /// Rises with each change of the store's own leader.
     term: u64,
-    /// Those of queues.
+    /// The queues of elections.
     elections: BTreeMap<ElectionName, Queue>,
-    /// Those of documents.
+    /// The documents of elections.
     folders: BTreeMap<ElectionName, Election>,
     cells: BTreeMap<ElectionName, BTreeMap<Name, Slip>>,
-    /// The nonces of entries that have been, and of those that must never be. As with sessions of a
-    /// real store: what has ended does not come to life again, however late a request for it comes.
+    /// The nonces of entries that have ended, and of those that must never exist. As with sessions of a real
+    /// store, an ended entry does not come back, however late a request for it arrives.
     ended: BTreeSet<u64>,
     history: History,
 }
 
-/// What the history wants to know of a leader.
+/// A leader as the history needs it.
 struct Leads {
     token: u64,
     candidate: String,
@@ -47,7 +47,7 @@ struct Leads {
 }
 
 impl World {
-    /// A store without any election.
+    /// Creates a store without any election.
     pub fn new(options: Options) -> Self {
         Self {
             options,
@@ -61,14 +61,14 @@ impl World {
         }
     }
 
-    /// Carries a request out at `now`, which never goes back. `None` while what it waits for has
-    /// not happened: the same request is to be put again after every change.
+    /// Carries out a request at `now`, which never goes back. Returns `None` while the event that the request
+    /// waits for has not happened. The caller then repeats the request after every change.
     pub fn apply(&mut self, now: StoreTime, request: &Request) -> Option<Reply> {
         self.apply_by(None, now, request)
     }
 
-    /// The same by a member that led the store in the term `led`, has stood still since, and does not know yet
-    /// of a later one: then it keeps leases alive in its own book only.
+    /// Carries out a request at a member that led in the term `led` and has stood still since. If it does not
+    /// know of a later term yet, it keeps leases alive in its own records only.
     pub(super) fn apply_by(
         &mut self,
         led: Option<u64>,
@@ -184,12 +184,12 @@ impl World {
         reply.map(Reply::Documents)
     }
 
-    /// The nonce and the token of who leads.
+    /// Returns the nonce and the token of the leader.
     fn leader(&self, election: &ElectionName) -> (Option<u64>, Option<u64>) {
         self.queue(election).map_or((None, None), |queue| (queue.nonces().next(), queue.first()))
     }
 
-    /// Of entries that are there, and of the cells whose changes are told.
+    /// Returns a hash of the entries, and of the cells whose changes are announced.
     fn digest(&self, election: &ElectionName) -> u64 {
         let nonces: Vec<u64> =
             self.queue(election).map(|queue| queue.nonces().collect()).unwrap_or_default();
@@ -229,7 +229,7 @@ impl World {
         Reply::Cell(slip)
     }
 
-    /// Ends the entry with this nonce, which leads.
+    /// Ends the leading entry, which has this nonce.
     fn end(&mut self, now: StoreTime, election: &ElectionName, nonce: u64) -> Reply {
         self.ended.insert(nonce);
         self.revision += 1;
@@ -240,12 +240,12 @@ impl World {
         Reply::Left
     }
 
-    /// What is asked of an election.
+    /// Returns the control cell of an election.
     pub(super) fn control(&self, election: &ElectionName) -> Slip {
         self.slip(election, &Name::Control)
     }
 
-    /// Whether an entry with this nonce is in the queue.
+    /// Returns whether an entry with this nonce is in the queue.
     pub(super) fn has(&self, election: &ElectionName, nonce: u64) -> bool {
         self.queue(election).is_some_and(|queue| queue.has(nonce))
     }
@@ -293,7 +293,7 @@ impl World {
         reply
     }
 
-    /// Whether this request would make an entry for a candidate that has one in the same queue.
+    /// Returns whether this request would create a second entry for a candidate in the same queue.
     pub(super) fn would_double(&mut self, now: StoreTime, request: &Request) -> bool {
         self.settle(now);
         let Request::In(election, Ask::Enter(bid)) = request else { return false };
@@ -303,22 +303,22 @@ impl World {
             })
     }
 
-    /// Whether this candidate is in the queue.
+    /// Returns whether this candidate is in the queue.
     pub(super) fn queues(&self, election: &ElectionName, candidate: &str) -> bool {
         self.queue(election).is_some_and(|queue| queue.has_candidate(candidate))
     }
 
-    /// The store has another leader of its own.
+    /// Gives the store another leader of its own.
     pub(super) fn begin_term(&mut self) {
         self.term += 1;
     }
 
-    /// Which of its leaders the store has now, counted from 1 on.
+    /// Returns the number of the store's present term, from 1 on.
     pub(super) const fn term(&self) -> u64 {
         self.term
     }
 
-    /// Everybody who has led, in the order of leading; those of several elections among each other.
+    /// Returns all leaderships of all elections, in the order of leading.
     pub fn history(&self) -> &[Leadership] {
         self.history.tenures()
     }

@@ -6,7 +6,7 @@ use crate::sim::StoreTime;
 use crate::sim::message::{Bid, Line, Place, Reply, Slip};
 use crate::switches::{Part, is_off};
 
-/// Entries by the revision that made them; the lowest leads.
+/// Entries by the revision that created them. The lowest leads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     entries: BTreeMap<u64, QueuedBid>,
@@ -18,16 +18,16 @@ struct QueuedBid {
     ttl: Duration,
     entered: StoreTime,
     led_since: Option<StoreTime>,
-    /// When the lease ends, as far as was told.
+    /// When the lease ends, by what the members have told each other.
     ends: StoreTime,
-    /// When it will be told that the candidate was heard of.
+    /// When the member will tell the others that it has heard of the candidate.
     told: Option<StoreTime>,
-    /// Its member died: it talks to another, which asks after it at once.
+    /// Its member died. The candidate talks to another one, which asks about it at once.
     reconnects: bool,
 }
 
 impl QueuedBid {
-    /// When the lease ends, if nothing further is heard of the candidate.
+    /// Returns when the lease ends, if the candidate is not heard of again.
     fn end(&self) -> StoreTime {
         match self.told {
             Some(told) if told <= self.ends => told.plus(self.ttl),
@@ -53,7 +53,8 @@ impl QueuedBid {
     }
 }
 
-/// What comes with a place: the control cell, and the term of the store's leader, where the store shows it.
+/// The parts of a reply beside the place: the control cell, and the term of the store's leader where the
+/// store shows it.
 type Shown = (Slip, Option<u64>);
 
 impl Queue {
@@ -65,7 +66,7 @@ impl Queue {
         self.find(nonce).is_some()
     }
 
-    /// The token of whoever leads.
+    /// Returns the token of the leader.
     pub(super) fn first(&self) -> Option<u64> {
         self.entries.keys().next().copied()
     }
@@ -121,7 +122,7 @@ impl Queue {
         }
     }
 
-    /// Where the entry with this nonce stands, that was there before.
+    /// Returns the place of the entry with this nonce, which existed before.
     pub(super) fn find_place(&self, nonce: u64, shown: Shown) -> Reply {
         match self.find(nonce) {
             Some(key) => self.place(key, false, shown),
@@ -177,7 +178,8 @@ impl Queue {
         Some(Leads { token, candidate: entry.bid.candidate.id.clone(), lease_end: entry.end() })
     }
 
-    /// A store that is told of its clients only now and then shows nobody when it was.
+    /// Describes the election for people. A store whose members tell each other only now and then does not
+    /// show renewals.
     pub(super) fn line(&self, now: StoreTime, tells_every: Option<Duration>) -> Line {
         let mut entries = self.entries.iter();
         let Some((&token, first)) = entries.next() else { return Line::default() };

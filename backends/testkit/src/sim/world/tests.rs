@@ -35,7 +35,7 @@ fn ask(world: &mut World, now: StoreTime, ask: Ask) -> Option<Reply> {
     world.apply(now, &Request::In(election(), ask))
 }
 
-/// How many are before the entry, and its token; `None` if it is gone.
+/// Returns how many are before the entry, and its token. `None` if the entry is gone.
 fn place(world: &mut World, now: StoreTime, request: Ask) -> Option<(usize, u64)> {
     match ask(world, now, request) {
         Some(Reply::Placed(place)) => Some((place.ahead, place.token)),
@@ -44,7 +44,7 @@ fn place(world: &mut World, now: StoreTime, request: Ask) -> Option<(usize, u64)
     }
 }
 
-/// Writes a record that this candidate holds, with this token and beat; its version, if it is written.
+/// Writes a record with this holder, token and beat. Returns its version, if it was written.
 fn swap(
     world: &mut World,
     now: StoreTime,
@@ -84,7 +84,7 @@ fn the_lowest_living_entry_leads() {
     assert_eq!(enter(&mut world, 4, 2).map(|(ahead, _)| ahead), Some(1));
     assert_eq!(enter(&mut world, 6, 3).map(|(ahead, _)| ahead), Some(2));
     assert_eq!(enter(&mut world, 6, 3).map(|(ahead, _)| ahead), Some(2), "a repetition");
-    // The first was not renewed; the second was.
+    // The first entry was not renewed. The second was.
     assert_eq!(place(&mut world, at(9), Ask::Renew(2)).map(|(ahead, _)| ahead), Some(1));
     let (ahead, token) = place(&mut world, at(11), Ask::Renew(2)).expect("a place");
     assert!(ahead == 0 && token > first);

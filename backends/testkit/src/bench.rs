@@ -5,57 +5,57 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{Boottime, Candidate, ElectionName, Seat, Store};
 
-/// What a store under test has to offer, beyond being one.
+/// The access to a store that the suite needs beyond the contract.
 ///
-/// Every test has a bench of its own. Nothing may be left of one in the next: a server may be shared,
-/// but then each bench keeps its elections apart from the others'.
+/// Every test has its own bench, and one test must leave nothing for the next. Benches may share a server, if each
+/// keeps its elections apart from the others'.
 #[async_trait]
 pub trait Bench: Send + Sync {
-    /// A new connection, as another process on another machine would have.
+    /// Opens a new connection, as another process on another machine would.
     async fn connect(&self) -> Box<dyn Store>;
 
-    /// The time to give to [`Seat::refresh`]. It rises; for a store of unlimited leases it may be made up.
+    /// Returns the time for [`Seat::refresh`]. It rises, and may be made up for a store of unlimited leases.
     fn now(&self) -> Boottime;
 
-    /// The length of lease to ask for.
+    /// Returns the length of lease to ask for.
     fn ttl(&self) -> Duration {
         Duration::from_secs(15)
     }
 
-    /// Lets time pass, for the store as well as in [`Bench::now`]. A bench whose time is made up passes
-    /// it on; others wait.
+    /// Lets time pass, for the store as well as in [`Bench::now`]. A bench with a clock of its own moves that clock
+    /// on. Others wait.
     async fn advance(&self, span: Duration) {
         tokio::time::sleep(span).await;
     }
 
-    /// The process that has this connection and this seat dies without a word, and the store has
-    /// noticed when this returns: sessions are expired by hand where that takes time.
+    /// Kills the process with this connection and seat, without a word from it. When this returns the store has
+    /// noticed. Where that takes time, the bench ends the session by hand.
     async fn crash(&self, store: Box<dyn Store>, seat: Box<dyn Seat>) {
         drop((seat, store));
     }
 
-    /// Somebody removes all that the store has of the election, while nobody is in it.
+    /// Removes all that the store has of the election, while no candidate is in it.
     async fn wipe(&self, election: &ElectionName);
 
-    /// Somebody removes the entry of this candidate by hand.
+    /// Removes the entry of this candidate by hand.
     async fn evict(&self, election: &ElectionName, candidate: &Candidate);
 
-    /// The store stops answering those who want to enter the election, until the stall is dropped. Only a bench with
-    /// servers of its [own](Servers::Own) is asked to.
+    /// Stops the store's answers to candidates that want to enter the election, until the stall is dropped. The
+    /// suite calls this only on a bench with [its own](Servers::Own) servers.
     async fn stall(&self, election: &ElectionName) -> Stall;
 }
 
-/// What servers a law needs.
+/// The servers that a law needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Servers {
-    /// Others may use them meanwhile.
+    /// Servers that other tests use at the same time.
     Shared,
-    /// They are the bench's alone: it is to [stall](Bench::stall).
+    /// Servers of this bench alone, which it can [stall](Bench::stall).
     Own,
 }
 
-/// A bench that tests hand around.
+/// A bench that several parts of a test share.
 pub type Shared = Arc<dyn Bench>;
 
-/// Lasts as long as the store does not answer.
+/// A stall of the store, which ends when this is dropped.
 pub type Stall = Box<dyn Any + Send>;

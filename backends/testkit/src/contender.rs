@@ -7,7 +7,7 @@ use elect_api::{
 
 use crate::{Shared, poll_n};
 
-/// A candidate with a connection and a seat of its own, as one `elect run` has.
+/// A candidate with its own connection and seat, as one `elect run` has.
 pub struct Contender {
     bench: Shared,
     candidate: Candidate,
@@ -17,28 +17,28 @@ pub struct Contender {
     order: Order,
 }
 
-/// Who leads and who waits, by their ids.
+/// The ids of the leader and of the waiters.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LineUp {
     /// The leader.
     pub leader: Option<String>,
-    /// Those who wait, the next to lead first.
+    /// The waiters, the next to lead first.
     pub waiting: Vec<String>,
 }
 
 impl LineUp {
-    /// The line-up in which the first of `ids` leads and the others wait.
+    /// Returns the line-up in which the first of `ids` leads and the others wait.
     pub fn led_by(ids: &[&str]) -> Self {
         let mut ids = ids.iter().map(ToString::to_string);
         Self { leader: ids.next(), waiting: ids.collect() }
     }
 
-    /// Whether it shows this candidate, leading or waiting.
+    /// Returns whether this candidate leads or waits.
     pub fn shows(&self, id: &str) -> bool {
         self.leader.iter().chain(&self.waiting).any(|shown| shown == id)
     }
 
-    /// The line-up in which nobody leads.
+    /// Returns the line-up in which none leads and all of `ids` wait.
     pub fn without_leader(ids: &[&str]) -> Self {
         Self { leader: None, waiting: ids.iter().map(ToString::to_string).collect() }
     }
@@ -53,26 +53,26 @@ impl From<Survey> for LineUp {
     }
 }
 
-/// The election that most tests are about.
+/// The election of most tests.
 pub fn election() -> ElectionName {
     "conformance".parse().expect("a good name")
 }
 
-/// What somebody sees who has nothing to do with the election.
+/// Returns the line-up that a new connection sees.
 pub async fn line_up(bench: &Shared) -> LineUp {
     bench.connect().await.survey(&election()).await.expect("a survey").into()
 }
 
-/// What the store under test has as order.
+/// Returns the order of the store under test.
 pub async fn order(bench: &Shared) -> Order {
     bench.connect().await.profile().order
 }
 
-/// The survey shows that the first of `ids` leads and, where the store queues, that the others wait in
-/// this order: in a race only the leader has an entry.
+/// Asserts that a survey shows the first of `ids` as the leader. Where the store queues, the others must wait in
+/// this order. In a race only the leader has an entry.
 ///
 /// # Panics
-/// When it shows anything else.
+/// Panics if the survey shows anything else.
 pub async fn expect_led_by(bench: &Shared, ids: &[&str]) {
     let shown = match order(bench).await {
         Order::Queue => ids,
@@ -81,35 +81,35 @@ pub async fn expect_led_by(bench: &Shared, ids: &[&str]) {
     assert_eq!(line_up(bench).await, LineUp::led_by(shown));
 }
 
-/// What a cell of [`election`] says, for somebody who has nothing to do with it.
+/// Returns the text of a cell of [`election`], read over a new connection.
 pub async fn cell(bench: &Shared, cell: Cell<'_>) -> Option<String> {
     let found = bench.connect().await.read(&election(), cell).await.expect("a cell");
     found.bytes.map(|text| String::from_utf8(text).expect("what was written"))
 }
 
-/// Whether a cell is written.
+/// Returns whether a cell was written.
 ///
 /// # Errors
-/// Why not.
+/// Returns the reason if it was not.
 pub fn done(written: &Written) -> Result<(), String> {
     written.why_not().map_or(Ok(()), |why| Err(why.to_owned()))
 }
 
-/// The survey shows nobody at all.
+/// Asserts that a survey shows no candidate.
 ///
 /// # Panics
-/// When it shows somebody.
+/// Panics if it shows one.
 pub async fn expect_nobody(bench: &Shared) {
     assert_eq!(line_up(bench).await, LineUp::without_leader(&[]));
 }
 
 impl Contender {
-    /// A candidate for [`election`], not in it yet.
+    /// Creates a candidate for [`election`] that has not entered it yet.
     pub async fn new(bench: &Shared, id: &str) -> Self {
         Self::in_election(bench, &election(), id).await
     }
 
-    /// A candidate for the election of this name, not in it yet.
+    /// Creates a candidate for the election with this name that has not entered it yet.
     pub async fn in_election(bench: &Shared, election: &ElectionName, id: &str) -> Self {
         let candidate = Candidate {
             id: id.to_owned(),
@@ -129,7 +129,7 @@ impl Contender {
         Self { bench: Arc::clone(bench), candidate, store, seat, control, order }
     }
 
-    /// Candidates for [`election`], who all entered in this order; the first one leads.
+    /// Creates candidates that have entered [`election`] in this order. The first one leads.
     pub async fn in_line(bench: &Shared, ids: &[&str]) -> Vec<Self> {
         let mut line = Vec::new();
         for id in ids {
@@ -144,7 +144,7 @@ impl Contender {
         line
     }
 
-    /// Who it is.
+    /// Its description.
     pub const fn candidate(&self) -> &Candidate {
         &self.candidate
     }
@@ -154,19 +154,19 @@ impl Contender {
         self.seat.as_mut()
     }
 
-    /// What people ask, as its last refresh had it.
+    /// The control cell as its last refresh returned it.
     pub const fn control(&self) -> &Versioned {
         &self.control
     }
 
-    /// One refresh, whatever comes of it.
+    /// Refreshes once, and returns the outcome.
     pub async fn try_refresh(&mut self) -> Result<Standing, Error> {
         let Refreshed { standing, control } = self.seat.refresh(self.bench.now()).await?;
         self.control = control;
         Ok(standing)
     }
 
-    /// One refresh that succeeds.
+    /// Refreshes once, and asserts that the store answers.
     pub async fn refresh(&mut self) -> Standing {
         let id = self.candidate.id.clone();
         self.try_refresh()
@@ -174,18 +174,18 @@ impl Contender {
             .unwrap_or_else(|error| panic!("{id} cannot refresh: {error}: {error:?}"))
     }
 
-    /// One refresh, polled at most `times` times, and dropped then.
+    /// Starts a refresh, polls it at most `times` times, and drops it.
     pub async fn refresh_cut(&mut self, times: usize) {
         let now = self.bench.now();
         drop(poll_n(times, self.seat.refresh(now)).await);
     }
 
-    /// One refresh, by which it leads.
+    /// Refreshes once, and asserts that it leads.
     pub async fn lead(&mut self) -> Token {
         self.win().await.0
     }
 
-    /// One refresh, by which it leads; the wake ends when it is worth proving it again.
+    /// Refreshes once, and asserts that it leads. The wake ends when another refresh makes sense.
     pub async fn sleep_leading(&mut self) -> Wake {
         self.win().await.1
     }
@@ -197,13 +197,13 @@ impl Contender {
         }
     }
 
-    /// One refresh, by which it waits behind that many.
+    /// Refreshes once, and asserts that it waits behind so many.
     pub async fn wait_behind(&mut self, expected: usize) {
         drop(self.sleep_behind(expected).await);
     }
 
-    /// One refresh, by which it waits behind that many; the wake ends when it is worth asking again. In
-    /// a race all wait behind one, the leader.
+    /// Refreshes once, and asserts that it waits behind so many. The wake ends when another refresh makes sense.
+    /// In a race all wait behind one, the leader.
     pub async fn sleep_behind(&mut self, expected: usize) -> Wake {
         let expected = match self.order {
             Order::Queue => expected,
@@ -219,7 +219,7 @@ impl Contender {
         }
     }
 
-    /// Refreshes until the store answers: servers that stood still may first have to find out who of them leads.
+    /// Refreshes until the store answers. Servers that stood still may first have to elect their own leader.
     pub async fn wait_until_answered(&mut self) {
         while let Err(error) = self.try_refresh().await {
             assert_eq!(error.kind(), ErrorKind::Unreachable, "{}: {error}", self.candidate.id);
@@ -240,13 +240,13 @@ impl Contender {
         }
     }
 
-    /// What [`Cell::Once`] says.
+    /// Reads [`Cell::Once`].
     pub async fn read_cell(&mut self) -> Option<String> {
         let text = self.cell().await.bytes?;
         Some(String::from_utf8(text).expect("what was written"))
     }
 
-    /// What ends when the cell changes that is read now.
+    /// Reads the cell, and returns the wake that ends when it changes.
     pub async fn wake_of_cell(&mut self) -> Wake {
         self.cell().await.wake
     }
@@ -257,7 +257,7 @@ impl Contender {
         cell.unwrap_or_else(|error| panic!("{id} cannot read a cell: {error}: {error:?}"))
     }
 
-    /// Writes that cell, as a leader; or why it is not written.
+    /// Writes that cell as a leader. Returns the reason if it was not written.
     pub async fn write_cell(&mut self, text: &str) -> Result<(), String> {
         let (now, bytes) = (self.bench.now(), text.as_bytes());
         let written = self.seat.write(now, Cell::Once, bytes, Durability::Usual).await;
@@ -265,31 +265,31 @@ impl Contender {
         done(&written.unwrap_or_else(|error| panic!("{id} cannot write: {error}: {error:?}")))
     }
 
-    /// What its seat shows.
+    /// Returns the ticket that its seat shows.
     pub fn ticket(&self) -> Option<Ticket> {
         self.seat.ticket()
     }
 
-    /// Gives its place up.
+    /// Gives up its place.
     pub async fn resign(&mut self) {
         let id = self.candidate.id.clone();
         self.seat.resign(None).await.unwrap_or_else(|error| panic!("{id} cannot resign: {error}"));
     }
 
-    /// Gives its place up, and has these last words if it leads.
+    /// Gives up its place, and writes these last words if it leads.
     pub async fn resign_with(&mut self, words: &str) {
         let id = self.candidate.id.clone();
         let resigned = self.seat.resign(Some((Cell::History, words.as_bytes()))).await;
         resigned.unwrap_or_else(|error| panic!("{id} cannot resign: {error}"));
     }
 
-    /// Its process dies.
+    /// Kills its process.
     pub async fn crash(self) {
         self.bench.crash(self.store, self.seat).await;
     }
 }
 
-/// What a standing says, for messages.
+/// Describes a standing, for messages.
 pub(crate) fn in_words(standing: &Standing) -> String {
     match standing {
         Standing::Leading { token, .. } => format!("leads with token {token}"),

@@ -1,13 +1,13 @@
-//! The conformance suite that every elect store passes, and what tests of elect share.
+//! The conformance suite that every elect store passes, and tools that elect's tests share.
 //!
-//! A store gets the whole suite with one line in a test of its own, which names an `async fn` that
-//! makes a [`Bench`] with such [`Servers`] as the law needs:
+//! One line in a store's tests runs the whole suite on it. The line names an `async fn` that
+//! creates a [`Bench`] with the [`Servers`] that a law needs:
 //!
 //! ```text
 //! elect_testkit::conformance!(bench);
 //! ```
 //!
-//! The list of laws is kept here and nowhere else, so that a new law reaches every store by itself.
+//! Only this crate has the list of laws, so a new law reaches every store by itself.
 
 #![allow(clippy::missing_panics_doc, reason = "to panic is how what is here fails a test")]
 
@@ -29,7 +29,7 @@ pub use contender::{
 };
 pub use run::{apart, poll_n, poll_n_eagerly, run};
 
-/// Expands to one test for each aspect of each law of `elect_api`, on a bench of its own.
+/// Expands to one test for each aspect of each law of `elect_api`, each on its own bench.
 ///
 /// The argument is the path of a function `async fn(Servers) -> impl Bench`.
 #[macro_export]
@@ -82,7 +82,7 @@ macro_rules! conformance {
             a_waiter_that_asks_no_more_is_passed_over
             a_leader_that_renews_its_lease_is_known_to_live
             nobody_is_told_that_a_dead_leader_lives
-            // Law 9: a survey disturbs nobody.
+            // Law 9: a survey disturbs no candidate.
             an_election_nobody_entered_is_empty
             a_survey_shows_candidates_as_they_described_themselves
             a_survey_shows_clean_texts_only
@@ -107,7 +107,7 @@ macro_rules! conformance {
             last_words_are_there_for_the_next_who_leads_at_once
             who_does_not_lead_has_no_last_words
             last_words_are_written_as_the_entry_goes
-            // Law 11: what is asked reaches everybody.
+            // Law 11: the control cell reaches all candidates.
             a_control_cell_may_be_written_where_nobody_ever_was
             elections_with_a_control_cell_are_listed_by_name
             a_control_cell_that_was_overtaken_is_not_written
@@ -120,21 +120,21 @@ macro_rules! conformance {
             each_election_has_its_own_control_cell
             a_control_cell_may_be_long
             an_order_cut_anywhere_may_be_written_again
-            // Law 12: an examination is a visit.
+            // Law 12: an examination changes nothing.
             an_examination_disturbs_nobody
             an_examination_leaves_nothing
-            // Law 13: a removal is exact.
+            // Law 13: a removal hits exactly one entry.
             whoever_was_removed_is_out_and_the_next_leads
             a_late_removal_removes_nobody
             a_removal_cut_anywhere_may_be_repeated
             an_entry_is_over_when_the_store_has_said
-            // Law 14: a fence lets nobody back.
+            // Law 14: a fence refuses smaller tokens.
             a_fence_lets_nobody_back
             fences_of_many_who_come_at_once_let_nobody_back
             a_fence_is_no_entry_and_outlasts_all
             each_resource_of_each_election_has_its_own_fence
             a_fence_cut_anywhere_may_be_passed_again
-            // Law 15: a value is a leader's, whoever writes it.
+            // Law 15: a value is written under the leader's token, by any client.
             a_value_is_there_for_whoever_comes_later
             only_the_token_of_the_leader_writes_a_value
             a_put_that_stood_still_writes_nothing_under_another_leader
@@ -150,19 +150,19 @@ macro_rules! conformance {
             what_was_cut_of_one_of_several_seats_leaves_nothing
             a_seat_that_asks_no_more_loses_its_place_though_others_go_on
             several_seats_that_crash_together_are_followed
-            // What is forgotten.
+            // How an election is forgotten.
             a_forgotten_control_cell_is_gone
             forgotten_fences_and_values_are_gone
             an_election_with_a_fence_is_not_forgotten_unless_that_may_go
             no_fence_is_lost_that_is_set_as_its_election_is_forgotten
             an_election_that_somebody_is_in_is_not_forgotten
             a_forgotten_election_is_as_if_nobody_had_entered
-            // All of them, at once.
+            // All laws at once.
             contenders_lead_one_at_a_time_with_rising_tokens
             newcomers_and_crashes_in_a_crowd_stop_nobody
         }
         $crate::conformance! { @each $bench, Own:
-            // The same laws, when the store stalls.
+            // The same laws while the store stalls.
             a_refresh_dropped_while_the_store_stalls_leaves_one_entry
             a_candidate_that_dies_in_a_stalled_refresh_blocks_nobody
             a_slow_store_does_not_lengthen_a_lease

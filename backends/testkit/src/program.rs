@@ -15,12 +15,12 @@ use nix::unistd::Pid;
 
 use crate::oracle::now;
 
-/// The longest that anything may take before a test gives up; never what a test waits for.
+/// The longest time before a test gives up. No test waits for it to pass.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A call of `elect`: binary, subcommand, flags, words, environment.
 ///
-/// Every `ELECT_*` variable of the test's own environment is taken away, and the user's configuration file.
+/// Every `ELECT_*` variable of the test's environment is removed, and the user's configuration file is hidden.
 #[derive(Clone, Debug)]
 pub struct Elect {
     binary: PathBuf,
@@ -31,7 +31,7 @@ pub struct Elect {
 }
 
 impl Elect {
-    /// `binary`, which is `env!("CARGO_BIN_EXE_elect")` in a test of the program, without arguments.
+    /// Creates a call of `binary` without arguments. In a test of the program that is `env!("CARGO_BIN_EXE_elect")`.
     pub fn new(binary: impl Into<PathBuf>) -> Self {
         Self {
             binary: binary.into(),
@@ -42,48 +42,49 @@ impl Elect {
         }
     }
 
-    /// For a call that takes longer than [`PATIENCE`] where all is well: how long [`run`](Self::run) waits for its end.
+    /// Sets how long [`run`](Self::run) waits for the end, for a call that takes longer than [`PATIENCE`] when all is
+    /// well.
     #[must_use]
     pub const fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// With one more word.
+    /// Adds a word.
     #[must_use]
     pub fn arg(mut self, word: impl AsRef<OsStr>) -> Self {
         self.words.push(word.as_ref().to_owned());
         self
     }
 
-    /// With more words.
+    /// Adds words.
     #[must_use]
     pub fn args<W: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
         self.words.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
         self
     }
 
-    /// With a line of shell as the command.
+    /// Adds a line of shell as the command.
     #[must_use]
     pub fn sh(self, script: &str) -> Self {
         self.args(["sh", "-c", script])
     }
 
-    /// With a variable.
+    /// Sets a variable.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.environment.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
     }
 
-    /// Under another program, as in `timeout 5 elect run ...`.
+    /// Runs it under another program, as in `timeout 5 elect run ...`.
     #[must_use]
     pub fn under<W: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
         self.prefix.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
         self
     }
 
-    /// As a standard command, for what this builder does not know: streams, directories, groups.
+    /// Returns a standard command, for uses that this builder has no method for: streams, directories, groups.
     pub fn command(&self) -> Command {
         let mut words = self.prefix.iter().cloned().chain([self.binary.clone().into()]);
         let mut command = Command::new(words.next().unwrap_or_default());
@@ -93,16 +94,16 @@ impl Elect {
                 command.env_remove(name);
             }
         }
-        // Nor the configuration of whoever runs the tests.
+        // The configuration of the user that runs the tests is hidden as well.
         command.env_remove("STATE_DIRECTORY").env("XDG_CONFIG_HOME", "/nonexistent");
         command.envs(self.environment.iter().cloned());
         command
     }
 
-    /// Starts it, with streams that are read when it has ended.
+    /// Starts it. Its streams are read once it has ended.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     #[track_caller]
     pub fn spawn(&self) -> Running {
         let mut command = self.command();
@@ -115,24 +116,23 @@ impl Elect {
     /// Runs it to its end.
     ///
     /// # Panics
-    /// When it cannot be started, or takes longer than [`PATIENCE`], or than what was given as
-    /// [`patience`](Self::patience).
+    /// Panics if it cannot be started, or takes longer than [`PATIENCE`] or than its own [`patience`](Self::patience).
     #[track_caller]
     pub fn run(&self) -> Ended {
         self.spawn().wait_for(self.patience)
     }
 }
 
-/// A program that runs. Dropping it kills it, and waits for it; its descendants are the program's affair.
+/// A running program. A drop kills it and waits for it, but does not affect its descendants.
 #[derive(Debug)]
 pub struct Running {
     child: Option<Child>,
 }
 
-/// What a program that has ended leaves to look at.
+/// The result of a program that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// How it ended.
+    /// Its exit status.
     pub status: ExitStatus,
     /// All that it and its descendants wrote to stdout.
     pub stdout: String,
@@ -141,17 +141,17 @@ pub struct Ended {
 }
 
 impl Running {
-    /// Takes charge of a child.
+    /// Takes over a child.
     pub fn new(child: Child) -> Self {
         Self { child: Some(child) }
     }
 
-    /// No program: what is left in the place of one that was taken out.
+    /// No program, as a placeholder for one that was moved out.
     pub const fn idle() -> Self {
         Self { child: None }
     }
 
-    /// The guardian of this `elect run`, if it has one.
+    /// Returns the guardian of this `elect run`, if it has one.
     #[track_caller]
     pub fn guardian_if_any(&mut self) -> Option<i32> {
         let pid = self.pid();
@@ -162,21 +162,21 @@ impl Running {
         self.child.as_mut().expect("present until wait or drop")
     }
 
-    /// Its process id.
+    /// Returns its process id.
     pub fn pid(&mut self) -> i32 {
         self.child().id().cast_signed()
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to it.
     ///
     /// # Panics
-    /// When it is gone.
+    /// Panics if it is gone.
     #[track_caller]
     pub fn signal(&mut self, signal: Signal) {
         kill(Pid::from_raw(self.pid()), signal).expect("the program lives");
     }
 
-    /// The guardian of this `elect run`: its child of that name. Waits until there is one.
+    /// Waits for the guardian of this `elect run`, its child of that name, and returns its id.
     #[track_caller]
     pub fn guardian(&mut self) -> i32 {
         let pid = self.pid();
@@ -187,13 +187,13 @@ impl Running {
         })
     }
 
-    /// Lets go of its streams: who writes to them writes to closed pipes from now on.
+    /// Closes its streams at this end. From now on its writes go to closed pipes.
     pub fn close_streams(&mut self) {
         let child = self.child();
         (child.stdout, child.stderr) = (None, None);
     }
 
-    /// Whether it has not ended yet.
+    /// Returns whether it still runs.
     pub fn is_running(&mut self) -> bool {
         self.child().try_wait().is_ok_and(|status| status.is_none())
     }
@@ -201,7 +201,7 @@ impl Running {
     /// Waits for its end and for the end of its streams.
     ///
     /// # Panics
-    /// When that takes longer than [`PATIENCE`], with what it has said so far; the program is killed then.
+    /// Panics if that takes longer than [`PATIENCE`], with its output so far. The program is killed then.
     #[track_caller]
     pub fn wait(self) -> Ended {
         self.wait_for(PATIENCE)
@@ -221,7 +221,7 @@ impl Running {
         };
         self.child = None;
         let text = |reader: Option<Reader>| {
-            // Descendants that were to be dead may have them.
+            // Descendants that should be dead may still hold them.
             let is_done = || reader.as_ref().is_none_or(|reader| reader.thread.is_finished());
             eventually(&format!("the end of the streams of {pid}"), || is_done().then_some(()));
             reader.map(|reader| reader.so_far()).unwrap_or_default()
@@ -276,12 +276,12 @@ impl Drop for Running {
     }
 }
 
-/// Tells, of a test that fails, what became of a program and what it has said that nobody has read.
+/// Prints, for a failing test, the state of a program and its unread output.
 fn tell(child: &mut Child) {
     let mut said = Vec::new();
     if let Some(stderr) = &mut child.stderr {
         let _ = fcntl(&*stderr, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
-        // The end of what there is reads as an error.
+        // A read beyond the available bytes is an error.
         let _ = stderr.read_to_end(&mut said);
     }
     let end = child.try_wait().ok().flatten().map(|status| status.to_string());
@@ -290,7 +290,7 @@ fn tell(child: &mut Child) {
 }
 
 impl Ended {
-    /// The exit code, or 128 + the signal, as a shell has it.
+    /// Returns the exit code, or 128 + the signal, as a shell does.
     pub fn code(&self) -> i32 {
         use std::os::unix::process::ExitStatusExt;
         self.status.code().unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))
@@ -299,47 +299,47 @@ impl Ended {
     /// Asserts the exit code.
     ///
     /// # Panics
-    /// When it is another; with all that was written.
+    /// Panics with all output if it is another.
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
         assert_eq!(self.code(), code, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
         self
     }
 
-    /// Asserts that stderr has this text in it.
+    /// Asserts that stderr contains this text.
     ///
     /// # Panics
-    /// When it has not.
+    /// Panics if it does not.
     #[track_caller]
     pub fn says(self, text: &str) -> Self {
         assert!(self.stderr.contains(text), "{text:?} is not in stderr: {}", self.stderr);
         self
     }
 
-    /// Asserts that nothing at all was written.
+    /// Asserts that the program wrote nothing at all.
     ///
     /// # Panics
-    /// When something was.
+    /// Panics if it wrote anything.
     #[track_caller]
     pub fn is_silent(self) -> Self {
         assert_eq!((self.stdout.as_str(), self.stderr.as_str()), ("", ""));
         self
     }
 
-    /// Asserts that nothing was written to stderr.
+    /// Asserts that the program wrote nothing to stderr.
     ///
     /// # Panics
-    /// When something was.
+    /// Panics if it did.
     #[track_caller]
     pub fn is_quiet(self) -> Self {
         assert_eq!(self.stderr, "", "stdout: {}", self.stdout);
         self
     }
 
-    /// Asserts all of stdout.
+    /// Asserts the whole of stdout.
     ///
     /// # Panics
-    /// When it is something else.
+    /// Panics if it is another text.
     #[track_caller]
     pub fn prints(self, text: &str) -> Self {
         assert_eq!(self.stdout, text, "stderr: {}", self.stderr);
@@ -347,18 +347,18 @@ impl Ended {
     }
 }
 
-/// Looks again and again until there is something to see: an event that only polling shows.
+/// Calls `look` again and again until it returns a value: for events that only polling shows.
 ///
 /// # Panics
-/// When it does not come within [`PATIENCE`]; `what` names it.
+/// Panics if there is none within [`PATIENCE`]. `what` names the event.
 #[track_caller]
 pub fn eventually<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
     let Some(found) = until(PATIENCE, look) else { panic!("waited in vain for {what}") };
     found
 }
 
-/// Looks again and again for so long. The pauses grow with what was waited already, and each is as long as its look
-/// took: what comes soon is seen soon, and who waits leaves the processors to those that are waited for.
+/// Calls `look` again and again for so long. Pauses grow with the time waited, and each lasts at least as long as its
+/// look took. So an early event is seen early, and the waiting test leaves the processors to the program.
 fn until<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let began = now();
     loop {
@@ -375,7 +375,7 @@ fn until<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T
     }
 }
 
-/// The children of all threads of a process.
+/// Returns the children of all threads of a process.
 pub fn children(pid: i32) -> Vec<i32> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let lists = threads
@@ -388,33 +388,33 @@ pub fn children(pid: i32) -> Vec<i32> {
         .collect()
 }
 
-/// A process's own name for itself; `None` if it is gone.
+/// Returns a process's own name for itself, or `None` if it is gone.
 pub fn name(pid: i32) -> Option<String> {
     fs::read_to_string(format!("/proc/{pid}/comm")).ok().map(|name| name.trim_end().to_owned())
 }
 
-/// Whether a process exists and is no zombie.
+/// Returns whether a process exists and is no zombie.
 pub fn is_alive(pid: i32) -> bool {
     state(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
-/// The state of a process as `ps` shows it: `R`, `S`, `T`, `Z`, ...
+/// Returns the state of a process as `ps` shows it: `R`, `S`, `T`, `Z`, ...
 pub fn state(pid: i32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
-/// The most that a process has had in memory, in KiB; `None` if it is gone.
+/// Returns the peak memory of a process in KiB, or `None` if it is gone.
 pub fn peak_memory(pid: i32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
-/// The content of a file once it has a full line.
+/// Waits until a file has a full line, and returns its content.
 ///
 /// # Panics
-/// When it gets none within [`PATIENCE`].
+/// Panics if it has none within [`PATIENCE`].
 #[track_caller]
 pub fn line_of(path: &Path) -> String {
     eventually(&format!("a line in {}", path.display()), || {

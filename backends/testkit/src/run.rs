@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::runtime::Builder;
 
-/// Far more than any test takes. It guards against hanging; nothing waits for it.
+/// Far more time than any test takes. It only guards against a hang.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs a test on a current-thread runtime, as `elect` runs, and fails it if it hangs.
@@ -19,7 +19,7 @@ pub fn run<T>(name: &str, test: impl Future<Output = T>) -> T {
     })
 }
 
-/// Runs a part of a test on a thread and a runtime of its own, as another process would run.
+/// Runs a part of a test on its own thread and runtime, as another process would run.
 pub fn apart<T, F>(part: impl FnOnce() -> F + Send + 'static) -> JoinHandle<T>
 where
     T: Send + 'static,
@@ -28,14 +28,14 @@ where
     thread::spawn(move || run("a part of a test", part()))
 }
 
-/// Polls a future at most `times` times, each time it asks for it, and then drops it. `None` if it
-/// had not come to its end by then: so a test cuts a call at each of its await points.
+/// Polls a future at most `times` times, each time that it asks for it, and then drops it. Returns
+/// `None` if it was not ready by then. With this a test cuts a call at each of its await points.
 pub async fn poll_n<T>(times: usize, future: impl Future<Output = T>) -> Option<T> {
     cut(times, future, |_| {}).await
 }
 
-/// As [`poll_n`], but does not wait to be asked: so a test cuts a call that nothing answers. What the
-/// call sent has time to leave between two polls.
+/// As [`poll_n`], but polls at once without being asked. With this a test cuts a call that gets no
+/// answer. Between two polls the call's requests have time to go out.
 pub async fn poll_n_eagerly<T>(times: usize, future: impl Future<Output = T>) -> Option<T> {
     cut(times, future, |context| context.waker().wake_by_ref()).await
 }

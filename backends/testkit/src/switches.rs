@@ -1,8 +1,8 @@
-//! Each guard that keeps the promise can be turned off in builds for tests, so that tests can show that
-//! they would notice. Builds without elect's feature `sim` have no such switch.
+//! Switches that turn off one guard of the promise each. They exist only in builds with elect's feature
+//! `sim`, where tests use them to show that they would notice.
 //!
-//! A program that a test starts is told by the variable `ELECT_TEST_WITHOUT`, with names separated by
-//! commas; a simulation, which plays on one thread, by [`without`].
+//! A program that a test starts reads the variable `ELECT_TEST_WITHOUT`, a list of names with commas. A
+//! simulation, which runs on one thread, uses [`without`].
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -21,7 +21,7 @@ macro_rules! parts {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$part),+];
 
-            /// Its name in the variable.
+            /// Returns its name in the variable.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$part => $name,)+
@@ -32,89 +32,91 @@ macro_rules! parts {
 }
 
 parts! {
-    /// Counting a lease from the send of its renewal, not from the reply.
+    /// A lease counts from the send of its renewal, not from the reply.
     Anchor = "anchor",
-    /// Counting it, in a store like `ZooKeeper`, from a request that a later one has confirmed.
+    /// In a store like `ZooKeeper`, a lease counts from a request that a later one has confirmed.
     Confirmation = "confirmation",
-    /// Counting it, in a store like etcd, only in a term of the store's leader that was known before.
+    /// In a store like etcd, a renewal counts only in a term of the store's leader that was known
+    /// before.
     Term = "term",
-    /// Proving leadership, in a store like etcd whose reads may be stale, by a write.
+    /// In a store like etcd, whose reads may be stale, a write proves leadership.
     WriteProof = "write-proof",
-    /// Counting on as much less of a lease as clocks may differ.
+    /// A leader counts on less of its lease, by as much as clocks may differ.
     Drift = "drift",
-    /// Counting on less where candidates judge: a lease ends by one clock, and is over by another.
+    /// Where candidates judge a lease, the leader counts on less still. The lease ends by one clock,
+    /// and is over by another.
     TwoClocks = "two-clocks",
-    /// Being done some time before the lease can end, by the slower clock.
+    /// All is done some time before the lease can end by the slower clock.
     Margin = "margin",
-    /// Reading a clock that goes on during a suspend.
+    /// The clock goes on during a suspend.
     Suspend = "suspend",
-    /// The kernel's timer that kills the guardian.
+    /// The kernel's timer kills the guardian.
     DeadMan = "dead-man",
-    /// The pipe by which the kernel kills the command's group when the guardian dies.
+    /// By a pipe the kernel kills the command's group when the guardian dies.
     DeathPipe = "death-pipe",
-    /// Having two of those pipes, of which the kernel closes one's reader first and the other's last.
+    /// There are two such pipes: the kernel closes one's reader first and the other's last.
     TwoPipes = "two-pipes",
-    /// Looking for descendants also below those that are killed and not gone yet.
+    /// The guardian also looks for descendants below processes that are killed and not gone yet.
     Depth = "depth",
-    /// The guardian's turn on the processors before the command's.
+    /// The guardian runs before the command on the processors.
     Priority = "priority",
-    /// Keeping clear of the limits by which the kernel kills who works for long.
+    /// The guardian stays clear of the limits by which the kernel kills a process that works for long.
     Limits = "limits",
-    /// Taking a process for alive whom `/proc` does not show and the kernel knows.
+    /// A process that `/proc` hides counts as alive if the kernel knows it.
     Hidden = "hidden",
-    /// Killing below a guardian that does not do it.
+    /// The wrapper kills below a guardian that does not do so itself.
     Takeover = "takeover",
-    /// Counting a run before it starts, where only so many may be.
+    /// A run with a limited number of attempts is counted before it starts.
     CountFirst = "count-first",
-    /// Proving a win again that is too old to start a command on.
+    /// A win that is too old for a start is proven again.
     Reproof = "reproof",
-    /// The guardian's refusal of a start that comes too late.
+    /// The guardian refuses a start that comes too late.
     LateStart = "late-start",
-    /// Starting one command only, and none after the killing has begun.
+    /// The guardian starts one command only, and none after the killing has begun.
     OneWay = "one-way",
-    /// Deadlines that never go back, nor return once they have passed.
+    /// Deadlines never move back, and do not return once they have passed.
     Rising = "rising",
-    /// Resigning only once the tree is empty.
+    /// A leader resigns only once the tree is empty.
     EmptyTree = "empty-tree",
-    /// Renewing until the tree is empty.
+    /// A leader renews until the tree is empty.
     RenewToEnd = "renew-to-end",
-    /// Killing at once when the entry is gone.
+    /// The command is killed at once when the entry is gone.
     KillAtOnce = "kill-at-once",
-    /// Renewing no more once the entry is gone.
+    /// A leader stops renewing once the entry is gone.
     LossIsFinal = "loss-is-final",
-    /// Taking a renewal for ours only if it has our token.
+    /// A renewal counts only if it has this leader's token.
     Token = "token",
-    /// Joining again when a win is over before the command could start.
+    /// A candidate joins again when its win ends before the command could start.
     Rejoin = "rejoin",
-    /// Giving the guardian the ticket before the entry can exist.
+    /// The guardian gets the ticket before the entry can exist.
     TicketFirst = "ticket-first",
-    /// Taking the wrapper for gone at the end of what it sends, not when it is silent.
+    /// The wrapper counts as gone at the end of its socket, not when it is silent.
     EndOfFile = "end-of-file",
-    /// Redeeming a ticket only once the tree is empty.
+    /// A ticket is redeemed only once the tree is empty.
     TicketAfter = "ticket-after",
-    /// Giving up no entry but the one that a ticket is for.
+    /// A ticket ends only its own entry.
     TicketOwn = "ticket-own",
-    /// Counting the time for which a record is unchanged from the second look on.
+    /// The time for which a record is unchanged counts from the second look on.
     SecondLook = "second-look",
-    /// Waiting for the holder of a record that was seen, though the record is gone.
+    /// A candidate waits for the holder of a record that it has seen, even if the record is gone.
     Removed = "removed",
-    /// Writing over, in a record, what may be under way when it is given up.
+    /// A candidate that gives up a record overwrites writes that may be under way.
     LateWrite = "late-write",
-    /// Writing a new leader's token where a record's values are, before it leads.
+    /// A new leader's token is written beside a record's values before it leads.
     Epoch = "epoch",
-    /// Taking a lost reply for "perhaps", not for "no".
+    /// A lost reply means "perhaps", not "no".
     Ambiguity = "ambiguity",
-    /// Waking one waiter at a change, the next.
+    /// A change wakes one waiter, the next.
     OneWake = "one-wake",
-    /// Longer and longer pauses between requests that fail.
+    /// Pauses between failing requests grow.
     Backoff = "backoff",
-    /// Pauses that differ from candidate to candidate.
+    /// Pauses differ from candidate to candidate.
     Jitter = "jitter",
-    /// Asking who is there before a command is started, where it matters who leads.
+    /// Where it matters who leads, a winner compares itself with the others before it starts a command.
     Comparison = "comparison",
-    /// Standing back for nobody twice while nobody leads.
+    /// A candidate stands back for each better candidate only once while none leads.
     StandBackOnce = "stand-back-once",
-    /// Asking less of those who are better with each slot in which nobody leads.
+    /// The longer none leads, the greater the priority that a winner gives way to.
     Sinking = "sinking",
 }
 
@@ -122,9 +124,10 @@ thread_local! {
     static OFF: Cell<Option<Part>> = const { Cell::new(None) };
 }
 
-/// What the variable names, as one bit for each part.
+/// Returns the parts that the variable names, as one bit each.
 ///
-/// elect's wrapper asks before its guardian exists, which may not allocate and never reads it anew.
+/// elect's wrapper calls this before its guardian exists. The guardian may not allocate, and never
+/// reads the variable.
 fn told() -> u64 {
     static TOLD: OnceLock<u64> = OnceLock::new();
     *TOLD.get_or_init(|| {
@@ -134,12 +137,12 @@ fn told() -> u64 {
     })
 }
 
-/// Whether `part` is turned off, in this process or on this thread.
+/// Returns whether `part` is turned off, in this process or on this thread.
 pub fn is_off(part: Part) -> bool {
     OFF.get() == Some(part) || told() & 1 << part as u64 != 0
 }
 
-/// Has the guards of the adapter of records ask the same switches, in this process.
+/// Has the record adapter's guards in this process use the same switches.
 pub fn judge_records() {
     judge_by(|guard| {
         is_off(match guard {
@@ -154,7 +157,7 @@ pub fn judge_records() {
     });
 }
 
-/// Does `work` on this thread with `part` turned off.
+/// Runs `work` on this thread with `part` turned off.
 pub fn without<T>(part: Option<Part>, work: impl FnOnce() -> T) -> T {
     struct Restored(Option<Part>);
     impl Drop for Restored {

@@ -1,4 +1,4 @@
-//! A terminal with a shell in it, typed into and read from as a person does.
+//! A terminal with a shell in it. A test types and reads as a person does.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,23 +14,23 @@ use crate::program::{Ended, Running, eventually};
 
 /// A pseudo-terminal and the program that it controls.
 ///
-/// Dropping it kills that program; with the leader of its session the terminal hangs up.
+/// A drop kills that program. With the death of the session's leader the terminal hangs up.
 #[derive(Debug)]
 pub struct Terminal {
     keyboard: File,
     screen: Arc<Mutex<String>>,
-    /// How much of the screen was looked at.
+    /// How much of the screen the test has waited for.
     seen: usize,
     session: Running,
 }
 
 impl Terminal {
-    /// Starts `command` as the leader of a session of its own that this terminal controls.
+    /// Starts `command` as the leader of its own session, with this as its controlling terminal.
     #[track_caller]
     pub fn start(command: &mut Command) -> Self {
         let size = Winsize { ws_row: 24, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(&size, None).expect("a pseudo-terminal");
-        // A program that had the other end itself would never see the window close.
+        // A program that inherits the other end would never see the window close.
         for fd in [&pty.master, &pty.slave] {
             fcntl(fd, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).expect("a descriptor");
         }
@@ -52,14 +52,14 @@ impl Terminal {
         Self { keyboard, screen, seen: 0, session }
     }
 
-    /// Types this text; `\r` is the return key, `\x03` is Ctrl-C, `\x1a` is Ctrl-Z.
+    /// Types this text: `\r` is the return key, `\x03` is Ctrl-C, `\x1a` is Ctrl-Z.
     #[track_caller]
     pub fn types(&mut self, text: &str) {
         self.keyboard.write_all(text.as_bytes()).expect("the terminal takes what is typed");
     }
 
-    /// Waits until this text comes after all that was waited for before, and returns what came
-    /// before it.
+    /// Waits until this text appears after all that was waited for before. Returns the text in
+    /// between.
     #[track_caller]
     pub fn shows(&mut self, text: &str) -> String {
         let screen = Arc::clone(&self.screen);
@@ -74,31 +74,31 @@ impl Terminal {
         all[from..from + at].to_owned()
     }
 
-    /// The process group in the foreground: keys that make signals make them for it.
+    /// Returns the process group in the foreground, which gets the signals of keys.
     #[track_caller]
     pub fn foreground(&self) -> i32 {
         nix::unistd::tcgetpgrp(&self.keyboard).expect("a terminal that somebody controls").as_raw()
     }
 
-    /// How it treats keys: echo, line editing and so on, all in one word that can be compared.
+    /// Returns how the terminal treats keys (echo, line editing and so on), as one text to compare.
     #[track_caller]
     pub fn modes(&self) -> String {
         let modes = nix::sys::termios::tcgetattr(&self.keyboard).expect("a terminal's modes");
         format!("{:?} {:?} {:?}", modes.local_flags, modes.input_flags, modes.output_flags)
     }
 
-    /// All that was ever shown.
+    /// Returns all that was ever shown.
     pub fn all(&self) -> String {
         lock(&self.screen).clone()
     }
 
-    /// Waits for the end of the program that the terminal controls.
+    /// Waits for the end of the program that has this as its controlling terminal.
     #[track_caller]
     pub fn wait(self) -> Ended {
         self.session.wait()
     }
 
-    /// The program that the terminal controls.
+    /// Returns the program that has this as its controlling terminal.
     pub fn session(&mut self) -> &mut Running {
         &mut self.session
     }
@@ -106,7 +106,7 @@ impl Terminal {
 
 fn watch(mut terminal: File, screen: &Mutex<String>) {
     let mut bytes = [0; 4096];
-    // The end of the last program that has the terminal reads as an error.
+    // The end of the last program on the terminal is read as an error.
     while let Ok(count @ 1..) = terminal.read(&mut bytes) {
         lock(screen).push_str(&String::from_utf8_lossy(&bytes[..count]));
     }

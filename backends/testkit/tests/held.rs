@@ -1,4 +1,4 @@
-//! Servers that one program holds for many tests.
+//! Tests that one program holds servers for many tests.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -21,7 +21,7 @@ fn all_who_ask_share_servers_under_names_of_their_own_until_nobody_needs_them() 
     let mut socket = String::new();
     BufReader::new(holder.stdout.take().expect("a pipe")).read_line(&mut socket).expect("a line");
     let socket = socket.trim_end();
-    // Whoever dies before it has asked is in nobody's way.
+    // A client that dies before it has asked does not block the others.
     drop(UnixStream::connect(socket).expect("the holder listens"));
     let (one, other) = (ask(socket, "etcd 1"), ask(socket, "etcd 1"));
     let (first, servers) = one.split_once(' ').expect("a name and servers");

@@ -1,5 +1,5 @@
-//! Holds servers for tests that run meanwhile: prints what `ELECT_TEST_SERVERS` is to be for them, and ends with its
-//! standard input.
+//! Holds servers for tests. Prints the value of `ELECT_TEST_SERVERS` for them, and ends when its standard input
+//! does.
 
 fn main() -> std::io::Result<()> {
     elect_testkit::servers::hold()

@@ -1,4 +1,4 @@
-//! Law 11: an examination changes nothing in the store.
+//! Law 12: an examination changes nothing in the store.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

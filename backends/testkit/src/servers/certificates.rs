@@ -7,7 +7,8 @@ use rcgen::{
 };
 use tempfile::TempDir;
 
-/// Somebody who vouches for servers and clients of a test, with all certificates in a folder of its own.
+/// A certificate authority for servers and clients of a test. It keeps all its certificates in a folder
+/// of its own.
 #[derive(Debug)]
 pub struct Authority {
     folder: TempDir,
@@ -25,12 +26,12 @@ pub struct Pem {
 }
 
 impl Authority {
-    /// One that nobody has heard of yet.
+    /// Creates a new authority, which no server or client trusts yet.
     ///
     /// # Panics
-    /// When the folder cannot be written.
+    /// Panics if the folder cannot be written.
     pub fn new() -> Self {
-        // Authorities of one name would be taken for one another, as far as their keys let them.
+        // Each has its own name, because two with the same name are easily mistaken for each other.
         Self::named(&format!("test authority {:08x}", fastrand::u32(..)))
     }
 
@@ -45,13 +46,13 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), folder, name: name.to_owned() }
     }
 
-    /// Its own certificate: the file that those who trust it name.
+    /// Returns the path of its own certificate, for clients and servers that trust it.
     pub fn ca(&self) -> PathBuf {
         self.folder.path().join("ca.pem")
     }
 
-    /// A certificate for a server with these names and addresses; servers of a cluster are each
-    /// other's clients with it.
+    /// Issues a certificate for a server with these names and addresses. Members of a cluster also use
+    /// it as clients of each other.
     pub fn server(&self, names: &[&str]) -> Pem {
         let mut params = params(names, "server");
         params.extended_key_usages =
@@ -59,14 +60,14 @@ impl Authority {
         self.sign(&params, &format!("server-{}", names.join("-")))
     }
 
-    /// A certificate for a client of this name.
+    /// Issues a certificate for a client with this name.
     pub fn client(&self, name: &str) -> Pem {
         let mut params = params(&[], name);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         self.sign(&params, &format!("client-{name}"))
     }
 
-    /// As [`Authority::server`], but its time was over long ago.
+    /// As [`Authority::server`], but the certificate expired long ago.
     pub fn expired(&self, names: &[&str]) -> Pem {
         let mut params = params(names, "server");
         params.not_before = date_time_ymd(2000, 1, 1);
@@ -75,14 +76,14 @@ impl Authority {
         self.sign(&params, &format!("expired-{}", names.join("-")))
     }
 
-    /// A certificate for a server that is none, as it is only for clients.
+    /// Issues a certificate with a server's names that is valid for clients only.
     pub fn for_clients(&self, names: &[&str]) -> Pem {
         let mut params = params(names, "server");
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         self.sign(&params, &format!("for-clients-{}", names.join("-")))
     }
 
-    /// A certificate of an authority, self-signed, with the names of a server.
+    /// Creates a self-signed certificate of an authority, with the names of a server.
     pub fn itself(&self, names: &[&str]) -> Pem {
         let mut params = params(names, "itself");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -91,10 +92,10 @@ impl Authority {
         self.write("itself", &certificate.pem(), &key)
     }
 
-    /// Another authority, with another key, that has the same name.
+    /// Creates another authority with the same name and another key.
     ///
     /// # Panics
-    /// When its folder cannot be written.
+    /// Panics if its folder cannot be written.
     #[must_use]
     pub fn again(&self) -> Self {
         Self::named(&self.name)

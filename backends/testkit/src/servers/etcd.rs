@@ -13,18 +13,18 @@ use super::{Place, Process, fetched, free_port};
 use crate::fault::Network;
 use crate::program::{eventually, state};
 
-/// Names another `etcd` than the one on the search path for clusters of several members: a version
-/// that keeps leases when its leader stalls.
+/// The variable that names the `etcd` binary for clusters of several members, instead of the one on the search path. It
+/// should be a version that keeps leases when its leader stalls.
 const OVERRIDE: &str = "ELECT_TEST_ETCD";
-/// The machine's own.
+/// The machine's own binary.
 const OWN: &str = "etcd";
 const SERVER_PACKAGE: &str = "etcd-server";
 const CLIENT_PACKAGE: &str = "etcd-client";
 
-/// A cluster of etcd on the loopback interface, which serves when it is returned.
+/// A cluster of etcd on the loopback interface. It serves when `start` returns.
 ///
-/// For several members the environment variable `ELECT_TEST_ETCD` names the binary to use, if it is not
-/// `etcd`: one that keeps leases when a leader stalls. So both are tested where they differ.
+/// For several members the environment variable `ELECT_TEST_ETCD` can name another binary than `etcd`: one that keeps
+/// leases when a leader stalls. Both versions are so tested where they differ.
 #[derive(Debug)]
 pub struct Etcd {
     members: Vec<Member>,
@@ -37,12 +37,12 @@ struct Member {
     process: Process,
     place: Place,
     clients: SocketAddr,
-    /// Where it tells of itself, to all and without TLS.
+    /// Where it serves its metrics, to all clients and without TLS.
     metrics: SocketAddr,
 }
 
 impl Member {
-    /// The page at a path, headers included; `None` if nobody serves it.
+    /// Returns the page at a path with its headers, or `None` without an answer.
     fn get(&self, path: &str) -> Option<String> {
         let limit = Duration::from_secs(5);
         let connect = || TcpStream::connect_timeout(&self.metrics, limit);
@@ -55,17 +55,17 @@ impl Member {
     }
 }
 
-/// The version for clusters: the one that is named, or that `tests/run` has fetched.
+/// Returns the binary for clusters: the one that the variable names, or that `tests/run` has fetched.
 fn other_version() -> Option<String> {
     let named = std::env::var(OVERRIDE).ok();
     named.or_else(|| fetched("etcd/usr/bin/etcd").map(|binary| binary.display().to_string()))
 }
 
-/// Members that are stopped until this is dropped.
+/// Members that stay stopped until this value is dropped.
 #[derive(Debug)]
 pub struct Stopped(Vec<i32>);
 
-/// Where a member is to be.
+/// The addresses of a member.
 struct Site {
     place: Place,
     clients: SocketAddr,
@@ -109,44 +109,44 @@ impl Site {
 }
 
 impl Etcd {
-    /// With so many members.
+    /// Starts a cluster of so many members.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     pub fn start(members: usize) -> Self {
         Self::start_with(members, &[])
     }
 
-    /// With further arguments for each member, whose number is put for `{member}`. Those for TLS (`--cert-file=...`, ...) make it serve clients
-    /// over TLS only.
+    /// Starts a cluster with further arguments for each member, whose number replaces `{member}`. With arguments for
+    /// TLS (`--cert-file=...`, ...) it serves clients over TLS only.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     pub fn start_with(members: usize, arguments: &[&str]) -> Self {
         Self::spawn(&vec![Place::here(); members], arguments)
     }
 
-    /// With so many members, all of them the `etcd` on the search path, however old it is.
+    /// Starts a cluster of so many members, all of the `etcd` on the search path, however old that is.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     pub fn start_own(members: usize) -> Self {
         Self::spawn_binary(OWN, &vec![Place::here(); members], &[])
     }
 
-    /// With so many members, somewhere else.
+    /// Starts a cluster of so many members at another place.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     pub fn start_at(members: usize, place: &Place) -> Self {
         Self::spawn(&vec![place.clone(); members], &[])
     }
 
-    /// With one member on each of the first so many machines of a network. They are reached from its
-    /// machines only.
+    /// Starts a cluster with one member on each of the first `members` machines of a network. Only the network's
+    /// machines reach it.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     pub fn start_on(network: &Arc<Network>, members: usize) -> Self {
         let places = (0..members).map(|machine| Place::on(network, machine));
         Self::spawn(&places.collect::<Vec<_>>(), &[])
@@ -180,10 +180,10 @@ impl Etcd {
         cluster
     }
 
-    /// Waits until every member that lives answers a linearizable read.
+    /// Waits until every living member answers a linearizable read.
     ///
     /// # Panics
-    /// When that takes too long, or a member ends instead; the message has what it said.
+    /// Panics if that takes too long, or if a member ends first. The message has the member's log.
     pub fn wait_until_it_serves(&mut self) {
         let started: Vec<bool> =
             self.members.iter_mut().map(|member| member.process.is_alive()).collect();
@@ -196,37 +196,37 @@ impl Etcd {
         }
     }
 
-    /// The URL of elect's store on it.
+    /// Returns the URL of elect's store on this cluster.
     pub fn url(&self) -> String {
         self.url_through(&self.endpoints())
     }
 
-    /// The URL of elect's store on it, by other ways to its members.
+    /// Returns the URL of elect's store on this cluster, with these addresses instead of the members' own.
     pub fn url_through(&self, ways: &[SocketAddr]) -> String {
         let scheme = if self.secure { "etcd+tls" } else { "etcd" };
         let ways: Vec<String> = ways.iter().map(ToString::to_string).collect();
         format!("{scheme}://{}", ways.join(","))
     }
 
-    /// Where its members serve clients.
+    /// Returns the addresses at which its members serve clients.
     pub fn endpoints(&self) -> Vec<SocketAddr> {
         self.members.iter().map(|member| member.clients).collect()
     }
 
-    /// A member, to be stopped, killed or started again.
+    /// Returns a member's process, to stop, kill or restart it.
     pub fn member(&mut self, number: usize) -> &mut Process {
         &mut self.members[number].process
     }
 
-    /// Where a member keeps what it has: what is copied while it is dead, and put back, is an older backup.
+    /// Returns a member's data folder. A test can copy it while the member is dead, and put it back as an older backup.
     pub fn data(&self, number: usize) -> PathBuf {
         self.folder.path().join(format!("m{number}"))
     }
 
-    /// The number of the member that leads. Waits until there is one.
+    /// Waits until a member leads, and returns its number.
     ///
     /// # Panics
-    /// When that takes too long.
+    /// Panics if that takes too long.
     pub fn leader(&self) -> usize {
         eventually("etcd to have a leader", || {
             let leads = |member: &Member| {
@@ -238,29 +238,29 @@ impl Etcd {
         })
     }
 
-    /// What the members have counted so far under a name of their metrics, over all labels.
+    /// Returns the sum of a metric over all members and labels.
     ///
     /// # Panics
-    /// When one of them does not tell.
+    /// Panics if a member does not answer.
     pub fn counted(&self, name: &str) -> u64 {
         let page = |member: &Member| member.get("/metrics").expect("a member that tells of itself");
         self.members.iter().map(|member| sum(&page(member), name)).sum()
     }
 
-    /// Stops all members, until what is returned is dropped.
+    /// Stops all members until the returned value is dropped.
     pub fn stop(&self) -> Stopped {
         Stopped::all(self.members.iter().map(|member| member.process.pid()).collect())
     }
 
-    /// Stops one member, until what is returned is dropped.
+    /// Stops one member until the returned value is dropped.
     pub fn stop_member(&self, number: usize) -> Stopped {
         Stopped::all(vec![self.members[number].process.pid()])
     }
 
-    /// `etcdctl`, which is to get its command yet.
+    /// Returns `etcdctl` for this cluster, without a command yet.
     ///
     /// # Panics
-    /// When it is missing.
+    /// Panics if it is missing.
     pub fn etcdctl(&self) -> Command {
         let version = Command::new("etcdctl").arg("version").env("ETCDCTL_API", "3").output();
         assert!(version.is_ok(), "etcdctl is missing: apt-get install {CLIENT_PACKAGE}");
@@ -272,10 +272,10 @@ impl Etcd {
         command
     }
 
-    /// Runs `etcdctl` to its end, and returns what it printed.
+    /// Runs `etcdctl` to its end, and returns its output.
     ///
     /// # Panics
-    /// When it is missing, or fails.
+    /// Panics if it is missing or fails.
     #[track_caller]
     pub fn ctl(&self, words: &[&str]) -> String {
         let output = self.etcdctl().args(words).output().expect("etcdctl runs");
@@ -284,8 +284,8 @@ impl Etcd {
         text(&output.stdout)
     }
 
-    /// Makes users with these passwords and, for each, a role with these rights, `KIND PREFIX` each
-    /// (`readwrite elect/`); then demands that clients log in. `root`, with the password `root`, may all.
+    /// Creates users with these passwords, and a role for each with these rights. Each right is `KIND PREFIX`, as in
+    /// `readwrite elect/`. Then demands that clients log in. The user `root`, with the password `root`, has all rights.
     pub fn demand_logins(&self, users: &[(&str, &str, &[&str])]) {
         self.ctl(&["user", "add", "root:root"]);
         self.ctl(&["user", "grant-role", "root", "root"]);
@@ -301,10 +301,10 @@ impl Etcd {
         self.ctl(&["auth", "enable"]);
     }
 
-    /// Gives a user another password, where logins are demanded.
+    /// Changes a user's password, where logins are demanded.
     ///
     /// # Panics
-    /// When etcd does not take it.
+    /// Panics if etcd refuses it.
     pub fn change_password(&self, user: &str, password: &str) {
         let words = ["--user=root:root", "user", "passwd", "--interactive=false", user];
         let mut command = self.etcdctl();
@@ -317,7 +317,7 @@ impl Etcd {
     }
 }
 
-/// The sum of all counters with this name on a page of metrics.
+/// Returns the sum of all counters with this name on a page of metrics.
 fn sum(page: &str, name: &str) -> u64 {
     let counter = |line: &str| {
         let rest = line.strip_prefix(name)?;

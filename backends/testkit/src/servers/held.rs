@@ -1,7 +1,8 @@
-//! Servers that one process holds for many tests, each of which has a part of them to itself.
+//! Servers that one process holds for many tests. Each test has its own part of them.
 //!
-//! Each test is a process of its own, and a server takes longer to start than most laws take. So `tests/run` has one
-//! program hold servers, which starts them when they are first asked for. Where nobody does, a test starts its own.
+//! Each test is a process of its own, and a server takes longer to start than most laws take. So `tests/run` starts
+//! a holder, one program that starts each kind of server at the first request. Without a holder each test starts its
+//! own servers.
 
 use std::collections::HashMap;
 use std::env;
@@ -14,36 +15,36 @@ use std::time::Duration;
 
 use super::{Etcd, ZooKeeper, ZooKeeperSetup};
 
-/// Names the socket of whoever holds servers.
+/// The variable with the path of the holder's socket.
 const SOCKET: &str = "ELECT_TEST_SERVERS";
-/// Beside the socket: see [`ZooKeeper::write_archive`].
+/// A file beside the socket: see [`ZooKeeper::write_archive`].
 const ARCHIVE: &str = "zookeeper.jsa";
-/// What its holder says to itself when nobody needs it any more.
+/// The request that the holder sends to itself when it has to end.
 const END: &str = "end";
 
-/// Running servers, and the part of them that is one test's.
+/// Running servers, and one test's own part of them.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Where they are.
+    /// The servers' addresses.
     pub servers: Vec<SocketAddr>,
-    /// A name that nobody else is given, of lower-case letters and digits.
+    /// A unique name for the test's part, of lower-case letters and digits.
     pub name: String,
 }
 
 impl Part {
-    /// Of etcd with so many members. `None` if nobody holds servers for us.
+    /// Returns a part of an etcd cluster with so many members, or `None` without a holder.
     ///
     /// # Panics
-    /// When they could not be started.
+    /// Panics if the holder could not start them.
     pub fn of_etcd(members: usize) -> Option<Self> {
         Self::of(&format!("etcd {members}"))
     }
 
-    /// Of ZooKeeper with so many servers, this tick and these further lines of configuration, without spaces. `None`
-    /// if nobody holds servers for us.
+    /// Returns a part of ZooKeeper with so many servers, this tick and these further lines of configuration, without
+    /// spaces. `None` without a holder.
     ///
     /// # Panics
-    /// When they could not be started.
+    /// Panics if the holder could not start them.
     pub fn of_zookeeper(members: usize, tick: Duration, lines: &[String]) -> Option<Self> {
         let words = [format!("zookeeper {members} {}", tick.as_millis())];
         Self::of(&[&words, lines].concat().join(" "))
@@ -70,19 +71,19 @@ fn ask(socket: &Path, wish: &str) -> io::Result<String> {
     Ok(reply)
 }
 
-/// The classes of ZooKeeper's servers as Java has them in memory, once whoever holds servers for us has them.
+/// Returns the archive of Java classes for ZooKeeper's servers, once the holder has written it.
 pub(super) fn archive() -> Option<PathBuf> {
     let socket = PathBuf::from(env::var_os(SOCKET)?);
     Some(socket.with_file_name(ARCHIVE)).filter(|archive| archive.exists())
 }
 
-/// Holds servers for whoever asks at the socket that it prints, until standard input ends.
+/// Holds servers for all tests that ask at the socket, whose path it prints. Returns when standard input ends.
 ///
 /// # Errors
-/// When the socket cannot be made.
+/// Returns an error if the socket cannot be created.
 ///
 /// # Panics
-/// When a server cannot be started.
+/// Panics if a server cannot be started.
 pub fn hold() -> io::Result<()> {
     let folder = tempfile::tempdir()?;
     let socket = folder.path().join("socket");
@@ -92,12 +93,12 @@ pub fn hold() -> io::Result<()> {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         let _ = ask(&socket, END);
     });
-    // Servers die with the thread that starts them: this one.
+    // Servers die with the thread that starts them, which is this one.
     let mut held = Servers::new(folder.path());
     for stream in listener.incoming() {
         let mut stream = stream?;
         let mut wish = String::new();
-        // Whoever asks may die meanwhile.
+        // The test that asks may die before its line is complete.
         if BufReader::new(&stream).read_line(&mut wish).is_err() {
             continue;
         }
@@ -112,7 +113,7 @@ pub fn hold() -> io::Result<()> {
     Ok(())
 }
 
-/// By what was wished for.
+/// The held servers, by the request that they were started for.
 struct Servers {
     archive: PathBuf,
     etcd: HashMap<String, Etcd>,
@@ -138,7 +139,7 @@ impl Servers {
                     return Vec::new();
                 };
                 if self.zookeeper.is_empty() {
-                    // Whoever wants one will want more.
+                    // A test that wants one ZooKeeper is soon followed by more.
                     let archive = self.archive.clone();
                     thread::spawn(move || ZooKeeper::write_archive(&archive));
                 }

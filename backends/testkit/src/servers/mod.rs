@@ -1,6 +1,6 @@
-//! Real servers for tests: started on free ports, with their data in a temporary folder, and stopped
-//! by their process id when they are dropped, also by a test that panics. If the test is killed, the
-//! kernel kills them.
+//! Real servers for tests. They listen on free ports and keep their data in a temporary folder. A
+//! drop stops each by its process id, even if the test panics. If the test is killed, the kernel
+//! kills its servers.
 
 mod certificates;
 mod etcd;

@@ -1,4 +1,4 @@
-//! `PostgreSQL`: one server with an empty database, on a socket in its folder.
+//! `PostgreSQL`: one server with an empty database, on a socket in its own folder.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,10 +14,10 @@ use super::{Place, Process, fetched};
 use crate::program::eventually;
 
 const SETUP: &str = "tests/run setup";
-/// Below the root of the machine, and of what `tests/run` has fetched.
+/// A path below the machine's root, and below what `tests/run` has fetched.
 const VERSIONS: &str = "usr/lib/postgresql";
-/// It does not run as root. What root has it may read all the same, wherever the build is: for the kernel, and
-/// for those who ask it what the user behind the capabilities may.
+/// The server refuses to run as root. It keeps the right to read what root can read, wherever the build is.
+/// Both the kernel and `access` go by this right.
 const NOBODY: u32 = 65534;
 const AS_NOBODY: [&str; 12] = [
     "setpriv",
@@ -29,7 +29,7 @@ const AS_NOBODY: [&str; 12] = [
     "--inh-caps=+dac_override",
     "--ambient-caps=+dac_override",
     "--securebits=+no_setuid_fixup",
-    // To become another user takes the one that was set before away.
+    // `setpriv` sets this last, because a change of user clears it.
     "--pdeathsig",
     "KILL",
     "--",
@@ -37,10 +37,10 @@ const AS_NOBODY: [&str; 12] = [
 const SETTINGS: [&str; 7] = [
     "listen_addresses=",
     "port=5432",
-    // No test outlives the power.
+    // No test has to survive a loss of power.
     "fsync=off",
     "jit=off",
-    // Nothing outside of its folder.
+    // The server keeps nothing outside its folder.
     "dynamic_shared_memory_type=mmap",
     "autovacuum=off",
     "max_connections=20",
@@ -55,10 +55,10 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// A server that serves.
+    /// Starts a server, and returns when it serves.
     ///
     /// # Panics
-    /// When it cannot be started; the message names the command that installs it.
+    /// Panics if it cannot be started. The message names the command that installs it.
     pub fn start() -> Self {
         let programs = programs();
         let folder = TempDir::new().expect("a temporary folder");
@@ -88,7 +88,7 @@ impl Postgres {
         started
     }
 
-    /// What tells `psql` and other clients where it is.
+    /// Returns the variables that tell `psql` and other clients where the server is.
     pub fn environment(&self) -> [(&'static str, &OsStr); 4] {
         let named = |name, value: &'static str| (name, OsStr::new(value));
         [
@@ -99,10 +99,10 @@ impl Postgres {
         ]
     }
 
-    /// What it answers to this statement, without decoration.
+    /// Returns its answer to a statement, without decoration.
     ///
     /// # Panics
-    /// When it refuses.
+    /// Panics if it refuses the statement.
     #[track_caller]
     pub fn ask(&self, statement: &str) -> String {
         self.try_ask(statement).unwrap_or_else(|| panic!("{statement}: {}", self.process.log()))
@@ -120,7 +120,8 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        // So it takes its processes and what it shares between them along, as it could not if it were killed.
+        // At SIGQUIT the server ends its processes and removes their shared memory. After SIGKILL it could
+        // not.
         if self.process.is_alive() {
             self.process.signal(Signal::SIGQUIT);
             self.process.wait();
@@ -128,7 +129,7 @@ impl Drop for Postgres {
     }
 }
 
-/// Where the server's programs are.
+/// Returns the folder of the server's programs.
 #[track_caller]
 fn programs() -> PathBuf {
     let roots = [Some(Path::new("/").join(VERSIONS)), fetched(&format!("postgresql/{VERSIONS}"))];

@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 
 use super::Place;
 
-/// A server process of a test. It dies with this, and with the thread that started it.
+/// A server process of a test. It dies with this value, and with the thread that started it.
 #[derive(Debug)]
 pub struct Process {
     command: Vec<String>,
@@ -18,12 +18,12 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command`, a program and its arguments, at a place. What it says goes to the end of the file `log`.
+    /// Starts `command`, a program and its arguments, at a place. Its output is appended to the file `log`.
     ///
     /// `package` is the Debian package that has the program.
     ///
     /// # Panics
-    /// When it cannot be started; the message names the package.
+    /// Panics if it cannot be started. The message names the package.
     pub fn start(command: &[&str], place: &Place, log: &Path, package: &str) -> Self {
         let program = command[0];
         assert!(is_there(program), "{program} is missing: apt-get install {package}");
@@ -34,16 +34,16 @@ impl Process {
         process
     }
 
-    /// Starts it again, if it is dead.
+    /// Starts it again if it is dead.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     pub fn restart(&mut self) {
         if self.is_alive() {
             return;
         }
         let log = File::options().create(true).append(true).open(&self.log).expect("a log");
-        // setpriv turns into the program: the process id stays.
+        // `setpriv` executes the program, so the process id stays.
         let child = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "--"])
             .args(&self.command)
@@ -55,28 +55,28 @@ impl Process {
         self.child = Some(child);
     }
 
-    /// Its process id.
+    /// Returns its process id.
     ///
     /// # Panics
-    /// When it was never started.
+    /// Panics if it was never started.
     pub fn pid(&self) -> i32 {
         self.child.as_ref().expect("it was started").id().cast_signed()
     }
 
-    /// Whether it runs, or is stopped.
+    /// Returns whether it runs or is stopped.
     pub fn is_alive(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| child.try_wait().is_ok_and(|end| end.is_none()))
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to it.
     ///
     /// # Panics
-    /// When it is gone.
+    /// Panics if it is gone.
     pub fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.pid()), signal).expect("the server lives");
     }
 
-    /// Kills it, and returns when it is dead.
+    /// Kills it, and returns once it is dead.
     pub fn kill(&mut self) {
         if let Some(child) = &mut self.child {
             let _ = child.kill();
@@ -84,14 +84,14 @@ impl Process {
         }
     }
 
-    /// Returns when it has ended by itself.
+    /// Waits until it has ended by itself.
     pub fn wait(&mut self) {
         if let Some(child) = &mut self.child {
             let _ = child.wait();
         }
     }
 
-    /// What it has said so far.
+    /// Returns its output so far.
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -112,12 +112,12 @@ fn is_there(program: &str) -> bool {
     std::env::split_paths(&search).any(|folder| folder.join(path).exists())
 }
 
-/// A port of the loopback interface that nobody uses, and that nobody else is given for a while.
+/// Returns a free port of the loopback interface, which the kernel gives to no other process for a while.
 ///
 /// # Panics
-/// When there is none.
+/// Panics if there is none.
 pub fn free_port() -> u16 {
-    // A connection that was there keeps the port out of the kernel's own choice for a minute.
+    // The closed connection keeps the kernel from choosing the port again for a minute.
     let bind = || -> io::Result<u16> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;

@@ -18,7 +18,7 @@ const JARS: &str = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.j
                     /usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar";
 const JAVA: &str = "/usr/bin/java";
 const PACKAGES: &str = "zookeeper default-jre-headless";
-/// Small and quick to start.
+/// Options for a small heap and a quick start.
 const FLAGS: [&str; 6] = [
     "-Xmx64m",
     "-XX:+UseSerialGC",
@@ -27,28 +27,28 @@ const FLAGS: [&str; 6] = [
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
     "-Dzookeeper.jmx.log4j.disable=true",
 ];
-/// Between two looks whether a server is there; it tells nobody.
+/// The pause between two checks whether a server serves.
 const LOOK: Duration = Duration::from_millis(20);
-/// For the answer to a word of four letters.
+/// The time limit for the answer to a four-letter word.
 const ANSWER: Duration = Duration::from_secs(2);
 
-/// How servers are to be.
+/// The setup of servers.
 #[derive(Clone, Debug)]
 pub struct ZooKeeperSetup {
-    /// How many; 1 or 3.
+    /// The number of servers: 1 or 3.
     pub members: usize,
-    /// A tick. Sessions last 2 to 20 of them.
+    /// The length of a tick. Sessions last 2 to 20 ticks.
     pub tick: Duration,
-    /// Further lines of each server's configuration; its number is put for `{member}`.
+    /// Further lines of each server's configuration. Its number replaces `{member}`.
     pub lines: Vec<String>,
     /// Further lines for the last server only.
     pub last_lines: Vec<String>,
-    /// Java's options.
+    /// Options for Java.
     pub options: Vec<String>,
-    /// Whether the first of three speaks to the others, should one of them lead it, through proxies. See
+    /// Whether the first of three servers reaches the others through proxies when one of them leads. See
     /// [`ZooKeeper::cut_off`].
     pub proxied: bool,
-    /// Where they are.
+    /// The machine that they run on.
     pub place: Place,
 }
 
@@ -66,11 +66,11 @@ impl Default for ZooKeeperSetup {
     }
 }
 
-/// Running servers, with an empty tree at first.
+/// Running servers, whose tree is empty at first.
 #[derive(Debug)]
 pub struct ZooKeeper {
     members: Vec<Member>,
-    /// Between the first member and the leader it may have.
+    /// The proxies between the first member and the other members.
     proxies: Vec<TcpProxy>,
     place: Place,
     directory: TempDir,
@@ -83,15 +83,15 @@ struct Member {
 }
 
 impl ZooKeeper {
-    /// One server.
+    /// Starts one server.
     ///
     /// # Panics
-    /// When it cannot be started; the message names the packages.
+    /// Panics if it cannot be started. The message names the packages.
     pub fn one() -> Self {
         Self::start(&ZooKeeperSetup::default())
     }
 
-    /// An ensemble of three.
+    /// Starts an ensemble of three.
     ///
     /// # Panics
     /// As [`ZooKeeper::one`].
@@ -99,8 +99,8 @@ impl ZooKeeper {
         Self::start(&ZooKeeperSetup { members: 3, ..ZooKeeperSetup::default() })
     }
 
-    /// Has Java write the classes of servers to a file, as it has them in memory: whoever starts with them takes two
-    /// thirds of the time.
+    /// Has Java write the servers' loaded classes to an archive. Servers that start with it take two thirds of the
+    /// time.
     ///
     /// # Panics
     /// As [`ZooKeeper::one`].
@@ -112,11 +112,11 @@ impl ZooKeeper {
         let first = servers.member(0);
         first.signal(Signal::SIGTERM);
         first.wait();
-        // Whoever holds the folder may have ended.
+        // The holder may have ended and removed the folder.
         let _ = fs::rename(part, to);
     }
 
-    /// Servers as wished, ready to serve.
+    /// Starts servers by this setup, and returns when they serve.
     ///
     /// # Panics
     /// As [`ZooKeeper::one`].
@@ -136,69 +136,69 @@ impl ZooKeeper {
         started
     }
 
-    /// Where the servers are, as `zk://` URLs have it.
+    /// Returns the servers' addresses as a `zk://` URL.
     pub fn url(&self) -> String {
         let hosts: Vec<String> =
             self.members.iter().map(|member| member.address.to_string()).collect();
         format!("zk://{}", hosts.join(","))
     }
 
-    /// Where they are.
+    /// Returns the servers' addresses.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.members.iter().map(|member| member.address).collect()
     }
 
-    /// Where one of them is.
+    /// Returns one server's address.
     pub fn address(&self, index: usize) -> SocketAddr {
         self.members[index].address
     }
 
-    /// How many there are.
+    /// Returns the number of servers.
     pub fn count(&self) -> usize {
         self.members.len()
     }
 
-    /// One of them, to be stopped, continued, killed and started again.
+    /// Returns one server's process, to stop, continue, kill or restart it.
     pub fn member(&mut self, index: usize) -> &mut Process {
         &mut self.members[index].process
     }
 
-    /// Stops one as SIGSTOP does: it is silent and keeps its connections.
+    /// Stops one by SIGSTOP. It is silent then, and keeps its connections.
     pub fn stop(&self, index: usize) {
         self.members[index].process.signal(Signal::SIGSTOP);
     }
 
-    /// Lets one go on that was stopped.
+    /// Continues a server that was stopped.
     pub fn resume(&self, index: usize) {
         self.members[index].process.signal(Signal::SIGCONT);
     }
 
-    /// The process ids of all.
+    /// Returns the process ids of all servers.
     pub fn pids(&self) -> Vec<i32> {
         self.members.iter().map(|member| member.process.pid()).collect()
     }
 
-    /// A place for further files of the test.
+    /// Returns a folder for further files of the test.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Which of them leads the ensemble, or is alone.
+    /// Returns the server that leads the ensemble or is alone, if any.
     pub fn leader(&self) -> Option<usize> {
         (0..self.count())
             .find(|&index| matches!(self.mode(index).as_deref(), Some("leader" | "standalone")))
     }
 
-    /// What it says it is: `leader`, `follower` or `standalone`; `None` while it does not serve.
+    /// Returns its mode: `leader`, `follower` or `standalone`. `None` while it does not serve.
     pub fn mode(&self, index: usize) -> Option<String> {
         let reply = self.ask(index, "srvr").ok()?;
         reply.lines().find_map(|line| line.strip_prefix("Mode: ")).map(str::to_owned)
     }
 
-    /// Its answer to a word of four letters.
+    /// Returns its answer to a four-letter word.
     ///
     /// # Errors
-    /// When there is none within two seconds.
+    /// Returns an error without an answer within two seconds.
     pub fn ask(&self, index: usize, word: &str) -> io::Result<String> {
         let address = self.address(index);
         let mut stream = self.place.inside(|| TcpStream::connect_timeout(&address, ANSWER))?;
@@ -209,10 +209,10 @@ impl ZooKeeper {
         Ok(reply)
     }
 
-    /// Returns when this one serves, which it does within seconds after its start.
+    /// Waits until this server serves, which takes seconds after its start.
     ///
     /// # Panics
-    /// When it has died.
+    /// Panics if it has died.
     pub fn wait_until_serving(&mut self, index: usize) {
         while self.mode(index).is_none() {
             let member = &mut self.members[index].process;
@@ -221,8 +221,8 @@ impl ZooKeeper {
         }
     }
 
-    /// From now on the first member and its leader hear nothing of each other, though both go on, and the
-    /// member believes so for a while; until it is [rejoined](Self::rejoin).
+    /// Cuts the first member off from its leader until a [rejoin](Self::rejoin). Neither hears of the other, but
+    /// both go on. The member takes itself for connected for a while.
     ///
     /// # Panics
     /// Without [`ZooKeeperSetup::proxied`].
@@ -236,7 +236,7 @@ impl ZooKeeper {
         }
     }
 
-    /// Ends what [`ZooKeeper::cut_off`] began. What was under way meanwhile is lost.
+    /// Ends what [`ZooKeeper::cut_off`] began. Bytes that were under way are lost.
     pub fn rejoin(&self) {
         for proxy in &self.proxies {
             proxy.cut();
@@ -245,7 +245,7 @@ impl ZooKeeper {
     }
 }
 
-/// The ports of all servers, before there are any.
+/// The ports of all servers, chosen before any of them starts.
 struct Plan<'a> {
     setup: &'a ZooKeeperSetup,
     clients: Vec<u16>,
@@ -295,7 +295,7 @@ impl<'a> Plan<'a> {
             format!("clientPortAddress={}", self.setup.place.address()),
             "admin.enableServer=false".into(),
             "4lw.commands.whitelist=*".into(),
-            // No test outlives the power.
+            // No test has to survive a loss of power.
             "forceSync=no".into(),
             "maxClientCnxns=0".into(),
             "initLimit=10".into(),
@@ -312,7 +312,7 @@ impl<'a> Plan<'a> {
         lines.join("\n") + "\n"
     }
 
-    /// How one server knows another.
+    /// Returns the configuration line by which one server knows another.
     fn line(&self, index: usize, other: usize, proxies: &[TcpProxy]) -> String {
         let quorum = match proxies.get(other.wrapping_sub(1)) {
             Some(proxy) if index == 0 => proxy.address().port(),

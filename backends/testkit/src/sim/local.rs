@@ -28,7 +28,7 @@ struct Inner {
 }
 
 impl Sim {
-    /// Creates a store without any election. Its time is that of `clock`, at the store's own rate.
+    /// Creates a store without any election. Its time comes from `clock`, at the store's own rate.
     pub fn new(options: Options, clock: Arc<dyn Clock>) -> Self {
         let kind = options.kind;
         let service = Mutex::new(Service::new(options));

@@ -141,7 +141,7 @@ pub enum Name {
 /// The condition under which a cell is written.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum When {
-    /// The cell has this version. 0 is that of a cell that was never written.
+    /// The cell has this version. A cell that was never written has version 0.
     Version(u64),
     /// The entry with this nonce leads.
     Ours(u64),

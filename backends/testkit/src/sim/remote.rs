@@ -35,8 +35,8 @@ pub fn connect(url: &str) -> Result<Box<dyn Store>, Error> {
     Ok(store::connect(transport, kind, url.to_owned()))
 }
 
-/// The socket of a server. Each request has its own connection, which a dropped call closes. A late
-/// reply is so never taken for that of another request.
+/// The socket of a server. Each request has its own connection, which a dropped call closes. So a late
+/// reply never answers another request.
 #[derive(Debug)]
 pub(super) struct Socket {
     path: PathBuf,

@@ -1,22 +1,22 @@
-//! Who may do what: users by their tokens, and their rules.
+//! Users, known by their tokens, and the rules of what they may do.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Stands for everything in a [`Rule`].
+/// Matches everything in a [`Rule`].
 pub const ANY: &str = "*";
-/// Who comes without credentials.
+/// The user of a request without credentials.
 pub(super) const ANONYMOUS: &str = "system:anonymous";
 
-/// One rule of a Role, bound to one user.
+/// One rule of a Role that is bound to one user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
     /// The API group: `coordination.k8s.io`, the empty one, or [`ANY`].
     pub group: String,
     /// The resource in the plural: `leases`, `pods`, or [`ANY`].
     pub resource: String,
-    /// The names that it is about; all, if there are none.
+    /// The object names that it allows. Empty means all.
     pub names: Vec<String>,
     /// The verbs: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, or [`ANY`].
     pub verbs: Vec<String>,
@@ -25,7 +25,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// These verbs on a resource of a namespace.
+    /// Creates a rule for these verbs on a resource of a namespace.
     pub fn new(group: &str, resource: &str, namespace: &str, verbs: &[&str]) -> Self {
         Self {
             group: group.to_owned(),
@@ -36,17 +36,17 @@ impl Rule {
         }
     }
 
-    /// These verbs on Leases of a namespace.
+    /// Creates a rule for these verbs on Leases of a namespace.
     pub fn leases(namespace: &str, verbs: &[&str]) -> Self {
         Self::new("coordination.k8s.io", "leases", namespace, verbs)
     }
 
-    /// Everything, everywhere.
+    /// Creates a rule that allows everything everywhere.
     pub fn everything() -> Self {
         Self::new(ANY, ANY, ANY, &[ANY])
     }
 
-    /// With these names only.
+    /// Restricts the rule to objects with these names.
     #[must_use]
     pub fn named(mut self, names: &[&str]) -> Self {
         self.names = names.iter().map(ToString::to_string).collect();
@@ -63,7 +63,8 @@ impl Rule {
     }
 }
 
-/// What somebody wants to do. An empty namespace is the whole cluster, an empty name is no name.
+/// An operation that needs a right. An empty namespace means the whole cluster, and an empty name
+/// means no name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deed<'a> {
     pub(super) verb: &'a str,
@@ -81,18 +82,18 @@ pub(super) struct Users {
 }
 
 impl Users {
-    /// Makes a user, or gives one more token to a user that there is.
+    /// Adds a user, or one more token of an existing user, and sets the rules.
     pub(super) fn add(&mut self, name: &str, token: &str, rules: Vec<Rule>) {
         self.tokens.insert(token.to_owned(), name.to_owned());
         self.rules.insert(name.to_owned(), rules);
     }
 
-    /// From now on nobody knows this token.
+    /// Makes a token invalid.
     pub(super) fn expire(&mut self, token: &str) {
         self.tokens.remove(token);
     }
 
-    /// The user with the credentials of an `Authorization` header; `None` if they are worth nothing.
+    /// Returns the user of an `Authorization` header, or `None` if its token is invalid.
     pub(super) fn named_by(&self, header: Option<&str>) -> Option<String> {
         let Some(header) = header else { return Some(ANONYMOUS.to_owned()) };
         self.tokens.get(header.strip_prefix("Bearer ")?.trim()).cloned()

@@ -1,4 +1,4 @@
-//! Replies as HTTP has them.
+//! Replies as HTTP responses.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -33,7 +33,7 @@ pub(super) fn response(reply: Reply) -> Response<Out> {
     response
 }
 
-/// What goes out.
+/// The body of a response.
 pub(super) enum Out {
     Whole(Option<Bytes>),
     Watch(Watch),

@@ -1,4 +1,4 @@
-//! A client of the least kind: one request, one connection, read to its end.
+//! A minimal HTTP client: one request on one connection, whose answer it reads to the end.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -17,11 +17,11 @@ pub struct Ask<'a> {
     pub path: &'a str,
     /// The bearer token.
     pub token: Option<&'a str>,
-    /// The body's type; if it is empty, that of JSON, or with PATCH of a merge.
+    /// The body's type. Empty means JSON, or a merge patch with PATCH.
     pub content_type: &'a str,
-    /// The body. An empty one is none.
+    /// The body. Empty means no body.
     pub body: &'a [u8],
-    /// How long to wait for each part of the answer.
+    /// The time limit for each part of the answer.
     pub patience: Duration,
 }
 
@@ -40,7 +40,7 @@ impl Default for Ask<'_> {
 }
 
 impl Ask<'_> {
-    /// The lines of the head that say more than what is asked of whom.
+    /// Returns the header lines besides the request line and the host.
     pub(super) fn headers(&self) -> Vec<String> {
         let mut lines = vec!["Accept: application/json".to_owned(), "Connection: close".to_owned()];
         lines.extend(self.token.map(|token| format!("Authorization: Bearer {token}")));
@@ -56,7 +56,7 @@ impl Ask<'_> {
         lines
     }
 
-    /// What is sent, with this host.
+    /// Returns the bytes of the request to this host.
     pub fn bytes(&self, host: &str) -> Vec<u8> {
         let Self { method, path, body, .. } = self;
         let lines = self.headers().join("\r\n");
@@ -67,14 +67,15 @@ impl Ask<'_> {
     }
 }
 
-/// Asks a server, and returns status and body: JSON, or else a text. Of a watch it is all that came before its end.
+/// Sends a request, and returns status and body. The body is JSON if it can be parsed, else a text. For a watch it
+/// is all that came before its end.
 ///
 /// # Errors
-/// When there is no answer, or no whole one.
+/// Returns an error without a complete answer.
 pub fn ask(address: SocketAddr, what: &Ask<'_>) -> io::Result<(u16, Value)> {
     let mut stream = TcpStream::connect_timeout(&address, what.patience)?;
     stream.set_read_timeout(Some(what.patience))?;
-    // A server that has heard enough answers and does not read the rest.
+    // A server that has answered enough may refuse the rest of the request.
     let sent = stream.write_all(&what.bytes(&address.to_string()));
     let mut bytes = Vec::new();
     let read = stream.read_to_end(&mut bytes);
@@ -85,10 +86,10 @@ pub fn ask(address: SocketAddr, what: &Ask<'_>) -> io::Result<(u16, Value)> {
     parse(&bytes)
 }
 
-/// Status and body of an answer that was read to its end.
+/// Returns status and body of an answer that was read to its end.
 ///
 /// # Errors
-/// [`InvalidData`](io::ErrorKind::InvalidData) if it is none, or is not whole.
+/// [`InvalidData`](io::ErrorKind::InvalidData) if it is no answer, or not a complete one.
 pub fn parse(answer: &[u8]) -> io::Result<(u16, Value)> {
     let broken = || io::Error::new(io::ErrorKind::InvalidData, String::from_utf8_lossy(answer));
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n").ok_or_else(broken)?;
@@ -108,7 +109,7 @@ pub fn parse(answer: &[u8]) -> io::Result<(u16, Value)> {
     Ok((status, serde_json::from_slice(&body).unwrap_or_else(|_| text())))
 }
 
-/// Chunks as one body; `None` if the last is missing.
+/// Joins chunks to one body. Returns `None` if the last is missing.
 fn joined(mut rest: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     loop {

@@ -1,5 +1,5 @@
-//! Says who has which token, as a real API server asks it to (`--authentication-token-webhook-config-file`). So users come
-//! and go while the server runs.
+//! A webhook that tells a real API server which user has which token (`--authentication-token-webhook-config-file`).
+//! With it users can be added and removed while the server runs.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::super::Place;
 
-/// Answers until it is dropped.
+/// A running webhook. It ends when it is dropped.
 #[derive(Debug)]
 pub(super) struct Doorkeeper {
     place: Place,
@@ -23,7 +23,7 @@ pub(super) struct Doorkeeper {
 }
 
 impl Doorkeeper {
-    /// Beside an API server.
+    /// Starts a webhook beside an API server.
     pub(super) fn start(place: &Place) -> Self {
         let listen = || TcpListener::bind((place.address(), 0));
         let listener = place.inside(listen).expect("a port");
@@ -43,7 +43,7 @@ impl Doorkeeper {
         keeper
     }
 
-    /// The kubeconfig in which the API server finds it.
+    /// Returns the kubeconfig by which the API server finds it.
     pub(super) fn kubeconfig(&self) -> Value {
         let cluster = json!({"server": format!("http://{}/", self.address)});
         json!({
@@ -66,7 +66,7 @@ impl Doorkeeper {
 impl Drop for Doorkeeper {
     fn drop(&mut self) {
         self.is_over.store(true, SeqCst);
-        // It looks when somebody comes.
+        // The thread checks the flag at the next connection.
         let _ = self.place.inside(|| TcpStream::connect(self.address));
     }
 }
@@ -77,7 +77,7 @@ fn lock(
     known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Answers one request after another of a connection.
+/// Answers the requests of one connection.
 fn serve(stream: &TcpStream, known: &Mutex<BTreeMap<String, String>>) {
     let mut reader = BufReader::new(stream);
     while let Ok(Some(review)) = read(&mut reader) {
@@ -98,7 +98,7 @@ fn serve(stream: &TcpStream, known: &Mutex<BTreeMap<String, String>>) {
     let _ = stream.shutdown(Shutdown::Both);
 }
 
-/// The body of the next request; `None` if no more come.
+/// Reads the body of the next request. Returns `None` at the end of the connection.
 fn read(reader: &mut BufReader<&TcpStream>) -> io::Result<Option<Value>> {
     let mut length = 0;
     loop {
@@ -123,7 +123,7 @@ fn read(reader: &mut BufReader<&TcpStream>) -> io::Result<Option<Value>> {
 mod tests {
     use super::*;
 
-    /// On one connection, as an API server asks.
+    /// Sends one review over a connection that stays open, as an API server does.
     fn review(stream: &TcpStream, token: &str) -> Value {
         let body =
             json!({"apiVersion": "authentication.k8s.io/v1", "spec": {"token": token}}).to_string();

@@ -1,4 +1,4 @@
-//! A program of somebody else's in an election: client-go leads it, as in its own example.
+//! A Go program that takes part in an election through client-go, as in client-go's own example.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,22 +13,22 @@ use super::super::{Place, Process};
 use super::programs::program;
 use crate::program::eventually;
 
-/// Which client-go.
+/// The version of client-go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientGo {
-    /// 0.32: judges a lease by the duration that its holder wrote.
+    /// 0.32, which judges a lease by the duration that its holder wrote.
     #[default]
     Current,
-    /// 0.20: judges a lease by a duration of its own, as all did before 0.27.
+    /// 0.20, which judges a lease by its own duration, as all versions before 0.27 did.
     Old,
 }
 
-/// How a Go program takes part.
+/// The setup of a Go candidate.
 #[derive(Clone, Debug)]
 pub struct GoSetup {
-    /// Which client-go.
+    /// The version of client-go.
     pub client: ClientGo,
-    /// Where the API server is, and who it is.
+    /// The configuration with the API server's address and the candidate's user.
     pub kubeconfig: PathBuf,
     /// The namespace of the Lease.
     pub namespace: String,
@@ -36,14 +36,14 @@ pub struct GoSetup {
     pub lease: String,
     /// `LeaseDuration`.
     pub duration: Duration,
-    /// `RenewDeadline`: less than `LeaseDuration`.
+    /// `RenewDeadline`, which is less than `LeaseDuration`.
     pub deadline: Duration,
-    /// `RetryPeriod`: less than `RenewDeadline` / 1.2.
+    /// `RetryPeriod`, which is less than `RenewDeadline` / 1.2.
     pub retry: Duration,
 }
 
 impl GoSetup {
-    /// With the durations that client-go has by default: 15 s, 10 s, 2 s.
+    /// Creates a setup with client-go's default durations: 15 s, 10 s, 2 s.
     pub fn new(kubeconfig: &Path, namespace: &str, lease: &str) -> Self {
         Self {
             client: ClientGo::default(),
@@ -77,17 +77,16 @@ impl GoSetup {
     }
 }
 
-/// Something that a Go program did, as it says itself.
+/// An event that a Go program has reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GoEvent {
-    /// When.
+    /// The time of the event.
     pub at: Boottime,
-    /// `leads`, `runs PID`, `stopped` (the command), `lost`, `sees IDENTITY`, `is told to end`.
+    /// `leads`, `runs PID`, `stopped` (the command), `lost`, `sees IDENTITY` or `is told to end`.
     pub what: String,
 }
 
-/// A running Go program. It runs a command while it leads, with `ELECT_TOKEN`, and ends with it: both die when this is
-/// dropped.
+/// A running Go program. It runs a command while it leads, with `ELECT_TOKEN`, and ends with it. A drop kills both.
 #[derive(Debug)]
 pub struct GoElector {
     process: Process,
@@ -95,10 +94,10 @@ pub struct GoElector {
 }
 
 impl GoElector {
-    /// Starts it, here.
+    /// Starts the program on this machine.
     ///
     /// # Panics
-    /// When it is missing, or a word is not UTF-8.
+    /// Panics if the program is missing, or if a word is not UTF-8.
     #[track_caller]
     pub fn start(setup: &GoSetup, id: &str, command: impl IntoIterator<Item = OsString>) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
@@ -109,14 +108,15 @@ impl GoElector {
         Self { process, _folder: folder }
     }
 
-    /// The program, to be asked to end (`SIGTERM`: it ends its command, gives the lease up and exits), or killed.
+    /// Returns its process, to end or kill it. At `SIGTERM` the program ends its command, gives up the lease and
+    /// exits.
     pub const fn process(&mut self) -> &mut Process {
         &mut self.process
     }
 
-    /// What it has done so far.
+    /// Returns its events so far.
     pub fn events(&self) -> Vec<GoEvent> {
-        // klog writes lines of its own, which begin with a letter.
+        // klog also writes lines, which begin with a letter.
         let event = |line: &str| {
             let (at, what) = line.split_once(' ')?;
             let at = Boottime::from_boot(Duration::from_nanos(at.parse().ok()?));
@@ -125,10 +125,10 @@ impl GoElector {
         self.process.log().lines().filter_map(event).collect()
     }
 
-    /// When it did this for the first time. Waits for it.
+    /// Waits for this event, and returns when it happened first.
     ///
     /// # Panics
-    /// When that takes too long, or it ends before.
+    /// Panics if that takes too long, or if the program ends before.
     #[track_caller]
     pub fn wait_for(&mut self, what: &str) -> Boottime {
         eventually(what, || {

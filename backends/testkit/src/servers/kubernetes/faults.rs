@@ -1,4 +1,4 @@
-//! What goes wrong at a test's word, and what is counted.
+//! Faults that a test injects into the fake server, and counts of its requests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,36 +7,36 @@ use serde::{Deserialize, Serialize};
 
 use super::request::Request;
 
-/// Which requests a fault meets.
+/// The requests that a fault affects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
-    /// With one of these verbs; with any, if there are none.
+    /// The verbs of these requests. Empty means any.
     pub verbs: Vec<String>,
-    /// About this resource; about anything, if it is `None`.
+    /// Their resource. `None` means any.
     pub resource: Option<String>,
-    /// About the object of this name.
+    /// The name of their object. `None` means any.
     pub name: Option<String>,
-    /// How many of them; all until [`Fault::None`], if it is `None`.
+    /// How many of them. `None` means all until [`Fault::None`].
     pub times: Option<u32>,
 }
 
 impl Scope {
-    /// Every request.
+    /// All requests.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// Those with these verbs.
+    /// Requests with these verbs.
     pub fn verbs(verbs: &[&str]) -> Self {
         Self { verbs: verbs.iter().map(ToString::to_string).collect(), ..Self::default() }
     }
 
-    /// What changes something.
+    /// Requests that change something.
     pub fn writes() -> Self {
         Self::verbs(&["create", "update", "patch", "delete"])
     }
 
-    /// What changes nothing, watches excepted.
+    /// Requests that change nothing, except watches.
     pub fn reads() -> Self {
         Self::verbs(&["get", "list"])
     }
@@ -46,21 +46,21 @@ impl Scope {
         Self::verbs(&["watch"])
     }
 
-    /// Those of them about a resource: `leases`, `pods`, `events`.
+    /// Restricts the scope to a resource: `leases`, `pods`, `events`.
     #[must_use]
     pub fn of(mut self, resource: &str) -> Self {
         self.resource = Some(resource.to_owned());
         self
     }
 
-    /// Those of them about the object of one name.
+    /// Restricts the scope to the object with this name.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = Some(name.to_owned());
         self
     }
 
-    /// Only the next so many of them.
+    /// Restricts the scope to the next `times` requests.
     #[must_use]
     pub const fn times(mut self, times: u32) -> Self {
         self.times = Some(times);
@@ -80,60 +80,61 @@ impl Scope {
     }
 }
 
-/// What goes wrong. Those with a [`Scope`] last until it is used up or [`Fault::None`]; of several the oldest that
-/// meets a request is the one.
+/// A fault. One with a [`Scope`] lasts until its scope is used up or until [`Fault::None`]. If several affect a
+/// request, the oldest one takes effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fault {
-    /// Nothing any more: ends all the others. Watches that have gone silent stay so.
+    /// Ends all other faults. Silent watches stay silent.
     None,
-    /// 429 with `Retry-After` in seconds.
+    /// Answers 429, with `Retry-After` in seconds.
     Throttle(Scope, u64),
-    /// This status, for a request that was carried out all the same, or was not.
+    /// Answers with this status, whether the request is carried out or not.
     Fail {
-        /// Which requests.
+        /// The affected requests.
         scope: Scope,
-        /// 500, 503, 504 or another.
+        /// The status: 500, 503, 504 or another.
         status: u16,
-        /// Whether it was carried out.
+        /// Whether the request is carried out.
         done: bool,
     },
-    /// No answer, ever.
+    /// Never answers.
     Hang {
-        /// Which requests.
+        /// The affected requests.
         scope: Scope,
-        /// Whether it was carried out.
+        /// Whether the request is carried out.
         done: bool,
     },
-    /// The connection ends without an answer.
+    /// Closes the connection without an answer.
     Drop {
-        /// Which requests.
+        /// The affected requests.
         scope: Scope,
-        /// Whether it was carried out.
+        /// Whether the request is carried out.
         done: bool,
     },
-    /// An answer that comes late.
+    /// Answers late.
     Delay {
-        /// Which requests.
+        /// The affected requests.
         scope: Scope,
-        /// By how much.
+        /// The delay.
         by: Duration,
-        /// Whether it is carried out at once; else only as the answer comes, even if nobody waits for that any more.
+        /// Whether the request is carried out at once. Otherwise that happens with the answer, even if its client
+        /// has gone.
         done: bool,
     },
-    /// etcd does not answer. Cached reads are served; all else is answered with 500 after this time, and what would
-    /// have been written then is written when this ends.
+    /// Stops etcd's answers. Cached reads are served. All other requests get a 500 after this time. Their writes
+    /// take effect when the fault ends.
     EtcdDown(Duration),
-    /// The cache gets no news, nor do watches.
+    /// Keeps all news from the cache and from watches.
     CacheLags,
-    /// Watches that are open, or begin meanwhile, stay open and say nothing more.
+    /// Silences all watches that are open or begin during the fault. They stay open.
     SilentWatches,
-    /// Watches that are open end now.
+    /// Ends all open watches.
     EndWatches,
-    /// Watches that are open end now, with an error 410.
+    /// Ends all open watches with an error 410.
     ExpireWatches,
-    /// Nobody listens at the address.
+    /// Stops listening at the address.
     Refuse,
-    /// All connections end now.
+    /// Ends all connections.
     HangUp,
 }
 
@@ -150,7 +151,7 @@ impl Fault {
     }
 }
 
-/// The faults of requests that are in force.
+/// The faults in force that affect requests.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     active: Vec<Fault>,
@@ -165,7 +166,7 @@ impl Faults {
         self.active.clear();
     }
 
-    /// What meets a request.
+    /// Returns the fault that affects a request, if any.
     pub(super) fn meet(&mut self, request: &Request) -> Option<Fault> {
         let meets = |fault: &mut Fault| fault.scope().is_some_and(|scope| scope.meets(request));
         let place = self.active.iter_mut().position(meets)?;
@@ -177,35 +178,35 @@ impl Faults {
     }
 }
 
-/// What was counted since the server was started last.
+/// Counts since the last start of the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Requests that have come in, by `VERB RESOURCE`, as in `update leases`; by `get PATH` where it is no object.
+    /// Requests by `VERB RESOURCE`, as in `update leases`, or by `get PATH` for other paths than objects.
     pub requests: BTreeMap<String, u64>,
-    /// Answers that have gone out, by status.
+    /// Answers by status.
     pub answers: BTreeMap<u16, u64>,
-    /// Requests that a fault with a [`Scope`] has met.
+    /// Requests that a fault with a [`Scope`] has affected.
     pub faults: u64,
-    /// Writes of anything that have changed something.
+    /// Writes that have changed anything.
     pub changes: u64,
     /// Watches that are open now.
     pub watches: u64,
-    /// Connections that have been made.
+    /// Connections so far.
     pub connections: u64,
 }
 
 impl Counts {
-    /// Requests of one verb on one resource.
+    /// Returns the number of requests with one verb on one resource.
     pub fn of(&self, verb: &str, resource: &str) -> u64 {
         self.requests.get(&format!("{verb} {resource}")).copied().unwrap_or_default()
     }
 
-    /// Requests on Leases that write.
+    /// Returns the number of writes of Leases.
     pub fn writes(&self) -> u64 {
         ["create", "update", "patch", "delete"].iter().map(|verb| self.of(verb, "leases")).sum()
     }
 
-    /// Requests on Leases that read, watches excepted.
+    /// Returns the number of reads of Leases, except watches.
     pub fn reads(&self) -> u64 {
         self.of("get", "leases") + self.of("list", "leases")
     }

@@ -1,4 +1,4 @@
-//! LIST: from the store, from the cache, from the past, whole or in parts.
+//! LIST requests: from the store, the cache, or an earlier version, whole or in pages.
 
 use std::borrow::Cow;
 use std::ops::Bound;
@@ -27,10 +27,10 @@ impl State {
         let found = here.by_ref().filter(|(_, object)| selector.fits(object));
         let mut page: Vec<_> = found.take(limit).collect();
         if cached {
-            // A cache has no order, nor does anybody ask it for parts.
+            // A cache has no order, and serves no pages.
             fastrand::shuffle(&mut page);
         }
-        // Nobody looks whether what is left is selected.
+        // The server does not check whether the remaining objects fit the selector.
         let left = here.count();
         let mut metadata = json!({"resourceVersion": version.to_string()});
         if let Some((last, _)) = page.last().filter(|_| left > 0) {
@@ -55,7 +55,7 @@ impl State {
         ))
     }
 
-    /// Where a LIST reads: in the store, in the cache, or in the past.
+    /// Returns the objects that a LIST reads: from the store, the cache, or an earlier version.
     fn page_of(&self, request: &Request) -> Result<Page<'_>, Reply> {
         let limit = request.parameter("limit").and_then(|limit| limit.parse().ok());
         let limit = limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX);
@@ -90,17 +90,17 @@ impl State {
     }
 }
 
-/// A part of a list.
+/// A page of a list.
 struct Page<'a> {
     objects: Cow<'a, Objects>,
     version: u64,
-    /// What comes after this.
+    /// The last key of the page before.
     start: Option<Key>,
     limit: usize,
     cached: bool,
 }
 
-/// Where a list goes on: opaque for clients.
+/// Returns the token by which a client continues a list. Clients cannot read it.
 fn token(version: u64, last: &Key) -> String {
     let bytes = json!([version, last]).to_string().into_bytes();
     let digits = bytes.into_iter().flat_map(|byte| [byte >> 4, byte & 15]);

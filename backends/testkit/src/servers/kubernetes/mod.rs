@@ -1,5 +1,5 @@
-//! A Kubernetes API server: a fake of what elections need of one (Leases, the labels of pods, events, watches, rights), or a
-//! real one (1.20) for the deep tests. One list of [cases](cases::cases) holds for both.
+//! A Kubernetes API server for tests. The fake has what elections need: Leases, labels of pods, events, watches and
+//! rights. Deep tests use a real one (1.20). One list of [cases](cases::cases) holds for both.
 
 mod access;
 mod answer;
@@ -45,15 +45,15 @@ use self::serve::{Command, FIRST_WORD, SOCKET};
 use super::{Etcd, Place, Process, free_port};
 use crate::program::{PATIENCE, eventually, state};
 
-/// The namespaces that there are.
+/// The namespaces that exist at the start.
 pub const NAMESPACES: [&str; 2] = ["default", "elect"];
 const ADMIN: &str = "kubernetes-admin";
 
-/// An API server in a process of its own. It dies with this, and with the thread that started it.
+/// An API server in a process of its own. It dies with this value, and with the thread that started it.
 #[derive(Debug)]
 pub struct ApiServer {
     process: Process,
-    /// What a real one has besides.
+    /// The further servers and files of a real one.
     real: Option<Real>,
     place: Place,
     address: SocketAddr,
@@ -70,18 +70,18 @@ struct User {
 }
 
 impl ApiServer {
-    /// A fake on the loopback interface, with the namespaces `default` and `elect`, and nothing in them.
+    /// Starts a fake on the loopback interface, with the empty namespaces `default` and `elect`.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     pub fn start() -> Self {
         Self::start_at(&Place::here())
     }
 
-    /// A fake somewhere else.
+    /// Starts a fake at another place.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     pub fn start_at(place: &Place) -> Self {
         crate::oracle::link_programs();
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -97,15 +97,16 @@ impl ApiServer {
         Self::begin(process, None, place, address, folder)
     }
 
-    /// A real one on the loopback interface, with the same in it, on an etcd of its own. It serves after four seconds.
+    /// Starts a real one on the loopback interface, with the same namespaces, on an etcd of its own. It serves after
+    /// four seconds.
     ///
     /// # Panics
-    /// When it cannot be started; the message names the command that builds it.
+    /// Panics if it cannot be started. The message names the command that builds it.
     pub fn real() -> Self {
         Self::real_at(&Place::here(), &[])
     }
 
-    /// A real one somewhere else, with further flags.
+    /// Starts a real one at another place, with further flags.
     ///
     /// # Panics
     /// As [`real`](Self::real).
@@ -152,43 +153,44 @@ impl ApiServer {
         });
     }
 
-    /// The etcd of a real one, to be stopped, killed and started again.
+    /// Returns a real server's etcd, to stop, kill or restart it.
     ///
     /// # Panics
-    /// When it is a fake.
+    /// Panics with a fake.
     pub fn etcd(&mut self) -> &mut Etcd {
         &mut self.real.as_mut().expect("a fake has no etcd").etcd
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its process.
+    /// Returns its process.
     pub const fn process(&mut self) -> &mut Process {
         &mut self.process
     }
 
-    /// Its process id.
+    /// Returns its process id.
     pub fn pid(&self) -> i32 {
         self.process.pid()
     }
 
-    /// The configuration of somebody who may do everything, with `elect` as its namespace.
+    /// Returns the configuration of a user with all rights, whose namespace is `elect`.
     pub fn kubeconfig(&self) -> &Path {
         &self.admin
     }
 
-    /// The configuration of a new user who may do only this.
+    /// Creates a user with only these rights, and returns its configuration.
     pub fn kubeconfig_of(&self, rules: &[Rule]) -> PathBuf {
         self.add_user(&format!("user-{:08x}", fastrand::u32(..)), rules)
     }
 
-    /// A user of this name, who may do only this from now on; the configuration. Its token is `NAME-token` until it is [renewed](Self::renew_token).
+    /// Sets the rights of the user with this name, and returns its configuration. Its token is `NAME-token` until it is
+    /// [renewed](Self::renew_token).
     ///
     /// # Panics
-    /// When the configuration cannot be written.
+    /// Panics if the configuration cannot be written.
     pub fn add_user(&self, name: &str, rules: &[Rule]) -> PathBuf {
         let token = format!("{name}-token");
         let path = self.folder.path().join(format!("{name}.yaml"));
@@ -205,7 +207,7 @@ impl ApiServer {
         }
         let part = path.with_extension("part");
         let mut file = File::options();
-        // elect warns of credentials that all can read.
+        // elect warns about credentials that all users can read.
         let file = file.write(true).create(true).truncate(true).mode(0o600).open(&part);
         file.and_then(|mut file| file.write_all(text.as_bytes())).expect("a file");
         fs::rename(&part, path).expect("a file in a temporary folder");
@@ -233,15 +235,15 @@ impl ApiServer {
             .unwrap_or_else(|| panic!("{} is not ours", kubeconfig.display()))
     }
 
-    /// The token in a configuration.
+    /// Returns the token in a configuration.
     ///
     /// # Panics
-    /// When the configuration is none of this server's.
+    /// Panics if this server did not create the configuration.
     pub fn token(&self, kubeconfig: &Path) -> String {
         self.user(kubeconfig).token
     }
 
-    /// From now on nobody knows the token in a configuration: 401. A real one takes ten seconds.
+    /// Makes the token in a configuration invalid (401). A real server takes ten seconds for that.
     ///
     /// # Panics
     /// As [`token`](Self::token).
@@ -249,7 +251,7 @@ impl ApiServer {
         self.expire(&self.token(kubeconfig));
     }
 
-    /// From now on nobody knows this token.
+    /// Makes this token invalid.
     pub fn expire(&self, token: &str) {
         match &self.real {
             Some(real) => real.expire_token(token),
@@ -257,7 +259,7 @@ impl ApiServer {
         }
     }
 
-    /// Puts another token for the same user into a configuration. The old one stays good until it
+    /// Writes another token for the same user into a configuration. The old one stays valid until it
     /// [expires](Self::expire_token).
     ///
     /// # Panics
@@ -268,7 +270,7 @@ impl ApiServer {
         self.enter_user(kubeconfig, User { token, ..user });
     }
 
-    /// Makes a namespace, if there is none of this name.
+    /// Creates a namespace, unless it exists.
     pub fn add_namespace(&self, name: &str) {
         match &self.real {
             Some(real) => real.add_namespace(name),
@@ -276,12 +278,12 @@ impl ApiServer {
         }
     }
 
-    /// The URL of elect's store in a namespace, for somebody who may do everything.
+    /// Returns the URL of elect's store in a namespace, for a user with all rights.
     pub fn url(&self, namespace: &str) -> String {
         Self::url_with(namespace, &self.admin)
     }
 
-    /// The same for the user of a configuration.
+    /// Returns the URL of elect's store in a namespace, for the user of a configuration.
     pub fn url_with(namespace: &str, kubeconfig: &Path) -> String {
         let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(byte);
         let path = kubeconfig.display().to_string();
@@ -291,21 +293,21 @@ impl ApiServer {
         format!("kubernetes:///{namespace}?kubeconfig={}", encoded.collect::<String>())
     }
 
-    /// Asks as somebody who may do everything, and returns status and body: JSON, or else a text. A body that is sent
-    /// with PATCH is merged.
+    /// Sends a request as a user with all rights, and returns status and body. The body is JSON if it can be parsed,
+    /// else a text. With PATCH a body is a merge patch.
     ///
     /// # Panics
-    /// When there is no answer.
+    /// Panics without an answer.
     pub fn call(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
         let token = self.token(&self.admin);
         let body = body.map_or_else(Vec::new, |body| body.to_string().into_bytes());
         self.ask(&Ask { method, path, token: Some(&token), body: &body, ..Ask::default() })
     }
 
-    /// Asks as anybody.
+    /// Sends a request as any user.
     ///
     /// # Panics
-    /// When there is no answer.
+    /// Panics without an answer.
     pub fn ask(&self, what: &Ask<'_>) -> (u16, Value) {
         let address = self.address;
         let answer = match &self.real {
@@ -315,63 +317,65 @@ impl ApiServer {
         answer.unwrap_or_else(|error| panic!("{} {}: {error}", what.method, what.path))
     }
 
-    /// Stops it as SIGSTOP does: it is silent and keeps its connections.
+    /// Stops it by SIGSTOP. It is silent then, and keeps its connections.
     ///
     /// # Panics
-    /// When it is dead.
+    /// Panics if it is dead.
     pub fn stop(&self) {
         self.process.signal(Signal::SIGSTOP);
         eventually("a server to stop", || (state(self.pid()) == Some('T')).then_some(()));
     }
 
-    /// Lets it go on.
+    /// Continues it after [`stop`](Self::stop).
     ///
     /// # Panics
-    /// When it is dead.
+    /// Panics if it is dead.
     pub fn resume(&self) {
         self.process.signal(Signal::SIGCONT);
     }
 
-    /// Kills it. What it has answered for is kept.
+    /// Kills it. All acknowledged writes are kept.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// Starts it again with all its objects, users and tokens, at the same address. It knows no change from before its
-    /// start: a watch from then gets 410. Faults and counts begin anew. A real one's etcd has to live.
+    /// Restarts it at the same address with all its objects, users and tokens. It knows no change from before the
+    /// start, so a watch from an earlier version gets 410. Faults and counts start anew. A real server's etcd has to be
+    /// alive.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     pub fn restart(&mut self) {
         self.process.restart();
         self.wait_until_it_serves();
     }
 
-    /// Has something go wrong.
+    /// Injects a fault.
     ///
     /// # Panics
-    /// When it is a real one.
+    /// Panics with a real server.
     pub fn fault(&self, fault: Fault) {
         self.command(&Command::Fault(fault));
     }
 
-    /// What was counted so far. A real one counts requests and answers only, a watch as it ends, and what it asks itself.
+    /// Returns the counts so far. A real server counts only requests and answers, including its own requests. It counts
+    /// a watch at its end.
     pub fn counts(&self) -> Counts {
         self.real.as_ref().map_or_else(|| self.command(&Command::Counts), Real::counts)
     }
 
-    /// Forgets all versions before now: whoever asks for one gets 410.
+    /// Forgets all earlier versions. A request for one of them gets 410.
     ///
     /// # Panics
-    /// When it is a real one.
+    /// Panics with a real server.
     pub fn compact(&self) {
         self.command(&Command::Compact);
     }
 
-    /// Sends a bookmark to all watches that want them, as happens once a minute.
+    /// Sends a bookmark to all watches that want them. A real server does that once a minute.
     ///
     /// # Panics
-    /// When it is a real one.
+    /// Panics with a real server.
     pub fn bookmark(&self) {
         self.command(&Command::Bookmark);
     }

@@ -1,16 +1,16 @@
-//! What objects look like: each kind, what is kept of what clients send, and what is refused.
+//! The kinds of objects: which fields of a client's object the server keeps, and what it refuses.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::status::{Flaw, Reply, bad_request};
 
-/// The most that all annotations of an object may have, in bytes.
+/// The greatest size of all annotations of an object, in bytes.
 const ANNOTATIONS: usize = 256 << 10;
 const SUBDOMAIN: usize = 253;
 const NAME_PART: usize = 63;
 
-/// The resources that there are.
+/// The resources of the fake server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum Kind {
     Namespaces,
@@ -56,24 +56,24 @@ impl Kind {
         }
     }
 
-    /// Whether a PUT without resourceVersion is carried out.
+    /// Returns whether a PUT without resourceVersion is carried out.
     pub(super) const fn takes_unconditional_updates(self) -> bool {
         !matches!(self, Self::Leases)
     }
 
-    /// Whether a PUT of what is not there makes it.
+    /// Returns whether a PUT creates a missing object.
     pub(super) const fn is_made_by_update(self) -> bool {
         matches!(self, Self::Leases | Self::Events)
     }
 
-    /// Only its kind and version, as a bookmark has it.
+    /// Returns an object with kind and version only, as in a bookmark.
     pub(super) fn empty(self, version: u64) -> Value {
         let metadata = json!({"resourceVersion": version.to_string(), "creationTimestamp": null});
         json!({"kind": self.name(), "apiVersion": self.api_version(), "metadata": metadata, "spec": {}})
     }
 }
 
-/// What a client has sent, as this server keeps it: what it does not know is dropped.
+/// Parses a client's object. Fields that the server does not know are dropped.
 pub(super) fn decode(kind: Kind, body: &[u8]) -> Result<Value, Reply> {
     let name = kind.name();
     let value: Value = serde_json::from_slice(body).map_err(|error| {
@@ -184,7 +184,8 @@ fn spec(given: Option<Value>) -> Result<Value, String> {
     Ok(kept.into())
 }
 
-/// `2006-01-02T15:04:05.000000Z`, with six digits after the point and nothing else.
+/// Returns whether a text is a time like `2006-01-02T15:04:05.000000Z`: six digits after the point,
+/// then `Z` or an offset.
 fn is_micro_time(text: &str) -> bool {
     const FORM: &[u8] = b"dddd-dd-ddTdd:dd:dd.dddddd";
     let Some((time, zone)) = text.split_at_checked(FORM.len()) else { return false };
@@ -205,7 +206,7 @@ fn event(given: &mut Map<String, Value>) -> Value {
     event
 }
 
-/// All that is wrong with an object.
+/// Returns all flaws of an object.
 pub(super) fn flaws(kind: Kind, object: &Value) -> Vec<Flaw> {
     let metadata = &object["metadata"];
     let mut flaws = Vec::new();
@@ -260,7 +261,7 @@ fn is_subdomain(name: &str) -> bool {
     })
 }
 
-/// The part after the slash of a label's or annotation's name.
+/// Returns whether a text can stand after the slash in the name of a label or an annotation.
 fn is_name_part(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.first().is_some_and(u8::is_ascii_alphanumeric)

@@ -1,10 +1,11 @@
-//! Patches: merged ones, and those that name paths.
+//! Patches of objects: merge patches, and JSON patches with paths.
 
 use serde_json::Value;
 
 use super::status::{Reply, internal, patch_fails, unknown_format};
 
-/// An object with a patch applied. A strategic patch is merged like the others: lists are replaced whole.
+/// Returns the object with a patch applied. A strategic patch is merged like a merge patch, so lists are
+/// replaced as a whole.
 pub(super) fn apply(object: &Value, content_type: &str, patch: &[u8]) -> Result<Value, Reply> {
     let kind = content_type.split(';').next().unwrap_or_default().trim();
     let parsed =
@@ -42,7 +43,7 @@ fn merge(object: &mut Value, patch: &Value) {
     }
 }
 
-/// One step of a patch by paths; `None` if it does not fit.
+/// Applies one step of a JSON patch. Returns `None` if it does not fit.
 fn take(object: &mut Value, step: &Value) -> Option<()> {
     let path = step["path"].as_str()?;
     let (parent, last) = path.rsplit_once('/')?;

@@ -2,14 +2,15 @@ use std::path::PathBuf;
 
 use super::super::fetched;
 
-/// Names a folder with the programs, if it is not the one that [`BUILD`] fills.
+/// The variable that names the folder of the programs, if it is not the one that [`BUILD`] fills.
 const OVERRIDE: &str = "ELECT_TEST_KUBERNETES";
 const BUILD: &str = "tests/deep/kubernetes/build";
 
-/// A program of the deep tests on Kubernetes: `kube-apiserver`, `kubectl`, `elector`, `elector-0.20`.
+/// Returns the path of a program for the deep tests on Kubernetes: `kube-apiserver`, `kubectl`,
+/// `elector`, `elector-0.20`.
 ///
 /// # Panics
-/// When it is not there; the message names the command that builds it.
+/// Panics if it is missing. The message names the command that builds it.
 #[track_caller]
 pub fn program(name: &str) -> PathBuf {
     let named = std::env::var_os(OVERRIDE).map(PathBuf::from);

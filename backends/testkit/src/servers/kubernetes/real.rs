@@ -1,4 +1,4 @@
-//! What a real API server with RBAC has beside it: an etcd of its own, certificates, and somebody who knows its users.
+//! A real API server with RBAC needs an etcd, certificates, and a webhook that knows its users. They are here.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,11 +17,11 @@ use super::faults::Counts;
 use super::programs::program;
 use crate::program::eventually;
 
-/// Of somebody who may do everything.
+/// The token of a user with all rights.
 const TOKEN: &str = "real-admin-token";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
-/// What there is beside a real API server.
+/// The servers and files beside a real API server.
 #[derive(Debug)]
 pub(super) struct Real {
     pub(super) etcd: Etcd,
@@ -33,7 +33,7 @@ pub(super) struct Real {
 }
 
 impl Real {
-    /// For one that is to listen at this address; what it reads is in this folder.
+    /// Prepares an API server that will listen at this address, with its files in this folder.
     pub(super) fn start(place: &Place, address: SocketAddr, folder: &Path) -> Self {
         let etcd = Etcd::start_at(1, place);
         let (doorkeeper, authority) = (Doorkeeper::start(place), Authority::new());
@@ -41,20 +41,20 @@ impl Real {
         Self { etcd, place: place.clone(), address, doorkeeper, authority, files }
     }
 
-    /// The program and its arguments.
+    /// Returns the program and its arguments.
     pub(super) fn command(&self) -> Vec<String> {
         let mut words = vec![program("kube-apiserver").display().to_string()];
         words.extend(self.files.flags(self.etcd.endpoints()[0], self.address));
         words
     }
 
-    /// Whether it does.
+    /// Returns whether the server is ready.
     pub(super) fn serves(&self) -> bool {
         let ready = self.ask(&Ask { path: "/readyz", token: Some(TOKEN), ..Ask::default() });
         ready.is_ok_and(|(status, _)| status == 200)
     }
 
-    /// What it counts itself.
+    /// Returns the counts from the server's own metrics.
     pub(super) fn counts(&self) -> Counts {
         let ask = Ask { path: "/metrics", token: Some(TOKEN), ..Ask::default() };
         let (_, page) = self.ask(&ask).expect("metrics");
@@ -80,12 +80,12 @@ impl Real {
         counts
     }
 
-    /// What its clients trust.
+    /// Returns the path of the certificate that its clients trust.
     pub(super) fn ca(&self) -> PathBuf {
         self.authority.ca()
     }
 
-    /// Asks with curl, which knows TLS.
+    /// Sends a request with curl, which speaks TLS.
     pub(super) fn ask(&self, what: &Ask<'_>) -> io::Result<(u16, Value)> {
         let mut words = self.place.enter();
         words.push("curl".to_owned());
@@ -96,7 +96,7 @@ impl Real {
         if !what.body.is_empty() {
             curl.args(["--data-binary", "@-"]);
         }
-        // For curl's own name the server would indent its answers.
+        // The server would indent its answers for curl's own user agent.
         curl.args(["-H", "User-Agent: test", "-H", "Expect:"]);
         for header in what.headers() {
             curl.args(["-H", &header]);
@@ -113,7 +113,7 @@ impl Real {
         parse(&output.stdout)
     }
 
-    /// Asks as somebody who may do everything; any of these statuses is good.
+    /// Sends a request as a user with all rights, and asserts that the status is one of `good`.
     #[track_caller]
     fn demand(&self, method: &str, path: &str, body: &Value, good: &[u16]) -> (u16, Value) {
         let body = body.to_string().into_bytes();
@@ -123,7 +123,7 @@ impl Real {
         answer
     }
 
-    /// Makes an object, or replaces the one that there is.
+    /// Creates an object, or replaces the one with this name.
     fn put(&self, folder: &str, object: &Value) {
         let name = object["metadata"]["name"].as_str().expect("a name");
         if self.demand("POST", folder, object, &[201, 409]).0 == 409 {
@@ -136,7 +136,7 @@ impl Real {
         self.demand("POST", "/api/v1/namespaces", &namespace, &[201, 409]);
     }
 
-    /// A user with this token, who may do what a Role for each namespace says.
+    /// Adds a user with this token, and a Role in each namespace of its rules.
     pub(super) fn add_user(&self, name: &str, token: &str, rules: &[Rule]) {
         self.doorkeeper.admit(name, token);
         let mut by_namespace: BTreeMap<&str, Vec<&Rule>> = BTreeMap::new();
@@ -170,7 +170,7 @@ impl Real {
         }
     }
 
-    /// The server hears of its own Roles with a delay.
+    /// Waits until the server applies this rule: it learns of new Roles with a delay.
     fn wait_for_right(&self, user: &str, rule: &Rule) {
         let name = rule.names.first().map_or("", String::as_str);
         let wish = json!({
@@ -185,8 +185,8 @@ impl Real {
         });
     }
 
-    /// From now on nobody knows this token. The server remembers those that were good for ten seconds: returns once it
-    /// does not.
+    /// Makes a token invalid, and returns once the server refuses it. The server remembers valid tokens for ten
+    /// seconds.
     pub(super) fn expire_token(&self, token: &str) {
         self.doorkeeper.dismiss(token);
         eventually("a token to expire", || {
@@ -196,7 +196,7 @@ impl Real {
     }
 }
 
-/// What rules call what metrics call so.
+/// Returns the verb in rules for a verb in metrics.
 const fn own_verb(verb: &str) -> &str {
     match verb.as_bytes() {
         b"GET" => "get",
@@ -220,7 +220,7 @@ fn role_rule(rule: &Rule) -> Value {
     own
 }
 
-/// What the API server reads.
+/// The files that the API server reads.
 #[derive(Debug)]
 struct Files {
     certificate: PathBuf,
@@ -260,12 +260,12 @@ impl Files {
             "--authentication-token-webhook-version=v1".to_owned(),
             "--authentication-token-webhook-cache-ttl=0s".to_owned(),
             "--authorization-mode=RBAC".to_owned(),
-            // The key of a certificate is one for tokens, too.
+            // The key of a certificate also serves for tokens.
             file("service-account-key-file", &self.certificate),
             file("service-account-signing-key-file", &self.key),
             "--service-account-issuer=https://elect.test".to_owned(),
             "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
-            // There is no controller that makes accounts for pods, or endpoints.
+            // No controller creates service accounts for pods, or endpoints.
             "--disable-admission-plugins=ServiceAccount".to_owned(),
             "--endpoint-reconciler-type=none".to_owned(),
         ]

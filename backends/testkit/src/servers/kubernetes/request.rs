@@ -1,4 +1,4 @@
-//! What a request asks for.
+//! Requests: the objects, verb, version and selector that a request means.
 
 use hyper::body::Bytes;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::access::Deed;
 use super::objects::Kind;
 use super::status::{Reply, bad_request, no_version};
 
-/// A request that has been read whole.
+/// A complete request.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     pub(super) method: String,
@@ -19,7 +19,7 @@ pub(super) struct Request {
     pub(super) target: Option<Target>,
 }
 
-/// The objects that a path is about. Empty texts are none.
+/// The objects that a path names. A missing part is an empty text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) group: String,
@@ -79,7 +79,7 @@ impl Request {
         }
     }
 
-    /// A parameter of the query; `None` if it is missing or empty.
+    /// Returns a parameter of the query, or `None` if it is missing or empty.
     pub(super) fn parameter(&self, name: &str) -> Option<&str> {
         let found = self.query.iter().find(|(other, _)| other == name);
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
@@ -89,7 +89,8 @@ impl Request {
         matches!(self.parameter(parameter), Some("1" | "true"))
     }
 
-    /// What RBAC calls it. For paths that are no objects it is the method in small letters.
+    /// Returns its verb in RBAC's terms. For paths other than objects that is the method in lower
+    /// case.
     pub(super) fn verb(&self) -> &'static str {
         let name = self.target.as_ref().map(|target| target.name.as_str());
         match (self.method.as_str(), name) {
@@ -107,11 +108,12 @@ impl Request {
         }
     }
 
-    /// What its sender must be allowed to do; `None` if it is about no object.
+    /// Returns the operation that its user needs the right to, or `None` if it is not about
+    /// objects.
     pub(super) fn deed(&self) -> Option<Deed<'_>> {
         let target = self.target.as_ref()?;
         let verb = self.verb();
-        // One name in the field selector is as good as a name in the path.
+        // A name in the field selector counts like a name in the path.
         let selected = || {
             let selector = self.parameter("fieldSelector")?;
             selector.split(',').find_map(|term| term.strip_prefix("metadata.name="))
@@ -126,13 +128,13 @@ impl Request {
         Some(Deed { verb, group, resource, namespace, name })
     }
 
-    /// The version that it asks for; `None` where it asks for none.
+    /// Returns the version that it asks for, or `None` if it asks for none.
     pub(super) fn version(&self) -> Result<Option<u64>, Reply> {
         let Some(text) = self.parameter("resourceVersion") else { return Ok(None) };
         text.parse().map(Some).map_err(|_| no_version(text))
     }
 
-    /// Whether it asks for one version and no later one, as far as it asks for one.
+    /// Returns whether it asks for exactly that version, if it asks for one.
     pub(super) fn is_exact(&self) -> bool {
         match self.parameter("resourceVersionMatch") {
             None => self.parameter("limit").is_some_and(|limit| limit != "0"),
@@ -147,7 +149,7 @@ impl Request {
     }
 }
 
-/// What a percent sign or a plus stands for in a query.
+/// Decodes percent signs and pluses of a query.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -165,14 +167,14 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Which objects are meant.
+/// The selection of objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Selector {
     labels: Vec<Term>,
     fields: Vec<Term>,
 }
 
-/// A name, and which values it may have: `None` is any.
+/// One condition: a name, and the values that it may have. `None` means any value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Term {
     name: String,
@@ -181,7 +183,7 @@ struct Term {
 }
 
 impl Term {
-    /// `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a`, `!a`.
+    /// Parses `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a` or `!a`.
     fn parse(text: &str) -> Result<Self, Reply> {
         let text = text.trim();
         let (name, values, differs) = if let Some((name, set)) = text.split_once(" in ") {
@@ -217,7 +219,7 @@ impl Term {
     }
 }
 
-/// What commas part that are in no set.
+/// Splits a text at the commas outside of sets.
 fn split(text: &str) -> Vec<&str> {
     let mut depth = 0;
     let parts = text.split(|char| {
@@ -247,7 +249,7 @@ impl Selector {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// The one name that a meant object can have, if there is one.
+    /// Returns the one name that a selected object can have, if the selector has one.
     pub(super) fn name(&self) -> Option<&str> {
         let is_one = |term: &&Term| term.name == "metadata.name" && !term.differs;
         self.fields.iter().find(is_one)?.values.as_ref()?.first().map(String::as_str)

@@ -1,4 +1,4 @@
-//! What each request does to the objects, and what comes of it.
+//! The effect of each request on the objects, and its reply.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,22 +13,22 @@ use super::status::{self, Flaw, Reply};
 use super::store::{Key, Store};
 use super::{patch, review, watch};
 
-/// What etcd takes in one request, in bytes.
+/// The largest request that etcd accepts, in bytes.
 const ETCD_LIMIT: usize = 3 << 19;
 
-/// All that the server has.
+/// The whole state of the server.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) store: Store,
     pub(super) users: Users,
     pub(super) faults: Faults,
     pub(super) counts: Counts,
-    /// For how long requests wait for etcd, while it does not answer.
+    /// How long requests wait for etcd while it does not answer.
     pub(super) etcd_down: Option<Duration>,
 }
 
 impl State {
-    /// Carries out what a user asks for.
+    /// Carries out a user's request.
     pub(super) fn handle(&mut self, user: &str, request: &Request) -> Reply {
         let done = match (&request.target, request.deed()) {
             (Some(target), Some(deed)) if self.users.may(user, &deed) => {
@@ -186,13 +186,13 @@ impl State {
         check(*kind, name, &object)?;
         object["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"].clone();
         if object == *current {
-            // What changes nothing is not written.
+            // A write that changes nothing is skipped.
             return Ok(Reply::json(200, object));
         }
         self.write(200, key, object)
     }
 
-    /// A PUT of what is not there.
+    /// Handles a PUT of an object that does not exist.
     fn make_again(&mut self, user: &str, key: &Key, mut object: Value) -> Result<Reply, Reply> {
         if !key.kind.is_made_by_update() {
             return Err(status::not_found(key.kind, &key.name));
@@ -303,7 +303,8 @@ fn expect_own_name(metadata: &Value, key: &Key) -> Result<(), Reply> {
     }
 }
 
-/// Puts in what the server alone decides: new for a new object, else as it is.
+/// Sets the fields that only the server decides. A new object gets new values, and an existing one
+/// keeps its own.
 fn complete(key: &Key, object: &mut Value, current: Option<&Arc<Value>>) {
     let metadata = &mut object["metadata"];
     if !key.namespace.is_empty() {
@@ -325,7 +326,7 @@ fn new_uid() -> String {
     [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
 }
 
-/// Now, as `2026-11-26T13:27:10Z`.
+/// Returns the present time, as `2026-11-26T13:27:10Z`.
 #[expect(clippy::disallowed_methods, reason = "for the eye only")]
 fn time() -> String {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -334,7 +335,7 @@ fn time() -> String {
 
 fn rfc3339(seconds: u64) -> String {
     let (days, second) = (seconds / 86400, seconds % 86400);
-    // Years begin in March here: the day that is sometimes missing is the last.
+    // In this calculation years begin in March, so that the leap day is the last of its year.
     let day = days + 719_468;
     let (era, day) = (day / 146_097, day % 146_097);
     let year = (day - day / 1460 + day / 36524 - day / 146_096) / 365;

@@ -1,4 +1,4 @@
-//! What somebody may do, asked by themselves.
+//! Reviews by which users ask what they may do.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ pub(super) fn review(
     ))
 }
 
-/// As it was asked, without what is empty.
+/// Returns the question as it was asked, without empty fields.
 fn spec(body: &Value) -> Value {
     let attributes = body["spec"]["resourceAttributes"].as_object();
     let told = attributes.into_iter().flatten().filter(|(_, value)| value.as_str() != Some(""));

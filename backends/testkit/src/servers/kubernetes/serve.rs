@@ -1,4 +1,5 @@
-//! The process: connections, faults, and the hand of the test.
+//! The process of the fake server: its connections, its faults, and the socket for a test's
+//! commands.
 
 use std::convert::Infallible;
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -32,20 +33,20 @@ use super::status::{self, Reply};
 use super::store::{Entry, Key, Store};
 use super::watch::too_old;
 
-/// The first word of the program that is the server.
+/// The first word of the server's command line.
 pub(super) const FIRST_WORD: &str = "elect-kubernetes";
-/// In the server's folder: where it is steered.
+/// The socket for commands, in the server's folder.
 pub(super) const SOCKET: &str = "steer.sock";
-/// In the server's folder: what it is made of again.
+/// The journal in the server's folder, from which a restart restores its state.
 const JOURNAL: &str = "journal";
-/// What it reads of one request, in bytes.
+/// The most that it reads of one request, in bytes.
 const LIMIT: usize = 3 << 20;
-/// How long a read waits for a version that is not there yet.
+/// How long a read waits for a version that does not exist yet.
 const FRESHNESS: Duration = Duration::from_secs(3);
-/// Between two bookmarks.
+/// The time between two bookmarks.
 const BOOKMARKS: Duration = Duration::from_secs(60);
 
-/// What a test tells the server.
+/// A test's command to the server.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Command {
     Fault(Fault),
@@ -57,7 +58,7 @@ pub(super) enum Command {
     Bookmark,
 }
 
-/// What requests wait for.
+/// The state that requests wait for.
 #[derive(Clone, Copy, Debug)]
 struct Phase {
     etcd_answers: bool,
@@ -69,11 +70,12 @@ struct Phase {
 struct Server {
     state: Mutex<State>,
     phase: watch::Sender<Phase>,
-    /// Of the cache. Each connection waits for a phase, and none should wake at each write.
+    /// The cache's version. It is no part of the phase, because each connection waits for a phase,
+    /// and a write should not wake them all.
     version: watch::Sender<u64>,
 }
 
-/// Becomes the server, if these are its words.
+/// Becomes the server, if `words` are its command line.
 pub(crate) fn enter(words: &[&str]) -> Option<i32> {
     let [FIRST_WORD, address, folder] = words else { return None };
     let Err(error) = serve(address.parse().ok()?, Path::new(folder));
@@ -82,7 +84,7 @@ pub(crate) fn enter(words: &[&str]) -> Option<i32> {
 }
 
 fn serve(address: SocketAddr, folder: &Path) -> io::Result<Infallible> {
-    // Clients go away as they like: nobody has ignored this before `main`.
+    // Clients close connections at any time. Before `main`, Rust has not ignored SIGPIPE yet.
     [Signal::SIGPIPE].into_iter().collect::<SigSet>().thread_block()?;
     let (store, entries) = Store::open(&folder.join(JOURNAL))?;
     let mut users = Users::default();
@@ -113,7 +115,7 @@ impl Server {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does what tests say, one line after another.
+    /// Carries out the commands of tests, one line after another.
     fn obey(&self, hand: &UnixListener) {
         for stream in hand.incoming().flatten() {
             let answer = |stream: UnixStream| -> io::Result<()> {
@@ -200,7 +202,7 @@ impl Server {
             loop {
                 tokio::select! {
                     accepted = listener.accept() => {
-                        // A connection that is over before it is taken is nobody's.
+                        // A connection that ended before it was accepted is skipped.
                         if let Ok((stream, _)) = accepted {
                             tokio::spawn(Arc::clone(&self).talk(stream));
                         }
@@ -218,7 +220,7 @@ impl Server {
         }
     }
 
-    /// One connection, with all its requests.
+    /// Serves all requests of one connection.
     async fn talk(self: Arc<Self>, stream: TcpStream) {
         let _ = stream.set_nodelay(true);
         self.state().counts.connections += 1;
@@ -255,7 +257,7 @@ impl Server {
         Ok(response(reply))
     }
 
-    /// The reply to a request that was read whole, or the fault that comes instead.
+    /// Returns the reply to a complete request, or the fault that comes instead.
     async fn reply(self: Arc<Self>, request: Request) -> Result<Reply, Silence> {
         let (user, fault) = {
             let mut state = self.state();
@@ -267,7 +269,7 @@ impl Server {
         };
         let Some(user) = user else { return Ok(status::unauthorized()) };
         let server = Arc::clone(&self);
-        // Whoever goes away has asked all the same: what is under way goes on.
+        // A request is carried out even if its client goes away.
         let carry_out = async |after: Duration| {
             let task = tokio::spawn(async move {
                 if !after.is_zero() {
@@ -328,7 +330,7 @@ impl Server {
         });
         match timeout(limit, &mut task).await {
             Ok(Ok(reply)) => reply,
-            // It is in etcd's queue.
+            // The write is in etcd's queue.
             Err(_) if is_write => status::internal("context deadline exceeded"),
             _ => {
                 task.abort();
@@ -353,7 +355,7 @@ impl Server {
     }
 }
 
-/// Why a connection ends without an answer.
+/// The reason for a connection that ends without an answer.
 #[derive(Debug)]
 struct Silence;
 

@@ -1,4 +1,4 @@
-//! What a request is answered with.
+//! The replies to requests.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::access::Deed;
 use super::objects::Kind;
 use super::watch::Watch;
 
-/// An answer.
+/// A reply.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: u16,
@@ -40,7 +40,7 @@ impl Reply {
     }
 }
 
-/// A Status that tells of a failure. An empty reason is none.
+/// Returns a Status that reports a failure. An empty reason is left out.
 pub(super) fn status(code: u16, reason: &str, message: &str, details: Option<Value>) -> Value {
     let mut status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message, "code": code,
@@ -58,7 +58,7 @@ fn failure(code: u16, reason: &str, message: &str, details: Option<Value>) -> Re
     Reply::json(code, status(code, reason, message, details))
 }
 
-/// What is told of an object: nothing of its group or its name if it has none.
+/// Returns the details of an object. An empty group or name is left out.
 fn details(group: &str, kind: &str, name: &str) -> Value {
     let mut details = json!({"kind": kind});
     for (field, value) in [("group", group), ("name", name)] {
@@ -73,7 +73,7 @@ fn of(kind: Kind, name: &str) -> Value {
     details(kind.group(), kind.plural(), name)
 }
 
-/// `leases.coordination.k8s.io`, `pods`.
+/// Returns the name of a resource or kind with its group: `leases.coordination.k8s.io`, `pods`.
 fn qualified(group: &str, name: &str) -> String {
     if group.is_empty() { name.to_owned() } else { format!("{name}.{group}") }
 }
@@ -111,7 +111,7 @@ pub(super) fn forbidden_path(user: &str, verb: &str, path: &str) -> Reply {
     failure(403, "Forbidden", &message, Some(json!({})))
 }
 
-/// An object would have to be made, which its writer may not.
+/// 403 for a PUT that would have to create an object without the right to.
 pub(super) fn may_not_make(kind: Kind, name: &str) -> Reply {
     let message = format!("{} \"{name}\" is forbidden: ", plural(kind));
     failure(403, "Forbidden", &message, Some(of(kind, name)))
@@ -137,20 +137,20 @@ pub(super) fn already_exists(kind: Kind, name: &str) -> Reply {
     failure(409, "AlreadyExists", &message, Some(of(kind, name)))
 }
 
-/// What a PUT or PATCH meets.
+/// 409 for a PUT or PATCH.
 pub(super) fn conflict(kind: Kind, name: &str, why: &str) -> Reply {
     let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", plural(kind));
     failure(409, "Conflict", &message, Some(of(kind, name)))
 }
 
-/// What the preconditions of a DELETE meet.
+/// 409 for a DELETE whose preconditions fail.
 pub(super) fn precondition(kind: Kind, name: &str, why: &str) -> Reply {
     let object = qualified(kind.group(), kind.name());
     let message = format!("Operation cannot be fulfilled on {object} \"{name}\": {why}");
     failure(409, "Conflict", &message, Some(details(kind.group(), kind.name(), name)))
 }
 
-/// What is wrong with one field of an object.
+/// A flaw in one field of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Flaw {
     pub(super) field: String,
@@ -165,7 +165,7 @@ impl Flaw {
     }
 }
 
-/// 422. `object` is the kind or the resource: which one it is differs from check to check.
+/// 422. `object` is the kind or the resource, which differs from check to check.
 fn invalid(group: &str, object: &str, name: &str, flaws: &[Flaw]) -> Reply {
     let told: Vec<String> =
         flaws.iter().map(|flaw| format!("{}: {}", flaw.field, flaw.message)).collect();
@@ -212,7 +212,7 @@ pub(super) fn too_large() -> Reply {
     failure(413, "RequestEntityTooLarge", message, None)
 }
 
-/// 500 with the words of whatever failed inside.
+/// 500 with the message of the part that failed inside.
 pub(super) fn internal(message: &str) -> Reply {
     failure(500, "", message, None)
 }
@@ -238,14 +238,14 @@ pub(super) fn expired(message: &str) -> Reply {
     failure(410, "Expired", message, None)
 }
 
-/// What a filter in front of everything says when too much is under way.
+/// 429 by the filter in front of the server, when too many requests are under way.
 pub(super) fn throttled(retry_after: u64) -> Reply {
     Reply::text(429, "Too many requests, please try again later.\n")
         .with("Retry-After", &retry_after.to_string())
         .with("X-Content-Type-Options", "nosniff")
 }
 
-/// A failure of this status with the words that servers have for it.
+/// Returns a failure with this status, in the words of real servers.
 pub(super) fn broken(status: u16) -> Reply {
     match status {
         503 => failure(

@@ -1,4 +1,4 @@
-//! The objects, their versions, and what has become of them: etcd, and the server's cache of it.
+//! The objects with their versions and changes: in etcd, and in the server's cache of it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,10 +13,10 @@ use super::access::Rule;
 use super::objects::Kind;
 use super::watch::Watchers;
 
-/// The version before the first write. Of a server of its own it is some two hundred.
+/// The version before the first write. A new real server has about two hundred.
 const FIRST: u64 = 100;
 
-/// The name of an object. Namespaces themselves are in none.
+/// The key of an object. Namespaces have no namespace themselves.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Key {
     pub(super) kind: Kind,
@@ -33,7 +33,7 @@ pub(super) struct Change {
     pub(super) after: Option<Arc<Value>>,
 }
 
-/// One line of the file from which a server that was killed is made again.
+/// One line of the journal, from which a killed server restores its state.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Entry {
     Write { version: u64, key: Key, after: Option<Value> },
@@ -50,7 +50,7 @@ pub(super) struct Store {
     journal: File,
     objects: Objects,
     version: u64,
-    /// All writes, the last one last.
+    /// All writes, the newest last.
     log: Vec<Change>,
     /// The least version that can still be read.
     compacted: u64,
@@ -58,20 +58,21 @@ pub(super) struct Store {
     pub(super) watchers: Watchers,
 }
 
-/// What the server knows of its store.
+/// The server's cache of its store.
 #[derive(Debug)]
 struct Cache {
     objects: Objects,
     version: u64,
-    /// How much of the log it has seen.
+    /// How much of the log it has taken in.
     seen: usize,
-    /// The least version from which changes can be told.
+    /// The least version after which all changes are known.
     floor: u64,
     lags: bool,
 }
 
 impl Store {
-    /// What a journal tells of, to which all that comes is added. The entries that are none of its own are returned.
+    /// Restores the store from a journal, and appends all writes to it. Returns the entries for other parts of the
+    /// server.
     pub(super) fn open(path: &Path) -> io::Result<(Self, Vec<Entry>)> {
         let text = match std::fs::read_to_string(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -90,7 +91,7 @@ impl Store {
             watchers: Watchers::default(),
         };
         let mut others = Vec::new();
-        // Whoever was killed as it wrote has left half a line.
+        // A server that was killed as it wrote has left half a line.
         for entry in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
             match entry {
                 Entry::Write { version, key, after } => store.apply(version, &key, after),
@@ -98,13 +99,13 @@ impl Store {
                 other => others.push(other),
             }
         }
-        // A server that starts anew has a cache of what there is, and of nothing that was before.
+        // After a restart the cache has the present objects and no earlier changes.
         store.feed();
         store.cache.floor = if text.is_empty() { 0 } else { store.version };
         Ok((store, others))
     }
 
-    /// Keeps an entry for the next server. It is in the file when this returns.
+    /// Writes an entry to the journal. It is in the file when this returns.
     pub(super) fn note(&mut self, entry: &Entry) {
         let mut line = serde_json::to_vec(entry).unwrap_or_default();
         line.push(b'\n');
@@ -133,12 +134,12 @@ impl Store {
         self.cache.version
     }
 
-    /// The least version of which all changes since can be told.
+    /// Returns the least version after which all changes are known.
     pub(super) const fn floor(&self) -> u64 {
         self.cache.floor
     }
 
-    /// Writes an object, or deletes it; what is there afterwards.
+    /// Writes an object, or deletes it if `after` is `None`. Returns the object as it is then.
     pub(super) fn write(&mut self, key: &Key, mut after: Option<Value>) -> Option<Arc<Value>> {
         let version = self.version + 1;
         if let Some(object) = &mut after {
@@ -163,7 +164,7 @@ impl Store {
         self.log.push(Change { version, key, before, after });
     }
 
-    /// Brings the cache up to date, and tells who watches.
+    /// Brings the cache up to date, and sends the changes to the watches.
     fn feed(&mut self) {
         for change in &self.log[self.cache.seen..] {
             match &change.after {
@@ -178,7 +179,7 @@ impl Store {
         self.cache.seen = self.log.len();
     }
 
-    /// Whether the cache gets no news from now on.
+    /// Sets whether the cache gets no news.
     pub(super) fn lag(&mut self, lags: bool) {
         self.cache.lags = lags;
         if !lags {
@@ -186,13 +187,13 @@ impl Store {
         }
     }
 
-    /// The changes after a version that the cache knows of.
+    /// Returns the changes after a version, as far as the cache has them.
     pub(super) fn since(&self, version: u64) -> impl Iterator<Item = &Change> {
         let known = &self.log[..self.cache.seen];
         known[known.partition_point(|change| change.version <= version)..].iter()
     }
 
-    /// The objects as they were at a version; `None` if that is not known any more.
+    /// Returns the objects as they were at a version, or `None` if that version is forgotten.
     pub(super) fn at(&self, version: u64) -> Option<Objects> {
         if version < self.compacted {
             return None;
@@ -207,7 +208,7 @@ impl Store {
         Some(objects)
     }
 
-    /// Forgets what was before now.
+    /// Forgets all earlier versions.
     pub(super) fn compact(&mut self) {
         self.compacted = self.version;
         self.cache.floor = self.version;

@@ -14,7 +14,7 @@ fn lease(name: &str, holder: &str) -> Value {
     json!({"metadata": {"name": name}, "spec": {"holderIdentity": holder, "leaseDurationSeconds": 15}})
 }
 
-/// The only Lease that is written here.
+/// Changes the holder of the only Lease that these tests write.
 fn put(server: &ApiServer, holder: &str) -> (u16, Value) {
     let path = format!("{LEASES}/a");
     let (_, mut current) = server.call("GET", &format!("{path}?resourceVersion=0"), None);
@@ -32,7 +32,7 @@ fn with_a_lease() -> ApiServer {
     server
 }
 
-/// A request whose answer nobody reads yet.
+/// Sends a request, and does not read the answer yet.
 fn sent(server: &ApiServer, method: &str, path: &str, body: &[u8]) -> TcpStream {
     let token = server.token(server.kubeconfig());
     let ask = Ask { method, path, token: Some(&token), body, ..Ask::default() };
@@ -42,7 +42,7 @@ fn sent(server: &ApiServer, method: &str, path: &str, body: &[u8]) -> TcpStream 
     stream
 }
 
-/// What comes until these words have come.
+/// Reads until these words have arrived, and returns all that was read.
 fn read_until(stream: &mut TcpStream, words: &str) -> String {
     let mut text = String::new();
     let mut chunk = [0; 4096];
@@ -174,7 +174,7 @@ fn answers_may_be_late_or_never_come() {
     let scope = || Scope::writes().times(1);
     let late = Duration::from_millis(100);
     let body = lease("b", "one").to_string().into_bytes();
-    // Nobody waits for it, and it is done all the same.
+    // The client has gone, and the request is carried out all the same.
     server.fault(Fault::Delay { scope: scope(), by: late, done: false });
     let stream = sent(&server, "POST", LEASES, &body);
     eventually("the fault", || (server.counts().faults == 1).then_some(()));

@@ -1,4 +1,4 @@
-//! Watches: who waits for what, and what they are told.
+//! Watches: what each client waits for, and the events that it gets.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -18,14 +18,14 @@ use super::request::Selector;
 use super::status::status;
 use super::store::Change;
 
-/// What a watch is about.
+/// The objects and versions that a watch is about.
 #[derive(Clone, Debug)]
 pub(super) struct Scope {
     pub(super) kind: Kind,
-    /// All, if it is empty.
+    /// The namespace. Empty means all.
     pub(super) namespace: String,
     pub(super) selector: Selector,
-    /// Changes up to this version are known already.
+    /// The version up to which the client knows all changes.
     pub(super) since: u64,
     pub(super) bookmarks: bool,
 }
@@ -35,7 +35,7 @@ impl Scope {
         object.is_some_and(|object| self.selector.fits(object))
     }
 
-    /// The event that a change is here.
+    /// Returns the event that a change is for this watch, if any.
     pub(super) fn event(&self, change: &Change) -> Option<Bytes> {
         let key = &change.key;
         let is_here = key.kind == self.kind
@@ -49,7 +49,7 @@ impl Scope {
             (false, true) => Some(line("ADDED", after?)),
             (true, true) => Some(line("MODIFIED", after?)),
             (true, false) => {
-                // As it was last, with the version of its end.
+                // The object as it was last, with the version of its deletion.
                 let mut object = Value::clone(before?);
                 object["metadata"]["resourceVersion"] = change.version.to_string().into();
                 Some(line("DELETED", &object))
@@ -59,14 +59,14 @@ impl Scope {
     }
 }
 
-/// An event as it is sent.
+/// Returns an event as one line.
 pub(super) fn line(event: &str, object: &Value) -> Bytes {
     let mut line = json!({"type": event, "object": object}).to_string();
     line.push('\n');
     line.into()
 }
 
-/// What ends a watch that comes too late for what it asks.
+/// Returns the error that ends a watch whose version is too old.
 pub(super) fn too_old(message: &str) -> Bytes {
     line("ERROR", &status(410, "Expired", message, None))
 }
@@ -87,22 +87,23 @@ impl Watcher {
     }
 }
 
-/// All watches that are open.
+/// All open watches.
 #[derive(Debug, Default)]
 pub(super) struct Watchers {
-    /// By the one name that each may tell of, `None` for any: a write need not go through a thousand of them.
+    /// The watches by the one name that each may report, or `None` for any name. A write so need not go
+    /// through thousands of them.
     open: BTreeMap<Option<String>, Vec<Watcher>>,
     last: u64,
-    /// Watches that begin now are silent from their start.
+    /// Whether new watches are silent from their start.
     silence: bool,
     gone: Gone,
 }
 
-/// The watches that their clients have left: which name each may tell of, and its number.
+/// The watches whose clients have gone: the name that each may report, and its number.
 type Gone = Arc<Mutex<Vec<(Option<String>, u64)>>>;
 
 impl Watchers {
-    /// One more, which begins with these lines. It ends after the time limit, or at once if it is `over`.
+    /// Adds a watch that begins with these lines. It ends after the time limit, or at once if it is `over`.
     pub(super) fn add(
         &mut self,
         scope: Scope,
@@ -160,14 +161,14 @@ impl Watchers {
         }
     }
 
-    /// Tells all who want to know which version they have seen.
+    /// Sends a bookmark with this version to all watches that want them.
     pub(super) fn bookmark(&self, version: u64) {
         for watcher in self.all().filter(|watcher| watcher.scope.bookmarks) {
             watcher.send(line("BOOKMARK", &watcher.scope.kind.empty(version)));
         }
     }
 
-    /// All that are open stay so and say nothing more; so do those that begin while this lasts.
+    /// Silences all open watches for good, and new ones while this lasts. They stay open.
     pub(super) fn silence(&mut self, silence: bool) {
         self.silence = silence;
         if silence {
@@ -175,7 +176,7 @@ impl Watchers {
         }
     }
 
-    /// Ends all that are not silent, with these last words.
+    /// Ends all watches that are not silent, after a last line.
     pub(super) fn end(&mut self, words: Option<&Bytes>) {
         for watcher in self.all() {
             if let Some(words) = words {
@@ -201,7 +202,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// The next lines; `None` at the end.
+    /// Returns the next lines, or `None` at the end.
     pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if let Poll::Ready(next) = self.receiver.poll_recv(context) {
             return Poll::Ready(next);

@@ -1,4 +1,4 @@
-//! Pods, events, and pages that are no objects.
+//! Cases of pods, events, and pages that are no objects.
 
 use serde_json::{Value, json};
 

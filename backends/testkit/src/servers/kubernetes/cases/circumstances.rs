@@ -1,15 +1,15 @@
-//! Cases that need more of a server than to be there.
+//! Cases that need a server in a particular state.
 
 use std::time::Duration;
 
 use super::{Api, Ask, Asker, Case, Who, new_name, version, with};
 
-/// What a server answers that has too much to do. Have it throttle everything before each.
+/// Cases for a server that has too much to do. Before each case the server has to throttle all requests.
 pub fn throttled() -> Vec<Case> {
     vec![Case { name: "any request while throttled: 429, and no Status", run: too_many }]
 }
 
-/// What a server answers whose etcd was compacted after at least one write, and that was started again after that.
+/// Cases for a server whose etcd was compacted after at least one write. The server has to be restarted after that.
 pub fn compacted() -> Vec<Case> {
     vec![
         Case { name: "WATCH from a compacted version: 200, and 410 in an ERROR event", run: watch },
@@ -50,11 +50,11 @@ fn bad_token(api: &Api<'_>) {
 /// A real server waits for etcd for up to a minute.
 const LONG: Duration = Duration::from_secs(90);
 
-/// What a server answers whose etcd stands still, and what has become of that when it goes on. `go_on` returns when
-/// the server serves again.
+/// Checks the answers of a server while its etcd stands still, and the outcome once etcd goes on. `go_on` returns
+/// when the server serves again.
 ///
 /// # Panics
-/// When an answer is not as it must be; etcd goes on all the same.
+/// Panics if an answer is wrong. etcd is continued all the same.
 pub fn while_etcd_stands_still(namespace: &str, ask: Asker<'_>, stop: &dyn Fn(), go_on: &dyn Fn()) {
     let api = Api { case: "while etcd stands still", namespace, ask };
     let name = new_name("a");
@@ -74,12 +74,12 @@ pub fn while_etcd_stands_still(namespace: &str, ask: Asker<'_>, stop: &dyn Fn(),
     }
     drop(going_on);
     let read = api.get(&path).is(200);
-    // Nobody can tell what came of the PUT: etcd has it, and that nobody waits for its answer any more.
+    // The outcome of the PUT is open. etcd has the request, and also knows that its client waits no more.
     let holder = read.body["spec"]["holderIdentity"].as_str().unwrap_or_default();
     read.expect(["one", "two"].contains(&holder), "holder");
 }
 
-/// Done when it is dropped.
+/// A function that is called when this is dropped.
 struct AtLast<'a>(&'a dyn Fn());
 
 impl Drop for AtLast<'_> {

@@ -1,4 +1,4 @@
-//! DELETE.
+//! Cases of DELETE.
 
 use serde_json::{Value, json};
 

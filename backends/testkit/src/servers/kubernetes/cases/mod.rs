@@ -1,6 +1,7 @@
-//! Requests, and what an API server answers to them: one list for the fake and for a real one.
+//! Requests, and the answers that an API server must give: one list for the fake and for a real server.
 //!
-//! What is expected was read off a real server of version 1.20. What newer ones say in other words is left open.
+//! The expected answers come from a real server of version 1.20. Where newer servers use other words, these are not
+//! checked.
 
 mod bystanders;
 mod circumstances;
@@ -17,31 +18,31 @@ use serde_json::{Value, json};
 pub use self::circumstances::{compacted, throttled, while_etcd_stands_still};
 use super::{ApiServer, Ask, Rule};
 
-/// Where the cases of [`check_all`] are.
+/// The namespace of the cases of [`check_all`].
 pub const NAMESPACE: &str = "elect";
 
-/// Somebody who asks. Whoever runs the cases makes these users, with these [rules](Who::rules).
+/// The user of a request. The code that runs the cases creates these users, with these [rules](Who::rules).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// May do everything. Its name does not matter.
+    /// A user with all rights. Its name does not matter.
     Admin,
-    /// The user `seats`: may do what an election with seats needs.
+    /// The user `seats`, with the rights for an election with seats.
     Seats,
-    /// The user `race`: may do what an election in the one Lease `raced` needs, once that is there.
+    /// The user `race`, with the rights for an election in the existing Lease `raced` alone.
     Race,
-    /// The user `nobody`: may do nothing.
+    /// The user `nobody`, without rights.
     Nobody,
-    /// Has no token.
+    /// A request without a token.
     Anonymous,
-    /// Has a token that the server does not know.
+    /// A request with a token that the server does not know.
     Unknown,
 }
 
 impl Who {
-    /// Those that need a user, with a name of its own.
+    /// The users that have to be created.
     pub const USERS: [Self; 3] = [Self::Seats, Self::Race, Self::Nobody];
 
-    /// The name of the user.
+    /// Returns the name of the user.
     pub const fn user(self) -> &'static str {
         match self {
             Self::Admin => "admin",
@@ -52,7 +53,7 @@ impl Who {
         }
     }
 
-    /// What the user may do in the namespace of the cases.
+    /// Returns the rights of the user in the cases' namespace.
     pub fn rules(self, namespace: &str) -> Vec<Rule> {
         match self {
             Self::Admin => vec![Rule::everything()],
@@ -69,20 +70,19 @@ impl Who {
     }
 }
 
-/// A request that is sent by somebody, and answered with status and body, as [`ask`](super::ask) does. The token is
-/// still missing.
+/// Sends a request as a user, and returns status and body, as [`ask`](super::ask) does. The request has no token yet.
 pub type Asker<'a> = &'a dyn Fn(Who, &Ask<'_>) -> (u16, Value);
 
-/// Some requests, and what their answers must be. It needs nothing of what is in the namespace, and leaves something
-/// there. Cases of one process may run at the same time: they mostly wait.
+/// Some requests and their correct answers. A case needs no object in the namespace, and leaves some there. Cases of
+/// one process may run at the same time, because they mostly wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// What it shows.
+    /// The behaviour that it checks.
     pub name: &'static str,
     run: fn(&Api<'_>),
 }
 
-/// All cases that any server answers.
+/// Returns all cases that hold for any server.
 pub fn cases() -> Vec<Case> {
     let parts = [
         reading::cases(),
@@ -98,15 +98,15 @@ pub fn cases() -> Vec<Case> {
 /// Runs one case.
 ///
 /// # Panics
-/// When an answer is not as it must be; the message names the case and has the answer.
+/// Panics if an answer is wrong. The message names the case and has the answer.
 pub fn check(case: &Case, namespace: &str, ask: Asker<'_>) {
     (case.run)(&Api { case: case.name, namespace, ask });
 }
 
-/// Runs cases at the same time, in the namespace [`NAMESPACE`] of a server, after it has got the users that they need.
+/// Runs cases at the same time in a server's namespace [`NAMESPACE`], once the server has their users.
 ///
 /// # Panics
-/// When one of them fails; the message names all that do.
+/// Panics if a case fails. The message names all that do.
 #[track_caller]
 pub fn check_all(server: &ApiServer, cases: &[Case]) {
     admit(server);
@@ -122,17 +122,17 @@ pub fn check_all(server: &ApiServer, cases: &[Case]) {
     assert!(failed.is_empty(), "{} of {} fail: {failed:#?}", failed.len(), cases.len());
 }
 
-/// Makes the users of the cases on a server.
+/// Creates the users of the cases on a server.
 pub fn admit(server: &ApiServer) {
     for who in Who::USERS {
         server.add_user(who.user(), &who.rules(NAMESPACE));
     }
 }
 
-/// Asks a server as one of those users, as an [`Asker`] does.
+/// Sends a request to a server as one of these users, as an [`Asker`] does.
 ///
 /// # Panics
-/// When there is no answer.
+/// Panics without an answer.
 pub fn ask_by(server: &ApiServer, who: Who, ask: &Ask<'_>) -> (u16, Value) {
     let token = match who {
         Who::Admin => Some(server.token(server.kubeconfig())),
@@ -143,7 +143,7 @@ pub fn ask_by(server: &ApiServer, who: Who, ask: &Ask<'_>) -> (u16, Value) {
     server.ask(&Ask { token: token.as_deref(), ..*ask })
 }
 
-/// Makes the list of a file.
+/// Defines the list of a file's cases.
 macro_rules! list {
     ($($run:ident: $name:literal,)*) => {
         pub(super) fn cases() -> Vec<super::Case> {
@@ -153,14 +153,14 @@ macro_rules! list {
 }
 use list;
 
-/// The server that is asked.
+/// The server under test.
 struct Api<'a> {
     case: &'static str,
     namespace: &'a str,
     ask: Asker<'a>,
 }
 
-/// What it has said.
+/// One answer of the server.
 #[derive(Debug)]
 struct Answer {
     case: &'static str,
@@ -170,17 +170,17 @@ struct Answer {
 }
 
 impl Api<'_> {
-    /// The path of the Leases.
+    /// Returns the path of the Leases.
     fn leases(&self) -> String {
         format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
     }
 
-    /// The path of a Lease.
+    /// Returns the path of a Lease.
     fn lease(&self, name: &str) -> String {
         format!("{}/{name}", self.leases())
     }
 
-    /// The path of what a namespace has beside Leases.
+    /// Returns the path of another resource in the namespace.
     fn core(&self, rest: &str) -> String {
         format!("/api/v1/namespaces/{}/{rest}", self.namespace)
     }
@@ -212,7 +212,7 @@ impl Api<'_> {
         self.by(Who::Seats, "DELETE", path, None)
     }
 
-    /// A new Lease, as it was answered.
+    /// Creates a new Lease, and returns it as the server answered.
     fn made(&self, name: &str) -> Value {
         self.post(&self.leases(), &lease(name)).is(201).body
     }
@@ -225,14 +225,14 @@ impl Answer {
         assert!(holds, "{case}: {request}: no {what}: {status} {body}");
     }
 
-    /// Its status is this.
+    /// Asserts this status.
     #[track_caller]
     fn is(self, status: u16) -> Self {
         self.expect(self.status == status, &format!("status {status}"));
         self
     }
 
-    /// It is a Status that tells of a failure, with these.
+    /// Asserts a Status that reports a failure, with this status and reason.
     #[track_caller]
     fn fails(self, status: u16, reason: &str) -> Self {
         let answer = self.is(status);
@@ -245,7 +245,7 @@ impl Answer {
         answer
     }
 
-    /// Its message has this in it.
+    /// Asserts that the message contains these words.
     #[track_caller]
     fn says(self, words: &str) -> Self {
         let message = self.body["message"].as_str().unwrap_or_default();
@@ -253,7 +253,7 @@ impl Answer {
         self
     }
 
-    /// Its details are about this: group, kind and name, without which there are none.
+    /// Asserts group, kind and name in the details. Empty means that there are none.
     #[track_caller]
     fn about(self, group: &str, kind: &str, name: &str) -> Self {
         for (field, expected) in [("group", group), ("kind", kind), ("name", name)] {
@@ -263,7 +263,7 @@ impl Answer {
         self
     }
 
-    /// It says why, and of which field.
+    /// Asserts a cause with this reason and this field.
     #[track_caller]
     fn because(self, reason: &str, field: &str) -> Self {
         let causes = self.body["details"]["causes"].as_array().cloned().unwrap_or_default();
@@ -272,7 +272,7 @@ impl Answer {
         self
     }
 
-    /// The events of a watch, by kind, each with its object.
+    /// Returns the events of a watch: the kind and the object of each.
     #[track_caller]
     fn events(&self) -> Vec<(String, Value)> {
         let events = match &self.body {
@@ -288,17 +288,17 @@ impl Answer {
             let kind = event["type"].as_str().unwrap_or_default().to_owned();
             (kind, event["object"].take())
         });
-        // Bookmarks come as the server likes.
+        // The server sends bookmarks as it likes.
         parts.filter(|(kind, _)| kind != "BOOKMARK").collect()
     }
 }
 
-/// A name that nobody has.
+/// Returns a name that no object has.
 fn new_name(start: &str) -> String {
     format!("{start}-{:08x}", fastrand::u32(..))
 }
 
-/// A Lease as somebody writes it.
+/// Returns a Lease as a client writes it.
 fn lease(name: &str) -> Value {
     json!({
         "apiVersion": "coordination.k8s.io/v1",
@@ -314,7 +314,7 @@ fn lease(name: &str) -> Value {
     })
 }
 
-/// An object with another value at a path, or without what is there.
+/// Returns the object with another value at a path.
 fn with(object: &Value, path: &str, value: impl Into<Value>) -> Value {
     let mut object = object.clone();
     let mut place = &mut object;
@@ -325,7 +325,7 @@ fn with(object: &Value, path: &str, value: impl Into<Value>) -> Value {
     object
 }
 
-/// An object without one field of its metadata.
+/// Returns the object without one field of its metadata.
 fn without(object: &Value, field: &str) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object["metadata"].as_object_mut() {

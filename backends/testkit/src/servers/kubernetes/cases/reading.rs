@@ -1,4 +1,4 @@
-//! GET and LIST.
+//! Cases of GET and LIST.
 
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ fn there(api: &Api<'_>) {
 fn cached(api: &Api<'_>) {
     let name = new_name("a");
     let made = api.made(&name);
-    // The cache learns of it a little later.
+    // The cache gets the object a little later.
     let path = format!("{}?resourceVersion={}", api.lease(&name), version(&made));
     let read = api.get(&path).is(200);
     read.expect(read.body == made, "what was answered to POST");
@@ -68,7 +68,7 @@ fn no_number(api: &Api<'_>) {
     }
 }
 
-/// Two Leases with labels of their own.
+/// Creates two Leases with their own label.
 fn two(api: &Api<'_>) -> (String, [Value; 2]) {
     let label = new_name("h");
     let make = |start: &str| {
@@ -80,7 +80,7 @@ fn two(api: &Api<'_>) -> (String, [Value; 2]) {
     (label, leases)
 }
 
-/// As it is in a list.
+/// Returns the object as it is in a list.
 fn item(object: &Value) -> Value {
     let mut object = object.clone();
     for field in ["kind", "apiVersion"] {
@@ -130,13 +130,13 @@ fn in_parts(api: &Api<'_>) {
     first.expect(metadata.get("remainingItemCount").is_none(), "silence about how many are left");
     let token = metadata["continue"].as_str().unwrap_or_default();
     first.expect(!token.is_empty(), "way to go on");
-    // What is written meanwhile is not seen.
+    // Writes between two pages are not visible in the second.
     let name = made[1]["metadata"]["name"].as_str().unwrap_or_default();
     api.put(&api.lease(name), &with(&made[1], "spec.holderIdentity", "two")).is(200);
     let rest = api.get(&format!("{path}&continue={token}")).is(200);
     rest.expect(rest.body["items"] == json!([item(&made[1])]), "second Lease");
     rest.expect(version(&rest.body) == version(&first.body), "same version");
-    // The server does not look whether what is left of the namespace has the label.
+    // The server does not check whether the other objects of the namespace have the label.
     if let Some(token) = rest.body["metadata"]["continue"].as_str() {
         let end = api.get(&format!("{path}&continue={token}")).is(200);
         end.expect(end.body["items"] == json!([]), "end");

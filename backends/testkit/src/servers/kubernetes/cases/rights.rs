@@ -1,4 +1,4 @@
-//! Who may do what, and who is who.
+//! Cases of users and their rights.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -27,7 +27,7 @@ list! {
     review_by_anybody: "SelfSubjectAccessReview: no token",
 }
 
-/// It is forbidden, in the words of RBAC.
+/// Asserts that RBAC refuses the request, in its own words.
 #[track_caller]
 fn denied(api: &Api<'_>, answer: Answer, user: &str, verb: &str, name: &str) {
     let named = if name.is_empty() { String::new() } else { format!(" \"{name}\"") };
@@ -81,7 +81,7 @@ fn another_name(api: &Api<'_>) {
     denied(api, api.by(Who::Race, "GET", &api.lease("a"), None), "race", "get", "a");
 }
 
-/// The one Lease that [`Who::Race`] may use, made anew. Nobody else has it meanwhile.
+/// Creates the one Lease that [`Who::Race`] may use anew. No other case has it at the same time.
 fn raced(api: &Api<'_>) -> (MutexGuard<'static, ()>, Value) {
     static USED: Mutex<()> = Mutex::new(());
     let alone = USED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -148,7 +148,7 @@ fn question(api: &Api<'_>, verb: &str, name: &str) -> Value {
     })
 }
 
-/// The answer to whether somebody may do this.
+/// Asks whether the user has a right, and asserts the answer.
 #[track_caller]
 fn review(api: &Api<'_>, who: Who, verb: &str, name: &str, allowed: bool) {
     let question = question(api, verb, name);

@@ -1,4 +1,4 @@
-//! WATCH.
+//! Cases of WATCH.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn watch(api: &Api<'_>, name: &str, rest: &str) -> Answer {
     watched(api, &format!("fieldSelector=metadata.name%3D{name}"), rest)
 }
 
-/// The events are these, by kind, holder and version.
+/// Asserts the events by kind, holder and version.
 #[track_caller]
 fn expect(answer: &Answer, expected: &[(&str, &str, Option<u64>)]) {
     let events = answer.events();
@@ -44,7 +44,7 @@ fn expect(answer: &Answer, expected: &[(&str, &str, Option<u64>)]) {
     answer.expect(rises, "rising versions");
 }
 
-/// Held by somebody else now.
+/// Gives the Lease another holder, and returns it.
 fn taken(api: &Api<'_>, object: &Value, holder: &str) -> Value {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     api.put(&api.lease(name), &with(object, "spec.holderIdentity", holder)).is(200).body
@@ -61,7 +61,7 @@ fn since(api: &Api<'_>) {
     let expected = [
         ("ADDED", "one", Some(version(&made))),
         ("MODIFIED", "two", Some(version(&second))),
-        // As it was last, with a version of its own.
+        // The object as it was last, with the version of its deletion.
         ("DELETED", "two", None),
     ];
     expect(&answer, &expected);

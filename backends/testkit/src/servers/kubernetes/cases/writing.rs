@@ -1,4 +1,4 @@
-//! POST and PUT.
+//! Cases of POST and PUT.
 
 use serde_json::{Value, json};
 
@@ -135,7 +135,7 @@ fn huge(api: &Api<'_>) {
     api.post(&api.leases(), &large)
         .fails(413, "RequestEntityTooLarge")
         .says("Request entity too large: limit is 3145728");
-    // It may pass the server, and be too large for etcd all the same.
+    // A request can be small enough for the server and still too large for etcd.
     let large = with(&lease(&new_name("big")), "spec.holderIdentity", "y".repeat(7 << 18));
     api.post(&api.leases(), &large).fails(500, "").says("etcdserver: request is too large");
 }
@@ -167,7 +167,7 @@ fn stale(api: &Api<'_>) {
     let made = api.made(&name);
     let renewed = with(&made, "spec.holderIdentity", "two");
     api.put(&api.lease(&name), &renewed).is(200);
-    // Whatever it says: what was put a moment ago is no less stale.
+    // The content does not matter: an object that was put a moment ago is just as stale.
     for body in [&made, &renewed] {
         api.put(&api.lease(&name), body)
             .fails(409, "Conflict")

@@ -1,22 +1,22 @@
-//! Chance, the same on every machine: whole numbers from a seed to a normal deviate.
+//! Random numbers that are the same on every machine: whole numbers from a seed, up to normal deviates.
 
 use std::time::Duration;
 
 use crate::PerMillion;
 
-/// The fraction bits of what [`Chance::normal`] gives.
+/// The fraction bits of the result of [`Chance::normal`].
 pub(crate) const NORMAL_BITS: u32 = 32;
 
-/// The one source of chance of a run.
+/// The only source of random numbers in a run.
 ///
-/// It draws nothing but `u64` from fastrand: what that makes of a `usize` depends on the machine, and what the C library
-/// makes of a logarithm differs in the last bit.
+/// It draws nothing but `u64` from fastrand. A `usize` would depend on the machine, and a logarithm of the C library
+/// differs in the last bit.
 #[derive(Clone, Debug)]
 pub struct Chance(fastrand::Rng);
 
 impl Chance {
-    /// Chance with this seed. Neighbouring seeds have nothing in common: they are mixed first, as Steele, Lea and Flood's
-    /// `SplitMix64` does it (OOPSLA 2014).
+    /// Creates a generator with this seed. Neighbouring seeds give unrelated numbers, because each is first mixed as by
+    /// Steele, Lea and Flood's `SplitMix64` (OOPSLA 2014).
     pub fn with_seed(seed: u64) -> Self {
         let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,24 +24,25 @@ impl Chance {
         Self(fastrand::Rng::with_seed(mixed ^ (mixed >> 31)))
     }
 
-    /// A number below `bound`, each as likely; 0 if `bound` is 0.
+    /// Returns a number below `bound`, each with equal probability. Returns 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         if bound == 0 { 0 } else { self.0.u64(..bound) }
     }
 
-    /// A time from `least` to `most`, both included, each nanosecond as likely; `least` if `most` is less.
+    /// Returns a time from `least` to `most`, both included, each nanosecond with equal probability. Returns `least` if
+    /// `most` is less.
     pub fn between(&mut self, least: Duration, most: Duration) -> Duration {
         let range = nanoseconds_of(most.saturating_sub(least));
         least + Duration::from_nanos(self.below(range.saturating_add(1)))
     }
 
-    /// Whether something happens that happens this often.
+    /// Returns `true` with this probability.
     pub fn happens(&mut self, often: PerMillion) -> bool {
-        // Nothing is drawn where nothing is to be decided.
+        // A probability of zero draws no number.
         often.get() > 0 && self.below(PerMillion::ALL.get().into()) < often.get().into()
     }
 
-    /// Puts these in an order of which each is as likely (Fisher and Yates).
+    /// Shuffles a slice. Each order has the same probability (Fisher and Yates).
     pub fn shuffle<T>(&mut self, all: &mut [T]) {
         let mut left = all.len();
         while left > 1 {
@@ -51,15 +52,15 @@ impl Chance {
         }
     }
 
-    /// One of these; `None` if there are none.
+    /// Returns one of these with equal probability, or `None` if there are none.
     pub fn choose<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
         all.get(usize::try_from(self.below(all.len() as u64)).ok()?)
     }
 
-    /// A deviate of the standard normal distribution, in units of 2^-32.
+    /// Returns a deviate of the standard normal distribution, in units of 2^-32.
     ///
-    /// Karney's algorithm N ("Sampling exactly from the normal distribution", ACM TOMS 42, 2016): it compares uniform
-    /// deviates and computes nothing, so that no rounding comes in but that of the last bit.
+    /// This is Karney's algorithm N ("Sampling exactly from the normal distribution", ACM TOMS 42, 2016). It only
+    /// compares uniform deviates and computes nothing. The only rounding is that of the last bit.
     pub(crate) fn normal(&mut self) -> i64 {
         loop {
             let mut whole = 0_u64;
@@ -78,8 +79,8 @@ impl Chance {
         }
     }
 
-    /// True with probability `exp(-1/2)`: a falling run of uniform deviates from a half on has an even length (von
-    /// Neumann, 1951).
+    /// Returns `true` with probability `exp(-1/2)`: if a falling run of uniform deviates, which starts at a half, has
+    /// an even length (von Neumann, 1951).
     fn is_within_half(&mut self) -> bool {
         let mut last = 1 << 63;
         let mut is_even = true;
@@ -93,7 +94,7 @@ impl Chance {
         }
     }
 
-    /// True with probability `exp(-x (2k + x) / (2k + 2))` for `k` and the fraction `x`, in units of 2^-64.
+    /// Returns `true` with probability `exp(-x (2k + x) / (2k + 2))`, for `k` and the fraction `x` in units of 2^-64.
     fn accepts(&mut self, k: u64, x: u64) -> bool {
         let limit = u128::from(2 * k) << 64 | u128::from(x);
         let mut last = x;
@@ -109,7 +110,7 @@ impl Chance {
     }
 }
 
-/// A time in nanoseconds: 584 years at most.
+/// Returns a time in nanoseconds, 584 years at most.
 pub(crate) fn nanoseconds_of(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -118,7 +119,7 @@ pub(crate) fn nanoseconds_of(time: Duration) -> u64 {
 mod tests {
     use super::*;
 
-    /// What each seed's run is must not change with a release of fastrand, nor with the machine.
+    /// The run of a seed must not change with a release of fastrand or with the machine.
     #[test]
     fn a_seed_gives_the_same_everywhere() {
         let mut chance = Chance::with_seed(7);
@@ -128,8 +129,8 @@ mod tests {
         assert_eq!(normal, [-6_279_371_215, -3_538_867_090, 5_049_073_233]);
     }
 
-    /// Over 100,000 deviates: shares within four standard errors of what the error function gives (6 in 100,000 seeds
-    /// would fail), mean square likewise.
+    /// Over 100,000 deviates the shares are within four standard errors of the error function's values (6 in 100,000
+    /// seeds would fail). The same holds for the mean square.
     #[test]
     fn a_normal_deviate_has_the_shares_of_a_normal_distribution() {
         let mut chance = Chance::with_seed(1);

@@ -1,4 +1,4 @@
-//! How long a message takes: distributions, in whole nanoseconds.
+//! Distributions of the delay of a message, in whole nanoseconds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use crate::Senseless;
 use crate::chance::{Chance, NORMAL_BITS, nanoseconds_of};
 
-/// The fraction bits that the logarithm of a delay is computed with.
+/// The fraction bits of a delay's logarithm.
 const BITS: u32 = 60;
 /// The natural logarithm of 2, in units of 2^-60.
 const LN_2: i128 = 799_144_290_325_165_979;
-/// Terms of the exponential series: beyond the twentieth each is less than one unit.
+/// The number of terms of the exponential series. Each term beyond the twentieth is less than one unit.
 const TERMS: i128 = 21;
 
-/// How long a message takes one way: a distribution.
+/// The distribution of a message's delay, one way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delay(Law);
 
@@ -27,15 +27,15 @@ enum Law {
 }
 
 impl Delay {
-    /// Always the same.
+    /// Returns a delay that is always the same.
     pub const fn constant(delay: Duration) -> Self {
         Self(Law::Constant(delay))
     }
 
-    /// From `least` to `most`, all as likely.
+    /// Returns a uniform distribution from `least` to `most`.
     ///
     /// # Errors
-    /// [`Senseless::Range`] if `least` is greater.
+    /// [`Senseless::Range`] if `least` is greater than `most`.
     pub fn uniform(least: Duration, most: Duration) -> Result<Self, Senseless> {
         if least > most {
             return Err(Senseless::Range { least, most });
@@ -43,14 +43,15 @@ impl Delay {
         Ok(Self(Law::Uniform { least, most }))
     }
 
-    /// Normal, cut at zero: what would be less is drawn again, so that the mean is greater than `mean` where `deviation` is
-    /// more than a third of it.
+    /// Returns a normal distribution without negative values, which are drawn again. Its mean is greater than `mean` if
+    /// `deviation` is more than a third of it.
     pub const fn normal(mean: Duration, deviation: Duration) -> Self {
         Self(Law::Normal { mean, deviation })
     }
 
-    /// Log-normal: half of them below `median`, and the logarithm has the standard deviation `sigma`, in thousandths. With
-    /// 500, 16 in 100 take more than 1.65 times the median, and one in 100 more than 3.2 times.
+    /// Returns a log-normal distribution. Half of the delays are below `median`. `sigma` is the standard deviation of
+    /// the logarithm, in thousandths. With 500, 16 in 100 delays exceed 1.65 times the median, and one in 100 exceeds
+    /// 3.2 times.
     ///
     /// # Errors
     /// [`Senseless::Sigma`] above 5000.
@@ -61,7 +62,7 @@ impl Delay {
         Ok(Self(Law::LogNormal { median, sigma }))
     }
 
-    /// As measured: one of these, each as likely.
+    /// Returns a distribution of measured delays, each with equal probability.
     ///
     /// # Errors
     /// [`Senseless::NoSamples`] if there are none.
@@ -73,7 +74,7 @@ impl Delay {
         Ok(Self(Law::Measured(samples)))
     }
 
-    /// The delay of one message.
+    /// Draws the delay of one message.
     pub fn draw(&self, chance: &mut Chance) -> Duration {
         match &self.0 {
             Law::Constant(delay) => *delay,
@@ -94,8 +95,8 @@ impl Delay {
     }
 }
 
-/// `time` times e to the `exponent`, in units of 2^-60. It halves or doubles as often as the exponent has ln 2 in it, and
-/// computes the rest as a series, all in whole numbers.
+/// Returns `time` times e to the `exponent`, which is in units of 2^-60. It halves or doubles once for each ln 2 in the
+/// exponent. It computes the rest as a series, all in whole numbers.
 fn times_exp(time: Duration, exponent: i128) -> Duration {
     let (doublings, rest) = (exponent.div_euclid(LN_2), exponent.rem_euclid(LN_2));
     let one = 1_i128 << BITS;
@@ -126,7 +127,8 @@ mod tests {
         drawn
     }
 
-    /// The quantile is within 3 % of what is expected: with 40,000 draws that is more than four standard errors of each.
+    /// Asserts that the quantile is within 3 % of `expected`. With 40,000 draws that is more than four standard errors
+    /// of each.
     fn expect(drawn: &[Duration], percent: usize, expected: Duration) {
         let found = drawn[drawn.len() * percent / 100];
         assert!(
@@ -163,7 +165,7 @@ mod tests {
         expect(&drawn, 10, MS);
         expect(&drawn, 40, 2 * MS);
         expect(&drawn, 60, 5 * MS);
-        // Half of a normal distribution around zero: its median is that of the third quarter.
+        // Half of a normal distribution around zero is cut off, so the median is the whole one's third quartile.
         expect(&sorted(&Delay::normal(Duration::ZERO, 10 * MS)), 50, MS * 674 / 100);
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! Elections simulated: one world of messages, timers and faults, and what others than elect do in it.
+//! Simulated elections: a world of messages, timers and faults, and election algorithms other than elect's.
 //!
-//! A [`Scenario`] says how many candidates there are, what the [network](Network) between them is like, and what goes wrong
-//! ([`Script`]). A [`Trial`] plays it with an [`Election`]: one run for each seed. A run is a [`History`] of who led when
-//! by true time, and of what was said; many runs make a [`Summary`].
+//! A [`Scenario`] has the number of candidates, the [network](Network) between them, and a [`Script`] of faults. A
+//! [`Trial`] plays it with an [`Election`], one run for each seed. The [`History`] of a run has each leadership by true
+//! time, and the number of messages. Many runs make a [`Summary`].
 //!
 //! ```
 //! use std::time::Duration;
@@ -23,42 +23,42 @@
 //!
 //! # The elections
 //!
-//! Each is as its paper has it, with what one needs to run it among nodes that fail; its page says what was added. They are
+//! Each follows its paper, plus the parts that it needs among nodes that fail. Its page names these parts. There are
 //! [Bully](peers::Bully), [Ring](peers::Ring), [Raft](peers::Raft), and two recipes on a store: ZooKeeper's
-//! [queue](peers::Recipe::Queue) and the naive [herd](peers::Recipe::Herd). A node that *leads* believes so: nothing here
-//! stops what it does as the leader. So two lead at once from when the second believes it until the first learns of it.
+//! [queue](peers::Recipe::Queue) and the naive [herd](peers::Recipe::Herd). A node *leads* while it believes so,
+//! because nothing here stops its work. So two lead at once from the time at which the second believes it until the
+//! first learns of it.
 //!
 //! # Stores of several members
 //!
-//! [`replicas`] has a store whose members elect their leader among themselves, for candidates that meet on one. It knows
-//! nothing of what it stores: that is a [`State`](replicas::State). When it had a leader is in [`History::served`], apart from
-//! when a candidate led.
+//! [`replicas`] has a store whose members elect their leader among themselves, for the candidates that use it. It knows
+//! nothing of its contents, which are a [`State`](replicas::State). [`History::served`] has the leaderships of members,
+//! apart from those of candidates.
 //!
 //! # Machines and processes
 //!
-//! A [`Fault`] hits a node's machine, or [processes](Process) on it. A node of several processes says in
-//! [`Node::strike`] what becomes of it without one of them. All others are one process.
+//! A [`Fault`] hits a node's machine, or [processes](Process) on it. A node of several processes handles the loss of
+//! one in [`Node::strike`]. Every other node is one process.
 //!
 //! # The same run everywhere
 //!
 //! A seed gives the same run on every machine:
 //!
-//! - Times are whole nanoseconds, and shares and rates are whole millionths. There is no floating-point number in this
-//!   crate, so that no C library and no compiler can round the order of two events.
+//! - Times are whole nanoseconds, and shares and rates are whole millionths. This crate has no floating-point number,
+//!   so no C library and no compiler can change the order of two events by rounding.
 //! - A normal deviate comes from comparisons of whole numbers, and an exponential from a series in whole numbers.
-//! - Events of the same time come in the order in which they were made. No container here has an order of its own making.
-//! - All chance of a run is one generator, from which `u64` are drawn and nothing else. Runs on other threads have
-//!   others.
+//! - Events of the same time happen in the order of their creation. No container here has an order of its own.
+//! - Each run has one generator of random numbers, from which only `u64` are drawn. Runs on other threads have others.
 //!
 //! # What is not modelled
 //!
 //! - Reactions and disks take no time, and no disk is lost.
-//! - Nobody joins or leaves for good.
-//! - Nodes have no log: in Raft all are equally up to date. The members of a store share what they have stored
-//!   ([why that will do](replicas#why-one-state-will-do)). So none of them has to catch up, and none has old data.
-//! - What is under way in a store when its leader dies is lost as a whole.
-//! - The store of the [recipes](peers::Recipe) is one node: it is reachable or not, and never forgets.
-//! - Connections do not break: a client does not learn that a node is dead, but hears nothing.
+//! - No node joins or leaves for good.
+//! - Nodes have no log, so in Raft all are equally up to date. The members of a store share its contents ([why one
+//!   state is enough](replicas#why-one-state-will-do)). So none of them has to catch up, and none has old data.
+//! - All that is under way in a store when its leader dies is lost.
+//! - The store of the [recipes](peers::Recipe) is one node. It is reachable or not, and never forgets.
+//! - Connections do not break. A client hears nothing from a dead node, and does not learn that it is dead.
 //!
 //! # Where to add something
 //!

@@ -1,4 +1,4 @@
-//! Many runs: on all processors, and what comes of them.
+//! Many runs on all processors, and the summary of them.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::{History, Overlap};
 
-/// How far a long measurement is. Another thread may look at it, or end it.
+/// The progress of a long measurement. Another thread may read it, or cancel the measurement.
 #[derive(Debug, Default)]
 pub struct Progress {
     done: AtomicU64,
@@ -18,12 +18,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// How many runs are over.
+    /// Returns how many runs are over.
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// No more runs are begun, and those under way end where they are: they do not count.
+    /// Cancels the measurement. No more runs begin, and those under way stop at once and do not count.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
@@ -33,8 +33,8 @@ impl Progress {
     }
 }
 
-/// Plays a run for each seed, on as many threads as there are processors, and gives what comes of it in the order of the
-/// seeds. If it is cancelled, those that are missing are left out.
+/// Plays a run for each seed, on as many threads as there are processors. Returns the results in the order of the
+/// seeds. After a cancel the missing ones are left out.
 pub fn over<T: Send>(
     seeds: Range<u64>,
     progress: &Progress,
@@ -68,24 +68,24 @@ pub fn over<T: Send>(
     results.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
 }
 
-/// What came of many runs.
+/// The summary of many runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// How many runs there were.
+    /// The number of runs.
     pub runs: u64,
-    /// How long it took until somebody led after the last fault.
+    /// The fail-over times: from the last fault until a node began to lead.
     pub failovers: Times,
-    /// The seeds of the runs in which nobody came to lead after the last fault.
+    /// The seeds of the runs in which no node began to lead after the last fault.
     pub unreplaced: Vec<u64>,
-    /// The seeds of the runs in which two led at once.
+    /// The seeds of the runs in which two nodes led at once.
     pub overlapping: Vec<u64>,
-    /// For how long two led at once, of each time that they did.
+    /// The length of each time in which two nodes led at once.
     pub overlaps: Times,
-    /// How many messages of each kind were sent after the last fault, in all runs.
+    /// The number of messages of each kind after the last fault, in all runs.
     pub messages: BTreeMap<&'static str, u64>,
 }
 
-/// From seeds and their runs.
+/// Collects pairs of a seed and its run.
 impl FromIterator<(u64, History)> for Summary {
     fn from_iter<I: IntoIterator<Item = (u64, History)>>(histories: I) -> Self {
         let (mut summary, mut failovers, mut overlaps) = (Self::default(), Vec::new(), Vec::new());
@@ -110,7 +110,7 @@ impl FromIterator<(u64, History)> for Summary {
     }
 }
 
-/// Times that were measured, in order.
+/// Measured times, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Times(Vec<Duration>);
 
@@ -123,20 +123,20 @@ impl FromIterator<Duration> for Times {
 }
 
 impl Times {
-    /// All of them, the shortest first.
+    /// Returns all times, the shortest first.
     pub fn sorted(&self) -> &[Duration] {
         &self.0
     }
 
-    /// The mean, cut to nanoseconds; `None` without any.
+    /// Returns the mean, cut to nanoseconds, or `None` without any time.
     pub fn mean(&self) -> Option<Duration> {
         let count = u128::try_from(self.0.len()).ok().filter(|count| *count > 0)?;
         let sum: u128 = self.0.iter().map(Duration::as_nanos).sum();
         u64::try_from(sum / count).ok().map(Duration::from_nanos)
     }
 
-    /// The shortest that so many thousandths of them do not exceed (nearest rank): 500 is the median, 1000 the longest.
-    /// `None` without any.
+    /// Returns the shortest time that so many thousandths do not exceed (nearest rank): 500 is the median, 1000 the
+    /// longest. `None` without any time.
     pub fn per_mille(&self, thousandths: usize) -> Option<Duration> {
         let rank = (self.0.len() * thousandths.min(1000)).div_ceil(1000);
         self.0.get(rank.saturating_sub(1)).copied()
@@ -168,13 +168,13 @@ mod tests {
             if seed == 100 {
                 cancelled.cancel();
             }
-            // Those behind it are under way as it is cancelled, at the earliest.
+            // The runs behind this one are still under way at the cancel.
             while seed > 100 && !cancelled.is_cancelled() {
                 thread::yield_now();
             }
             seed
         });
-        // What is under way does not count.
+        // Runs that were under way do not count.
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
         assert!(some.len() + processors > 100 && some.iter().all(|seed| *seed < 100), "{some:?}");
     }

@@ -1,8 +1,8 @@
-//! Shares in whole numbers.
+//! Shares as whole numbers.
 
 use crate::Senseless;
 
-/// A share, as that of messages that are lost, in millionths: from none to all.
+/// A share in millionths, from none to all: for example of messages that are lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PerMillion(u32);
 
@@ -12,7 +12,7 @@ impl PerMillion {
     /// Everything.
     pub const ALL: Self = Self(1_000_000);
 
-    /// So many millionths: 10,000 are one in a hundred.
+    /// Returns a share of so many millionths. 10,000 are one in a hundred.
     ///
     /// # Errors
     /// [`Senseless::Share`] above a million.
@@ -23,7 +23,7 @@ impl PerMillion {
         Ok(Self(millionths))
     }
 
-    /// The millionths.
+    /// Returns the millionths.
     pub const fn get(self) -> u32 {
         self.0
     }

@@ -1,119 +1,119 @@
-//! What is refused before anything runs.
+//! Errors in scenarios, all found before a run starts.
 
 use std::time::Duration;
 
-/// The shortest interval of anything that a node does again and again.
+/// The shortest interval of any repeated action of a node.
 const LEAST: Duration = Duration::from_micros(100);
 
-/// Why something cannot be simulated as it is asked for. Nodes count from 1 here, as people count them.
+/// The reason why a scenario cannot be simulated. Messages count nodes from 1, as people do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Senseless {
-    /// A range whose start is behind its end.
+    /// A range whose start is after its end.
     #[error("the range from {least:?} to {most:?} is empty; give the lesser time first")]
     Range {
-        /// Its start.
+        /// The start.
         least: Duration,
-        /// Its end.
+        /// The end.
         most: Duration,
     },
     /// Measured delays without a measurement.
     #[error("there are no measured delays; give one at least")]
     NoSamples,
-    /// A log-normal distribution that is hardly one.
+    /// A log-normal distribution whose sigma is too great.
     #[error("the sigma of a log-normal delay is {sigma} thousandths; at most 5000 make sense")]
     Sigma {
-        /// In thousandths.
+        /// The sigma in thousandths.
         sigma: u32,
     },
-    /// More than all.
+    /// A share of more than all.
     #[error("{millionths} millionths are more than all; give at most 1000000")]
     Share {
-        /// In millionths.
+        /// The share in millionths.
         millionths: u32,
     },
-    /// A clock that stands still or goes back.
+    /// A clock that would stand still or run backwards.
     #[error(
         "a clock that is off by {per_million} millionths stands still; give more than -1000000"
     )]
     Drift {
-        /// In millionths.
+        /// The drift in millionths.
         per_million: i32,
     },
-    /// A node that is not there.
+    /// A node that does not exist.
     #[error("there is no node {}; nodes are numbered from 1 to {nodes}", node + 1)]
     NoNode {
-        /// Which, from 0.
+        /// The number of the node, from 0.
         node: usize,
-        /// How many there are.
+        /// How many nodes there are.
         nodes: usize,
     },
     /// A node on two sides of a split.
     #[error("node {} is on two sides of the split; name it once", node + 1)]
     TwoSides {
-        /// Which, from 0.
+        /// The number of the node, from 0.
         node: usize,
     },
-    /// A fault that would never come.
+    /// A fault that may come after the end of a run.
     #[error("the fault at {at:?} comes after {end:?}, when a run may be over")]
     AfterTheEnd {
-        /// When it comes.
+        /// The time of the fault.
         at: Duration,
         /// The end of the shortest run.
         end: Duration,
     },
-    /// An election without anybody, or of too many.
+    /// Too few or too many candidates.
     #[error("there are {candidates} candidates; from 1 to {most} can be simulated")]
     Candidates {
-        /// How many are asked for.
+        /// The number that was asked for.
         candidates: usize,
-        /// How many there may be.
+        /// The greatest number allowed.
         most: usize,
     },
-    /// A store without a member, or with too many.
+    /// Too few or too many members of a store.
     #[error("there are {members} members of the store; from 1 to {most} can be simulated")]
     Members {
-        /// How many are asked for.
+        /// The number that was asked for.
         members: usize,
-        /// How many there may be.
+        /// The greatest number allowed.
         most: usize,
     },
-    /// Priorities that do not fit the candidates.
+    /// As many priorities as candidates are needed.
     #[error("there are {priorities} priorities for {candidates} candidates; give each one")]
     Priorities {
-        /// How many are given.
+        /// How many priorities are given.
         priorities: usize,
         /// How many are needed.
         candidates: usize,
     },
-    /// An interval so short that a run hardly gets on.
+    /// An interval that is so short that a run makes hardly any progress.
     #[error("{what} is {is:?}; it must be at least {LEAST:?}")]
     TooShort {
-        /// What is too short.
+        /// The name of the interval.
         what: &'static str,
-        /// How long it is.
+        /// Its length.
         is: Duration,
     },
-    /// An interval that has to be shorter than another one.
+    /// An interval that must be shorter than another one.
     #[error("{shorter} is {is:?}; it must be less than {longer}, {bound:?}")]
     TooLong {
-        /// What is too long.
+        /// The name of the interval.
         shorter: &'static str,
-        /// How long it is.
+        /// Its length.
         is: Duration,
-        /// What it has to be shorter than.
+        /// The name of the other interval.
         longer: &'static str,
-        /// How long that is.
+        /// The length of the other interval.
         bound: Duration,
     },
 }
 
 impl Senseless {
-    /// Unless `is` is long enough to come again and again.
+    /// Returns an error if `is` is too short for a repeated action.
     pub(crate) fn if_too_short(what: &'static str, is: Duration) -> Result<(), Self> {
         if is < LEAST { Err(Self::TooShort { what, is }) } else { Ok(()) }
     }
 
-    /// Unless the first is less than the second, and long enough.
+    /// Returns an error unless the first interval is less than the second, and long enough.
     pub(crate) fn unless_shorter(
         (shorter, is): (&'static str, Duration),
         (longer, bound): (&'static str, Duration),

@@ -1,4 +1,4 @@
-//! A trial: an election, and what it goes through.
+//! A trial: an election algorithm and the scenario that it is tried in.
 
 use std::time::Duration;
 
@@ -7,40 +7,41 @@ use crate::measure::{self, Progress, Summary};
 use crate::world::World;
 use crate::{History, Network, Node, Script, Senseless};
 
-/// The most that can be tried: each pair has a link.
+/// The greatest number of candidates. Each pair of nodes has a link.
 const MOST_CANDIDATES: usize = 1000;
 
-/// An election algorithm that can be tried: what a script of faults and a measuring loop need of it.
+/// An election algorithm that can be tried, as scripts and measurements see it.
 ///
-/// What implements [`Protocol`] has this by itself.
+/// Each [`Protocol`] implements it.
 pub trait Election: Sync {
-    /// How many nodes it needs beside the candidates; a store, for example. They come behind the candidates.
+    /// Returns how many nodes it needs beside the candidates, for example a store. These nodes come after the
+    /// candidates.
     fn servers(&self) -> usize;
 
-    /// Refuses settings that make no sense, alone or for so many candidates.
+    /// Returns an error for settings that make no sense, alone or for so many candidates.
     fn check(&self, candidates: usize) -> Result<(), Senseless>;
 
-    /// Plays one run. The same seed gives the same on every machine. What the scenario names is there ([`Trial::new`] has
-    /// seen to it). If it is [cancelled](Progress::cancel), the run ends where it is.
+    /// Plays one run, which is the same for a seed on every machine. All nodes in the scenario exist ([`Trial::new`]
+    /// has checked that). If `progress` is [cancelled](Progress::cancel), the run stops at once.
     fn play(&self, scenario: &Scenario, seed: u64, progress: &Progress) -> History;
 }
 
-/// An election algorithm as [nodes](Node) of the world.
+/// An election algorithm whose participants are [nodes](Node) of the world.
 pub trait Protocol: Sync {
-    /// What takes part.
+    /// The type of the nodes.
     type Node: Node;
 
-    /// How many nodes there are beside the candidates.
+    /// Returns how many nodes there are beside the candidates.
     fn servers(&self) -> usize {
         0
     }
 
-    /// Refuses settings that make no sense, alone or for so many candidates.
+    /// Returns an error for settings that make no sense, alone or for so many candidates.
     fn check(&self, _candidates: usize) -> Result<(), Senseless> {
         Ok(())
     }
 
-    /// The candidates, and behind them what there is beside them.
+    /// Creates the candidates, followed by the other nodes.
     fn nodes(&self, candidates: usize, chance: &mut Chance) -> Vec<Self::Node>;
 }
 
@@ -60,14 +61,14 @@ impl<P: Protocol> Election for P {
     }
 }
 
-/// When a run ends.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// At this true time.
     At(Duration),
-    /// As soon as somebody has begun to lead after the last fault.
+    /// As soon as a node has begun to lead after the last fault.
     Replaced {
-        /// Or at this true time, if nobody has.
+        /// The true time at which the run ends if none has.
         limit: Duration,
     },
 }
@@ -80,29 +81,29 @@ impl End {
     }
 }
 
-/// What an election goes through.
+/// The circumstances of a run.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// How many take part: from 1 to 1000.
+    /// The number of candidates, from 1 to 1000.
     pub candidates: usize,
     /// The network between all nodes.
     pub network: Network,
-    /// What goes wrong, all of it before the end.
+    /// The faults, all of them before the end.
     pub script: Script,
-    /// In each run all faults but those at zero come later by one time up to this, drawn anew: so that they meet
-    /// heartbeats at any phase.
+    /// The greatest delay of the faults. Each run draws one delay up to this, and adds it to all faults but those at
+    /// zero. So faults meet heartbeats at any phase.
     pub shift: Duration,
-    /// When it is over.
+    /// The end of a run.
     pub end: End,
 }
 
 impl Scenario {
-    /// So many candidates in this network until this true time; nothing goes wrong.
+    /// Returns a scenario with so many candidates, this network and this end, without faults.
     pub const fn new(candidates: usize, network: Network, end: End) -> Self {
         Self { candidates, network, script: Script::new(), shift: Duration::ZERO, end }
     }
 
-    /// The same with this fault at this true time.
+    /// Adds this fault at this true time.
     pub fn with(mut self, at: Duration, fault: crate::Fault) -> Self {
         self.script = self.script.at(at, fault);
         self
@@ -117,10 +118,10 @@ pub struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    /// Checks that they fit.
+    /// Checks that the election and the scenario fit each other.
     ///
     /// # Errors
-    /// [`Senseless`] says what does not.
+    /// [`Senseless`] names the part that does not fit.
     pub fn new(election: &'a dyn Election, scenario: &'a Scenario) -> Result<Self, Senseless> {
         let candidates = scenario.candidates;
         if !(1..=MOST_CANDIDATES).contains(&candidates) {
@@ -140,13 +141,14 @@ impl<'a> Trial<'a> {
         self.run_under(seed, &Progress::default())
     }
 
-    /// The same as part of a measurement: if that is [cancelled](Progress::cancel), the run ends where it is.
+    /// Plays the run of one seed as part of a measurement. If that is [cancelled](Progress::cancel), the run stops at
+    /// once.
     pub fn run_under(&self, seed: u64, progress: &Progress) -> History {
         self.election.play(self.scenario, seed, progress)
     }
 
-    /// Plays the runs of `runs` seeds from `seed` on, on all processors, and sums them up. If it is
-    /// [cancelled](Progress::cancel), it sums up what is there by then.
+    /// Plays the runs of `runs` seeds from `seed` on, on all processors, and sums them up. After a
+    /// [cancel](Progress::cancel) it sums up the finished runs.
     pub fn measure(&self, seed: u64, runs: u64, progress: &Progress) -> Summary {
         let run = |index| {
             let seed = seed.wrapping_add(index);

@@ -1,12 +1,14 @@
-//! Bully: the highest that lives leads.
+//! Bully: the living node with the highest number leads.
 //!
 //! Hector Garcia-Molina, "Elections in a Distributed Computing System", IEEE Transactions on Computers C-31, 1982.
 //!
-//! Who suspects the leader calls an election: it asks all that are higher. If one of them answers, it leaves the election
-//! to that one; if none does in time, it leads, and says so to all that are lower. One that is asked answers, and calls an
-//! election itself. It takes silence for death, so that two lead once the network is split, or slow.
+//! A node that suspects the leader calls an election: it asks all higher nodes. If one of them answers, the caller
+//! leaves the election to that one. If none answers in time, the caller leads, and tells all lower nodes. A node that
+//! is asked answers, and calls an election itself. Silence counts as death, so two nodes lead once the network is split
+//! or slow.
 //!
-//! Added: [heartbeats](Heartbeat), which also make a higher node bully a lower leader once they hear of each other again.
+//! [Heartbeats](Heartbeat) are added. Because of them a higher node also takes over from a lower leader once they hear
+//! from each other again.
 
 use std::time::Duration;
 
@@ -19,8 +21,8 @@ use crate::{Context, Node, NodeId, Protocol, Senseless};
 pub struct Bully {
     /// How followers notice that the leader is dead.
     pub heartbeat: Heartbeat,
-    /// How long one that has asked waits for answers: more than a round trip. For the new leader it then waits twice as
-    /// long.
+    /// How long a caller waits for answers: more than a round trip. After an answer it waits twice as long for the new
+    /// leader.
     pub answer_within: Duration,
 }
 
@@ -37,7 +39,7 @@ impl Protocol for Bully {
     }
 }
 
-/// A node of [`Bully`]: the higher its number, the stronger.
+/// A node of [`Bully`]. A higher number is stronger.
 #[derive(Clone, Debug)]
 pub struct BullyNode {
     rules: Bully,
@@ -46,16 +48,16 @@ pub struct BullyNode {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// Follows this one, if any.
+    /// A follower of this node, or of none yet.
     Follower(Option<NodeId>),
-    /// Has asked all that are higher.
+    /// A caller that has asked all higher nodes.
     Caller,
-    /// Was answered, and waits for a leader.
+    /// A caller that was answered, and waits for a leader.
     Yielding,
     Coordinator,
 }
 
-/// What nodes of [`Bully`] send each other.
+/// The messages between nodes of [`Bully`].
 #[derive(Clone, Copy, Debug)]
 pub enum Message {
     /// To a higher node: are you there?
@@ -68,12 +70,12 @@ pub enum Message {
     Heartbeat,
 }
 
-/// What nodes of [`Bully`] wait for.
+/// The timers of a node of [`Bully`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// For a sign of the leader, for answers, or for a new leader.
+    /// The wait for a sign of the leader, for answers, or for a new leader.
     Patience,
-    /// For the time of the next heartbeat.
+    /// The wait for the next heartbeat.
     Heartbeat,
 }
 
@@ -105,12 +107,12 @@ impl BullyNode {
         context.set(Timer::Heartbeat, self.rules.heartbeat.interval);
     }
 
-    /// Another one leads, or believes so.
+    /// Handles the news that another node leads, or believes so.
     fn hear_of(&mut self, leader: NodeId, context: &mut In<'_>) {
         match self.role {
             _ if leader > context.me() => self.follow(Some(leader), context),
             Role::Follower(_) => self.call(context),
-            // A lower leader hears of us soon.
+            // A lower leader will soon hear of this node.
             Role::Caller | Role::Yielding | Role::Coordinator => {}
         }
     }
@@ -124,7 +126,7 @@ impl Node for BullyNode {
         self.follow(None, context);
     }
 
-    /// One that recovers calls an election, as in the paper.
+    /// A node that recovers calls an election, as in the paper.
     fn restart(&mut self, context: &mut In<'_>) {
         self.call(context);
     }
@@ -166,7 +168,7 @@ impl Node for BullyNode {
         }
     }
 
-    /// Nothing tells one leadership from another: there are no terms.
+    /// There are no terms, so no number tells one leadership from another.
     fn leads(&self) -> Option<u64> {
         (self.role == Role::Coordinator).then_some(0)
     }

@@ -1,8 +1,10 @@
-//! One of a group that elects its leader by [Raft](super::raft): the rules, whatever the node is in which it stands.
+//! One member of a group that elects its leader by [Raft](super::raft): the rules, whatever kind of node it belongs to.
 //!
-//! It acts on the world through a [`Host`], as a candidate of an election or as a member of a store does. A leader numbers
-//! its heartbeats. Once a majority has answered one of a number or of a later one, no other had begun to lead in a later
-//! term with the votes of these when they answered: that confirms the leader from when it sent that number on.
+//! It acts on the world through a [`Host`], both for candidates of an election and for members of a store.
+//!
+//! A leader numbers its heartbeats. A number is confirmed once a majority has answered it or a later one. When these
+//! members answered, none had begun to lead in a later term with their votes. So a confirmed number proves that the
+//! leader still led when it sent that heartbeat.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -10,30 +12,31 @@ use std::time::Duration;
 
 use crate::{Host, NodeId, Senseless};
 
-/// How Raft is set.
+/// The settings of Raft.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaftOptions {
-    /// The least election time-out. Each is drawn anew, with each time from here to the most as likely.
+    /// The least election time-out. Each time-out is drawn anew, and uniformly, from here to the greatest.
     pub least_timeout: Duration,
     /// The greatest election time-out.
     pub most_timeout: Duration,
-    /// How often a leader sends heartbeats: less than the least time-out.
+    /// The interval of a leader's heartbeats, which is less than the least time-out.
     pub heartbeat: Duration,
-    /// A candidate first asks whether it would get the votes, without a new term. Those say no who have heard from a leader
-    /// within the least time-out.
+    /// Whether a candidate first asks if it would get the votes, without a new term. A member that has heard from a
+    /// leader within the least time-out says no.
     pub pre_vote: bool,
-    /// Who has heard from a leader within the least time-out ignores requests for votes.
+    /// Whether a member that has heard from a leader within the least time-out ignores requests for votes.
     pub stickiness: bool,
-    /// A leader that has not heard from a majority within the least time-out steps down.
+    /// Whether a leader that has not heard from a majority within the least time-out steps down.
     pub check_quorum: bool,
-    /// `NuRaft`'s priorities, one for each candidate; 0 never leads. A node stands and votes only where the priority is no
-    /// less than its target, at first the greatest of all. The target decays by a fifth, and by 10 at least, with each
-    /// time-out but the first without a leader. (`docs/leader_election_priority.md` and `raft_server` of eBay/NuRaft.)
+    /// `NuRaft`'s priorities, one for each candidate. A candidate with priority 0 never leads. A node stands only if
+    /// its own priority is at least its target, and votes only for a candidate whose priority is. The target starts at
+    /// the greatest priority. Each time-out without a leader, except the first, lowers it by a fifth, and by 10 at least.
+    /// (`docs/leader_election_priority.md` and `raft_server` of eBay/NuRaft.)
     pub priorities: Option<Vec<u32>>,
 }
 
 impl RaftOptions {
-    /// Plain Raft with these time-outs, and heartbeats at half of the least one, as in the thesis.
+    /// Returns plain Raft with these time-outs. Heartbeats come at half of the least time-out, as in the thesis.
     pub fn with_timeout(least: Duration, most: Duration) -> Self {
         Self {
             least_timeout: least,
@@ -46,7 +49,7 @@ impl RaftOptions {
         }
     }
 
-    /// Refuses times that make no sense.
+    /// Returns an error for times that make no sense.
     pub(crate) fn check(&self) -> Result<(), Senseless> {
         let Self { least_timeout, most_timeout, heartbeat, .. } = self;
         if least_timeout > most_timeout {
@@ -59,53 +62,53 @@ impl RaftOptions {
     }
 }
 
-/// What those of a group send each other.
+/// The messages between members of a group.
 #[derive(Clone, Copy, Debug)]
 pub enum Message {
-    /// Vote for me in this term; or would you?
+    /// A request for a vote, or the question whether it would be granted.
     RequestVote {
-        /// The term in question.
+        /// The term of the vote.
         term: u64,
-        /// It is only asked whether the vote could be had.
+        /// Whether it is only the question.
         pre: bool,
-        /// The candidate's.
+        /// The candidate's priority.
         priority: u32,
     },
-    /// An answer to that.
+    /// An answer to that request.
     Vote {
-        /// The voter's.
+        /// The voter's term.
         term: u64,
-        /// It answers whether it would.
+        /// Whether it answers only the question.
         pre: bool,
-        /// Yes.
+        /// Whether the vote is granted.
         granted: bool,
     },
     /// A heartbeat.
     AppendEntries {
-        /// The leader's.
+        /// The leader's term.
         term: u64,
-        /// The heartbeat's number: each is greater than those before.
+        /// The heartbeat's number, which is greater than all before.
         round: u64,
     },
-    /// An answer to that.
+    /// An answer to a heartbeat.
     Appended {
-        /// The follower's.
+        /// The follower's term.
         term: u64,
-        /// That of the heartbeat.
+        /// The heartbeat's number.
         round: u64,
     },
 }
 
-/// What those of a group wait for.
+/// The timers of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// For a sign of a leader.
+    /// The wait for a sign of a leader.
     Election,
-    /// For the time of the next heartbeat.
+    /// The wait for the next heartbeat.
     Heartbeat,
 }
 
-/// One of a group.
+/// One member of a group.
 #[derive(Clone, Debug)]
 pub(crate) struct Elector {
     options: RaftOptions,
@@ -114,15 +117,15 @@ pub(crate) struct Elector {
     priority: u32,
     /// The greatest priority of all.
     highest: u32,
-    /// On disk.
+    /// The current term, kept on disk.
     term: u64,
-    /// Whom it votes for in this term. On disk.
+    /// The member that it votes for in this term, kept on disk.
     vote: Option<NodeId>,
     role: Role,
-    /// The leader of its term, and when it last heard from it.
+    /// The leader of its term, and the time of that leader's last heartbeat.
     heard: Option<(NodeId, Duration)>,
     target: u32,
-    /// It has timed out since it last heard from a leader.
+    /// Whether it has timed out since it last heard from a leader.
     waited: bool,
     /// The number of its last heartbeat.
     round: u64,
@@ -131,15 +134,15 @@ pub(crate) struct Elector {
 #[derive(Clone, Debug)]
 enum Role {
     Follower,
-    /// With those who would vote for it.
+    /// The members that would vote for it.
     PreCandidate(BTreeSet<NodeId>),
-    /// With those who have voted for it.
+    /// The members that have voted for it.
     Candidate(BTreeSet<NodeId>),
-    /// With what each of the group last answered.
+    /// The last answer of each member.
     Leader(Vec<Answer>),
 }
 
-/// At first, when the term began, and no heartbeat.
+/// The last answer of a member. At first it is the start of the term, and no heartbeat.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     at: Duration,
@@ -149,7 +152,7 @@ struct Answer {
 type Out<'a> = dyn Host<Message, Timer> + 'a;
 
 impl Elector {
-    /// One of a group that has no leader yet.
+    /// Creates a member of a group that has no leader yet.
     pub(crate) fn new(options: RaftOptions, me: NodeId, group: Range<NodeId>) -> Self {
         let priorities = options.priorities.as_deref().unwrap_or_default();
         let highest = priorities.iter().copied().max().unwrap_or(1).max(1);
@@ -169,7 +172,7 @@ impl Elector {
         }
     }
 
-    /// The same in a group that its first one leads already, in term 1.
+    /// Returns the same member in a group whose first member already leads, in term 1.
     pub(crate) fn led_by_first(mut self) -> Self {
         let first = self.group.start;
         (self.term, self.vote) = (1, Some(first));
@@ -189,18 +192,18 @@ impl Elector {
         self.group.len() == 1
     }
 
-    /// The term in which it leads, as it believes.
+    /// Returns the term in which it believes that it leads.
     pub(crate) fn leads(&self) -> Option<u64> {
         matches!(self.role, Role::Leader(_)).then_some(self.term)
     }
 
-    /// Whom it follows, if it does.
+    /// Returns the leader that it follows, if any.
     pub(crate) fn leader(&self) -> Option<NodeId> {
         let (leader, _) = self.heard?;
         matches!(self.role, Role::Follower).then_some(leader)
     }
 
-    /// Sends a heartbeat beside the regular ones, and gives its number.
+    /// Sends a heartbeat beside the regular ones, and returns its number.
     pub(crate) fn probe(&mut self, host: &mut Out<'_>) -> u64 {
         self.round += 1;
         let heartbeat = Message::AppendEntries { term: self.term, round: self.round };
@@ -213,7 +216,8 @@ impl Elector {
         self.round
     }
 
-    /// The number of the last heartbeat that a majority has answered, itself included; `None` if it does not lead.
+    /// Returns the number of the last heartbeat that a majority has answered, itself included. `None` if it does not
+    /// lead.
     pub(crate) fn confirmed(&self) -> Option<u64> {
         let Role::Leader(answers) = &self.role else { return None };
         let mut rounds: Vec<u64> = answers.iter().map(|answer| answer.round).collect();
@@ -250,7 +254,7 @@ impl Elector {
             Message::Vote { term, .. } | Message::Appended { term, .. } if term > self.term => {
                 self.follow(term, host);
             }
-            // A vote counts for the term that it was asked for.
+            // A vote counts only for the term that it was asked for.
             Message::Vote { term, pre, granted: true } if pre || term == self.term => {
                 self.count(from, pre, host);
             }
@@ -270,14 +274,14 @@ impl Elector {
         }
     }
 
-    /// Its election timer runs out.
+    /// Handles the end of its election timer.
     pub(crate) fn suspect(&mut self, host: &mut Out<'_>) {
         if !matches!(self.role, Role::Leader(_)) {
             self.time_out(host);
         }
     }
 
-    /// Stands for the next term.
+    /// Stands as a candidate for the next term.
     pub(crate) fn stand(&mut self, host: &mut Out<'_>) {
         self.term += 1;
         self.vote = Some(self.me);
@@ -302,7 +306,7 @@ impl Elector {
         host.set(Timer::Election, timeout);
     }
 
-    /// Steps down, into a later term if there is one.
+    /// Becomes a follower, in a later term if there is one.
     fn follow(&mut self, term: u64, host: &mut Out<'_>) {
         if term > self.term {
             self.term = term;
@@ -316,7 +320,7 @@ impl Elector {
         self.heard = None;
     }
 
-    /// Whether a leader was there within the least time-out.
+    /// Returns whether there was a leader within the least time-out.
     fn is_led(&self, host: &Out<'_>) -> bool {
         let lately = |(_, at)| host.now().saturating_sub(at) < self.options.least_timeout;
         matches!(self.role, Role::Leader(_)) || self.heard.is_some_and(lately)
@@ -344,7 +348,7 @@ impl Elector {
         self.count(self.me, pre, host);
     }
 
-    /// Counts a vote for us.
+    /// Counts a vote for this member.
     fn count(&mut self, voter: NodeId, pre: bool, host: &mut Out<'_>) {
         let majority = self.majority();
         match (&mut self.role, pre) {
@@ -377,7 +381,7 @@ impl Elector {
         self.beat(host);
     }
 
-    /// Sends heartbeats, unless it misses its quorum.
+    /// Sends heartbeats, unless its quorum is missing.
     fn beat(&mut self, host: &mut Out<'_>) {
         let majority = self.majority();
         let Role::Leader(answers) = &mut self.role else { return };

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use crate::Senseless;
 
-/// The leader's heartbeats.
+/// The heartbeats of a leader.
 ///
-/// Garcia-Molina and Chang and Roberts begin where somebody has noticed that the leader is dead. Here a leader sends
-/// heartbeats to all, and a follower that has heard none for too long begins an election.
+/// Garcia-Molina's and Chang and Roberts' algorithms begin when a node has noticed that the leader is dead. Here a
+/// leader sends heartbeats to all nodes. A follower that misses them for too long begins an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// How often the leader sends one.
+    /// The interval between two heartbeats.
     pub interval: Duration,
-    /// After how long without one a follower suspects the leader: more than the interval.
+    /// How long a follower waits without one before it suspects the leader. It is more than the interval.
     pub patience: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What others than elect do to have one leader.
+//! Election algorithms other than elect's.
 //!
 //! | election | takes for dead | two lead at once |
 //! |---|---|---|
@@ -6,7 +6,8 @@
 //! | [`Raft`] | what a majority does not hear from | in different terms: until the earlier leader hears of the later one, or misses its quorum |
 //! | [`Recipes`] on a store | what the store has not heard from | while the leader stands still, or its clock is too slow |
 //!
-//! Each is as fast as the silence it waits for is short, and the shorter that is, the more often it is wrong.
+//! Each algorithm is as fast as the silence that it waits for is short. The shorter that silence, the more often it is
+//! wrong.
 
 pub mod bully;
 pub(crate) mod elector;

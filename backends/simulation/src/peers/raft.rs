@@ -1,13 +1,13 @@
-//! Raft's leader election: who gets the votes of a majority leads for a term.
+//! Raft's leader election: the candidate with the votes of a majority leads for a term.
 //!
 //! Diego Ongaro and John Ousterhout, "In Search of an Understandable Consensus Algorithm", USENIX ATC 2014; Ongaro,
 //! "Consensus: Bridging Theory and Practice", Stanford 2014 (the thesis: pre-vote 9.6, stickiness 4.2.3, check-quorum 6.2).
 //!
-//! A follower that hears no leader for a random time becomes a candidate of the next term, and asks all for their vote. Each
-//! votes once in a term. So no two lead in one term; but one that is cut off leads on in its own until it hears of a later
-//! one, or misses its quorum where it looks for that.
+//! A follower that hears no leader for a random time becomes a candidate of the next term, and asks all members for
+//! their vote. Each member votes once in a term, so no two lead in one term. A leader that is cut off leads on in its
+//! own term until it hears of a later one. With check-quorum it also stops when it misses its quorum.
 //!
-//! There is no log: each candidate is as up to date as its voters.
+//! There is no log, so each candidate is as up to date as its voters.
 
 use super::elector::{Elector, RaftOptions};
 pub use super::elector::{Message, Timer};
@@ -19,7 +19,7 @@ use crate::{Context, Node, NodeId, Protocol, Senseless};
 pub struct Raft(RaftOptions);
 
 impl Raft {
-    /// Raft as it is set there.
+    /// Returns Raft with these options.
     pub const fn new(options: RaftOptions) -> Self {
         Self(options)
     }
@@ -70,7 +70,7 @@ impl Node for RaftNode {
         self.0.expire(timer, context);
     }
 
-    /// Its election timer runs out.
+    /// Handles the end of its election timer.
     fn suspect(&mut self, context: &mut In<'_>) {
         self.0.suspect(context);
     }

@@ -1,4 +1,4 @@
-//! A candidate on a store: its session, and the recipe by which it queues or runs.
+//! A candidate on a store: its session, and the recipe by which it queues or races.
 
 use std::time::Duration;
 
@@ -7,25 +7,25 @@ use super::store::{Ask, Reply, Store, StoreMessage, StoreTimer};
 use crate::chance::Chance;
 use crate::{Context, Node, NodeId, Protocol, Senseless};
 
-/// What candidates do on the store.
+/// The behaviour of candidates on the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recipe {
-    /// `ZooKeeper`'s queue: each watches the one before it.
+    /// `ZooKeeper`'s queue: each candidate watches the one before it.
     Queue,
-    /// The naive herd: all watch the leader.
+    /// The naive herd: all candidates watch the leader.
     Herd,
 }
 
-/// An election on a [`Store`], which is the node behind the candidates.
+/// An election on a [`Store`], which is the node after the candidates.
 ///
-/// A client pings after each third of the session's time-out. It gives up leadership where nothing has come from the store
-/// for two thirds of it, as Curator's `LeaderLatch` does when its connection is suspended, or when it hears that the session
-/// is over. So two lead if a client stands still, or has a clock that is too slow.
+/// A client pings after each third of the session's time-out. It gives up leadership when it hears that its session is
+/// over. It also does so when the store has been silent for two thirds of the time-out. Curator's `LeaderLatch` does
+/// the same when its connection is suspended. So two lead if a client stands still, or has a clock that is too slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recipes {
-    /// What candidates do.
+    /// The recipe.
     pub recipe: Recipe,
-    /// After how long without a request the store ends a session.
+    /// The time without a request after which the store ends a session.
     pub session_timeout: Duration,
 }
 
@@ -89,12 +89,12 @@ pub struct Candidate {
     rules: Recipes,
     state: State,
     session: Option<u64>,
-    /// The request that waits for its answer, and its number.
+    /// The number of the request that waits for an answer, and the request.
     asked: Option<(u64, Ask)>,
     requests: u64,
     watched: Option<u64>,
     leads: Option<u64>,
-    /// Nothing has come from the store for too long.
+    /// Whether the store has been silent for too long.
     is_suspended: bool,
 }
 
@@ -114,7 +114,7 @@ impl Candidate {
         }
     }
 
-    /// The store is the node behind the candidates.
+    /// Returns the store's node, which comes after the candidates.
     fn store(context: &In<'_>) -> NodeId {
         context.candidates()
     }
@@ -139,7 +139,7 @@ impl Candidate {
         }
     }
 
-    /// Something has come from the store about our session.
+    /// Handles a sign of the store about this session.
     fn hear(&mut self, context: &mut In<'_>) {
         context.set(StoreTimer::Silence, self.rules.session_timeout * 2 / 3);
         if std::mem::take(&mut self.is_suspended) {
@@ -153,7 +153,7 @@ impl Candidate {
             self.gone(*gone, context);
             return;
         }
-        // What is answered twice was asked twice.
+        // A second answer means that the request was sent twice.
         let Some((_, ask)) = self.asked.take_if(|(asked, _)| *asked == number) else { return };
         if let (Ask::Watch(entry), Reply::Watching(true)) = (ask, reply) {
             self.watched = Some(entry);
@@ -214,9 +214,9 @@ impl Candidate {
 /// A node of [`Recipes`].
 #[derive(Clone, Debug)]
 pub enum RecipesNode {
-    /// One that wants to lead.
+    /// A candidate.
     Candidate(Candidate),
-    /// What they meet on.
+    /// The store that they use.
     Store(Store),
 }
 
@@ -252,7 +252,7 @@ impl Node for RecipesNode {
         }
     }
 
-    /// Whether the leader lives is for the store to say: a candidate looks there again.
+    /// Only the store knows whether the leader lives, so the candidate looks there again.
     fn suspect(&mut self, context: &mut In<'_>) {
         if let Self::Candidate(candidate) = self
             && candidate.session.is_some()
@@ -262,7 +262,7 @@ impl Node for RecipesNode {
         }
     }
 
-    /// The number of its entry, which rises with each.
+    /// The number of its entry, which rises with each entry.
     fn leads(&self) -> Option<u64> {
         match self {
             Self::Candidate(candidate) => candidate.leads,

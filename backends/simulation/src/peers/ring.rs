@@ -1,15 +1,16 @@
-//! Ring: the one with the greatest id leads, and each talks to the next one only.
+//! Ring: the node with the greatest id leads, and each node sends only to the next one.
 //!
 //! Ernest Chang and Rosemary Roberts, "An Improved Algorithm for Decentralized Extrema-Finding in Circular Configurations of
 //! Processes", Communications of the ACM 22, 1979.
 //!
-//! Who suspects the leader sends its id around. A node passes a greater id on, and holds back a lesser one, in the place
-//! of which it sends its own unless it has done so. One that gets its own id back leads, and sends that around.
+//! A node that suspects the leader sends its id around. A node passes a greater id on. It holds back a lesser id, and
+//! sends its own instead, unless it has done so already. A node that gets its own id back leads, and sends that news
+//! around.
 //!
 //! The paper's ring never breaks. Added are:
-//! - acknowledgements: what the next node does not acknowledge goes to the one behind it;
-//! - an end: what has been once around is dropped, as its sender is dead;
-//! - [heartbeats](Heartbeat), straight to all. One that hears of a leader with a lesser id starts an election.
+//! - acknowledgements: a message that the next node does not acknowledge goes to the one after it;
+//! - an end: a message that has been around once is dropped, because its sender is dead;
+//! - [heartbeats](Heartbeat), straight to all. A node that hears of a leader with a lesser id starts an election.
 
 use std::time::Duration;
 
@@ -22,20 +23,21 @@ use crate::{Context, Node, NodeId, Protocol, Senseless};
 pub struct Ring {
     /// How followers notice that the leader is dead.
     pub heartbeat: Heartbeat,
-    /// After how long without an acknowledgement the next node counts as dead for this message: more than a round trip.
+    /// The time without an acknowledgement after which the next node counts as dead for this message. It is more than a
+    /// round trip.
     pub acknowledged_within: Duration,
-    /// Who has which id.
+    /// The order of the ids.
     pub ids: Ids,
 }
 
-/// The ids around a ring, in the direction of messages.
+/// The order of ids around a ring, in the direction of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ids {
-    /// Each is greater than the last: the least messages if all start at once.
+    /// Each id is greater than the last. This costs the fewest messages if all nodes start at once.
     Ascending,
-    /// Each is less than the last: the most messages.
+    /// Each id is less than the last. This costs the most messages.
     Descending,
-    /// Each order is as likely.
+    /// A random order, each with the same probability.
     Shuffled,
 }
 
@@ -67,49 +69,49 @@ pub struct RingNode {
     rules: Ring,
     id: u64,
     leads: bool,
-    /// Has its own id under way, or has passed a greater one on.
+    /// Whether its own id is under way, or it has passed a greater one on.
     participates: bool,
-    /// What nobody has acknowledged yet, and to which node it went.
+    /// The messages that wait for an acknowledgement, and the nodes that they went to.
     unacknowledged: Vec<(u64, NodeId, Round)>,
     parcels: u64,
 }
 
-/// What goes around.
+/// A message that goes around.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
     what: What,
     id: u64,
-    /// How many nodes on it goes from where it started.
+    /// How many nodes it is from its start.
     steps: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
-    /// Who has this id might lead.
+    /// The node with this id might lead.
     Candidate,
-    /// Who has this id leads.
+    /// The node with this id leads.
     Elected,
 }
 
-/// What nodes of [`Ring`] send each other.
+/// The messages between nodes of [`Ring`].
 #[derive(Clone, Copy, Debug)]
 pub enum Message {
-    /// Something goes around, with a number to acknowledge it by.
+    /// A message that goes around, with the number to acknowledge it by.
     Round(u64, Round),
-    /// It has come.
+    /// The acknowledgement of the message with this number.
     Acknowledgement(u64),
-    /// Who has this id still leads.
+    /// The node with this id still leads.
     Heartbeat(u64),
 }
 
-/// What nodes of [`Ring`] wait for.
+/// The timers of a node of [`Ring`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// For a sign of the leader, or for a new one.
+    /// The wait for a sign of the leader, or for a new one.
     Patience,
-    /// For the time of the next heartbeat.
+    /// The wait for the next heartbeat.
     Heartbeat,
-    /// For the acknowledgement with this number.
+    /// The wait for the acknowledgement with this number.
     Acknowledgement(u64),
 }
 
@@ -143,12 +145,12 @@ impl RingNode {
         self.begin(What::Elected, context);
     }
 
-    /// Sends our own id around.
+    /// Sends this node's own id around.
     fn begin(&mut self, what: What, context: &mut In<'_>) {
         self.pass_to(context.me() + 1, Round { what, id: self.id, steps: 1 }, context);
     }
 
-    /// Passes on what has come from the node before us.
+    /// Passes on a message from the node before.
     fn pass(&mut self, round: Round, context: &mut In<'_>) {
         self.pass_to(context.me() + 1, Round { steps: round.steps + 1, ..round }, context);
     }
@@ -159,7 +161,7 @@ impl RingNode {
         }
         let to = to % context.candidates();
         if to == context.me() {
-            // Nobody else lives.
+            // No other node lives.
             self.hear(round, context);
             return;
         }
@@ -169,7 +171,7 @@ impl RingNode {
         context.set(Timer::Acknowledgement(self.parcels), self.rules.acknowledged_within);
     }
 
-    /// Something has come around.
+    /// Handles a message that goes around.
     fn hear(&mut self, round: Round, context: &mut In<'_>) {
         match round.what {
             What::Candidate if round.id == self.id => self.lead(context),
@@ -179,7 +181,7 @@ impl RingNode {
             }
             What::Candidate if !self.participates => self.call(context),
             What::Candidate => {}
-            // It has been around.
+            // The news has been around.
             What::Elected if round.id == self.id => {}
             What::Elected => {
                 self.follow(context);
@@ -246,7 +248,7 @@ impl Node for RingNode {
         }
     }
 
-    /// Nothing tells one leadership from another: there are no terms.
+    /// There are no terms, so no number tells one leadership from another.
     fn leads(&self) -> Option<u64> {
         self.leads.then_some(0)
     }

@@ -1,25 +1,25 @@
-//! The recipes: what a candidate does at each answer of the store.
+//! The recipes: a candidate's next step after each answer of the store.
 //!
-//! **The queue** is "Leader Election" among the recipes of `ZooKeeper`'s documentation. Each candidate creates a sequential
-//! entry; the one with the lowest number leads, and each watches the one before it. So one change of leader wakes one
-//! candidate.
+//! **The queue** is "Leader Election" among the recipes of `ZooKeeper`'s documentation. Each candidate creates a
+//! sequential entry. The one with the lowest number leads, and each watches the one before it. So one change of leader
+//! wakes one candidate.
 //!
-//! **The herd** is "Locks with the herd effect", section 2.4 of the paper on `ZooKeeper`. All watch the one entry that
-//! stands for leadership, and all run for it once it is gone. One change of leader wakes all candidates.
+//! **The herd** is "Locks with the herd effect", section 2.4 of the paper on `ZooKeeper`. All candidates watch the one
+//! entry that stands for leadership, and race for it once it is gone. One change of leader wakes them all.
 
 use super::store::{Ask, Reply};
 
-/// What a recipe does next.
+/// The next step of a recipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Ask(Ask),
-    /// It leads, with the entry of this number.
+    /// Leads, with the entry of this number.
     Lead(u64),
-    /// For the watch.
+    /// Waits for the watch.
     Wait,
 }
 
-/// What a candidate in the queue knows.
+/// The knowledge of a candidate in the queue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     own: Option<u64>,
@@ -30,7 +30,7 @@ impl Queue {
         Ask::Create { alone: false }
     }
 
-    /// What it watched is gone, or the store was out of reach.
+    /// Returns the request after the watched entry has gone, or after the store was out of reach.
     pub(super) const fn look() -> Ask {
         Ask::List
     }
@@ -54,12 +54,12 @@ impl Queue {
     }
 }
 
-/// A candidate of the herd knows nothing but the last answer.
+/// A candidate of the herd. It knows only the last answer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Herd;
 
 impl Herd {
-    /// At first, and whenever the entry is gone.
+    /// Returns the first request, which is also the one after the entry has gone.
     pub(super) const fn enter() -> Ask {
         Ask::Create { alone: true }
     }

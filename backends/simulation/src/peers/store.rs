@@ -2,54 +2,55 @@
 //!
 //! Hunt, Konar, Junqueira and Reed, "ZooKeeper: Wait-free coordination for Internet-scale systems", USENIX ATC 2010.
 //!
-//! It is one node of the world: what it has said it never forgets. A session is over once nothing has come of it for its
-//! time-out, by the store's clock and to the nanosecond; a real store looks at whole ticks. All entries are in one folder
-//! and have sequence numbers, as the recipes need no more.
+//! The store is one node of the world, and never forgets an answer. It ends a session after the time-out without a
+//! message, by its own clock and to the nanosecond. A real store checks at whole ticks. All entries are in one folder
+//! and have sequence numbers, because the recipes need no more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::{Context, Node, NodeId};
 
-/// What clients and store send each other. Each request has the client's session and a number of its own.
+/// The messages between clients and store. Each request has the client's session and its own number.
 #[derive(Clone, Debug)]
 pub enum StoreMessage {
-    /// A client wants a session.
+    /// A client's request for a session.
     Connect,
-    /// It has this one.
+    /// The client's new session.
     Connected(u64),
     /// A request.
     Ask(u64, u64, Ask),
-    /// The answer to it.
+    /// The answer to a request.
     Reply(u64, u64, Reply),
     /// The session is over.
     Expired(u64),
-    /// A watch has seen that the entry of this number is gone.
+    /// The entry with this number, which the client watches, is gone.
     Event(u64),
 }
 
-/// What a client asks of the store.
+/// A client's request to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// That the session lives, and that it still hears of this entry. TCP repeats what gets lost; here a ping does.
+    /// Keeps the session alive, and asks whether this entry is still there. TCP would repeat lost messages. Here a ping
+    /// makes up for them.
     Ping(Option<u64>),
-    /// An entry of its own. Where it has one, it is told of that, as by Curator's protection.
+    /// Creates an entry. If the client has one already, the answer names that one, as with Curator's protection.
     Create {
-        /// Only if nobody else has one.
+        /// Whether to create it only if there is no other entry.
         alone: bool,
     },
-    /// The numbers of all entries.
+    /// Lists the numbers of all entries.
     List,
-    /// To be told when the entry of this number is gone.
+    /// Asks for an event when the entry with this number is gone.
     Watch(u64),
 }
 
-/// What the store answers.
+/// The store's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// To a ping: the entry that it asked about is gone.
+    /// The answer to a ping, with the entry if that is gone.
     Pong(Option<u64>),
-    /// The entry has this number; `None` if another one is there.
+    /// The number of the new entry, or `None` if there is another one.
     Created(Option<u64>),
     /// All entries, the oldest first.
     Listed(Vec<u64>),
@@ -57,14 +58,14 @@ pub enum Reply {
     Watching(bool),
 }
 
-/// What store and clients wait for.
+/// The timers of store and clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreTimer {
-    /// The store: that this session ends.
+    /// The store's: the end of this session.
     Session(u64),
-    /// A client: for the time of its next ping.
+    /// A client's: the wait for its next ping.
     Ping,
-    /// A client: for a sign of the store.
+    /// A client's: the wait for a sign of the store.
     Silence,
 }
 
@@ -72,13 +73,13 @@ pub enum StoreTimer {
 #[derive(Clone, Debug)]
 pub struct Store {
     timeout: Duration,
-    /// Those that are alive, with their clients.
+    /// The living sessions with their clients.
     sessions: BTreeMap<u64, NodeId>,
-    /// By sequence number, with their sessions.
+    /// The sessions of the entries, by sequence number.
     entries: BTreeMap<u64, u64>,
-    /// Which sessions watch the entry of which number.
+    /// The sessions that watch each entry, by its number.
     watches: BTreeMap<u64, BTreeSet<u64>>,
-    /// The last number that was given, to a session or to an entry.
+    /// The last number given to a session or an entry.
     last: u64,
 }
 
@@ -93,8 +94,8 @@ impl Store {
         }
     }
 
-    /// After a restart each session has its whole time-out again, as after a change of the store's leader. Watches were the
-    /// connections', and are gone.
+    /// Restarts the store. Each session has its whole time-out again, as after a change of the store's leader. Watches
+    /// belonged to the connections, and are gone.
     pub(super) fn restart<N: Node<Message = StoreMessage, Timer = StoreTimer>>(
         &mut self,
         context: &mut Context<'_, N>,
@@ -134,7 +135,7 @@ impl Store {
         }
     }
 
-    /// The session is over, and with it its entry and its watches.
+    /// Ends a session with its entry and its watches.
     pub(super) fn expire<N: Node<Message = StoreMessage, Timer = StoreTimer>>(
         &mut self,
         session: u64,

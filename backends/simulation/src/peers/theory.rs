@@ -1,36 +1,37 @@
-//! What theory says of the messages by which nodes elect once their leader is dead: heartbeats and acknowledgements are
-//! not among them, messages to the dead are.
+//! The number of messages of an election in theory, once the leader is dead. Messages to the dead count. Heartbeats and
+//! acknowledgements do not.
 
 /// The bounds of one election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theory {
-    /// The kinds of messages that count, as a [history](crate::History) names them.
+    /// The kinds of messages that count, by their names in a [history](crate::History).
     pub kinds: &'static [&'static str],
-    /// The least number of them.
+    /// The least number of messages.
     pub least: u64,
-    /// The greatest; `None` where nothing bounds it.
+    /// The greatest number, or `None` without a bound.
     pub most: Option<u64>,
 }
 
-/// [Bully](super::Bully) among so many nodes, 2 at least: between the second of them as the only one to start, who asks the
-/// dead one and tells all others, and the last of them, or all. Garcia-Molina 1982.
+/// Returns the bounds of [Bully](super::Bully) among so many nodes, 2 at least. In the least case only the second
+/// highest node starts. It asks the dead one and tells all others. In the worst case the last node starts, or all.
+/// Garcia-Molina 1982.
 pub const fn bully(nodes: u64) -> Theory {
     let (others, rest) = (nodes - 1, nodes.saturating_sub(2));
     let most = nodes * others / 2 + others * rest / 2 + rest;
     Theory { kinds: &["election", "answer", "coordinator"], least: 1 + rest, most: Some(most) }
 }
 
-/// A [ring](super::Ring) of so many nodes, 2 at least: between the one with the greatest id as the only one to start, and all
-/// in the worst order of ids. Then the leader is told around. What meets the gap that the dead one leaves is sent twice.
-/// Chang and Roberts 1979.
+/// Returns the bounds of a [ring](super::Ring) of so many nodes, 2 at least. In the least case only the node with the
+/// greatest id starts. In the worst case all start, in the worst order of ids. Then the news of the leader goes around.
+/// A message to the dead node is sent twice. Chang and Roberts 1979.
 pub const fn ring(nodes: u64) -> Theory {
     let living = nodes - 1;
     let most = living * (living + 1) / 2 + living + living + 1;
     Theory { kinds: &["candidate", "elected"], least: 2 * living, most: Some(most) }
 }
 
-/// [Raft](super::Raft) among so many nodes, 2 at least: all others are asked, and all that live answer. Each split vote costs
-/// that once more, and so does a round before the vote.
+/// Returns the bounds of [Raft](super::Raft) among so many nodes, 2 at least. A candidate asks all others, and all
+/// living ones answer. Each split vote costs that once more, and so does a round before the vote.
 pub const fn raft(nodes: u64, pre_vote: bool) -> Theory {
     let round = (nodes - 1) + nodes.saturating_sub(2);
     let least = if pre_vote { 2 * round } else { round };
@@ -38,12 +39,12 @@ pub const fn raft(nodes: u64, pre_vote: bool) -> Theory {
     Theory { kinds, least, most: None }
 }
 
-/// Who waits in a queue of a store: one is woken.
+/// Returns the bounds of a queue in a store, where one waiter is woken.
 pub const fn queue() -> Theory {
     herd(2)
 }
 
-/// Of so many nodes, 2 at least, that watch the leader's entry in a store all others are woken.
+/// Returns the bounds of a herd of so many nodes, 2 at least, where all others are woken.
 pub const fn herd(nodes: u64) -> Theory {
     Theory { kinds: &["watch event"], least: nodes - 1, most: Some(nodes - 1) }
 }

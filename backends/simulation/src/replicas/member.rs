@@ -1,4 +1,5 @@
-//! A member of a store: it passes requests on to the leader, or has a majority confirm that it leads and takes them.
+//! A member of a store. It passes requests on to the leader. If it leads, it takes them once a majority has confirmed
+//! that.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -10,23 +11,23 @@ use crate::chance::Chance;
 use crate::peers::elector::{self, Elector};
 use crate::{Host, NodeId};
 
-/// What a majority has on its disks.
+/// The state that a majority has on its disks.
 #[derive(Debug)]
 pub(super) struct Committed<S> {
     state: S,
     /// The last term that has begun.
     term: u64,
-    /// Which member each client was the last to ask.
+    /// The member that each client asked last.
     asked: BTreeMap<NodeId, NodeId>,
 }
 
 impl<S: State> Committed<S> {
-    /// In term 1, which began before the run.
+    /// Creates the state in term 1, which began before the run.
     pub(super) const fn new(state: S) -> Self {
         Self { state, term: 1, asked: BTreeMap::new() }
     }
 
-    /// Whether a leader of this term may still do something; a later term than before begins with that.
+    /// Returns whether a leader of this term may still act. The first call with a later term begins that term.
     fn is_open_to(&mut self, term: u64, now: Duration) -> bool {
         if term > self.term {
             self.term = term;
@@ -36,7 +37,7 @@ impl<S: State> Committed<S> {
     }
 }
 
-/// What a client asks, and by which member.
+/// A client's request, and the member that it came to.
 #[derive(Debug)]
 struct Request<A> {
     client: NodeId,
@@ -44,22 +45,22 @@ struct Request<A> {
     ask: A,
 }
 
-/// A member of a store. A node that is one passes on to it what happens to the node.
+/// A member of a store. The node that it belongs to passes on to it what happens to the node.
 #[derive(Debug)]
 pub struct Member<S: State> {
     elector: Elector,
     committed: Rc<RefCell<Committed<S>>>,
-    /// The term in which it led when it was the last to look.
+    /// The term in which it led at its last look.
     led: Option<u64>,
-    /// This term has begun.
+    /// Whether this term has begun.
     has_begun: bool,
-    /// What is done once a majority has answered the heartbeat of this number: a request, or only what is due.
+    /// The work to do once a majority has answered the heartbeat with this number: a request, or only what is due.
     waiting: VecDeque<(u64, Option<Request<S::Ask>>)>,
 }
 
 type Out<'a, S> = dyn Host<Message<S>, Timer> + 'a;
 
-/// As members elect their leader, with what they send and set for that.
+/// The view of the world for the elections among members.
 struct Ballot<'a, 'b, S: State>(&'a mut Out<'b, S>);
 
 impl<S: State> Host<elector::Message, elector::Timer> for Ballot<'_, '_, S> {
@@ -106,7 +107,7 @@ impl<S: State> Member<S> {
         self.go_on(host);
     }
 
-    /// A message has come, from a client or from a member.
+    /// Handles a message from a client or a member.
     pub fn receive(&mut self, from: NodeId, message: Message<S>, host: &mut Out<'_, S>) {
         let me = self.elector.me();
         match message {
@@ -129,7 +130,7 @@ impl<S: State> Member<S> {
         }
     }
 
-    /// A timer has run out.
+    /// Handles the end of a timer.
     pub fn expire(&mut self, timer: Timer, host: &mut Out<'_, S>) {
         match timer {
             Timer::Election(timer) => {
@@ -140,18 +141,18 @@ impl<S: State> Member<S> {
         }
     }
 
-    /// Is made to doubt that the store's leader lives.
+    /// Makes it suspect the store's leader.
     pub fn suspect(&mut self, host: &mut Out<'_, S>) {
         self.elector.suspect(&mut Ballot(host));
         self.go_on(host);
     }
 
-    /// In which term it serves: it leads as it believes, and a majority has let the term begin.
+    /// Returns the term in which it serves: it believes that it leads, and a majority has let the term begin.
     pub fn serves(&self) -> Option<u64> {
         self.led.filter(|_| self.has_begun)
     }
 
-    /// Has a majority confirm that it leads. One that does not, and knows no leader, has nobody to pass the request on to.
+    /// Has a majority confirm that it leads. A member that does not lead, and knows no leader, drops the request.
     fn await_majority(&mut self, request: Option<Request<S::Ask>>, host: &mut Out<'_, S>) {
         if self.led.is_some() {
             let round = self.elector.probe(&mut Ballot(host));
@@ -160,7 +161,7 @@ impl<S: State> Member<S> {
         }
     }
 
-    /// Does what a majority has confirmed by now. What waits when it no longer leads is lost.
+    /// Does all that a majority has confirmed by now. Requests that wait when it stops leading are lost.
     fn go_on(&mut self, host: &mut Out<'_, S>) {
         let leads = self.elector.leads();
         if leads != self.led {
@@ -168,7 +169,7 @@ impl<S: State> Member<S> {
             self.has_begun = false;
             self.waiting.clear();
             host.cancel(Timer::End);
-            // The first heartbeat of the term lets it begin.
+            // The first heartbeat of the term lets the term begin.
             self.waiting.extend(leads.map(|_| (self.elector.round(), None)));
         }
         let (Some(term), Some(confirmed)) = (leads, self.elector.confirmed()) else { return };
@@ -179,7 +180,7 @@ impl<S: State> Member<S> {
         }
     }
 
-    /// Does what is due, and takes a request.
+    /// Does all that is due, and carries out a request.
     fn perform(&mut self, term: u64, request: Option<Request<S::Ask>>, host: &mut Out<'_, S>) {
         let (me, now) = (self.elector.me(), host.now());
         let mut committed = self.committed.borrow_mut();

@@ -1,16 +1,17 @@
-//! A store of several members that copy each other: which of them leads, whom it can serve, and what that needs.
+//! A store of several members that copy each other: which of them leads, and which clients it can serve.
 //!
 //! A store is a [`State`] that answers requests. Its [members](Member) are nodes of the world behind the candidates. They
 //! elect a leader by [Raft](crate::peers::raft), with pre-vote and check-quorum, as etcd does:
 //!
-//! - A client asks any member. A follower passes that on to the leader that it knows, and the answer comes back the same
-//!   way. A member without a leader says nothing: the client has to time out and to ask another one.
-//! - The leader sends a heartbeat when a request comes. Once a majority has answered that one, the state takes the request
+//! - A client asks any member. A follower passes the request on to the leader that it knows, and the answer comes back
+//!   the same way. A member without a leader does not answer, so the client has to time out and ask another one.
+//! - The leader sends a heartbeat when a request arrives. Once a majority has answered it, the state takes the request
 //!   by the leader's clock. So a leader without a majority takes none.
-//! - What the state does by itself, such as the end of a lease, needs a majority in the same way.
-//! - A new leader first has a majority answer its heartbeat. With that its term [begins](State::begin_term), and it serves.
-//! - What other clients hear of, such as the event of a watch, goes by the member which that client was the last to ask.
-//! - One member alone leads without an election. After a restart it begins a term.
+//! - Changes of the state by itself, such as the end of a lease, need a majority in the same way.
+//! - A new leader first has a majority answer its heartbeat. With that its term [begins](State::begin_term), and it
+//!   serves.
+//! - Messages to other clients, such as the event of a watch, go by the member that such a client asked last.
+//! - A single member leads without an election. After a restart it begins a term.
 //!
 //! When a run starts, the first member leads in term 1.
 //!
@@ -18,18 +19,18 @@
 //!
 //! All members of a run share one committed state, instead of a log each.
 //!
-//! - A request is taken in term T only after a majority has answered in T since the request came. In Raft it would be in
-//!   the log of this majority by then. A leader of a later term has the vote of one of them, given after its answer. So
-//!   that leader has all that was taken in T (Raft's leader completeness): what it finds in the shared state is no more.
-//! - Answers may still be under way to a leader when a later term begins. So the state knows the term that was the last to
-//!   begin, and takes nothing more of a lesser one. Without that, time by two clocks would be mixed.
-//! - Reading is a request like others: what is read was there after the reader asked, and no later term had begun.
+//! - A request is taken in term T only after a majority has answered in T since it arrived. In Raft it would be in the
+//!   log of this majority by then. A leader of a later term has the vote of one of them, given after its answer. So
+//!   that leader has all that was taken in T (Raft's leader completeness). The shared state contains no more than that.
+//! - Answers may still be under way to a leader when a later term begins. So the state records the last term that has
+//!   begun, and takes nothing more of an earlier one. Otherwise it would mix the times of two clocks.
+//! - A read is a request like any other. What it returns was there after the reader asked, and no later term had begun.
 //!
-//! In that order, and between its question and its answer, each request happens at once: the store is linearizable.
+//! Each request happens at once in that order, between its question and its answer: the store is linearizable.
 //!
-//! It leaves out what is under way when a leader dies. There a request is lost as a whole, while a real one may still be
-//! taken by the next leader, without an answer. Clients here meet that case if the answer is lost. An event of a watch
-//! that is lost does not come again.
+//! Work that is under way when a leader dies is left out. Such a request is lost as a whole. In a real store the next
+//! leader may still take it, without an answer. Clients here meet that case if the answer is lost. A lost event of a
+//! watch does not come again.
 
 mod member;
 
@@ -44,17 +45,17 @@ use crate::peers::RaftOptions;
 use crate::peers::elector;
 use crate::{NodeId, Senseless};
 
-/// The most members of a store: more than that, nobody has.
+/// The greatest number of members. No real store has more.
 const MOST_MEMBERS: usize = 99;
 
-/// What a store does, whatever its members are. Time is the clock of the member that leads.
+/// The contents of a store, whatever its members are. All times are by the clock of the leading member.
 pub trait State: Clone + Debug {
-    /// What clients ask.
+    /// A client's request.
     type Ask: Clone + Debug;
-    /// What they are told: answers, and events of what they watch. Which question an answer belongs to is said in it.
+    /// A message to a client: an answer, or an event of a watch. An answer says which request it belongs to.
     type Reply: Clone + Debug;
 
-    /// Takes a request, and says what goes to which clients. What was due has [settled](Self::settle) before.
+    /// Takes a request, and returns the messages to clients. All that was due has [settled](Self::settle) before.
     fn apply(
         &mut self,
         now: Duration,
@@ -62,37 +63,37 @@ pub trait State: Clone + Debug {
         ask: &Self::Ask,
     ) -> Vec<(NodeId, Self::Reply)>;
 
-    /// When it changes by itself the next time. After [`settle`](Self::settle) that is later than the `now` of it.
+    /// Returns when it next changes by itself. After [`settle`](Self::settle) that is later than its `now`.
     fn next_end(&self) -> Option<Duration>;
 
-    /// Does what is due by now, such as the end of leases, and says what clients hear of it.
+    /// Does all that is due by now, such as the end of leases, and returns the messages to clients.
     fn settle(&mut self, now: Duration) -> Vec<(NodeId, Self::Reply)>;
 
-    /// Another member leads now, or the same one again. Its clock shows `now`, and what was measured by another one means
-    /// nothing to it: a lease has its whole time before it again.
+    /// Handles a new term, whether of another leader or of the same one. The leader's clock shows `now`. Times by
+    /// another clock mean nothing to it, so each lease has its whole length again.
     fn begin_term(&mut self, now: Duration);
 
-    /// What to count a request as.
+    /// Returns the kind that a request counts as.
     fn ask_kind(ask: &Self::Ask) -> &'static str;
 
-    /// What to count an answer or an event as.
+    /// Returns the kind that an answer or an event counts as.
     fn reply_kind(reply: &Self::Reply) -> &'static str;
 }
 
-/// How many members a store has, and how they elect their leader.
+/// The number of a store's members, and the times of their elections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replicas {
-    /// From 1 to 99.
+    /// The number of members, from 1 to 99.
     pub members: usize,
-    /// A follower that hears nothing for this time up to twice that, drawn anew each time, stands. A leader that does not hear
-    /// from a majority for this time steps down.
+    /// The least election time-out. A follower stands after a silence of this time up to twice that, drawn anew each
+    /// time. A leader that does not hear from a majority for this time steps down.
     pub election_timeout: Duration,
-    /// How often the leader sends heartbeats: less than the time-out.
+    /// The interval of the leader's heartbeats, which is less than the time-out.
     pub heartbeat: Duration,
 }
 
 impl Replicas {
-    /// As etcd is set unless told otherwise: a time-out of 1 s, and heartbeats after 100 ms.
+    /// Returns etcd's defaults: a time-out of 1 s, and heartbeats after 100 ms.
     pub const fn of(members: usize) -> Self {
         let (election_timeout, heartbeat) = (Duration::from_secs(1), Duration::from_millis(100));
         Self { members, election_timeout, heartbeat }
@@ -109,7 +110,7 @@ impl Replicas {
         }
     }
 
-    /// Refuses what makes no sense.
+    /// Checks the settings.
     ///
     /// # Errors
     /// [`Senseless::Members`] without a member, or with too many. [`Senseless::TooLong`] and [`Senseless::TooShort`] for a
@@ -121,7 +122,8 @@ impl Replicas {
         self.raft().check()
     }
 
-    /// The members of a store that has this state now. They are the nodes from `first` on, which is the number of candidates.
+    /// Creates the members of a store with this state. They are the nodes from `first` on, which is the number of
+    /// candidates.
     pub fn nodes<S: State>(&self, first: NodeId, state: S) -> Vec<Member<S>> {
         let committed = Rc::new(RefCell::new(Committed::new(state)));
         let group = first..first + self.members;
@@ -131,22 +133,22 @@ impl Replicas {
     }
 }
 
-/// What clients and members send each other.
+/// The messages of clients and members.
 #[derive(Clone, Debug)]
 pub enum Message<S: State> {
-    /// A client asks.
+    /// A client's request.
     Ask(S::Ask),
-    /// A member passes on what this client asks.
+    /// The request of this client, which a member passes on.
     Forward(NodeId, S::Ask),
-    /// The leader has this for that client, which a member passes on.
+    /// The leader's message for that client, which a member passes on.
     Back(NodeId, S::Reply),
-    /// What a client hears.
+    /// A message to a client.
     Reply(S::Reply),
-    /// Members elect their leader, and the leader makes sure that it still is it.
+    /// A message of an election among members, or one by which the leader makes sure that it still leads.
     Election(elector::Message),
 }
 
-/// What [`Message::kind`] says of what members send each other. Who uses a store sees one, and none of that.
+/// The [kinds](Message::kind) of messages between members. A client sees one store, and none of these.
 pub const WITHIN: [&str; 3] = [PASSED_ON, HEARTBEAT, ELECTION];
 
 const PASSED_ON: &str = "passed on by a member";
@@ -154,7 +156,7 @@ const HEARTBEAT: &str = "members' heartbeat";
 const ELECTION: &str = "members' election";
 
 impl<S: State> Message<S> {
-    /// What to count it as.
+    /// Returns the kind that it counts as.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Ask(ask) => S::ask_kind(ask),
@@ -168,11 +170,11 @@ impl<S: State> Message<S> {
     }
 }
 
-/// What members wait for.
+/// The timers of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// For a leader, or the time of the next heartbeat.
+    /// A timer of elections and heartbeats.
     Election(elector::Timer),
-    /// For what the state does by itself.
+    /// The next change of the state by itself.
     End,
 }

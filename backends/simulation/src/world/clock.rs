@@ -7,7 +7,7 @@ use crate::Senseless;
 
 const MILLION: u32 = 1_000_000;
 
-/// How much faster than true time a clock runs, in millionths; slower if negative.
+/// How much faster than true time a clock runs, in millionths. It is negative for a slower clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drift(i32);
 
@@ -15,10 +15,10 @@ impl Drift {
     /// No drift.
     pub const NONE: Self = Self(0);
 
-    /// So many millionths: 100,000 is a tenth too fast.
+    /// Returns a drift of so many millionths. With 100,000 a clock is a tenth too fast.
     ///
     /// # Errors
-    /// [`Senseless::Drift`] if the clock would stand still or go back.
+    /// [`Senseless::Drift`] if the clock would stand still or run backwards.
     pub fn per_million(millionths: i32) -> Result<Self, Senseless> {
         if i64::from(millionths) <= -i64::from(MILLION) {
             return Err(Senseless::Drift { per_million: millionths });
@@ -31,7 +31,7 @@ impl Drift {
     }
 }
 
-/// As in `20 % fast`.
+/// Shows a drift as in `20 % fast`.
 impl fmt::Display for Drift {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, rest) = (self.0.unsigned_abs() / 10_000, self.0.unsigned_abs() % 10_000);
@@ -47,19 +47,19 @@ impl fmt::Display for Drift {
     }
 }
 
-/// A clock that counts from the start of the run, whatever becomes of its node; only while its machine is suspended it
-/// stands still.
+/// A clock that counts from the start of the run, whatever happens to its node. It stands still only while its machine
+/// is suspended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
     drift: Drift,
-    /// Since when it has this drift, by true time, and what it showed then.
+    /// The true time from which it has this drift, and what it showed then.
     since: Duration,
     showed: Duration,
     stands: bool,
 }
 
 impl Clock {
-    /// What it shows at a true time.
+    /// Returns what it shows at a true time.
     pub(super) fn shows(&self, now: Duration) -> Duration {
         if self.stands {
             return self.showed;
@@ -68,19 +68,19 @@ impl Clock {
         self.showed + nanoseconds(passed / u128::from(MILLION))
     }
 
-    /// The first true time at which it shows this or more, if it does not stand still until then.
+    /// Returns the first true time at which it shows this or more, if it does not stand still until then.
     pub(super) fn when(&self, shown: Duration) -> Duration {
         let ahead = shown.saturating_sub(self.showed).as_nanos();
         let passed = (ahead * u128::from(MILLION)).div_ceil(self.drift.rate());
         self.since.saturating_add(nanoseconds(passed))
     }
 
-    /// From now on it runs with this drift.
+    /// Sets its drift from now on.
     pub(super) fn run_with(&mut self, drift: Drift, now: Duration) {
         *self = Self { drift, since: now, showed: self.shows(now), ..*self };
     }
 
-    /// From now on it stands still, or runs.
+    /// Stops it, or lets it run on.
     pub(super) fn stand(&mut self, stands: bool, now: Duration) {
         *self = Self { stands, since: now, showed: self.shows(now), ..*self };
     }

@@ -1,10 +1,10 @@
-//! What is still to happen, in order.
+//! The queue of future events.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-/// Events by true time. Those of the same time come in the order in which they were put in: that makes a run the same
+/// Events by true time. Those of the same time come in the order in which they were added. That makes a run the same
 /// everywhere.
 #[derive(Debug)]
 pub(super) struct Events<E> {
@@ -31,7 +31,7 @@ impl<E> Events<E> {
         self.heap.push(QueuedEvent { at, order: self.put, event });
     }
 
-    /// The next one, if it comes by `end`.
+    /// Takes the next event, if it comes by `end`.
     pub(super) fn next(&mut self, end: Duration) -> Option<(Duration, E)> {
         if self.heap.peek()?.at > end {
             return None;
@@ -40,7 +40,7 @@ impl<E> Events<E> {
     }
 }
 
-/// The heap gives the greatest first: the earliest is the greatest.
+/// The heap returns the greatest first, so the earliest event counts as the greatest.
 impl<E> Ord for QueuedEvent<E> {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.order).cmp(&(self.at, self.order))

@@ -1,44 +1,44 @@
-//! What happened in a run: who led when, and how much was said.
+//! The history of a run: each leadership, and the number of messages.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::NodeId;
 
-/// A time in which a node believed that it led, an election or the members of a store.
+/// A time in which a node believed that it led an election, or the members of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lead {
-    /// Which node.
+    /// The node.
     pub node: NodeId,
-    /// What others can tell this leadership from an earlier one by; 0 where the algorithm has nothing for that.
+    /// The number that tells this leadership from an earlier one. 0 where the algorithm has none.
     pub term: u64,
-    /// Since when, by true time from the start of the run.
+    /// Its start, by true time from the start of the run.
     pub from: Duration,
-    /// Until when; `None` if it led at the end of the run.
+    /// Its end. `None` if the node led at the end of the run.
     pub until: Option<Duration>,
 }
 
-/// A time in which two led at once.
+/// A time in which two nodes led at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overlap {
-    /// Who led first.
+    /// The node that led first.
     pub first: NodeId,
-    /// Who led beside it.
+    /// The node that led beside it.
     pub second: NodeId,
-    /// Since when, by true time.
+    /// The start, by true time.
     pub from: Duration,
-    /// Until when, at the latest the end of the run.
+    /// The end, which is at the latest the end of the run.
     pub until: Duration,
 }
 
 impl Overlap {
-    /// How long it is.
+    /// Returns its length.
     pub const fn length(&self) -> Duration {
         self.until.saturating_sub(self.from)
     }
 }
 
-/// A run that is over.
+/// A finished run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
     leads: Vec<Lead>,
@@ -47,68 +47,68 @@ pub struct History {
     sent_since_fault: BTreeMap<&'static str, u64>,
     faults: Vec<Duration>,
     hits: Vec<(usize, NodeId)>,
-    /// How many had led before the last fault.
+    /// How many leaderships had begun before the last fault.
     led_before_fault: usize,
     end: Duration,
 }
 
 impl History {
-    /// Who led when, by the start of it.
+    /// All leaderships, by their starts.
     pub fn leads(&self) -> &[Lead] {
         &self.leads
     }
 
-    /// Which member of a store served as its leader when, by the start of it. Two may do so at once: the one of the lesser term
-    /// has not heard of the other yet, and gets nothing done.
+    /// Returns the times in which a member of a store served as its leader, by their starts. Two may do so at once. The
+    /// one of the lesser term has not heard of the other yet, and gets nothing done.
     pub fn served(&self) -> &[Lead] {
         &self.served
     }
 
-    /// The node that led at the end of the run; if several did, that of the greatest term, and of these the last to
-    /// begin.
+    /// Returns the node that led at the end of the run. If several did, it is the one of the greatest term, and of
+    /// these the last to begin.
     pub fn leader(&self) -> Option<NodeId> {
         let leads = self.leads.iter().filter(|lead| lead.until.is_none());
         leads.max_by_key(|lead| (lead.term, lead.from)).map(|lead| lead.node)
     }
 
-    /// How many messages of each kind were sent, lost ones and those to the dead included.
+    /// Returns the number of messages of each kind, lost ones and those to dead nodes included.
     pub const fn messages(&self) -> &BTreeMap<&'static str, u64> {
         &self.sent
     }
 
-    /// The same since the last fault.
+    /// Returns the number of messages of each kind since the last fault.
     pub const fn messages_since_fault(&self) -> &BTreeMap<&'static str, u64> {
         &self.sent_since_fault
     }
 
-    /// When the faults of the script happened, by true time.
+    /// Returns the true times of the script's faults.
     pub fn faults(&self) -> &[Duration] {
         &self.faults
     }
 
-    /// Whom the faults hit that hit one node: the index of the fault in [`faults`](Self::faults), and the node.
+    /// Returns the nodes that faults of one node hit: the index of the fault in [`faults`](Self::faults), and the node.
     pub fn hits(&self) -> &[(usize, NodeId)] {
         &self.hits
     }
 
-    /// When the run ended, by true time.
+    /// Returns the true time of the end.
     pub const fn end(&self) -> Duration {
         self.end
     }
 
-    /// How long after the last fault the next node began to lead: the fail-over time. Without a fault it counts from the
-    /// start. `None` if nobody began to lead.
+    /// Returns the fail-over time: from the last fault until the next node began to lead. Without a fault it counts
+    /// from the start. `None` if no node began to lead.
     pub fn replaced(&self) -> Option<Duration> {
         let next = self.leads.get(self.led_before_fault)?;
         Some(next.from.saturating_sub(self.faults.last().copied().unwrap_or_default()))
     }
 
-    /// How many began to lead from this true time on.
+    /// Returns how many leaderships began from this true time on.
     pub fn changes_since(&self, at: Duration) -> usize {
         self.leads.iter().filter(|lead| lead.from >= at).count()
     }
 
-    /// When two led at once. Three make three pairs.
+    /// Returns all times in which two nodes led at once. Three make three pairs.
     pub fn overlaps(&self) -> Vec<Overlap> {
         let mut overlaps = Vec::new();
         for (index, first) in self.leads.iter().enumerate() {
@@ -124,7 +124,7 @@ impl History {
         overlaps
     }
 
-    /// For how long nobody led, all in all.
+    /// Returns the whole time in which no node led.
     pub fn leaderless(&self) -> Duration {
         let (mut led_until, mut gaps) = (Duration::ZERO, Duration::ZERO);
         for lead in &self.leads {
@@ -139,7 +139,7 @@ impl History {
         *self.sent_since_fault.entry(kind).or_default() += 1;
     }
 
-    /// The fault that happened last hits this node.
+    /// Records that the last fault hits this node.
     pub(super) fn hit(&mut self, node: NodeId) {
         if let Some(fault) = self.faults.len().checked_sub(1) {
             self.hits.push((fault, node));
@@ -152,7 +152,7 @@ impl History {
         self.led_before_fault = self.leads.len();
     }
 
-    /// Notes in which terms a node leads and serves now, as it believes.
+    /// Records the terms in which a node believes that it leads and serves now.
     pub(super) fn note(
         &mut self,
         node: NodeId,
@@ -198,7 +198,7 @@ mod tests {
         for (at, node, term) in [(1, 0, Some(1)), (4, 1, Some(2)), (6, 0, None), (7, 1, None)] {
             history.note(node, term, None, s(at));
         }
-        // Over at once, or handed over at the same time: no overlap.
+        // These leaderships end at once, or are handed over at the same time, so they do not overlap.
         for (at, node, term) in
             [(8, 2, Some(3)), (8, 1, Some(3)), (8, 1, None), (9, 2, None), (9, 0, Some(4))]
         {

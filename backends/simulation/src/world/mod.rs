@@ -1,6 +1,7 @@
 //! The world: nodes that react to messages and timers, a network between them, and a script of faults.
 //!
-//! Events happen in the order of their true times. A reaction takes no time; what it sends and sets becomes events.
+//! Events happen in the order of their true times. A reaction takes no time. The messages and timers that it creates
+//! become events.
 
 mod clock;
 mod events;
@@ -22,17 +23,17 @@ use crate::chance::Chance;
 use crate::measure::Progress;
 use crate::{End, Scenario};
 
-/// A run under way.
+/// A run that is under way.
 pub(crate) struct World<'s, N: Node> {
     scenario: &'s Scenario,
     nodes: Vec<N>,
     stage: Stage<N::Message, N::Timer>,
-    /// Who was the last to be hit as the leader.
+    /// The node that was last hit as the leader.
     hit: Option<NodeId>,
 }
 
 impl<'s, N: Node> World<'s, N> {
-    /// These nodes at the beginning, with what the script has in store for them.
+    /// Creates a world with these nodes at the start, and with the events of the script.
     pub(crate) fn new(scenario: &'s Scenario, nodes: Vec<N>, mut chance: Chance) -> Self {
         let shift = chance.between(Duration::ZERO, scenario.shift);
         let mut stage = Stage::new(&scenario.network, scenario.candidates, nodes.len(), chance);
@@ -46,7 +47,7 @@ impl<'s, N: Node> World<'s, N> {
         Self { scenario, nodes, stage, hit: None }
     }
 
-    /// Runs until the end of the scenario, or until it is cancelled.
+    /// Runs until the end of the scenario, or until the measurement is cancelled.
     pub(crate) fn run(mut self, progress: &Progress) -> History {
         let faults = self.scenario.script.faults().len();
         let end = self.scenario.end.latest();
@@ -99,7 +100,7 @@ impl<'s, N: Node> World<'s, N> {
         }
     }
 
-    /// Has a node react, and notes whether it leads.
+    /// Has a node react, and records whether it leads.
     fn tell<R>(
         &mut self,
         id: NodeId,
@@ -110,8 +111,8 @@ impl<'s, N: Node> World<'s, N> {
         answer
     }
 
-    /// Notes whether a node leads and serves. A command runs on beside one that is paused, and a member of a store that is
-    /// serves nobody.
+    /// Records whether a node leads and serves. Beside a paused candidate the command runs on. A paused member of a
+    /// store serves no client.
     fn note(&mut self, id: NodeId) {
         let (node, now) = (&self.nodes[id], self.stage.now);
         let (leads, serves) = match self.stage.machines[id].mode {
@@ -183,7 +184,7 @@ impl<'s, N: Node> World<'s, N> {
         self.note(node);
     }
 
-    /// Something happens to processes, on a machine that runs: to the node as a whole if it is one process.
+    /// Hits processes on a machine that runs. A node of one process is hit as a whole.
     fn blow(&mut self, node: NodeId, blow: Blow, process: Process) {
         let is_dead = matches!(self.stage.machines[node].mode, Mode::Dead);
         if is_dead || self.stage.is_suspended(node) {

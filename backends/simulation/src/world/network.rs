@@ -1,4 +1,4 @@
-//! The network: how long messages take, which get lost, and who cannot reach whom.
+//! The network: the delay of messages, lost messages, and links that are cut.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::NodeId;
 use crate::chance::Chance;
 use crate::{Delay, PerMillion};
 
-/// How long messages take between nodes while nothing is wrong. Those from one node to another arrive in the order in
+/// The delays of messages between nodes without faults. Messages from one node to another arrive in the order in
 /// which they were sent, as over TCP.
 #[derive(Clone, Debug)]
 pub struct Network {
@@ -16,30 +16,30 @@ pub struct Network {
 }
 
 impl Network {
-    /// A network in which the messages between any two nodes take as long.
+    /// Creates a network with the same delays between any two nodes.
     pub const fn new(delay: Delay) -> Self {
         Self { delay, links: BTreeMap::new() }
     }
 
-    /// The same, but for messages between these two, either way: two regions, for example.
+    /// Sets the delays between these two nodes, both ways: for two regions, for example.
     pub fn with_link(mut self, one: NodeId, other: NodeId, delay: Delay) -> Self {
         self.links.insert((one, other), delay.clone());
         self.links.insert((other, one), delay);
         self
     }
 
-    /// The nodes that it has links for.
+    /// Returns the nodes that have links of their own.
     pub(crate) fn named(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.links.keys().map(|(from, _)| *from)
     }
 }
 
-/// What becomes of the network in a run.
+/// The state of the network in a run.
 #[derive(Debug)]
 pub(super) struct Wires {
     network: Network,
     nodes: usize,
-    /// Of each pair, by `from * nodes + to`.
+    /// The wire of each pair, by `from * nodes + to`.
     all: Vec<Wire>,
     loss: PerMillion,
 }
@@ -47,7 +47,7 @@ pub(super) struct Wires {
 #[derive(Clone, Copy, Debug, Default)]
 struct Wire {
     is_cut: bool,
-    /// When the last message arrives that was sent over it.
+    /// The arrival of the last message that was sent over it.
     busy_until: Duration,
 }
 
@@ -57,7 +57,8 @@ impl Wires {
         Self { network: network.clone(), nodes, all, loss: PerMillion::NONE }
     }
 
-    /// When a message arrives that is sent now; `None` if it does not. What is under way when a link is cut arrives.
+    /// Returns when a message that is sent now arrives, or `None` if it gets lost. A message that is under way when a
+    /// link is cut still arrives.
     pub(super) fn send(
         &mut self,
         from: NodeId,
@@ -91,7 +92,7 @@ impl Wires {
         }
     }
 
-    /// Cuts between nodes of different sides.
+    /// Cuts the links between nodes of different sides.
     pub(super) fn split(&mut self, sides: &[Vec<NodeId>]) {
         for (index, side) in sides.iter().enumerate() {
             for other in sides.iter().enumerate().filter(|(other, _)| *other != index) {
@@ -104,7 +105,7 @@ impl Wires {
         }
     }
 
-    /// Every link works again.
+    /// Restores every link.
     pub(super) fn heal(&mut self) {
         for wire in &mut self.all {
             wire.is_cut = false;
@@ -131,7 +132,7 @@ mod tests {
         Ok(())
     }
 
-    /// Of 10,000 messages a tenth: within four standard errors, 120.
+    /// A tenth of 10,000 messages, within four standard errors (120).
     #[test]
     fn as_many_get_lost_as_are_to_and_none_of_the_other_way_of_a_cut() -> Result<(), Senseless> {
         let mut wires = Wires::new(&Network::new(Delay::constant(MS)), 3);

@@ -1,4 +1,4 @@
-//! What goes wrong, and when.
+//! The script of a run: its faults and their times.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -6,81 +6,81 @@ use std::time::Duration;
 use super::{Drift, NodeId};
 use crate::{PerMillion, Senseless};
 
-/// Whom a fault hits.
+/// The node that a fault hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// This node.
     Node(NodeId),
-    /// The node that leads by then; if several do, that of the greatest term, and of these the last to begin. To
-    /// [restart](Fault::Restart) or to [resume](Fault::Resume) it is the one that was the last to be hit as the leader.
-    /// Nobody is hit if nobody leads.
+    /// The node that leads by then. If several lead, it is the one of the greatest term, and of these the last to
+    /// begin. For a [restart](Fault::Restart) or a [resume](Fault::Resume) it is the node that was last hit as the
+    /// leader. If none leads, no node is hit.
     Leader,
 }
 
-/// Which of a node's processes a fault hits, where it has two as elect has. A node of one process is hit as a whole.
+/// The processes of a node that a fault hits, if the node has two, as elect has. A node of one process is hit as a
+/// whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Process {
-    /// The one that talks to the store.
+    /// The process that talks to the store.
     Wrapper,
-    /// The one beside it that ends the command in time.
+    /// The process beside it that ends the command in time.
     Guardian,
-    /// The two of them, at once.
+    /// Both processes at once.
     Both,
 }
 
-/// What happens to processes.
+/// What a fault does to processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blow {
-    /// They end, as after SIGKILL.
+    /// Ends them, as SIGKILL does.
     Kill,
-    /// They stand still, as after SIGSTOP.
+    /// Stops them, as SIGSTOP does.
     Pause,
-    /// They go on where they stood still.
+    /// Continues them where they were stopped.
     Resume,
-    /// They start again where they were killed.
+    /// Starts them again after a kill.
     Restart,
 }
 
-/// What goes wrong, or right again.
+/// A fault, or the end of one.
 ///
-/// What happens to processes reaches a machine only that runs: none that is dead or suspended.
+/// Faults of processes affect only a machine that runs, not one that is dead or suspended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The machine stops: the node loses what it has not on disk.
+    /// Stops the machine. The node loses all that is not on its disk.
     Kill(Who),
-    /// The node starts again, with what it had on disk, if its machine or its processes were killed.
+    /// Starts the node again with what was on its disk, if its machine or its processes were killed.
     Restart(Who),
-    /// These processes of the node are killed; its machine runs on.
+    /// Kills these processes of the node. Its machine runs on.
     KillProcess(Who, Process),
-    /// These processes of the node stand still, as after SIGSTOP. Its clock runs on, messages wait for it, and what it
-    /// believed to lead it still leads: a command beside it runs on.
+    /// Stops these processes of the node, as SIGSTOP does. Its clock runs on, and messages wait for it. It still leads
+    /// if it believed so, because a command beside it runs on.
     PauseProcess(Who, Process),
     /// Short for [`PauseProcess`](Self::PauseProcess) of [both](Process::Both).
     Pause(Who),
-    /// A hypervisor stops the machine: nothing runs on it, and its clock stands still too. It counts as not leading as long.
-    /// When it goes on, it knows nothing of that, and leads again if it led.
+    /// Suspends the machine, as a hypervisor does. Nothing runs on it, and its clock stands still too. It does not
+    /// count as leading in that time. When it goes on, it knows nothing of the gap, and leads again if it led.
     Suspend(Who),
-    /// A machine that was suspended goes on, and so do processes that were paused, with all that has come in between.
+    /// Continues a suspended machine and paused processes, with all messages that came in between.
     Resume(Who),
-    /// Nodes of different sides cannot reach each other. One that is on no side reaches all.
+    /// Cuts the links between nodes of different sides. A node on no side reaches all.
     Split(Vec<Vec<NodeId>>),
-    /// Messages from the one no longer reach the other.
+    /// Loses all messages from one node to another.
     OneWay {
-        /// Who sends.
+        /// The node that sends.
         from: NodeId,
-        /// Who hears nothing.
+        /// The node that hears nothing.
         to: NodeId,
     },
-    /// The node reaches nobody, and nobody reaches it.
+    /// Cuts off the node from all others, both ways.
     Isolate(Who),
-    /// Every link works again.
+    /// Restores every link.
     Heal,
-    /// From now on so many messages get lost.
+    /// Loses this share of messages from now on.
     Loss(PerMillion),
-    /// From now on the node's clock runs at this rate.
+    /// Sets the drift of the node's clock from now on.
     Drift(Who, Drift),
-    /// The node has its doubts about the leader, as if it had heard nothing of it for too long. One that does not run
-    /// has none.
+    /// Makes the node suspect the leader, as after too long a silence. A node that does not run is not affected.
     Suspect(NodeId),
 }
 
@@ -89,23 +89,23 @@ pub enum Fault {
 pub struct Script(Vec<(Duration, Fault)>);
 
 impl Script {
-    /// Nothing goes wrong.
+    /// Returns a script without faults.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// This happens at `at`, after what was given for the same time before. A node that is killed at zero never starts.
+    /// Adds a fault at `at`, after the earlier ones for the same time. A node that is killed at zero never starts.
     pub fn at(mut self, at: Duration, fault: Fault) -> Self {
         self.0.push((at, fault));
         self
     }
 
-    /// What happens, in the order in which it was given.
+    /// Returns the faults in the order in which they were added.
     pub fn faults(&self) -> &[(Duration, Fault)] {
         &self.0
     }
 
-    /// Refuses what names a node that is not there, and what comes after the end.
+    /// Returns an error for a node that does not exist, and for a fault after the end.
     pub(crate) fn check(&self, nodes: usize, end: Duration) -> Result<(), Senseless> {
         for (at, fault) in &self.0 {
             if *at > end {
@@ -118,7 +118,7 @@ impl Script {
 }
 
 impl Fault {
-    /// Whether it hits one node.
+    /// Returns whether it hits one node.
     pub const fn is_of_one(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! What nodes act on: their clocks and timers, the wires between them, and the events that come of it.
+//! The state that nodes act on: their clocks and timers, the wires between them, and future events.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use super::network::Wires;
 use super::{Drift, History, Network, NodeId};
 use crate::chance::Chance;
 
-/// What happens to a node. The number says which start of it, or which setting of a timer, is meant.
+/// An event. Its number tells for which start of the node, or for which setting of a timer, it is meant.
 #[derive(Debug)]
 pub(super) enum Event<M> {
-    /// The script's fault of this index.
+    /// The script's fault with this index.
     Fault(usize),
     Start(NodeId),
     Arrival {
@@ -27,7 +27,7 @@ pub(super) enum Event<M> {
 }
 
 impl<M> Event<M> {
-    /// The node that it happens to.
+    /// Returns the node that it happens to.
     pub(super) const fn node(&self) -> Option<NodeId> {
         match self {
             Self::Fault(_) => None,
@@ -42,19 +42,19 @@ impl<M> Event<M> {
 #[derive(Debug)]
 pub(super) enum Mode<M> {
     Runs,
-    /// What has come for it in the meantime.
+    /// The node is paused. The events wait for it.
     Stopped(Vec<Event<M>>),
     Dead,
 }
 
-/// A node's machine.
+/// The machine of a node.
 #[derive(Debug)]
 pub(super) struct Machine<M, T> {
     pub(super) mode: Mode<M>,
-    /// How often it has been killed: what was sent to it before is lost with its connections.
+    /// How often it was killed. Messages to an earlier start are lost with its connections.
     start: u32,
     clock: Clock,
-    /// What each timer is for, which setting of it counts, and when it runs out by the clock.
+    /// Each timer with its valid setting, and the time by the clock at which it ends.
     timers: Vec<(T, u64, Duration)>,
 }
 
@@ -111,8 +111,8 @@ impl<M, T: Copy + PartialEq> Stage<M, T> {
         self.machines[node].timers.retain(|(other, _, _)| *other != timer);
     }
 
-    /// The timer of this setting, if it still counts and has run out; it is gone then. One that a slower clock has put off
-    /// comes again.
+    /// Takes the timer of this setting, if it is still valid and has ended. If a slower clock has put it off, its event
+    /// comes again later.
     pub(super) fn expired(&mut self, node: NodeId, setting: u64) -> Option<T> {
         let machine = &mut self.machines[node];
         let index = machine.timers.iter().position(|(_, other, _)| *other == setting)?;
@@ -125,18 +125,18 @@ impl<M, T: Copy + PartialEq> Stage<M, T> {
         Some(timer)
     }
 
-    /// Whether what was sent to this start of the node still finds it.
+    /// Returns whether a message to this start of the node still reaches it.
     pub(super) fn is_reached(&self, node: NodeId, start: u32) -> bool {
         self.machines[node].start == start
     }
 
-    /// From now on the node's clock runs like this; a faster one lets timers run out earlier.
+    /// Sets the drift of the node's clock from now on. With a faster clock its timers end earlier.
     pub(super) fn drift(&mut self, node: NodeId, drift: Drift) {
         self.machines[node].clock.run_with(drift, self.now);
         self.look_at_timers(node);
     }
 
-    /// Its timers run out when its clock says so now.
+    /// Schedules the ends of its timers by its clock as it is now.
     fn look_at_timers(&mut self, node: NodeId) {
         let machine = &self.machines[node];
         for &(_, setting, due) in &machine.timers {
@@ -144,7 +144,7 @@ impl<M, T: Copy + PartialEq> Stage<M, T> {
         }
     }
 
-    /// The node is dead: its timers are gone, and its connections.
+    /// Kills the node. Its timers and its connections are gone.
     pub(super) fn kill(&mut self, node: NodeId) {
         let machine = &mut self.machines[node];
         machine.mode = Mode::Dead;
@@ -155,7 +155,7 @@ impl<M, T: Copy + PartialEq> Stage<M, T> {
         machine.timers.clear();
     }
 
-    /// The node stands still, if it runs.
+    /// Pauses the node, if it runs.
     pub(super) fn pause(&mut self, node: NodeId) {
         let mode = &mut self.machines[node].mode;
         if matches!(mode, Mode::Runs) {
@@ -163,7 +163,7 @@ impl<M, T: Copy + PartialEq> Stage<M, T> {
         }
     }
 
-    /// The node stands still, and its clock too.
+    /// Pauses the node, and stops its clock too.
     pub(super) fn suspend(&mut self, node: NodeId) {
         if !matches!(self.machines[node].mode, Mode::Dead) {
             self.pause(node);
@@ -175,7 +175,7 @@ impl<M, T: Copy + PartialEq> Stage<M, T> {
         self.machines[node].clock.stands()
     }
 
-    /// The node goes on. What has come in the meantime comes now, in the same order.
+    /// Continues the node. All events in between happen now, in the same order.
     pub(super) fn resume(&mut self, node: NodeId) {
         if self.is_suspended(node) {
             self.machines[node].clock.stand(false, self.now);

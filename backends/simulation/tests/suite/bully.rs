@@ -1,15 +1,15 @@
-//! The messages of Bully, as its textbooks count them.
+//! Tests of Bully: its messages, as textbooks count them.
 
 use elect_simulation::peers::{Bully, Heartbeat};
 use elect_simulation::{End, Fault, History, Scenario, Who};
 
 use super::{lan, ms, run, s, sent};
 
-/// Nobody suspects anybody by itself.
+/// Times that are so long that no node suspects another by itself.
 const CALM: Bully =
     Bully { heartbeat: Heartbeat { interval: s(1000), patience: s(2000) }, answer_within: ms(5) };
 
-/// The greatest of `n` is dead, and this one notices it.
+/// The greatest of `n` nodes is dead, and this one notices it.
 fn noticed_by(n: usize, starter: usize) -> History {
     let scenario = Scenario::new(n, lan(), End::At(s(10)))
         .with(s(0), Fault::Kill(Who::Node(n - 1)))
@@ -45,7 +45,8 @@ fn the_fewest_are_sent_if_the_next_one_notices() {
 const USUAL: Bully =
     Bully { heartbeat: Heartbeat { interval: ms(100), patience: ms(350) }, answer_within: ms(20) };
 
-/// The greatest notices within the patience that the leader is dead, and waits for an answer.
+/// The greatest living node notices within the patience that the leader is dead, and waits for an
+/// answer.
 #[test]
 fn the_next_one_takes_over_and_the_old_one_back() {
     let scenario = Scenario::new(5, lan(), End::At(s(9)))

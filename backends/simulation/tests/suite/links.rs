@@ -1,4 +1,4 @@
-//! Raft where some links fail: who is connected to whom decides whether there is a leader.
+//! Tests of Raft where some links fail. The remaining links decide whether there is a leader.
 
 use elect_simulation::peers::{Raft, RaftOptions};
 use elect_simulation::{End, Fault, History, Scenario};
@@ -11,7 +11,7 @@ fn plain() -> RaftOptions {
     RaftOptions::with_timeout(ms(150), ms(300))
 }
 
-/// Five servers of which `leader` leads, and from [`CUT`] on for a minute these links fail, both ways.
+/// Five servers, of which `leader` leads. These links fail from [`CUT`] on for a minute, both ways.
 fn partly_linked(options: RaftOptions, leader: usize, cut: &[(usize, usize)]) -> History {
     let scenario =
         Scenario::new(5, lan(), End::At(CUT + s(60))).with(ms(1), Fault::Suspect(leader));
@@ -23,8 +23,8 @@ fn partly_linked(options: RaftOptions, leader: usize, cut: &[(usize, usize)]) ->
     history
 }
 
-/// Howard and Abraham, "Raft does not Guarantee Liveness in the face of Network Faults", 2020: servers 1, 2 and 3 are
-/// connected to each other, 4 to 2 and 5 to 3 only. At first 3 leads.
+/// Howard and Abraham, "Raft does not Guarantee Liveness in the face of Network Faults", 2020. Servers 1, 2 and 3 are
+/// connected to each other, 4 to 2 only, and 5 to 3 only. At first 3 leads.
 const HOWARD_ABRAHAM: [(usize, usize); 5] = [(0, 3), (0, 4), (1, 4), (2, 3), (3, 4)];
 
 #[test]
@@ -42,11 +42,11 @@ fn pre_vote_and_check_quorum_keep_the_leader() {
     assert_eq!((history.leads().len(), history.leads()[0].until), (1, None));
 }
 
-/// openraft's issue 2080: the leader (0) reaches the bridge (1) only, which reaches 2 and 3, which reach each other. 4 is
-/// alone.
+/// openraft's issue 2080. The leader (0) reaches only the bridge (1). The bridge reaches 2 and 3, which reach each
+/// other. 4 is alone.
 const BRIDGE: [(usize, usize); 6] = [(0, 2), (0, 3), (0, 4), (1, 4), (2, 4), (3, 4)];
 
-/// The leader cannot reach a majority any more, and its heartbeats keep the bridge from voting for another one.
+/// The leader cannot reach a majority any more. Its heartbeats keep the bridge from voting for another one.
 #[test]
 fn without_check_quorum_a_leader_of_two_keeps_others_from_leading() {
     for (pre_vote, stickiness) in [(true, false), (false, true), (true, true)] {

@@ -1,7 +1,8 @@
-//! What is known of these elections comes out of the simulation.
+//! Tests that the simulation reproduces what is known of these elections.
 //!
-//! Exact figures come out exactly. Others come out within four standard errors of what was published, and half a unit of
-//! its last digit: of 100,000 seeds 6 would fail. The seeds are fixed, so that a test that passes always does.
+//! Exact figures are reproduced exactly. Others are within four standard errors of the published figure, plus half a
+//! unit of its last digit. That would fail for 6 of 100,000 seeds. The seeds are fixed, so a test that passes once
+//! always does.
 
 mod bully;
 mod links;
@@ -18,7 +19,7 @@ use std::time::Duration;
 
 use elect_simulation::{Delay, Election, Fault, History, Network, Progress, Scenario, Trial};
 
-/// Milliseconds.
+/// Returns so many milliseconds.
 const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
@@ -36,18 +37,18 @@ fn run(election: &dyn Election, scenario: &Scenario, seed: u64) -> History {
     Trial::new(election, scenario).expect("it makes sense").run(seed)
 }
 
-/// The runs of so many seeds.
+/// Plays the runs of so many seeds.
 fn runs(election: &dyn Election, scenario: &Scenario, count: u64) -> Vec<History> {
     let trial = Trial::new(election, scenario).expect("it makes sense");
     elect_simulation::over(0..count, &Progress::default(), |seed| trial.run(seed))
 }
 
-/// How many messages of these kinds were sent.
+/// Returns how many messages of these kinds were sent.
 fn sent(history: &History, kinds: &[&str]) -> u64 {
     kinds.iter().filter_map(|kind| history.messages().get(kind)).sum()
 }
 
-/// The same scenario with these two cut off from each other.
+/// Returns the scenario with these two nodes cut off from each other.
 fn without_link(scenario: Scenario, at: Duration, one: usize, other: usize) -> Scenario {
     scenario
         .with(at, Fault::OneWay { from: one, to: other })

@@ -1,11 +1,11 @@
-//! Raft: `NuRaft`'s priorities as its documentation traces them, and the promise of one leader in a term.
+//! Tests of Raft: `NuRaft`'s priorities as its documentation traces them, and one leader in a term at most.
 
 use elect_simulation::peers::{Raft, RaftOptions};
 use elect_simulation::{End, Fault, History, Scenario, Who};
 
 use super::{lan, ms, run, s, sent};
 
-/// Five servers, S1 to S5, of the priorities of the documentation; S1 leads. Election timers run out when the trace says so.
+/// Five servers, S1 to S5, with the documentation's priorities. S1 leads. Election timers end when the trace says so.
 fn traced(trace: &[(u64, Fault)]) -> History {
     let options = RaftOptions {
         heartbeat: s(1),
@@ -18,7 +18,7 @@ fn traced(trace: &[(u64, Fault)]) -> History {
     run(&Raft::new(options), &scenario, 1)
 }
 
-/// Who led, S1 being 1, and how many asked for votes.
+/// Returns the leaders, with S1 as 1, and how many nodes asked for votes.
 fn outcome(history: &History) -> (Vec<usize>, u64) {
     let leaders = history.leads().iter().map(|lead| lead.node + 1).collect();
     (leaders, sent(history, &["vote request"]) / 4)
@@ -69,7 +69,7 @@ fn without_a_priority_nobody_leads() {
     assert_eq!(run(&Raft::new(none), &scenario, 1).leads(), []);
 }
 
-/// No other one can: so it does once it is back.
+/// No other node can lead, so this one does again once it is back.
 #[test]
 fn a_leader_that_has_stepped_down_stands_again() {
     let options = RaftOptions {
@@ -86,7 +86,7 @@ fn a_leader_that_has_stepped_down_stands_again() {
     assert!(history.leads()[1].from > s(10));
 }
 
-/// Heartbeats in between keep each follower from standing; a dead leader is replaced within a few time-outs.
+/// Heartbeats keep each follower from standing. A dead leader is replaced within a few time-outs.
 #[test]
 fn a_leader_stays_until_it_dies() {
     let raft = Raft::new(RaftOptions::with_timeout(ms(150), ms(300)));

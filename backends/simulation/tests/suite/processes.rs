@@ -1,4 +1,4 @@
-//! A machine that is suspended, and nodes of two processes.
+//! Tests of suspended machines, and of nodes with two processes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use elect_simulation::{
 
 use super::{lan, ms, run, s};
 
-/// What is left of a wait is left when the machine goes on, by the clock that it has by then.
+/// A wait goes on with its rest when the machine does, by the clock of that time.
 #[test]
 fn the_clock_of_a_suspended_machine_stands_still() {
     let raft = Raft::new(RaftOptions::with_timeout(s(100), s(100)));
@@ -24,8 +24,8 @@ fn the_clock_of_a_suspended_machine_stands_still() {
     assert_eq!(run(&raft, &fast, 1).leads()[0].from, s(145));
 }
 
-/// It knows nothing of the time that has passed, and leads beside the one that the store has let lead since. That is why
-/// elect does not promise anything about such machines.
+/// A suspended leader knows nothing of the time that has passed. It leads beside the one that the store has let lead
+/// since. For that reason elect promises nothing about such machines.
 #[test]
 fn a_leader_that_was_suspended_leads_beside_the_next_one() {
     let recipes = Recipes { recipe: Recipe::Queue, session_timeout: s(15) };
@@ -55,7 +55,7 @@ fn a_suspended_machine_that_dies_starts_with_a_clock_that_runs() {
     assert_eq!(run(&raft, &scenario, 1).leads()[0].from, s(180));
 }
 
-/// A node that notes what happens to its processes, and with which messages.
+/// A node that records what happens to its processes, and when it lives.
 #[derive(Debug)]
 struct Pair {
     has_two: bool,
@@ -123,7 +123,7 @@ impl Protocol for Pairs {
     }
 }
 
-/// One node: when it was seen to live or was told of a blow, and when it led.
+/// Plays one node. Returns when it was alive or was hit, and when it led.
 fn seen(has_two: bool, faults: &[(u64, Fault)]) -> (Seen, Vec<Lead>) {
     let pairs = Pairs { has_two, seen: Arc::default() };
     let scenario = Scenario::new(1, lan(), End::At(s(6)));
@@ -180,6 +180,6 @@ fn a_node_of_one_process_is_hit_as_a_whole() {
     assert_eq!(lived(&killed), (vec![1000, 3500, 4500, 5500], vec![Some(ms(1500)), None]));
     let both =
         [(1500, Fault::Pause(NODE)), (1600, Fault::Suspend(NODE)), (2600, Fault::Resume(NODE))];
-    // By its clock all is as if there had been nothing.
+    // By its own clock nothing has happened.
     assert_eq!(lived(&both), (vec![1000, 2000, 3000, 4000, 5000], vec![Some(ms(1600)), None]));
 }

@@ -1,4 +1,5 @@
-//! The recipes on `ZooKeeper`: whom a change wakes, how long it takes, and when two lead.
+//! Tests of the recipes on `ZooKeeper`: which candidates a change wakes, how long it takes, and
+//! when two lead.
 
 use elect_simulation::peers::{Recipe, Recipes};
 use elect_simulation::{Drift, End, Fault, History, Scenario, Who};
@@ -9,7 +10,7 @@ const fn on_store(recipe: Recipe) -> Recipes {
     Recipes { recipe, session_timeout: s(15) }
 }
 
-/// One leader after the other is killed, `kills` in all.
+/// Kills one leader after the other, `kills` in all.
 fn killed(recipe: Recipe, candidates: usize, kills: usize) -> History {
     let scenario = (1..).take(kills).fold(
         Scenario::new(candidates, lan(), End::At(s(60 * (kills as u64 + 1)))),
@@ -41,7 +42,7 @@ fn a_queue_is_first_come_first_served() {
     assert_eq!(leaders, [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
-/// The session lives on for its time-out from the last ping, and there is one each third of it.
+/// The session lasts for its time-out from the last ping, and pings come each third of it.
 #[test]
 fn a_fail_over_takes_two_thirds_of_a_session_to_a_whole_one() {
     let mut scenario = Scenario::new(3, lan(), End::Replaced { limit: s(100) })
@@ -57,7 +58,7 @@ fn a_fail_over_takes_two_thirds_of_a_session_to_a_whole_one() {
     }
 }
 
-/// A simulator that sees no overlap there is blind.
+/// A simulator that sees no overlap here is blind.
 #[test]
 fn two_lead_while_the_leader_stands_still_or_its_clock_is_far_too_slow() {
     let paused = Scenario::new(3, lan(), End::At(s(100)))

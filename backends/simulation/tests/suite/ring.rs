@@ -1,11 +1,11 @@
-//! The messages of Chang and Roberts' ring, as the paper counts them.
+//! Tests of Chang and Roberts' ring: its messages, as the paper counts them.
 
 use elect_simulation::peers::{Heartbeat, Ids, Ring};
 use elect_simulation::{End, Fault, History, Scenario, Who};
 
 use super::{lan, ms, run, runs, s, sent};
 
-/// Nobody suspects anybody by itself.
+/// Times that are so long that no node suspects another by itself.
 const fn calm(ids: Ids) -> Ring {
     let heartbeat = Heartbeat { interval: s(1000), patience: s(2000) };
     Ring { heartbeat, acknowledged_within: ms(5), ids }
@@ -16,7 +16,8 @@ fn all_start(n: usize) -> Scenario {
     (0..n).fold(scenario, |scenario, node| scenario.with(ms(1), Fault::Suspect(node)))
 }
 
-/// The candidates' messages, of a run in which one came to lead and all heard of it.
+/// Returns the number of candidates' messages in a run. Asserts that one node came to lead, and
+/// that all heard of it.
 fn candidates(history: &History, n: usize) -> u64 {
     assert_eq!(history.leads().len(), 1);
     assert_eq!(sent(history, &["elected"]), n as u64, "it is announced once around");
@@ -36,7 +37,7 @@ fn descending_ids_cost_the_most_messages_and_ascending_ones_the_least() {
     }
 }
 
-/// It has to reach the greatest, which is the one before it.
+/// The id has to reach the greatest node, which is the one before the starter.
 #[test]
 fn one_that_starts_alone_costs_three_rounds_at_most() {
     for (n, known) in [(10, 29), (100, 299)] {
@@ -51,7 +52,7 @@ fn one_that_starts_alone_costs_three_rounds_at_most() {
     }
 }
 
-/// n times the n-th harmonic number: 29.29 and 518.74.
+/// The mean is n times the n-th harmonic number: 29.29 and 518.74.
 #[test]
 fn random_ids_cost_n_times_the_harmonic_number_on_average() {
     for (n, known, count) in [(10, 29.29, 20_000), (100, 518.74, 3_000)] {
@@ -89,7 +90,7 @@ fn a_ring_closes_over_the_dead() {
     assert!(quiet < 100, "{quiet} messages go around without end");
 }
 
-/// The greatest dies while its id is under way: nobody can stop it, and it ends by itself.
+/// The greatest node dies while its id is under way. No node can stop the id, which ends by itself.
 #[test]
 fn the_id_of_a_dead_node_goes_around_once() {
     let scenario = Scenario::new(10, lan(), End::At(s(10)))

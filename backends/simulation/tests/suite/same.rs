@@ -1,4 +1,5 @@
-//! A seed gives the same run everywhere, and links, pauses and clocks are what they are said to be.
+//! Tests that a seed gives the same run everywhere, and that links, pauses and clocks do what their docs
+//! say.
 
 use elect_simulation::peers::{Raft, RaftOptions, Recipe, Recipes};
 use elect_simulation::{Delay, Drift, End, Fault, Network, Progress, Scenario, Trial, Who};
@@ -10,7 +11,7 @@ fn fail_over(delay: Delay) -> Scenario {
     Scenario { shift: ms(300), ..scenario.with(s(5), Fault::Kill(Who::Leader)) }
 }
 
-/// To the nanosecond, on any machine and with any release of what this rests on.
+/// The same to the nanosecond, on any machine and with any release of the dependencies.
 #[test]
 fn a_seed_gives_the_same_run_everywhere() {
     let raft = Raft::new(RaftOptions::with_timeout(ms(150), ms(300)));
@@ -38,7 +39,7 @@ fn as_many_threads_as_there_are_give_the_same() {
     assert_eq!(trial.measure(7, 200, &Progress::default()), alone.collect());
 }
 
-/// What is far from all others is elected later, and hears of it later.
+/// A node far from all others is elected later, and hears of an election later.
 #[test]
 fn each_link_has_its_own_delay() {
     let far = Delay::constant(ms(80));
@@ -51,7 +52,8 @@ fn each_link_has_its_own_delay() {
     assert_eq!(history.leads()[0].from, ms(3));
 }
 
-/// A clock that is a tenth too fast makes of 100 s 90.9 s, from when it is: of 50 s that are left, 45.5 s.
+/// A clock that is a tenth too fast turns 100 s into 90.9 s. If it is so only for the last 50 s, these
+/// become 45.5 s.
 #[test]
 fn timers_run_by_the_clock_of_their_node() {
     let raft = Raft::new(RaftOptions::with_timeout(s(100), s(100)));
@@ -68,7 +70,7 @@ fn timers_run_by_the_clock_of_their_node() {
     assert_eq!(led_from(-500_000, s(50)), 150_000);
 }
 
-/// What comes while a node stands still comes to it once it goes on; what comes while it is dead does not.
+/// Messages to a paused node arrive once it goes on. Messages to a dead node never arrive.
 #[test]
 fn a_paused_node_hears_later_and_a_dead_one_never() {
     let recipes = Recipes { recipe: Recipe::Queue, session_timeout: s(15) };
@@ -83,7 +85,7 @@ fn a_paused_node_hears_later_and_a_dead_one_never() {
     assert_eq!(served(Fault::Kill(store), Fault::Restart(store)), None);
 }
 
-/// It is asked again after a third of the session's time-out.
+/// The client asks again after a third of the session's time-out.
 #[test]
 fn what_is_under_way_to_a_node_that_starts_again_is_lost() {
     let recipes = Recipes { recipe: Recipe::Queue, session_timeout: s(15) };

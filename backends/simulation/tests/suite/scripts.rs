@@ -1,4 +1,5 @@
-//! Random scripts of faults: what each election promises, and what is refused before it starts.
+//! Tests with random scripts of faults: the promise of each election, and the errors before a
+//! start.
 
 use elect_simulation::peers::{Bully, Heartbeat, Ids, Raft, RaftOptions, Recipe, Recipes, Ring};
 use elect_simulation::{
@@ -72,7 +73,8 @@ fn no_two_lead_in_one_term_of_raft() {
     assert!(overlaps > 0, "two lead at once in different terms");
 }
 
-/// Pauses of less than 2 s and clocks that are a tenth off fit what a client leaves of its session.
+/// Pauses of less than 2 s, and clocks that are a tenth off, fit into the reserve that a client
+/// leaves of its session.
 #[test]
 fn no_two_lead_on_a_store_as_long_as_clients_step_down_in_time() {
     for recipe in [Recipe::Queue, Recipe::Herd] {
@@ -88,7 +90,7 @@ fn no_two_lead_on_a_store_as_long_as_clients_step_down_in_time() {
     }
 }
 
-/// Whatever has happened, a minute after all is well again one leads, and no other.
+/// Whatever has happened, a minute after the last fault exactly one node leads.
 #[test]
 fn one_leads_in_the_end() {
     let heartbeat = Heartbeat { interval: ms(100), patience: ms(500) };

@@ -1,4 +1,4 @@
-//! Chapter 9 of Ongaro's thesis: how often votes are split, and how long an election takes.
+//! Tests against chapter 9 of Ongaro's thesis: how often votes are split, and how long an election takes.
 
 use std::time::Duration;
 
@@ -7,13 +7,14 @@ use elect_simulation::{Delay, End, Fault, Network, Progress, Scenario, Summary, 
 
 use super::{ms, runs, s};
 
-/// So many servers of which some never start, with fresh election timers, as in the thesis; until somebody leads.
+/// So many servers, of which some never start, with fresh election timers, as in the thesis. A run ends when one leads.
 fn servers(n: usize, dead: usize, delay: Delay) -> Scenario {
     let scenario = Scenario::new(n, Network::new(delay), End::Replaced { limit: s(10_000) });
     (0..dead).fold(scenario, |scenario, node| scenario.with(s(0), Fault::Kill(Who::Node(node))))
 }
 
-/// The share of runs whose first term elected nobody. Delays are in hundredths of the range of time-outs, as in the thesis.
+/// Returns the share of runs whose first term elected no leader. Delays are in hundredths of the range of time-outs, as
+/// in the thesis.
 fn split(n: usize, dead: usize, least: u64, most: u64, count: u64) -> f64 {
     let raft = Raft::new(RaftOptions::with_timeout(s(1), s(2)));
     let delay = Delay::uniform(ms(10 * least), ms(10 * most)).expect("a range");
@@ -27,7 +28,7 @@ fn share(part: usize, of: u64) -> f64 {
     part / of
 }
 
-/// Within four standard errors of the percentage, and half a unit of its last digit.
+/// Asserts the percentage, within four standard errors and half a unit of its last digit.
 fn expect(found: f64, percent: f64, digit: f64, count: u64) {
     let known = percent / 100.0;
     let error = (known * (1.0 - known) / share(count.try_into().expect("few"), 1)).sqrt();
@@ -51,7 +52,7 @@ fn votes_are_split_as_often_as_the_formula_for_fixed_latency_says() {
     }
 }
 
-/// Read off a figure of contour lines: "about 16 %" and "nearly 40 %".
+/// The figures are read off contour lines: "about 16 %" and "nearly 40 %".
 #[test]
 fn votes_are_split_as_often_with_variable_latency_as_the_thesis_shows() {
     let many = 20_000;
@@ -67,9 +68,9 @@ fn across_a_continent(dead: usize) -> Summary {
     trial.measure(0, 10_000, &Progress::default())
 }
 
-/// "About 475 ms" and "about 650 ms" on average, and 99.9 % "in 1.5 s" and "in 3 s", in 10,000 elections: as many as here.
-/// The mean has a standard error below 1 % each time; that of the thesis is rounded, and `AvailSim`'s end of an election is not
-/// said, so that a tenth is left.
+/// The thesis says "about 475 ms" and "about 650 ms" on average, and 99.9 % "in 1.5 s" and "in 3 s". It has 10,000
+/// elections, as many as here. The mean's standard error is below 1 % each time. A tenth is allowed, because the thesis
+/// rounds, and does not say when an election ends in `AvailSim`.
 #[test]
 fn elections_across_a_continent_take_as_long_as_the_thesis_says() {
     for (dead, mean, nearly_all) in [(1, ms(475), ms(1500)), (2, ms(650), ms(3000))] {
@@ -82,8 +83,8 @@ fn elections_across_a_continent_take_as_long_as_the_thesis_says() {
     }
 }
 
-/// Figure 16 of the paper by its shape only: its delays are not published. Without randomness nobody is elected in 10 s;
-/// 5 ms of it are enough for most, and each bit more makes the worst better.
+/// Figure 16 of the paper is reproduced only in its shape, because its delays are not published. Without randomness no
+/// leader is elected in 10 s. 5 ms of it are enough for most elections, and each bit more improves the worst.
 #[test]
 fn a_little_randomness_is_enough_and_more_is_better() {
     let within = |range: u64| {

@@ -1,4 +1,4 @@
-//! A store of several members: it serves as long as a majority of them can, at one place at a time.
+//! Tests of a store of several members: it serves as long as a majority of them can, by one leader at a time.
 
 mod table;
 
@@ -12,7 +12,7 @@ use elect_simulation::{
 use self::table::{Ask, Heard, Plan, Reply, Shop};
 use super::{lan, ms, s};
 
-/// When this client was answered.
+/// Returns the times at which this client was answered.
 fn answers(heard: &Heard, client: NodeId) -> Vec<Duration> {
     heard.iter().filter(|(_, who, _)| *who == client).map(|(at, ..)| *at).collect()
 }
@@ -22,13 +22,13 @@ fn ended(heard: &Heard) -> Vec<Duration> {
     ended.map(|(at, ..)| *at).collect()
 }
 
-/// The longest time without an answer, up to the end.
+/// Returns the longest time without an answer, up to the end.
 fn longest_gap(answers: &[Duration], end: Duration) -> Duration {
     let next = answers.iter().skip(1).chain([&end]);
     answers.iter().zip(next).map(|(one, next)| next.saturating_sub(*one)).max().unwrap_or(end)
 }
 
-/// Who served when: nodes, and the times in milliseconds.
+/// Returns the members that served, with the times in milliseconds.
 fn served(history: &History) -> Vec<(NodeId, u128, Option<u128>)> {
     let span = |lead: &elect_simulation::Lead| {
         (lead.node, lead.from.as_millis(), lead.until.map(|until| until.as_millis()))
@@ -68,7 +68,7 @@ fn with_one_member_dead_the_others_serve_on() {
     }
 }
 
-/// Two clients, and five members of which the first leads: it and one more on one side, three on the other.
+/// Two clients, and five members of which the first leads. One side has it and one more member, the other has three.
 #[test]
 fn a_split_store_serves_on_the_side_of_the_majority_only() {
     let shop = Shop::new(Replicas::of(5), [Plan::Add(vec![2, 3]), Plan::Add(vec![4, 5, 6])]);
@@ -78,7 +78,7 @@ fn a_split_store_serves_on_the_side_of_the_majority_only() {
     for seed in 0..40 {
         let (history, heard) = shop.run(&scenario, seed);
         let [few, many] = [0, 1].map(|client| answers(&heard, client));
-        // What was on its way when the split came.
+        // Answers that were under way at the split still arrive.
         let cut_off = |at: &&Duration| **at > s(5) + ms(10) && **at < s(20);
         assert_eq!(few.iter().filter(cut_off).count(), 0, "seed {seed}");
         assert!(longest_gap(&few, s(30)) < s(18), "seed {seed}: it serves again");
@@ -90,8 +90,8 @@ fn a_split_store_serves_on_the_side_of_the_majority_only() {
     }
 }
 
-/// A client asks a leader whose heartbeat is answered, and what answers it is under way for so long that another one leads
-/// by then: because the leader stands still, or because the links are slow and the clocks of the others fast.
+/// A client asks a leader whose heartbeat is answered. The answers take so long that another member leads when they
+/// arrive. Either the leader stands still, or the links are slow and the clocks of the others fast.
 #[test]
 fn a_leader_that_is_confirmed_too_late_takes_nothing() {
     let clients = [Plan::Once(s(20), 2, Ask::Add(1)), Plan::Add(vec![3, 4])];
@@ -135,7 +135,7 @@ fn idle(seconds: u64) -> Scenario {
     Scenario::new(1, lan(), End::At(s(seconds)))
 }
 
-/// A request takes 1 ms to the member, 1 ms to the leader, and 2 ms until that is confirmed; the end is confirmed too.
+/// A request takes 1 ms to the member, 1 ms to the leader, and 2 ms until that is confirmed. The end is confirmed too.
 #[test]
 fn a_lease_ends_by_the_clock_of_the_leader() {
     let ends = |shop: &Shop, scenario| ended(&shop.run(&scenario, 1).1);
@@ -151,7 +151,7 @@ fn a_lease_ends_by_the_clock_of_the_leader() {
 #[test]
 fn a_new_leader_prolongs_leases_by_its_own_clock() {
     let slow = Drift::per_million(-500_000).expect("it runs");
-    // It shows 6.5 s when the others show 13 s: what the first leader noted means something else to another.
+    // The clock shows 6.5 s when the others show 13 s. The first leader's times mean something else to another leader.
     for drifted in [None, Some(1), Some(2), Some(3)] {
         let scenario = idle(60).with(s(14), Fault::Kill(Who::Node(1)));
         let scenario = drifted.into_iter().fold(scenario, |scenario, node| {
@@ -170,7 +170,7 @@ fn a_new_leader_prolongs_leases_by_its_own_clock() {
     }
 }
 
-/// It is due 200 ms after the leader was cut off, long before that steps down.
+/// The lease is due 200 ms after the leader was cut off, long before that leader steps down.
 #[test]
 fn a_leader_without_a_majority_ends_no_lease() {
     let scenario = idle(60).with(ms(14_804), Fault::Isolate(Who::Node(1)));
@@ -192,7 +192,7 @@ fn a_new_leader_serves_once_a_majority_has_answered_it() {
     assert_eq!(served(&history), [(1, 0, Some(5000)), (2, 5916, None)]);
 }
 
-/// It was asked when it had no majority any more. Later it leads again, and does not come back to that.
+/// The leader was asked when it had no majority any more. Later it leads again, and does not return to that request.
 #[test]
 fn what_waits_when_a_leader_steps_down_is_lost() {
     let shop = Shop::new(Replicas::of(3), [Plan::Once(s(20), 1, Ask::Add(1))]);

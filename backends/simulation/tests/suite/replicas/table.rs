@@ -1,4 +1,4 @@
-//! A store that is small enough to see through, and clients of it.
+//! A store that is small enough to understand at once, and its clients.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,21 +11,21 @@ use elect_simulation::{
 
 use crate::ms;
 
-/// A sum to which each client adds, and a lease of each.
+/// A sum that all clients add to, and a lease for each client.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     sum: u64,
     /// The last number that each client has added for.
     added: BTreeMap<NodeId, u64>,
-    /// How long each lease is, and when it ends.
+    /// The length and the end of each lease.
     leases: BTreeMap<NodeId, (Duration, Duration)>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ask {
-    /// One, unless that was done for this number of the client, or for a greater one.
+    /// Adds one, unless that was done for this number of the client, or for a greater one.
     Add(u64),
-    /// A lease of this length.
+    /// Grants a lease of this length.
     Grant(Duration),
 }
 
@@ -82,23 +82,23 @@ impl State for Table {
     }
 }
 
-/// What a client does.
+/// The behaviour of a client.
 #[derive(Clone, Debug)]
 pub(super) enum Plan {
-    /// It adds after each tenth of a second. Without an answer for half a second it asks the next of these members.
+    /// Adds each tenth of a second. Without an answer for half a second it asks the next of these members.
     Add(Vec<NodeId>),
-    /// It asks this member once, at this time.
+    /// Asks this member once, at this time.
     Once(Duration, NodeId, Ask),
 }
 
-/// What clients have heard: when, which one, and what.
+/// The messages that clients have heard: the time, the client, and the message.
 pub(super) type Heard = Vec<(Duration, NodeId, Reply)>;
 
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     plan: Plan,
     number: u64,
-    /// Since when the request of this number waits for its answer.
+    /// The time since which the request with this number waits for its answer.
     asked: Option<Duration>,
     heard: Arc<Mutex<Heard>>,
 }
@@ -247,7 +247,7 @@ impl Shop {
         Self { replicas, plans: plans.into(), heard: Arc::default() }
     }
 
-    /// A run, and what clients heard in it.
+    /// Plays a run, and returns the messages that clients heard in it.
     pub(super) fn run(&self, scenario: &Scenario, seed: u64) -> (History, Heard) {
         let history = Trial::new(self, scenario).expect("it makes sense").run(seed);
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);

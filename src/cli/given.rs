@@ -29,7 +29,7 @@ pub struct Given {
 pub struct Origins {
     words: Vec<OsString>,
     extent: Extent,
-    matches: ArgMatches,
+    matches: &'static ArgMatches,
     settings: Settings,
     overruled: Vec<Overruled>,
 }
@@ -124,17 +124,18 @@ fn read(words: Vec<OsString>, extent: Extent) -> Result<Given, clap::Error> {
         again
             .map_err(|error| advise(&words, blame_variable(grammar, without_hidden_tips(error))))?
     };
-    let mut command = Cli::from_arg_matches(&matches)?.command;
+    let matches = kept(matches);
+    let mut command = Cli::from_arg_matches_mut(kept(matches.clone()))?.command;
     let own = words.len() - command_of(&command).map_or(0, <[_]>::len);
-    let (leaf, given) = innermost(grammar, &matches);
+    let (leaf, given) = innermost(grammar, matches);
     let slip = short_for_long(&words[..own], leaf).map(|slip| (ErrorKind::UnknownArgument, slip));
     let empty = || empty_limit(leaf, given).map(|why| (ErrorKind::InvalidValue, why));
     if let Some((kind, why)) = slip.or_else(empty) {
-        return Err(usage_error(&mut self::grammar(), &matches, kind, why));
+        return Err(usage_error(&mut self::grammar(), matches, kind, why));
     }
     let settings = Settings::default();
-    let overruled = settle(&mut command, grammar, &matches, &settings).map_err(|rivals| {
-        usage_error(&mut self::grammar(), &matches, ErrorKind::ArgumentConflict, rivals)
+    let overruled = settle(&mut command, grammar, matches, &settings).map_err(|rivals| {
+        usage_error(&mut self::grammar(), matches, ErrorKind::ArgumentConflict, rivals)
     })?;
     Ok(Given { command, origins: Origins { words, extent, matches, settings, overruled } })
 }
@@ -154,10 +155,10 @@ pub fn log_format(words: &[OsString]) -> LogFormat {
     }
 }
 
-/// Leaks the grammar, which reads its words only once. To free it part by part would take a twentieth of the time of a
-/// start.
-fn kept(grammar: ClapCommand) -> &'static mut ClapCommand {
-    Box::leak(Box::new(grammar))
+/// Leaks the grammar, which reads its words only once, or what it has read. To free it part by part would take a
+/// twentieth of the time of a start.
+fn kept<T>(parts: T) -> &'static mut T {
+    Box::leak(Box::new(parts))
 }
 
 /// Returns the words of the command that `run` or `fence` starts.
@@ -211,9 +212,10 @@ impl Given {
             why: refusal(error),
         };
         let matches = grammar.try_get_matches_from_mut(&words).map_err(|error| misfit(&error))?;
-        let mut command = Cli::from_arg_matches(&matches).map_err(|error| misfit(&error))?.command;
+        let matches = kept(matches);
+        let mut command = Cli::from_arg_matches(matches).map_err(|error| misfit(&error))?.command;
         let overruled =
-            settle(&mut command, &grammar, &matches, &settings).map_err(Misfit::Rivals)?;
+            settle(&mut command, &grammar, matches, &settings).map_err(Misfit::Rivals)?;
         Ok(Self { command, origins: Origins { words, extent, matches, settings, overruled } })
     }
 }
@@ -221,7 +223,7 @@ impl Given {
 impl Origins {
     /// Returns the choice of the configuration file; `None` if the subcommand reads none.
     pub fn file(&self) -> Option<FileChoice> {
-        let matches = deepest(&self.matches);
+        let matches = deepest(self.matches);
         let by_flag = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
         let config = matches.try_get_one::<PathBuf>("config").ok()?.cloned();
         let profile = matches.try_get_one::<String>("profile").ok()?.cloned();
@@ -234,7 +236,7 @@ impl Origins {
     /// Returns the name of the subcommand as users type it.
     pub fn subcommand(&self) -> String {
         let mut names = Vec::new();
-        let mut here = &self.matches;
+        let mut here = self.matches;
         while let Some((name, inner)) = here.subcommand() {
             names.push(name);
             here = inner;
@@ -249,33 +251,33 @@ impl Origins {
 
     /// Returns the store of the subcommand, if it has one.
     pub fn backend(&self) -> Option<&BackendUrl> {
-        deepest(&self.matches).try_get_one("backend").ok().flatten()
+        deepest(self.matches).try_get_one("backend").ok().flatten()
     }
 
     /// Returns whether a flag of the subcommand has its value from this variable, or could have.
     pub fn heeds(&self, variable: &str) -> bool {
         let flag = variable.strip_prefix(VARIABLES).map(str::to_lowercase);
-        deepest(&self.matches).ids().any(|id| flag.as_deref() == Some(id.as_str()))
+        deepest(self.matches).ids().any(|id| flag.as_deref() == Some(id.as_str()))
     }
 
     /// Returns whether this flag, such as `--wait`, is on the command line. The subcommand must have it.
     pub fn is_on_command_line(&self, flag: &str) -> bool {
         let id = flag.trim_start_matches('-').replace('-', "_");
-        deepest(&self.matches).value_source(&id) == Some(ValueSource::CommandLine)
+        deepest(self.matches).value_source(&id) == Some(ValueSource::CommandLine)
     }
 
     /// Returns the elections that the subcommand names.
     pub fn elections(&self) -> Vec<&str> {
-        let matches = deepest(&self.matches);
+        let matches = deepest(self.matches);
         let of = |id| matches.try_get_many::<String>(id).ok().flatten().into_iter().flatten();
         of("election").chain(of("elections")).map(String::as_str).collect()
     }
 
     /// Returns whether the subcommand uses a store that the user has not named.
     pub fn is_of_default_store(&self) -> bool {
-        let source = deepest(&self.matches).try_get_one::<BackendUrl>("backend").ok().flatten();
+        let source = deepest(self.matches).try_get_one::<BackendUrl>("backend").ok().flatten();
         source.is_some()
-            && deepest(&self.matches).value_source("backend") == Some(ValueSource::DefaultValue)
+            && deepest(self.matches).value_source("backend") == Some(ValueSource::DefaultValue)
             && self.settings.get("backend").is_none()
     }
 
@@ -294,7 +296,7 @@ impl Origins {
     }
 
     fn layers<'a>(&'a self, grammar: &'a ClapCommand) -> Layers<'a> {
-        let (command, matches) = innermost(grammar, &self.matches);
+        let (command, matches) = innermost(grammar, self.matches);
         Layers { command, matches, settings: &self.settings }
     }
 }

@@ -197,20 +197,21 @@
 //!
 //! # Where to add something
 //!
-//! | what | where |
+//! | to add | change |
 //! |---|---|
-//! | a flag of `run` | `cli/run.rs`, whose `MORE` lists some variables, or `cli/groups.rs` if a sidecar has it too, with `hide_short_help` if few need it, and `LIMITS` in `cli/grammar.rs` if more is run without it; plans hold it as it is given. If it needs or excludes another one, `config/conflicts.rs`; if the engine is to know it, `Rules`, which `command/run/terms.rs` fills (a field that is forgotten there has the value of `Rules::of`; the roster of shards has those of a run, but for what `roster_rules` resets); if it belongs to one run, `config/variables.rs` and the topic `environment` |
-//! | a condition of a start | a gate in `election/machine/gates`, its field in `Gates`, and its place in their order; what people are told of it is a variant of `Block` in `election/machine/messages.rs`, its name in the topic `metrics`, and who does not want to wait for it leaves in `machine/obeying.rs`. If it asks the store: a `Call` and a `Reply` in `election/call.rs`, sent in `driver/requests.rs`, taken in by `machine/mod.rs`. A gate asks nobody but the store: what this machine knows comes with `Rules`, or as an event by the inbox. If it makes us leave: a `Verdict` |
-//! | a hint for a slip | `cli/hints.rs`; where the command is none, `config/programs.rs`; for who names no store, `config/elsewhere.rs` |
-//! | a health check | its flag in `HealthArgs` (`cli/groups.rs`), what it needs in `config/conflicts.rs`, and the look in `command/candidacy/health.rs`; that of a sidecar is `command/sidecar/health.rs` |
-//! | what `status` shows | `report/status`; it is seen in `command/look/mod.rs` |
-//! | a page of the manual | `manual/TOPIC.md`, and its name in `manual/mod.rs`; that of a store is `manual.md` beside its code |
-//! | a subcommand | its arguments in `cli`, its plan in `config` if that is more than they are, what it does in `command`, and a line in the `mod.rs` of each |
-//! | a store | a crate in `backends` that passes all laws (`elect_testkit::conformance!`), with one constant `KIND` of [`elect_api::StoreKind`]; a dependency and a feature in `Cargo.toml`; its line in `stores/mod.rs`; and its row in the topic `stores` |
-//! | a question for `elect simulate` | a subcommand of it: its arguments in `simulate/args`, its runs in a file of `simulate`, its keys in `simulate/report.rs`, and its part of `manual/simulate.md` |
-//! | a kind of store in it | a `StoreKind` in `simulate/args`, its leases in `simulate/plan`, and what members keep of it in `simulate/model/kinds.rs` |
-//! | a fault in it | a variant of `Fault` in `backends/simulation`, its flag in `FaultArgs`, what the flag takes in `simulate/args/values.rs`, and `Cast::script` in `simulate/plan/script.rs` |
-//! | an election of others to compare with | `peers` in `backends/simulation`, and an `Entrant` in `simulate/compare.rs` |
+//! | a flag of `run` | `cli/run.rs`, or `cli/groups.rs` if a sidecar has the flag too; the plans in `config` hold it as it is given. `hide_short_help` hides a flag that few need. A flag that limits what runs is in `LIMITS` (`cli/grammar.rs`); one that needs or excludes another is in `config/conflicts.rs`. For a flag of the engine, add a field to `Rules`, which `command/run/terms.rs` fills |
+//! | a variable that replaces no flag | `config/variables.rs`, and the topic `environment` |
+//! | a condition of a start | a gate in `election/machine/gates`, its field in `Gates`, and its place in their order. `Block` (`election/machine/messages.rs`) names the gate for people, and the topic `metrics` lists the name. `machine/obeying.rs` has the candidates leave that do not wait for it. A gate may ask the store, by a `Call` and a `Reply` (`election/call.rs`, `driver/requests.rs`). It learns all else from `Rules`, or from an event of the inbox |
+//! | a hint for a slip | `cli/hints.rs` for flags; `config/programs.rs` for a command that does not exist; `config/elsewhere.rs` for a store that was not named |
+//! | a health check | its flag in `HealthArgs` (`cli/groups.rs`), its conflicts in `config/conflicts.rs`, and the check in `command/candidacy/health.rs`; for a sidecar, `command/sidecar/health.rs` |
+//! | a field of `status` | `report/status` shows it, and `command/look/mod.rs` finds it |
+//! | a page of the manual | `manual/TOPIC.md`, and its name in `manual/mod.rs`; a store has its page, `manual.md`, beside its code |
+//! | a subcommand | its arguments in `cli`, its plan in `config` if it needs one, its work in `command`, and a line in the `mod.rs` of each |
+//! | a store | a crate in `backends` that passes all laws (`elect_testkit::conformance!`), with one constant `KIND` of [`elect_api::StoreKind`]; a dependency and a feature in `Cargo.toml`; its line in `stores/mod.rs`; its row in the topic `stores` |
+//! | a question for `elect simulate` | a subcommand of it: arguments in `simulate/args`, runs in a file of `simulate`, keys in `simulate/report.rs`, and its part of `manual/simulate.md` |
+//! | a kind of store in it | a `StoreKind` in `simulate/args`, its leases in `simulate/plan`, and the state of its members in `simulate/model/kinds.rs` |
+//! | a fault in it | a variant of `Fault` in `backends/simulation`, its flag in `FaultArgs`, the values of the flag in `simulate/args/values.rs`, and `Cast::script` in `simulate/plan/script.rs` |
+//! | a peer's election to compare with | `peers` in `backends/simulation`, and an `Entrant` in `simulate/compare.rs` |
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(

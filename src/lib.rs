@@ -171,7 +171,7 @@
 //! [`Campaign`]** (`library`) tells a program in Rust. Neither has a guardian: a `Duty` (`election/driver/duty.rs`)
 //! stands in the place of the tree, and takes the whole grace to end, because elect can kill nothing there.
 //!
-//! **`status`, `observe` and `wait`** (`command/look`) take no part. [`elect_api::Store::changed`] wakes them, and a
+//! **`status`, `observe` and `wait`** (`command/survey`) take no part. [`elect_api::Store::changed`] wakes them, and a
 //! survey shows the state. Without an answer they show the last state and its age.
 //!
 //! **`fence`, `put` and `get`** (`command/kv.rs`) run beside the leader and may be stopped between any two steps. So
@@ -204,7 +204,7 @@
 //! | a condition of a start | a gate in `election/machine/gates`, its field in `Gates`, and its place in their order. `Block` (`election/machine/messages.rs`) names the gate for people, and the topic `metrics` lists the name. `machine/obeying.rs` has the candidates leave that do not wait for it. A gate may ask the store, by a `Call` and a `Reply` (`election/call.rs`, `driver/requests.rs`). It learns all else from `Rules`, or from an event of the inbox |
 //! | a hint for a slip | `cli/hints.rs` for flags; `config/programs.rs` for a command that does not exist; `config/elsewhere.rs` for a store that was not named |
 //! | a health check | its flag in `HealthArgs` (`cli/groups.rs`), its conflicts in `config/conflicts.rs`, and the check in `command/candidacy/health.rs`; for a sidecar, `command/sidecar/health.rs` |
-//! | a field of `status` | `report/status` shows it, and `command/look/mod.rs` finds it |
+//! | a field of `status` | `report/status` shows it, and `command/survey/mod.rs` finds it |
 //! | a page of the manual | `manual/TOPIC.md`, and its name in `manual/mod.rs`; a store has its page, `manual.md`, beside its code |
 //! | a subcommand | its arguments in `cli`, its plan in `config` if it needs one, its work in `command`, and a line in the `mod.rs` of each |
 //! | a store | a crate in `backends` that passes all laws (`elect_testkit::conformance!`), with one constant `KIND` of [`elect_api::StoreKind`]; a dependency and a feature in `Cargo.toml`; its line in `stores/mod.rs`; its row in the topic `stores` |

@@ -12,8 +12,8 @@ mod grammar;
 mod groups;
 mod help;
 mod hints;
+mod inspecting;
 mod kv;
-mod looking;
 mod period;
 mod run;
 mod settings;
@@ -37,8 +37,8 @@ pub use groups::{
     CampaignArgs, FileArgs, HealthArgs, HealthUrl, HookArgs, LogArgs, RestartArgs, TargetArgs,
 };
 pub use hints::{Strays, split_duration, strays};
+pub use inspecting::{CheckArgs, DoneArgs, Goal, HistoryArgs, ObserveArgs, StatusArgs, WaitArgs};
 pub use kv::{FenceArgs, GetArgs, KeptArgs, PutArgs};
-pub use looking::{CheckArgs, DoneArgs, Goal, HistoryArgs, ObserveArgs, StatusArgs, WaitArgs};
 pub use period::Period;
 pub use run::{RunArgs, RunFlags, SidecarArgs};
 pub use settings::{Origin, Rivals};

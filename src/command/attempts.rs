@@ -8,6 +8,8 @@ use elect_api::{Boottime, Error};
 use crate::guard;
 use crate::report::Log;
 
+/// The number of attempts of a subcommand before a store counts as out of reach.
+pub(super) const ATTEMPTS: u32 = 5;
 /// The longest time for one attempt. After it, a store of several members may ask another member.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The pause after the first failure; it doubles with each further one.

@@ -13,11 +13,11 @@ use elect_api::{
 };
 use tokio::time::{sleep, timeout};
 
-use super::attempts::{aloud, insist, with_members};
-use super::kept::Stranger;
-use super::look;
+use super::attempts::{ATTEMPTS, aloud, insist, with_members};
 use super::runtime::{block_on, ended_by, interruption};
 use super::steer::who_asks;
+use super::survey;
+use super::traces::UnknownName;
 use crate::cli::Period;
 use crate::config::{self, Done, DonePlan};
 use crate::election::history::History;
@@ -27,8 +27,6 @@ use crate::election::timing::TimingOptions;
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{self, DoneReport, KeyReport, Log, NOT_ACQUIRED, wall_clock};
 
-/// The number of attempts for a question to the store.
-const ATTEMPTS: u32 = 5;
 /// The longest time for one call to the store.
 const CALL: Duration = Duration::from_secs(3);
 /// The longest time between two refreshes of the seat. It is short enough for every lease.
@@ -107,7 +105,7 @@ fn show(plan: &DonePlan, key: Option<&str>, log: &Log) -> anyhow::Result<u8> {
     let election = &plan.target.election;
     let (known, is_told) = block_on(async {
         let known = known(&*store, election, log).await?;
-        let is_told = known.keys().is_empty() && Stranger::warn_of(&*store, election, log).await;
+        let is_told = known.keys().is_empty() && UnknownName::warn_of(&*store, election, log).await;
         anyhow::Ok((known, is_told))
     })?;
     let location = store.profile().location;
@@ -211,7 +209,7 @@ async fn make(plan: &DonePlan, inherited: &Inherited, log: &Log) -> anyhow::Resu
 async fn is_needed(store: &dyn Store, plan: &DonePlan, log: &Log) -> anyhow::Result<bool> {
     let election = &plan.target.election;
     let location = store.profile().location;
-    let asked = insist(&location, ATTEMPTS, async || look::control(store, election).await);
+    let asked = insist(&location, ATTEMPTS, async || survey::control(store, election).await);
     let division = asked.await?.division();
     if !division.is_whole() {
         bail!("{election} has {division}, and --once does not go with those");
@@ -219,14 +217,14 @@ async fn is_needed(store: &dyn Store, plan: &DonePlan, log: &Log) -> anyhow::Res
     let known = known(store, election, log).await?;
     match &plan.what {
         Done::Undo(_) if known.keys().is_empty() => {
-            Stranger::warn_of(store, election, log).await;
+            UnknownName::warn_of(store, election, log).await;
             Ok(false)
         }
         Done::Undo(key) => Ok(known.has(key)),
         Done::Record(key) if known.done.has(key) => Ok(false),
         Done::Record(_) => {
             if !plan.create
-                && let Some(stranger) = Stranger::find(store, election, ATTEMPTS, log).await?
+                && let Some(stranger) = UnknownName::find(store, election, ATTEMPTS, log).await?
             {
                 bail!(stranger.unless("--create records the key all the same"));
             }
@@ -320,7 +318,7 @@ impl Turn<'_> {
 
     /// Tells people which leader the change waits for.
     async fn say_who_leads(&self) {
-        let seen = timeout(CALL, look::see(self.store, self.election)).await;
+        let seen = timeout(CALL, survey::survey_one(self.store, self.election)).await;
         let leader = seen.ok().and_then(Result::ok).and_then(|seen| seen.survey.leader);
         if let Some(leader) = leader {
             let id = &leader.entry.candidate.id;

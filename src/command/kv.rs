@@ -8,15 +8,12 @@ use std::os::unix::ffi::OsStringExt as _;
 use anyhow::Context;
 use elect_api::{Cell, Error, Fenced, If, Store};
 
-use super::attempts::insist;
+use super::attempts::{ATTEMPTS, insist};
 use super::runtime::block_on;
 use crate::config::variables::TOKEN;
 use crate::config::{self, BackendUrl, FencePlan, GetPlan, PutPlan, Target};
 use crate::guard::become_command;
 use crate::report::{self, LOST, Log, NOT_ACQUIRED, Outcome};
-
-/// The number of attempts after which a store counts as out of reach.
-const ATTEMPTS: u32 = 5;
 
 /// Asks the store at a URL, and retries errors that may pass.
 fn asked<T>(

@@ -6,28 +6,28 @@
 
 pub(crate) mod attempts;
 pub(crate) mod candidacy;
+mod check;
 mod doctor;
 mod done;
-mod kept;
+mod history;
 mod kv;
-mod look;
-mod looking;
 mod observe;
 mod run;
 pub(crate) mod runtime;
 mod sidecar;
+mod status;
 mod steer;
+mod survey;
 mod tools;
-mod watch;
+mod traces;
+mod wait;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
-use crate::cli::{
-    Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, StatusArgs,
-};
+use crate::cli::{Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs};
 use crate::config::{
     CheckPlan, ConfigError, DonePlan, Elsewhere, FencePlan, ForgetPlan, GetPlan, HistoryPlan,
     ObservePlan, PausePlan, PriorityPlan, PutPlan, RedeemPlan, ResignPlan, RunPlan, SidecarPlan,
@@ -36,7 +36,7 @@ use crate::config::{
 };
 use crate::report::{FAILED, Level, Log, LogEvent, wall_clock};
 
-pub use looking::Left;
+pub use check::Left;
 
 /// Carries out the command line, with the configuration file for what it leaves out. Returns the exit code of elect.
 pub fn dispatch(given: Given) -> ExitCode {
@@ -76,11 +76,11 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
             settle_sidecar(&args, origins)?;
             sidecar::sidecar(&SidecarPlan::new(*args)?, log)
         }
-        Command::Status(args) => status(args, log),
+        Command::Status(args) => status::status(&StatusPlan::new(args)?, log),
         Command::Observe(args) => observe::observe(&ObservePlan::new(args)?, log),
-        Command::History(args) => looking::history(&HistoryPlan::new(args)?, log),
+        Command::History(args) => history::history(&HistoryPlan::new(args)?, log),
         Command::Done(args) => done::done(&DonePlan::new(args)?, log),
-        Command::Wait(args) => looking::wait(&WaitPlan::new(args)?, log),
+        Command::Wait(args) => wait::wait(&WaitPlan::new(args)?, log),
         Command::Resign(args) => steer::resign(&ResignPlan::new(args)?, log),
         Command::Pause(args) => steer::pause(&PausePlan::new(args)?, wall_clock(), log),
         Command::Resume(args) => steer::resume(&Target::new(args.target)?, log),
@@ -89,7 +89,7 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
         Command::Fence(args) => kv::fence(&FencePlan::new(args, origins)?, log),
         Command::Put(args) => kv::put(&PutPlan::new(args, origins)?, log),
         Command::Get(args) => kv::get(&GetPlan::new(args, origins)?),
-        Command::Check(args) => looking::check(&CheckPlan::new(&args)?, looking::read_lease),
+        Command::Check(args) => check::check(&CheckPlan::new(&args)?, check::read_lease),
         #[cfg(feature = "selftest")]
         Command::Selftest(args) => crate::selftest::selftest(&args, log),
         Command::Doctor(args) => doctor::doctor(&args),
@@ -185,11 +185,6 @@ fn run(mut args: RunArgs, origins: &Origins, log: &Log) -> anyhow::Result<u8> {
     let plan = RunPlan::new(args)?.typed(origins);
     let conflict = plan.flags.conflict_exit_code;
     Ok(run::run(plan, log)?.exit_code(conflict))
-}
-
-fn status(args: StatusArgs, log: &Log) -> anyhow::Result<u8> {
-    let plan = StatusPlan::new(args)?;
-    if plan.watch { watch::watch(&plan, log) } else { looking::status(&plan, log, wall_clock()) }
 }
 
 fn log_of(command: &Command) -> Log {

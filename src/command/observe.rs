@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::Context;
 use elect_api::Survey;
 
-use super::kept::Stranger;
-use super::look::{Look, Rhythm, Watcher};
 use super::runtime::{BootClock, Wish, Wishes, block_on};
+use super::survey::{Answer, Rhythm, Watcher};
+use super::traces::UnknownName;
 use crate::config::{self, ObservePlan, OutputFormat};
 use crate::election::driver::Clock as _;
 use crate::guard::{self, Inherited};
@@ -22,17 +22,17 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The store refuses access, or stdout cannot be written.
 pub(super) fn observe(plan: &ObservePlan, log: &Log) -> anyhow::Result<u8> {
     let inherited = Inherited::take().context("cannot block signals")?;
-    block_on(look_on(plan, &inherited, log)).map(|()| 0)
+    block_on(print_changes(plan, &inherited, log)).map(|()| 0)
 }
 
-async fn look_on(plan: &ObservePlan, inherited: &Inherited, log: &Log) -> anyhow::Result<()> {
+async fn print_changes(plan: &ObservePlan, inherited: &Inherited, log: &Log) -> anyhow::Result<()> {
     let store = config::connect(&plan.target.backend)?;
     let mut watcher = Watcher::over(store, vec![plan.target.election.clone()], Rhythm::Calm)?;
     let paper = Paper { plan, wishes: Wishes::new(inherited)?, clock: BootClock::new()? };
     let mut tale = Tale::default();
     loop {
-        let look = tokio::select! {
-            look = watcher.next() => look?,
+        let answer = tokio::select! {
+            answer = watcher.next() => answer?,
             wish = paper.wishes.next() => {
                 if paper.grant(wish) == Next::End {
                     return Ok(());
@@ -41,10 +41,10 @@ async fn look_on(plan: &ObservePlan, inherited: &Inherited, log: &Log) -> anyhow
             }
         };
         let is_first = tale.last.is_none();
-        let changes = tale.go_on(look);
+        let changes = tale.go_on(answer);
         if is_first && tale.last.as_ref().is_some_and(|survey| survey.entries().next().is_none()) {
             let store = config::connect(&plan.target.backend)?;
-            Stranger::warn_of(store.as_ref(), &plan.target.election, log).await;
+            UnknownName::warn_of(store.as_ref(), &plan.target.election, log).await;
         }
         for change in changes {
             if paper.write(change).await? == Next::End {
@@ -65,21 +65,21 @@ struct Tale {
 }
 
 impl Tale {
-    /// Takes in a look, and returns the changes since the last one.
-    fn go_on(&mut self, look: Look) -> Vec<Change> {
-        match look {
-            Look::Seen(snapshot) => {
+    /// Takes in an answer, and returns the changes since the last one.
+    fn go_on(&mut self, answer: Answer) -> Vec<Change> {
+        match answer {
+            Answer::Seen(snapshot) => {
                 let survey = snapshot.into_only();
                 let recovered = std::mem::take(&mut self.is_in_outage).then_some(Change::Recovered);
                 let changes = Change::between(self.last.as_ref(), &survey);
                 self.last = Some(survey);
                 recovered.into_iter().chain(changes).collect()
             }
-            Look::Silent(silence) if silence.is_outage && !self.is_in_outage => {
+            Answer::Silent(silence) if silence.is_outage && !self.is_in_outage => {
                 self.is_in_outage = true;
                 vec![Change::Outage(silence.reason)]
             }
-            Look::Silent(_) => Vec::new(),
+            Answer::Silent(_) => Vec::new(),
         }
     }
 }

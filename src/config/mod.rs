@@ -9,8 +9,8 @@ mod conflicts;
 mod elsewhere;
 mod error;
 mod file;
+mod inspecting;
 mod kv;
-mod looking;
 mod naming;
 mod plan;
 mod pod_label;
@@ -34,8 +34,8 @@ pub use file::check_text;
 pub use file::{
     ConfigFile, NO_FILE, Places, over_chosen, over_file, own_file, places, read_file, set_in_file,
 };
+pub use inspecting::{Done, DonePlan, HistoryPlan, ObservePlan, StatusPlan, Target, WaitPlan};
 pub use kv::{FencePlan, GetPlan, PutPlan};
-pub use looking::{Done, DonePlan, HistoryPlan, ObservePlan, StatusPlan, Target, WaitPlan};
 pub use naming::SCRATCH_PREFIX;
 pub(crate) use naming::is_scratch;
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, Wait, election_of_run};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Holds, Token};
 use tokio::time::{Sleep, sleep};
 
-use crate::command::look::{Look, Rhythm, Watcher};
+use crate::command::survey::{Answer, Rhythm, Watcher};
 use crate::config::variables::{LEADER_ELECTION, LEADER_ID, SLOT, TOKEN};
 use crate::config::{self, CampaignPlan, CommandLine, HookArgs};
 use crate::election::slots::Slot;
@@ -101,7 +101,7 @@ impl Hooks<'_> {
         let mut watcher = Watcher::over(store, vec![self.plan.election.clone()], Rhythm::Calm)?;
         let mut known = None;
         loop {
-            let Look::Seen(snapshot) = watcher.next().await? else { continue };
+            let Answer::Seen(snapshot) = watcher.next().await? else { continue };
             let leader = snapshot.into_only().leader;
             let leader = leader.map(|leader| (leader.token, leader.entry.candidate.id));
             if known.as_ref() == Some(&leader) {

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use elect_api::{Boottime, Candidate, ElectionName, Lease, Profile, Store};
 use tokio::sync::Notify;
 
-use crate::command::look::{FRESH, pace, pause_status, see};
+use crate::command::survey::{FRESH, pace, pause_status, survey_one};
 use crate::config::{self, CampaignPlan, ListenAddress};
 use crate::election::history::since;
 use crate::election::machine::{Event, News};
@@ -306,7 +306,7 @@ impl Surveyor {
     /// Surveys the election. Returns how soon to ask again for a client that watches, or `None` without an answer.
     async fn survey(&self, at: Boottime, patience: Duration) -> Option<Duration> {
         let see = async {
-            let mut snapshot = see(&*self.store, &self.election).await.ok()?;
+            let mut snapshot = survey_one(&*self.store, &self.election).await.ok()?;
             if let Some(leader) = &mut snapshot.survey.leader {
                 leader.since = since(&*self.store, &self.election, leader).await;
             }

@@ -6,16 +6,13 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use elect_api::{Division, ElectionName, Ending, Leader, Removal, Scope, Store};
 
-use crate::command::attempts::{aloud, insist};
-use crate::command::kept::{KeptCells, Stranger};
-use crate::command::look::{Awaited, ElectionSnapshot, Proof, Rhythm, Watcher, patience, until};
+use crate::command::attempts::{ATTEMPTS, aloud, insist};
 use crate::command::runtime::block_on;
+use crate::command::survey::{Awaited, ElectionSnapshot, Proof, Rhythm, Watcher, patience, until};
+use crate::command::traces::{KeptCells, UnknownName};
 use crate::config::{self, ForgetPlan, RedeemPlan, Target};
 use crate::election::slots;
 use crate::report::{self, Log};
-
-/// The number of attempts after which a store counts as out of reach.
-const ATTEMPTS: u32 = 5;
 
 /// The exit code if elect only showed what it would remove.
 const NOT_REMOVED: u8 = 1;
@@ -158,7 +155,7 @@ async fn outlast(
     let is_same = |leader: &Leader| matches!(leader.ending, Some(Ending::Judged { mark: now, .. }) if now == mark);
     let is_settled = |seen: &ElectionSnapshot| !seen.survey.leader.as_ref().is_some_and(is_same);
     Ok(match until(watcher, None, log, is_settled).await? {
-        Awaited::So(ElectionSnapshot { proof: Proof::Over(leader), .. }) if is_same(&leader) => {
+        Awaited::Met(ElectionSnapshot { proof: Proof::Over(leader), .. }) if is_same(&leader) => {
             Some(Removal::Leader { token: leader.token, mark: Some(mark) })
         }
         _ => None,
@@ -174,7 +171,7 @@ async fn expect_known(store: &dyn Store, election: &ElectionName, log: &Log) -> 
             return Ok(());
         }
     }
-    match Stranger::find(store, election, ATTEMPTS, log).await? {
+    match UnknownName::find(store, election, ATTEMPTS, log).await? {
         Some(stranger) => bail!("{stranger}"),
         None => Ok(()),
     }

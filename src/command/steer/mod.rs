@@ -18,9 +18,9 @@ use elect_api::{
 };
 use tokio::time::sleep;
 
-use crate::command::attempts::{aloud, insist_until};
-use crate::command::kept::Stranger;
-use crate::command::look::{Awaited, ElectionSnapshot, Rhythm, Watcher, see, until};
+use crate::command::attempts::{ATTEMPTS, aloud, insist_until};
+use crate::command::survey::{Awaited, ElectionSnapshot, Rhythm, Watcher, survey_one, until};
+use crate::command::traces::UnknownName;
 use crate::config::{self, BackendUrl, host_name};
 use crate::election::control::{Control, Request};
 use crate::guard;
@@ -32,8 +32,6 @@ pub(super) use priority::preempt;
 pub(super) use priority::priority;
 pub(super) use resign::resign;
 
-/// The number of attempts after which a store counts as out of reach.
-const ATTEMPTS: u32 = 5;
 /// The number of attempts at a store that has just answered.
 const AGAIN: u32 = 2;
 /// How often other writers may come first before that is an error.
@@ -118,13 +116,13 @@ impl<'a> ControlClient<'a> {
     ///
     /// # Errors
     /// The store does not answer, or refuses access.
-    pub(super) async fn stranger(&self) -> anyhow::Result<Option<Stranger>> {
+    pub(super) async fn stranger(&self) -> anyhow::Result<Option<UnknownName>> {
         // The survey comes first: a client whose time has run out ends here.
         let is_there = self.survey().await?.entries().next().is_some();
         if is_there || self.asked().await?.is_kept() {
             return Ok(None);
         }
-        Stranger::find(self.store.as_ref(), self.election, AGAIN, &self.log).await
+        UnknownName::find(self.store.as_ref(), self.election, AGAIN, &self.log).await
     }
 
     /// Warns if nothing is known of the election.
@@ -210,7 +208,8 @@ impl<'a> ControlClient<'a> {
     /// # Errors
     /// The store does not answer, or refuses access.
     pub(super) async fn survey(&self) -> anyhow::Result<Survey> {
-        let seen = self.insist(async || see(self.store.as_ref(), self.election).await).await?;
+        let seen =
+            self.insist(async || survey_one(self.store.as_ref(), self.election).await).await?;
         Ok(seen.survey)
     }
 
@@ -359,8 +358,8 @@ impl<'a> ControlClient<'a> {
         let store = config::connect(self.backend)?;
         let watcher = Watcher::over(store, vec![election.clone()], Rhythm::Calm)?;
         Ok(match until(watcher, end, &self.log, is_met).await? {
-            Awaited::So(seen) => Some(seen),
-            Awaited::NotSo(_) | Awaited::Unknown(_) => None,
+            Awaited::Met(seen) => Some(seen),
+            Awaited::Unmet(_) | Awaited::Unknown(_) => None,
         })
     }
 }

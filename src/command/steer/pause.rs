@@ -7,8 +7,8 @@ use elect_api::{Candidate, Division, Token, stamp};
 use tokio::time::sleep;
 
 use super::{ControlClient, request};
-use crate::command::look::ElectionSnapshot;
 use crate::command::runtime::block_on;
+use crate::command::survey::ElectionSnapshot;
 use crate::config::{PausePlan, Target};
 use crate::election::control::{Control, Request};
 use crate::report::{self, Log, NOT_ACQUIRED};

@@ -6,8 +6,8 @@ use anyhow::bail;
 use elect_api::{Candidate, Ending, Leader, Survey};
 
 use super::{ControlClient, ElectionSnapshot, is_led_by, is_settled, request, say_who_leads};
-use crate::command::look;
 use crate::command::runtime::block_on;
+use crate::command::survey;
 use crate::config::{Force, ResignPlan, is_known_as};
 use crate::guard;
 use crate::report::{Log, NOT_ACQUIRED};
@@ -257,7 +257,7 @@ async fn patience(
         // The time of the client is over, so there is no wait.
         Ending::Granted if client.is_late() => Duration::ZERO,
         Ending::Granted => client.longest_ending().await?.mul_f64(DRIFT) + MARGIN,
-        Ending::Judged { within, .. } => look::patience(within),
+        Ending::Judged { within, .. } => survey::patience(within),
         // A foreign program does not answer.
         Ending::Never if candidate.is_foreign() => Duration::ZERO,
         Ending::Never | Ending::WithItsProcess => PATIENCE,

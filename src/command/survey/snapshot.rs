@@ -1,4 +1,4 @@
-//! Many elections at once: those that are named, or all, with their parts, as far as there is room.
+//! A survey of many elections: the named ones, or all, with their parts, as far as there is room.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,44 +9,44 @@ use elect_api::{
 };
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
-use super::{ElectionSnapshot, Proof, Vigil, control, see};
+use super::{ElectionSnapshot, Proof, Vigil, control, survey_one};
 use crate::command::attempts::insist;
 use crate::election::history::History;
 use crate::guard;
 use crate::report::ElectionStatus;
 
-/// How many parts are looked at at once.
+/// The number of parts that are surveyed at the same time.
 const ABREAST: usize = 4;
 
-/// How much is seen at most, in bytes of texts; each candidate takes some hundreds besides. Some 25,000 of the usual kind
-/// have as many.
+/// The most bytes that the texts of all candidates may have. Some 25,000 usual candidates have as many.
 const ROOM: usize = 16 << 20;
+/// The bytes that a candidate takes beside its texts.
 const BESIDES: usize = 512;
-/// For how many elections there may be no room before no others are looked at.
+/// The survey ends when there was no room for more than this number of elections.
 const FULL: usize = 8;
 
-/// How much of an election that is divided is looked at.
+/// How much of a divided election is surveyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::command) enum Reach {
-    /// What all parts have in common.
+    /// Only the election as a whole.
     Whole,
-    /// That, and each part. Where all elections are looked at, a part is not one more of them.
+    /// The whole and each part. In a survey of all elections, a part is shown below its whole only.
     Parts,
 }
 
-/// What was seen of some elections.
+/// Several elections as one survey saw them.
 #[derive(Debug)]
 pub(in crate::command) struct Snapshot {
-    /// When the question was sent whose answer is the oldest here.
+    /// The instant before the oldest of the questions was sent.
     pub(in crate::command) at: Boottime,
-    /// Each election, in the order asked for.
+    /// The elections, in the order of the request.
     pub(in crate::command) elections: Vec<ElectionSnapshot>,
-    /// Those that nobody asked for by name and of which nothing could be seen.
+    /// The elections that were not named and could not be surveyed, with the reasons.
     pub(in crate::command) left_out: Vec<(ElectionName, anyhow::Error)>,
 }
 
 impl Snapshot {
-    /// Judges each leader by this look and those before. Returns when the next can tell more.
+    /// Judges each leader by this survey and the earlier ones. Returns the instant at which the next can tell more.
     pub(in crate::command) fn judge(&mut self, vigil: &mut Vigil) -> Option<Boottime> {
         let all = self.elections.iter_mut().flat_map(|seen| {
             let judged = vigil.judge(seen);
@@ -56,23 +56,23 @@ impl Snapshot {
         all.min()
     }
 
-    /// As a report shows it.
+    /// Returns the elections as a report shows them.
     pub(in crate::command) fn statuses(&self, store: &Profile) -> Vec<ElectionStatus> {
         self.elections.iter().map(|seen| seen.status(store)).collect()
     }
 
-    /// The one that was asked for, where it was one.
+    /// Returns the candidates of the first election. It is the only one if the request named one.
     pub(in crate::command) fn into_only(self) -> Survey {
         self.elections.into_iter().next().map(|seen| seen.survey).unwrap_or_default()
     }
 }
 
-/// Surveys the elections that are named, or else all, each in up to so many attempts.
+/// Surveys the named elections, or all if none is named. Each question is asked up to `attempts` times.
 ///
 /// # Errors
-/// The store does not answer, or refuses us; also if that is so for one election that is named. There are more
+/// The store does not answer, or refuses access, also if only one of the named elections is affected. There are more
 /// candidates than there is room for.
-pub(in crate::command) async fn look(
+pub(in crate::command) async fn survey_all(
     store: &dyn Store,
     named: &[ElectionName],
     attempts: u32,
@@ -86,7 +86,7 @@ pub(in crate::command) async fn look(
         named => named.to_vec(),
     };
     let mut oldest = None;
-    // Those of what was seen already.
+    // The parts of the elections that were surveyed already.
     let mut parts = BTreeSet::new();
     for name in all {
         if named.is_empty() && parts.contains(&name) {
@@ -103,7 +103,7 @@ pub(in crate::command) async fn look(
                 snapshot.left_out.push((name, error.context(why)));
                 break;
             }
-            // What is wrong with one election says nothing about the others.
+            // A failure of one election says nothing about the others.
             Err(error) if named.is_empty() && (attempts > 1 || is_final(&error)) => {
                 snapshot.left_out.push((name, error));
             }
@@ -114,15 +114,17 @@ pub(in crate::command) async fn look(
     Ok(snapshot)
 }
 
-/// For how long a leader that may be dead is looked at again, and the pause between two looks.
+/// A leader that may be dead is surveyed again for this long.
 const CLOSELY: Duration = Duration::from_secs(5);
+/// The pause between two of these surveys.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// As [`look`], with more looks where one cannot tell whether a leader is dead, and its next renewal is near.
+/// Surveys as [`survey_all`] does. It repeats the survey if one cannot tell whether a leader is dead, and the next
+/// renewal is near.
 ///
 /// # Errors
-/// As [`look`].
-pub(in crate::command) async fn look_closely(
+/// As for [`survey_all`].
+pub(in crate::command) async fn survey_closely(
     store: &dyn Store,
     named: &[ElectionName],
     attempts: u32,
@@ -130,7 +132,7 @@ pub(in crate::command) async fn look_closely(
 ) -> anyhow::Result<Snapshot> {
     let (end, mut vigil) = (guard::now() + CLOSELY, Vigil::default());
     loop {
-        let mut snapshot = look(store, named, attempts, reach).await?;
+        let mut snapshot = survey_all(store, named, attempts, reach).await?;
         let next = snapshot.judge(&mut vigil);
         let all = snapshot.elections.iter().flat_map(ElectionSnapshot::elections);
         let is_missing = all.map(|seen| &seen.proof).any(|proof| *proof == Proof::Missing);
@@ -141,15 +143,15 @@ pub(in crate::command) async fn look_closely(
     }
 }
 
-/// Whom to ask, and how.
+/// A survey that is under way.
 struct Asking<'a> {
     store: &'a dyn Store,
     location: String,
     attempts: u32,
     reach: Reach,
-    /// How much room they take that were seen, in bytes.
+    /// The room that the surveyed elections take, in bytes.
     seen: usize,
-    /// For how many there was no room.
+    /// The number of elections for which there was no room.
     refused: usize,
 }
 
@@ -158,8 +160,8 @@ impl Asking<'_> {
         insist(&self.location, self.attempts, ask).await
     }
 
-    /// All elections that there are, a whole before its parts, all that are paused, and all with a past. A store may list
-    /// none that nobody is in, as is the whole while all who take part have a slot.
+    /// Returns all elections with candidates, a pause or a past, each whole before its parts. A store may not list an
+    /// election without candidates. A divided election is one while all of its candidates have a slot.
     async fn all(&self) -> anyhow::Result<Vec<ElectionName>> {
         let all = self.insist(async || self.store.list(Scope::Entered).await).await?;
         let mut all = BTreeSet::from_iter(all);
@@ -177,7 +179,7 @@ impl Asking<'_> {
             }
             let control = match self.insist(async || control(self.store, &name).await).await {
                 Ok(control) => control,
-                // Whoever looks at it says so.
+                // The survey of this election reports the error.
                 Err(error) if is_final(&error) => {
                     all.insert(name);
                     continue;
@@ -192,20 +194,21 @@ impl Asking<'_> {
         Ok(all.into_iter().collect())
     }
 
-    /// Whether leaders have left anything of an election of which something is kept. Where nothing is asked, they have.
+    /// Returns whether leaders have left anything in the cells of this election. Without orders, something else is kept,
+    /// and only leaders write that.
     async fn has_past(&self, name: &ElectionName, is_asked: bool) -> anyhow::Result<bool> {
         if !is_asked {
             return Ok(true);
         }
         let past = async || match self.store.read(name, Cell::History).await {
-            // What cannot be read is there.
+            // An unreadable history is there.
             Err(error) if error.is_permanent() => Ok(true),
             found => found.map(|found| found.bytes.is_some()),
         };
         self.insist(past).await
     }
 
-    /// One election, and its parts if those are wanted.
+    /// Surveys one election, and its parts if the reach includes them.
     async fn see(&mut self, name: &ElectionName) -> anyhow::Result<ElectionSnapshot> {
         let seen = self.see_within(name).await;
         let is_full = seen.as_ref().is_err_and(anyhow::Error::is::<NoRoom>);
@@ -213,9 +216,9 @@ impl Asking<'_> {
         seen
     }
 
-    /// One election, with what its history tells where the parts are looked at: since when it is led, or who led last.
-    async fn see_one(&self, name: &ElectionName) -> anyhow::Result<ElectionSnapshot> {
-        let mut seen = self.insist(async || see(self.store, name).await).await?;
+    /// Surveys one election. If the reach includes parts, its history tells since when it is led, or who led last.
+    async fn see_part(&self, name: &ElectionName) -> anyhow::Result<ElectionSnapshot> {
+        let mut seen = self.insist(async || survey_one(self.store, name).await).await?;
         if self.reach == Reach::Parts && seen.division.is_whole() {
             let read = async || self.store.read(name, Cell::History).await;
             let cell = insist(&self.location, 1, read).await.ok();
@@ -226,15 +229,15 @@ impl Asking<'_> {
     }
 
     async fn see_within(&mut self, name: &ElectionName) -> anyhow::Result<ElectionSnapshot> {
-        let mut whole = self.see_one(name).await?;
+        let mut whole = self.see_part(name).await?;
         let mut all = room_with(self.seen, &whole)?;
         if self.reach == Reach::Parts {
             let numbers = 0..whole.division.parts().min(Division::MOST_SHARDS);
             let parts: Vec<_> =
                 numbers.filter_map(|number| Division::part(name, number).ok()).collect();
-            let looks = parts.iter().map(|part| self.see_one(part));
-            let mut looks = stream::iter(looks).buffered(ABREAST);
-            while let Some(part) = looks.try_next().await? {
+            let surveys = parts.iter().map(|part| self.see_part(part));
+            let mut surveys = stream::iter(surveys).buffered(ABREAST);
+            while let Some(part) = surveys.try_next().await? {
                 all = room_with(all, &part)?;
                 whole.parts.push(ElectionSnapshot { last: None, ..part });
             }
@@ -244,8 +247,8 @@ impl Asking<'_> {
     }
 }
 
-/// How much room is taken with this one, in bytes. Whoever may write to the store may write as many as it takes, in as many
-/// elections.
+/// Returns the room that is taken with this election, in bytes. A client that may write to the store can fill any number
+/// of elections with any number of entries.
 fn room_with(before: usize, seen: &ElectionSnapshot) -> Result<usize, NoRoom> {
     let each = |entry: &Entry| {
         let Candidate { id, host, command, containment, .. } = &entry.candidate;
@@ -257,7 +260,7 @@ fn room_with(before: usize, seen: &ElectionSnapshot) -> Result<usize, NoRoom> {
     if all <= ROOM { Ok(all) } else { Err(NoRoom(seen.election.clone())) }
 }
 
-/// There is more than is shown at once; this election is a part of it.
+/// The candidates take more room than there is. This is the first election without room.
 #[derive(Debug)]
 struct NoRoom(ElectionName);
 
@@ -274,7 +277,7 @@ impl fmt::Display for NoRoom {
     }
 }
 
-/// Whether asking again cannot help.
+/// Returns whether further questions cannot help.
 pub(super) fn is_final(error: &anyhow::Error) -> bool {
     error.is::<NoRoom>()
         || error.chain().any(|cause| cause.downcast_ref::<Error>().is_some_and(Error::is_permanent))
@@ -290,12 +293,12 @@ mod tests {
         Order, Profile, Removal, Scope, Seat, Store, Survey, Token, Versioned, Written,
     };
 
-    use super::{BESIDES, FULL, ROOM, Reach, Snapshot, look};
-    use crate::command::kept::KeptCells;
+    use super::{BESIDES, FULL, ROOM, Reach, Snapshot, survey_all};
+    use crate::command::traces::KeptCells;
     use crate::election::control::{Control, Request};
     use crate::report::StatusReport;
 
-    /// How many candidates are in each of two parts.
+    /// The number of candidates in each of two parts.
     const SOME: usize = (ROOM - 4 * BESIDES) / 2 / (BESIDES + "awebjobscan".len());
 
     /// A store with one election that is led and one that is not; or with so many that are paused.
@@ -407,7 +410,7 @@ mod tests {
     fn seen_in(store: &Fake, named: &[&str], reach: Reach) -> anyhow::Result<Snapshot> {
         let named: Vec<ElectionName> = named.iter().map(|name| name.parse().unwrap()).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(look(store, &named, 1, reach))
+        runtime.block_on(survey_all(store, &named, 1, reach))
     }
 
     fn names_seen(named: &[&str]) -> (Vec<String>, bool) {

@@ -1,4 +1,4 @@
-//! The arguments of the subcommands that only look: `check`, `done`, `history`, `observe`, `status` and `wait`.
+//! The arguments of the subcommands that only read: `check`, `done`, `history`, `observe`, `status` and `wait`.
 
 use std::fmt;
 use std::num::NonZeroUsize;

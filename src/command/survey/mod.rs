@@ -1,8 +1,7 @@
-//! Looking at elections, once or for as long as somebody wants to know: the one mechanism of `status`,
-//! `observe` and `wait`.
+//! Surveys of elections, once or again and again: the one mechanism of `status`, `observe` and `wait`.
 //!
-//! Whoever looks on is woken by the store, and asks now and then in any case, as a wake may be lost. Each
-//! answer is as of the instant before its question was sent; while there is none, nothing is made up.
+//! The store wakes a watcher at a change. The watcher also asks at intervals, because a wake may be lost. An answer
+//! counts as of the instant before its question was sent. Without an answer, nothing is made up.
 
 mod snapshot;
 mod vigil;
@@ -19,49 +18,50 @@ use crate::election::ranking::Field;
 use crate::guard;
 use crate::report::{ElectionStatus, PauseStatus, Suspicion, wall_clock};
 
-pub(super) use snapshot::{Reach, Snapshot, look_closely};
+pub(super) use snapshot::{Reach, Snapshot, survey_closely};
 pub(super) use vigil::{Proof, Vigil, patience};
 #[cfg(test)]
 pub(super) use watcher::Silence;
-pub(super) use watcher::{Awaited, Look, Rhythm, Watcher, pace, until};
+pub(super) use watcher::{Answer, Awaited, Rhythm, Watcher, pace, until};
 
-/// How old what is seen may be and count as the present. Whoever looks on has asked again by then, and waited
-/// for the answer.
+/// The greatest age of an answer that still counts as the present. By then a watcher has asked again, and waited for
+/// the answer.
 pub(in crate::command) const FRESH: Duration = Duration::from_secs(4);
 
-/// For how long a head that may be about to stand back is looked at again, before it counts as the leader, and the
-/// pause between two looks.
+/// A head of the queue that may yield to a better candidate is surveyed again for this long. Then it counts as the
+/// leader.
 const SETTLING: Duration = Duration::from_millis(700);
+/// The pause between two of these surveys.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What was seen of one election.
+/// One election at one time.
 #[derive(Debug)]
 pub(in crate::command) struct ElectionSnapshot {
     pub(in crate::command) election: ElectionName,
-    /// Who leads and who waits. While the election is paused, whoever is next to lead waits.
+    /// The leader and the waiting candidates. While the election is paused, the head of the queue waits, too.
     pub(in crate::command) survey: Survey,
-    /// Whether who leads there was still about to stand back for somebody better when it had been looked at for long enough.
+    /// True if the leader could still yield to a better candidate at the end of [`SETTLING`].
     pub(in crate::command) may_stand_back: bool,
-    /// Whether who leads there can be told from a dead one.
+    /// What proves that the leader is alive.
     pub(in crate::command) proof: Proof,
-    /// Who wants nobody to lead, if somebody does.
+    /// The pause that is in force.
     pub(in crate::command) pause: Option<Request>,
-    /// When the question was sent.
+    /// The instant before the question was sent.
     pub(in crate::command) asked: Boottime,
-    /// When the answer was there.
+    /// The instant after the answer arrived.
     pub(in crate::command) answered: Boottime,
-    /// How suspicious the leader is, for somebody who has seen enough of it.
+    /// How late the leader's renewal is, if enough renewals were seen to tell.
     pub(in crate::command) suspicion: Option<Suspicion>,
-    /// Into what it is divided.
+    /// The division into slots or shards.
     pub(in crate::command) division: Division,
-    /// The last leadership that is known, where nobody leads and the history is looked at.
+    /// The last leadership of the history, if the history was read and the election has no leader.
     pub(in crate::command) last: Option<Record>,
-    /// Each of its parts, if they were looked at.
+    /// The parts, if they were surveyed.
     pub(in crate::command) parts: Vec<Self>,
 }
 
 impl ElectionSnapshot {
-    /// An election without candidates, seen at this time.
+    /// Returns an election without candidates, surveyed at this time.
     #[cfg(test)]
     pub(in crate::command) fn of(election: ElectionName, at: Boottime) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl ElectionSnapshot {
         }
     }
 
-    /// As a report shows it.
+    /// Returns the election as a report shows it.
     pub(in crate::command) fn status(&self, store: &Profile) -> ElectionStatus {
         let pause = self.pause.as_ref();
         let parts = self.parts.iter().map(|part| part.status(store)).collect();
@@ -96,7 +96,7 @@ impl ElectionSnapshot {
             .divided(self.division, &self.survey, parts)
     }
 
-    /// Takes in what its history tells.
+    /// Adds the facts that its history tells.
     fn learn(&mut self, history: &History) {
         match &mut self.survey.leader {
             Some(leader) => leader.since = history.since(leader),
@@ -104,22 +104,23 @@ impl ElectionSnapshot {
         }
     }
 
-    /// It, and each of its parts.
+    /// Returns the election and each of its parts.
     pub(in crate::command) fn elections(&self) -> impl Iterator<Item = &Self> {
         iter::once(self).chain(&self.parts)
     }
 }
 
-/// A pause as a report shows it.
+/// Returns a pause as a report shows it.
 pub(in crate::command) fn pause_status(request: &Request) -> PauseStatus {
     let end = request.end().and_then(stamp::read);
     PauseStatus::new(request.by(), request.at(), request.reason()).until(end)
 }
 
-/// What is asked of an election at present. What cannot be read is obeyed by nobody.
+/// Returns the orders that are in force for an election. A control cell that cannot be read holds no orders, as no
+/// candidate obeys it.
 ///
 /// # Errors
-/// As the store has them.
+/// Those of the store.
 pub(in crate::command) async fn control(
     store: &dyn Store,
     election: &ElectionName,
@@ -133,11 +134,11 @@ pub(in crate::command) async fn control(
     }
 }
 
-/// Looks at one election, once: who takes part, and what is asked of them.
+/// Surveys one election once: its candidates, and the orders to them.
 ///
 /// # Errors
-/// As the store has them.
-pub(in crate::command) async fn see(
+/// Those of the store.
+pub(in crate::command) async fn survey_one(
     store: &dyn Store,
     election: &ElectionName,
 ) -> Result<ElectionSnapshot, Error> {

@@ -1,4 +1,4 @@
-//! Leases that candidates judge by their own clocks: who looks on judges by the same rule, and one look cannot.
+//! Leases that candidates judge by their own clocks. A watcher judges by the same rule, and needs more than one survey.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -7,33 +7,34 @@ use elect_api::{Boottime, ElectionName, Ending, Leader, Token};
 
 use super::ElectionSnapshot;
 
-/// By how much the holder's clock may be slower than ours, as each has half of the default of --max-clock-drift: 1.05 / 0.95.
+/// The ratio by which the holder's clock may be slower than this one. Each clock may have half of the default of
+/// `--max-clock-drift`: 1.05 / 0.95.
 const DRIFTS: f64 = 1.11;
-/// For a holder, or a store, that is late.
+/// The time that a holder or a store may be late.
 const MARGIN: Duration = Duration::from_secs(1);
-/// A leader of ours renews its lease every sixth of it.
+/// A leader renews its lease this often within the length of the lease.
 const RENEWALS: u32 = 6;
 
-/// How long a lease without a renewal is looked at before it is over.
+/// Returns the time after which a lease without a renewal is over.
 pub(in crate::command) fn patience(within: Duration) -> Duration {
     within.mul_f64(DRIFTS) + MARGIN
 }
 
-/// What is known of a leader beside its entry.
+/// What proves, beside its entry, that a leader is alive.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::command) enum Proof {
-    /// It leads as far as the entry says, which the store ends.
+    /// The entry is proof enough, because the store ends it.
     #[default]
     Shown,
-    /// Its entry would be there as well if it were dead, and its last renewal is not known to be new.
+    /// Nothing proves it. A dead leader's entry would be there as well, and the last renewal may be old.
     Missing,
-    /// Its lease is over: this leader had it. The entry stays until another candidate takes it.
+    /// The lease of this leader is over. The entry stays until another candidate takes it.
     Over(Box<Leader>),
 }
 
 impl Proof {
-    /// What one look shows, at this time by the wall clock. Two wall clocks are compared here, for eyes: whatever one
-    /// look cannot tell the next ones do.
+    /// Returns the proof that one survey gives, at this time by the wall clock. The comparison of two wall clocks is
+    /// good enough for a display, and later surveys tell more.
     pub(super) fn at_sight(leader: Option<&Leader>, wall: SystemTime) -> Self {
         let Some(Ending::Judged { within, renewed, .. }) = leader.and_then(|it| it.ending) else {
             return Self::Shown;
@@ -46,20 +47,20 @@ impl Proof {
     }
 }
 
-/// What was seen of such leases so far.
+/// The leases of this kind that were surveyed so far.
 #[derive(Default)]
 pub(in crate::command) struct Vigil(BTreeMap<ElectionName, Held>);
 
 struct Held {
     token: Token,
     mark: u64,
-    /// When the answer was there that showed this mark first.
+    /// The arrival of the first answer with this mark.
     since: Boottime,
     was_renewed: bool,
 }
 
 impl Vigil {
-    /// Judges a leader by this look and those before. Returns when the next can tell more.
+    /// Judges a leader by this survey and the earlier ones. Returns the instant at which the next survey can tell more.
     pub(in crate::command) fn judge(&mut self, seen: &mut ElectionSnapshot) -> Option<Boottime> {
         let leader = seen.survey.leader.as_ref();
         let ending = leader.and_then(|leader| Some((leader.token, leader.ending?)));
@@ -113,8 +114,8 @@ mod tests {
         Boottime::from_boot(Duration::from_secs(second))
     }
 
-    /// What a look at this second shows, as the vigil judges it: whether there is a leader, and its proof.
-    fn look(vigil: &mut Vigil, second: u64, mark: u64) -> (bool, Proof) {
+    /// Returns whether a survey at this second shows a leader, and its proof, as the vigil judges them.
+    fn judged(vigil: &mut Vigil, second: u64, mark: u64) -> (bool, Proof) {
         let mut seen = ElectionSnapshot::of("job".parse().unwrap(), at(second));
         seen.survey = Survey { leader: Some(leader(mark, None)), waiting: Vec::new() };
         seen.proof = Proof::Missing;
@@ -123,29 +124,29 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_is_over_that_nobody_renews_for_longer_than_it_lasts() {
+    fn a_lease_without_a_renewal_is_over_after_its_length() {
         let mut vigil = Vigil::default();
         for second in [0, 5, 15, 17] {
-            assert_eq!(look(&mut vigil, second, 1), (true, Proof::Missing), "{second}");
+            assert_eq!(judged(&mut vigil, second, 1), (true, Proof::Missing), "{second}");
         }
-        let (leads, proof) = look(&mut vigil, 18, 1);
+        let (leads, proof) = judged(&mut vigil, 18, 1);
         assert!(!leads && matches!(proof, Proof::Over(_)), "{proof:?}");
         // It stood still, and goes on.
-        assert_eq!(look(&mut vigil, 19, 2), (true, Proof::Shown));
+        assert_eq!(judged(&mut vigil, 19, 2), (true, Proof::Shown));
     }
 
     #[test]
     fn a_leader_that_was_seen_to_renew_leads_until_its_lease_is_over() {
         let mut vigil = Vigil::default();
-        assert_eq!(look(&mut vigil, 0, 1), (true, Proof::Missing));
+        assert_eq!(judged(&mut vigil, 0, 1), (true, Proof::Missing));
         for second in [3, 10, 20] {
-            assert_eq!(look(&mut vigil, second, 2), (true, Proof::Shown), "{second}");
+            assert_eq!(judged(&mut vigil, second, 2), (true, Proof::Shown), "{second}");
         }
-        assert!(!look(&mut vigil, 21, 2).0);
+        assert!(!judged(&mut vigil, 21, 2).0);
     }
 
     #[test]
-    fn one_look_believes_a_renewal_that_is_new_by_both_clocks() {
+    fn one_survey_believes_a_renewal_that_is_new_by_both_clocks() {
         let now = UNIX_EPOCH + Duration::from_secs(100);
         for (renewed, proof) in [
             (Some(100), Proof::Shown),

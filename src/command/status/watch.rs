@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, bail};
 use elect_api::{Boottime, Profile};
 
-use super::look::{FRESH, Look, Rhythm, Watcher};
-use super::runtime::{BootClock, Wish, Wishes, block_on};
+use crate::command::runtime::{BootClock, Wish, Wishes, block_on};
+use crate::command::survey::{Answer, FRESH, Rhythm, Watcher};
 use crate::config::{self, StatusPlan};
 use crate::election::driver::Clock as _;
 use crate::guard::{self, Inherited};
@@ -28,10 +28,10 @@ pub(super) fn watch(plan: &StatusPlan, log: &Log) -> anyhow::Result<u8> {
              writes a line for each change"
         );
     };
-    block_on(look_on(plan, &inherited, screen, log)).map(|()| 0)
+    block_on(draw_on(plan, &inherited, screen, log)).map(|()| 0)
 }
 
-async fn look_on(
+async fn draw_on(
     plan: &StatusPlan,
     inherited: &Inherited,
     mut screen: Screen,
@@ -47,7 +47,7 @@ async fn look_on(
         // A failed write needs no handling: a terminal that goes away sends a signal.
         let _ = screen.draw(&scene.lines(now, wall_clock(), width()));
         tokio::select! {
-            look = watcher.next() => scene.take_in(look?),
+            answer = watcher.next() => scene.take_in(answer?),
             wish = wishes.next() => match wish {
                 Wish::End => return Ok(()),
                 Wish::Pause => {
@@ -78,13 +78,13 @@ impl Scene {
         Self { store, place, seen: None, begun, trouble: None }
     }
 
-    fn take_in(&mut self, look: Look) {
-        match look {
-            Look::Seen(snapshot) => {
+    fn take_in(&mut self, answer: Answer) {
+        match answer {
+            Answer::Seen(snapshot) => {
                 let report = StatusReport { elections: snapshot.statuses(&self.store) };
                 (self.seen, self.trouble) = (Some((snapshot.at, report)), None);
             }
-            Look::Silent(silence) => self.trouble = Some(silence.reason),
+            Answer::Silent(silence) => self.trouble = Some(silence.reason),
         }
     }
 
@@ -117,8 +117,8 @@ mod tests {
         Boottime, Cadence, Candidate, Entry, Leader, Lease, Order, Profile, Survey, Token,
     };
 
-    use super::{FRESH, Look, Scene};
-    use crate::command::look::{ElectionSnapshot, Silence, Snapshot};
+    use super::{Answer, FRESH, Scene};
+    use crate::command::survey::{ElectionSnapshot, Silence, Snapshot};
 
     const START: Boottime = Boottime::from_boot(Duration::from_secs(100));
 
@@ -132,7 +132,7 @@ mod tests {
         let seen =
             ElectionSnapshot { survey, ..ElectionSnapshot::of("job".parse().unwrap(), START) };
         let (elections, left_out) = (vec![seen], Vec::new());
-        scene.take_in(Look::Seen(Snapshot { at: START, elections, left_out }));
+        scene.take_in(Answer::Seen(Snapshot { at: START, elections, left_out }));
         scene
     }
 
@@ -169,7 +169,7 @@ mod tests {
         let first = |scene: &Scene, after| shown(scene, after).lines().nth(1).unwrap().to_owned();
         assert!(first(&scene, FRESH / 2).starts_with("ELECTION"));
         let silence = Silence { reason: "refused\u{1b}".into(), is_outage: false };
-        scene.take_in(Look::Silent(silence));
+        scene.take_in(Answer::Silent(silence));
         assert_eq!(
             first(&scene, Duration::from_secs(75)),
             "NO ANSWER for 1m15s, as old is what follows: refused\\u{1b}"

@@ -1,4 +1,4 @@
-//! Looking at elections, once or again and again, at a pace and until something is so.
+//! Surveys again and again, at a pace, until a condition is met.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use elect_api::{Boottime, ElectionName, Leader, Store, Wake};
 
 use super::ElectionSnapshot;
-use super::snapshot::{Reach, Snapshot, is_final, look};
+use super::snapshot::{Reach, Snapshot, is_final, survey_all};
 use super::vigil::Vigil;
 use crate::command::attempts::insist;
 use crate::command::runtime::BootClock;
@@ -17,63 +17,64 @@ use crate::election::driver::Clock as _;
 use crate::guard;
 use crate::report::{Log, Renewals, chain};
 
-/// At least so long after a question comes the next: changes that follow each other faster are seen together.
+/// The least time between two questions. Changes that follow each other faster are seen together.
 const LEAST: Duration = Duration::from_millis(20);
-/// The pause after the first failure; it doubles with each further one, up to the longest.
+/// The pause after the first failure. It doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// The longest pause after a failure.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// A silence that lasts so long is an outage. Until then another member of the store may answer.
+/// A silence of this length is an outage. Until then another member of the store may answer.
 const OUTAGE: Duration = Duration::from_secs(3);
-/// How many elections the store is asked to wake us for: look-outs are dear. The others are looked at by time.
-const LOOK_OUTS: usize = 16;
+/// The largest number of elections for which the store is asked for a wake, which is expensive. The others are surveyed
+/// at intervals.
+const MOST_WAKES: usize = 16;
 
-/// How often the store is asked though it has not woken us.
+/// How often the store is asked without a wake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::command) enum Rhythm {
-    /// Now and then, as a wake may be lost.
+    /// At long intervals, as a wake may be lost.
     Calm,
-    /// So often that what was seen last stays true: leases go on without a word from the store. And so often
-    /// that a leader is [suspected](crate::report::Suspicion) that renews its lease no more. Slots and shards are
-    /// looked at as well.
+    /// So often that the last answer stays true, as the store tells of no renewal. A leader that has stopped its renewals
+    /// is [suspected](crate::report::Suspicion) soon. Slots and shards are surveyed as well.
     Live,
 }
 
-/// What comes of a look.
+/// The outcome of one question to the store.
 #[derive(Debug)]
-pub(in crate::command) enum Look {
+pub(in crate::command) enum Answer {
     /// The store has answered.
     Seen(Snapshot),
-    /// It has not.
+    /// The store has not answered.
     Silent(Silence),
 }
 
-/// The store does not answer.
+/// A store that does not answer.
 #[derive(Clone, Debug)]
 pub(in crate::command) struct Silence {
-    /// Why, in words.
+    /// The reason, for people.
     pub(in crate::command) reason: String,
-    /// Whether it has lasted so long that people should know.
+    /// True if the silence has lasted so long that people should know.
     pub(in crate::command) is_outage: bool,
 }
 
-/// Looks on.
+/// Surveys the same elections again and again.
 pub(in crate::command) struct Watcher {
-    /// The next look, which goes on where it was when nobody waited for it.
-    step: Pin<Box<dyn Future<Output = (Looker, anyhow::Result<Look>)>>>,
+    /// The next survey. It is kept while no caller awaits it, and goes on where it was.
+    step: Pin<Box<dyn Future<Output = (Surveyor, anyhow::Result<Answer>)>>>,
 }
 
 impl Watcher {
-    /// Over the elections that are named, or else all. Nothing is asked before the first
+    /// Makes a watcher of the named elections, or of all if none is named. It asks nothing before the first
     /// [`Watcher::next`].
     ///
     /// # Errors
-    /// When no descriptor is left.
+    /// No file descriptor is left.
     pub(in crate::command) fn over(
         store: Box<dyn Store>,
         named: Vec<ElectionName>,
         rhythm: Rhythm,
     ) -> anyhow::Result<Self> {
-        let looker = Looker {
+        let surveyor = Surveyor {
             location: store.profile().location,
             store,
             named,
@@ -86,42 +87,42 @@ impl Watcher {
             silent_since: None,
             pause: Duration::ZERO,
         };
-        Ok(Self { step: Box::pin(looker.step()) })
+        Ok(Self { step: Box::pin(surveyor.step()) })
     }
 
-    /// The first look, or the next, once it is time for it.
+    /// Returns the first answer, or the next one once it is due.
     ///
     /// # Errors
-    /// The store refuses us: looking again does not help.
+    /// The store refuses access, and further questions do not help.
     ///
     /// # Cancellation
-    /// May be dropped at any time: the next call goes on.
-    pub(in crate::command) async fn next(&mut self) -> anyhow::Result<Look> {
-        let (looker, look) = self.step.as_mut().await;
-        self.step = Box::pin(looker.step());
-        look
+    /// The future may be dropped at any time. The next call goes on with it.
+    pub(in crate::command) async fn next(&mut self) -> anyhow::Result<Answer> {
+        let (surveyor, answer) = self.step.as_mut().await;
+        self.step = Box::pin(surveyor.step());
+        answer
     }
 }
 
-struct Looker {
+struct Surveyor {
     store: Box<dyn Store>,
     location: String,
     named: Vec<ElectionName>,
     rhythm: Rhythm,
     clock: BootClock,
-    /// What tells of a change, for each election that somebody looks out over.
+    /// The wake that tells of a change, for each election that has one.
     wakes: BTreeMap<ElectionName, Wake>,
-    /// What was seen of each election's leader so far, if that is looked at.
+    /// The renewals of each election's leader that were seen so far.
     renewals: BTreeMap<ElectionName, Renewals>,
     vigil: Vigil,
-    /// When to look next: the earliest and the latest; at once if `None`.
+    /// The earliest and the latest time of the next survey. `None` for at once.
     due: Option<(Boottime, Boottime)>,
     silent_since: Option<Boottime>,
     pause: Duration,
 }
 
-impl Looker {
-    async fn step(mut self) -> (Self, anyhow::Result<Look>) {
+impl Surveyor {
+    async fn step(mut self) -> (Self, anyhow::Result<Answer>) {
         if let Some((earliest, latest)) = self.due {
             tokio::select! {
                 () = woken(&mut self.wakes) => self.clock.until(Some(earliest)).await,
@@ -129,19 +130,19 @@ impl Looker {
             }
         }
         let sent = guard::now();
-        let look = match self.look().await {
-            Ok(snapshot) => Ok(Look::Seen(self.seen(sent, snapshot))),
+        let answer = match self.survey().await {
+            Ok(snapshot) => Ok(Answer::Seen(self.seen(sent, snapshot))),
             Err(error) if is_final(&error) => Err(error),
-            Err(error) => Ok(Look::Silent(self.silent(sent, &error))),
+            Err(error) => Ok(Answer::Silent(self.silent(sent, &error))),
         };
-        (self, look)
+        (self, answer)
     }
 
-    /// Looks out before it looks, so that no change comes in between.
-    async fn look(&mut self) -> anyhow::Result<Snapshot> {
+    /// Asks for wakes first, so that no change after the survey goes unnoticed.
+    async fn survey(&mut self) -> anyhow::Result<Snapshot> {
         let (store, location) = (self.store.as_ref(), &self.location);
         for name in &self.named {
-            if self.wakes.len() < LOOK_OUTS && !self.wakes.contains_key(name) {
+            if self.wakes.len() < MOST_WAKES && !self.wakes.contains_key(name) {
                 let wake = insist(location, 1, async || store.changed(name).await).await?;
                 self.wakes.insert(name.clone(), wake);
             }
@@ -150,7 +151,7 @@ impl Looker {
             Rhythm::Calm => Reach::Whole,
             Rhythm::Live => Reach::Parts,
         };
-        look(store, &self.named, 1, reach).await
+        survey_all(store, &self.named, 1, reach).await
     }
 
     fn seen(&mut self, sent: Boottime, mut snapshot: Snapshot) -> Snapshot {
@@ -186,7 +187,7 @@ impl Looker {
 
     fn silent(&mut self, sent: Boottime, error: &anyhow::Error) -> Silence {
         let now = guard::now();
-        // They may have broken off with the connection, or hang on it.
+        // The wakes may have ended with the connection, or hang on it.
         self.wakes.clear();
         self.pause = (self.pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
         let due = now + self.pause.mul_f64(0.5 + fastrand::f64() / 2.0);
@@ -196,7 +197,7 @@ impl Looker {
     }
 }
 
-/// Ends when some have come, and takes them away.
+/// Waits for the first wakes, and removes them.
 async fn woken(wakes: &mut BTreeMap<ElectionName, Wake>) {
     poll_fn(|context| {
         let before = wakes.len();
@@ -210,33 +211,32 @@ async fn woken(wakes: &mut BTreeMap<ElectionName, Wake>) {
 const SHORTEST: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// How soon to look again at whoever leads, so that what was seen stays true, and renewals are seen one by one: a
-/// leader of ours renews its lease every sixth of it, so twice as often. From a quarter of a second to two seconds.
+/// Returns the pause before the next survey of these leaders. A leader renews its lease every sixth of its length, and a
+/// survey twice as often sees each renewal. The pause is between a quarter of a second and two seconds.
 pub(in crate::command) fn pace<'a>(leaders: impl Iterator<Item = &'a Leader>) -> Duration {
     let shortest = leaders.filter_map(|leader| leader.remaining).min();
     shortest.map_or(LONGEST, |left| (left / 12).clamp(SHORTEST, LONGEST))
 }
 
-/// How long the first look may take, however little time there is.
-const FIRST_LOOK: Duration = Duration::from_secs(2);
+/// The time that the first survey may take, even if the caller has less.
+const FIRST_SURVEY: Duration = Duration::from_secs(2);
 
-/// What comes of waiting until an election is so.
+/// The outcome of a wait for a condition.
 #[derive(Debug)]
 pub(in crate::command) enum Awaited {
-    /// It is so, and this was seen.
-    So(ElectionSnapshot),
-    /// The time was over before. This was seen last.
-    NotSo(ElectionSnapshot),
-    /// The time was over before the store had answered once, and why.
+    /// This snapshot meets the condition.
+    Met(ElectionSnapshot),
+    /// The time ran out. This is the last snapshot.
+    Unmet(ElectionSnapshot),
+    /// The time ran out before the first answer, for this reason.
     Unknown(String),
 }
 
-/// Waits until the only election of a look-out is so, or until `end`; without end if `None`. A store that falls
-/// silent is asked until it answers, and the log says so once. One look is owed to whoever has no time at all, if it
-/// does not take long.
+/// Waits until the only election of a watcher meets a condition, or until `end`; without an end if `None`. A store that
+/// falls silent is asked until it answers, and the log says so once. Even a caller without time gets one short survey.
 ///
 /// # Errors
-/// The store refuses us.
+/// The store refuses access.
 pub(in crate::command) async fn until(
     mut watcher: Watcher,
     end: Option<Boottime>,
@@ -244,28 +244,28 @@ pub(in crate::command) async fn until(
     mut is_met: impl FnMut(&ElectionSnapshot) -> bool,
 ) -> anyhow::Result<Awaited> {
     let clock = BootClock::new()?;
-    // What was seen last, and what was wrong last.
+    // The last snapshot, and the last failure.
     let (mut seen, mut trouble): (Option<ElectionSnapshot>, Option<String>) = (None, None);
     let mut has_complained = false;
-    let patience = guard::now() + FIRST_LOOK;
+    let patience = guard::now() + FIRST_SURVEY;
     loop {
         let is_due = seen.is_some() || trouble.is_some();
         let end = end.map(|end| if is_due { end } else { end.max(patience) });
-        let look = tokio::select! {
+        let answer = tokio::select! {
             biased;
-            look = watcher.next() => look?,
+            answer = watcher.next() => answer?,
             () = clock.until(end) => break,
         };
-        match look {
-            Look::Seen(snapshot) => {
+        match answer {
+            Answer::Seen(snapshot) => {
                 for now in snapshot.elections {
                     if is_met(&now) {
-                        return Ok(Awaited::So(now));
+                        return Ok(Awaited::Met(now));
                     }
                     seen = Some(now);
                 }
             }
-            Look::Silent(silence) => {
+            Answer::Silent(silence) => {
                 if silence.is_outage && !std::mem::replace(&mut has_complained, true) {
                     log.warn(format_args!("waiting for the store: {}", silence.reason));
                 }
@@ -274,7 +274,7 @@ pub(in crate::command) async fn until(
         }
     }
     let silence = || trouble.unwrap_or_else(|| "the store is silent".to_owned());
-    Ok(seen.map_or_else(|| Awaited::Unknown(silence()), Awaited::NotSo))
+    Ok(seen.map_or_else(|| Awaited::Unknown(silence()), Awaited::Unmet))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! What is kept of an election beside its entries: whether a name is that of one, and what would be lost with it.
+//! The traces that an election leaves beside its entries. They tell whether a name is known, and what `elect forget`
+//! would remove.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,27 +13,27 @@ use crate::election::history::History;
 use crate::election::once::Done;
 use crate::report::{BY_DEFAULT, Log};
 
-/// How many names are told that may have been meant.
+/// The number of similar names that a message lists.
 const NAMES: usize = 3;
 
-/// What is kept of one election.
+/// The cells of one election.
 #[derive(Debug, Default)]
 pub(super) struct KeptCells {
-    /// What people ask of it at present.
+    /// The orders that are in force.
     pub(super) control: Control,
-    /// Under what it keeps fences and values.
+    /// The keys of its fences and values.
     pub(super) keys: Keys,
-    /// Why that cannot be known: what is there was not written by an elect.
+    /// The reason why the keys are unknown. elect has not written the data.
     pub(super) damage: Option<String>,
-    /// What leaders have left, in words.
+    /// The traces of leaders, for people.
     left: Vec<String>,
 }
 
 impl KeptCells {
-    /// Reads it, each cell in up to so many attempts.
+    /// Reads the cells, each in up to `attempts` attempts.
     ///
     /// # Errors
-    /// The store does not answer, or refuses us.
+    /// The store does not answer, or refuses access.
     pub(super) async fn read(
         store: &dyn Store,
         election: &ElectionName,
@@ -43,7 +44,7 @@ impl KeptCells {
             insist(&location, attempts, async || bytes(store, election, cell).await).await
         };
         let control = read(Cell::Control).await?;
-        // What cannot be read asks nothing, and is there all the same.
+        // An unreadable cell gives no orders, and is there all the same.
         let asked = control.map(|bytes| bytes.and_then(|text| Control::read(Some(&text)).ok()));
         let control = asked.flatten().unwrap_or_default().as_of(stamp::display());
         let mut left = Vec::new();
@@ -61,12 +62,12 @@ impl KeptCells {
         Ok(Self { control, keys, damage, left })
     }
 
-    /// Whether nothing is kept that anybody could miss.
+    /// Returns whether the cells hold nothing that a user could miss.
     pub(super) fn is_nothing(&self) -> bool {
         self.lines().is_empty()
     }
 
-    /// What is kept, a line each.
+    /// Returns the traces, one line each.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = self.left.clone();
         let listed = |what: &str, keys: &[elect_api::Key]| {
@@ -96,7 +97,7 @@ fn counted(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// What a cell says; `None` if there is nothing, and `Some(None)` if it is nothing of ours.
+/// Returns the text of a cell. `None` if there is none, and `Some(None)` if elect has not written it.
 async fn bytes(
     store: &dyn Store,
     election: &ElectionName,
@@ -109,7 +110,7 @@ async fn bytes(
     }
 }
 
-/// What a leader has left in a cell, if it says anything.
+/// Returns what a leader has left in a cell, for people.
 fn in_words(cell: Cell<'_>, bytes: Option<&[u8]>) -> Option<String> {
     let unreadable = || Some(format!("{cell}, which cannot be read"));
     let Some(bytes) = bytes else { return unreadable() };
@@ -135,22 +136,22 @@ fn in_words(cell: Cell<'_>, bytes: Option<&[u8]>) -> Option<String> {
     }
 }
 
-/// A name under which a store knows no election: neither is anybody in it, nor is anything kept.
+/// A name that the store does not know: the election has neither candidates nor cells.
 #[derive(Debug)]
-pub(super) struct Stranger {
+pub(super) struct UnknownName {
     election: ElectionName,
     location: String,
-    /// Nobody has named the store.
+    /// True if the user has not named the store.
     is_by_default: bool,
-    /// Names that are like it, the nearest first.
+    /// Similar names, the nearest first.
     nearest: Vec<String>,
 }
 
-impl Stranger {
-    /// Looks whether this is one: each question is put up to so many times.
+impl UnknownName {
+    /// Returns the name if the store does not know it. Each question is asked up to `attempts` times.
     ///
     /// # Errors
-    /// The store does not answer, or refuses us.
+    /// The store does not answer, or refuses access.
     pub(super) async fn find(
         store: &dyn Store,
         election: &ElectionName,
@@ -179,13 +180,13 @@ impl Stranger {
         Ok(Some(Self { election: election.clone(), location, is_by_default, nearest }))
     }
 
-    /// The same for people who may have meant it: what to do then.
+    /// Returns the message for people who may mean this name, with what they can do.
     pub(super) fn unless(&self, way_out: &str) -> String {
         let stop = if self.nearest.is_empty() { ";" } else { "" };
         format!("{self}{stop} {way_out}")
     }
 
-    /// Tells people if it is one, as far as the store says so at once. Says whether it has.
+    /// Warns if the store does not know the name, and answers at the first attempt. Returns whether it has warned.
     pub(super) async fn warn_of(store: &dyn Store, election: &ElectionName, log: &Log) -> bool {
         let found = Self::find(store, election, 1, log).await.ok().flatten();
         if let Some(stranger) = &found {
@@ -195,7 +196,7 @@ impl Stranger {
     }
 }
 
-impl fmt::Display for Stranger {
+impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { election, location, is_by_default, nearest } = self;
         write!(f, "no election {election} at {location}")?;
@@ -220,7 +221,7 @@ mod tests {
         let stranger = |nearest: &[&str]| {
             let nearest = nearest.iter().map(|&name| name.to_owned()).collect();
             let election = "nigthly".parse().unwrap();
-            Stranger { election, location: "file:///x".into(), is_by_default: false, nearest }
+            UnknownName { election, location: "file:///x".into(), is_by_default: false, nearest }
         };
         let said = |nearest: &[&str]| stranger(nearest).to_string();
         let known = "no election nigthly at file:///x: it has no candidates, and no past";

@@ -86,7 +86,7 @@ struct GuardianProcess {
 pub(super) fn main(mut parts: GuardianParts) -> ! {
     // The wrapper has tried all of these calls itself, and sees the end of this process.
     // SAFETY: _exit has no preconditions.
-    let dead_man = settle(&mut parts).unwrap_or_else(|_| unsafe { libc::_exit(1) });
+    let dead_man = prepare(&mut parts).unwrap_or_else(|_| unsafe { libc::_exit(1) });
     let before = priority::raise();
     allocator::ban();
     let mut guardian = GuardianProcess {
@@ -111,7 +111,7 @@ pub(super) fn main(mut parts: GuardianParts) -> ! {
 }
 
 /// Prepares the process for guarding. The guardian does not run if any step fails.
-fn settle(parts: &mut GuardianParts) -> io::Result<Option<DeadMan>> {
+fn prepare(parts: &mut GuardianParts) -> io::Result<Option<DeadMan>> {
     // SAFETY: prctl takes a NUL-terminated name here.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"elect-guardian".as_ptr()) };
     adopt_orphans()?;
@@ -122,7 +122,7 @@ fn settle(parts: &mut GuardianParts) -> io::Result<Option<DeadMan>> {
     }
     // All signals are blocked, as a signal that the guardian does not handle must not end it.
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
-    parts.enclosure.settle()?;
+    parts.enclosure.turn_to_children()?;
     parts.ladder.is_timed().then(DeadMan::new).transpose()
 }
 

@@ -291,7 +291,7 @@ impl<'a> Scratch<'a> {
     }
 
     /// Waits until all processes of the last check are dead. Its candidates have been reaped before.
-    pub(super) async fn settle(&self) {
+    pub(super) async fn await_ends(&self) {
         end_children(AFTER_A_CHECK).await;
     }
 

@@ -103,7 +103,7 @@ async fn check_all(scratch: &Scratch<'_>, stage: &Cell<Stage>) -> anyhow::Result
         let took = guard::now().since(began);
         reports.push(told(*check, found, took)?);
         // After a check that fails, processes may be left that would disturb the next one.
-        scratch.settle().await;
+        scratch.await_ends().await;
     }
     Ok(reports)
 }
@@ -116,7 +116,7 @@ async fn insist(check: Check, scratch: &Scratch<'_>) -> Result<Finding, Failure>
         if !matches!(found, Err(Failure::Lost | Failure::Unable(_))) {
             break;
         }
-        scratch.settle().await;
+        scratch.await_ends().await;
         found = check.make(scratch).await;
     }
     found

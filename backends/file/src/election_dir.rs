@@ -82,7 +82,7 @@ impl ElectionDir {
         }
         let file = openat(&self.directory, name, flags, self.file_mode())
             .map_err(|errno| opening(self.policy, "open", &path, errno))?;
-        let id = self.settle(&file, &path)?;
+        let id = self.admit(&file, &path)?;
         Ok((file.into(), id))
     }
 
@@ -100,7 +100,7 @@ impl ElectionDir {
     }
 
     /// Sets the mode of an own file if the umask took bits from it. Refuses a file that is not to be trusted.
-    pub(crate) fn settle(&self, file: &OwnedFd, path: &Path) -> Result<FileId, Error> {
+    pub(crate) fn admit(&self, file: &OwnedFd, path: &Path) -> Result<FileId, Error> {
         let stat = fstat(file).map_err(|errno| failed("examine", path, errno))?;
         let mode = self.policy.file_mode();
         let lacks_rights = self.policy.lacks(&stat, mode);

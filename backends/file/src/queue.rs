@@ -99,7 +99,7 @@ impl OwnFile {
         let file = openat(&dir.queue, unfinished, flags, mode)
             .map_err(|errno| (errno, dir.making_in_queue(errno)))?;
         let filled = (|| {
-            let id = dir.settle(&file, &path).map_err(|error| (Errno::UnknownErrno, error))?;
+            let id = dir.admit(&file, &path).map_err(|error| (Errno::UnknownErrno, error))?;
             let file = File::from(file);
             let failed = |deed, errno| (errno, failed(deed, &path, errno));
             if !lock::try_write(&file).map_err(|errno| failed("lock", errno))? {

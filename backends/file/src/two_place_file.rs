@@ -77,7 +77,7 @@ pub(crate) fn read(dir: &ElectionDir, name: &str) -> Result<Option<Vec<u8>>, Err
     let Some((file, _)) = atomic_file::open(dir, name)? else { return Ok(None) };
     let path = dir.path_of(name);
     let look = || read_up_to(&file, MOST).map_err(|error| failed("read", &path, errno_of(&error)));
-    let bytes = settled(look)?.ok_or_else(|| {
+    let bytes = untorn(look)?.ok_or_else(|| {
         let what = "is written all the time: trying again helps";
         wrong(ErrorKind::Unreachable, &path, what)
     })?;
@@ -91,7 +91,7 @@ pub(crate) fn read(dir: &ElectionDir, name: &str) -> Result<Option<Vec<u8>>, Err
 
 /// Returns the result of a look that meets no write. It has no torn place, or it equals the look before. In that case
 /// the whole text was the newest in between. `None` if every look meets a write.
-fn settled(mut look: impl FnMut() -> Result<Vec<u8>, Error>) -> Result<Option<Vec<u8>>, Error> {
+fn untorn(mut look: impl FnMut() -> Result<Vec<u8>, Error>) -> Result<Option<Vec<u8>>, Error> {
     let mut bytes = look()?;
     for _ in 1..LOOKS {
         if !places(&bytes).contains(&Found::Torn) {
@@ -283,7 +283,7 @@ mod tests {
         };
         let settles = |looks: &[Vec<u8>]| {
             let mut looks = looks.iter();
-            let settled = settled(|| Ok(looks.next().expect("one look more").clone()));
+            let settled = untorn(|| Ok(looks.next().expect("one look more").clone()));
             (settled.expect("it is read"), looks.len())
         };
         let old = both(b"");
@@ -293,7 +293,7 @@ mod tests {
         // A place that stays torn.
         assert_eq!(settles(&[both(&torn), both(&torn), old]), (Some(both(&torn)), 1));
         let mut others = (0_u64..).map(|turn| Ok([&torn[..], &turn.to_be_bytes()].concat()));
-        assert_eq!(settled(|| others.next().expect("endless")).expect("it is read"), None);
+        assert_eq!(untorn(|| others.next().expect("endless")).expect("it is read"), None);
     }
 
     #[test]

@@ -136,12 +136,12 @@ impl Machine {
         }
         self.say(Command::Tell(News::Emptied));
         if !self.begin_to_record(now) {
-            self.settle(now);
+            self.hold_or_resign(now);
         }
     }
 
     /// Keeps the lease as long as `hold` demands, and then resigns.
-    pub(super) fn settle(&mut self, now: Boottime) {
+    pub(super) fn hold_or_resign(&mut self, now: Boottime) {
         let Phase::Leading(state) = &mut self.phase else { return };
         let until = state.started.zip(self.rules.hold).map(|(started, hold)| started + hold);
         match until.filter(|&until| until > now && !state.told_to_stop) {

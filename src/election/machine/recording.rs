@@ -34,7 +34,7 @@ impl Machine {
         match written.why_not() {
             None => {
                 self.heard();
-                self.settle(now);
+                self.hold_or_resign(now);
             }
             Some(why) => self.unrecorded(now, why),
         }

@@ -194,7 +194,7 @@ impl Enclosure {
     ///
     /// # Errors
     /// The children are not listed any more, or no descriptor is left.
-    pub(super) fn settle(&mut self) -> io::Result<()> {
+    pub(super) fn turn_to_children(&mut self) -> io::Result<()> {
         if self.list.take().is_some() {
             self.list = Some(children::list()?);
         }

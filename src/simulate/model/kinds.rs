@@ -96,8 +96,8 @@ impl State for Queue {
         self.next_end()
     }
 
-    fn settle(&mut self, now: Duration) -> Vec<(NodeId, Told<queue::Reply>)> {
-        wakes(self.settle(now)).collect()
+    fn advance(&mut self, now: Duration) -> Vec<(NodeId, Told<queue::Reply>)> {
+        wakes(self.advance(now)).collect()
     }
 
     fn begin_term(&mut self, now: Duration) {

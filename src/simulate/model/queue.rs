@@ -106,7 +106,7 @@ impl Queue {
     /// Answers a request at `now`. Also returns the nonces of the entries right behind an entry that has gone. Their
     /// candidates may be told of it, as by a watch.
     pub fn answer(&mut self, now: Duration, ask: &Ask) -> (Reply, Vec<u64>) {
-        let mut woken = self.settle(now);
+        let mut woken = self.advance(now);
         let reply = match ask {
             Ask::Enter(bid) => match self.number_of(bid.nonce) {
                 Some(number) => self.renew(now, number),
@@ -148,7 +148,7 @@ impl Queue {
     }
 
     /// Ends the leases that are over by `now`. Returns nonces as [`Queue::answer`] does.
-    pub fn settle(&mut self, now: Duration) -> Vec<u64> {
+    pub fn advance(&mut self, now: Duration) -> Vec<u64> {
         let looks = self.looks;
         let over = |kept: &Kept| looks.from(kept.end) <= now;
         let ended: Vec<u64> =

@@ -58,7 +58,7 @@ impl State for Shelf {
         None
     }
 
-    fn settle(&mut self, _now: Duration) -> Vec<(NodeId, Told<Reply>)> {
+    fn advance(&mut self, _now: Duration) -> Vec<(NodeId, Told<Reply>)> {
         Vec::new()
     }
 

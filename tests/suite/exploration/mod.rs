@@ -303,7 +303,7 @@ impl State {
         if let Some(&token) = trees.first() {
             assert!(self.newest.is_none_or(|newest| newest <= token), "tokens fall: {self:#?}");
             self.newest = Some(token);
-            self.queue.settle(store_time(self.now));
+            self.queue.advance(store_time(self.now));
             let leads = self.queue.leader();
             assert!(
                 leads == Some(token),

@@ -189,7 +189,7 @@ impl<S: State> Member<S> {
         }
         let Committed { state, asked, .. } = &mut *committed;
         self.has_begun = true;
-        let mut replies = state.settle(now);
+        let mut replies = state.advance(now);
         if let Some(Request { client, member, ask }) = request {
             asked.insert(client, member);
             replies.extend(state.apply(now, client, &ask));

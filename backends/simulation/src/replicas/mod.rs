@@ -63,11 +63,11 @@ pub trait State: Clone + Debug {
         ask: &Self::Ask,
     ) -> Vec<(NodeId, Self::Reply)>;
 
-    /// Returns when it next changes by itself. After [`settle`](Self::settle) that is later than its `now`.
+    /// Returns when it next changes by itself. After [`advance`](Self::advance) that is later than its `now`.
     fn next_end(&self) -> Option<Duration>;
 
     /// Does all that is due by now, such as the end of leases, and returns the messages to clients.
-    fn settle(&mut self, now: Duration) -> Vec<(NodeId, Self::Reply)>;
+    fn advance(&mut self, now: Duration) -> Vec<(NodeId, Self::Reply)>;
 
     /// Handles a new term, whether of another leader or of the same one. The leader's clock shows `now`. Times by
     /// another clock mean nothing to it, so each lease has its whole length again.

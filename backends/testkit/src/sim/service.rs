@@ -279,7 +279,7 @@ impl Service {
     fn look(&mut self, now: Boottime) {
         self.looked = now;
         let at = self.options.rate.store(now);
-        self.world.settle(at);
+        self.world.end_leases(at);
         let mut woken: HashMap<u64, u32> = HashMap::new();
         for letter in std::mem::take(&mut self.watches) {
             let reply = self.world.apply(at, &letter.request);

@@ -60,7 +60,7 @@ impl State for Table {
         self.leases.values().map(|(_, end)| *end).min()
     }
 
-    fn settle(&mut self, now: Duration) -> Vec<(NodeId, Reply)> {
+    fn advance(&mut self, now: Duration) -> Vec<(NodeId, Reply)> {
         let due = self.leases.iter().filter(|(_, (_, end))| *end <= now);
         let ended = due.map(|(client, _)| (*client, Reply::Ended)).collect();
         self.leases.retain(|_, (_, end)| *end > now);

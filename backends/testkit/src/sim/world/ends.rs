@@ -16,14 +16,14 @@ impl World {
 
     /// Loses all that this candidate's member has not told the other members yet.
     pub(in crate::sim) fn lose_member(&mut self, now: StoreTime, candidate: &str) {
-        self.settle(now);
+        self.end_leases(now);
         for queue in self.elections.values_mut() {
             queue.lose_member(now, candidate);
         }
     }
 
     /// Ends all leases that are over at `now`, each as of its own time.
-    pub fn settle(&mut self, now: StoreTime) {
+    pub fn end_leases(&mut self, now: StoreTime) {
         while let Some((at, election)) = self.first_end().filter(|(at, _)| *at <= now) {
             self.revision += 1;
             if let Some(queue) = self.elections.get_mut(&election) {
@@ -47,7 +47,7 @@ impl World {
     /// Removes the entries of all candidates whose id begins like this, and returns how many there
     /// were.
     pub fn remove(&mut self, now: StoreTime, election: &ElectionName, candidate: &str) -> usize {
-        self.settle(now);
+        self.end_leases(now);
         if let Some(folder) = self.folders.get_mut(election) {
             let gone = folder.evict(candidate);
             self.note(now, election, Cause::Removed);
@@ -72,7 +72,7 @@ impl World {
     /// Handles the death of the client that has this nonce, or is about to use it. Its entry goes,
     /// and none of its requests creates another.
     pub fn bury(&mut self, now: StoreTime, election: &ElectionName, nonce: u64) {
-        self.settle(now);
+        self.end_leases(now);
         self.ended.insert(nonce);
         self.revision += 1;
         if let Some(queue) = self.elections.get_mut(election) {
@@ -86,7 +86,7 @@ impl World {
 
     /// Removes all that there is of an election.
     pub fn wipe(&mut self, now: StoreTime, election: &ElectionName) {
-        self.settle(now);
+        self.end_leases(now);
         self.revision += 1;
         self.cells.remove(election);
         if let Some(folder) = self.folders.remove(election) {

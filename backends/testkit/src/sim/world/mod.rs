@@ -75,7 +75,7 @@ impl World {
         now: StoreTime,
         request: &Request,
     ) -> Option<Reply> {
-        self.settle(now);
+        self.end_leases(now);
         let keeps_alive = led.is_none_or(|term| term == self.term);
         match request {
             Request::Elections => Some(Reply::Elections(self.elections.keys().cloned().collect())),
@@ -295,7 +295,7 @@ impl World {
 
     /// Returns whether this request would create a second entry for a candidate in the same queue.
     pub(super) fn would_double(&mut self, now: StoreTime, request: &Request) -> bool {
-        self.settle(now);
+        self.end_leases(now);
         let Request::In(election, Ask::Enter(bid)) = request else { return false };
         !self.ended.contains(&bid.nonce)
             && self.queue(election).is_some_and(|queue| {

@@ -69,9 +69,9 @@ fn a_lease_ends_at_its_ttl_and_not_a_nanosecond_before() {
     let mut world = World::new(Options::new(Kind::Queue));
     place(&mut world, at(0), Ask::Enter(bid(1)));
     assert_eq!(world.next_end(), Some(at(10)));
-    world.settle(StoreTime::at(TTL.saturating_sub(Duration::from_nanos(1))));
+    world.end_leases(StoreTime::at(TTL.saturating_sub(Duration::from_nanos(1))));
     assert_eq!(world.history()[0].over, None);
-    world.settle(at(10));
+    world.end_leases(at(10));
     assert_eq!(world.history()[0].over, Some((at(10), Cause::Expired)));
     assert_eq!(world.next_end(), None);
 }
@@ -101,7 +101,7 @@ fn the_lowest_living_entry_leads() {
 fn what_has_ended_never_comes_back() {
     let mut world = World::new(Options::new(Kind::Queue));
     place(&mut world, at(0), Ask::Enter(bid(1)));
-    world.settle(at(10));
+    world.end_leases(at(10));
     assert_eq!(place(&mut world, at(11), Ask::Enter(bid(1))), None, "after its lease");
     assert_eq!(ask(&mut world, at(11), Ask::Leave(2)), Some(Reply::Left));
     assert_eq!(place(&mut world, at(11), Ask::Enter(bid(2))), None, "left before it came");
@@ -152,7 +152,7 @@ fn a_document_is_changed_by_who_knows_its_version() {
 fn a_record_outlasts_its_time_until_it_is_taken() {
     let mut world = World::new(Options::new(Kind::Race));
     let held = swap(&mut world, at(0), 0, (1, 1, 1)).expect("a record");
-    world.settle(at(1000));
+    world.end_leases(at(1000));
     swap(&mut world, at(1000), held, (2, 2, 1)).expect("a takeover");
     let old = &world.history()[0];
     assert_eq!((old.lease_end, old.over), (at(10), Some((at(1000), Cause::Replaced))));

@@ -97,7 +97,7 @@ impl Contender {
             Self::Peer(Store::ZooKeeper) => {
                 let mut python = Command::new(python());
                 let peer = Path::new(env!("CARGO_MANIFEST_DIR"));
-                python.arg(peer.join("tests/suite/foreign/kazoo_peer.py")).arg("lock");
+                python.arg(peer.join("tests/suite/store/foreign/kazoo_peer.py")).arg("lock");
                 // It takes part once, as the file that ends it is there.
                 python.arg(place).arg(format!("/{name}")).args(["bench", "/"]);
                 python

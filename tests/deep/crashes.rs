@@ -1,7 +1,7 @@
 use elect_testkit::sim::boottime;
 
-use crate::simulation::crashes::{MACHINES, at_every_await};
-use crate::simulation::plan::Victims;
+use crate::engine::simulation::crashes::{MACHINES, at_every_await};
+use crate::engine::simulation::plan::Victims;
 
 #[test]
 fn a_crash_at_any_await_of_many_games_breaks_nothing() {

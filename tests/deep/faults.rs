@@ -10,7 +10,7 @@ use std::thread;
 use elect_testkit::fault::Table;
 
 use crate::page;
-use crate::real::{Brand, ROW, Store, cases};
+use crate::store::real::{Brand, ROW, Store, cases};
 
 /// How often each; `ELECT_DEEP_RUNS` is another number.
 const RUNS: usize = 20;
@@ -40,31 +40,31 @@ const OTHERS: [&str; 37] = [
     "memory::kubernetes::wrapper",
     "memory::kubernetes::guardian",
     "memory::kubernetes::command",
-    "real::birth::on_the_local_disk",
-    "real::birth::in_etcd",
-    "real::birth::in_zookeeper",
-    "real::birth::in_kubernetes",
-    "real::cut_off::who_leads_through_a_follower_that_is_cut_off_is_dead_in_time",
-    "real::cut_off::who_wins_after_a_short_stall_and_loses_its_follower_is_dead_in_time",
-    "real::cut_off::who_wins_after_a_long_stall_and_loses_its_follower_is_dead_in_time",
-    "real::unheard::a_leader_that_goes_on_is_followed_in_time",
-    "real::unheard::a_leader_in_etcd_that_goes_on_is_followed_in_time",
-    "real::unheard::a_waiter_is_passed_over_in_time",
-    "real::unheard::a_waiter_in_etcd_is_passed_over_in_time",
-    "real::unheard::a_leader_in_kubernetes_that_goes_on_is_followed_in_time",
-    "real::unheard::a_waiter_in_kubernetes_is_passed_over_in_time",
-    "real::leases::whose_token_expires_for_good_is_dead_in_time",
-    "real::renewals::certificates_of_all_members_of_etcd",
-    "real::renewals::certificates_of_all_members_of_zookeeper",
-    "real::renewals::a_password_that_the_file_has_before_etcd",
-    "real::renewals::a_password_that_etcd_has_before_the_file",
-    "real::renewals::a_password_that_the_file_has_before_zookeeper",
-    "real::renewals::a_password_that_zookeeper_has_before_the_file",
-    "real::renewals::a_token_that_the_file_has_before_kubernetes",
-    "real::renewals::a_token_that_kubernetes_has_before_the_file",
-    "real::renewals::others_have_all_connections_to_etcd",
-    "real::renewals::others_have_all_connections_to_zookeeper",
-    "real::renewals::others_have_all_connections_to_kubernetes",
+    "store::real::birth::on_the_local_disk",
+    "store::real::birth::in_etcd",
+    "store::real::birth::in_zookeeper",
+    "store::real::birth::in_kubernetes",
+    "store::real::cut_off::who_leads_through_a_follower_that_is_cut_off_is_dead_in_time",
+    "store::real::cut_off::who_wins_after_a_short_stall_and_loses_its_follower_is_dead_in_time",
+    "store::real::cut_off::who_wins_after_a_long_stall_and_loses_its_follower_is_dead_in_time",
+    "store::real::unheard::a_leader_that_goes_on_is_followed_in_time",
+    "store::real::unheard::a_leader_in_etcd_that_goes_on_is_followed_in_time",
+    "store::real::unheard::a_waiter_is_passed_over_in_time",
+    "store::real::unheard::a_waiter_in_etcd_is_passed_over_in_time",
+    "store::real::unheard::a_leader_in_kubernetes_that_goes_on_is_followed_in_time",
+    "store::real::unheard::a_waiter_in_kubernetes_is_passed_over_in_time",
+    "store::real::leases::whose_token_expires_for_good_is_dead_in_time",
+    "store::real::renewals::certificates_of_all_members_of_etcd",
+    "store::real::renewals::certificates_of_all_members_of_zookeeper",
+    "store::real::renewals::a_password_that_the_file_has_before_etcd",
+    "store::real::renewals::a_password_that_etcd_has_before_the_file",
+    "store::real::renewals::a_password_that_the_file_has_before_zookeeper",
+    "store::real::renewals::a_password_that_zookeeper_has_before_the_file",
+    "store::real::renewals::a_token_that_the_file_has_before_kubernetes",
+    "store::real::renewals::a_token_that_kubernetes_has_before_the_file",
+    "store::real::renewals::others_have_all_connections_to_etcd",
+    "store::real::renewals::others_have_all_connections_to_zookeeper",
+    "store::real::renewals::others_have_all_connections_to_kubernetes",
 ];
 
 /// The names of the tests, each as often as it is to run.
@@ -73,7 +73,7 @@ fn jobs() -> Vec<String> {
     let only = std::env::var(ONLY).unwrap_or_default();
     let cases = cases().flat_map(|case| {
         let about = STORES.into_iter().filter(|(_, store)| case.is_about(*store));
-        about.map(|(module, _)| format!("real::{module}::{}", case.name))
+        about.map(|(module, _)| format!("store::real::{module}::{}", case.name))
     });
     let mut once: Vec<String> = cases.chain(OTHERS.map(ToOwned::to_owned)).collect();
     once.retain(|name| only.split(',').any(|part| name.contains(part)));

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::real::{GUARDS, cases};
-use crate::simulation::mutations::ROWS;
-use crate::{filters, page};
+use crate::engine::simulation::mutations::ROWS;
+use crate::guard::filters;
+use crate::page;
+use crate::store::real::{GUARDS, cases};
 
 const HEAD: &str = "\
 # What each guard is for

@@ -2,13 +2,16 @@
 
 mod crashes;
 mod crowd;
-#[path = "../suite/exploration/mod.rs"]
-mod exploration;
+#[path = "../suite/engine"]
+mod engine {
+    pub(crate) mod exploration;
+    pub(crate) mod simulation;
+}
 mod faults;
-#[path = "../suite/filters.rs"]
-mod filters;
-#[path = "../suite/garbled.rs"]
-mod garbled;
+#[path = "../suite/guard"]
+mod guard {
+    pub(crate) mod filters;
+}
 mod guards;
 mod havoc;
 #[path = "../suite/heard.rs"]
@@ -19,22 +22,23 @@ mod memory;
 mod mixed;
 mod page;
 mod random;
-#[path = "../suite/real/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "the other tests use the rest of it")]
-mod real;
 mod reality;
 mod replies;
 mod schedules;
 mod simulate;
-#[path = "../suite/simulation/mod.rs"]
-mod simulation;
 #[path = "../suite/stage.rs"]
 #[allow(dead_code, reason = "the other tests use the rest of it")]
 mod stage;
+#[path = "../suite/store"]
+mod store {
+    pub(crate) mod garbled;
+    #[allow(dead_code, unused_imports, reason = "the other tests use the rest of it")]
+    pub(crate) mod real;
+}
 #[path = "../suite/support.rs"]
 #[allow(dead_code, reason = "the other tests use the rest of it")]
 mod support;
-#[path = "../suite/simulate/tables.rs"]
+#[path = "../suite/cli/simulate/tables.rs"]
 mod tables;
 mod turns;
 mod ways;

@@ -7,10 +7,10 @@ use std::process::{Child, Command};
 use elect_testkit::program::{eventually, is_alive};
 use nix::sys::signal::Signal;
 
-use crate::real::case::{Case, Ending, case};
-use crate::real::cases::ALONE;
-use crate::real::{Brand, Store, report};
 use crate::stage::send_if_alive;
+use crate::store::real::case::{Case, Ending, case};
+use crate::store::real::cases::ALONE;
+use crate::store::real::{Brand, Store, report};
 
 const KILL: Signal = Signal::SIGKILL;
 

@@ -2,7 +2,7 @@
 
 use elect_testkit::switches::Part;
 
-use crate::exploration::random::{Kind, missed, play};
+use crate::engine::exploration::random::{Kind, missed, play};
 
 const KINDS: [Kind; 3] = [Kind::Etcd, Kind::ZooKeeper, Kind::Kubernetes];
 

@@ -10,9 +10,9 @@ use elect_simulation::{
 };
 use elect_testkit::fault::Table;
 
-use crate::exploration::random::{Kind, election};
+use crate::engine::exploration::random::{Kind, election};
 use crate::faults::run;
-use crate::real::case::AGE;
+use crate::store::real::case::AGE;
 
 /// The lease of the real cases, and how often each is run.
 const TTL: Duration = Duration::from_secs(5);
@@ -22,7 +22,7 @@ const S: Duration = Duration::from_secs(1);
 /// From the last sign of the leader's command to the next one's, of real runs. Each has a process of its own: a client's
 /// threads stay in the network in which they began.
 fn measured(name: &str, kind: Kind, at_once: usize) -> Times {
-    let test = format!("real::{}::{name}", format!("{kind:?}").to_lowercase());
+    let test = format!("store::real::{}::{name}", format!("{kind:?}").to_lowercase());
     let (left, times) = (Mutex::new(RUNS), Mutex::new(Vec::new()));
     let work = || {
         loop {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::garbled::survive;
-use crate::real::Brand;
+use crate::store::garbled::survive;
+use crate::store::real::Brand;
 
 /// How many seconds; `ELECT_GARBLE_SECONDS` is another number.
 const SECONDS: u64 = 600;

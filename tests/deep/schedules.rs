@@ -6,8 +6,8 @@ use std::thread;
 
 use elect_testkit::sim::boottime;
 
-use crate::simulation::plan::Plan;
-use crate::simulation::{Faults, play};
+use crate::engine::simulation::plan::Plan;
+use crate::engine::simulation::{Faults, play};
 
 const SCHEDULES: u64 = 1_000_000;
 

@@ -1,6 +1,6 @@
 //! Ten thousand changes of leader.
 
-use crate::real::{Brand, assert_no_growth, take_turns};
+use crate::store::real::{Brand, assert_no_growth, take_turns};
 
 #[test]
 fn ten_thousand_changes_in_etcd() {

@@ -2,7 +2,7 @@
 
 use elect_testkit::sim::boottime;
 
-use crate::exploration::{Bound, NO_RANKS, explore};
+use crate::engine::exploration::{Bound, NO_RANKS, explore};
 
 fn look(bound: Bound) {
     let began = boottime();

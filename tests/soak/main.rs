@@ -4,7 +4,7 @@
 mod arena;
 mod bystanders;
 mod candidate;
-#[path = "../suite/real/cluster.rs"]
+#[path = "../suite/store/real/cluster.rs"]
 #[allow(dead_code, reason = "the other tests use the rest of it")]
 mod cluster;
 mod fault;

@@ -1,96 +1,12 @@
-//! The program, driven from outside as its users drive it.
+//! The program, driven from outside as its users drive it. The rooms are those of the program: its guardian, the engine,
+//! the stores, and what people type and read.
 
-mod bad_input;
-mod balanced;
-mod basics;
-mod birth;
-mod check;
-#[cfg(feature = "sim")]
-mod clocks;
-mod colours;
-mod comeback;
-mod config;
-mod containment;
-mod contention;
-mod cores;
-#[cfg(feature = "sim")]
-mod crons;
-mod deadlines;
-mod divided;
-mod doctor;
-mod doorway;
-mod editor;
-mod elsewhere;
-mod environment;
-mod escape;
-mod exit_codes;
-mod exploration;
-mod faults;
-mod fence;
-mod filters;
-mod flags;
-mod flood;
-mod foreign_proc;
-mod fork_bomb;
-mod full;
-#[cfg(feature = "sim")]
-mod fuzz;
-mod garbled;
-mod group_tier;
-mod habits;
-mod hang_up;
-mod health;
+mod cli;
+mod engine;
+mod guard;
 mod heard;
-mod help;
-mod hooks;
-mod hostile_command;
-mod http;
-mod interrupts;
-mod job_control;
-mod kubernetes;
-mod leftovers;
-mod library;
-mod limits;
-mod lingering;
-mod lock_delay;
-mod loss;
-mod manual;
-mod max_run;
-mod mixed;
-mod nested;
-mod once;
-mod parts;
-mod passwords;
-mod paths;
-mod pid_one;
-mod power_cut;
-mod real;
-mod refusals;
-mod renewal;
-mod restart;
-mod see;
-mod selftest;
-mod service;
-mod shards;
-mod shells;
-mod sidecar;
-mod signals;
-mod simulate;
-mod simulation;
-mod slots;
 mod stage;
-mod status;
-mod steer;
-mod streams;
+mod store;
 mod support;
-mod terminal;
-mod texts;
-#[cfg(feature = "sim")]
-mod timed;
-mod together;
-#[cfg(feature = "sim")]
-mod unordered;
-mod unstarted;
 mod usage;
-mod users;
 mod web;

@@ -77,7 +77,7 @@ impl WallClock {
     pub(crate) fn new() -> Self {
         let clock = Self { folder: TempDir::new().expect("a temporary folder") };
         let source = clock.folder.path().join("wall-clock.c");
-        fs::write(&source, include_str!("real/wall_clock.c")).expect("a file");
+        fs::write(&source, include_str!("store/real/wall_clock.c")).expect("a file");
         clock.put_ahead(0);
         let mut cc = Command::new("cc");
         cc.args(["-shared", "-fPIC", "-O1", "-o"]).arg(clock.library()).arg(source);

@@ -14,7 +14,7 @@ use std::thread;
 use elect_testkit::program::{Elect, Ended};
 use tempfile::TempDir;
 
-use crate::real::{Brand, Home};
+use crate::store::real::{Brand, Home};
 
 /// The last commit in which notes, orders, fences and values were four protocols. Cells have replaced them, with the
 /// same bytes in the store.
@@ -83,10 +83,10 @@ struct Job {
 }
 
 fn jobs() -> Vec<Job> {
-    let local = EVERYWHERE.iter().map(|fault| format!("real::file::{fault}"));
+    let local = EVERYWHERE.iter().map(|fault| format!("store::real::file::{fault}"));
     let remote = ["etcd", "zookeeper"].into_iter().flat_map(|store| {
         let faults = EVERYWHERE.iter().chain(&ON_SERVERS);
-        faults.map(move |fault| format!("real::{store}::{fault}"))
+        faults.map(move |fault| format!("store::real::{store}::{fault}"))
     });
     let tests: Vec<String> = local.chain(remote).collect();
     let mut jobs = Vec::new();

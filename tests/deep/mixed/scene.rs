@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::WITHOUT_RUNS;
-use crate::real::{Brand, Home};
+use crate::store::real::{Brand, Home};
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,10 +120,10 @@ macro_rules! on_every_store {
             $(#[test] fn $test() { super::$test(&super::Scene::new(None)); })*
         }
         mod etcd {
-            $(#[test] fn $test() { super::$test(&super::Scene::new(Some(crate::real::Brand::Etcd))); })*
+            $(#[test] fn $test() { super::$test(&super::Scene::new(Some(crate::store::real::Brand::Etcd))); })*
         }
         mod zookeeper {
-            $(#[test] fn $test() { super::$test(&super::Scene::new(Some(crate::real::Brand::ZooKeeper))); })*
+            $(#[test] fn $test() { super::$test(&super::Scene::new(Some(crate::store::real::Brand::ZooKeeper))); })*
         }
     };
 }

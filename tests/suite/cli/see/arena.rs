@@ -1,0 +1,233 @@
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use elect_testkit::program::{Elect, Running, eventually};
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::store::real::{Brand, Home};
+
+/// Which store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ground {
+    File,
+    Etcd,
+    ZooKeeper,
+    Kubernetes,
+}
+
+/// The election "job" in a store of its own.
+pub(crate) struct Arena {
+    folder: TempDir,
+    /// For a store with servers.
+    home: Option<Home>,
+}
+
+/// A server that is stopped until this is dropped.
+pub(crate) struct Silence<'a>(&'a Arena);
+
+impl Arena {
+    pub(crate) fn on(ground: Ground) -> Self {
+        Self::with(ground, Home::usual)
+    }
+
+    /// The same on one that grants leases of 100 minutes.
+    pub(crate) fn slow(ground: Ground) -> Self {
+        Self::with(ground, Home::slow)
+    }
+
+    /// Where nobody else is: its server may be stopped, killed and asked who is there.
+    pub(crate) fn alone(ground: Ground) -> Self {
+        Self::with(ground, Home::alone)
+    }
+
+    fn with(ground: Ground, home: impl FnOnce(Brand) -> Home) -> Self {
+        let brand = match ground {
+            Ground::File => None,
+            Ground::Etcd => Some(Brand::Etcd),
+            Ground::ZooKeeper => Some(Brand::ZooKeeper),
+            Ground::Kubernetes => Some(Brand::Kubernetes),
+        };
+        Self { folder: TempDir::new().expect("a temporary folder"), home: brand.map(home) }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Where the server is.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.home().address()
+    }
+
+    pub(crate) fn url(&self) -> String {
+        match &self.home {
+            None => format!("file://{}", self.path("state").display()),
+            Some(home) => home.url(),
+        }
+    }
+
+    /// The store by another way to its server.
+    pub(crate) fn url_through(&self, way: SocketAddr) -> String {
+        self.home().url_through(way)
+    }
+
+    fn home(&self) -> &Home {
+        self.home.as_ref().expect("a store with servers")
+    }
+
+    pub(crate) fn elect(&self, subcommand: &str) -> Elect {
+        Elect::new(env!("CARGO_BIN_EXE_elect")).args([subcommand, "-b", &self.url()])
+    }
+
+    /// A candidate with a lease of so many seconds, where leases end by time. Its command writes its token and
+    /// its id to the record, and stays.
+    pub(crate) fn candidate(&self, label: &str, ttl: u32) -> Running {
+        self.candidate_with(label, ttl, |it| it)
+    }
+
+    /// The same with more flags.
+    pub(crate) fn candidate_with(
+        &self,
+        label: &str,
+        ttl: u32,
+        flags: impl FnOnce(Elect) -> Elect,
+    ) -> Running {
+        let script = "echo \"$ELECT_TOKEN $ELECT_LEADER_ID\" >>\"$RECORD\"; exec sleep 3600";
+        self.run_with(label, ttl, flags, script)
+    }
+
+    /// The same with another command.
+    pub(crate) fn run_with(
+        &self,
+        label: &str,
+        ttl: u32,
+        flags: impl FnOnce(Elect) -> Elect,
+        script: &str,
+    ) -> Running {
+        let run = self.elect("run").args(["-e", "job", "--id", label]);
+        let run = if self.home.is_some() { run.args(["--ttl", &ttl.to_string()]) } else { run };
+        flags(run).env("RECORD", self.path("record")).sh(script).spawn()
+    }
+
+    /// Whoever has led: token and id, in this order.
+    pub(crate) fn record(&self) -> Vec<(u64, String)> {
+        let text = std::fs::read_to_string(self.path("record")).unwrap_or_default();
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        let read = |line: &str| {
+            let (token, id) = line.split_once(' ')?;
+            Some((token.parse().ok()?, id.to_owned()))
+        };
+        whole.lines().map(|line| read(line).expect("a line of the record")).collect()
+    }
+
+    /// A candidate that leads now.
+    #[track_caller]
+    pub(crate) fn leader(&self, label: &str, ttl: u32) -> Running {
+        let running = self.candidate(label, ttl);
+        self.wait_for_leader(label);
+        running
+    }
+
+    /// Waits until the command of this candidate runs; returns its id.
+    #[track_caller]
+    pub(crate) fn wait_for_leader(&self, label: &str) -> String {
+        eventually(&format!("{label} to lead"), || {
+            self.record().into_iter().map(|(_, id)| id).find(|id| is_of(id, label))
+        })
+    }
+
+    /// Waits until this candidate waits.
+    #[track_caller]
+    pub(crate) fn wait_for_waiter(&self, label: &str) {
+        eventually(&format!("{label} to wait"), || {
+            self.status()["waiting"]
+                .as_array()?
+                .iter()
+                .any(|entry| shows(entry, label))
+                .then_some(())
+        });
+    }
+
+    /// Waits until this candidate takes part.
+    #[track_caller]
+    pub(crate) fn wait_for_candidate(&self, label: &str) {
+        eventually(&format!("{label} to take part"), || {
+            let status = self.status();
+            let mut all = status["waiting"].as_array()?.iter().chain([&status["leader"]]);
+            all.any(|entry| shows(entry, label)).then_some(())
+        });
+    }
+
+    /// What `elect status` says of the election; null while the store does not answer.
+    pub(crate) fn status(&self) -> Value {
+        let ended = self.elect("status").args(["-o", "json", "job"]).run();
+        let report = serde_json::from_str::<Value>(&ended.stdout);
+        report.map(|mut report| report["elections"][0].take()).unwrap_or_default()
+    }
+
+    /// The file of a cell that leaders write, where the store keeps it in one.
+    pub(crate) fn cell(&self, name: &str) -> Option<PathBuf> {
+        let cell = self.path("state").join("job").join(format!("note-{name}"));
+        self.home.is_none().then_some(cell)
+    }
+
+    /// Has the server answer nobody.
+    #[track_caller]
+    pub(crate) fn silence(&self) -> Silence<'_> {
+        self.signal(Signal::SIGSTOP);
+        Silence(self)
+    }
+
+    /// Whether the store has a server.
+    pub(crate) const fn has_server(&self) -> bool {
+        self.home.is_some()
+    }
+
+    /// Whether the store itself ends leases that nobody renews, and shows so.
+    pub(crate) fn ends_leases(&self) -> bool {
+        self.home.as_ref().is_none_or(Home::ends_leases)
+    }
+
+    /// Kills the server.
+    pub(crate) fn kill_server(&self) {
+        self.home().own().member(0).kill();
+    }
+
+    /// Starts it again.
+    pub(crate) fn restart_server(&self) {
+        self.home().own().member(0).restart();
+    }
+
+    fn signal(&self, signal: Signal) {
+        self.home().own().member(0).signal(signal);
+    }
+}
+
+impl Drop for Silence<'_> {
+    fn drop(&mut self) {
+        self.0.signal(Signal::SIGCONT);
+    }
+}
+
+fn shows(entry: &Value, label: &str) -> bool {
+    entry["id"].as_str().is_some_and(|id| is_of(id, label))
+}
+
+/// Whether a candidate's id has this label.
+fn is_of(id: &str, label: &str) -> bool {
+    label_of(id) == label
+}
+
+/// The label in a candidate's id.
+pub(crate) fn label_of(id: &str) -> &str {
+    id.rsplit_once('-').map_or(id, |(label, _)| label)
+}
+
+/// Ends a candidate as a crash would.
+#[track_caller]
+pub(crate) fn crash(mut candidate: Running) {
+    candidate.signal(Signal::SIGKILL);
+    candidate.wait();
+}

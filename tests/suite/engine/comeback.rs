@@ -1,0 +1,57 @@
+//! Leadership that is lost in an outage of the store, and won again after it.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use elect_testkit::program::eventually;
+use nix::sys::signal::Signal;
+
+use crate::cli::see::{Arena, Ground, on_each_cluster};
+
+on_each_cluster! {
+    alone: whoever_has_led_sits_an_outage_out_that_no_newcomer_would
+    who_comes_in_an_outage_leads_for_longer_than_a_lease_after_it
+    who_waits_in_an_outage_leads_for_longer_than_a_lease_after_it
+}
+
+fn whoever_has_led_sits_an_outage_out_that_no_newcomer_would(arena: &Arena) {
+    let mut elect = arena.candidate_with("one", 5, |it| it.args(["--after-loss", "campaign"]));
+    arena.wait_for_leader("one");
+    let silence = arena.silence();
+    arena.candidate("two", 5).wait().exits(125);
+    // It began when the other was losing its leadership at the latest, and is as patient as a newcomer.
+    let mut last = arena.candidate("three", 5);
+    while last.is_running() {
+        assert!(elect.is_running(), "it has given up");
+        sleep(Duration::from_millis(50));
+    }
+    drop(silence);
+    eventually("it to lead again", || (arena.record().len() == 2).then_some(()));
+    elect.signal(Signal::SIGTERM);
+    elect.wait().exits(143);
+}
+
+/// Longer than the lease.
+const WORK: &str = "echo \"$ELECT_TOKEN $ELECT_LEADER_ID\" >>\"$RECORD\"; sleep 7";
+
+/// What it has of the store is as old as the outage, when that is over: it starts nothing that it would have to stop.
+fn who_comes_in_an_outage_leads_for_longer_than_a_lease_after_it(arena: &Arena) {
+    for time in ["2s", "5s", "8s"] {
+        let silence = arena.silence();
+        let elect = arena.run_with("one", 6, |it| it.args(["-w", "60"]), WORK);
+        arena.elect("wait").args(["job", "--timeout", time]).run().exits(125);
+        drop(silence);
+        elect.wait().exits(0);
+    }
+}
+
+fn who_waits_in_an_outage_leads_for_longer_than_a_lease_after_it(arena: &Arena) {
+    let one = arena.leader("one", 6);
+    let two = arena.run_with("two", 6, |it| it, WORK);
+    arena.wait_for_waiter("two");
+    let silence = arena.silence();
+    arena.elect("wait").args(["job", "--timeout", "12s"]).run().exits(125);
+    drop(silence);
+    one.wait().exits(124);
+    two.wait().exits(0);
+}

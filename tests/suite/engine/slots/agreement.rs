@@ -1,0 +1,68 @@
+//! All who take part name the same number.
+
+use elect_testkit::program::Running;
+
+use super::arena::on_each_store;
+use crate::cli::see::{Arena, Ground};
+use crate::store::real::Brand;
+
+on_each_store! {
+    whoever_names_another_number_is_refused_with_both
+    whoever_names_none_is_refused_beside_slots_and_slots_beside_it
+    once_nobody_takes_part_the_number_may_be_another
+}
+
+fn arena(brand: Option<Brand>) -> Arena {
+    Arena::on(match brand {
+        None => Ground::File,
+        Some(Brand::Etcd) => Ground::Etcd,
+        Some(Brand::ZooKeeper) => Ground::ZooKeeper,
+        Some(Brand::Kubernetes) => Ground::Kubernetes,
+    })
+}
+
+fn leader(arena: &Arena, label: &str, slots: &[&str]) -> Running {
+    let running = arena.candidate_with(label, 15, |run| run.args(slots));
+    arena.wait_for_leader(label);
+    running
+}
+
+fn refused(arena: &Arena, flags: &[&str], ours: &str, theirs: &str) {
+    let run = arena.elect("run").args(["-e", "job"]).args(flags).args(["--", "true"]);
+    run.run().exits(125).says(ours).says(theirs).says("say the same to all");
+}
+
+fn whoever_names_another_number_is_refused_with_both(brand: Option<Brand>) {
+    let arena = arena(brand);
+    let _three = leader(&arena, "three", &["--slots", "3"]);
+    refused(&arena, &["--slots", "5"], "we are told 5 slots", "takes part in job with 3 slots");
+    refused(&arena, &["--slots", "1"], "we are told 1 slot", "takes part in job with 3 slots");
+    refused(&arena, &["--shards", "3"], "we are told 3 shards", "takes part in job with 3 slots");
+    let _same = leader(&arena, "same", &["--slots", "3"]);
+}
+
+fn whoever_names_none_is_refused_beside_slots_and_slots_beside_it(brand: Option<Brand>) {
+    let arena = arena(brand);
+    let slots = leader(&arena, "slots", &["--slots", "2"]);
+    refused(&arena, &[], "we are told neither slots nor shards", "with 2 slots");
+    refused(&arena, &["-n"], "we are told neither slots nor shards", "with 2 slots");
+    end(slots);
+    let _plain = leader(&arena, "plain", &[]);
+    refused(&arena, &["--slots", "2"], "we are told 2 slots", "with neither slots nor shards");
+}
+
+fn once_nobody_takes_part_the_number_may_be_another(brand: Option<Brand>) {
+    let arena = arena(brand);
+    for slots in [Some("4"), Some("2"), None, Some("3")] {
+        let flags: Vec<&str> = slots.iter().flat_map(|slots| ["--slots", slots]).collect();
+        let run = arena.elect("run").args(["-e", "job"]).args(flags);
+        let slot = if slots.is_some() { "0\n" } else { "\n" };
+        run.sh("echo $ELECT_SLOT").run().exits(0).prints(slot);
+    }
+}
+
+#[track_caller]
+fn end(mut leader: Running) {
+    leader.signal(nix::sys::signal::Signal::SIGTERM);
+    leader.wait().exits(128 + 15);
+}

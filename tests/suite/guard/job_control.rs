@@ -1,0 +1,172 @@
+//! Stops and goings-on of a job, where they are not what they seem.
+
+use std::fs;
+use std::time::Duration;
+
+use elect_testkit::oracle::now;
+use elect_testkit::program::state;
+use elect_testkit::terminal::Terminal;
+use nix::sys::signal::Signal;
+
+#[cfg(feature = "sim")]
+use crate::guard::terminal::{does, goes_on, shell};
+use crate::stage::{send, stop, tell};
+use crate::support::Ground;
+
+/// As in `xterm -e elect ...` and `ssh -t host elect ...`: there is no shell to say `fg` in.
+#[test]
+fn ctrl_z_without_a_shell_is_no_end_of_the_job() {
+    let ground = Ground::new();
+    let script = "echo asking; read x; echo \"got $x\"; read x; echo \"got $x\"; exit 3";
+    let mut terminal = Terminal::start(&mut ground.job().arg("-q").sh(script).command());
+    terminal.shows("asking");
+    for word in ["one", "two"] {
+        terminal.types("\x1a");
+        terminal.types(&format!("{word}\r"));
+        terminal.shows(&format!("got {word}"));
+    }
+    terminal.wait().exits(3);
+}
+
+/// The terminal's stop is for elect and the command alike. Where the command ignores it, neither stops;
+/// a later stop of the command, by somebody else's hand, is not the one that was meant.
+#[test]
+fn a_stop_that_the_command_ignored_is_forgotten_when_the_job_goes_on() {
+    for later in [Signal::SIGSTOP, Signal::SIGTSTP] {
+        let ground = Ground::new();
+        // The shell stays the leader of the session; elect is in the background of it.
+        let script = "trap '' TSTP; echo $$ >\"$D/started\"; until [ -e \"$D/deaf\" ]; do sleep 0.01; \
+                      done; trap - TSTP; echo >\"$D/hears\"; exec sleep 3600";
+        let elect = ground.job().arg("-q").sh(script).under([
+            "sh",
+            "-mc",
+            "\"$@\" & echo $! >\"$D/elect\"; \
+                                                             read x; kill -9 $!",
+            "sh",
+        ]);
+        let mut terminal = Terminal::start(&mut elect.command());
+        let wrapper: i32 = ground.said("elect").parse().unwrap();
+        let command: i32 = ground.said("started").parse().unwrap();
+        tell(wrapper, Signal::SIGTSTP);
+        tell(wrapper, Signal::SIGCONT);
+        fs::write(ground.path().join("deaf"), "").unwrap();
+        ground.said("hears");
+        if later == Signal::SIGSTOP {
+            stop(command);
+        } else {
+            send(command, later);
+        }
+        let end = now() + Duration::from_millis(300);
+        while now() < end {
+            assert_ne!(state(wrapper), Some('T'), "elect stopped itself after {later}");
+        }
+        send(command, Signal::SIGKILL);
+        terminal.types("\r");
+    }
+}
+
+/// A program that writes down that it runs, and wants a terminal without echo. It is one process: one that a
+/// shell has just forked may be stopped before the shell can be (`vfork`).
+#[cfg(feature = "sim")]
+const STAMPING: &str = "
+import os, signal, subprocess, sys, time
+folder = os.environ['D']
+subprocess.run(['stty', '-icanon', '-echo'])
+signal.signal(signal.SIGTERM, lambda *_: open(folder + '/heard', 'w').close())
+with open(folder + '/started', 'w') as started:
+    print(os.getpid(), file=started)
+print('ask' + 'ing', flush=True)
+with open(folder + '/stamps', 'a') as stamps:
+    while True:
+        print(file=stamps, flush=True)
+        time.sleep(0.01)
+";
+
+#[cfg(feature = "sim")]
+fn stamping(ground: &Ground) -> &'static str {
+    fs::write(ground.path().join("stamping.py"), STAMPING).unwrap();
+    "python3 $D/stamping.py"
+}
+
+#[cfg(feature = "sim")]
+fn timed_store() -> elect_testkit::sim::SimServer {
+    use elect_testkit::sim::{Kind, Options, SimServer};
+    SimServer::start(&Options::new(Kind::Queue))
+}
+
+#[cfg(feature = "sim")]
+#[test]
+fn a_job_that_is_continued_after_the_deadline_is_dead_and_leaves_a_sane_terminal() {
+    use elect_testkit::program::{eventually, is_alive};
+    let (ground, server) = (Ground::new(), timed_store());
+    let mut terminal = shell(&ground);
+    let before = does(&mut terminal, "stty -a");
+    let elect = format!("$E run -q -b {} --ttl 5s -e job", server.url());
+    terminal.types(&format!("{elect} {}\r", stamping(&ground)));
+    terminal.shows("asking");
+    let command: i32 = ground.said("started").parse().unwrap();
+    terminal.types("\x1a");
+    terminal.shows("Stopped");
+    terminal.shows("READY> ");
+    eventually("the deadline", || (!is_alive(command)).then_some(()));
+    assert!(ground.has("heard"), "it was asked first");
+    // Another leads as soon as the lease is over, while the job is still stopped.
+    let other = format!("{elect} sh -c 'echo $ELECT_TOKEN'");
+    assert!(does(&mut terminal, &other).ends_with("status=0"));
+    let stamps = || fs::read(ground.path().join("stamps")).unwrap().len();
+    let at_the_deadline = stamps();
+    assert_eq!(does(&mut terminal, "stty -a"), before);
+    terminal.types("fg\r");
+    terminal.shows("run -q -b");
+    terminal.shows("READY> ");
+    assert!(does(&mut terminal, "(exit $?)").ends_with("status=124"));
+    let shell = terminal.session().pid();
+    assert_eq!((terminal.foreground(), stamps()), (shell, at_the_deadline));
+    assert_eq!(does(&mut terminal, "stty -a"), before);
+}
+
+/// The same in the foreground: the deadline comes while the command has the terminal.
+#[cfg(feature = "sim")]
+#[test]
+fn a_job_whose_deadline_passes_in_the_foreground_leaves_a_sane_terminal() {
+    use elect_testkit::sim::{Effect, Op, Rule};
+    let (ground, server) = (Ground::new(), timed_store());
+    let mut terminal = shell(&ground);
+    let before = does(&mut terminal, "stty -a");
+    let elect = format!("$E run -q -b {} --ttl 5s -e job", server.url());
+    terminal.types(&format!("{elect} {}\r", stamping(&ground)));
+    terminal.shows("asking");
+    server.controls().add(Rule::new(Effect::LoseReply).op(Op::Renew));
+    terminal.shows("READY> ");
+    assert!(does(&mut terminal, "(exit $?)").ends_with("status=124"));
+    assert_eq!(does(&mut terminal, "stty -a"), before);
+}
+
+#[cfg(feature = "sim")]
+#[test]
+fn a_job_that_is_continued_before_the_deadline_leads_on() {
+    use elect_testkit::program::eventually;
+    use elect_testkit::sim::{Cause, Effect, Op, Rule};
+    let (ground, server) = (Ground::new(), timed_store());
+    let mut terminal = shell(&ground);
+    let read = "echo asking; read x; echo \"got $x\"; exit 3";
+    terminal.types(&format!("$E run -q -b {} --ttl 15s -e job sh -c '{read}'\r", server.url()));
+    terminal.shows("asking");
+    terminal.types("\x1a");
+    terminal.shows("Stopped");
+    terminal.shows("READY> ");
+    terminal.types("fg\r");
+    terminal.shows("run -q -b");
+    // It is renewed again, and so leads for longer than the lease that it was stopped with.
+    let slow = Effect::DelayReply(Duration::from_millis(1));
+    let renewals = server.controls().add(Rule::new(slow).op(Op::Renew));
+    eventually("three renewals", || (server.controls().hits(renewals) >= 3).then_some(()));
+    goes_on(&mut terminal);
+    terminal.types("hello\r");
+    terminal.shows("got hello");
+    terminal.shows("READY> ");
+    assert!(does(&mut terminal, "(exit $?)").ends_with("status=3"));
+    let history = server.controls().history();
+    assert_eq!(history.len(), 1, "{history:?}");
+    assert_eq!(history[0].over.map(|(_, cause)| cause), Some(Cause::Left));
+}

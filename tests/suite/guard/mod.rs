@@ -1,0 +1,31 @@
+//! The command and its whole tree of processes: started, watched, signalled, and gone in time.
+
+mod birth;
+mod containment;
+mod cores;
+mod editor;
+pub(crate) mod escape;
+mod faults;
+pub(crate) mod filters;
+mod foreign_proc;
+mod fork_bomb;
+pub(crate) mod group_tier;
+mod hang_up;
+mod health;
+pub(crate) mod hooks;
+mod hostile_command;
+mod interrupts;
+mod job_control;
+mod leftovers;
+mod limits;
+mod lingering;
+mod max_run;
+mod nested;
+mod pid_one;
+mod restart;
+mod service;
+mod signals;
+mod streams;
+pub(crate) mod terminal;
+mod together;
+mod unstarted;

@@ -1,0 +1,287 @@
+//! The stores, each with a way to have it give one answer.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use elect_testkit::fault::{Disk, Mode, TcpProxy};
+use elect_testkit::program::eventually;
+use elect_testkit::servers::kubernetes::{Fault, Rule, Scope};
+use elect_testkit::servers::{ApiServer, Authority, Etcd, ZooKeeper, ZooKeeperSetup};
+use tempfile::TempDir;
+use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Permission};
+
+use super::front::front;
+use super::{Stage, redirected};
+use crate::store::balanced::{closes, is_foreign, is_unavailable, resets, stranger};
+use crate::store::full::fill;
+
+/// Where a store answers, the protocol that TLS is to agree on, and the URL by another way to it, with the file of an
+/// authority if it is by TLS.
+struct Plain<'a> {
+    target: SocketAddr,
+    protocol: &'a [u8],
+    url: &'a dyn Fn(SocketAddr, Option<&Path>) -> String,
+}
+
+/// What needs nothing of the store.
+fn on_the_way(plain: &Plain<'_>) -> Vec<Stage> {
+    let Plain { target, protocol, url } = *plain;
+    let bare = |address| url(address, None);
+    let mut all = vec![
+        redirected("connection closed without a byte", target, stranger(closes), &bare),
+        redirected("connection reset", target, stranger(resets), &bare),
+        redirected("HTTP status 503", target, stranger(is_unavailable), &bare),
+        redirected("foreign bytes", target, stranger(is_foreign), &bare),
+    ];
+    let authority = Arc::new(Authority::new());
+    let name: &[&str] = &["127.0.0.1"];
+    let good = front(&authority.server(name), protocol, target);
+    let trusted = |address| url(address, Some(&authority.ca()));
+    for (answer, pem) in [
+        ("certificate of an unknown authority", Authority::new().server(name)),
+        ("expired certificate", authority.expired(name)),
+        ("certificate for another name", authority.server(&["elsewhere.example"])),
+    ] {
+        // The other authority's files are gone when this returns.
+        let bad = front(&pem, protocol, target);
+        let stage = redirected(answer, good, bad, &trusted);
+        all.push(Stage { keeps: Box::new(Arc::clone(&authority)), ..stage });
+    }
+    let proxy = Arc::new(TcpProxy::start(target));
+    let (url, other) = (bare(proxy.address()), Arc::clone(&proxy));
+    all.push(Stage {
+        answer: "silence",
+        url,
+        begin: Box::new(move || proxy.both(Mode::Swallow)),
+        end: Box::new(move || {
+            other.both(Mode::Pass);
+            other.cut();
+        }),
+        keeps: Box::new(()),
+    });
+    all
+}
+
+/// All of them live as long as the last stage that has them.
+fn keep(mut stages: Vec<Stage>, what: impl Send + Sync + 'static) -> Vec<Stage> {
+    let what = Arc::new(what);
+    for stage in &mut stages {
+        let kept = std::mem::replace(&mut stage.keeps, Box::new(()));
+        stage.keeps = Box::new((kept, Arc::clone(&what)));
+    }
+    numbered(stages)
+}
+
+/// On one server each has a place of its own, of which the URL has the number.
+fn numbered(mut stages: Vec<Stage>) -> Vec<Stage> {
+    for (number, stage) in stages.iter_mut().enumerate() {
+        stage.url = stage.url.replace("PLACE", &format!("place{number}"));
+    }
+    stages
+}
+
+pub(super) fn etcd() -> Vec<Stage> {
+    let etcd = Etcd::start(1);
+    let url = |address: SocketAddr, ca: Option<&Path>| match ca {
+        None => format!("etcd://{address}/PLACE"),
+        Some(ca) => format!("etcd+tls://{address}/PLACE?ca={}", ca.display()),
+    };
+    let target = etcd.endpoints()[0];
+    let mut all = on_the_way(&Plain { target, protocol: b"h2", url: &url });
+    let proxy = Arc::new(TcpProxy::start(target));
+    let (way, other) = (url(proxy.address(), None), Arc::clone(&proxy));
+    all.push(Stage {
+        answer: "too many connections",
+        url: way,
+        begin: Box::new(move || {
+            proxy.refuse(true);
+            proxy.cut();
+        }),
+        end: Box::new(move || other.refuse(false)),
+        keeps: Box::new(()),
+    });
+    let mut all = keep(all, Mutex::new(etcd));
+    all.extend([etcd_of_users(true), etcd_of_users(false), etcd_that_is_full()]);
+    all
+}
+
+fn etcd_of_users(by_password: bool) -> Stage {
+    let etcd = Etcd::start(1);
+    etcd.demand_logins(&[("me", "old", &["readwrite elect/"])]);
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("password");
+    fs::write(&file, "old").expect("a file");
+    let url = etcd.url().replace("://", "://me@");
+    let url = format!("{url}?password-file={}", file.display());
+    let etcd = Arc::new(Mutex::new(etcd));
+    let change = move |word: &str, password: &str| {
+        let etcd = etcd.lock().expect("not poisoned");
+        if by_password {
+            etcd.change_password("me", password);
+        } else if word == "revoke-permission" {
+            etcd.ctl(&["--user=root:root", "role", word, "--prefix=true", "me", "elect/"]);
+        } else {
+            let right = ["me", "readwrite", "elect/"];
+            etcd.ctl(&[&["--user=root:root", "role", word, "--prefix=true"], &right[..]].concat());
+        }
+    };
+    let undo = change.clone();
+    Stage {
+        answer: ["a right is missing (403)", "user, password or token refused (401)"]
+            [usize::from(by_password)],
+        url,
+        begin: Box::new(move || change("revoke-permission", "new")),
+        end: Box::new(move || undo("grant-permission", "old")),
+        keeps: Box::new(folder),
+    }
+}
+
+fn etcd_that_is_full() -> Stage {
+    let etcd = Arc::new(Etcd::start_with(1, &["--quota-backend-bytes=1000000"]));
+    let (url, other) = (etcd.url(), Arc::clone(&etcd));
+    let end = move || {
+        other.ctl(&["del", "--prefix", "filler"]);
+        let status = other.ctl(&["get", "x", "-w", "fields"]);
+        let revision = status.split("\"Revision\" : ").nth(1).and_then(|rest| rest.lines().next());
+        other.ctl(&["compact", revision.expect("a revision").trim()]);
+        other.ctl(&["defrag"]);
+        other.ctl(&["alarm", "disarm"]);
+    };
+    let begin = Box::new(move || fill(&etcd));
+    Stage { answer: "no space", url, begin, end: Box::new(end), keeps: Box::new(()) }
+}
+
+pub(super) fn kubernetes() -> Vec<Stage> {
+    let server = Arc::new(ApiServer::start());
+    let folder = TempDir::new().expect("a folder");
+    let numbers = std::cell::Cell::new(0);
+    let config = fs::read_to_string(server.kubeconfig()).expect("a kubeconfig");
+    let address = config.split("server: http://").nth(1).and_then(|rest| rest.lines().next());
+    let target: SocketAddr = address.expect("a server").trim().parse().expect("an address");
+    let url = |address: SocketAddr, ca: Option<&Path>| {
+        numbers.set(numbers.get() + 1);
+        let namespace = format!("space{}", numbers.get());
+        server.add_namespace(&namespace);
+        let place = match ca {
+            None => format!("server: http://{address}"),
+            Some(ca) => {
+                format!("server: https://{address}\n    certificate-authority: {}", ca.display())
+            }
+        };
+        let own = config.replace(&format!("server: http://{target}"), &place);
+        let path = folder.path().join(&namespace);
+        fs::write(&path, own).expect("a kubeconfig");
+        ApiServer::url_with(&namespace, &path)
+    };
+    let mut all = on_the_way(&Plain { target, protocol: b"http/1.1", url: &url });
+    let verbs = ["get", "list", "watch", "create", "update", "delete"];
+    let own = |name: &str| vec![Rule::leases(name, &verbs)];
+    for by_token in [true, false] {
+        let name = if by_token { "token" } else { "right" };
+        server.add_namespace(name);
+        let path = server.add_user(name, &own(name));
+        let (one, other) = (Arc::clone(&server), Arc::clone(&server));
+        let rules = own(name);
+        all.push(Stage {
+            answer: ["a right is missing (403)", "user, password or token refused (401)"]
+                [usize::from(by_token)],
+            url: ApiServer::url_with(name, &path),
+            begin: Box::new(move || {
+                if by_token {
+                    one.expire(&format!("{name}-token"));
+                } else {
+                    one.add_user(name, &[]);
+                }
+            }),
+            end: Box::new(move || _ = other.add_user(name, &rules)),
+            keeps: Box::new(()),
+        });
+    }
+    let busy = Arc::new(ApiServer::start());
+    let (url, other) = (busy.url("elect"), Arc::clone(&busy));
+    all.push(Stage {
+        answer: "too many connections",
+        url,
+        begin: Box::new(move || busy.fault(Fault::Throttle(Scope::all(), 1))),
+        end: Box::new(move || other.fault(Fault::None)),
+        keeps: Box::new(()),
+    });
+    keep(all, (Mutex::new(folder), server))
+}
+
+pub(super) fn zookeeper() -> Vec<Stage> {
+    let server = ZooKeeper::one();
+    let limit =
+        ZooKeeperSetup { lines: vec!["maxClientCnxns=1".into()], ..ZooKeeperSetup::default() };
+    let limited = ZooKeeper::start(&limit);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let handle = runtime.handle().clone();
+    // Sessions are kept alive on it until the test ends.
+    std::thread::spawn(move || runtime.block_on(std::future::pending::<()>()));
+    let connect = |address: SocketAddr| handle.block_on(Client::connect(&address.to_string()));
+    let client = connect(server.address(0)).expect("a session");
+    let taken = connect(limited.address(0)).expect("a session");
+    let url = |address: SocketAddr, ca: Option<&Path>| match ca {
+        None => format!("zk://{address}/PLACE"),
+        Some(ca) => format!("zk+tls://{address}/PLACE?ca={}", ca.display()),
+    };
+    let (target, full) = (server.address(0), limited.address(0));
+    let mut all = on_the_way(&Plain { target, protocol: b"", url: &url });
+    all.push(redirected("too many connections", target, full, &|address| url(address, None)));
+    let mode = CreateMode::Persistent.with_acls(Acls::anyone_all());
+    handle.block_on(client.create("/denied", b"", &mode)).expect("a node");
+    let own = handle.clone();
+    let set = move |permissions: &[Permission]| {
+        let acls = permissions.iter().map(|it| Acl::new(*it, AuthId::anyone())).collect::<Vec<_>>();
+        let done = client.set_acl("/denied/job", &Acls::new(&acls), None);
+        own.block_on(done).expect("its rights");
+    };
+    let undo = set.clone();
+    all.push(Stage {
+        answer: "a right is missing (403)",
+        url: format!("zk://{target}/denied"),
+        begin: Box::new(move || set(&[Permission::READ, Permission::ADMIN])),
+        end: Box::new(move || undo(&[Permission::ALL])),
+        keeps: Box::new(()),
+    });
+    let mut all = keep(all, Mutex::new((server, limited, taken)));
+    all.push(read_only());
+    all
+}
+
+fn read_only() -> Stage {
+    let options = vec!["-Dreadonlymode.enabled=true".into()];
+    let setup = ZooKeeperSetup { members: 3, options, ..ZooKeeperSetup::default() };
+    let servers = Arc::new(Mutex::new(ZooKeeper::start(&setup)));
+    let url = format!("zk://{}", servers.lock().expect("not poisoned").address(0));
+    let other = Arc::clone(&servers);
+    Stage {
+        answer: "read-only server",
+        url,
+        begin: Box::new(move || {
+            let mut servers = servers.lock().expect("not poisoned");
+            servers.member(1).kill();
+            servers.member(2).kill();
+            eventually("a server that only shows", || {
+                (servers.mode(0).as_deref() == Some("read-only")).then_some(())
+            });
+        }),
+        end: Box::new(move || {
+            let mut servers = other.lock().expect("not poisoned");
+            servers.member(1).restart();
+            servers.member(2).restart();
+        }),
+        keeps: Box::new(()),
+    }
+}
+
+pub(super) fn local() -> Vec<Stage> {
+    let disk = Arc::new(Disk::of_kib(64));
+    let (url, other) = (format!("file://{}/state", disk.path().display()), Arc::clone(&disk));
+    let begin = Box::new(move || disk.fill());
+    let end = Box::new(move || other.free());
+    vec![Stage { answer: "no space", url, begin, end, keeps: Box::new(()) }]
+}

@@ -131,8 +131,7 @@ async fn dissent(
     Ok(found.map(|(id, theirs)| {
         let ours = candidate.division;
         format!(
-            "{id} takes part in {election} with {theirs}, and we are told {ours}: say the same to all who take \
-             part, or wait until none of the others is left"
+            "{id} takes part in {election} with {theirs}, and this candidate has {ours}: give all candidates the same, or wait until the others have left"
         )
     }))
 }

@@ -104,7 +104,7 @@ pub(super) fn close_each(numbers: &[RawFd]) {
 }
 
 /// Opens `/dev/null` for reading and writing.
-#[allow(clippy::disallowed_methods, reason = "nobody but root makes anything in /dev")]
+#[allow(clippy::disallowed_methods, reason = "only root makes anything in /dev")]
 pub(super) fn null() -> io::Result<OwnedFd> {
     const NULL: &str = "/dev/null";
     let null = std::fs::OpenOptions::new().read(true).write(true).open(NULL);

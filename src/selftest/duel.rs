@@ -110,7 +110,9 @@ impl<'a> Duel<'a> {
                 .or_else(|| leader.ended().map(|_| Err(early(&mut leader))))
         })
         .await
-        .unwrap_or_else(|| Err(unable("no candidate leads, though nobody is before it")))?;
+        .unwrap_or_else(|| {
+            Err(unable("no candidate leads, though the queue before it is empty"))
+        })?;
         let role =
             Role { tag: NEXT, tree: "brief", leases: 1, flags: &[], backend: scratch.backend };
         let mut next = Candidate::start(scratch, &election, &stamps, role)?;
@@ -181,8 +183,10 @@ impl<'a> Duel<'a> {
             Some(status) if status.success() => {}
             Some(_) => return Err(early(&mut self.next)),
             None => {
-                let why =
-                    format!("nobody followed within {}", humantime::format_duration(patience));
+                let why = format!(
+                    "no candidate took over within {}",
+                    humantime::format_duration(patience)
+                );
                 return Err(Failure::Broken(why));
             }
         }

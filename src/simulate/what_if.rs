@@ -53,13 +53,13 @@ pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Resul
     for (at, fault, _) in play.events().filter(|(_, fault, hit)| fault.is_of_one() && hit.is_none())
     {
         let what = play.words(fault, None);
-        theatre
-            .log
-            .warn(format_args!("nobody led at {at:?}: {what}. Name somebody, or another time"));
+        theatre.log.warn(format_args!(
+            "no process led at {at:?}: {what}. Name a process, or another time"
+        ));
     }
     // A run that a signal has cut off may have ended before the first leader.
     if !judged.is_empty() && shown.leads().is_empty() {
-        theatre.log.warn("nobody ever led: a round trip may be too long for the TTL");
+        theatre.log.warn("no process ever led: a round trip may be too long for the TTL");
     }
     let code = u8::from(figures.overlaps.runs > 0);
     let picture = picture(args, &figures, &sum, play.timeline());
@@ -114,7 +114,7 @@ fn words(figures: &WhatIfReport, sum: &Sum<'_>) -> String {
         lines.push(format!("In {kept} of them the leader stayed the same."));
     }
     if let Some(seed) = unreplaced.first() {
-        lines.push(format!("In {unled} of them nobody led at the end (seed {seed})."));
+        lines.push(format!("In {unled} of them no process led at the end (seed {seed})."));
     }
     lines.join("\n")
 }

@@ -167,13 +167,13 @@ fn complaints(address: &str, status: &StatusResponse) -> Vec<Finding> {
     let says = |word: &str| status.errors().iter().any(|error| error.contains(word));
     if status.leader() == 0 {
         findings.push(Finding::error(
-            format!("etcd at {address} knows of no leader of the cluster: nobody gets or renews a lease there"),
+            format!("etcd at {address} knows of no leader of the cluster: it grants and renews no lease"),
             "start the members that are down, or mend the network between them: more than half must see each other",
         ));
     }
     if says("NOSPACE") {
         findings.push(Finding::error(
-            format!("the database of etcd is full, as {address} says: nobody gets a lease"),
+            format!("the database of etcd is full, as {address} says: it grants no lease"),
             "compact and defragment it, then clear the alarm (`etcdctl alarm disarm`)",
         ));
     }

@@ -90,7 +90,7 @@ impl Store for EtcdStore {
                     None => Ok(()),
                     Some(Kept::Fenced(resource)) => Err(Removal::refuse_fence(election, &resource)),
                     Some(Kept::Occupied) => {
-                        let what = format!("somebody is in the election {election}");
+                        let what = format!("a candidate is in the election {election}");
                         Err(Error::new(ErrorKind::Unreachable, what))
                     }
                 }

@@ -120,7 +120,7 @@ fn outlived(root: &Root) -> Vec<Finding> {
                     "{what}: {id} is dead, but a process that cannot be seen from here keeps the lease"
                 ),
                 format!(
-                    "look again as root, outside of containers; if nobody is to be seen there either, and nothing of \
+                    "look again as root, outside of containers; if no candidate is there either, and nothing of \
                      the command runs, remove {}",
                     mark.display()
                 ),
@@ -147,7 +147,7 @@ fn examine_look_outs(examination: &mut Examination) {
     // The instance is given back at once.
     if Inotify::init(InitFlags::IN_CLOEXEC).is_err() {
         examination.findings.push(Finding::warning(
-            "no inotify instance is left: whoever looks on hears of changes late",
+            "no inotify instance is left: elect hears of changes late",
             "end what uses them, or raise fs.inotify.max_user_instances (sysctl)",
         ));
     }

@@ -45,7 +45,7 @@ impl FileMutex {
         if dir.leads_to(&path, id)? {
             return Ok((dir, passed));
         }
-        let what = "was replaced as we came in: trying again helps";
+        let what = "was replaced meanwhile: trying again helps";
         Err(wrong(ErrorKind::Unreachable, &path, what))
     }
 
@@ -55,7 +55,7 @@ impl FileMutex {
         }
         let answer = self.knock(file, id)?.await;
         let passed = answer.map_err(|_| {
-            wrong(ErrorKind::Unreachable, path, "was given up by the one who waited")
+            wrong(ErrorKind::Unreachable, path, "was given up by the thread that waits for it")
         })?;
         passed.map_err(|errno| failed("lock", path, errno))
     }

@@ -59,7 +59,7 @@ pub(crate) fn forget(root: &Root, election: &ElectionName, fences: bool) -> Resu
 const FOLDER: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
 
 fn occupied(dir: &ElectionDir) -> Error {
-    wrong(ErrorKind::Unreachable, dir.path(), "is in use: somebody is in the election")
+    wrong(ErrorKind::Unreachable, dir.path(), "is in use: a candidate is in the election")
 }
 
 /// One of the election's own files, with its lock held.

@@ -66,7 +66,7 @@ impl OwnFile {
             return Err(wrong(
                 ErrorKind::Unfit,
                 &path,
-                "leaves no number for those who come after it: remove it",
+                "leaves no number for later candidates: remove it",
             ));
         }
         let unfinished = format!("{UNFINISHED}{:016x}", fastrand::u64(..));
@@ -103,7 +103,7 @@ impl OwnFile {
             let file = File::from(file);
             let failed = |deed, errno| (errno, failed(deed, &path, errno));
             if !lock::try_write(&file).map_err(|errno| failed("lock", errno))? {
-                let what = "was locked by somebody else as it was made";
+                let what = "was locked by another process as it was made";
                 return Err((Errno::EAGAIN, wrong(ErrorKind::Unreachable, &path, what)));
             }
             let win_at = entry::write_joined(&file, candidate, arrived)

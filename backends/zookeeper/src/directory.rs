@@ -101,7 +101,7 @@ impl Directory {
                 Ok(OwnNode { node, czxid: stat.czxid })
             }
             Err(Zk::NoNode) => {
-                let what = format!("{} was removed as we came in: trying again helps", self.path);
+                let what = format!("{} was removed meanwhile: trying again helps", self.path);
                 Err(Error::new(ErrorKind::Unreachable, what))
             }
             Err(error) => Err(fault(Action::Create, &path, error)),

@@ -96,7 +96,7 @@ pub(crate) fn not_let_in(place: &str, has_login: bool) -> Error {
         "does not let us in with a user and a password (the scheme digest): it may require SASL, which elect does not \
          speak"
     } else {
-        "lets in nobody who does not log in: name a user and a password (elect help credentials); if it requires SASL, \
+        "lets in only clients that log in: name a user and a password (elect help credentials); if it requires SASL, \
          elect cannot use it"
     };
     Error::new(ErrorKind::Denied, format!("{place} {why}"))

@@ -43,8 +43,9 @@ pub(crate) async fn forget(
     match client.multi(steps).await {
         Ok(()) => Ok(()),
         Err(MultiWriteError::OperationFailed { index: 0, source: Zk::NotEmpty }) if is_there => {
-            let what =
-                format!("somebody is in the election {election}, or something else is in {path}");
+            let what = format!(
+                "a candidate is in the election {election}, or something else is in {path}"
+            );
             Err(Error::new(ErrorKind::Unreachable, what))
         }
         Err(MultiWriteError::OperationFailed { source: Zk::NotEmpty, .. }) => {

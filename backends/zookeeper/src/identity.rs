@@ -192,7 +192,7 @@ pub(crate) async fn compare(settings: &Arc<Settings>, timeout: Duration) -> Resu
         })
         .collect();
     let what = format!(
-        "{} leads to several stores, in each of which somebody may lead: {}",
+        "{} leads to several stores, and each may have a leader of its own: {}",
         settings.location,
         words.join(", ")
     );

@@ -241,7 +241,7 @@ async fn watch_over(line: Weak<Mutex<Line>>, mut called: watch::Receiver<()>, pa
             Ok(Ok(())) => {}
             Ok(Err(_)) => return,
             Err(_) => {
-                let why = format!("the session was closed, as nobody had asked for {patience:?}");
+                let why = format!("the session was closed: elect had not used it for {patience:?}");
                 line.upgrade().iter().for_each(|line| lock(line).client = Err(why.clone()));
                 return;
             }

@@ -227,9 +227,9 @@ impl Acl {
         match (option, is_somebody) {
             (None | Some("creator"), true) => Ok(Self::Creator),
             (None, false) | (Some("open"), _) => Ok(Self::Open),
-            (Some("creator"), false) => Err(unfit(
-                "acl=creator needs somebody to be the creator: give a user and a password".into(),
-            )),
+            (Some("creator"), false) => {
+                Err(unfit("acl=creator needs a login: give a user and a password".into()))
+            }
             (Some(_), _) => Err(unfit("the option acl is open or creator".into())),
         }
     }

@@ -331,8 +331,7 @@ impl driver::Observer for Observer<'_> {
                 ));
                 self.shared.waiting().hold_back();
                 told.info(format_args!(
-                    "leading, token {token}, and starting nothing for {left}: whoever led before did not say that it \
-                     ended well"
+                    "leading, token {token}, and starting nothing for {left}: the leader before has not reported a clean end"
                 ));
             }
             News::Blocked(block) => {

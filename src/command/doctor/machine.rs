@@ -71,8 +71,7 @@ impl Machine {
         findings.extend(match &self.best {
             Ok(Containment::Group) => Some(Finding::warning(
                 "only the process group of a command can be killed here: /proc does not list our children",
-                "mount /proc for the pid namespace that elect is in, or take --containment cgroup or pidns if it is \
-                 to be had",
+                "mount /proc for the pid namespace that elect is in, or take --containment cgroup or pidns if the machine has it",
             )),
             Ok(_) => None,
             Err(why) => Some(Finding::error(

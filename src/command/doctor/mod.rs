@@ -156,7 +156,7 @@ fn divided(endpoints: &[Endpoint]) -> Option<Finding> {
         .collect();
     Some(Finding::error(
         format!(
-            "the URL leads to several stores, in each of which somebody may lead: {}",
+            "the URL leads to several stores, and each may have a leader of its own: {}",
             words.join(", ")
         ),
         "take those out of the URL that are not meant, and name the one that is: `store-id=` and its id",

@@ -252,7 +252,10 @@ impl From<&Right> for RightReport {
 /// Refreshes the seat until it leads.
 async fn lead(seat: &mut dyn Seat, patience: Patience) -> Result<(), Error> {
     let waits = || {
-        Error::new(ErrorKind::Unreachable, "nobody else is in the election, and we do not lead it")
+        Error::new(
+            ErrorKind::Unreachable,
+            "no other candidate is in the election, and the trial does not lead it",
+        )
     };
     patience
         .insist(async || match seat.refresh(guard::now()).await?.standing {

@@ -211,7 +211,7 @@ async fn is_followed(client: &ControlClient<'_>, leader: &Leader) -> anyhow::Res
         return Ok(true);
     }
     client.log().warn(format_args!(
-        "none of those who wait has taken over within {}: they may be dead, and the next leader removes them then",
+        "no waiting candidate has taken over within {}: they may be dead; the next leader removes dead ones",
         humantime::format_duration(patience)
     ));
     Ok(false)

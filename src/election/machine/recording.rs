@@ -213,8 +213,7 @@ impl Machine {
         match std::mem::replace(&mut self.progress, HistoryProgress::Closed) {
             HistoryProgress::Closed => None,
             HistoryProgress::Unread(_) => {
-                let error =
-                    Error::new(ErrorKind::Unreachable, "what it knows was not read in time");
+                let error = Error::new(ErrorKind::Unreachable, "it was not read in time");
                 self.say(Command::Tell(News::HistoryUnkept(error)));
                 None
             }

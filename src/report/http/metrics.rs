@@ -302,7 +302,7 @@ impl Metrics {
         show(
             Opts::new(
                 "elect_paused",
-                "Whether the election is paused, as this candidate knows: then nobody is to lead.",
+                "Whether the election is paused, as far as this candidate knows. No candidate leads then.",
             ),
             f64::from(u8::from(view.is_paused)),
         );

@@ -111,7 +111,7 @@ impl FromStr for Whom {
                 None => number(text).map(Self::Candidate),
             },
         }
-        .ok_or_else(|| format!("{text:?} is nobody; write leader, 1 for the first candidate, or s1 for the store's first member"))
+        .ok_or_else(|| format!("{text:?} names no process; write leader, 1 for the first candidate, or s1 for the store's first member"))
     }
 }
 
@@ -213,7 +213,7 @@ impl FromStr for Between {
     fn from_str(text: &str) -> Result<Self, String> {
         let (sides, rtt) = text
             .split_once('=')
-            .ok_or("write who is where, and the round trip between them: 1,s1/2,s2=80ms")?;
+            .ok_or("write the groups, and the round trip between them: 1,s1/2,s2=80ms")?;
         Ok(Self { sides: parse_sides(sides)?, rtt: rtt.parse()? })
     }
 }

@@ -256,7 +256,7 @@ fn mends(fault: &Fault) -> bool {
 fn machine(blow: &Blow, flag: &str) -> anyhow::Result<Whom> {
     ensure!(
         blow.process.is_none(),
-        "{flag} is of a machine, not of a process: leave out what is behind the dot"
+        "{flag} names a machine, not a process: leave out the dot and what follows it"
     );
     Ok(blow.whom)
 }

@@ -79,7 +79,7 @@ fn open(path: &Path, owners: &[uid_t], kind: Kind) -> io::Result<File> {
     }
     let opened = fstat(&file)?;
     if kind == Kind::Text && opened.st_mode & S_IFMT == S_IFIFO {
-        return Err(io::Error::other("it is a pipe, which nobody may ever write to"));
+        return Err(io::Error::other("it is a pipe, and may stay empty for ever"));
     }
     vouch(opened)?;
     Ok(file.into())

@@ -32,7 +32,7 @@ impl fmt::Display for Doubt {
         match self.cause {
             Cause::Owner(owner) => write!(
                 f,
-                "{path} belongs to user {owner}, who is a stranger there: chown it, or name another path"
+                "{path} belongs to user {owner}, whom elect does not trust there: chown it, or name another path"
             ),
             Cause::Open => {
                 write!(f, "{path} can be written by others: chmod go-w it, or name another path")

@@ -365,7 +365,7 @@ impl EtcdSeat {
             (EntryState::In(entry), Ok(before)) => {
                 Ok(entry.stand(attempt, now, reply::revision_of(reply), before))
             }
-            _ => Err(odd("the answer does not say who is before us")),
+            _ => Err(odd("the answer does not name the candidate ahead")),
         }
     }
 

@@ -146,7 +146,7 @@ impl Access {
         let blind = self.server.tls.as_ref().is_some_and(Tls::is_blind).then(|| {
             Finding::warning(
                 format!("{location} may be anybody: insecure-skip-tls-verify is set in {source}"),
-                "name who vouches for it by certificate-authority, and remove insecure-skip-tls-verify",
+                "name its authority by certificate-authority, and remove insecure-skip-tls-verify",
             )
         });
         let Address { host, is_tls, .. } = &self.server.address;

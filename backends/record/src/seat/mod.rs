@@ -33,7 +33,7 @@ use crate::{Holder, Listed, Record, data, ticket};
 /// How often a candidate that was overtaken looks again at once. A store that goes on saying so is not well.
 const MOST_OVERTAKEN: u32 = 4;
 
-const GONE: &str = "the record is not ours any more";
+const GONE: &str = "the record belongs to another candidate by now";
 
 /// One candidate's place in one election.
 pub(crate) struct RecordSeat {

@@ -305,7 +305,7 @@ fn a_server_that_wants_to_know_who_comes() {
     run("enforced", async {
         let lines = vec!["enforce.auth.enabled=true".into(), "enforce.auth.schemes=digest".into()];
         let servers = ZooKeeper::start(&ZooKeeperSetup { lines, ..ZooKeeperSetup::default() });
-        let words = ["lets in nobody who does not log in", "a user and a password"];
+        let words = ["lets in only clients that log in", "a user and a password"];
         refused(&servers.url(), ErrorKind::Denied, &words).await;
         lead(seat(&with_user(&servers, "ann"), "ann", TTL).await.as_mut()).await;
     });

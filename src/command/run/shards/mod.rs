@@ -318,7 +318,7 @@ fn why_not(control: &Control, shard: u16) -> String {
     match (control.pausing(), control.spread().holder(shard)) {
         (Some(request), _) => request.in_words("paused"),
         (None, Some(holder)) => format!("the shard moves to {holder}"),
-        (None, None) => "nobody is to hold the shard".to_owned(),
+        (None, None) => "no member is assigned to the shard".to_owned(),
     }
 }
 

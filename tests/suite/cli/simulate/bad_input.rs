@@ -22,7 +22,7 @@ fn faults_of_who_is_not_there_are_refused() {
     refuses("what-if --split 1,s4/2,s1", &["no member s4", "s1 to s3"]);
     refuses(
         "what-if --kill s0",
-        &["\"s0\" is nobody", "leader, 1 for the first", "s1 for the store's"],
+        &["\"s0\" names no process", "leader, 1 for the first", "s1 for the store's"],
     );
     refuses("what-if --drift 7:+5%", &["no candidate 7", "1 to 3"]);
     refuses("what-if --one-way 1:s8", &["no member s8"]);
@@ -32,7 +32,7 @@ fn faults_of_who_is_not_there_are_refused() {
         "what-if --kill leader.kernel",
         &["\"kernel\" is no process", "wrapper, guardian or both"],
     );
-    refuses("what-if --suspend leader.wrapper", &["--suspend is of a machine"]);
+    refuses("what-if --suspend leader.wrapper", &["--suspend names a machine"]);
     refuses("compare --kill s1", &["s1 is a member of a store", "are of candidates"]);
 }
 

@@ -139,7 +139,9 @@ fn cuts_that_heal_and_machines_that_come_back_are_survived() {
 fn who_asks_for_nothing_is_warned() {
     let ended =
         simulate("what-if --runs 1 --ttl 4s --rtt 5s --for 1m --kill leader@30s").run().exits(0);
-    for part in ["nobody led at 30", "nobody ever led: a round trip may be too long for the TTL"] {
+    for part in
+        ["no process led at 30", "no process ever led: a round trip may be too long for the TTL"]
+    {
         assert!(ended.stderr.contains(part), "{part:?} is not in {}", ended.stderr);
     }
 }

@@ -29,26 +29,46 @@ fn leader(arena: &Arena, label: &str, slots: &[&str]) -> Running {
 
 fn refused(arena: &Arena, flags: &[&str], ours: &str, theirs: &str) {
     let run = arena.elect("run").args(["-e", "job"]).args(flags).args(["--", "true"]);
-    run.run().exits(125).says(ours).says(theirs).says("say the same to all");
+    run.run().exits(125).says(ours).says(theirs).says("give all candidates the same");
 }
 
 fn whoever_names_another_number_is_refused_with_both(brand: Option<Brand>) {
     let arena = arena(brand);
     let _three = leader(&arena, "three", &["--slots", "3"]);
-    refused(&arena, &["--slots", "5"], "we are told 5 slots", "takes part in job with 3 slots");
-    refused(&arena, &["--slots", "1"], "we are told 1 slot", "takes part in job with 3 slots");
-    refused(&arena, &["--shards", "3"], "we are told 3 shards", "takes part in job with 3 slots");
+    refused(
+        &arena,
+        &["--slots", "5"],
+        "this candidate has 5 slots",
+        "takes part in job with 3 slots",
+    );
+    refused(
+        &arena,
+        &["--slots", "1"],
+        "this candidate has 1 slot",
+        "takes part in job with 3 slots",
+    );
+    refused(
+        &arena,
+        &["--shards", "3"],
+        "this candidate has 3 shards",
+        "takes part in job with 3 slots",
+    );
     let _same = leader(&arena, "same", &["--slots", "3"]);
 }
 
 fn whoever_names_none_is_refused_beside_slots_and_slots_beside_it(brand: Option<Brand>) {
     let arena = arena(brand);
     let slots = leader(&arena, "slots", &["--slots", "2"]);
-    refused(&arena, &[], "we are told neither slots nor shards", "with 2 slots");
-    refused(&arena, &["-n"], "we are told neither slots nor shards", "with 2 slots");
+    refused(&arena, &[], "this candidate has neither slots nor shards", "with 2 slots");
+    refused(&arena, &["-n"], "this candidate has neither slots nor shards", "with 2 slots");
     end(slots);
     let _plain = leader(&arena, "plain", &[]);
-    refused(&arena, &["--slots", "2"], "we are told 2 slots", "with neither slots nor shards");
+    refused(
+        &arena,
+        &["--slots", "2"],
+        "this candidate has 2 slots",
+        "with neither slots nor shards",
+    );
 }
 
 fn once_nobody_takes_part_the_number_may_be_another(brand: Option<Brand>) {

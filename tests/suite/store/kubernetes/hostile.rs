@@ -92,7 +92,7 @@ fn root_obeys_no_kubeconfig_of_another_user() {
     }
     for is_named in [true, false] {
         let said = home.status(Elect::new(ELECT), is_named);
-        let stranger = format!("belongs to user {}, who is a stranger there", user.id);
+        let stranger = format!("belongs to user {}, whom elect does not trust there", user.id);
         assert!(said.contains(&stranger), "{said}");
         assert_eq!(home.mark(), None, "its plugin was run");
     }

@@ -18,6 +18,7 @@ use nix::unistd::Pid;
 use tokio::time::sleep;
 
 use super::args::SelftestArgs;
+use super::duel::Setting;
 use super::trace::Stamps;
 use super::{OURSELVES, SUBCOMMAND};
 use crate::command::candidacy;
@@ -38,29 +39,15 @@ pub(super) struct Candidate {
     guardian: Option<i32>,
 }
 
-/// The command of a candidate, and the flags for it.
-#[derive(Clone, Copy)]
-pub(super) struct Role<'a> {
-    /// The tag of its tree in the stamps.
-    pub(super) tag: &'a str,
-    /// The kind of its tree, as an argument of `elect stamp`.
-    pub(super) tree: &'a str,
-    /// How many times longer its TTL is than usual.
-    pub(super) leases: u32,
-    /// Further flags of `elect run`.
-    pub(super) flags: &'a [&'a str],
-    /// The URL of the store.
-    pub(super) backend: &'a BackendUrl,
-}
-
 impl Candidate {
     pub(super) fn start(
         scratch: &Scratch<'_>,
         election: &ElectionName,
         stamps: &Stamps,
-        role: Role<'_>,
+        (tag, backend): (&str, &BackendUrl),
+        setting: Setting,
     ) -> anyhow::Result<Self> {
-        let Role { tag, tree, leases, flags, backend } = role;
+        let Setting { tree, leases, flags, .. } = setting;
         let log = memfd_create(c"elect-log", MFdFlags::MFD_CLOEXEC).map(File::from);
         let log = log.context("cannot make memory for a log")?;
         let said = log.try_clone().context("cannot hand on the memory for a log")?;

@@ -37,36 +37,20 @@ pub(super) enum Check {
     LostReplies,
 }
 
-/// All checks. The checks whose failure says most come first.
-pub(super) const CHECKS: &[Check] = &[
-    Check::Store,
-    Check::HandOver,
-    Check::WrapperKilled,
-    Check::GuardianKilled,
-    Check::WrapperStopped,
-    Check::BothStopped,
-    Check::Escape,
-    Check::CutOff,
-    Check::LateReply,
-    Check::LostReplies,
-];
-
 impl Check {
-    /// Returns the name that people know it by.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Store => "store",
-            Self::HandOver => "hand-over",
-            Self::WrapperKilled => "wrapper killed",
-            Self::GuardianKilled => "guardian killed",
-            Self::WrapperStopped => "wrapper stopped",
-            Self::BothStopped => "both stopped",
-            Self::Escape => "escape",
-            Self::CutOff => "cut off",
-            Self::LateReply => "late reply",
-            Self::LostReplies => "lost replies",
-        }
-    }
+    /// All checks with their names in the report. The checks whose failure says most come first.
+    pub(super) const ALL: [(Self, &str); 10] = [
+        (Self::Store, "store"),
+        (Self::HandOver, "hand-over"),
+        (Self::WrapperKilled, "wrapper killed"),
+        (Self::GuardianKilled, "guardian killed"),
+        (Self::WrapperStopped, "wrapper stopped"),
+        (Self::BothStopped, "both stopped"),
+        (Self::Escape, "escape"),
+        (Self::CutOff, "cut off"),
+        (Self::LateReply, "late reply"),
+        (Self::LostReplies, "lost replies"),
+    ];
 
     pub(super) async fn make(self, scratch: &Scratch<'_>) -> Result<Finding, Failure> {
         if matches!(self, Self::CutOff | Self::LateReply | Self::LostReplies) {

@@ -7,9 +7,7 @@ use elect_api::{Boottime, ElectionName};
 use nix::sys::signal::Signal;
 use tokio::time::sleep;
 
-use super::candidate;
-use super::candidate::Scratch;
-use super::candidate::{Candidate, Role};
+use super::candidate::{self, Candidate, Scratch};
 use super::proxy::Proxy;
 use super::trace::{Promise, Stamps};
 use crate::election::timing::{Timing, TimingOptions};
@@ -60,18 +58,18 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
-/// The set-up of a duel.
+/// The set-up of a candidate in a duel.
 #[derive(Clone, Copy)]
 pub(super) struct Setting {
-    /// The kind of tree that the leader runs.
+    /// The kind of tree that it runs.
     pub(super) tree: &'static str,
     /// The number of processes in that tree.
     pub(super) processes: usize,
-    /// How many times longer the leader's TTL is than usual.
+    /// How many times longer the TTL is than usual.
     pub(super) leases: u32,
-    /// Flags for the leader.
+    /// Flags for it.
     pub(super) flags: &'static [&'static str],
-    /// Whether the leader reaches the store through a proxy.
+    /// Whether it reaches the store through a proxy.
     pub(super) proxied: bool,
 }
 
@@ -79,6 +77,8 @@ impl Setting {
     /// A command with one child.
     pub(super) const PLAIN: Self =
         Self { tree: "tree", processes: 2, leases: 1, flags: &[], proxied: false };
+    /// A command that ends soon.
+    pub(super) const BRIEF: Self = Self { tree: "brief", processes: 1, ..Self::PLAIN };
 }
 
 /// A leader, and a candidate that waits for its end.
@@ -100,9 +100,8 @@ impl<'a> Duel<'a> {
         let proxy = if setting.proxied { Some(proxy(scratch, 0).await?) } else { None };
         let way = proxy.as_ref().and_then(|proxy| scratch.backend.through(proxy.addresses()));
         let backend = way.as_ref().unwrap_or(scratch.backend);
-        let Setting { tree, processes, leases, flags, .. } = setting;
-        let role = Role { tag: LEADER, tree, leases, flags, backend };
-        let mut leader = Candidate::start(scratch, &election, &stamps, role)?;
+        let Setting { processes, leases, flags, .. } = setting;
+        let mut leader = Candidate::start(scratch, &election, &stamps, (LEADER, backend), setting)?;
         until(START, || {
             let is_complete = stamps.tree(LEADER).is_some_and(|tree| tree.processes >= processes);
             is_complete
@@ -113,9 +112,8 @@ impl<'a> Duel<'a> {
         .unwrap_or_else(|| {
             Err(unable("no candidate leads, though the queue before it is empty"))
         })?;
-        let role =
-            Role { tag: NEXT, tree: "brief", leases: 1, flags: &[], backend: scratch.backend };
-        let mut next = Candidate::start(scratch, &election, &stamps, role)?;
+        let next = (NEXT, scratch.backend);
+        let mut next = Candidate::start(scratch, &election, &stamps, next, Setting::BRIEF)?;
         let containment = in_line(scratch, &election, &mut leader, &mut next).await?;
         leader.guardian()?;
         let is_usual = leases == 1 && flags.is_empty();
@@ -220,8 +218,8 @@ pub(super) async fn one_after_another(
     let way = scratch.backend.through(proxy.addresses());
     let way = way.context("the URL of the store names no machine")?;
     for (tag, backend) in [(LEADER, &way), (NEXT, scratch.backend)] {
-        let role = Role { tag, tree: "brief", leases: 1, flags: &[], backend };
-        let mut candidate = Candidate::start(scratch, &election, &stamps, role)?;
+        let mut candidate =
+            Candidate::start(scratch, &election, &stamps, (tag, backend), Setting::BRIEF)?;
         match until(patience(scratch), || candidate.ended()).await {
             Some(status) if status.success() => {}
             Some(_) => return Err(early(&mut candidate)),

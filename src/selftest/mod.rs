@@ -19,7 +19,7 @@ use elect_api::Boottime;
 
 use self::args::SelftestArgs;
 use self::candidate::Scratch;
-use self::check::{CHECKS, Check};
+use self::check::Check;
 use self::duel::{Failure, Finding};
 use self::report::{CheckReport, CheckResult, SelftestReport};
 pub(crate) use self::trace::stamp;
@@ -95,13 +95,13 @@ struct Stage {
 }
 
 async fn check_all(scratch: &Scratch<'_>, stage: &Cell<Stage>) -> anyhow::Result<Vec<CheckReport>> {
-    let mut reports = Vec::with_capacity(CHECKS.len());
-    for (number, check) in (1..).zip(CHECKS) {
+    let mut reports = Vec::with_capacity(Check::ALL.len());
+    for (number, (check, name)) in (1..).zip(Check::ALL) {
         let began = guard::now();
-        stage.set(Stage { number, name: check.name(), began });
-        let found = insist(*check, scratch).await;
+        stage.set(Stage { number, name, began });
+        let found = insist(check, scratch).await;
         let took = guard::now().since(began);
-        reports.push(told(*check, found, took)?);
+        reports.push(told(name, found, took)?);
         // After a check that fails, processes may be left that would disturb the next one.
         scratch.await_ends().await;
     }
@@ -123,12 +123,12 @@ async fn insist(check: Check, scratch: &Scratch<'_>) -> Result<Finding, Failure>
 }
 
 fn told(
-    check: Check,
+    check: &'static str,
     found: Result<Finding, Failure>,
     took: std::time::Duration,
 ) -> anyhow::Result<CheckReport> {
     let report = |result, seen| CheckReport {
-        check: check.name(),
+        check,
         result,
         took_ms: whole_ms(took),
         handover_ms: None,
@@ -151,7 +151,7 @@ fn told(
             report(CheckResult::Fails, why)
         }
         Err(Failure::Unable(error)) => {
-            return Err(error.context(format!("the check \"{}\" cannot be made", check.name())));
+            return Err(error.context(format!("the check \"{check}\" cannot be made")));
         }
     })
 }
@@ -166,7 +166,7 @@ async fn keep_drawing(log: &Log, stage: &Cell<Stage>) -> Infallible {
         beat.tick().await;
         let (now, Stage { number, name, began }) = (guard::now(), stage.get());
         if number > 0 {
-            let whole = CHECKS.len();
+            let whole = Check::ALL.len();
             line.tick(now, |_| {
                 format!("check {number} of {whole}: {name}, {}", age(now.since(began)))
             });

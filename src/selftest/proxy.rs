@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -110,12 +111,8 @@ async fn connect(client: TcpStream, target: String, shared: Arc<Shared>) {
     let breaks_at = (number < shared.fragile).then_some(number + 1);
     let requests = async {
         let mode = shared.requests.subscribe();
-        let heard = || shared.heard.fetch_add(1, Ordering::Relaxed);
-        pass_on(from_client, to_store, mode, || {
-            heard();
-            true
-        })
-        .await;
+        let heard = || shared.heard.fetch_add(1, Ordering::Relaxed) < u64::MAX;
+        pass_on(from_client, to_store, mode, heard).await;
     };
     let mut replies = 0;
     let replies = async {
@@ -134,44 +131,22 @@ async fn connect(client: TcpStream, target: String, shared: Arc<Shared>) {
 
 /// Passes on data as the mode says. Calls `goes_on` for each chunk, and ends when it returns false.
 async fn pass_on(
-    from: OwnedReadHalf,
-    to: OwnedWriteHalf,
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
     mut mode: watch::Receiver<Mode>,
     mut goes_on: impl FnMut() -> bool,
 ) {
     let mut buffer = vec![0; 1 << 16];
     loop {
-        let Ok(got @ 1..) = read(&from, &mut buffer).await else { return };
+        let Ok(got @ 1..) = from.read(&mut buffer).await else { return };
         if !goes_on() {
             return;
         }
         let Ok(now) = mode.wait_for(|mode| *mode != Mode::Hold).await.map(|mode| *mode) else {
             return;
         };
-        if now == Mode::Pass && write_all(&to, &buffer[..got]).await.is_err() {
+        if now == Mode::Pass && to.write_all(&buffer[..got]).await.is_err() {
             return;
         }
     }
-}
-
-async fn read(stream: &OwnedReadHalf, buffer: &mut [u8]) -> io::Result<usize> {
-    loop {
-        stream.readable().await?;
-        match stream.try_read(buffer) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            other => return other,
-        }
-    }
-}
-
-async fn write_all(stream: &OwnedWriteHalf, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        stream.writable().await?;
-        match stream.try_write(bytes) {
-            Ok(written) => bytes = &bytes[written..],
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }

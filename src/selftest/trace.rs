@@ -52,20 +52,8 @@ pub(super) struct Stamps {
     handoff: Option<File>,
 }
 
-/// The record of one process.
-#[derive(Clone, Debug)]
-struct Trace {
-    tag: u64,
-    token: u64,
-    first: Boottime,
-    last: Boottime,
-    is_alive: bool,
-    beside: bool,
-    promise: Option<Promise>,
-}
-
-/// The records of all processes of one tree.
-#[derive(Clone, Debug)]
+/// The records of one process, or of all processes of one tree.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Tree {
     /// The number of processes.
     pub(super) processes: usize,
@@ -81,6 +69,25 @@ pub(super) struct Tree {
     pub(super) is_beside: bool,
     /// The observations of the lease, if it ends by time.
     pub(super) promise: Option<Promise>,
+}
+
+impl Tree {
+    /// Adds the records of another process.
+    fn with(self, other: Self) -> Self {
+        let promises = self.promise.into_iter().chain(other.promise);
+        Self {
+            processes: self.processes + other.processes,
+            first: self.first.min(other.first),
+            last: self.last.max(other.last),
+            is_alive: self.is_alive || other.is_alive,
+            token: self.token.max(other.token),
+            is_beside: self.is_beside || other.is_beside,
+            promise: promises.reduce(|one, other| Promise {
+                seen: one.seen.max(other.seen),
+                longest: one.longest.max(other.longest),
+            }),
+        }
+    }
 }
 
 /// The observations of the lease by the processes.
@@ -137,39 +144,27 @@ impl Stamps {
 
     /// Returns the records of the tree with this tag so far.
     pub(super) fn tree(&self, tag: &str) -> Option<Tree> {
-        let traces: Vec<Trace> = self.traces().filter(|trace| trace.tag == word(tag)).collect();
-        Some(Tree {
-            processes: traces.len(),
-            first: traces.iter().map(|trace| trace.first).min()?,
-            last: traces.iter().map(|trace| trace.last).max()?,
-            is_alive: traces.iter().any(|trace| trace.is_alive),
-            token: traces.iter().map(|trace| trace.token).max()?,
-            is_beside: traces.iter().any(|trace| trace.beside),
-            promise: traces.iter().filter_map(|trace| trace.promise).reduce(|one, other| Promise {
-                seen: one.seen.max(other.seen),
-                longest: one.longest.max(other.longest),
-            }),
-        })
+        let own = self.traces().filter(|(of, _)| *of == word(tag));
+        own.map(|(_, process)| process).reduce(Tree::with)
     }
 
-    fn traces(&self) -> impl Iterator<Item = Trace> {
+    fn traces(&self) -> impl Iterator<Item = (u64, Tree)> {
         (0..MOST).filter_map(|place| {
             // The lock is read first. So the newest stamp of a process that is seen dead is its last one.
             let is_alive = self.is_locked(place);
             let [tag, token, first, last, beside, seen, longest] =
                 self.read(start_of(place)).ok()?;
-            (first != 0).then(|| Trace {
-                tag,
-                token,
+            let seen = (seen != 0).then(|| instant(seen));
+            let process = Tree {
+                processes: 1,
                 first: instant(first),
                 last: instant(last),
                 is_alive,
-                beside: beside != 0,
-                promise: (seen != 0).then(|| Promise {
-                    seen: instant(seen),
-                    longest: Duration::from_nanos(longest),
-                }),
-            })
+                token,
+                is_beside: beside != 0,
+                promise: seen.map(|seen| Promise { seen, longest: Duration::from_nanos(longest) }),
+            };
+            (first != 0).then_some((tag, process))
         })
     }
 
@@ -179,7 +174,7 @@ impl Stamps {
         let now = nanos();
         // From this write on, other processes see this one. If two start at once, at least one of them sees the other.
         self.write(start_of(place), &[word(tag), token, now, now])?;
-        if self.traces().any(|other| other.is_alive && other.token != token) {
+        if self.traces().any(|(_, other)| other.is_alive && other.token != token) {
             self.write(start_of(place) + 4, &[1])?;
         }
         Ok(Stamper { stamps: self, place })

@@ -10,7 +10,7 @@ use elect_simulation::{Election, History, Scenario, Trial, over};
 use super::args::{CompareArgs, NetworkArgs, StoreKind, USUAL_TIME, Whom};
 use super::judged::{Judged, Sum, mean, quantiles, ratio};
 use super::picture::{Distribution, Quantiles, Report, Section};
-use super::plan::{Cast, Peace, between_those, leases_on};
+use super::plan::{Cast, Peace, between_those, leases};
 use super::report::{ComparedReport, ComparisonReport, Percentiles, TheoryReport};
 use super::{Played, Theatre, open_files, present, repeated};
 use crate::report::Table;
@@ -113,7 +113,7 @@ fn entrants(args: &CompareArgs) -> anyhow::Result<Vec<Entrant>> {
     let ranked = RaftOptions { priorities: Some(priorities), ..raft.clone() };
     let recipe = |recipe| Recipes { recipe, session_timeout: ttl };
     let peace = Peace::of(&args.faults);
-    let elect = |kind| leases_on(kind, &args.network, &args.lease, (ttl, None), peace);
+    let elect = |kind| leases(kind, &args.network, &args.lease, (ttl, None), peace);
     let entrant = |name, election, theory| Entrant { name, election, is_elect: false, theory };
     let elects = |name, kind, theory| {
         let election = elect(kind)?.election;

@@ -33,7 +33,10 @@ const USUAL: [Outage; 3] = [
 /// Advises a TTL. The exit code is 0, or 1 if no TTL suffices.
 pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
     let places = Places::new(&args.network)?;
-    let of = |ttl, peace| leases(&args.network, &args.lease, Duration::from_secs(ttl), None, peace);
+    let of = |ttl, peace| {
+        let NetworkArgs { store, .. } = args.network;
+        leases(store, &args.network, &args.lease, (Duration::from_secs(ttl), None), peace)
+    };
     let peace = if args.loss > 0.0 { Peace::Troubled } else { Peace::Calm };
     let of = |ttl| Ok::<_, anyhow::Error>((of(ttl, peace)?, of(ttl, Peace::Troubled)?));
     // A grace that is too long for the longest TTL is refused, as it fits none of them.

@@ -13,8 +13,8 @@ use super::{Played, Theatre, open_files, present, repeated};
 
 /// Plays the faults. The exit code is 0, or 1 if two commands ran at once.
 pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
-    let leases =
-        leases(&args.network, &args.lease, args.ttl, args.stops_within, Peace::of(&args.faults))?;
+    let (network, span) = (&args.network, (args.ttl, args.stops_within));
+    let leases = leases(network.store, network, &args.lease, span, Peace::of(&args.faults))?;
     let cast = Cast {
         candidates: args.candidates.into(),
         members: args.network.members.into(),

@@ -5,12 +5,12 @@ mod values;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::PossibleValue;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use elect_simulation::PerMillion;
 
 use self::values::parse_tolerance;
 pub use self::values::{
-    Between, Blow, Drifting, Losing, OneWay, Outage, RoundTrip, Split, USUAL_TIME, When, Whom,
+    Between, Blow, Drifting, OneWay, Outage, RoundTrip, Sides, Timed, USUAL_TIME, When, Whom,
     parse_trip,
 };
 use crate::cli::values::{parse_share, parse_ttl};
@@ -43,41 +43,19 @@ pub enum SimulateCommand {
 }
 
 /// The kind of store that is simulated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StoreKind {
     /// etcd, where the store ends leases, and looks for them twice a second.
+    #[value(help = "Leases, which etcd ends")]
     Etcd,
     /// ZooKeeper, where the store ends sessions, tick by tick.
     #[cfg(feature = "zookeeper")]
+    #[value(name = "zookeeper", help = "Sessions, which ZooKeeper ends tick by tick")]
     ZooKeeper,
     /// Kubernetes, where candidates judge the leases in a record.
     #[cfg(feature = "kubernetes")]
+    #[value(help = "Leases that the candidates judge by their own clocks")]
     Kubernetes,
-}
-
-impl ValueEnum for StoreKind {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[
-            Self::Etcd,
-            #[cfg(feature = "zookeeper")]
-            Self::ZooKeeper,
-            #[cfg(feature = "kubernetes")]
-            Self::Kubernetes,
-        ]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Self::Etcd => PossibleValue::new("etcd").help("Leases, which etcd ends"),
-            #[cfg(feature = "zookeeper")]
-            Self::ZooKeeper => {
-                PossibleValue::new("zookeeper").help("Sessions, which ZooKeeper ends tick by tick")
-            }
-            #[cfg(feature = "kubernetes")]
-            Self::Kubernetes => PossibleValue::new("kubernetes")
-                .help("Leases that the candidates judge by their own clocks"),
-        })
-    }
 }
 
 const NETWORK: &str = "Network and store";
@@ -172,47 +150,47 @@ pub struct FaultArgs {
     /// leader.guardian are one process of elect, leader.both are both of them. @20s says when, @20s..50s until when:
     /// then it starts again. Without a time it is at 30s.
     #[arg(long, env = "ELECT_KILL", value_name = "WHO@TIME", value_delimiter = ' ', help_heading = FAULTS)]
-    pub kill: Vec<Blow>,
+    pub kill: Vec<Timed<Blow>>,
 
     /// Stop processes, as SIGSTOP does
     ///
     /// For a candidate both processes of elect, and not its command. For a member of the store all of it.
     #[arg(long, env = "ELECT_PAUSE", value_name = "WHO@TIME", value_delimiter = ' ', help_heading = FAULTS)]
-    pub pause: Vec<Blow>,
+    pub pause: Vec<Timed<Blow>>,
 
     /// Stop a machine with its clock, as a hypervisor can
     ///
     /// Nothing can be promised then: two may lead once it goes on.
     #[arg(long, env = "ELECT_SUSPEND", value_name = "WHO@TIME", value_delimiter = ' ', help_heading = FAULTS)]
-    pub suspend: Vec<Blow>,
+    pub suspend: Vec<Timed<Blow>>,
 
     /// Cut a machine off from all others
     #[arg(long, env = "ELECT_ISOLATE", value_name = "WHO@TIME", value_delimiter = ' ', help_heading = FAULTS)]
-    pub isolate: Vec<Blow>,
+    pub isolate: Vec<Timed<Blow>>,
 
     /// Split the network: 1,s1/2,3,s2,s3@20s..50s
     #[arg(long, env = "ELECT_SPLIT", value_name = "SIDES@TIME", value_delimiter = ' ', help_heading = FAULTS)]
-    pub split: Vec<Split>,
+    pub split: Vec<Timed<Sides>>,
 
     /// Lose all messages of one way: 1:s1@20s..50s
     #[arg(long, env = "ELECT_ONE_WAY", value_name = "FROM:TO@TIME", value_delimiter = ' ', help_heading = FAULTS)]
-    pub one_way: Vec<OneWay>,
+    pub one_way: Vec<Timed<OneWay>>,
 
     /// Let a clock run faster or slower: 1:+20%
     #[arg(long, env = "ELECT_DRIFT", value_name = "WHO:SHARE@TIME", value_delimiter = ' ', help_heading = FAULTS)]
-    pub drift: Vec<Drifting>,
+    pub drift: Vec<Timed<Drifting>>,
 
     /// Lose messages: 5%@20s..50s
     #[arg(long, env = "ELECT_LOSS", value_name = "SHARE@TIME", value_delimiter = ' ', allow_hyphen_values = true, help_heading = FAULTS)]
-    pub loss: Vec<Losing>,
+    pub loss: Vec<Timed<PerMillion>>,
 }
 
 impl FaultArgs {
     /// Returns whether any fault may separate the members of the store, or keep one of them from its work.
     pub fn trouble_the_store(&self) -> bool {
         let blows = [&self.kill, &self.pause, &self.suspend, &self.isolate].into_iter().flatten();
-        let clocks = self.drift.iter().map(|drifting| drifting.whom);
-        let mut hit = blows.map(|blow| blow.whom).chain(clocks);
+        let clocks = self.drift.iter().map(|drifting| drifting.what.whom);
+        let mut hit = blows.map(|blow| blow.what.whom).chain(clocks);
         let is_cut = !self.split.is_empty() || !self.one_way.is_empty() || !self.loss.is_empty();
         is_cut || hit.any(|whom| matches!(whom, Whom::Member(_)))
     }

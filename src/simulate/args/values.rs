@@ -124,39 +124,69 @@ pub struct When {
     pub until: Option<Duration>,
 }
 
-/// Splits `what@time` into its parts.
-fn timed(text: &str) -> Result<(&str, When), String> {
-    let Some((what, times)) = text.rsplit_once('@') else {
-        return Ok((text, When { from: USUAL_TIME, until: None }));
-    };
-    let (from, until) = match times.split_once("..") {
-        Some((from, until)) => (parse_duration(from)?, Some(parse_duration(until)?)),
-        None => (parse_duration(times)?, None),
-    };
-    if until.is_some_and(|until| until <= from) {
-        return Err(format!("{times} ends before it begins"));
+impl FromStr for When {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (from, until) = match text.split_once("..") {
+            Some((from, until)) => (parse_duration(from)?, Some(parse_duration(until)?)),
+            None => (parse_duration(text)?, None),
+        };
+        if until.is_some_and(|until| until <= from) {
+            return Err(format!("{text} ends before it begins"));
+        }
+        Ok(Self { from, until })
     }
-    Ok((what, When { from, until }))
 }
 
-/// A fault of one machine or process: `leader@20s`, `leader.wrapper@20s..30s`.
+/// A fault, and its time span: `leader@20s`, `leader@20s..30s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timed<T> {
+    /// The fault.
+    pub what: T,
+    /// Its time span.
+    pub when: When,
+}
+
+impl<T: TimedFault> FromStr for Timed<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (what, when) = match text.rsplit_once('@') {
+            Some((what, when)) => (what, when.parse()?),
+            None => (text, When { from: T::usual_time(text), until: None }),
+        };
+        Ok(Self { what: T::parse(what)?, when })
+    }
+}
+
+/// A fault that people write with its time.
+pub trait TimedFault: Sized {
+    /// Reads the fault, without its time.
+    ///
+    /// # Errors
+    /// Returns a text for the user.
+    fn parse(text: &str) -> Result<Self, String>;
+
+    /// Returns the time of a fault that is given without one.
+    fn usual_time(_text: &str) -> Duration {
+        USUAL_TIME
+    }
+}
+
+/// A fault of one machine or process: `leader`, `leader.wrapper`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blow {
     /// The machine.
     pub whom: Whom,
     /// The process on it; `None` means the whole machine.
     pub process: Option<Process>,
-    /// The time of the fault.
-    pub when: When,
 }
 
-impl FromStr for Blow {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (whom, when) = timed(text)?;
-        let (whom, process) = match whom.split_once('.') {
-            None => (whom, None),
+impl TimedFault for Blow {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (whom, process) = match text.split_once('.') {
+            None => (text, None),
             Some((whom, "wrapper")) => (whom, Some(Process::Wrapper)),
             Some((whom, "guardian")) => (whom, Some(Process::Guardian)),
             Some((whom, "both")) => (whom, Some(Process::Both)),
@@ -166,43 +196,30 @@ impl FromStr for Blow {
                 ));
             }
         };
-        Ok(Self { whom: whom.parse()?, process, when })
+        Ok(Self { whom: whom.parse()?, process })
     }
 }
 
-/// A split of the network: `1,s1/2,3,s2,s3@20s..50s`.
+/// The nodes on each side of a split, or in each region: `1,s1/2,3,s2,s3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Split {
-    /// The nodes on each side.
-    pub sides: Vec<Vec<Whom>>,
-    /// The time of the split.
-    pub when: When,
-}
+pub struct Sides(pub Vec<Vec<Whom>>);
 
-impl FromStr for Split {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (sides, when) = timed(text)?;
-        Ok(Self { sides: parse_sides(sides)?, when })
+impl TimedFault for Sides {
+    fn parse(text: &str) -> Result<Self, String> {
+        let side = |side: &str| side.split(',').map(one_by_name).collect::<Result<Vec<_>, _>>();
+        let sides = text.split('/').map(side).collect::<Result<Vec<_>, _>>()?;
+        if sides.len() < 2 {
+            return Err("write two sides at least, with / between them: 1,s1/2,s2".to_owned());
+        }
+        Ok(Self(sides))
     }
-}
-
-/// Reads the nodes of several sides: `1,s1/2,s2`.
-fn parse_sides(text: &str) -> Result<Vec<Vec<Whom>>, String> {
-    let side = |side: &str| side.split(',').map(one_by_name).collect::<Result<Vec<_>, _>>();
-    let sides = text.split('/').map(side).collect::<Result<Vec<_>, _>>()?;
-    if sides.len() < 2 {
-        return Err("write two sides at least, with / between them: 1,s1/2,s2".to_owned());
-    }
-    Ok(sides)
 }
 
 /// Regions that are far from each other: `1,s1/2,s2/s3=80ms`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Between {
     /// The nodes in each region.
-    pub sides: Vec<Vec<Whom>>,
+    pub sides: Sides,
     /// The round trip between nodes of different regions.
     pub rtt: RoundTrip,
 }
@@ -214,7 +231,7 @@ impl FromStr for Between {
         let (sides, rtt) = text
             .split_once('=')
             .ok_or("write the groups, and the round trip between them: 1,s1/2,s2=80ms")?;
-        Ok(Self { sides: parse_sides(sides)?, rtt: rtt.parse()? })
+        Ok(Self { sides: Sides::parse(sides)?, rtt: rtt.parse()? })
     }
 }
 
@@ -228,57 +245,42 @@ fn one_by_name(text: &str) -> Result<Whom, String> {
     }
 }
 
-/// A link that loses all messages of one direction: `1:s1@20s..50s`.
+/// A link that loses all messages of one direction: `1:s1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneWay {
     /// The node whose messages are lost.
     pub from: Whom,
     /// The node that does not receive them.
     pub to: Whom,
-    /// The time of the fault.
-    pub when: When,
 }
 
-impl FromStr for OneWay {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (link, when) = timed(text)?;
+impl TimedFault for OneWay {
+    fn parse(text: &str) -> Result<Self, String> {
         let (from, to) =
-            link.split_once(':').ok_or("write who sends and who hears nothing: 1:s1")?;
+            text.split_once(':').ok_or("write who sends and who hears nothing: 1:s1")?;
         let (from, to) = (one_by_name(from)?, one_by_name(to)?);
         if from == to {
             return Err(
                 "the link has one end only; write two different ones, such as 1:s1".to_owned()
             );
         }
-        Ok(Self { from, to, when })
+        Ok(Self { from, to })
     }
 }
 
-/// A clock that runs at another rate: `1:+20%@20s`.
+/// A clock that runs at another rate: `1:+20%`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drifting {
     /// The machine of the clock.
     pub whom: Whom,
     /// The change of its rate.
     pub drift: Drift,
-    /// The time of the fault.
-    pub when: When,
 }
 
-impl FromStr for Drifting {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        // At the beginning there is no leader, so a fault of the leader takes the usual time.
-        let (what, when) = if text.contains('@') || text.starts_with("leader") {
-            timed(text)?
-        } else {
-            (text, When { from: Duration::ZERO, until: None })
-        };
+impl TimedFault for Drifting {
+    fn parse(text: &str) -> Result<Self, String> {
         let (whom, share) =
-            what.split_once(':').ok_or("write whose clock, and by how much: 1:+20%")?;
+            text.split_once(':').ok_or("write whose clock, and by how much: 1:+20%")?;
         let millionths = share.strip_suffix('%').and_then(|share| share.parse::<f64>().ok());
         let millionths = millionths.filter(|share| share.is_finite()).map(|share| share * 1e4);
         let millionths = millionths.and_then(|share| format!("{share:.0}").parse().ok());
@@ -290,31 +292,24 @@ impl FromStr for Drifting {
         let drift = Drift::per_million(millionths).map_err(|_| {
             format!("{share:?} is a clock that stands still, or goes back; write more than -100%")
         })?;
-        Ok(Self { whom: whom.parse()?, drift, when })
+        Ok(Self { whom: whom.parse()?, drift })
+    }
+
+    /// At the beginning there is no leader, so a fault of the leader takes the usual time.
+    fn usual_time(text: &str) -> Duration {
+        if text.starts_with("leader") { USUAL_TIME } else { Duration::ZERO }
     }
 }
 
-/// A loss of messages: `5%@20s..30s`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Losing {
-    /// The share of messages that are lost.
-    pub share: PerMillion,
-    /// The time of the fault.
-    pub when: When,
-}
+/// The share of messages that are lost: `5%`.
+impl TimedFault for PerMillion {
+    fn parse(text: &str) -> Result<Self, String> {
+        let share = whole(parse_share(text)? * WHOLE).ok_or("not a share")?;
+        Self::new(share).map_err(|why| why.to_string())
+    }
 
-impl FromStr for Losing {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (what, when) = if text.contains('@') {
-            timed(text)?
-        } else {
-            (text, When { from: Duration::ZERO, until: None })
-        };
-        let share = parse_share(what)?;
-        let share = whole(share * WHOLE).ok_or("not a share")?;
-        Ok(Self { share: PerMillion::new(share).map_err(|why| why.to_string())?, when })
+    fn usual_time(_text: &str) -> Duration {
+        Duration::ZERO
     }
 }
 
@@ -404,39 +399,54 @@ mod tests {
     #[test]
     fn faults_are_of_somebody_at_a_time() {
         let when = When { from: 20 * S, until: None };
-        assert_eq!("leader@20s".parse(), Ok(Blow { whom: Whom::Leader, process: None, when }));
+        assert_eq!(
+            "leader@20s".parse(),
+            Ok(Timed { what: Blow { whom: Whom::Leader, process: None }, when })
+        );
         let when = When { from: 20 * S, until: Some(30 * S) };
         let process = Some(Process::Guardian);
         assert_eq!(
             "2.guardian@20s..30s".parse(),
-            Ok(Blow { whom: Whom::Candidate(2), process, when })
+            Ok(Timed { what: Blow { whom: Whom::Candidate(2), process }, when })
         );
         let usual = When { from: USUAL_TIME, until: None };
-        assert_eq!("s3".parse(), Ok(Blow { whom: Whom::Member(3), process: None, when: usual }));
+        assert_eq!(
+            "s3".parse(),
+            Ok(Timed { what: Blow { whom: Whom::Member(3), process: None }, when: usual })
+        );
         let sides = vec![vec![Whom::Candidate(1), Whom::Member(1)], vec![Whom::Candidate(2)]];
-        assert_eq!("1,s1/2@20s..30s".parse(), Ok(Split { sides, when }));
+        assert_eq!("1,s1/2@20s..30s".parse(), Ok(Timed { what: Sides(sides), when }));
         let (from, to) = (Whom::Candidate(1), Whom::Member(2));
-        assert_eq!("1:s2@20s..30s".parse(), Ok(OneWay { from, to, when }));
+        assert_eq!("1:s2@20s..30s".parse(), Ok(Timed { what: OneWay { from, to }, when }));
         for bad in ["0@1s", "+1@1s", "x@1s", "1@-5s", "1@9s..2s", "1.kernel@1s", "s0", "@", "1@"] {
-            assert!(bad.parse::<Blow>().is_err(), "{bad}");
+            assert!(bad.parse::<Timed<Blow>>().is_err(), "{bad}");
         }
         for bad in ["1,2@1s", "leader/2@1s", "1,/2@1s"] {
-            assert!(bad.parse::<Split>().is_err(), "{bad}");
+            assert!(bad.parse::<Timed<Sides>>().is_err(), "{bad}");
         }
-        assert!("1:1".parse::<OneWay>().is_err() && "1".parse::<OneWay>().is_err());
+        assert!("1:1".parse::<Timed<OneWay>>().is_err() && "1".parse::<Timed<OneWay>>().is_err());
     }
 
     #[test]
     fn drifts_losses_and_outages_are_shares_and_rates() {
-        let drifting = "1:+20%".parse::<Drifting>().unwrap();
-        assert_eq!(drifting.drift, Drift::per_million(200_000).unwrap());
+        let drifting = "1:+20%".parse::<Timed<Drifting>>().unwrap();
+        assert_eq!(drifting.what.drift, Drift::per_million(200_000).unwrap());
         assert_eq!(
-            "1:-5.5%".parse::<Drifting>().unwrap().drift,
+            "1:-5.5%".parse::<Timed<Drifting>>().unwrap().what.drift,
             Drift::per_million(-55_000).unwrap()
         );
-        assert!("1:-100%".parse::<Drifting>().is_err() && "1:fast".parse::<Drifting>().is_err());
-        assert_eq!("5%".parse::<Losing>().unwrap().share, PerMillion::new(50_000).unwrap());
-        assert!("101%".parse::<Losing>().is_err() && "-1%".parse::<Losing>().is_err());
+        assert!(
+            "1:-100%".parse::<Timed<Drifting>>().is_err()
+                && "1:fast".parse::<Timed<Drifting>>().is_err()
+        );
+        assert_eq!(
+            "5%".parse::<Timed<PerMillion>>().unwrap().what,
+            PerMillion::new(50_000).unwrap()
+        );
+        assert!(
+            "101%".parse::<Timed<PerMillion>>().is_err()
+                && "-1%".parse::<Timed<PerMillion>>().is_err()
+        );
         let outage = "2s*5/day".parse::<Outage>().unwrap();
         assert_eq!(outage.length, 2 * S);
         assert!((outage.monthly - 150.0).abs() < 1e-9);

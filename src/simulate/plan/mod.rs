@@ -46,25 +46,11 @@ pub struct Leased {
     pub election: Box<dyn Election>,
 }
 
-/// An election with leases of this length, on the requested store.
+/// An election with leases of this length, on this kind of store.
 ///
 /// # Errors
 /// If such a lease leaves no time to renew it.
 pub fn leases(
-    network: &NetworkArgs,
-    lease: &LeaseArgs,
-    ttl: Duration,
-    stops_within: Option<Duration>,
-    peace: Peace,
-) -> anyhow::Result<Leased> {
-    leases_on(network.store, network, lease, (ttl, stops_within), peace)
-}
-
-/// As [`leases`], on another kind of store.
-///
-/// # Errors
-/// As for [`leases`].
-pub fn leases_on(
     kind: StoreKind,
     network: &NetworkArgs,
     lease: &LeaseArgs,
@@ -78,27 +64,20 @@ pub fn leases_on(
     };
     let setup = Setup { options, lease: Lease::Timed(cadence(kind)), stops_within };
     setup.timing()?;
-    let replicas = match (peace, Replicas::of(network.members.into())) {
-        (Peace::Troubled, usual) => usual,
-        (Peace::Calm, Replicas { members, election_timeout, heartbeat }) => Replicas {
-            members,
-            election_timeout: election_timeout * CALM,
-            heartbeat: heartbeat * CALM,
-        },
+    let mut replicas = Replicas::of(network.members.into());
+    if peace == Peace::Calm {
+        replicas.election_timeout *= CALM;
+        replicas.heartbeat *= CALM;
+    }
+    let queue = |usual, proof| {
+        let looks_every = network.tick.unwrap_or(Duration::from_millis(usual));
+        let (kind, setup) = (InQueue { looks_every, proof }, setup.clone());
+        Box::new(Leases { kind, setup, replicas })
     };
-    let tick = |usual| network.tick.unwrap_or(usual);
     let election: Box<dyn Election> = match kind {
-        StoreKind::Etcd => {
-            let looks_every = tick(Duration::from_millis(500));
-            let kind = InQueue { looks_every, proof: Proof::Renewal };
-            Box::new(Leases { kind, setup: setup.clone(), replicas })
-        }
+        StoreKind::Etcd => queue(500, Proof::Renewal),
         #[cfg(feature = "zookeeper")]
-        StoreKind::ZooKeeper => {
-            let looks_every = tick(Duration::from_secs(2));
-            let kind = InQueue { looks_every, proof: Proof::Session };
-            Box::new(Leases { kind, setup: setup.clone(), replicas })
-        }
+        StoreKind::ZooKeeper => queue(2000, Proof::Session),
         #[cfg(feature = "kubernetes")]
         StoreKind::Kubernetes => {
             let kind = OnRecord { election: "simulated".parse()? };

@@ -7,7 +7,9 @@ use anyhow::{bail, ensure};
 use elect_simulation::{Drift, End, Fault, Network, NodeId, PerMillion, Scenario, Who};
 
 use super::one_way;
-use crate::simulate::args::{Between, Blow, FaultArgs, RoundTrip, When, Whom};
+use crate::simulate::args::{
+    Between, Blow, Drifting, FaultArgs, OneWay, RoundTrip, Sides, Timed, When, Whom,
+};
 
 /// The time by which an undisturbed election has a leader.
 const SETTLED: Duration = Duration::from_secs(20);
@@ -62,7 +64,7 @@ impl Cast {
     }
 
     /// The nodes of each side. No node may be on two sides.
-    fn sides(self, sides: &[Vec<Whom>]) -> anyhow::Result<Vec<Vec<NodeId>>> {
+    fn sides(self, Sides(sides): &Sides) -> anyhow::Result<Vec<Vec<NodeId>>> {
         let side = |side: &Vec<Whom>| side.iter().map(|whom| self.node(*whom)).collect();
         let sides = sides.iter().map(side).collect::<anyhow::Result<Vec<Vec<_>>>>()?;
         let mut named = BTreeSet::new();
@@ -130,52 +132,44 @@ impl Cast {
 
     fn script(self, faults: &FaultArgs) -> anyhow::Result<Vec<(Duration, Fault)>> {
         let mut script = Vec::new();
-        let mut during = |when: When, fault: Fault, mended: Option<Fault>| {
+        let mut during = |when: When, fault: Fault, mended: Fault| {
             script.push((when.from, fault));
-            script.extend(when.until.zip(mended));
+            script.extend(when.until.map(|until| (until, mended)));
         };
-        for Blow { whom, process, when } in &faults.kill {
+        for Timed { what: Blow { whom, process }, when } in &faults.kill {
             let who = self.who(*whom)?;
-            let fault = match process {
-                None => Fault::Kill(who),
-                Some(process) => Fault::KillProcess(who, *process),
-            };
-            during(*when, fault, Some(Fault::Restart(who)));
+            let fault = process.map_or(Fault::Kill(who), |it| Fault::KillProcess(who, it));
+            during(*when, fault, Fault::Restart(who));
         }
-        for Blow { whom, process, when } in &faults.pause {
+        for Timed { what: Blow { whom, process }, when } in &faults.pause {
             let who = self.who(*whom)?;
-            let fault = match process {
-                None => Fault::Pause(who),
-                Some(process) => Fault::PauseProcess(who, *process),
-            };
-            during(*when, fault, Some(Fault::Resume(who)));
+            let fault = process.map_or(Fault::Pause(who), |it| Fault::PauseProcess(who, it));
+            during(*when, fault, Fault::Resume(who));
         }
-        for blow in &faults.suspend {
-            let who = self.who(machine(blow, "--suspend")?)?;
-            during(blow.when, Fault::Suspend(who), Some(Fault::Resume(who)));
+        for Timed { what, when } in &faults.suspend {
+            let who = self.who(machine(what, "--suspend")?)?;
+            during(*when, Fault::Suspend(who), Fault::Resume(who));
         }
-        for blow in &faults.isolate {
-            let who = self.who(machine(blow, "--isolate")?)?;
-            during(blow.when, Fault::Isolate(who), Some(Fault::Heal));
+        for Timed { what, when } in &faults.isolate {
+            during(*when, Fault::Isolate(self.who(machine(what, "--isolate")?)?), Fault::Heal);
         }
-        for split in &faults.split {
-            during(split.when, Fault::Split(self.sides(&split.sides)?), Some(Fault::Heal));
+        for Timed { what, when } in &faults.split {
+            during(*when, Fault::Split(self.sides(what)?), Fault::Heal);
         }
-        for link in &faults.one_way {
-            let (from, to) = (self.node(link.from)?, self.node(link.to)?);
-            during(link.when, Fault::OneWay { from, to }, Some(Fault::Heal));
+        for Timed { what: OneWay { from, to }, when } in &faults.one_way {
+            let (from, to) = (self.node(*from)?, self.node(*to)?);
+            during(*when, Fault::OneWay { from, to }, Fault::Heal);
         }
-        for drifting in &faults.drift {
-            let who = self.who(drifting.whom)?;
+        for Timed { what: Drifting { whom, drift }, when } in &faults.drift {
+            let who = self.who(*whom)?;
             ensure!(
-                who != Who::Leader || drifting.when.until.is_none(),
+                who != Who::Leader || when.until.is_none(),
                 "a drift of the leader cannot end, as another one may lead by then: name it by its number"
             );
-            let back = Fault::Drift(who, Drift::NONE);
-            during(drifting.when, Fault::Drift(who, drifting.drift), Some(back));
+            during(*when, Fault::Drift(who, *drift), Fault::Drift(who, Drift::NONE));
         }
-        for losing in &faults.loss {
-            during(losing.when, Fault::Loss(losing.share), Some(Fault::Loss(PerMillion::NONE)));
+        for Timed { what: share, when } in &faults.loss {
+            during(*when, Fault::Loss(*share), Fault::Loss(PerMillion::NONE));
         }
         if script.is_empty() {
             script.push((self.usual_time, Fault::Kill(Who::Leader)));
@@ -189,7 +183,7 @@ impl Cast {
 /// The same regions, without the nodes that do not take part.
 pub fn between_those(between: &[Between], plays: impl Fn(Whom) -> bool) -> Vec<Between> {
     let mut all = between.to_vec();
-    for side in all.iter_mut().flat_map(|between| &mut between.sides) {
+    for side in all.iter_mut().flat_map(|between| &mut between.sides.0) {
         side.retain(|whom| plays(*whom));
     }
     all
@@ -198,29 +192,25 @@ pub fn between_those(between: &[Between], plays: impl Fn(Whom) -> bool) -> Vec<B
 /// Refuses overlapping faults that end at different times. The end of a fault ends all faults of its kind, so those
 /// that overlap must end together.
 fn refuse_half_mended(faults: &FaultArgs) -> anyhow::Result<()> {
-    let isolated = faults.isolate.iter().map(|blow| blow.when);
-    let split = faults.split.iter().map(|split| split.when);
-    let cuts = isolated.chain(split).chain(faults.one_way.iter().map(|link| link.when));
-    let cuts = cuts.map(|when| ((), when)).collect::<Vec<_>>();
-    ensure!(are_mended(&cuts), "cuts of the network that overlap have to end at the same time");
-    let losses: Vec<_> = faults.loss.iter().map(|losing| ((), losing.when)).collect();
-    ensure!(are_mended(&losses), "losses of messages that overlap have to end at the same time");
-    let clocks: Vec<_> =
-        faults.drift.iter().map(|drifting| (drifting.whom, drifting.when)).collect();
-    ensure!(are_mended(&clocks), "drifts of one clock that overlap have to end at the same time");
-    let of = |blows: &[Blow]| blows.iter().map(|blow| (blow.whom, blow.when)).collect::<Vec<_>>();
-    let (kills, stops) = (of(&faults.kill), [of(&faults.pause), of(&faults.suspend)].concat());
-    ensure!(are_mended(&kills), "kills of one machine that overlap have to end at the same time");
-    ensure!(are_mended(&stops), "stops of one machine that overlap have to end at the same time");
-    let blows = [kills, stops].concat();
+    fn spans<T, K>(faults: &[Timed<T>], of: impl Fn(&T) -> K) -> Vec<(K, When)> {
+        faults.iter().map(|fault| (of(&fault.what), fault.when)).collect()
+    }
+    let cuts = spans(&faults.isolate, |_| ());
+    let cuts = [cuts, spans(&faults.split, |_| ()), spans(&faults.one_way, |_| ())].concat();
+    end_together("cuts of the network", &cuts)?;
+    end_together("losses of messages", &spans(&faults.loss, |_| ()))?;
+    end_together("drifts of one clock", &spans(&faults.drift, |drifting| drifting.whom))?;
+    let [kills, pauses, suspends] =
+        [&faults.kill, &faults.pause, &faults.suspend].map(|blows| spans(blows, |it| it.whom));
+    let stops = [pauses, suspends].concat();
+    end_together("kills of one machine", &kills)?;
+    end_together("stops of one machine", &stops)?;
     // The end of a leader's fault applies to the last leader that was hit.
-    let of_leader: Vec<When> =
-        blows.iter().filter(|(whom, _)| *whom == Whom::Leader).map(|(_, when)| *when).collect();
-    let is_plain = of_leader.iter().enumerate().all(|(index, one)| {
-        let later = &of_leader[index + 1..];
-        later
-            .iter()
-            .all(|other| !meet(*one, *other) || one.until.is_none() && other.until.is_none())
+    let mut of_leader = [kills, stops].concat();
+    of_leader.retain(|(whom, _)| *whom == Whom::Leader);
+    let is_plain = of_leader.iter().enumerate().all(|(index, (_, one))| {
+        let mut later = of_leader[index + 1..].iter().map(|(_, when)| when);
+        later.all(|other| !meet(*one, *other) || one.until.is_none() && other.until.is_none())
     });
     ensure!(
         is_plain,
@@ -229,12 +219,14 @@ fn refuse_half_mended(faults: &FaultArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether all spans with the same owner that overlap also end at the same time.
-fn are_mended<T: PartialEq>(spans: &[(T, When)]) -> bool {
-    spans.iter().all(|(of, one)| {
-        let same = spans.iter().filter(|(other, _)| other == of);
-        same.map(|(_, other)| other).all(|other| !meet(*one, *other) || one.until == other.until)
-    })
+/// Refuses spans of one owner that overlap, and end at different times.
+fn end_together<T: PartialEq>(what: &str, spans: &[(T, When)]) -> anyhow::Result<()> {
+    let are_mended = spans.iter().all(|(of, one)| {
+        let mut same = spans.iter().filter(|(other, _)| other == of);
+        same.all(|(_, other)| !meet(*one, *other) || one.until == other.until)
+    });
+    ensure!(are_mended, "{what} that overlap have to end at the same time");
+    Ok(())
 }
 
 fn meet(one: When, other: When) -> bool {

@@ -12,14 +12,16 @@ use super::Stage;
 
 const TTL: Duration = Duration::from_secs(5);
 const WAIT: Duration = Duration::from_secs(4);
-/// What ends sooner has not waited for anything.
-const AT_ONCE: Duration = Duration::from_secs(2);
+/// What a candidate says when a first attempt is not its last.
+const TRIES: &str = "trying again";
+/// What a leader says whose lease has ended.
+const UNRENEWED: &str = "the lease could not be renewed in time";
 
 /// How a candidate fared while the store refused.
 #[derive(Clone, Debug)]
 struct Fate {
-    /// Its exit code, and after how long, if it has ended.
-    ended: Option<(i32, Duration)>,
+    /// Its exit code, if it has ended.
+    code: Option<i32>,
     said: String,
 }
 
@@ -37,7 +39,7 @@ pub(super) struct Saw {
 struct Candidate {
     name: &'static str,
     run: Option<Running>,
-    ended: Option<(i32, Duration)>,
+    code: Option<i32>,
 }
 
 impl Candidate {
@@ -50,20 +52,19 @@ impl Candidate {
         let elect = elect.args(flags).env("D", folder).env("SAID", folder.join(name));
         let elect = elect.under(["sh", "-c", r#"exec "$0" "$@" 2>"$SAID""#]);
         let run = elect.sh(&format!("echo >\"$D/{name}-led\"; exec sleep 3600")).spawn();
-        Self { name, run: Some(run), ended: None }
+        Self { name, run: Some(run), code: None }
     }
 
-    fn has_ended(&mut self, since: elect_api::Boottime) -> bool {
+    fn has_ended(&mut self) -> bool {
         if self.run.as_mut().is_some_and(|run| !run.is_running()) {
-            let code = self.run.take().expect("it has just ended").wait().code();
-            self.ended = Some((code, now().since(since)));
+            self.code = self.run.take().map(|run| run.wait().code());
         }
-        self.ended.is_some()
+        self.code.is_some()
     }
 
     fn fate(&self, folder: &Path) -> Fate {
         let said = fs::read_to_string(folder.join(self.name)).unwrap_or_default();
-        Fate { ended: self.ended, said }
+        Fate { code: self.code, said }
     }
 }
 
@@ -75,12 +76,12 @@ pub(super) fn see(mut stage: Stage) -> Saw {
     let start = |name, flags: &[&str]| Candidate::start(name, &stage.url, folder, flags);
     let mut leader = start("leader", &[]);
     eventually(&format!("{}: a leader", stage.answer), || {
-        assert!(!leader.has_ended(now()), "{}: {}", stage.answer, said("leader"));
+        assert!(!leader.has_ended(), "{}: {}", stage.answer, said("leader"));
         has_led("leader").then_some(())
     });
     let mut waiter = start("waiter", &[]);
     eventually(&format!("{}: a waiter", stage.answer), || {
-        assert!(!waiter.has_ended(now()), "{}: {}", stage.answer, said("waiter"));
+        assert!(!waiter.has_ended(), "{}: {}", stage.answer, said("waiter"));
         said("waiter").contains("waiting").then_some(())
     });
     let began = now();
@@ -88,13 +89,14 @@ pub(super) fn see(mut stage: Stage) -> Saw {
     let limit = format!("{}s", WAIT.as_secs());
     let mut patient = start("patient", &[]);
     let mut limited = start("limited", &["-w", &limit]);
-    // A leader that goes on for longer than three leases does so by its renewals. Who comes and may not write gives up
-    // by then.
+    // A leader that goes on for longer than three leases does so by its renewals. Its store takes no entry of others,
+    // who give up: on a busy machine later than that.
     eventually(&format!("{}: an end", stage.answer), || {
-        let all = [&mut leader, &mut waiter, &mut patient];
-        let [has_lost, ..] = all.map(|candidate| candidate.has_ended(began));
-        let is_over = has_lost || now().since(began) > 3 * TTL;
-        (limited.has_ended(began) && is_over).then_some(())
+        let all = [&mut leader, &mut waiter, &mut patient, &mut limited];
+        let [has_lost, _, has_given_up, is_out_of_time] = all.map(Candidate::has_ended);
+        let (lasted, tries) = (now().since(began), said("patient").contains(TRIES));
+        let leads_on = lasted > 3 * TTL && has_given_up || lasted > 6 * TTL;
+        (is_out_of_time && (has_given_up || tries) && (has_lost || leads_on)).then_some(())
     });
     let fates = [&leader, &waiter, &patient, &limited].map(|candidate| candidate.fate(folder));
     // The one that came later may be before the waiter now, whose entry has ended meanwhile.
@@ -104,35 +106,36 @@ pub(super) fn see(mut stage: Stage) -> Saw {
     let mut has_followed = false;
     eventually(&format!("{}: what becomes of the waiter", stage.answer), || {
         has_followed = has_led("waiter");
-        (has_followed || waiter.has_ended(began)).then_some(())
+        (has_followed || waiter.has_ended()).then_some(())
     });
     let [leader, waiter, patient, limited] = fates;
     Saw { leader, waiter, patient, limited, has_followed }
 }
 
 impl Fate {
-    fn ends(&self, later: &str) -> Option<String> {
-        let (code, after) = self.ended?;
-        Some(format!("{code} {}", if after < AT_ONCE { "at once" } else { later }))
+    /// The exit code, and whether the candidate said this before.
+    fn ends(&self, sign: &str, later: &str) -> Option<String> {
+        let how = if self.said.contains(sign) { later } else { "at once" };
+        Some(format!("{} {how}", self.code?))
     }
 }
 
 impl Saw {
     pub(super) fn start(&self) -> String {
         let patient =
-            self.patient.ends("after some tries").unwrap_or_else(|| "keeps trying".into());
-        let limited = self.limited.ends("after `-w`").unwrap_or_default();
+            self.patient.ends(TRIES, "after some tries").unwrap_or_else(|| "keeps trying".into());
+        let limited = self.limited.ends(TRIES, "after `-w`").unwrap_or_default();
         if patient == limited { patient } else { format!("{patient}; {limited}") }
     }
 
     pub(super) fn waiting(&self) -> String {
-        let ends = self.waiter.ends("later");
+        let ends = self.waiter.ends(TRIES, "later");
         let follows = if self.has_followed { "keeps trying" } else { "ends afterwards" };
         ends.unwrap_or_else(|| follows.into())
     }
 
     pub(super) fn leading(&self) -> String {
-        self.leader.ends("as the lease ends").unwrap_or_else(|| "leads on".into())
+        self.leader.ends(UNRENEWED, "as the lease ends").unwrap_or_else(|| "leads on".into())
     }
 
     fn said(&self) -> [&str; 3] {
@@ -142,7 +145,7 @@ impl Saw {
     /// All who were refused say this.
     pub(super) fn all_say(&self, words: &str) -> bool {
         self.limited.said.contains(words)
-            && (self.waiter.said.contains(words) || self.waiter.ended.is_none())
+            && (self.waiter.said.contains(words) || self.waiter.code.is_none())
             && self.said().iter().filter(|said| said.contains(words)).count() >= 1
     }
 

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::thread;
 
 use elect_testkit::program::{Elect, Running, eventually};
 use elect_testkit::servers::ApiServer;
@@ -150,9 +151,19 @@ const ALL: [(Kept, First); 4] = [
     (Kept::InTheKubeconfig, First::Server),
 ];
 
+/// Plays all of them side by side: each mostly waits for the next request of a candidate.
+fn in_each_case(play: impl Fn(Kept, First) + Sync) {
+    let play = &play;
+    thread::scope(|scope| {
+        for (kept, first) in ALL {
+            let case = thread::Builder::new().name(format!("{kept:?}, {first:?} first"));
+            case.spawn_scoped(scope, move || play(kept, first)).expect("a thread");
+        }
+    });
+}
+
 fn a_waiter_waits_on(kind: Kind) {
-    for (kept, first) in ALL {
-        println!("{kept:?}, {first:?} first");
+    in_each_case(|kept, first| {
         let stage = Stage::new(kept);
         let mut leader = stage.candidate(Kind::Sidecar, "a", &stage.server.url("elect"));
         stage.wait_until("a leader", |leader, _| leader.starts_with("a-"));
@@ -164,12 +175,11 @@ fn a_waiter_waits_on(kind: Kind) {
         leader.wait().exits(0);
         stage.wait_until("the next leader", |leader, _| leader.starts_with("b-"));
         stage.end(kind, waiter);
-    }
+    });
 }
 
 fn a_leader_leads_on(kind: Kind) {
-    for (kept, first) in ALL {
-        println!("{kept:?}, {first:?} first");
+    in_each_case(|kept, first| {
         let stage = Stage::new(kept);
         let mut leader = stage.candidate(kind, "a", &stage.url());
         stage.wait_until("a leader", |leader, _| leader.starts_with("a-"));
@@ -181,7 +191,7 @@ fn a_leader_leads_on(kind: Kind) {
         assert!(leader.is_running(), "{}", leader.wait().stderr);
         assert_eq!(stage.status().expect("a leader").0, before);
         stage.end(kind, leader);
-    }
+    });
 }
 
 #[test]

@@ -1,30 +1,30 @@
 use elect_api::remote::{Credentials, Host, StoreId, Tls, Url};
 use elect_api::{Error, ErrorKind, Finding};
 
-/// Of URLs that name none.
+/// The port of a URL that names none.
 pub(crate) const DEFAULT_PORT: u16 = 2379;
 const DEFAULT_PREFIX: &str = "elect/";
 const TLS_SCHEME: &str = "etcd+tls";
 
-/// What a URL of this store says.
+/// The parsed form of a URL of this store.
 pub(crate) struct Address {
     /// The URL as people may see it.
     pub(crate) location: String,
     /// The members to ask, in this order.
     pub(crate) hosts: Vec<Host>,
-    /// What stands before the name of an election in its keys.
+    /// The prefix of all keys, before the name of an election.
     pub(crate) prefix: String,
-    /// The store that it means, if it says so.
+    /// The id of the store, if the URL states one.
     pub(crate) store: Option<StoreId>,
     pub(crate) credentials: Option<Credentials>,
-    /// What is unsafe about them.
+    /// The warnings about unsafe uses of the credentials.
     pub(crate) cautions: Vec<Finding>,
     /// `None` for connections in the clear.
     pub(crate) tls: Option<Tls>,
 }
 
 impl Address {
-    /// Reads a URL, the files that it names, and what `variable` says of credentials.
+    /// Reads a URL, the files that it names, and the credentials in the environment, by `variable`.
     pub(crate) fn parse(
         text: &str,
         variable: impl Fn(&str) -> Option<String>,

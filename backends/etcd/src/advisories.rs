@@ -1,4 +1,4 @@
-//! What is known to be wrong with versions of etcd, as far as elections suffer from it.
+//! The known faults of etcd versions that affect elections.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use elect_api::Finding;
 use etcd_client::Client;
 use tokio::time::timeout;
 
-/// For one answer.
+/// The limit for one answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// A version as etcd writes it, without what follows its three numbers.
+/// A version as etcd writes it, without any suffix after its three numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Version(u32, u32, u32);
 
 impl Version {
-    /// `None` if it is no version of three numbers.
+    /// Reads a version; `None` if the text does not have three numbers.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let mut numbers = text.trim_start_matches('v').splitn(3, '.').map(|part| {
             let end = part.find(|char: char| !char.is_ascii_digit()).unwrap_or(part.len());
@@ -24,7 +24,7 @@ impl Version {
     }
 }
 
-/// A fault that some versions have, and only clusters of several members suffer from.
+/// A fault of some versions, which only affects clusters of several members.
 struct Fault {
     is_in: fn(Version) -> bool,
     what: &'static str,
@@ -63,13 +63,13 @@ fn reads_stale(version: Version) -> bool {
         || (Version(3, 6, 0)..Version(3, 6, 9)).contains(&version)
 }
 
-/// Whether a linearizable read of a member of this version, in a cluster of several, may be answered from the past.
+/// Returns whether a member of this version, in a cluster of several, may answer a linearizable read from the past.
 pub(crate) fn may_read_stale(version: &str) -> bool {
     Version::read(version).is_none_or(reads_stale)
 }
 
-/// What is known of the versions of these members, `ADDRESS` and `VERSION` each. In a cluster of one member
-/// none of it comes to bear.
+/// Returns the known faults of these members' versions, `ADDRESS` and `VERSION` each. In a cluster of one member they
+/// have no effect, and are notes only.
 pub(crate) fn known(members: &[(String, String)], is_alone: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for fault in &FAULTS {
@@ -93,14 +93,14 @@ pub(crate) fn known(members: &[(String, String)], is_alone: bool) -> Vec<Finding
     findings
 }
 
-/// How many members of the cluster have a vote, if it says so in time.
+/// Returns the number of members that have a vote, if the cluster answers in time.
 pub(crate) async fn voters(client: &Client) -> Option<usize> {
     let list = timeout(ANSWER_TIMEOUT, client.cluster_client().member_list()).await.ok()?.ok()?;
     Some(list.members().iter().filter(|member| !member.is_learner()).count())
 }
 
-/// Whether linearizable reads of a member are that: not of every version, where others can go on without it. `None`
-/// if it does not say in time.
+/// Returns whether linearizable reads of a member can be trusted: in a cluster of one voter, or by the member's
+/// version. `None` if the member does not answer in time.
 pub(crate) async fn reads_are_sound(client: &Client) -> Option<bool> {
     let mut maintenance = client.maintenance_client();
     let (status, voters) =

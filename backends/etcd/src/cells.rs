@@ -1,5 +1,5 @@
-//! Cells: one key each, apart from the entries. What is asked comes with what a candidate proves or asks, in the same
-//! transaction ([`crate::queue`]).
+//! Cells: one key each, apart from the entries. A candidate gets the control cell in the same transaction as its proof
+//! or its listing ([`crate::queue`]).
 
 use elect_api::{Cell, If, Token, Versioned, Written};
 use etcd_client::{Client, Compare, CompareOp, GetOptions, KeyValue, ResponseHeader, Txn, TxnOp};
@@ -8,14 +8,14 @@ use crate::error::{Doing, Failure, Setback, odd};
 use crate::layout::Keyspace;
 use crate::reply::{candidates, cell_of, gets, revision_of, whole};
 
-/// More than the writers that one leader has at once.
+/// More than the number of writers that one leader has at once.
 const TRIES: usize = 8;
 
-/// What the key of a cell says.
+/// The text of a cell, and when it was read.
 pub(crate) struct Found {
-    /// The version is the revision at which it was changed last.
+    /// The text. Its version is the revision at which it was changed last.
     pub(crate) cell: Versioned,
-    /// The revision of the store at which that was so.
+    /// The revision of the store at the time of the read.
     pub(crate) seen: i64,
 }
 
@@ -44,7 +44,7 @@ pub(crate) async fn write(
     }
 }
 
-/// Writes a cell in place of what has this version.
+/// Replaces a cell that has this version.
 async fn write_over(
     client: &Client,
     keyspace: &Keyspace,
@@ -52,7 +52,7 @@ async fn write_over(
     bytes: &[u8],
     version: u64,
 ) -> Result<Written, Failure> {
-    // No key has a greater one.
+    // No key has a greater version than `i64::MAX`.
     let Ok(revision) = i64::try_from(version) else { return Ok(Written::Overtaken) };
     let key = keyspace.cell(cell);
     let txn = Txn::new()
@@ -67,12 +67,12 @@ async fn write_over(
     })
 }
 
-/// Writes a cell if the entry that came at the revision `token` is the first.
+/// Writes a cell if the entry created at the revision `token` is the first.
 ///
-/// Which key that is has to be asked first, as only its candidate knows its lease. Once it is the first it stays
-/// that as long as it is there, for those who come later have greater revisions: so all that is left to compare
-/// as the cell is written is that it is there. What was seen in the cell is compared as well: what an earlier
-/// attempt has sent is carried out before this one or not at all.
+/// The function first asks for the key of that entry, because only its candidate knows its lease. The first entry stays
+/// the first as long as it exists, because later entries have greater revisions. So the write has to compare only that
+/// the entry exists. It also compares the revision of the cell. So a write of an earlier attempt is carried out before
+/// this one, or not at all.
 async fn write_for(
     client: &Client,
     keyspace: &Keyspace,
@@ -102,7 +102,7 @@ async fn write_for(
     Err(odd("the value changes as we write it: trying again helps"))
 }
 
-/// The key of the entry that came at `revision`, if it is the first, and when the cell was changed last.
+/// Returns the key of the entry created at `revision`, if it is the first, and the revision of the cell's last change.
 async fn look(
     client: &Client,
     keyspace: &Keyspace,

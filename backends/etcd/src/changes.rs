@@ -4,14 +4,14 @@ use etcd_client::{Client, WatchOptions, WatchResponse, WatchStream};
 use crate::error::{Doing, Failure};
 use crate::layout::Keyspace;
 
-/// Looks out over the candidates, and the cells of an election. Ends with the first change, or when the
-/// look-out breaks off.
+/// Watches the candidates and the cells of an election. The wake ends with the first change, or when the watch breaks
+/// off.
 pub(crate) async fn changed(mut client: Client, keyspace: Keyspace) -> Result<Wake, Failure> {
     let failed = |cause| Failure { doing: Doing::Look, cause };
     let all = || Some(WatchOptions::new().with_prefix());
     let mut stream = client.watch(keyspace.prefix(), all()).await.map_err(failed)?;
     stream.watch(keyspace.notes(), all()).await.map_err(failed)?;
-    // One that is refused, for want of rights, leaves the other.
+    // If etcd refuses one of the two watches, for lack of rights, the other stands.
     let (mut answered, mut standing) = (0, 0);
     while answered < 2 {
         let Some(reply) = stream.message().await.map_err(failed)? else { return Ok(awake()) };
@@ -36,7 +36,7 @@ async fn listen(mut stream: WatchStream, keyspace: Keyspace) {
     }
 }
 
-/// Whether there is something in it about this election, and not only about one that is nested deeper.
+/// Returns whether a reply has a change of this election, rather than of one that is nested deeper.
 fn tells(keyspace: &Keyspace, reply: &WatchResponse) -> bool {
     let is_ours = |key: &[u8]| keyspace.number_of(key).is_some() || keyspace.is_watched(key);
     reply.events().iter().filter_map(|event| event.kv()).any(|kv| is_ours(kv.key()))

@@ -1,4 +1,4 @@
-//! The way that all requests take: each is counted, and an answer that is not of gRPC is told apart.
+//! The channel that carries all requests. It counts each request, and recognizes an answer that is not gRPC.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,7 +11,7 @@ use tonic::{Code, Status};
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service};
 
-/// This channel, with that on it.
+/// Wraps a channel with the count and the check.
 pub(crate) fn watched(channel: tonic::transport::Channel) -> Channel {
     Channel::Custom(BoxCloneSyncService::new(Watched(channel)))
 }
@@ -35,7 +35,7 @@ impl Service<Request<Body>> for Watched {
         Box::pin(async move {
             let reply = reply.await?;
             Ok(match stranger(&reply) {
-                // Its body would be read as a message.
+                // Without this the body would be read as a message.
                 Some(status) => status.into_http(),
                 None => reply,
             })
@@ -43,10 +43,10 @@ impl Service<Request<Body>> for Watched {
     }
 }
 
-/// How we tell of an answer over HTTP/2 that is not of gRPC; its status follows.
+/// The start of the message about an answer over HTTP/2 that is not gRPC; the HTTP status follows.
 pub(crate) const NO_GRPC: &str = "no answer of gRPC, but of HTTP: ";
 
-/// What answered that knows nothing of gRPC, such as a balancer in front of the members.
+/// Returns the error for an answer that is not gRPC, such as one of a balancer in front of the members.
 fn stranger(reply: &Response<Body>) -> Option<Status> {
     let kind = reply.headers().get(header::CONTENT_TYPE);
     if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc")) {
@@ -56,7 +56,7 @@ fn stranger(reply: &Response<Body>) -> Option<Status> {
     Some(Status::new(Code::Unknown, format!("{NO_GRPC}{}", status.as_u16())))
 }
 
-/// What requests of this method are counted as.
+/// Returns the name under which requests of this method are counted.
 fn operation(method: &str) -> &'static str {
     match method {
         "Authenticate" => "authenticate",

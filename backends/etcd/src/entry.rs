@@ -9,17 +9,17 @@ use crate::queue::{self, Ask, Before, Rival, Room, Unclear};
 use crate::value::Value;
 use crate::watch::{self, Event, Stand, Watch};
 
-/// An entry of ours that etcd has shown us.
+/// An entry of this candidate that etcd has shown.
 pub(crate) struct Entry {
-    /// Its key, and the revision at which it came: its place, and once it leads its token.
+    /// Its key, and the revision at which it was created: its place, and its token once it leads.
     own: Rival,
-    /// The TTL that was granted.
+    /// The granted TTL.
     window: Duration,
-    /// Those before us, as last seen.
+    /// The candidates before this one, as last seen.
     before: Option<Before>,
-    /// The key of what people ask.
+    /// The key of the control cell.
     control: String,
-    /// On the nearest of those before us or, once we lead, on our own key; and on what people ask.
+    /// The watch on the nearest candidate before this one, or on the leader's own key, and on the control cell.
     watch: Option<Watch>,
     leading: Option<Leading>,
 }
@@ -27,8 +27,8 @@ pub(crate) struct Entry {
 struct Leading {
     /// Milliseconds since 1970.
     since: u64,
-    /// It stands in the entry, or may. It is tried once, so that a store that is full and takes no writes
-    /// still keeps its leader.
+    /// Whether the entry states `since`, or may state it. It is written once only, so that a full store that takes no
+    /// writes still keeps its leader.
     told: bool,
 }
 
@@ -49,7 +49,7 @@ impl Entry {
         self.leading.is_some()
     }
 
-    /// What the next renewal is to ask.
+    /// Returns the question of the next renewal.
     pub(crate) fn ask(&mut self, value: &Value, room: Room) -> Ask<'_> {
         match (&mut self.leading, self.before.as_ref().and_then(Before::by_name)) {
             (Some(Leading { told: true, .. }), _) => Ask::Nothing(None),
@@ -62,7 +62,7 @@ impl Entry {
         }
     }
 
-    /// Who is before us, by the answer to what [`Entry::ask`] asked.
+    /// Reads the candidates before this one from the answer to the question of [`Entry::ask`].
     pub(crate) fn read(
         &self,
         keyspace: &Keyspace,
@@ -70,7 +70,7 @@ impl Entry {
         reply: &TxnResponse,
     ) -> Result<Before, Unclear> {
         if self.leads() {
-            // Nobody can come before whoever was first.
+            // No candidate can come before the first one.
             return Ok(Before::All(Vec::new()));
         }
         match &self.before {
@@ -79,7 +79,7 @@ impl Entry {
         }
     }
 
-    /// How we stand, by an answer that came over `attempt` and shows the store at revision `seen`.
+    /// Returns the standing, by an answer that came over `attempt` and shows the store at revision `seen`.
     pub(crate) fn stand(
         &mut self,
         attempt: &Attempt,
@@ -101,7 +101,7 @@ impl Entry {
         Standing::Waiting { ahead, alive: true, wake }
     }
 
-    /// Ends when the key is gone, or when something else is asked.
+    /// Returns a wake that ends when the key is gone, or when the control cell changes.
     fn look_out(&mut self, attempt: &Attempt, seen: i64, rival: Rival, stand: Stand) -> Wake {
         let events = vec![Event::End(rival), Event::Change(self.control.clone())];
         watch::look_out(&mut self.watch, attempt, seen, events, stand)

@@ -1,4 +1,4 @@
-//! What an error of etcd, or of the way to it, means to a person and to the engine.
+//! Translates an error of etcd, or of the connection to it, for people and for the engine.
 
 use std::error::Error as StdError;
 
@@ -11,14 +11,14 @@ use crate::channel::NO_GRPC;
 use crate::dial::{DialError, chain_of};
 use crate::probe::{Language, Speech};
 
-/// A request that failed: what it was for, and what came back.
+/// A request that failed: its purpose, and the error.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) doing: Doing,
     pub(crate) cause: Cause,
 }
 
-/// What a request was for.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
     Connect,
@@ -30,40 +30,40 @@ pub(crate) enum Doing {
     Look,
 }
 
-/// What becomes of the connection.
+/// What the link does with the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
-    /// It is as good as before.
+    /// Keeps it: it is as good as before.
     Stay,
-    /// A new one to the same member is needed: the old one's rights have ended.
+    /// Connects to the same member anew: the login of this connection has ended.
     Renew,
-    /// This member cannot serve now; another may.
+    /// Tries another member: this one cannot serve now.
     MoveOn,
 }
 
-/// What is known of where it happened.
+/// What is known of the connection that failed.
 pub(crate) struct Circumstances<'a> {
-    /// The member.
+    /// The member's address.
     pub(crate) member: String,
-    /// How we talked.
+    /// Whether the connection used TLS.
     pub(crate) language: Language,
     /// The server's first bytes over this connection.
     pub(crate) first_bytes: Vec<u8>,
-    /// It hung up on us, and talks to those who talk like this.
+    /// The protocol that the server talks, if it closed the connection and a probe found out.
     pub(crate) speech: Option<Speech>,
-    /// What all keys that we need begin with.
+    /// The prefix of all keys that the request needs.
     pub(crate) keys: &'a str,
-    /// Who we are to etcd.
+    /// The login, if there is one.
     pub(crate) credentials: Option<&'a Credentials>,
 }
 
-/// Why a step led nowhere.
+/// The reason why a step had no result.
 pub(crate) enum Setback {
     /// A request failed.
     Failed(Failure),
-    /// All were answered, and what the answers say does not fit.
+    /// All requests were answered, but the answers contradict each other.
     Odd(Error),
-    /// What answered is not our store.
+    /// The answers came from another store.
     Foreign(Error),
 }
 
@@ -73,25 +73,25 @@ impl From<Failure> for Setback {
     }
 }
 
-/// Answers that do not fit, for now.
+/// Returns the error for answers that do not fit, for now.
 pub(crate) fn odd(what: &str) -> Setback {
     Setback::Odd(Error::new(ErrorKind::Unreachable, what))
 }
 
 impl Failure {
-    /// Whether there was no connection.
+    /// Returns whether there was no connection.
     pub(crate) fn is_unanswered(&self) -> bool {
         dial_error_in(&self.cause).is_some()
     }
 
-    /// Whether the other side has ended the connection.
+    /// Returns whether the other side has ended the connection.
     pub(crate) fn is_hang_up(&self) -> bool {
         dial_error_in(&self.cause).is_none() && has_hung_up(&in_full(&self.cause))
     }
 }
 
 impl Doing {
-    /// That a cell is written.
+    /// Returns the purpose of a write to a cell.
     pub(crate) const fn writing(cell: Cell<'_>) -> Self {
         Self::Write(match cell {
             Cell::Once | Cell::Runs | Cell::History => "write a cell to",
@@ -113,7 +113,7 @@ impl Doing {
         }
     }
 
-    /// What it is called when nobody knows whether it happened.
+    /// The kind of an error after which the outcome is unknown.
     const fn unknown(self) -> ErrorKind {
         match self {
             Self::Connect | Self::Look => ErrorKind::Unreachable,
@@ -130,11 +130,11 @@ struct Verdict {
     then: Then,
 }
 
-/// Says what a failure means.
+/// Returns the error that a failure means, and what to do with the connection.
 pub(crate) fn judge(failure: &Failure, circumstances: &Circumstances<'_>) -> (Error, Then) {
     let text = in_full(&failure.cause);
     let verdict = match &failure.cause {
-        // What the connection itself says has a cause of its own.
+        // An error of the connection itself has a source; etcd's own errors have none.
         Cause::GRpcStatus(status) if status.source().is_none() => {
             from_etcd(failure.doing, status, circumstances)
         }
@@ -143,12 +143,12 @@ pub(crate) fn judge(failure: &Failure, circumstances: &Circumstances<'_>) -> (Er
     let (doing, member) = (failure.doing.in_words(), &circumstances.member);
     let what = format!("cannot {doing} etcd at {member}: {}", verdict.why);
     let error = Error::new(verdict.kind, what);
-    // A fault of what answers in a member's place, or of the way there.
+    // The fault may be in a server that stands in for the member, or in the connection.
     let error = if verdict.then == Then::MoveOn { error.of_the_way() } else { error };
     let error = match &failure.cause {
-        // What etcd says is told already.
+        // The message contains etcd's words already.
         Cause::GRpcStatus(status) if status.source().is_none() => error,
-        // How another protocol breaks off is nobody's concern.
+        // The probe has found another protocol: how the connection broke off is of no use.
         _ if circumstances.speech.is_some() => error,
         cause => match dial_error_in(cause) {
             Some(refusal) if refusal.is_refusal() => error,
@@ -203,7 +203,7 @@ fn from_etcd(doing: Doing, status: &Status, circumstances: &Circumstances<'_>) -
     Verdict { kind, why: format!("{why} (it says: {message})"), then }
 }
 
-/// What etcd says to those who may not do what they ask.
+/// Returns the message for a missing login or right, if etcd's answer means that.
 fn refusal(
     doing: Doing,
     message: &str,
@@ -217,7 +217,7 @@ fn refusal(
             let who = who.as_deref().unwrap_or("user none");
             Some((format!("user or password is wrong ({who})"), Then::Renew))
         }
-        // Logins were switched on after we came: with credentials the next connection logs in.
+        // Authentication was switched on after elect connected: with credentials the next connection logs in.
         "user name is empty" if circumstances.credentials.is_some() => None,
         "user name is empty" | "user name not found" => {
             let why = "it wants to know who we are: set ELECT_USER and ELECT_PASSWORD, and start elect again";
@@ -288,11 +288,11 @@ const EXPECTS_NO_TLS: &str = "it does not speak TLS: write etcd:// in the URL";
 const IS_ZOOKEEPER: &str =
     "it does not speak etcd's protocol, it is ZooKeeper: write zk:// in the URL";
 
-/// What the first bytes of a server that is no etcd say, if they are not TLS.
+/// Reads the first bytes of a server in the clear that is no etcd. `None` if they say nothing.
 fn what_answers(said: &[u8]) -> Option<(ErrorKind, String)> {
     match said {
         [0x15 | 0x16, 3, ..] => Some((ErrorKind::Unfit, EXPECTS_TLS.to_owned())),
-        // `HTTP/1.1 503 `, and so on.
+        // For example `HTTP/1.1 503 `.
         said if said.starts_with(b"HTTP/") => {
             Some(web(&String::from_utf8_lossy(said.get(9..12).unwrap_or_default())))
         }
@@ -305,7 +305,7 @@ fn what_answers(said: &[u8]) -> Option<(ErrorKind, String)> {
     }
 }
 
-/// What an answer of HTTP with this status means: a balancer says so that its servers are away, or busy.
+/// Returns the meaning of an HTTP answer with this status. A balancer reports so that its servers are down or busy.
 fn web(status: &str) -> (ErrorKind, String) {
     let (kind, why) = match status {
         "408" | "425" | "429" | "500" | "502" | "503" | "504" => {
@@ -316,7 +316,7 @@ fn web(status: &str) -> (ErrorKind, String) {
     (kind, format!("{why} (HTTP status {status})"))
 }
 
-/// What rustls says, which only text brings through the layers above it.
+/// Reads rustls's error, which passes the layers above it only as text.
 fn tls_trouble(text: &str) -> Option<(ErrorKind, &'static str)> {
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     if has(&["UnknownIssuer", "BadSignature"]) {
@@ -386,7 +386,7 @@ fn dial_error_in(cause: &Cause) -> Option<&DialError> {
     None
 }
 
-/// An error with all its causes, which etcd-client keeps to itself.
+/// Formats an error with all its causes, which etcd-client does not print.
 fn in_full(cause: &Cause) -> String {
     match cause {
         Cause::TransportError(error) => chain_of(error),
@@ -398,22 +398,22 @@ fn in_full(cause: &Cause) -> String {
     }
 }
 
-/// Whether etcd says that there is no such lease.
+/// Returns whether etcd says that the lease does not exist.
 pub(crate) fn is_lease_unknown(cause: &Cause) -> bool {
     has_message(cause, "requested lease not found")
 }
 
-/// Whether etcd says that there is such a lease already.
+/// Returns whether etcd says that the lease exists already.
 pub(crate) fn is_lease_taken(cause: &Cause) -> bool {
     has_message(cause, "lease already exists")
 }
 
-/// Whether etcd says that we lack a right.
+/// Returns whether etcd says that the user lacks a right.
 pub(crate) fn is_refused(cause: &Cause) -> bool {
     has_message(cause, "permission denied")
 }
 
-/// Whether etcd says that nobody logs in there.
+/// Returns whether etcd says that authentication is switched off.
 pub(crate) fn is_login_unknown(cause: &Cause) -> bool {
     has_message(cause, "authentication is not enabled")
 }
@@ -453,7 +453,7 @@ mod tests {
         assert!(error.to_string().contains("is a learner"), "{error}");
     }
 
-    /// Only what is no balancer's word on its members, or a server's on its own state, is final.
+    /// A balancer's word on its members, and a server's word on its own state, are not final.
     #[test]
     fn what_a_balancer_or_a_restart_says_is_no_refusal() {
         let kind = |said: &[u8]| what_answers(said).map(|(kind, _)| kind);

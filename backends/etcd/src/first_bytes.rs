@@ -6,26 +6,27 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// What is kept of the first words of a server: enough to know its kind.
+/// The number of bytes kept from the start of a server's answer: enough to know its protocol.
 const KEPT: usize = 16;
 
-/// How many bytes are read before others get their turn. Whoever makes frames of them keeps each until somebody takes
-/// it: the shortest, of nine bytes, as some hundreds.
+/// The number of bytes read before other tasks get their turn. The code that splits them into frames keeps each frame
+/// until it is consumed. The shortest frame has nine bytes, and takes some hundred bytes of memory.
 const BREATH: usize = 64 << 10;
 
-/// The first bytes that came over the newest connection.
+/// The first bytes received over the newest connection.
 #[derive(Clone, Default)]
 pub(crate) struct FirstBytes(Arc<Mutex<Vec<u8>>>);
 
-/// A connection that keeps the first bytes that come.
+/// A connection that keeps the first bytes it receives.
 ///
-/// When the other side has hung up, writes succeed in vain: whoever reads learns of it, and learns first
-/// what the other side said last. That is where the reason stands: an alert of TLS, a web server's reply.
+/// After the other side has hung up, writes report success, although the bytes are lost. The reader then learns of the
+/// hang-up, after it has read the last words of the other side. These state the reason: an alert of TLS, or a web
+/// server's reply.
 pub(crate) struct Listener {
     stream: TcpStream,
     first_bytes: FirstBytes,
     hung_up: bool,
-    /// How many bytes may be read until the next breath.
+    /// The number of bytes that may be read until the next pause.
     left: usize,
 }
 
@@ -135,7 +136,7 @@ mod tests {
 
     use super::*;
 
-    /// As a connection does that is full of frames.
+    /// Tests a connection that is full of frames.
     #[tokio::test]
     async fn who_reads_all_that_comes_takes_a_breath() {
         const ALL: usize = 4 * BREATH + 1;

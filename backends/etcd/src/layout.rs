@@ -1,20 +1,19 @@
-//! The keys that Go's `client/v3/concurrency` makes: `PREFIX ELECTION / NUMBER`, in hexadecimal; there the number
-//! is always that of the lease.
-//! Cells are elsewhere, so that nobody takes one for a candidate: `PREFIX .notes / ELECTION / NAME`,
-//! and beside them the tombs of entries, `PREFIX .notes / ELECTION / gone / NUMBER`.
-//! Beside them is the id of the store, `PREFIX .store`.
-//! So are fences and values: `PREFIX .data / ELECTION / fence / RESOURCE` and `... / value / KEY`.
+//! The keys in etcd. Candidates have the keys that Go's `client/v3/concurrency` makes: `PREFIX ELECTION / NUMBER`, in
+//! hexadecimal. There the number is always that lease's id; see [`Mark`] for the numbers of elect.
+//! Cells have other keys, so that no program takes one for a candidate: `PREFIX .notes / ELECTION / NAME`. Beside them
+//! are the tombs of entries, `PREFIX .notes / ELECTION / gone / NUMBER`, and the id of the store, `PREFIX .store`.
+//! Fences and values have the keys `PREFIX .data / ELECTION / fence / RESOURCE` and `... / value / KEY`.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use elect_api::{Cell, ElectionName, Error, ErrorKind, Ticket};
 
-/// The id of a lease, chosen by us: positive, and never used before.
+/// The id of a lease, chosen by elect: positive, and never used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LeaseId(i64);
 
 impl LeaseId {
-    /// One that nobody has. Its bits are the kernel's: a clock would give two machines the same one.
+    /// Returns an id that is not in use. The kernel's random bits make it: a clock would give two machines the same id.
     pub(crate) fn fresh() -> Self {
         let random = RandomState::new().build_hasher().finish();
         Self(i64::try_from(random >> 1).unwrap_or(1).max(1))
@@ -27,8 +26,8 @@ impl LeaseId {
 
 /// One entry: the number that its key ends with, and the lease that it is under.
 ///
-/// The first entry under a lease has the lease's own number, as a candidate alone always has; further ones have
-/// numbers of their own. None is ever used again.
+/// The first entry under a lease has the lease's own number, as the entry of a lone candidate always has. Further
+/// entries have other numbers. No number is ever used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     number: i64,
@@ -36,12 +35,12 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// The first under this lease.
+    /// The first entry under this lease.
     pub(crate) const fn first(lease: LeaseId) -> Self {
         Self { number: lease.0, lease }
     }
 
-    /// A further one.
+    /// A further entry under this lease.
     pub(crate) fn under(lease: LeaseId) -> Self {
         Self { number: LeaseId::fresh().0, lease }
     }
@@ -54,7 +53,7 @@ impl Mark {
         self.lease
     }
 
-    /// What stands for the entry outside of this process.
+    /// Returns the ticket that names the entry outside this process.
     pub(crate) fn ticket(self) -> Option<Ticket> {
         let Self { number, lease } = self;
         let text = if number == lease.0 {
@@ -77,7 +76,7 @@ impl Mark {
     }
 }
 
-/// The part of the key space that is one election's.
+/// The keys of one election.
 #[derive(Clone, Debug)]
 pub(crate) struct Keyspace {
     prefix: String,
@@ -95,27 +94,27 @@ impl Keyspace {
         }
     }
 
-    /// What all keys of the election begin with.
+    /// The prefix of all keys of the election's candidates.
     pub(crate) fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// What the keys of the cells begin with that candidates need.
+    /// The prefix of the cells that candidates need.
     pub(crate) fn notes(&self) -> &str {
         &self.notes
     }
 
-    /// What the keys of all fences and values of the election begin with.
+    /// The prefix of all fences and values of the election.
     pub(crate) fn data(&self) -> &str {
         &self.data
     }
 
-    /// What the keys of all fences of the election begin with.
+    /// The prefix of all fences of the election.
     pub(crate) fn fences(&self) -> String {
         format!("{}fence/", self.data)
     }
 
-    /// What the key of a cell begins with.
+    /// The prefix of a cell's key.
     pub(crate) fn above(&self, cell: Cell<'_>) -> &str {
         match cell {
             Cell::Once | Cell::Runs | Cell::History | Cell::Control => &self.notes,
@@ -136,7 +135,7 @@ impl Keyspace {
         }
     }
 
-    /// Whether this is the key of a cell whose changes are told.
+    /// Returns whether this is the key of a cell whose changes wake observers.
     pub(crate) fn is_watched(&self, key: &[u8]) -> bool {
         Cell::WATCHED.iter().any(|&cell| self.cell(cell).as_bytes() == key)
     }
@@ -146,49 +145,49 @@ impl Keyspace {
         format!("{}{:x}", self.prefix, mark.number)
     }
 
-    /// The key that keeps an entry from being made any more.
+    /// The key that prevents that an entry is made later.
     pub(crate) fn tomb(&self, mark: Mark) -> String {
         format!("{}gone/{:x}", self.notes, mark.number)
     }
 
-    /// The number in a candidate's key, as text. `None` for all that is no candidate of this election: the
-    /// keys of one that is nested deeper begin in the same way.
+    /// Returns the number in a candidate's key, as text. `None` for any other key: the keys of an election that is
+    /// nested deeper have the same prefix.
     pub(crate) fn number_of<'k>(&self, key: &'k [u8]) -> Option<&'k str> {
         let rest = std::str::from_utf8(key.strip_prefix(self.prefix.as_bytes())?).ok()?;
         is_number(rest).then_some(rest)
     }
 }
 
-/// The election that a key below `prefix` is a candidate of.
+/// Returns the election in which the key below `prefix` is a candidate.
 pub(crate) fn election_of(prefix: &str, key: &[u8]) -> Option<ElectionName> {
     let rest = std::str::from_utf8(key.strip_prefix(prefix.as_bytes())?).ok()?;
     let (name, number) = rest.split_once('/')?;
     if is_number(number) { name.parse().ok() } else { None }
 }
 
-/// The key of the id of the store, which all elections below `prefix` have in common.
+/// The key of the store's id, which all elections below `prefix` have in common.
 pub(crate) fn store_id(prefix: &str) -> String {
     // No election has a name that begins with a dot.
     format!("{prefix}.store")
 }
 
-/// What the keys of all cells below `prefix` begin with that candidates need.
+/// The prefix of the cells that candidates need, for all elections below `prefix`.
 pub(crate) fn all_notes(prefix: &str) -> String {
     format!("{prefix}.notes/")
 }
 
-/// What the keys of all fences and values below `prefix` begin with.
+/// The prefix of all fences and values, for all elections below `prefix`.
 pub(crate) fn all_data(prefix: &str) -> String {
     format!("{prefix}.data/")
 }
 
-/// The election that a key below `prefix` has the control cell of.
+/// Returns the election whose control cell has this key below `prefix`.
 pub(crate) fn controlled_by(prefix: &str, key: &[u8]) -> Option<ElectionName> {
     let rest = key.strip_prefix(all_notes(prefix).as_bytes())?;
     std::str::from_utf8(rest).ok()?.strip_suffix("/orders")?.parse().ok()
 }
 
-/// The election that a key below `above` is a cell of: tombs are none.
+/// Returns the election that has a cell with this key below `above`. Tombs are no cells.
 pub(crate) fn kept_for(above: &str, key: &[u8]) -> Option<ElectionName> {
     let rest = std::str::from_utf8(key.strip_prefix(above.as_bytes())?).ok()?;
     let (name, cell) = rest.split_once('/')?;

@@ -6,10 +6,10 @@ use elect_api::Boottime;
 
 use crate::layout::{Keyspace, LeaseId, Mark};
 
-/// The longest that a lease is counted on. Nobody asks for one that is longer, whatever a server says that it has granted.
+/// The longest time for which a lease counts. elect asks for no longer one, whatever length a server reports.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long a lease of so many seconds is counted on. Of one that is over a server says 0, or less.
+/// Returns how long a lease of so many seconds counts. `None` for an ended lease, of which a server reports 0 or less.
 pub(crate) fn granted(seconds: i64) -> Option<Duration> {
     let seconds = u64::try_from(seconds).ok().filter(|&seconds| seconds > 0)?;
     Some(Duration::from_secs(seconds).min(LONGEST))
@@ -18,12 +18,12 @@ pub(crate) fn granted(seconds: i64) -> Option<Duration> {
 /// The leases of one store: one for each TTL that its seats ask for.
 #[derive(Default)]
 pub(crate) struct Leases {
-    /// The last of each, by what is asked for, in seconds.
+    /// The latest lease for each TTL, in seconds.
     last: Mutex<HashMap<i64, Weak<Lease>>>,
 }
 
 impl Leases {
-    /// What the next entry of a seat is to be: one under the lease of the others, or of a new one.
+    /// Returns the mark of a seat's next entry, under the lease that other seats have, or under a new one.
     pub(crate) fn place(&self, ttl: i64) -> (Mark, Arc<Lease>) {
         let mut last = lock(&self.last);
         let present = last.get(&ttl).and_then(Weak::upgrade).filter(|lease| !lease.is_over());
@@ -36,14 +36,14 @@ impl Leases {
     }
 }
 
-/// A lease that the entries of some seats are under.
+/// A lease that the entries of several seats share.
 ///
-/// Whoever renews it keeps all of them. So that a seat that asks no more, dropped or stuck, loses its place as
-/// if it had a lease of its own, the others remove its entry once it has not asked for the lease's length: no
-/// proof of it counts from later than its last call.
+/// Each renewal keeps all of these entries. But a seat that was dropped or is stuck must lose its place, as it would
+/// with its own lease. So the others remove its entry once the seat has made no call for the length of the lease. None
+/// of its proofs counts from later than its last call.
 pub(crate) struct Lease {
     pub(crate) id: LeaseId,
-    /// Whoever asks for it has this; the others wait for the answer.
+    /// The seat that asks for the lease holds this lock; the others wait for the answer.
     pub(crate) asked: tokio::sync::Mutex<Asked>,
     registry: Mutex<Registry>,
 }
@@ -52,33 +52,34 @@ pub(crate) struct Lease {
 #[derive(Clone, Copy)]
 pub(crate) enum Asked {
     Never,
-    /// It may exist.
+    /// It may exist, because a request was sent.
     Sent,
-    /// It was granted for so long.
+    /// It was granted for this long.
     Granted(Duration),
 }
 
 #[derive(Default)]
 struct Registry {
-    /// Nobody is to enter under it any more.
+    /// No further entry may join it.
     is_over: bool,
-    /// By what their keys end with.
+    /// The entries under it, by the number in their keys.
     sharers: HashMap<i64, Sharer>,
 }
 
 struct Sharer {
     keyspace: Keyspace,
     mark: Mark,
-    /// When its seat began its last call; `None` if the seat has given it up, not knowing what is left.
+    /// When the seat began its last call. `None` if the seat has given the entry up and cannot tell whether it still
+    /// exists.
     asked: Option<Boottime>,
 }
 
-/// What there is to give up.
+/// What a seat has to give up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
-    /// The lease, which nobody else uses, nor will.
+    /// The lease, which no other seat uses or will use.
     All,
-    /// The entry.
+    /// The entry alone.
     Entry,
 }
 
@@ -87,7 +88,7 @@ impl Lease {
         Self { id, asked: tokio::sync::Mutex::new(Asked::Never), registry: Mutex::default() }
     }
 
-    /// A seat whose call began at `now` enters, or renews; whether it may.
+    /// Records that a seat whose call began at `now` enters or renews. Returns whether it may.
     pub(crate) fn use_for(&self, keyspace: &Keyspace, mark: Mark, now: Boottime) -> bool {
         let mut registry = lock(&self.registry);
         if let Some(sharer) = registry.sharers.get_mut(&mark.number()) {
@@ -101,8 +102,8 @@ impl Lease {
         !registry.is_over
     }
 
-    /// What the seat with this entry is to give up, or has left when the entry is gone. If that is the lease,
-    /// nobody enters under it from now on.
+    /// Returns what the seat with this entry has to give up, also if the entry is gone. If it is the lease, no further
+    /// entry may join that.
     pub(crate) fn share(&self, mark: Mark) -> Share {
         let mut registry = lock(&self.registry);
         let mut sharers = registry.sharers.iter();
@@ -112,23 +113,23 @@ impl Lease {
         if is_last { Share::All } else { Share::Entry }
     }
 
-    /// Nothing is left of this entry, and nothing will come.
+    /// Forgets this entry: it is gone, and will not appear again.
     pub(crate) fn strike(&self, mark: Mark) {
         lock(&self.registry).sharers.remove(&mark.number());
     }
 
-    /// This entry is given up, and may come to light yet: those who go on with the lease remove it.
+    /// Gives up this entry, which may still appear: the other users of the lease remove it.
     pub(crate) fn forsake(&self, keyspace: &Keyspace, mark: Mark) {
         let sharer = Sharer { keyspace: keyspace.clone(), mark, asked: None };
         lock(&self.registry).sharers.insert(mark.number(), sharer);
     }
 
-    /// The lease has ended.
+    /// Records that the lease has ended.
     pub(crate) fn end(&self) {
         lock(&self.registry).is_over = true;
     }
 
-    /// Takes the entries that whoever goes on with the lease is to remove at `now`.
+    /// Takes the entries that the other users of the lease have to remove at `now`.
     pub(crate) fn take_late(&self, now: Boottime, window: Duration) -> Vec<(Keyspace, Mark)> {
         let mut registry = lock(&self.registry);
         let late = registry

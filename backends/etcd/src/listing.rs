@@ -1,4 +1,4 @@
-//! Listings of keys, read in parts: whoever may write keys may write many, and large ones.
+//! Listings of keys, read in parts: a program with write access may have written many keys, and large ones.
 
 use elect_api::Survey;
 use etcd_client::{Client, Error as Cause, GetOptions, KeyValue, ResponseHeader};
@@ -6,31 +6,31 @@ use tonic::{Code, Status};
 
 use crate::error::{Doing, Failure};
 
-/// How many keys are asked for at once.
+/// The number of keys in one request.
 const MANY: i64 = 1024;
-/// The longest answer that is read, in bytes: more than the largest key that etcd takes if it is set up as usual.
+/// The longest answer that is read, in bytes: more than the largest key that etcd takes in its usual setup.
 const LONGEST: usize = 2 << 20;
 
-/// How many keys are kept of a listing. With what is in them they are candidates.
+/// The most keys that a listing without values may keep. A listing of candidates may keep [`Survey::MOST`].
 const MOST: usize = 100_000;
-/// How many bytes are taken of one: some 30,000 candidates have as many. Of a value no more than [`HELD`] count.
+/// The most bytes that a listing may have: some 30,000 candidates have as many. A value counts at most [`HELD`] bytes.
 const MOST_BYTES: usize = 8 << 20;
-/// How many bytes are kept of a value at most: as many as the texts of a candidate may have, and more.
+/// The most bytes of a value that count: more than all texts of a candidate together.
 const HELD: usize = 8 << 10;
 
-/// What of the keys is asked for.
+/// The parts of the keys that a listing asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// All, in the order of the keys. One that fits into no answer comes without its value.
+    /// Keys and values, in the order of the keys. A key that fits into no answer comes without its value.
     Whole,
-    /// All but the values.
+    /// The keys without their values.
     Keys,
 }
 
-/// What `keep` keeps of all keys that begin with `prefix`, as they are at one moment. One request for each part.
+/// Returns what `keep` makes of all keys that begin with `prefix`, as they are at one moment. Each part is one request.
 ///
 /// # Cancellation
-/// Nothing is left behind.
+/// Leaves nothing behind.
 pub(crate) async fn list<T>(
     client: &Client,
     prefix: &str,
@@ -82,27 +82,27 @@ fn size(pair: &KeyValue) -> usize {
     pair.key().len() + pair.value().len().min(HELD)
 }
 
-/// Whether these are in their order, and none is before `from`: then no listing comes back to where it was.
+/// Returns whether the keys rise, and none is before `from`: so no listing goes round in a circle.
 fn rise<'a>(from: &'a [u8], mut keys: impl Iterator<Item = &'a [u8]>) -> bool {
     let Some(first) = keys.next() else { return true };
     first >= from && std::iter::once(first).chain(keys).is_sorted_by(|one, next| one < next)
 }
 
-/// No election has as many.
+/// Returns the error for a listing that is longer than that of any election.
 fn too_many(what: &str) -> Failure {
     let cause = Status::resource_exhausted(format!("there are more than {what}"));
     Failure { doing: Doing::Look, cause: Cause::GRpcStatus(cause) }
 }
 
-/// No store that elect can be used with answers like this.
+/// Returns the error for answers that make a store unusable.
 fn odd(what: &str) -> Failure {
     Failure { doing: Doing::Look, cause: Cause::GRpcStatus(Status::data_loss(what)) }
 }
 
-/// The first key behind all that begin so: `\0` stands for the end of all keys.
+/// The first key after all that begin with `prefix`: `\0` stands for the end of all keys.
 fn end_of(prefix: &str) -> Vec<u8> {
     let mut end = prefix.as_bytes().to_vec();
-    // No text has this byte in it, so that there always is a next one.
+    // No UTF-8 text contains the byte 0xFF, so each last byte has a successor.
     match end.last_mut() {
         Some(last) => *last += 1,
         None => end.push(0),

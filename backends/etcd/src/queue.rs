@@ -1,4 +1,4 @@
-//! What the queue is asked, and what it answers: all linearizable.
+//! The transactions that enter, prove and leave the queue, and their answers. All are linearizable.
 
 use std::slice;
 
@@ -12,31 +12,31 @@ use crate::layout::{Keyspace, Mark};
 use crate::reply::{candidates, cell_of, gets};
 use crate::store_check::StoreCheck;
 
-/// How many candidates are listed: up to so many before us are counted exactly.
+/// The number of candidates in a listing: up to 100 candidates before this one are counted exactly.
 const LISTED: usize = 101;
-/// At most so many are asked for by name: etcd goes through the whole queue for a listing, however little of it is
-/// wanted.
+/// The largest number of candidates that are asked for by name: etcd goes through the whole queue for a listing,
+/// however short.
 const FEW: usize = 32;
 
 /// A candidate of whom only the place matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rival {
     pub(crate) key: String,
-    /// The revision at which it came.
+    /// The revision at which its key was created.
     pub(crate) revision: i64,
 }
 
-/// Those before us. Nobody joins them, as whoever comes has a later revision.
+/// The candidates before this one. None can join them, because a newcomer has a later revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Before {
-    /// In the order in which they came, and few.
+    /// All of them, in the order of arrival. They are few.
     All(Vec<Rival>),
-    /// More: the one who came last, and how many they are. If that is not exact they may be fewer.
+    /// For more than a few: the last of them, and their number. If that is not exact, they may be fewer.
     Last { rival: Rival, count: usize, is_exact: bool },
 }
 
 impl Before {
-    /// `all` of them, in any order.
+    /// Keeps `all` of them, given in any order.
     fn exactly(mut all: Vec<Rival>) -> Self {
         all.sort_unstable_by_key(|rival| rival.revision);
         match all.pop() {
@@ -57,7 +57,7 @@ impl Before {
         }
     }
 
-    /// The one who came last of them.
+    /// The last of them in the order of arrival.
     pub(crate) fn nearest(&self) -> Option<&Rival> {
         match self {
             Self::All(rivals) => rivals.last(),
@@ -65,8 +65,8 @@ impl Before {
         }
     }
 
-    /// Those who say all that a listing would: all if they are few, and the last of so many that their number is not
-    /// exact anyway.
+    /// Returns the candidates to ask for by name, if their answers say as much as a listing. If they are few, these are
+    /// all of them. If their number is not exact anyway, this is the last one.
     pub(crate) fn by_name(&self) -> Option<&[Rival]> {
         match self {
             Self::All(rivals) => Some(rivals),
@@ -75,11 +75,11 @@ impl Before {
         }
     }
 
-    /// What is left of them, by the answer to [`Ask::Rivals`]. `None` if that takes a listing.
+    /// Returns the candidates that are still there, by the answer to [`Ask::Rivals`]. `None` if that takes a listing.
     pub(crate) fn left(&self, reply: &TxnResponse) -> Option<Self> {
         let rivals = self.by_name()?;
         let mut answers = gets(reply);
-        // The control cell.
+        // The control cell's answer.
         answers.pop_back();
         if answers.len() != rivals.len() {
             return None;
@@ -94,20 +94,20 @@ impl Before {
     }
 }
 
-/// An answer that does not say who is before us: a listing with so much room will.
+/// The answer does not show the candidates before this one. A listing with so much room does.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unclear(pub(crate) Room);
 
-/// How many keys a listing has room for.
+/// The number of keys that a listing has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// Enough for what is counted exactly.
+    /// Enough for the candidates that are counted exactly.
     Usual,
-    /// For all: keys of elections that are nested deeper would take the usual room.
+    /// Enough for all keys. Keys of elections that are nested deeper may fill the usual room.
     Endless,
 }
 
-/// Who came before `revision`, the last first; all of them if it is `None`.
+/// Lists the candidates that came before `revision`, the last first; all candidates if it is `None`.
 fn list(keyspace: &Keyspace, revision: Option<i64>, room: Room) -> TxnOp {
     let options = GetOptions::new()
         .with_prefix()
@@ -124,20 +124,20 @@ fn list(keyspace: &Keyspace, revision: Option<i64>, room: Room) -> TxnOp {
     TxnOp::get(keyspace.prefix(), Some(options))
 }
 
-/// Gets what people ask too. It is the last get of a transaction.
+/// Gets the control cell. It is the last get of a transaction.
 fn control(keyspace: &Keyspace) -> TxnOp {
     TxnOp::get(keyspace.cell(Cell::Control), None)
 }
 
-/// What people ask, by a transaction that got it too.
+/// Reads the control cell from the answer to a transaction that got it too.
 pub(crate) fn control_in(reply: &TxnResponse) -> Versioned {
     let answer = gets(reply).pop_back();
     cell_of(answer.and_then(|mut answer| answer.take_kvs().pop()))
 }
 
-/// Makes our entry unless it is there, or has a tomb, and lists the queue. If it is there it is got instead. What
-/// people ask is got in any case, and so is the id of the store, if we may read it: a store that has none is given one
-/// with the first entry. In another store than ours no entry is made.
+/// Makes the entry unless it exists or has a tomb, and lists the queue. If the entry exists, the transaction gets it
+/// instead. It gets the control cell in any case, and also the store's id, if the user may read it. A store without an
+/// id gets one with the first entry. A store with another id gets no entry.
 pub(crate) fn enter(
     keyspace: &Keyspace,
     mark: Mark,
@@ -165,35 +165,35 @@ pub(crate) fn enter(
     Txn::new().when(conditions).and_then(operations).or_else(otherwise)
 }
 
-/// How a proof is had.
+/// How a proof is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     /// By a linearizable read.
     Read,
-    /// By what etcd takes for a write, as it might remove a key: all members agree on it before it is answered. It
-    /// would do so only if our entry were gone, and nobody ever has that key: so it changes nothing, wakes nobody, takes
-    /// no room, and makes no revision.
+    /// By a transaction that etcd takes for a write, because it might remove a key. So all members agree on it before
+    /// etcd answers. It would remove the key only if the entry were gone, and that key never exists. So it changes
+    /// nothing, wakes no watch, takes no room, and makes no revision.
     Write,
 }
 
-/// What a proof asks beside whether our entry is there.
+/// The question of a proof, beside whether the entry is there.
 pub(crate) enum Ask<'a> {
-    /// Nothing: we lead, and whoever leads goes on leading. Writes this value if there is one.
+    /// Nothing, because a leader stays the first. Writes this value if there is one.
     Nothing(Option<Vec<u8>>),
-    /// Nothing: writes this cell, if it was changed last at revision `seen`; else gets it, after the queue.
+    /// Nothing. Writes this cell, if it was changed last at revision `seen`; else gets it, after the queue.
     Cell { key: String, seen: i64, text: Vec<u8> },
-    /// Who is before us.
+    /// The candidates before this one.
     Before(Room),
-    /// Which of these are still before us.
+    /// The part of these candidates that is still there.
     Rivals(&'a [Rival]),
 }
 
-/// Proves that the entry which came at `revision` is there and ours. If not, all others are listed. Unless a
-/// cell is to be written what people ask is got in any case.
+/// Proves that the entry created at `revision` is there and is this candidate's. If not, all candidates are listed. The
+/// transaction also gets the control cell, unless it writes a cell.
 ///
-/// A transaction without a single get would be answered from what a member happens to know.
+/// A member would answer a transaction without a single get from its own state, which may be old.
 ///
-/// If it is not there the id of the store is got too: in another store than ours that means nothing.
+/// If the entry is missing, the transaction gets the store's id too: in another store a missing entry means nothing.
 pub(crate) fn prove(
     keyspace: &Keyspace,
     mark: Mark,
@@ -239,7 +239,7 @@ pub(crate) fn prove(
     Txn::new().when(conditions).and_then(operations).or_else(otherwise)
 }
 
-/// Removes our entry, which came at `revision` and leads, and writes the cell of this key in the same step.
+/// Removes the leader's entry, created at `revision`, and writes the cell of this key in the same step.
 pub(crate) fn leave(
     keyspace: &Keyspace,
     mark: Mark,
@@ -256,8 +256,8 @@ pub(crate) fn leave(
         .and_then([TxnOp::put(cell, text, None), TxnOp::delete(key, None)])
 }
 
-/// Removes an entry and leaves its lease alone. With a tomb it is not made any more either, should somebody have
-/// asked for it before: that goes with the lease, without which no entry is made.
+/// Removes an entry and leaves its lease alone. A tomb also prevents that an earlier request makes the entry later. The
+/// tomb ends with the lease, and without the lease no entry is made.
 pub(crate) fn withdraw(keyspace: &Keyspace, mark: Mark, with_tomb: bool) -> Txn {
     let put = PutOptions::new().with_lease(mark.lease().get());
     let tomb = with_tomb.then(|| TxnOp::put(keyspace.tomb(mark), "", Some(put)));
@@ -266,7 +266,7 @@ pub(crate) fn withdraw(keyspace: &Keyspace, mark: Mark, with_tomb: bool) -> Txn 
     Txn::new().and_then(operations)
 }
 
-/// Reads who came before `revision` out of a listing.
+/// Reads the candidates that came before `revision` from a listing.
 pub(crate) fn before(
     keyspace: &Keyspace,
     revision: i64,
@@ -280,7 +280,7 @@ pub(crate) fn before(
         return Ok(Before::exactly(rivals));
     }
     let all = usize::try_from(listing.count()).unwrap_or(usize::MAX);
-    // We are in it ourselves.
+    // The count includes this candidate.
     let count = rivals.len().max(all.saturating_sub(1));
     let last = rivals.into_iter().max_by_key(|rival| rival.revision);
     match last.filter(|_| strangers == 0) {
@@ -289,7 +289,7 @@ pub(crate) fn before(
     }
 }
 
-/// Reads who came before `revision` out of the listing that a transaction answered with.
+/// Reads the candidates that came before `revision` from the listing in the answer to a transaction.
 pub(crate) fn first_listed(
     keyspace: &Keyspace,
     revision: i64,
@@ -299,13 +299,13 @@ pub(crate) fn first_listed(
     before(keyspace, revision, &listing)
 }
 
-/// How many candidates a listing of all shows.
+/// The number of candidates that a full listing shows.
 pub(crate) fn count(keyspace: &Keyspace, listing: &GetResponse) -> usize {
     let all = usize::try_from(listing.count()).unwrap_or(usize::MAX);
     if listing.more() { all } else { candidates(keyspace, listing).count() }
 }
 
-/// Whether the answer about a rival shows it.
+/// Returns whether the answer about a rival shows it.
 fn is_there(rival: &Rival, answer: &GetResponse) -> bool {
     answer.kvs().iter().any(|kv| kv.create_revision() == rival.revision)
 }

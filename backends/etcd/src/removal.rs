@@ -1,4 +1,4 @@
-//! What is removed of an election: the entry of a leader, for whoever wants it away, and all that is kept.
+//! Removes a leader's entry on request, and all cells of an election that is forgotten.
 
 use elect_api::{Cell, Token};
 use etcd_client::{Client, Compare, CompareOp, DeleteOptions, GetOptions, Txn, TxnOp};
@@ -7,14 +7,14 @@ use crate::error::{Doing, Failure};
 use crate::layout::Keyspace;
 use crate::reply::{gets, whole};
 
-/// Removes the candidate's key that this revision made, so that never another's is meant. Its lease is left alone: other
-/// keys of its holder may have it too.
+/// Removes the candidate's key that was created at this revision, and no other key. The lease stays, because other keys
+/// of its holder may use it too.
 pub(crate) async fn remove(
     client: &Client,
     keyspace: &Keyspace,
     token: Token,
 ) -> Result<(), Failure> {
-    // No key has a greater one, and one that is 0 would let all of them through.
+    // No key has a greater revision than `i64::MAX`. A revision of 0 would let all keys through.
     let Some(revision) = i64::try_from(token.get()).ok().filter(|revision| *revision > 0) else {
         return Ok(());
     };
@@ -33,16 +33,16 @@ pub(crate) async fn remove(
     reply.map(drop).map_err(|cause| Failure { doing: Doing::Remove, cause })
 }
 
-/// What kept an election from being forgotten.
+/// The reason why an election could not be forgotten.
 pub(crate) enum Kept {
-    /// Somebody is in it.
+    /// A candidate is in it.
     Occupied,
-    /// It has this fence, and those may not go.
+    /// It has this fence, and the caller does not permit the loss of fences.
     Fenced(String),
 }
 
-/// Removes the cells of an election if nobody is in it, and, unless its fences may go, if it has none; says what is in the
-/// way otherwise. Entries do not outlive their candidates.
+/// Removes the cells of an election if it has no candidates, and, unless its fences may go, if it has no fences.
+/// Otherwise returns the obstacle. Entries do not outlive their candidates.
 pub(crate) async fn forget(
     client: &Client,
     keyspace: &Keyspace,
@@ -52,7 +52,7 @@ pub(crate) async fn forget(
     let none_below = |keys: &str| Compare::create_revision(keys, CompareOp::Equal, 0).with_prefix();
     let first = GetOptions::new().with_prefix().with_keys_only().with_limit(1);
     let fences = keyspace.fences();
-    // In one step: a candidate that joins at this moment keeps all, and so does a fence.
+    // All in one step: a candidate that joins at this moment keeps everything, and so does a fence.
     let mut conditions = vec![none_below(keyspace.prefix())];
     conditions.extend((!may_lose_fences).then(|| none_below(&fences)));
     let removal = [all_below(keyspace.notes()), all_below(keyspace.data())];

@@ -5,21 +5,22 @@ use etcd_client::{Client, Error as Cause, Txn, TxnResponse};
 use crate::error::{Doing, Failure, Setback, odd};
 use crate::reply::whole;
 
-/// What a renewal has shown of our entry.
+/// The result of a renewal for this candidate's entry.
 pub(crate) enum Proof {
-    /// It is there and ours, and its lease was kept alive, if by whom it should be (see [`Heard`]).
+    /// The entry is there and is this candidate's. Its lease was kept alive, though perhaps by the wrong member (see
+    /// [`Heard`]).
     There(TxnResponse),
-    /// It is not.
+    /// The entry is missing.
     Missing(TxnResponse),
 }
 
-/// The member that has answered, and the term of the leader whose entries it knew.
+/// The member that has answered, and the term of the etcd leader that it knew.
 ///
-/// A member that led, and stood still while the others chose another leader, goes on keeping leases alive for
-/// a moment when it wakes up, and nobody else knows of it: the new leader ends them a TTL after it was chosen.
-/// So a renewal counts only if the member that it went to had already shown the very term in which our entry
-/// is then proven. Then that term's leader has kept the lease alive, and still led after we had asked; and
-/// whoever leads after it lets leases run their full length anew.
+/// A member that led, and stood still while the others chose another leader, goes on keeping leases alive for a moment
+/// when it wakes up. No other member knows of that: the new leader ends the leases a TTL after it was chosen. So a
+/// renewal counts only if its member had already shown the very term in which the entry is then proven. Then the leader
+/// of that term has kept the lease alive, and still led after the request was sent. Any later leader lets leases run
+/// their full length anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Heard {
     member: u64,
@@ -33,11 +34,12 @@ impl Heard {
     }
 }
 
-/// Keeps a lease alive and asks `proof`, which succeeds if the entry is ours, at the same time.
+/// Keeps a lease alive, and at the same time sends `proof`, a transaction that succeeds if the entry is this
+/// candidate's.
 ///
-/// The keep-alive goes over a stream of its own, so that no late answer to an earlier one is taken for
-/// its own; it alone proves nothing, for a lease lives on when its key has been deleted. If the entry is
-/// missing no more is waited for.
+/// Each keep-alive has its own stream, so that no late answer to an earlier one is taken for its answer. It alone
+/// proves nothing, because a lease lives on when its key has been deleted. If the entry is missing, the function does
+/// not wait for the keep-alive.
 pub(crate) async fn renew(client: Client, lease: i64, proof: Txn) -> Result<Proof, Setback> {
     let mut leases = client.lease_client();
     let mut store = client.kv_client();
@@ -56,8 +58,8 @@ pub(crate) async fn renew(client: Client, lease: i64, proof: Txn) -> Result<Proo
     match kept {
         _ if !reply.succeeded() => Ok(Proof::Missing(reply)),
         Ok(()) => Ok(Proof::There(reply)),
-        // A member that is behind the others may not know yet what it has granted; and if the lease is
-        // over, the entry will be found missing.
+        // A member that lags behind the others may not know yet which leases etcd has granted. If the lease is over,
+        // the next renewal finds the entry missing.
         Err(Cause::LeaseKeepAliveError(_)) => {
             Err(odd("etcd shows our entry, but does not know its lease: trying again helps"))
         }

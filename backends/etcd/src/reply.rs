@@ -1,4 +1,4 @@
-//! What replies say, whatever they answer.
+//! Reads the replies to all kinds of requests.
 
 use std::collections::VecDeque;
 
@@ -9,11 +9,10 @@ use tonic::Status;
 
 use crate::layout::Keyspace;
 
-/// The answer to a transaction, if there is one to each of its operations: over one that is missing the library
-/// panics.
+/// Returns the reply if it has an answer to each operation. The library panics over a missing one.
 ///
 /// # Errors
-/// As of an answer that cannot be decoded.
+/// The same as for a reply that cannot be decoded.
 pub(crate) fn whole(reply: TxnResponse) -> Result<TxnResponse, Cause> {
     if is_whole(&reply.0) {
         return Ok(reply);
@@ -28,7 +27,7 @@ fn is_whole(reply: &PbTxnResponse) -> bool {
     })
 }
 
-/// The answers to the gets of a transaction, in their order. It is [`whole`].
+/// The answers to the gets of a transaction, in their order. The reply must be [`whole`].
 pub(crate) fn gets(reply: &TxnResponse) -> VecDeque<GetResponse> {
     let gets = reply.op_responses().into_iter().filter_map(|answer| match answer {
         TxnOpResponse::Get(get) => Some(get),
@@ -48,7 +47,7 @@ pub(crate) fn revision_of(reply: &TxnResponse) -> i64 {
     reply.header().map_or(0, etcd_client::ResponseHeader::revision)
 }
 
-/// What the key of a cell says; nothing where it is not.
+/// Returns the text in a cell's key; empty if there is no key.
 pub(crate) fn cell_of(kv: Option<KeyValue>) -> Versioned {
     kv.map_or_else(Versioned::default, |kv| {
         let version = kv.mod_revision().unsigned_abs();
@@ -56,7 +55,7 @@ pub(crate) fn cell_of(kv: Option<KeyValue>) -> Versioned {
     })
 }
 
-/// Those of a listing that are candidates.
+/// The keys of a listing that are candidates.
 pub(crate) fn candidates<'l>(
     keyspace: &'l Keyspace,
     listing: &'l GetResponse,

@@ -1,5 +1,5 @@
-//! Which store it is that answers, and whether it has gone back: asked within transactions that are sent anyway, and by
-//! one request more where a connection takes the place of another.
+//! Checks that the right store answers, and that it has not gone back to an older state. The check is part of
+//! transactions that are sent anyway. A connection that replaces another takes one more request.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -18,22 +18,22 @@ use crate::reply::{gets, revision_of};
 pub(crate) struct StoreCheck {
     key: String,
     identity: Identity,
-    /// What a store that has none is called.
+    /// The id that a store without one gets.
     fresh: StoreId,
     newest: AtomicI64,
 }
 
-/// Why a connection is not used.
+/// The reason why a connection is not used.
 pub(crate) enum Unusable {
     Failed(Failure),
-    /// What is there is not our store.
+    /// Another store answers there.
     Foreign(Error),
-    /// Our store has gone back, by an answer that went through its log.
+    /// The store is the right one, but has gone back, by an answer that went through its log.
     Restored(Error),
 }
 
 impl Unusable {
-    /// Whether nobody was there to say what is wrong with us.
+    /// Returns whether no server was reached that could state the trouble.
     pub(crate) fn is_unanswered(&self) -> bool {
         matches!(self, Self::Failed(failure) if failure.is_unanswered())
     }
@@ -46,7 +46,7 @@ impl From<Failure> for Unusable {
 }
 
 impl StoreCheck {
-    /// That below this prefix.
+    /// Returns the check for the store below this prefix.
     pub(crate) fn new(prefix: &str, wanted: Option<StoreId>) -> Self {
         Self {
             key: store_id(prefix),
@@ -60,25 +60,27 @@ impl StoreCheck {
         &self.identity
     }
 
-    /// Compares it, where a transaction makes something.
+    /// Returns the comparison of the id, for transactions that make something.
     pub(crate) fn is_ours(&self) -> Option<Compare> {
         let id = self.identity.expected()?;
         Some(Compare::value(self.key.as_str(), CompareOp::Equal, id.as_str()))
     }
 
-    /// Gets it.
+    /// Returns the operation that gets the id.
     pub(crate) fn look(&self) -> TxnOp {
         TxnOp::get(self.key.as_str(), None)
     }
 
-    /// Gets it, or makes it where there is none. The answer is one of its own kind, and no get among the others.
+    /// Returns the operation that gets the id, or makes it if there is none. Its answer is a nested transaction, not
+    /// one of the gets.
     pub(crate) fn make(&self) -> TxnOp {
         let is_new = Compare::create_revision(self.key.as_str(), CompareOp::Equal, 0);
         let make = TxnOp::put(self.key.as_str(), self.fresh.as_str(), None);
         TxnOp::txn(Txn::new().when([is_new]).and_then([make]).or_else([self.look()]))
     }
 
-    /// Whether an answer to [`crate::queue::enter`] came from our store, which `who` is to be. The first one is ours.
+    /// Checks that an answer to [`crate::queue::enter`] came from the expected store, at the member `who`. The first
+    /// store that answers is the expected one.
     pub(crate) fn admit_entering(&self, who: &str, reply: &TxnResponse) -> Result<(), Error> {
         let made = reply.op_responses().into_iter().find_map(|answer| match answer {
             TxnOpResponse::Txn(made) => Some(made),
@@ -92,9 +94,10 @@ impl StoreCheck {
         self.identity.admit(who, found.as_ref())
     }
 
-    /// Whether an answer to [`crate::queue::prove`] that shows no entry of ours came from our store.
+    /// Checks that an answer to [`crate::queue::prove`] that shows no entry of this candidate came from the expected
+    /// store.
     ///
-    /// One that has no id is taken for it: all may have been removed, and a leader is to hear of that at once.
+    /// A store without an id passes: all its keys may have been removed, and a leader must learn of that at once.
     pub(crate) fn admit_missing(&self, who: &str, reply: &TxnResponse) -> Result<(), Error> {
         match read(gets(reply).get(1)) {
             Some(found) => self.identity.admit(who, Some(&found)),
@@ -102,7 +105,7 @@ impl StoreCheck {
         }
     }
 
-    /// Looks whether what a new connection leads to is our store, if we have one already.
+    /// Checks that a new connection leads to the expected store, if its id is known already.
     pub(crate) async fn greet(&self, who: &str, client: &Client) -> Result<(), Unusable> {
         if self.identity.expected().is_none() {
             return Ok(());
@@ -131,7 +134,7 @@ impl StoreCheck {
         }
     }
 
-    /// Asks a member whose read was older than `newest` once more, by a transaction that may write and never does: its
+    /// Asks a member whose read was older than `newest` once more, by a transaction that may write and never does. Its
     /// answer comes from the log. A member that only lags has caught up by then.
     async fn ask_the_log(
         &self,
@@ -145,7 +148,7 @@ impl StoreCheck {
         let txn = Txn::new().when([never]).and_then([put]).or_else([self.look()]);
         match client.kv_client().txn(txn).await {
             Ok(reply) => self.admit_answer(who, newest, &reply).map_err(Unusable::Restored),
-            // Without the right to write the key nothing is proven.
+            // Without the right to write the key the answer proves nothing.
             Err(cause) if is_refused(&cause) => {
                 Err(Unusable::Foreign(read.with_kind(ErrorKind::Unreachable)))
             }
@@ -153,12 +156,12 @@ impl StoreCheck {
         }
     }
 
-    /// What the store is called that a connection leads to; `None` if it has no id yet.
+    /// Returns the id of the store that a connection leads to; `None` if it has no id yet.
     pub(crate) async fn ask(&self, client: &Client) -> Result<Option<StoreId>, Cause> {
         Ok(read(Some(&client.kv_client().get(self.key.as_str(), None).await?)))
     }
 
-    /// The newest revision that was shown so far. No answer to what is asked from now on is older.
+    /// The newest revision that the store has shown. No answer to a later request is older.
     pub(crate) fn newest(&self) -> i64 {
         self.newest.load(Ordering::Relaxed)
     }
@@ -167,7 +170,7 @@ impl StoreCheck {
         self.newest.fetch_max(revision_of(reply), Ordering::Relaxed);
     }
 
-    /// Whether an answer is as new as what was shown before it was asked for.
+    /// Checks that an answer is at least as new as `newest`, which the store had shown before the request.
     pub(crate) fn admit_answer(
         &self,
         who: &str,
@@ -191,7 +194,7 @@ impl StoreCheck {
     }
 }
 
-/// What the answer to a get of it says.
+/// Reads the id from the answer to a get.
 fn read(answer: Option<&GetResponse>) -> Option<StoreId> {
     StoreId::read(answer?.kvs().first()?.value())
 }

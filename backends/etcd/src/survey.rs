@@ -9,11 +9,10 @@ use crate::layout::{self, Keyspace};
 use crate::listing::{Part, list};
 use crate::value::{self, Value};
 
-/// etcd tells what is left of a lease in whole seconds, rounded down, and looks twice a second for those that
-/// are over.
+/// etcd reports the remaining time of a lease in whole seconds, rounded down. It looks for ended leases twice a second.
 const ROUNDING: Duration = Duration::from_secs(2);
 
-/// Looks at one election.
+/// Returns the leader and the waiting candidates of one election.
 pub(crate) async fn survey(client: &Client, keyspace: &Keyspace) -> Result<Survey, Failure> {
     let mut shown =
         list(client, keyspace.prefix(), Part::Whole, |kv| Shown::of(keyspace, kv)).await?;
@@ -37,7 +36,7 @@ pub(crate) async fn survey(client: &Client, keyspace: &Keyspace) -> Result<Surve
     Ok(Survey { leader, waiting: shown.map(|shown| shown.entry).collect() })
 }
 
-/// The names of all elections, in order.
+/// The names of all elections in `scope`, in order.
 pub(crate) async fn elections(
     client: &Client,
     prefix: &str,
@@ -64,7 +63,7 @@ pub(crate) async fn elections(
     Ok(BTreeSet::from_iter(names).into_iter().collect())
 }
 
-/// Under what an election keeps fences and values.
+/// Returns the names under which an election keeps fences and values.
 pub(crate) async fn keys(client: &Client, keyspace: &Keyspace) -> Result<Keys, Failure> {
     let above = keyspace.data();
     let name = |kv: &KeyValue| {
@@ -75,11 +74,11 @@ pub(crate) async fn keys(client: &Client, keyspace: &Keyspace) -> Result<Keys, F
     Ok(Keys::named(names.iter().map(String::as_str), '/'))
 }
 
-/// What a survey shows of a candidate's key.
+/// The part of a candidate's key that a survey shows.
 struct Shown {
     entry: Entry,
     since: Option<SystemTime>,
-    /// At which it came.
+    /// The revision at which it was created.
     revision: u64,
     lease: i64,
 }
@@ -99,21 +98,22 @@ impl Shown {
     }
 }
 
-/// How long a lease runs on, and for how long it was granted; neither for one that is over. `None` if etcd does not tell.
+/// Returns the remaining and the granted time of a lease; both are `None` if it has ended. Returns `None` if etcd does
+/// not tell.
 async fn told(client: Client, lease: i64) -> Option<[Option<Duration>; 2]> {
     if lease == 0 {
         return None;
     }
     let seconds = |seconds| u64::try_from(seconds).ok().map(Duration::from_secs);
     match client.lease_client().time_to_live(lease, None).await {
-        // Below 0 for one that is unknown by now.
+        // etcd reports less than 0 for a lease that it no longer knows.
         Ok(reply) => Some([reply.ttl(), reply.granted_ttl()].map(seconds)),
         Err(cause) => is_lease_unknown(&cause).then_some([None, None]),
     }
 }
 
-/// When a lease with so much left was renewed. etcd tells what is left in whole seconds, rounded down, and 0 also
-/// for what is over and not removed yet.
+/// Returns how long ago a lease was renewed, by its remaining time. etcd reports that in whole seconds, rounded down,
+/// and 0 also for a lease that has ended and is not removed yet.
 fn renewed(remaining: Duration, granted: Duration) -> Option<Renewed> {
     // A new leader of etcd gives leases somewhat more than their length.
     let at_most = granted.checked_sub(remaining)?;

@@ -1,19 +1,19 @@
-//! What the value of a candidate's key says: JSON, or whatever a program of another kind wrote.
+//! The value of a candidate's key: JSON of elect, or any text of another program.
 
 use elect_api::{Candidate, Entry, stamp};
 use serde::{Deserialize, Serialize};
 
-/// What our own keys say.
+/// The value of a key that elect made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Value {
     #[serde(flatten)]
     pub(crate) candidate: Candidate,
     /// Milliseconds since 1970.
     joined: u64,
-    /// When it won, in milliseconds since 1970; written with the first renewal after that.
+    /// The time of the win, in milliseconds since 1970; written with the first renewal after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     since: Option<u64>,
-    /// The revision of the first entry of a candidate that has given it up since to come again.
+    /// The revision of the candidate's first entry, if the candidate has given that up and entered again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     arrived: Option<u64>,
 }
@@ -23,7 +23,7 @@ impl Value {
         Self { candidate: candidate.clone(), joined: stamp::display(), since: None, arrived: None }
     }
 
-    /// The value of an entry that takes the place of the one which came at `revision`.
+    /// Returns the value of an entry that replaces the one created at `revision`.
     pub(crate) fn rejoining(&self, revision: Option<u64>) -> Self {
         Self {
             joined: stamp::display(),
@@ -38,11 +38,11 @@ impl Value {
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        // Strings and numbers: there is nothing that could fail.
+        // Strings and numbers cannot fail to serialize.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Reads a value of ours; `None` if it is another's.
+    /// Reads a value that elect wrote; `None` for a value of another program.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
@@ -51,13 +51,13 @@ impl Value {
         self.since.and_then(stamp::read)
     }
 
-    /// The entry of a key that came at `revision`.
+    /// Returns the entry of a key that was created at `revision`.
     pub(crate) fn into_entry(self, revision: u64) -> Entry {
         Entry::new(self.candidate, stamp::read(self.joined), self.arrived.unwrap_or(revision))
     }
 }
 
-/// The entry of a program that is not elect: known by its proposal, or else by its lease.
+/// Returns the entry of a program that is not elect. Its proposal is its name, or else its lease.
 pub(crate) fn foreign(proposal: &[u8], lease: &str, revision: u64) -> Entry {
     let text = String::from_utf8_lossy(proposal);
     let text = text.trim();

@@ -10,12 +10,12 @@ use tokio::time::sleep;
 use crate::link::Attempt;
 use crate::queue::Rival;
 
-/// What is looked out for.
+/// An event that a watch waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The end of a candidate.
+    /// A candidate's entry ends.
     End(Rival),
-    /// A change of the cell with this key.
+    /// The cell with this key changes.
     Change(String),
 }
 
@@ -36,30 +36,29 @@ impl Event {
     }
 }
 
-/// What a look-out has to say.
+/// The state of a watch, as its wakes see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bell {
     Silent,
-    /// One of its events has come.
+    /// One of its events has happened.
     Came,
-    /// It hears no more.
+    /// It has broken off.
     Deaf,
 }
 
-/// When a look-out is to stand.
+/// When a watch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stand {
     AtOnce,
-    /// [`CALM`] later, so that no short command pays for it. Nothing is missed: it begins at the revision that was
-    /// seen.
+    /// After [`CALM`], so that no short command pays for it. It misses nothing, because it begins at the revision that
+    /// was seen.
     InTime,
 }
 
-/// Longer than the shortest commands take; whoever asks something of a new leader waits no longer for it.
+/// Longer than the shortest commands take. A request to a new leader waits no longer than this.
 const CALM: Duration = Duration::from_millis(500);
 
-/// A look-out over one connection for the first of some events. All wakes of a seat for the same ones share
-/// it.
+/// A watch over one connection for the first of some events. All wakes of a seat for the same events share it.
 pub(crate) struct Watch {
     events: Vec<Event>,
     generation: u64,
@@ -68,10 +67,10 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Looks out from `revision` on, at which it had not come yet.
+    /// Starts a watch for all events after `revision`.
     ///
-    /// A look-out that breaks off after it stood wakes once if it is `loud`: one that takes the place of
-    /// another that broke off is not, or the two would keep each other busy.
+    /// A watch that breaks off after it stood wakes once if it is `loud`. One that replaces a watch that broke off is not
+    /// loud. Otherwise each would cause the next without end.
     fn start(
         client: Client,
         generation: u64,
@@ -95,37 +94,37 @@ impl Watch {
         Self { events, generation, bell, task: task.abort_handle() }
     }
 
-    /// Whether it still looks out for these, over this connection.
+    /// Returns whether it still watches for these events, over this connection.
     fn is_on(&self, events: &[Event], generation: u64) -> bool {
         self.events == events && self.generation == generation && !self.task.is_finished()
     }
 
-    /// Whether it looked out for these and has ended before one came.
+    /// Returns whether it watched for these events and ended before one happened.
     fn broke_off(&self, events: &[Event]) -> bool {
         self.events == events && self.task.is_finished() && *self.bell.borrow() != Bell::Came
     }
 
-    /// Wakes if it has broken off in silence: for what no refresh looks at.
+    /// Wakes if it has broken off without a wake: for cells that no refresh reads.
     pub(crate) fn wake_if_deaf(&self) {
         if self.task.is_finished() {
             self.bell.send_replace(Bell::Deaf);
         }
     }
 
-    /// Ends when it has come, or when asking again is wise for another reason.
+    /// Returns a wake that ends at the first event, or when another refresh is useful for another reason.
     fn wake(&self) -> Wake {
         let mut rung = self.bell.subscribe();
         Box::pin(async move {
             if rung.wait_for(|bell| *bell != Bell::Silent).await.is_err() {
-                // Replaced.
+                // Another watch has replaced this one.
                 std::future::pending::<()>().await;
             }
         })
     }
 }
 
-/// The wake of a look-out from `seen` on, over the connection of `attempt`: of the one in `place` if that
-/// will do, else of another in its place.
+/// Returns the wake of a watch for events after `seen`, over the connection of `attempt`. Keeps the watch in `place` if
+/// it fits, and otherwise replaces it.
 pub(crate) fn look_out(
     place: &mut Option<Watch>,
     attempt: &Attempt,
@@ -150,7 +149,7 @@ impl Drop for Watch {
     }
 }
 
-/// How many replies that say nothing are read of a look-out: etcd sends none that nobody asked for.
+/// The number of replies without content that a watch reads: etcd sends none without a request.
 const IDLE: usize = 16;
 
 enum End {

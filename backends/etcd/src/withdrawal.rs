@@ -1,4 +1,4 @@
-//! The end of one entry whose lease may go on.
+//! Removes one entry whose lease may go on.
 
 use etcd_client::Client;
 
@@ -7,8 +7,8 @@ use crate::layout::{Keyspace, Mark};
 use crate::queue;
 use crate::reply::whole;
 
-/// Removes an entry, and sees to it that it is not made any more if it `may_come`: somebody may have asked for it
-/// who has not heard the answer. Whoever may write no cells can leave no tomb; then it ends with its lease.
+/// Removes an entry. If it `may_come`, because an earlier request for it had no answer, also prevents that it is made
+/// later. A client without the right to write cells can leave no tomb; then the entry ends with its lease.
 pub(crate) async fn withdraw(
     client: &Client,
     keyspace: &Keyspace,
@@ -25,7 +25,7 @@ pub(crate) async fn withdraw(
         answer => answer,
     };
     match answer {
-        // No lease, no entry.
+        // Without the lease there is no entry.
         Err(cause) if !is_lease_unknown(&cause) => Err(Failure { doing: Doing::Resign, cause }),
         _ => Ok(()),
     }

@@ -10,7 +10,7 @@ use crate::queue::{self, Ask, By};
 use crate::reply::{self, whole};
 use crate::watch::{self, Event, Stand};
 
-/// More than the writes that a seat may have under way.
+/// More than the number of writes that a seat may have under way.
 const TRIES: usize = 8;
 
 impl EtcdSeat {
@@ -37,10 +37,10 @@ impl EtcdSeat {
         attempt.conclude(written).await
     }
 
-    /// Writes a cell if our entry is there, which came at `revision`.
+    /// Writes a cell if the entry created at `revision` is there.
     ///
-    /// What an earlier call has sent, and was dropped since, may be carried out before this or not at all: each takes
-    /// the place of what was there when it was sent.
+    /// An earlier call that was dropped may have sent a write. That write is carried out before this one, or not at
+    /// all: each replaces the text that was known when it was sent.
     async fn write_at(
         &mut self,
         attempt: &Attempt,
@@ -71,7 +71,7 @@ impl EtcdSeat {
         Err(odd(&format!("{cell} changes as we write it: trying again helps")))
     }
 
-    /// What the store has under the key of a cell.
+    /// Reads the cell from the store, and watches it if its changes wake.
     async fn look(&mut self, attempt: &Attempt, cell: Cell<'_>) -> Result<WatchedCell, Failure> {
         let Found { cell: found, seen } =
             cells::read(&attempt.client(), &self.keyspace, cell).await?;

@@ -1,4 +1,4 @@
-//! A seat gives up what it has: the lease, if it is the last that uses it, or its entry.
+//! A seat gives up its lease, if it is the last user, or else its entry.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::queue;
 use crate::reply::whole;
 use crate::withdrawal::withdraw;
 
-/// What there is to give up.
+/// What a seat has to give up.
 #[derive(Clone, Copy)]
 enum Left {
     Lease(LeaseId),
-    /// Our entry, under a lease that others use.
+    /// The entry, under a lease that other seats use.
     Entry,
 }
 
@@ -43,8 +43,8 @@ impl EtcdSeat {
         Ok(())
     }
 
-    /// Our entry is gone. Where all others have left at the same time, nobody needs the lease any more: it is
-    /// revoked, or ends by itself.
+    /// Follows a removed entry. If all other seats have left at the same time, the lease has no user any more. Then it
+    /// is revoked, or ends by itself.
     async fn let_go(&mut self, left: Left, client: Client) {
         let lease = Arc::clone(self.lease());
         let is_left = matches!(left, Left::Entry) && lease.share(self.mark()) == Share::All;
@@ -54,7 +54,7 @@ impl EtcdSeat {
         }
     }
 
-    /// As [`Self::leave`], and where we lead writes a cell in the same step.
+    /// Leaves as [`Self::leave`] does. A leader writes a cell in the same step.
     pub(super) async fn leave_with(&mut self, cell: Cell<'_>, bytes: &[u8]) -> Result<(), Error> {
         if let EntryState::In(entry) = &self.stage
             && entry.leads()
@@ -66,8 +66,8 @@ impl EtcdSeat {
                 Ok(reply) => {
                     attempt.succeed();
                     if reply.succeeded() && !self.may_come {
-                        // A lease that nothing hangs on ends by itself, or with the grant of the next. etcd would
-                        // flush its disk three times to revoke it, before it answers whoever leads next.
+                        // A lease without keys ends by itself, or with the grant of the next. To revoke it, etcd would
+                        // flush its disk three times before it answers the next leader.
                         self.leave_behind();
                         return Ok(());
                     }
@@ -83,7 +83,7 @@ impl EtcdSeat {
         Box::pin(self.leave()).await
     }
 
-    /// Our entry is not there any more: what there still is of it is seen to by whoever goes on.
+    /// Follows an entry that is gone: the other users of the lease remove what may still appear.
     pub(super) fn leave_behind(&mut self) {
         let (share, lease) = (self.lease().share(self.mark()), Arc::clone(self.lease()));
         let (mark, may_come) = (self.mark(), self.may_come);
@@ -95,7 +95,7 @@ impl EtcdSeat {
         }
     }
 
-    /// What a resign has to give up.
+    /// Returns what a resign has to give up.
     fn left(&self) -> Option<Left> {
         match self.stage {
             EntryState::Out => self.stale.map(Left::Lease),

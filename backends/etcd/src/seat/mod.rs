@@ -26,45 +26,45 @@ use crate::withdrawal::withdraw;
 
 /// One candidate's place in one election.
 ///
-/// Dropping it sends nothing: its entry ends with its lease, or when those who go on with that remove it.
+/// Dropping it sends nothing. Its entry ends with its lease, or when the other users of the lease remove it.
 pub(crate) struct EtcdSeat {
     link: Arc<Link>,
     keyspace: Keyspace,
-    /// What we say of ourselves.
+    /// The value that the candidate's key gets.
     value: Value,
     /// The TTL to ask for, in seconds.
     ttl: i64,
     leases: Arc<Leases>,
-    /// The entry that we have, or the next one, and its lease: settled when first asked for.
+    /// The mark of the present or the next entry, and its lease: settled on first use.
     place: OnceLock<(Mark, Arc<Lease>)>,
-    /// It was asked for at least once, and the answer did not come.
+    /// A request for the entry was sent at least once, and had no answer.
     may_come: bool,
-    /// The lease of an entry that was removed under us, if nobody else uses it.
+    /// The lease of an entry that was removed from outside, if no other seat uses it.
     stale: Option<LeaseId>,
     room: Room,
     stage: EntryState,
-    /// Who answered last, and in which term of etcd's leaders.
+    /// The member that answered last, and the term of etcd's leader at that time.
     heard: Option<Heard>,
     /// Whether the last refresh had no answer.
     is_unheard: bool,
-    /// On the cell that was read last.
+    /// The watch on the cell that was read last.
     read: Option<Watch>,
-    /// When the cell of each key was changed last, as far as we know.
+    /// The revision at which each cell, by its key, was changed last, as far as this seat knows.
     seen: HashMap<String, i64>,
-    /// What people ask, as the last answer had it that says how we stand.
+    /// The control cell, from the last answer that told the standing.
     control: Versioned,
 }
 
-/// One to hear who answers, one that counts, and one more for a change meanwhile.
+/// One round to learn which member answers, one that counts, and one more for a change meanwhile.
 const ROUNDS: usize = 3;
 
 enum EntryState {
-    /// Nothing was done for the next entry.
+    /// No request was sent for the next entry.
     Out,
-    /// We use the lease, and no entry is known.
+    /// The seat uses the lease, and no entry is known.
     Entering,
     In(Entry),
-    /// We led, and have lost our entry since.
+    /// The candidate led, and has lost its entry since.
     Lost(String),
 }
 
@@ -109,7 +109,7 @@ impl EtcdSeat {
         &self.place().1
     }
 
-    /// The next entry is to be another one, which nobody has seen.
+    /// Gives up the mark, so that the next entry has a new one that no other program has seen.
     fn start_over(&mut self) {
         let revision = match &self.stage {
             EntryState::In(entry) => Some(entry.revision().unsigned_abs()),
@@ -139,7 +139,7 @@ impl EtcdSeat {
         Ok(standing)
     }
 
-    /// Removes what is left of other seats under our lease.
+    /// Removes the entries that other seats have left under this seat's lease.
     fn remove_late(&self, attempt: &Attempt, now: Boottime) {
         let EntryState::In(entry) = &self.stage else { return };
         for (keyspace, mark) in self.lease().take_late(now, entry.window()) {
@@ -152,8 +152,8 @@ impl EtcdSeat {
         }
     }
 
-    /// Makes our entry, or finds the one that an earlier attempt made. Says how we stand if our lease was
-    /// granted just now; if not, a renewal has to come first.
+    /// Makes the entry, or finds the one that an earlier attempt made. Returns the standing if the lease was granted
+    /// just now; otherwise a renewal has to come first.
     async fn enter(
         &mut self,
         attempt: &Attempt,
@@ -178,7 +178,7 @@ impl EtcdSeat {
                 if is_refused(&cause)
                     && store_check.is_some_and(|it| !it.identity().is_refused()) =>
             {
-                // Whoever has rights to one election only may not read the id.
+                // A user with rights to one election only may not read the id.
                 self.may_come = may_come;
                 return Box::pin(self.enter(attempt, now)).await;
             }
@@ -205,7 +205,7 @@ impl EtcdSeat {
         }
         let before = entry.read(&self.keyspace, self.room, &reply);
         if before.as_ref().is_ok_and(|before| before.nearest().is_some()) {
-            // Once it wins it is to be known.
+            // If this candidate wins later, it needs to know the version by then.
             attempt.trusts_reads();
         }
         let EntryState::In(entry) = self.seated(entry) else { return Ok(None) };
@@ -223,7 +223,8 @@ impl EtcdSeat {
         &mut self.stage
     }
 
-    /// Asks for our lease, if nobody who shares it has. Says how long it runs, and whether it was granted just now.
+    /// Asks for the lease, unless another seat has asked already. Returns its length, and whether it was granted just
+    /// now.
     async fn grant(&mut self, attempt: &Attempt) -> Result<(Duration, bool), Setback> {
         let lease = Arc::clone(self.lease());
         let mut asked = lease.asked.lock().await;
@@ -236,7 +237,7 @@ impl EtcdSeat {
             let (mut leases, stale) = (leases.clone(), self.stale.take());
             async move {
                 if let Some(stale) = stale {
-                    // Nothing hangs on it any more, by all that was seen: this is to be sure.
+                    // No entry uses it any more, by all answers so far: the revocation makes sure.
                     let _ = leases.revoke(stale.get()).await;
                 }
             }
@@ -246,7 +247,7 @@ impl EtcdSeat {
         let failed = |cause| Failure { doing: Doing::Enter, cause };
         let (ttl, is_new) = match reply {
             Ok(reply) => (reply.ttl(), true),
-            // An earlier attempt of ours came through, though its answer did not.
+            // An earlier attempt succeeded, though its answer was lost.
             Err(cause) if is_lease_taken(&cause) => {
                 let reply = leases.time_to_live(lease.id.get(), None).await.map_err(failed)?;
                 (reply.granted_ttl(), false)
@@ -264,7 +265,7 @@ impl EtcdSeat {
         odd("our lease was over before we were in the election: trying again helps")
     }
 
-    /// The revision of our entry, which a transaction has made or found. `None` if it is not ours.
+    /// The revision of the entry that a transaction has made or found. `None` if it belongs to another candidate.
     fn revision_in(&self, reply: &TxnResponse) -> Option<i64> {
         if reply.succeeded() {
             return Some(reply::revision_of(reply));
@@ -276,8 +277,9 @@ impl EtcdSeat {
         is_ours.then(|| kv.create_revision())
     }
 
-    /// A waiter that was not answered keeps its lease only once something else is answered: where requests arrive and
-    /// answers do not, its entry would stand before others for good. A leader ends its command, and resigns.
+    /// Checks that etcd answers a waiter whose last refresh had no answer, before the waiter renews its lease. If
+    /// requests arrive but answers do not, its entry would otherwise block the queue for good. A leader needs no check:
+    /// it stops its command and resigns.
     async fn hear(&self, attempt: &Attempt) -> Result<(), Setback> {
         if matches!(&self.stage, EntryState::In(entry) if !entry.leads()) {
             let ours = GetOptions::new().with_keys_only();
@@ -288,7 +290,7 @@ impl EtcdSeat {
         Ok(())
     }
 
-    /// Keeps our lease, and proves our entry: by a write where reads do not prove that we lead.
+    /// Renews the lease, and proves the entry. The proof is a write if reads do not prove that this candidate leads.
     async fn renew(&mut self, attempt: &Attempt, now: Boottime) -> Result<Standing, Setback> {
         let leads = matches!(&self.stage, EntryState::In(entry) if entry.leads());
         let mut by = if leads && !attempt.trusts_reads() { By::Write } else { By::Read };
@@ -307,7 +309,7 @@ impl EtcdSeat {
         }
     }
 
-    /// One proof, and who is before us by it; or the answer that shows no entry of ours.
+    /// Returns one proof and the candidates before this one, or else the answer that does not show the entry.
     async fn prove(
         &mut self,
         attempt: &Attempt,
@@ -369,7 +371,7 @@ impl EtcdSeat {
         }
     }
 
-    /// We led, and our entry is gone.
+    /// Records that this leader's entry is gone.
     fn lose(&mut self) -> String {
         let key = self.keyspace.key(self.mark());
         let why = format!("our entry, {key}, is gone: its lease has ended, or it was removed");
@@ -377,7 +379,7 @@ impl EtcdSeat {
         why
     }
 
-    /// Our entry is gone: for a leader for good, for a waiter until it comes anew.
+    /// Handles a missing entry: a leader has lost for good, a waiter makes a new entry.
     fn vanished(&mut self, attempt: &Attempt, reply: &TxnResponse) -> Result<Standing, Setback> {
         attempt.admit_missing(reply)?;
         if matches!(&self.stage, EntryState::In(entry) if entry.leads()) {
@@ -396,10 +398,10 @@ impl EtcdSeat {
             Ok(()) => self.step(&attempt, now).await,
             Err(trouble) => Err(trouble),
         };
-        // One that is dropped was not answered either.
+        // A dropped refresh had no answer either.
         self.is_unheard = matches!(&step, Err(Setback::Failed(_)));
         let standing = attempt.conclude(step).await?;
-        // Other cells are not looked at here.
+        // A refresh does not look at other cells.
         if let Some(watch) = &self.read {
             watch.wake_if_deaf();
         }
@@ -416,7 +418,7 @@ impl Seat for EtcdSeat {
         let attempt = self.link.attempt(self.keyspace.prefix()).await?;
         let generation = attempt.generation();
         match Box::pin(self.refresh_over(attempt, now)).await {
-            // A login that has run its time, as each does: nothing of this was done.
+            // A login has expired, as each does: etcd has done nothing of this refresh.
             Err(_) if self.link.has_logged_out(generation) => {
                 let attempt = self.link.attempt(self.keyspace.prefix()).await?;
                 Box::pin(self.refresh_over(attempt, now)).await

@@ -1,4 +1,4 @@
-//! Users, passwords and rights.
+//! Tests of users, passwords and rights.
 
 use elect_api::{Cell, ErrorKind, Removal, Scope, Standing};
 use elect_testkit::run;
@@ -6,7 +6,8 @@ use elect_testkit::servers::Etcd;
 
 use crate::support::{Runner, in_words};
 
-/// A cluster that demands logins: `me` may all in `elect/`, `onlooker` may look, `stranger` nothing.
+/// Starts a cluster that demands logins. `me` has all rights in `elect/`, `onlooker` may read there, `stranger` has no
+/// rights.
 fn guarded() -> Etcd {
     let etcd = Etcd::start(1);
     etcd.demand_logins(&[
@@ -113,7 +114,7 @@ fn a_forgotten_login_is_made_anew_in_time() {
         let mut etcd = guarded();
         let mut leader = Runner::new(&url(&etcd, "me:hush"), "leader").await;
         let token = leader.lead().await;
-        // Tokens of the simple kind live in the server's memory.
+        // The server keeps tokens of the simple kind in its memory.
         etcd.member(0).kill();
         etcd.member(0).restart();
         etcd.wait_until_it_serves();

@@ -1,4 +1,4 @@
-//! Many who wait, and who is asked what when something changes.
+//! Tests of long queues, and of the requests that a change in the queue causes.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,7 +15,7 @@ async fn client(etcd: &Etcd) -> Client {
     Client::connect([etcd.endpoints()[0].to_string()], None).await.expect("a client")
 }
 
-/// Makes so many candidates that other programs might have made.
+/// Makes `count` candidates as other programs make them.
 async fn others(client: &mut Client, count: usize) -> Vec<String> {
     let keys: Vec<String> =
         (0..count).map(|number| format!("elect/job/{:x}", 0x100 + number)).collect();
@@ -25,9 +25,9 @@ async fn others(client: &mut Client, count: usize) -> Vec<String> {
     keys
 }
 
-/// An etcd with so many candidates that other programs might have made, and ours, which comes after them.
+/// Starts an etcd with `count` candidates of other programs, and a candidate of elect after them.
 async fn behind(count: usize) -> (Etcd, Client, Vec<String>, Runner) {
-    // The manual allows for no less.
+    // The manual's smallest permitted value.
     let etcd = Etcd::start_with(1, &["--max-txn-ops=33"]);
     let mut client = client(&etcd).await;
     let keys = others(&mut client, count).await;
@@ -79,14 +79,14 @@ fn one_hundred_are_counted_exactly() {
 #[test]
 fn the_last_few_are_counted_as_they_leave() {
     run("crowds", async {
-        // Two more than are asked for by name.
+        // Two more than the number that is asked for by name.
         let (_etcd, mut client, keys, mut ours) = behind(34).await;
         let mut left: BTreeSet<usize> = (0..keys.len()).collect();
         let mut wake = ours.wait_behind(left.len()).await;
-        // Not in the order in which they came.
+        // Another order than that of arrival.
         for gone in (0..keys.len()).map(|number| (number * 13 + 5) % keys.len()) {
             client.delete(keys[gone].as_str(), None).await.expect("a deletion");
-            // Whoever comes anew comes after us, also by a name that was there before.
+            // A new key comes after this candidate's, also under a name that was used before.
             client.put(keys[gone].as_str(), "", None).await.expect("a key");
             if left.last() == Some(&gone) {
                 wake.await;
@@ -101,7 +101,7 @@ fn the_last_few_are_counted_as_they_leave() {
     });
 }
 
-/// A listing takes less of a request, and etcd far longer.
+/// A listing takes a smaller request, but keeps etcd busy for far longer.
 #[test]
 fn few_before_us_are_asked_for_by_name() {
     run("crowds", async {
@@ -148,7 +148,7 @@ fn a_change_of_leader_makes_one_waiter_ask() {
         first.lead().await;
         let each: Vec<_> =
             sent(&waiters).into_iter().zip(before).map(|(now, then)| now - then).collect();
-        // Acknowledgements of what came before may be late, and are small.
+        // Acknowledgements of earlier traffic may be late, and are small.
         assert!(each[1..].iter().all(|bytes| bytes * 4 < each[0]), "others talked: {each:?}");
     });
 }
@@ -166,7 +166,7 @@ fn times_are_told_from_the_first_renewal_on() {
         let leader = ours.survey().await.leader.expect("a leader");
         assert!(leader.since >= leader.entry.joined);
         assert_eq!(leader.token, token);
-        // A leader writes no more after that.
+        // From here on a leader writes nothing more.
         let revision = |text: String| text.lines().next().expect("a line").to_owned();
         let before = revision(etcd.ctl(&["get", "-w", "json", "elect/", "--prefix"]));
         for _ in 0..3 {

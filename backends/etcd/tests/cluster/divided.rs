@@ -1,4 +1,4 @@
-//! Two clusters where a URL means one: in its list, or behind an address that has come to mean another.
+//! Tests with two clusters where a URL means one: both are in its list, or its address comes to mean the other.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,12 +10,12 @@ use elect_testkit::servers::Etcd;
 
 use crate::support::{Runner, in_words, job};
 
-/// Both are as anybody sets one up: so they say the same of themselves.
+/// Starts two clusters with the usual setup, so both describe themselves in the same way.
 fn two() -> [Etcd; 2] {
     [Etcd::start(1), Etcd::start(1)]
 }
 
-/// Has the store given its id: whoever enters first does that.
+/// Enters first, so that the store gets its id.
 async fn found(etcd: &Etcd) {
     let mut first = Runner::new(&etcd.url(), "first").await;
     first.lead().await;
@@ -92,7 +92,7 @@ fn an_address_that_comes_to_mean_another_cluster_is_left_alone() {
         for way in &ways {
             way.redirect(a.endpoints()[0]);
         }
-        // Its lease has gone on in the store in which it was elected, and so does its leadership.
+        // The lease has gone on in the store of the election, and so has the leadership.
         match leader.within(3).await {
             Standing::Leading { token: same, .. } => assert_eq!(same, token),
             other => panic!("it {}", in_words(&other)),
@@ -101,7 +101,7 @@ fn an_address_that_comes_to_mean_another_cluster_is_left_alone() {
     });
 }
 
-/// A cluster that was set up anew has no id: it is not given ours.
+/// A new cluster has no id, and does not get that of the old one.
 #[test]
 fn an_address_that_comes_to_mean_a_new_cluster_is_left_alone() {
     run("divided", async {
@@ -144,7 +144,7 @@ fn a_url_with_a_store_id_means_that_store_only() {
         let error = other.store.survey(&job()).await.expect_err("another store");
         assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
         assert!(Runner::new(&b.url(), "anybody").await.line_up().await.is_empty());
-        // One that has no id yet is not the one that is meant, and does not get one.
+        // A store without an id is not the store that the URL names, and does not get an id.
         let new = Etcd::start(1);
         let error = Runner::new(&with_id(&new), "early").await.failure().await;
         assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
@@ -169,7 +169,7 @@ fn the_id_of_a_store_is_made_once_and_by_those_only_who_enter() {
     });
 }
 
-/// Tokens up to the newest that was seen may have been given there already.
+/// The store may have given tokens already, up to the newest revision that was seen.
 #[test]
 fn a_store_that_was_restored_from_an_older_snapshot_is_refused_by_who_has_seen_more() {
     run("restored", async {
@@ -208,12 +208,12 @@ fn a_store_that_was_restored_from_an_older_snapshot_is_refused_by_who_has_seen_m
             !error.may_pass() && error.to_string().contains("has gone back to revision")
         };
         assert!(errors.iter().any(is_final), "{errors:?}");
-        // Who has seen nothing newer cannot know: the manual says so.
+        // A candidate that has seen no newer revision cannot know: the manual says so.
         assert!(Runner::new(&etcd.url(), "fresh").await.lead().await < token);
     });
 }
 
-/// Whoever has rights to one election only goes on as before, and cannot pin.
+/// A user with rights to one election only goes on as before, but cannot pin a store by its id.
 #[test]
 fn who_may_not_read_the_id_compares_nothing() {
     run("divided", async {

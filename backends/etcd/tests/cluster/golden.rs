@@ -1,4 +1,4 @@
-//! What stands in etcd, to the byte: releases of elect share elections with each other.
+//! Tests of the keys and values in etcd, byte for byte: releases of elect share elections with each other.
 
 use elect_api::{Cell, Durability, If, Written, fence};
 use elect_testkit::servers::Etcd;
@@ -39,7 +39,7 @@ fn cells_are_the_keys_that_they_always_were() {
         ] {
             assert_eq!(etcd.ctl(&["get", "--print-value-only", key]).trim_end(), text, "{key}");
         }
-        // And no others.
+        // There are no other keys.
         let all = etcd.ctl(&["get", "--prefix", "--keys-only", "elect/."]);
         assert_eq!(all.split_whitespace().count(), 7, "{all}");
     });

@@ -1,4 +1,4 @@
-//! One queue with the programs that etcd brings along.
+//! Tests of one queue shared with the programs that come with etcd.
 
 use elect_api::Scope;
 use std::io::{BufRead as _, BufReader};
@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 
 use crate::support::{Runner, job};
 
-/// A program that runs until it is asked to stop, or dropped.
+/// A program that runs until it gets a signal, or is dropped.
 struct Other {
     program: Child,
     words: BufReader<ChildStdout>,
@@ -26,7 +26,7 @@ impl Other {
         Self { program, words }
     }
 
-    /// Waits until it says that it leads.
+    /// Waits until the program reports that it leads.
     fn await_win(&mut self, election: &str) {
         let mut line = String::new();
         self.words.read_line(&mut line).expect("its words");

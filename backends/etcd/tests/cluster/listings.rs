@@ -1,4 +1,4 @@
-//! What a survey reads where anybody may write.
+//! Tests of a survey where other programs write keys.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use etcd_client::{Client, DeleteOptions, Txn, TxnOp};
 
 use crate::support::Runner;
 
-/// More than it may take, in KiB: twice the longest answer, and what is kept of all.
+/// The most memory that a survey may take, in KiB: twice the longest answer, and the part of all answers that is kept.
 const MEMORY: u64 = 12 << 10;
 
 async fn client(etcd: &Etcd) -> Client {
@@ -39,7 +39,7 @@ fn more_than_fit_into_an_answer_are_shown_as_they_came() {
         let etcd = Etcd::start(1);
         let mut client = client(&etcd).await;
         let names: Vec<String> = (0..2500).map(|number| format!("name-{number}")).collect();
-        // The keys are in another order than their coming.
+        // The order of the keys differs from the order of arrival.
         for (number, name) in names.iter().enumerate() {
             client.put(key(9999 - number), name.as_str(), None).await.expect("a key");
         }
@@ -81,7 +81,7 @@ fn a_value_that_fits_into_no_answer_is_left_out() {
     });
 }
 
-/// Each of them could be a candidate's.
+/// Each of the keys could be a candidate's.
 #[test]
 fn more_bytes_than_any_election_has_are_refused() {
     run("listings", async {

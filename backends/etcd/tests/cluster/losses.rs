@@ -1,4 +1,4 @@
-//! Requests that arrive while their replies are lost: the next refresh finds the truth.
+//! Tests of requests that arrive while their replies are lost: the next refresh finds the truth.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -14,11 +14,11 @@ use etcd_client::Client;
 
 use crate::support::{Runner, TTL, in_words};
 
-/// More chunks than the replies to any call come in.
+/// More chunks than the replies to any call have.
 const REPLIES: u64 = 12;
 
-/// Polls a call, but after so many chunks of replies none gets through any more; when the first of those
-/// has been lost the call is dropped. `None` then.
+/// Polls a call, and swallows all replies after the first `replies` chunks. Once a reply was swallowed, drops the call
+/// and returns `None`.
 async fn lose_after<T>(proxy: &TcpProxy, replies: u64, call: impl Future<Output = T>) -> Option<T> {
     let start = proxy.traffic().replies.chunks;
     let mut call = pin!(call);
@@ -27,7 +27,7 @@ async fn lose_after<T>(proxy: &TcpProxy, replies: u64, call: impl Future<Output 
         if seen.chunks >= start + replies {
             proxy.replies(Mode::Swallow);
         }
-        // The proxy has a thread of its own, and does not wake us.
+        // The proxy runs on another thread, and wakes no task here.
         context.waker().wake_by_ref();
         match call.as_mut().poll(context) {
             Poll::Ready(value) => Poll::Ready(Some(value)),
@@ -38,7 +38,7 @@ async fn lose_after<T>(proxy: &TcpProxy, replies: u64, call: impl Future<Output 
         }
     })
     .await;
-    // What was swallowed is not made up for: what shares its connection is lost with it.
+    // The swallowed bytes are missing for good, so every user of the connection loses it.
     proxy.replies(Mode::Pass);
     proxy.cut();
     outcome
@@ -66,7 +66,7 @@ fn whatever_reply_is_lost_a_newcomer_has_one_entry() {
                 other => panic!("it {}", in_words(&other)),
             }
             assert_eq!(waiter.line_up().await, ["leader", "waiter"]);
-            // The cut may have been seen by nobody yet.
+            // The client may not have noticed the cut yet.
             if leader.seat.resign(None).await.is_err() {
                 leader.seat.resign(None).await.expect("a resign");
             }
@@ -120,7 +120,7 @@ fn a_resign_whose_reply_is_lost_has_happened_and_may_be_repeated() {
     });
 }
 
-/// Its lease goes on: what may still be under way comes to nothing all the same.
+/// The lease goes on. Even so, a request that is still under way has no effect.
 #[test]
 fn whatever_reply_is_lost_a_seat_that_shares_its_lease_leaves_nothing() {
     run("losses", async {
@@ -155,8 +155,7 @@ fn whatever_reply_is_lost_a_seat_that_shares_its_lease_leaves_nothing() {
     });
 }
 
-/// No refresh looks at a cell: whoever waits for a change of one is to hear of it however often the look-out
-/// breaks off.
+/// No refresh reads a cell. So a waiter for its change has to be woken, however often the watch breaks off.
 #[test]
 fn a_cell_is_looked_out_for_after_every_break() {
     run("cells", async {
@@ -173,7 +172,7 @@ fn a_cell_is_looked_out_for_after_every_break() {
             let cell = waiter.seat.read(oracle::now(), Cell::Once).await.expect("a cell");
             let mut wake = pin!(cell.wake);
             proxy.cut();
-            // As the engine does, until it is woken.
+            // Reads the cell again after each wake, as the engine does.
             let woken = async {
                 loop {
                     tokio::select! {

@@ -1,4 +1,4 @@
-//! What the laws of the contract do not ask: other programs, other members, other people's rights.
+//! Tests beyond the laws of the contract: other programs, other members, and users with other rights.
 
 mod support;
 

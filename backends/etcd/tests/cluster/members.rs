@@ -1,4 +1,4 @@
-//! Members that are dead, stopped, or cut off from the others.
+//! Tests of members that are dead, stopped, or cut off from the others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,8 +83,8 @@ fn who_is_stopped_in_the_middle_of_it_is_left() {
     });
 }
 
-/// It may still take itself for the leader when it goes on, and keep a lease alive that only the new leader
-/// can keep.
+/// A stopped leader of etcd may still believe that it leads when it goes on. Then it acknowledges keep-alives, although
+/// only the new leader can keep a lease alive.
 #[test]
 fn a_stopped_leader_of_etcd_that_goes_on_keeps_no_lease_alive() {
     const CROWD: usize = 40;
@@ -103,7 +103,7 @@ fn a_stopped_leader_of_etcd_that_goes_on_keeps_no_lease_alive() {
         let other = other.expect("a good URL");
         let stopped = etcd.stop_member(first);
         let began = oracle::now();
-        // Long enough that the others have chosen a leader, and shorter than the leases.
+        // Long enough for the others to choose a leader, and shorter than the leases.
         while oracle::now().since(began) < Duration::from_secs(8) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -161,7 +161,7 @@ fn a_member_without_the_others_says_so_and_proves_nothing() {
     });
 }
 
-/// The machine of the candidates; the others are etcd's.
+/// The machine of the candidates; the other machines run etcd.
 const OURS: usize = 3;
 
 #[test]
@@ -184,14 +184,14 @@ fn a_leader_of_etcd_that_is_cut_off_from_the_others_is_left_in_time() {
             let token = leader.lead().await;
             let mut waiter = Runner::new(&url, "waiter").await;
             let wake = waiter.wait_behind(1).await;
-            // The watch stands before it is to end.
+            // With this second refresh the watch surely stands before the cut.
             drop(waiter.wait_behind(1).await);
             part();
             match leader.within(3).await {
                 Standing::Leading { token: same, .. } => assert_eq!(same, token),
                 other => panic!("it {}", in_words(&other)),
             }
-            // The member says itself that it is no good.
+            // The member itself reports that it cannot serve.
             wake.await;
             let wake = match waiter.within(3).await {
                 Standing::Waiting { ahead: 1, wake, .. } => wake,

@@ -1,4 +1,4 @@
-//! What people read when something is wrong.
+//! Tests of the error messages that people read.
 
 use std::error::Error as _;
 use std::io::{Read as _, Write as _};
@@ -11,11 +11,11 @@ use elect_testkit::servers::{Etcd, free_port};
 
 use crate::support::Runner;
 
-/// Somebody else on a port: answers everybody in the same way, and hangs up.
+/// Listens on a port as a foreign server: answers every connection in the same way, and hangs up.
 fn stranger(answer: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = listener.local_addr().expect("its address");
-    // It ends with the test.
+    // The thread ends with the test.
     thread::spawn(move || serve(&listener, answer));
     address
 }
@@ -49,7 +49,7 @@ fn a_port_where_nobody_listens_is_named() {
         let url = format!("etcd://u:hush@{place}");
         let words = [&*place, "nothing listens there (connection refused)"];
         let error = expect(&url, ErrorKind::Unreachable, &words).await;
-        // It is not said again by what came back.
+        // The error has no cause that says the same again.
         assert!(error.source().is_none(), "{error:?}");
     });
 }
@@ -65,7 +65,7 @@ fn a_name_that_means_no_machine_is_named() {
 
 const WEB: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
 
-/// What is wrong with one member is no reason to give up: another one serves.
+/// The fault of one member is no reason to give up: another member serves.
 #[test]
 fn a_web_server_in_the_place_of_one_member_is_passed_over() {
     run("messages", async {
@@ -76,7 +76,7 @@ fn a_web_server_in_the_place_of_one_member_is_passed_over() {
     });
 }
 
-/// What stands there during an outage takes nobody's place.
+/// A foreign server on the port during an outage costs no candidate its place.
 #[test]
 fn a_web_server_in_the_place_of_a_store_that_has_served_is_waited_out() {
     run("messages", async {
@@ -101,7 +101,7 @@ fn a_web_server_is_told_apart() {
         let place = stranger(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
         let url = format!("etcd://{place}");
         let error = expect(&url, ErrorKind::Unfit, &[&place.to_string(), "web server"]).await;
-        // For whoever had a place another one may serve there again.
+        // A candidate that had a place waits: an etcd may serve there again.
         assert!(error.may_pass(), "{error}");
         let url = format!("etcd://{}", stranger(WEB));
         let words = ["reports it unavailable (HTTP status 503)"];
@@ -120,7 +120,7 @@ fn a_server_that_hangs_up_is_told_apart() {
     });
 }
 
-/// As ZooKeeper does: it knows words of four letters, and hangs up on all else.
+/// Behaves as ZooKeeper does: it knows commands of four letters, and hangs up on anything else.
 #[test]
 fn zookeeper_is_told_apart_at_once() {
     run("messages", async {

@@ -1,4 +1,4 @@
-//! Elections whose keys begin alike are kept apart.
+//! Tests that elections whose keys begin alike are kept apart.
 
 use elect_api::Scope;
 use elect_testkit::run;

@@ -1,4 +1,4 @@
-//! How leadership is proven: by reads where they can be relied on, else by writes that change nothing.
+//! Tests of proofs of leadership: reads where they can be trusted, else writes that change nothing.
 
 use elect_testkit::program::eventually;
 use elect_testkit::run;
@@ -6,7 +6,7 @@ use elect_testkit::servers::Etcd;
 
 use crate::support::Runner;
 
-/// How many proposals each member has carried out, once all have carried out as many.
+/// The number of proposals that each member has applied, once all have applied the same number.
 fn proposals(etcd: &Etcd) -> u64 {
     let members = etcd.endpoints().len() as u64;
     eventually("all members to have carried out the same", || {
@@ -23,7 +23,7 @@ fn revision(etcd: &Etcd) -> String {
 
 const RENEWALS: usize = 5;
 
-/// Of several members, of a version whose reads may be stale: the one that tests of clusters use.
+/// A cluster of several members, of the version that cluster tests use: its reads may be stale.
 #[test]
 fn stale_reads_prove_nothing_where_there_may_be_some() {
     run("proofs", async {
@@ -32,7 +32,7 @@ fn stale_reads_prove_nothing_where_there_may_be_some() {
         leader.lead().await;
         let mut waiter = Runner::new(&etcd.url(), "waiter").await;
         drop(waiter.wait_behind(1).await);
-        // The entry is told once that it leads.
+        // This renewal writes once into the entry that it leads.
         leader.lead().await;
         let (writes, before) = (proposals(&etcd), revision(&etcd));
         for _ in 0..RENEWALS {
@@ -52,14 +52,14 @@ fn stale_reads_prove_nothing_where_there_may_be_some() {
     });
 }
 
-/// One member cannot be behind others.
+/// A single member cannot be behind others.
 #[test]
 fn reads_are_proofs_where_there_is_one_member() {
     run("proofs", async {
         let etcd = Etcd::start(1);
         let mut leader = Runner::new(&etcd.url(), "leader").await;
         leader.lead().await;
-        // Until it has said its version, it is taken for one of those that may be.
+        // Until the member has reported its version, its reads count as possibly stale.
         let mut quiet = 0;
         for _ in 0..100 {
             let writes = proposals(&etcd);

@@ -1,4 +1,4 @@
-//! One process has one lease, however many seats it has.
+//! Tests that one process has one lease, however many seats it has.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -33,7 +33,7 @@ async fn seats(store: &dyn Store, count: usize) -> Vec<Box<dyn Seat>> {
     seats
 }
 
-/// The only seat on an etcd.
+/// Starts an etcd with one seat.
 async fn alone() -> (Etcd, Box<dyn Seat>) {
     let etcd = Etcd::start(1);
     let store = elect_etcd::connect(&etcd.url()).expect("a good URL");
@@ -88,7 +88,7 @@ fn a_process_with_many_seats_has_one_lease_until_the_last_resigns() {
     });
 }
 
-/// Whoever comes back first has a new lease, which proves nothing of what the others had under the old one.
+/// The first seat that comes back gets a new lease. That lease proves nothing about the entries under the old one.
 #[test]
 fn each_seat_finds_out_by_itself_that_the_lease_has_ended() {
     run("ended", async {
@@ -107,7 +107,7 @@ fn each_seat_finds_out_by_itself_that_the_lease_has_ended() {
                 other => panic!("it {}", in_words(&other)),
             }
             seat.resign(None).await.expect("a resign");
-            // That the lease is no more may only be found out now.
+            // The seat may learn only now that the lease has ended.
             let token = loop {
                 match seat.refresh(oracle::now()).await.map(|refreshed| refreshed.standing) {
                     Ok(Standing::Leading { token, .. }) => break token,
@@ -121,7 +121,7 @@ fn each_seat_finds_out_by_itself_that_the_lease_has_ended() {
     });
 }
 
-/// A short command does not pay for the look-out of its leader.
+/// The leader of a short command sends no request for a watch.
 #[test]
 fn a_leader_looks_out_once_nothing_has_happened_for_a_while() {
     run("calm", async {
@@ -145,7 +145,7 @@ fn a_leader_looks_out_once_nothing_has_happened_for_a_while() {
     });
 }
 
-/// What others share costs whoever is alone nothing.
+/// The code for shared leases costs a single seat no request.
 #[test]
 fn a_seat_alone_asks_for_no_more_than_it_ever_did() {
     run("alone", async {
@@ -167,7 +167,8 @@ fn a_seat_alone_asks_for_no_more_than_it_ever_did() {
         };
         assert_eq!(without_watches(asked()), [("lease_grant", 1), ("txn", 1)]);
         lead(seat.as_mut()).await;
-        // Once for each connection a member is asked for its version, and the cluster for its members.
+        // For each connection, one request asks the member for its version, and one asks for the members of the
+        // cluster.
         let renewal = [("lease_keep_alive", 1), ("other", 2), ("txn", 1)];
         assert_eq!(without_watches(asked()), renewal);
         lead(seat.as_mut()).await;

@@ -1,14 +1,14 @@
-//! Candidates, and what tests expect of them.
+//! Candidates for the tests, and the standings that tests expect of them.
 
 use std::time::Duration;
 
 use elect_api::{Candidate, ElectionName, Error, Seat, Standing, Store, Survey, Token, Wake};
 use elect_testkit::oracle;
 
-/// What is asked for.
+/// The TTL that the candidates ask for.
 pub(crate) const TTL: Duration = Duration::from_secs(12);
 
-/// The longest that one attempt may take, as the engine would have it with that TTL.
+/// The longest time for one attempt, as the engine derives it from that TTL.
 pub(crate) const ATTEMPT: Duration = Duration::from_secs(2);
 
 pub(crate) fn job() -> ElectionName {
@@ -33,17 +33,17 @@ impl Runner {
         Self { store, seat }
     }
 
-    /// One refresh, cut when it takes too long; `None` then.
+    /// Makes one refresh; `None` if it takes longer than [`ATTEMPT`].
     pub(crate) async fn attempt(&mut self) -> Option<Result<Standing, Error>> {
         tokio::time::timeout(ATTEMPT, self.refresh()).await.ok()
     }
 
-    /// One refresh that is answered.
+    /// Makes one refresh, and returns its answer.
     pub(crate) async fn refresh(&mut self) -> Result<Standing, Error> {
         Ok(self.seat.refresh(oracle::now()).await?.standing)
     }
 
-    /// One refresh, by which it leads.
+    /// Makes one refresh that must lead.
     pub(crate) async fn lead(&mut self) -> Token {
         match self.refresh().await {
             Ok(Standing::Leading { token, .. }) => token,
@@ -52,7 +52,7 @@ impl Runner {
         }
     }
 
-    /// One refresh, by which it waits behind so many.
+    /// Makes one refresh that must wait behind `expected` candidates.
     pub(crate) async fn wait_behind(&mut self, expected: usize) -> Wake {
         match self.refresh().await {
             Ok(Standing::Waiting { ahead, wake, .. }) if ahead == expected => wake,
@@ -61,7 +61,7 @@ impl Runner {
         }
     }
 
-    /// Refreshes as the engine does until it is answered, at most so many times.
+    /// Refreshes as the engine does until there is an answer, at most `attempts` times.
     pub(crate) async fn within(&mut self, attempts: usize) -> Standing {
         let mut errors = Vec::new();
         for _ in 0..attempts {
@@ -77,7 +77,7 @@ impl Runner {
         panic!("{attempts} attempts failed: {errors:#?}")
     }
 
-    /// One refresh that fails.
+    /// Makes one refresh that must fail.
     pub(crate) async fn failure(&mut self) -> Error {
         match self.refresh().await {
             Err(error) => error,
@@ -89,7 +89,7 @@ impl Runner {
         self.store.survey(&job()).await.expect("a survey")
     }
 
-    /// The ids of all who are in the election, the leader first.
+    /// The ids of all candidates in the election, the leader first.
     pub(crate) async fn line_up(&self) -> Vec<String> {
         let survey = self.survey().await;
         let leader = survey.leader.into_iter().map(|leader| leader.entry);

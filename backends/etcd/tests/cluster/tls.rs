@@ -1,4 +1,4 @@
-//! Connections over TLS.
+//! Tests of connections over TLS.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! etcd under test.
+//! The etcd that the conformance suite tests.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,19 +10,19 @@ use elect_testkit::servers::{Etcd, Part};
 use elect_testkit::{Bench, Servers, Stall, oracle};
 use etcd_client::{Client, DeleteOptions, GetOptions};
 
-/// Keys of its own for each test, or a cluster.
+/// A separate prefix of a shared cluster for each test, or a separate cluster.
 pub(crate) struct EtcdBench {
     members: Vec<SocketAddr>,
-    /// What the keys of all elections begin with.
+    /// The prefix of the keys of all elections.
     prefix: String,
-    /// The cluster that nobody else uses.
+    /// The cluster, if no other test uses it.
     own: Option<Etcd>,
-    /// The ways there, where they are not the straight ones.
+    /// The proxies to the members, if connections go through proxies.
     proxies: Vec<TcpProxy>,
 }
 
 impl EtcdBench {
-    /// On a cluster of so many members.
+    /// Uses a cluster of `members` members.
     pub(crate) fn new(servers: Servers, members: usize) -> Self {
         let part = Part::of_etcd(members).filter(|_| servers == Servers::Shared);
         if let Some(Part { servers, name }) = part {
@@ -33,7 +33,7 @@ impl EtcdBench {
         Self { members, prefix: "elect".to_owned(), own: Some(own), proxies: Vec::new() }
     }
 
-    /// On a member behind a proxy.
+    /// Uses a member behind a proxy.
     pub(crate) fn through_a_proxy(servers: Servers) -> Self {
         let straight = Self::new(servers, 1);
         let proxies = straight.members.iter().copied().map(TcpProxy::start).collect();
@@ -47,7 +47,7 @@ impl EtcdBench {
         format!("etcd://{}/{}", ways.join(","), self.prefix)
     }
 
-    /// A client that is none of elect's.
+    /// Returns a client that elect does not use.
     async fn client(&self) -> Client {
         Client::connect([self.members[0].to_string()], None).await.expect("a client")
     }
@@ -77,7 +77,7 @@ impl Bench for EtcdBench {
         let client = self.client().await;
         let lease = i64::from_str_radix(ticket.as_str(), 16).expect("a lease");
         let revoke = async move { client.lease_client().revoke(lease).await };
-        // A store that is stalled notices nothing until then.
+        // A stalled store carries this out only when it goes on.
         let _ = tokio::time::timeout(Duration::from_millis(500), revoke).await;
     }
 

@@ -3,22 +3,22 @@ use std::time::Duration;
 
 use elect_api::Boottime;
 
-/// From when on the lease of one session runs: arithmetic on instants that it is told, by all who have entries in the
-/// session.
+/// The instant from which the lease of one session counts. The arithmetic uses instants that all seats in the session
+/// report.
 ///
-/// A server that acknowledges a request has seen the session alive, but only the leader of the
-/// ensemble ends sessions, and a follower tells it whom it has seen no sooner than every half tick. So
-/// an acknowledgement counts once a *quorum write*, sent at least S/4 after it, was acknowledged as well:
-/// S is two ticks at the least, so by then the follower has answered a ping of its leader, and told.
+/// A server that acknowledges a request has seen the session alive. But only the leader of the ensemble ends sessions,
+/// and a follower reports live sessions to it only every half tick. So an acknowledgement counts once a *quorum write*,
+/// sent at least S/4 after it, was acknowledged as well. S is two ticks at the least, so by then the follower has
+/// answered a ping of its leader, and reported.
 ///
-/// Whose request it was, and whose write, does not matter: a seat that comes late has what the others found out.
+/// It does not matter which seat sent the request or the write: a new seat uses the facts of the others.
 #[derive(Clone, Debug)]
 pub struct Anchors {
     quarter: Duration,
     proven: Boottime,
-    /// What every write confirms that is sent from now on.
+    /// The instant that every write confirms if it is sent from now on.
     ripe: Boottime,
-    /// What a later one will, by when it was acknowledged.
+    /// The facts that only a later write confirms, by the time of their acknowledgement.
     facts: VecDeque<Fact>,
 }
 
@@ -29,32 +29,32 @@ struct Fact {
     by: Boottime,
 }
 
-/// The calls of one seat, each of which begins after the one before has ended.
+/// The calls of one seat, each of which begins after the previous one has ended.
 ///
-/// No clock is read: that a request was acknowledged is only known to have been so by the next call. And what a write
-/// confirms is settled as its call begins, so that others who call meanwhile take nothing away from it.
+/// No clock is read: an acknowledgement is known to have come only by the start of the next call. The instant that a
+/// write confirms is settled when its call begins. So calls of other seats meanwhile take nothing away from it.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
-    /// When the call began in which a request was acknowledged, until the next one.
+    /// The start of the call in which a request was acknowledged, until the next call.
     acknowledged: Option<Boottime>,
-    /// What a write of this call confirms.
+    /// The instant that a write of this call confirms.
     ripe: Option<Boottime>,
 }
 
 impl Anchors {
-    /// Those of a session with this timeout, whose connect was sent at `sent` or later: the leader itself
-    /// begins to track it then.
+    /// Returns the anchors of a session with this timeout, whose connect was sent at `sent` or later: from then on the
+    /// leader itself tracks it.
     pub fn new(window: Duration, sent: Boottime) -> Self {
         Self { quarter: window / 4, proven: sent, ripe: sent, facts: VecDeque::new() }
     }
 
     fn learn(&mut self, fact: Fact) {
-        // Of two calls at nearly the same time either may be heard of first.
+        // Two calls at nearly the same time may report in either order.
         let later = self.facts.iter().rev().take_while(|other| other.by > fact.by).count();
         self.facts.insert(self.facts.len() - later, fact);
     }
 
-    /// What a write confirms that is sent at `now` or later.
+    /// Returns the instant that a write confirms if it is sent at `now` or later.
     fn ripe(&mut self, now: Boottime) -> Boottime {
         while let Some(oldest) = self.facts.front().copied()
             && oldest.by + self.quarter <= now
@@ -62,18 +62,18 @@ impl Anchors {
             self.ripe = self.ripe.max(oldest.sent);
             self.facts.pop_front();
         }
-        // Where others have read the clock later, and were heard of before: nothing was sent yet then.
+        // Other seats may have read the clock later and reported earlier: nothing had been sent at that time.
         self.ripe
     }
 
-    /// The newest instant that counts.
+    /// The newest instant from which the lease counts.
     pub const fn proven(&self) -> Boottime {
         self.proven
     }
 }
 
 impl Calls {
-    /// A call begins, and has sent nothing yet: whatever was acknowledged until now has been so by `now`.
+    /// Begins a call that has sent nothing yet. All earlier acknowledgements have come by `now`.
     pub fn begin(&mut self, now: Boottime, anchors: &mut Anchors) {
         if let Some(sent) = self.acknowledged.take() {
             anchors.learn(Fact { sent, by: now });
@@ -81,12 +81,12 @@ impl Calls {
         self.ripe = Some(anchors.ripe(now));
     }
 
-    /// A request of the call that began at `sent` was acknowledged.
+    /// Records that a request of the call that began at `sent` was acknowledged.
     pub const fn acknowledged(&mut self, sent: Boottime) {
         self.acknowledged = Some(sent);
     }
 
-    /// A quorum write of the call that began at `sent` was acknowledged.
+    /// Records that a quorum write of the call that began at `sent` was acknowledged.
     pub fn confirmed(&mut self, sent: Boottime, anchors: &mut Anchors) {
         if let Some(ripe) = self.ripe {
             anchors.proven = anchors.proven.max(ripe);
@@ -105,7 +105,7 @@ mod tests {
         Boottime::from_boot(Duration::from_millis(millis))
     }
 
-    /// A session, and its seats.
+    /// A session and its seats.
     struct Session {
         anchors: Anchors,
         seats: Vec<Calls>,
@@ -137,7 +137,7 @@ mod tests {
         }
     }
 
-    /// A leader's refresh, whose check-write was acknowledged.
+    /// A leader's refresh, whose check was acknowledged.
     fn write(session: &mut Session, now: u64) -> Boottime {
         session.writes(0, now)
     }
@@ -166,7 +166,7 @@ mod tests {
     fn an_acknowledgement_is_dated_by_the_call_after_it() {
         let mut anchors = fresh();
         assert_eq!(write(&mut anchors, 1_000), at(0));
-        // The reply of the first came somewhere between the two: the later instant is meant.
+        // The reply to the first came at some time between the two calls: the later instant counts.
         assert_eq!(write(&mut anchors, 6_000), at(0));
         assert_eq!(write(&mut anchors, 9_999), at(0));
         assert_eq!(write(&mut anchors, 10_000), at(1_000));
@@ -179,7 +179,8 @@ mod tests {
             write(&mut anchors, now);
         }
         assert_eq!(anchors.anchors.proven(), at(1_000));
-        // Ten seconds stopped. What was acknowledged before the stop is now confirmed, the write is not.
+        // The process stood still for ten seconds. The write confirms the acknowledgements before the stop, but not
+        // itself.
         assert_eq!(write(&mut anchors, 16_000), at(5_000));
         assert_eq!(write(&mut anchors, 17_000), at(5_000));
         assert_eq!(write(&mut anchors, 20_000), at(6_000));
@@ -225,9 +226,9 @@ mod tests {
             session.reads(0, turn * 1_000);
         }
         session.seats.push(Calls::default());
-        // It comes at 99.5 s: what was acknowledged at 94 s was known to be so at 95 s.
+        // The new seat arrives at 99.5 s. The acknowledgement of 94 s was known at 95 s.
         assert_eq!(session.writes(1, 99_500), at(94_000));
-        // And of the new one the others have as much.
+        // The other seat uses the new seat's facts too.
         session.begins(1, 100_500);
         assert_eq!(session.writes(0, 104_500), at(99_500));
     }
@@ -237,7 +238,7 @@ mod tests {
         let mut session = fresh();
         session.reads(0, 1_000);
         session.seats.push(Calls::default());
-        // The first seat has not called again: when its answer came nobody knows.
+        // The first seat has not called again, so the time of its answer is unknown.
         for now in [6_000, 7_000, 9_999] {
             assert_eq!(session.writes(1, now), at(0));
         }
@@ -253,7 +254,7 @@ mod tests {
         session.reads(0, 1_000);
         session.reads(1, 1_500);
         session.begins(1, 2_500);
-        // It began before, and is heard of later.
+        // The call began earlier, and reports later.
         session.begins(0, 2_000);
         assert_eq!(session.writes(1, 5_999), at(0));
         assert_eq!(session.writes(1, 6_000), at(1_000));
@@ -261,7 +262,7 @@ mod tests {
         assert_eq!(session.writes(0, 6_500), at(1_500));
     }
 
-    /// However many there are, and however long each waits for its answer.
+    /// This holds for any number of seats, however long each waits for its answer.
     #[test]
     fn whoever_calls_meanwhile_takes_nothing_away_from_a_write_on_its_way() {
         const STEP: u64 = S / 16;
@@ -278,7 +279,7 @@ mod tests {
             for (_, is_answer, seat, now) in steps {
                 if is_answer {
                     let proven = session.confirms(seat, now);
-                    // The first call of each is in the first two steps.
+                    // The first call of each seat is in the first two steps.
                     let expected = if now < 7 * STEP { 0 } else { now - 5 * STEP };
                     assert!(proven >= at(expected), "{seats} {way}: {now}");
                     assert!(proven < at(now));
@@ -298,7 +299,7 @@ mod tests {
         session.begins(0, 2_000);
         session.begins(1, 5_999);
         session.begins(0, 6_000);
-        // Its answer takes long, and what it says is as old as its question.
+        // The answer takes long, and its facts are as old as its question.
         assert_eq!(session.confirms(1, 5_999), at(0));
         assert_eq!(session.confirms(0, 6_000), at(1_000));
     }

@@ -1,4 +1,4 @@
-//! Cells: a node each, beside the elections, that may not be there yet.
+//! Cells: one node each, beside the elections. A cell's node may not exist yet.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::error::{Action, fault};
 use crate::settings::Settings;
 use crate::watch::NodeWatch;
 
-/// More than the writers that one leader has at once.
+/// More than the number of writers that one leader has at once.
 const TRIES: usize = 8;
 
-/// What a node says, and what tells of its change.
+/// The content of a node, and the watch for its change.
 pub(crate) struct Watched {
     pub(crate) cell: Versioned,
     pub(crate) watch: NodeWatch,
 }
 
-/// What a server has at present. Two requests, sent at once by the first poll: one has us told when the node
-/// comes, changes or goes, whether it is there or not, and the other reads what there is by then.
+/// Reads the node as this server has it. Two requests, sent at once by the first poll. One sets a watch on the node,
+/// whether it exists or not, and the other reads it.
 pub(crate) async fn look(client: &Client, path: &str) -> Result<Watched, Zk> {
     let (exists, get) = (client.check_and_watch_stat(path), client.get_data(path));
     let (_, watcher) = exists.await?;
@@ -35,7 +35,7 @@ pub(crate) async fn look(client: &Client, path: &str) -> Result<Watched, Zk> {
     Ok(Watched { cell: of(content), watch: NodeWatch::new(client, path.to_owned(), watcher) })
 }
 
-/// What the ensemble has, and not a server that lags behind it: a request more, sent at the same time.
+/// Reads the node as the ensemble has it, also from a server that lags behind. One more request, sent at the same time.
 async fn look_of_all(client: &Client, path: &str) -> Result<Watched, Error> {
     let sync = client.sync(path);
     let look = look(client, path);
@@ -43,8 +43,8 @@ async fn look_of_all(client: &Client, path: &str) -> Result<Watched, Error> {
     synced.and(found).map_err(|error| fault(Action::Read, path, error))
 }
 
-/// What a node says as the ensemble has it; `None` if there is none. Two requests, sent at once, and none is left to be
-/// told of a change.
+/// Returns the content of a node as the ensemble has it; `None` if the node is missing. Two requests, sent at once,
+/// without a watch.
 async fn peek(client: &Client, path: &str) -> Result<Option<(Vec<u8>, Stat)>, Error> {
     let (sync, get) = (client.sync(path), client.get_data(path));
     match sync.await.and(get.await) {
@@ -54,7 +54,7 @@ async fn peek(client: &Client, path: &str) -> Result<Option<(Vec<u8>, Stat)>, Er
     }
 }
 
-/// What a cell says, as the ensemble has it.
+/// Returns the content of a cell as the ensemble has it.
 pub(crate) async fn read(client: &Client, path: &str) -> Result<Versioned, Error> {
     peek(client, path).await.map(of)
 }
@@ -64,8 +64,8 @@ fn of(content: Option<(Vec<u8>, Stat)>) -> Versioned {
         .map_or_else(Versioned::default, |(bytes, stat)| Versioned::found(bytes, version_of(&stat)))
 }
 
-/// The transaction that wrote it: unlike the number that a node counts its own writes with it goes on rising
-/// when the node is made anew.
+/// The transaction that wrote the cell. Unlike a node's own count of writes, it goes on rising when the node is made
+/// anew.
 const fn version_of(stat: &Stat) -> u64 {
     stat.mzxid.cast_unsigned()
 }
@@ -86,7 +86,7 @@ pub(crate) async fn write(
     }
 }
 
-/// Writes a cell in place of what has this version.
+/// Replaces a cell that has this version.
 async fn write_over(
     client: &Client,
     settings: &Settings,
@@ -110,7 +110,7 @@ async fn write_over(
     match written {
         Ok(stat) => Ok(Written::Yes(version_of(&stat))),
         Err(Zk::BadVersion | Zk::NodeExists) => Ok(Written::Overtaken),
-        // Forgotten as we wrote it.
+        // The election was forgotten during the write.
         Err(error @ Zk::NoNode) => Err(failed(error).with_kind(ErrorKind::Unreachable)),
         Err(error) => Err(failed(error)),
     }
@@ -118,10 +118,10 @@ async fn write_over(
 
 /// Writes a cell if the entry that the transaction `token` made is the first.
 ///
-/// Which node that is has to be asked first, as only its candidate knows its name. Once it is the first it stays
-/// that as long as it is there, and no other node ever has its name: so all that is left to check as the cell is
-/// written is that it is there. The version of the node is checked as well: what an earlier attempt has sent is
-/// carried out before this one or not at all.
+/// The function first asks for the name of that node, because only its candidate knows the name. The first entry stays
+/// the first as long as it exists, and no other node ever has its name. So the write has to check only that the node
+/// exists. It also checks the version of the cell. So a write of an earlier attempt is carried out before this one, or
+/// not at all.
 async fn write_for(
     client: &Client,
     directory: &Directory,
@@ -135,7 +135,7 @@ async fn write_for(
             return Ok(Written::Gone(format!("no entry with token {token} leads")));
         };
         let entry = directory.path_of(&node);
-        // As new as the look at the entries, which has made the server catch up.
+        // As new as the list of entries, for which the server caught up with the ensemble.
         let stat = client.check_stat(path).await;
         let stat = stat.map_err(|error| fault(Action::Read, path, error))?;
         let written = if let Some(stat) = stat {
@@ -147,7 +147,7 @@ async fn write_for(
         };
         match written {
             Ok(()) => return Ok(Written::Yes(0)),
-            // The entry is gone, or the cell has changed: which, the next look tells.
+            // The entry is gone, or the cell has changed: the next round finds out.
             Err(
                 CheckWriteError::CheckFailed { source: Zk::NoNode }
                 | CheckWriteError::OperationFailed {
@@ -166,16 +166,16 @@ fn changes(path: &str) -> Error {
     Error::new(ErrorKind::Unreachable, what)
 }
 
-/// Takes a step if the node of the path `proof` is there.
+/// Carries out a step if the node of the path `proof` is there.
 async fn while_there(client: &Client, proof: &str, step: Step) -> Result<(), CheckWriteError> {
     Ok(client.multi(vec![Step::check(proof), step]).await?)
 }
 
-/// The cells of one election, as a leader's seat reads and writes them.
+/// The cells of one election, for a leader's seat.
 pub(crate) struct Cells {
     settings: Arc<Settings>,
     election: ElectionName,
-    /// On the cell that was read last.
+    /// The watch on the cell that was read last.
     watch: Option<NodeWatch>,
 }
 
@@ -188,7 +188,7 @@ impl Cells {
         self.settings.path_of_cell(&self.election, cell)
     }
 
-    /// Reads a cell, as the ensemble has it, and has us told when it changes if its changes are told.
+    /// Reads a cell as the ensemble has it, and watches it if its changes wake.
     pub(crate) async fn read(
         &mut self,
         client: &Client,
@@ -216,7 +216,7 @@ impl Cells {
             Err(CheckWriteError::OperationFailed { source: Zk::NoNode, .. }) => {}
             other => return written(&path, proof, other),
         }
-        // The first of its name. There is one leader, and so nobody else makes it meanwhile.
+        // The cell's node is missing. There is one leader, so no other candidate makes the node meanwhile.
         make_above(client, &self.settings, &path).await?;
         let options = self.settings.options(client, CreateMode::Persistent, &path).await;
         let created = while_there(client, proof, Step::create(&path, bytes, options)).await;
@@ -244,7 +244,7 @@ impl Cells {
     }
 }
 
-/// What came of the writing of a cell, whose condition was that the node of the path `proof` is there.
+/// Returns the result of a write to a cell, on the condition that the node of the path `proof` is there.
 fn written(
     path: &str,
     proof: &str,
@@ -255,7 +255,7 @@ fn written(
         Err(CheckWriteError::CheckFailed { source: Zk::NoNode }) => {
             Ok(Written::Gone(format!("{proof} was removed")))
         }
-        // Removed by hand, or another leads and made it: the next attempt finds out.
+        // The cell was removed by hand, or another candidate leads and made it. The next attempt finds out.
         Err(CheckWriteError::OperationFailed { source: Zk::NoNode | Zk::NodeExists, .. }) => {
             Err(changes(path))
         }

@@ -5,11 +5,11 @@ use crate::client::Client;
 use crate::error::{Action, fault};
 use crate::look::Look;
 
-/// Looks out over the candidates below `queue` and over these cells, whether they are there or not. Ends with
-/// the first change, and when the connection is lost or comes back.
+/// Watches the candidates below `queue` and these cells, whether they exist or not. The wake ends with the first
+/// change, and also when the connection is lost or comes back.
 pub(crate) async fn changed(look: &Look, queue: &str, cells: &[String]) -> Result<Wake, Error> {
     let mut states = look.state_watcher();
-    // Only what comes from now on is news.
+    // Forgets earlier changes of the state: only later ones count.
     states.state();
     let mut wakes: Vec<Wake> = vec![interruption(states), Box::pin(look.falls())];
     match children(look, queue).await {
@@ -20,7 +20,7 @@ pub(crate) async fn changed(look: &Look, queue: &str, cells: &[String]) -> Resul
     for cell in cells {
         match look.wake_of(cell).await {
             Ok(wake) => wakes.push(wake),
-            // Not everybody who may look at an election may read what is beside it.
+            // A user who may read an election may lack the right to read its cells.
             Err(Zk::NoAuth) => {}
             Err(error) => return Err(fault(Action::Read, cell, error)),
         }
@@ -28,8 +28,8 @@ pub(crate) async fn changed(look: &Look, queue: &str, cells: &[String]) -> Resul
     Ok(first_of(wakes))
 }
 
-/// What tells of a child that comes or goes, or of the node itself that comes; `None` if that has come as we
-/// asked.
+/// Returns a watch for children that come or go, or for the creation of the node. `None` if the node was created
+/// between the two requests.
 async fn children(client: &Client, path: &str) -> Result<Option<OneshotWatcher>, Zk> {
     match client.list_and_watch_children(path).await {
         Ok((_, watcher)) => Ok(Some(watcher)),

@@ -12,18 +12,18 @@ use zookeeper_client::{
 use crate::login::Login;
 use crate::task::{Fallen, LibraryThread, Task};
 
-/// The kind of a node to be made, and the rights to it.
+/// The kind of a new node, and the rights to it.
 pub(crate) struct Options {
     pub(crate) mode: CreateMode,
     pub(crate) rights: Rights,
 }
 
-/// Who may do what with a node that we make: all may do anything, or all may do nothing.
+/// The rights to a new node: each user may do everything, or nothing.
 pub(crate) enum Rights {
     Anyone,
-    /// Who has a login of the session that makes it.
+    /// Users with a login of the session that makes it.
     Creator,
-    /// Whom this names.
+    /// The user that this names.
     Owner([Acl; 1]),
 }
 
@@ -37,29 +37,29 @@ impl Options {
     }
 }
 
-/// Of whatever version a node is.
+/// Matches every version of a node.
 const ANY: i32 = -1;
 
-/// What asks the servers over one session. Each call sends one request, behind those of all calls before it,
-/// and counts it.
+/// A client that asks the servers over one session. Each call sends one request, after those of all earlier calls, and
+/// counts it.
 ///
-/// The library reads an answer where that is waited for, so this is done by a [`Task`]: what it stumbles over is
-/// an error here.
+/// The library reads an answer on the thread that awaits it. So a [`Task`] does this: a panic of the library becomes an
+/// error here.
 #[derive(Clone)]
 pub(crate) struct Client {
     library: zk::Client,
-    /// Where its session is served.
+    /// The library thread that serves its session.
     stage: Option<Arc<LibraryThread>>,
-    /// By which of our logins the servers know us: how many others there were before it.
+    /// The number of logins that came before the one that the servers know.
     renewals: Arc<AtomicU64>,
 }
 
-/// One of several that are taken together.
+/// One step of a transaction.
 pub(crate) enum Step {
-    /// The node is there.
+    /// Checks that the node is there.
     Check(String),
     Create(String, Vec<u8>, Options),
-    /// For a node of this version, or of any.
+    /// Requires this version of the node, or accepts any.
     Set(String, Vec<u8>, Option<i32>),
     Delete(String),
 }
@@ -92,23 +92,23 @@ impl Step {
 }
 
 impl Client {
-    /// As the task has it that calls this, whose stage is where it has connected.
+    /// Wraps a client in the task that has connected it, on the task's library thread.
     pub(crate) fn new(client: zk::Client) -> Self {
         let stage = LibraryThread::here().map(LibraryThread::for_client);
         Self { library: client, stage, renewals: Arc::default() }
     }
 
-    /// The session has begun with that of our logins before which there were so many others.
+    /// Records which login began the session, by the number of logins before it.
     pub(crate) fn knows_us(&self, renewals: u64) {
         self.renewals.store(renewals, Ordering::Relaxed);
     }
 
-    /// Whether the servers know us by the newest of our logins.
+    /// Returns whether the servers know the newest login.
     pub(crate) fn is_up_to_date(&self, login: &Login) -> bool {
         login.since(self.renewals.load(Ordering::Relaxed)).is_none()
     }
 
-    /// Has the servers know us by the newest of our logins as well, if they do not. At most one request.
+    /// Sends the newest login to the servers too, if they do not know it. At most one request.
     pub(crate) async fn log_in(&self, login: &Login) {
         let Some((renewals, both)) = login.since(self.renewals.load(Ordering::Relaxed)) else {
             return;
@@ -120,22 +120,23 @@ impl Client {
         }
     }
 
-    /// Whether it stands still: each of its requests fails, and another may go on with its session.
+    /// Returns whether its thread stands still. Then each of its requests fails, and another client may resume its
+    /// session.
     pub(crate) fn has_fallen(&self) -> bool {
         self.stage.as_ref().is_some_and(|stage| stage.is_over())
     }
 
-    /// Ends when it stands still.
+    /// Returns a future that resolves when its thread stands still.
     pub(crate) fn falls(&self) -> impl Future<Output = ()> + use<> {
         LibraryThread::falls(self.stage.clone())
     }
 
-    /// The stage that serves it.
+    /// The library thread that serves it.
     pub(crate) fn stage(&self) -> Option<&Arc<LibraryThread>> {
         self.stage.as_ref()
     }
 
-    /// A task that goes no further than this client.
+    /// Starts a task that stops with this client.
     pub(crate) fn start<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,
@@ -143,7 +144,7 @@ impl Client {
         Task::start_on(self.stage.clone(), task)
     }
 
-    /// Sends a request, and counts it as one of this name.
+    /// Sends a request, and counts it under this name.
     fn ask<T, E, F>(
         &self,
         name: &'static str,
@@ -159,7 +160,7 @@ impl Client {
         async move { task.outcome().await.unwrap_or_else(|fallen: Fallen| Err(E::from(fallen.into()))) }
     }
 
-    /// What another client may go on with.
+    /// Returns the session, which another client may resume.
     pub(crate) fn session(&self) -> SessionInfo {
         self.library.session().clone()
     }
@@ -168,7 +169,7 @@ impl Client {
         self.library.session_id()
     }
 
-    /// As the server granted it.
+    /// The timeout as the server granted it.
     pub(crate) fn session_timeout(&self) -> Duration {
         self.library.session_timeout()
     }
@@ -177,7 +178,7 @@ impl Client {
         self.library.state()
     }
 
-    /// Tells of what comes after this.
+    /// Returns a watcher of all later states.
     pub(crate) fn state_watcher(&self) -> StateWatcher {
         self.library.state_watcher()
     }
@@ -207,7 +208,7 @@ impl Client {
         self.ask("delete", async move { client.delete(&path, None).await })
     }
 
-    /// Has the server catch up with the ensemble.
+    /// Makes the server catch up with the ensemble.
     pub(crate) fn sync(&self, path: &str) -> impl Future<Output = Result<(), Zk>> + use<> {
         let (client, path) = (self.library.clone(), path.to_owned());
         self.ask("sync", async move { client.sync(&path).await })
@@ -221,13 +222,13 @@ impl Client {
         self.ask("get_data", async move { client.get_data(&path).await })
     }
 
-    /// Who may do what with a node.
+    /// Returns the rights to a node.
     pub(crate) fn get_acl(&self, path: &str) -> impl Future<Output = Result<Vec<Acl>, Zk>> + use<> {
         let (client, path) = (self.library.clone(), path.to_owned());
         self.ask("get_acl", async move { client.get_acl(&path).await.map(|(owners, _)| owners) })
     }
 
-    /// The ensemble's configuration.
+    /// Returns the ensemble's configuration.
     pub(crate) fn get_config(&self) -> impl Future<Output = Result<(Vec<u8>, Stat), Zk>> + use<> {
         let client = self.library.clone();
         self.ask("get_data", async move { client.get_config().await })
@@ -265,7 +266,7 @@ impl Client {
         self.ask("get_children", async move { client.list_and_watch_children(&path).await })
     }
 
-    /// Takes all of these steps or none: a write of the quorum.
+    /// Carries out all of these steps or none: a write of the quorum.
     pub(crate) fn multi(
         &self,
         steps: Vec<Step>,

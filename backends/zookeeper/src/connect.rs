@@ -1,4 +1,4 @@
-//! Sessions, made at a server, gone on with, and closed.
+//! Makes sessions at a server, resumes them, and closes them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,17 +12,16 @@ use crate::serving;
 use crate::settings::Settings;
 use crate::task::Task;
 
-/// A silent server is left for another after this share of the session timeout. The library may try it once
-/// more before it turns to the next: twice the share is so little that a leader is elsewhere while its proof
-/// still holds, if S is not below 12 s.
+/// The client leaves a silent server for another after this share of the session timeout. The library may try it once
+/// more before it turns to the next. Twice the share is short enough: a leader has another server while its proof still
+/// holds, if S is at least 12 s.
 const PATIENCE: u32 = 12;
 
-/// Below this a server's collection of garbage would count as silence.
+/// Below this a server's garbage collection would count as silence.
 const LEAST_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Why sessions may be shorter than this one, which was granted by a server that we have left since: one of
-/// the servers that are there now grants less. Then ZooKeeper ends the session earlier than it said,
-/// and the client library does not tell.
+/// Returns why this session may end early: one of the present servers grants shorter sessions than the server that
+/// granted this one. Then ZooKeeper ends the session earlier than it promised, and the client library does not tell.
 pub(crate) async fn shorter_grant(settings: Arc<Settings>, window: Duration) -> Option<String> {
     for host in &settings.hosts {
         let Ok(client) = connect(&settings, settings.spell(host), window).await else { continue };
@@ -38,7 +37,7 @@ pub(crate) async fn shorter_grant(settings: Arc<Settings>, window: Duration) -> 
     None
 }
 
-/// How long a silent server is waited for.
+/// Returns how long a client waits for a silent server.
 pub(crate) fn patience(timeout: Duration) -> Duration {
     (timeout / PATIENCE).max(LEAST_PATIENCE)
 }
@@ -52,7 +51,7 @@ pub(crate) async fn connect(
     begin(settings, cluster, timeout, zookeeper_client::Client::connector()).await
 }
 
-/// Goes on with a session that another client has left, at one of the servers of `cluster`.
+/// Resumes a session that another client has left, at one of the servers of `cluster`.
 pub(crate) async fn resume(
     settings: &Arc<Settings>,
     cluster: String,
@@ -99,10 +98,10 @@ async fn begin(
     session.outcome().await.unwrap_or_else(|fallen| Err(fallen.into()))
 }
 
-/// Closes the session of a client that nobody else has. One without a connection ends by itself.
+/// Closes the session of a client that has no other owner. A session without a connection ends by itself.
 ///
 /// # Cancellation
-/// It is closed all the same, if the runtime goes on.
+/// The session is closed all the same, if the runtime goes on.
 pub(crate) async fn close(client: Client) {
     let (mut states, falls) = (client.state_watcher(), client.falls());
     let mut state = client.state();

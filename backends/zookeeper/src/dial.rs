@@ -1,4 +1,4 @@
-//! The way to a session: at the first server that lets us in, and that is of our store.
+//! Establishes a session, at the first server that accepts the client and belongs to the expected store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use crate::error::not_let_in;
 use crate::settings::Settings;
 use crate::{identity, probe};
 
-/// For finding out what is wrong with a server, at the least.
+/// The least time for finding out what is wrong with a server.
 const PROBE: Duration = Duration::from_secs(2);
 
-/// How often servers are tried that are there, but slow.
+/// The number of attempts with servers that are there, but slow.
 const ROUNDS: usize = 3;
 
-/// Establishes a session that asks for this timeout, at the first server that lets us in. `is_first` says
-/// that there was none before, so that what is wrong may be the URL.
+/// Establishes a session that asks for this timeout, at the first server that accepts the client. `is_first` says that
+/// there was no session before, so the URL may be wrong.
 ///
 /// # Errors
-/// What is wrong with each server, as far as it can be found out.
+/// The trouble of each server, as far as the probe can find it out.
 ///
 /// # Cancellation
 /// Leaves nothing behind but, at most, a session without an entry, which ends by itself.

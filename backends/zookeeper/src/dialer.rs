@@ -11,24 +11,24 @@ use crate::dial::dial;
 use crate::settings::Settings;
 use crate::task::Task;
 
-/// The way to a session that several may need at once: one attempt for all of them.
+/// Establishes a session that several callers may need at once: one attempt for all of them.
 ///
-/// An attempt goes on while nobody waits for it: finding a living server among dead ones can take longer
-/// than one call may. It is the attempt of the call that began it all the same, and counts from there.
+/// An attempt goes on while no caller waits for it: finding a living server among dead ones can take longer than one
+/// call may. The session still counts from the call that began the attempt.
 pub(crate) struct Dialer<S> {
     settings: Arc<Settings>,
-    /// What to ask for.
+    /// The session timeout to ask for.
     timeout: Duration,
     was_established: AtomicBool,
-    /// How many attempts have failed.
+    /// The number of failed attempts.
     failures: AtomicU64,
     line: Mutex<Line<S>>,
 }
 
 struct Line<S> {
-    /// The attempt, and since when.
+    /// The attempt, and the time of its start.
     attempt: Option<(Task<Result<Client, Error>>, S)>,
-    /// What came of the last one that failed.
+    /// The error of the last attempt that failed.
     failure: Option<Error>,
 }
 
@@ -43,13 +43,13 @@ impl<S: Copy> Dialer<S> {
         }
     }
 
-    /// What is `present`, or is made of a client and of when its attempt began.
+    /// Returns the `present` result, or else makes one from a client and the start of its attempt.
     ///
     /// # Errors
-    /// What came of the attempt, said to all who waited for it.
+    /// The error of the attempt, for all callers that waited for it.
     ///
     /// # Cancellation
-    /// The attempt goes on, and belongs to the next call.
+    /// The attempt goes on, and the next call uses it.
     pub(crate) async fn get<T>(
         &self,
         since: S,
@@ -85,7 +85,7 @@ impl<S: Copy> Dialer<S> {
         Err(error)
     }
 
-    /// Ends an attempt that nobody waits for.
+    /// Ends an attempt that no caller waits for.
     pub(crate) fn hang_up(&self) {
         if let Ok(mut line) = self.line.try_lock() {
             line.attempt = None;
@@ -98,7 +98,7 @@ impl<S: Copy> Dialer<S> {
     }
 }
 
-/// There is none, for now.
+/// Returns the error for a missing session.
 pub(crate) fn no_session() -> Error {
     Error::new(ErrorKind::Unreachable, "there is no session with ZooKeeper: trying again helps")
 }

@@ -11,15 +11,14 @@ use crate::guid::Guid;
 use crate::queue::Queue;
 use crate::settings::Settings;
 
-/// The node whose children are the candidates of one election. Each call is one request, or one after
-/// another where that is said.
+/// The node whose children are the candidates of one election. Each call is one request, unless its doc states several.
 #[derive(Clone)]
 pub(crate) struct Directory {
     settings: Arc<Settings>,
     path: String,
 }
 
-/// An entry of ours that is there.
+/// An existing entry of this candidate.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnNode {
     /// The name of its node.
@@ -38,7 +37,7 @@ impl Directory {
         &self.settings
     }
 
-    /// For what goes on beside other calls.
+    /// The settings, for tasks that run beside other calls.
     pub(crate) fn settings_too(&self) -> Arc<Settings> {
         Arc::clone(&self.settings)
     }
@@ -47,8 +46,8 @@ impl Directory {
         format!("{}/{node}", self.path)
     }
 
-    /// The candidates as the ensemble has them, not as a server has them that lags behind; `None` if the
-    /// election was never entered. Two requests, sent at once.
+    /// Returns the candidates as the ensemble has them, also from a server that lags behind. `None` if the election was
+    /// never entered. Two requests, sent at once.
     pub(crate) async fn queue(&self, client: &Client) -> Result<Option<Queue>, Error> {
         let (sync, list) = (client.sync(&self.path), client.list_children(&self.path));
         sync.await.map_err(|error| fault(Action::List, &self.path, error))?;
@@ -59,33 +58,33 @@ impl Directory {
         }
     }
 
-    /// An error, with who we are if that is why.
+    /// Adds the user's name to an error about rights.
     pub(crate) fn explain(&self, error: Error) -> Error {
         self.settings.explain(error)
     }
 
-    /// Refuses an election that others keep in another layout.
+    /// Refuses an election that other candidates keep in another layout.
     pub(crate) fn check(&self, queue: &Queue) -> Result<(), Error> {
         queue.check(&self.path, self.settings.layout)
     }
 
-    /// That entries are more than anybody reads.
+    /// Returns the error for more entries than elect reads.
     pub(crate) fn overfull(&self, most: fmt::Arguments<'_>) -> Error {
         let what = format!("the entries in {} are more than {most}", self.path);
         Error::new(ErrorKind::Unreachable, what)
     }
 
-    /// Makes the node, and those above it.
+    /// Makes the node, and the nodes above it.
     pub(crate) async fn make(&self, client: &Client) -> Result<(), Error> {
         make(client, &self.settings, &self.path).await
     }
 
-    /// What the names of an entry's nodes begin with.
+    /// The prefix of the names of an entry's nodes.
     pub(crate) fn prefix(&self, guid: Guid) -> String {
         self.settings.layout.prefix(guid)
     }
 
-    /// Enters.
+    /// Makes the entry.
     pub(crate) async fn enter(
         &self,
         client: &Client,
@@ -108,14 +107,14 @@ impl Directory {
         }
     }
 
-    /// What is known of a node; `None` if it is not there.
+    /// Returns the state of a node; `None` if it does not exist.
     pub(crate) async fn look(&self, client: &Client, node: &str) -> Result<Option<Stat>, Error> {
         let path = self.path_of(node);
         let look = client.check_stat(&path).await;
         look.map_err(|error| fault(Action::Read, &path, error))
     }
 
-    /// As [`Directory::look`], as the ensemble has it. Two requests, sent at once.
+    /// Looks as [`Directory::look`] does, at the state of the ensemble. Two requests, sent at once.
     pub(crate) async fn look_now(
         &self,
         client: &Client,
@@ -128,15 +127,15 @@ impl Directory {
         stat
     }
 
-    /// The node of the leader, if it has this token: of the first entry, if that transaction made it. A name is given once
-    /// only, as long as the election is not removed and made anew.
+    /// Returns the node of the first entry, if the transaction `token` made it. A name is given once only, as long as
+    /// the election is not removed and made anew.
     pub(crate) async fn led_by(
         &self,
         client: &Client,
         token: Token,
     ) -> Result<Option<String>, Error> {
         let Some(queue) = self.queue(client).await? else { return Ok(None) };
-        // Whose order is not ours has another leader.
+        // Candidates of another layout have another order, and so another leader.
         self.check(&queue)?;
         let Some(first) = queue.names().next() else { return Ok(None) };
         let stat = self.look(client, first).await?;
@@ -156,7 +155,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Finds the nodes of these entries, whoever made them, and removes them. Several requests.
+    /// Finds the nodes of these entries, whether this process made them or not, and removes them. Several requests.
     pub(crate) async fn remove_all(&self, client: &Client, guids: &[Guid]) -> Result<(), Error> {
         let Some(queue) = self.queue(client).await? else { return Ok(()) };
         for guid in guids {
@@ -166,7 +165,7 @@ impl Directory {
     }
 }
 
-/// Makes what is above a node.
+/// Makes the nodes above a node.
 pub(crate) async fn make_above(
     client: &Client,
     settings: &Settings,
@@ -178,8 +177,8 @@ pub(crate) async fn make_above(
     }
 }
 
-/// Makes a node, and those above it, as containers: ZooKeeper removes them some time after their last
-/// child. One request for each that is missing, and one more.
+/// Makes a node, and the nodes above it, as containers: ZooKeeper removes them some time after their last child. One
+/// request for each missing node, and one more.
 pub(crate) async fn make(client: &Client, settings: &Settings, path: &str) -> Result<(), Error> {
     let mut missing = vec![path];
     while let Some(path) = missing.last().copied() {

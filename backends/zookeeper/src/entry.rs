@@ -1,27 +1,27 @@
 use elect_api::{Candidate, Entry, stamp};
 use serde::{Deserialize, Serialize};
 
-/// What the node of a candidate of ours holds. It is written when the node is made and never changed: a
-/// successor in Curator would take the change for the end, and miss its turn.
+/// The data of the node of a candidate of elect. It is written when the node is made and never changed. A successor in
+/// Curator would take a change for the end, and miss its turn.
 #[derive(Serialize, Deserialize)]
 struct NodeData {
     candidate: Candidate,
     /// Milliseconds since 1970.
     joined: u64,
-    /// The number of its first arrival, where it has given that place up since to come again.
+    /// The number of its first arrival, if it has given that place up and entered again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     arrived: Option<u64>,
 }
 
-/// The data for the node of a candidate that joins now, and `arrived` before if it comes again.
+/// Returns the data for the node of a candidate that joins now. `arrived` is its first arrival, if it enters again.
 pub(crate) fn write(candidate: &Candidate, arrived: Option<u64>) -> Vec<u8> {
     let record = NodeData { candidate: candidate.clone(), joined: stamp::display(), arrived };
     // Text and numbers cannot fail to become JSON.
     serde_json::to_vec(&record).unwrap_or_default()
 }
 
-/// Who a node stands for that this transaction made. One that elect did not make is known by its data, if that
-/// is text, or by its name; it joined when it was `created`, in milliseconds since 1970.
+/// Returns the entry of a node that the transaction `czxid` made. If elect did not make the node, its data is its name,
+/// if that is text, or else the node's name. It joined when the node was `created`, in milliseconds since 1970.
 pub(crate) fn read(name: &str, data: &[u8], czxid: i64, created: Option<i64>) -> Entry {
     let number = czxid.cast_unsigned();
     if let Ok(NodeData { candidate, joined, arrived }) = serde_json::from_slice(data) {

@@ -3,20 +3,20 @@ use std::error::Error as _;
 use elect_api::{Error, ErrorKind};
 use zookeeper_client::Error as Zk;
 
-/// What was asked of ZooKeeper.
+/// The purpose of a request to ZooKeeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Which children a node has.
+    /// To list the children of a node.
     List,
-    /// What a node holds, or whether it is there.
+    /// To read a node, or to see whether it exists.
     Read,
-    /// A node.
+    /// To make a node.
     Create,
-    /// A node's end.
+    /// To remove a node.
     Delete,
-    /// What a node holds from now on.
+    /// To write the data of a node.
     Write,
-    /// A proof by the quorum that a node is there.
+    /// To have the quorum prove that a node is there.
     Check,
 }
 
@@ -46,7 +46,7 @@ impl Action {
     }
 }
 
-/// Says for people and for the engine what came back.
+/// Returns the error for people and for the engine.
 pub(crate) fn fault(action: Action, path: &str, error: Zk) -> Error {
     let tried = format!("cannot {} {path}", action.verb());
     let (kind, what) = match &error {
@@ -84,13 +84,13 @@ pub(crate) fn fault(action: Action, path: &str, error: Zk) -> Error {
     Error::new(kind, what).because(error)
 }
 
-/// Whether it is a right that we lack, as whom ZooKeeper takes us for.
+/// Returns whether the user, as ZooKeeper knows it, lacks a right.
 pub(crate) fn lacks_right(error: &Error) -> bool {
     let rights = [Zk::NoAuth, Zk::InvalidAcl].map(|right| right.to_string());
     error.source().is_some_and(|cause| rights.contains(&cause.to_string()))
 }
 
-/// A server of `place` has ended our session before it began. The client library does not tell what it wants of us.
+/// A server of `place` has ended the session before it began. The client library does not tell the reason.
 pub(crate) fn not_let_in(place: &str, has_login: bool) -> Error {
     let why = if has_login {
         "does not let us in with a user and a password (the scheme digest): it may require SASL, which elect does not \
@@ -102,19 +102,19 @@ pub(crate) fn not_let_in(place: &str, has_login: bool) -> Error {
     Error::new(ErrorKind::Denied, format!("{place} {why}"))
 }
 
-/// Whether the session, and with it every entry that it had, is over.
+/// Returns whether the session is over, and with it every entry that it had.
 pub(crate) const fn ends_session(error: &Zk) -> bool {
     matches!(error, Zk::SessionExpired | Zk::ClientClosed | Zk::AuthFailed)
 }
 
-/// Whether a request went down with its connection, while its session goes on.
+/// Returns whether a request was lost with its connection, while its session goes on.
 pub(crate) const fn loses_connection(error: &Zk) -> bool {
     matches!(
         error,
         Zk::ConnectionLoss
             | Zk::SessionMoved
             | Zk::Custom(_)
-            // Broken off at an answer that could not be read.
+            // The library closed the connection at an answer that it could not read.
             | Zk::UnmarshalError { .. }
             | Zk::UnexpectedError(_)
             | Zk::UnexpectedErrorCode(_)

@@ -1,4 +1,4 @@
-//! What people ask of an election, as a seat follows it.
+//! The control cell of an election, as a seat follows it.
 
 use elect_api::{Error, Versioned, Wake, never};
 use zookeeper_client::{Error as Zk, SessionId};
@@ -12,7 +12,7 @@ use crate::watch::NodeWatch;
 pub(crate) struct Followed {
     path: String,
     control: Versioned,
-    /// On what was read last, and in which session.
+    /// The watch on the cell as it was read last, and its session.
     watch: Option<(SessionId, NodeWatch)>,
 }
 
@@ -21,20 +21,20 @@ impl Followed {
         Self { path, control: Versioned { bytes: None, version: 0 }, watch: None }
     }
 
-    /// As it was found last.
+    /// The cell as it was read last.
     pub(crate) const fn control(&self) -> &Versioned {
         &self.control
     }
 
-    /// Ends when something else is asked.
+    /// Returns a wake that ends when the cell changes.
     pub(crate) fn wake(&self) -> Wake {
         self.watch.as_ref().map_or_else(never, |(_, watch)| watch.wake())
     }
 
-    /// Takes a step whose first request makes a server catch up with the ensemble, and finds out what is
-    /// asked by then. As long as the server has not told of a change it is read no more: it tells
-    /// before it answers what came later. Where it has to be read, that is asked for behind the step, and
-    /// no answer is waited for in between.
+    /// Carries out a step whose first request makes a server catch up with the ensemble, and brings the cell up to
+    /// date. The cell is not read again until the server reports a change. The server sends that report before it
+    /// answers later requests. If the cell must be read, the request follows the step at once, without waiting for an
+    /// answer.
     pub(crate) async fn along<T>(
         &mut self,
         client: &Client,
@@ -51,7 +51,7 @@ impl Followed {
         let outcome = outcome?;
         let found = match look {
             None if self.is_current(client) => return Ok(outcome),
-            // It went down with a connection that the step outlived.
+            // The read was lost with a connection that the step outlived.
             Some(Err(error)) if !loses_connection(&error) => Err(error),
             Some(Ok(found)) if found.watch.is_armed() => Ok(found),
             _ => cells::look(client, &self.path).await,
@@ -73,7 +73,7 @@ impl Followed {
                 self.watch = Some((client.session_id(), watch));
                 Ok(())
             }
-            // Whoever wrote it keeps it from us, and so does not ask us.
+            // A cell that this user may not read has nothing to ask of this user.
             Err(Zk::NoAuth) => Ok(()),
             Err(error) => Err(fault(Action::Read, &self.path, error)),
         }

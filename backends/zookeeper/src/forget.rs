@@ -5,10 +5,11 @@ use crate::client::{Client, Step};
 use crate::error::{Action, fault};
 use crate::settings::Settings;
 
-/// Removes the node of an election that nobody is in, and its cells, in one step: whoever comes meanwhile keeps all. An
-/// election whose node ZooKeeper has removed already has cells alone. One that has fences stays if they may not go.
+/// Removes the node of an election without candidates, and its cells, in one step. A candidate that joins meanwhile
+/// keeps everything. If ZooKeeper has removed the election's node already, the election has only cells. An election
+/// with fences stays unless its fences may go.
 ///
-/// A fence that is set after the look below keeps all as well: no node is removed that has another child.
+/// A fence that is set after the reads below keeps everything as well: a node with another child is not removed.
 pub(crate) async fn forget(
     client: &Client,
     settings: &Settings,
@@ -30,7 +31,7 @@ pub(crate) async fn forget(
             {
                 return Err(Removal::refuse_fence(election, fence));
             }
-            // The folders of fences and values are children, too.
+            // The folders of fences and values are children of the data folder too.
             if !nodes.contains(&node) {
                 nodes.push(node);
             }
@@ -56,7 +57,7 @@ pub(crate) async fn forget(
     }
 }
 
-/// The children of a node, and it, in the order in which they can be removed.
+/// Returns the children of a node, and then the node: the order in which they can be removed.
 async fn with_children(client: &Client, above: String) -> Result<Vec<String>, Error> {
     match client.list_children(&above).await {
         Ok(children) => {
@@ -68,8 +69,8 @@ async fn with_children(client: &Client, above: String) -> Result<Vec<String>, Er
     }
 }
 
-/// Removes the directory of all elections as far as it is empty. ZooKeeper would do that by itself, some time
-/// later, as it is a container.
+/// Removes the directory of all elections as far as it is empty. It is a container, so ZooKeeper would also remove it,
+/// some time later.
 pub(crate) async fn forget_directory(client: &Client, settings: &Settings) -> Result<(), Error> {
     for path in [&settings.path_of_all_notes(), &settings.path_of_all_data(), &settings.directory] {
         remove(client, path).await?;
@@ -77,14 +78,14 @@ pub(crate) async fn forget_directory(client: &Client, settings: &Settings) -> Re
     Ok(())
 }
 
-/// Whether the directory of all elections is there.
+/// Returns whether the directory of all elections exists.
 pub(crate) async fn has_directory(client: &Client, settings: &Settings) -> Result<bool, Error> {
     let path = &settings.directory;
     let stat = client.check_stat(path).await;
     stat.map(|stat| stat.is_some()).map_err(|error| fault(Action::Read, path, error))
 }
 
-/// Removes a node if it has no children; whether it is gone.
+/// Removes a node if it has no children. Returns whether it is gone.
 async fn remove(client: &Client, path: &str) -> Result<bool, Error> {
     match client.delete(path).await {
         Ok(()) | Err(Zk::NoNode) => Ok(true),

@@ -1,4 +1,4 @@
-//! What this store reads that somebody else wrote, for fuzzing.
+//! The fuzz targets: all readers of text that other programs wrote.
 
 use std::str;
 
@@ -24,7 +24,7 @@ fn url(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let known = [&OWN_OPTIONS[..], Credentials::OPTIONS, Tls::OPTIONS].concat();
     let Ok(url) = Url::parse(text, DEFAULT_PORT, &known) else { return };
-    // Not to read any file that a mutation may name.
+    // A mutated URL must not make the reader open arbitrary files.
     if ["password-file", "ca", "cert", "key"].iter().all(|option| url.option(option).is_none())
         && let Ok(settings) = Settings::of(text, |_| None)
     {

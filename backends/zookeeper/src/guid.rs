@@ -3,25 +3,25 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use elect_api::{Error, ErrorKind, Ticket};
 
-/// What tells one entry of ours from all others, also when the reply to its making was lost: a part of
-/// its node's name, chosen before the node exists.
+/// The id of one entry, chosen before its node exists, and a part of the node's name. It identifies the entry even if
+/// the reply to its creation was lost.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Guid(u128);
 
 impl Guid {
     pub(crate) fn fresh() -> Self {
-        // The bits are the kernel's: a clock would give machines that started together the same ones.
+        // The kernel's random bits: a clock would give the same bits to machines that started together.
         let random = u128::from(random()) << 64 | u128::from(random());
-        // The form of a random UUID, as Curator and kazoo use them: version 4, variant 1.
+        // The form of a random UUID, as Curator and kazoo use it: version 4, variant 1.
         Self(random & !(0xf << 76) & !(0x3 << 62) | (0x4 << 76) | (0x2 << 62))
     }
 
-    /// As kazoo writes it.
+    /// The text as kazoo writes it.
     pub(crate) fn plain(self) -> String {
         format!("{:032x}", self.0)
     }
 
-    /// As Curator writes it.
+    /// The text as Curator writes it.
     pub(crate) fn hyphenated(self) -> String {
         let plain = self.plain();
         let mut text = String::with_capacity(36);

@@ -1,8 +1,8 @@
-//! Which store it is that a session leads to.
+//! Checks which store a session leads to.
 //!
-//! A session stays with the servers that granted it: others do not know it, and end it. So it is enough to ask once
-//! for each. The first of a process asks beside what it asks anyway, and the store that has no id yet is given one
-//! with its first entry; each that comes after it is asked before it is used.
+//! A session stays with the servers that granted it: other servers do not know it, and end it. So one check for each
+//! session is enough. The first session of a process reads the id beside its other requests. A store without an id gets
+//! one with its first entry. Each later session is checked before its use.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,12 +21,12 @@ use crate::error::{Action, fault};
 use crate::probe::{Diagnosis, examine};
 use crate::settings::Settings;
 
-/// Whether we belong to no store yet, and may ask.
+/// Returns whether this process does not know the store's id yet, and may read it.
 pub(crate) fn is_open(settings: &Settings) -> bool {
     settings.identity.expected().is_none() && settings.identity.is_readable()
 }
 
-/// Learns the id of the store, as the first session does: ours from now on, if there is one. One request.
+/// Reads the id of the store in the first session, and keeps it as the expected one. One request.
 pub(crate) async fn learn(client: &Client, settings: &Settings) -> Result<(), Error> {
     let path = settings.path_of_store_id();
     match client.get_data(&path).await {
@@ -40,7 +40,7 @@ pub(crate) async fn learn(client: &Client, settings: &Settings) -> Result<(), Er
     }
 }
 
-/// Gives the store an id, unless somebody was faster. Several requests.
+/// Gives the store an id, unless another candidate was faster. Several requests.
 pub(crate) async fn found(client: &Client, settings: &Settings) -> Result<(), Error> {
     let path = settings.path_of_store_id();
     make(client, settings, &settings.directory).await?;
@@ -52,7 +52,7 @@ pub(crate) async fn found(client: &Client, settings: &Settings) -> Result<(), Er
             Some(text) => admit(settings, &settings.location, &text),
             None => Ok(()),
         },
-        // Whoever has rights to one election only makes none, and compares nothing.
+        // A user with rights to one election only makes no id, and compares nothing.
         Err(Zk::NoAuth) => {
             settings.identity.is_refused();
             Ok(())
@@ -65,13 +65,13 @@ fn admit(settings: &Settings, who: &str, text: &[u8]) -> Result<(), Error> {
     settings.identity.admit(who, StoreId::read(text).as_ref())
 }
 
-/// What a store is called, as its ensemble has it. Two requests, sent at once.
+/// Returns the id of a store, as its ensemble has it. Two requests, sent at once.
 pub(crate) async fn read(client: &Client, settings: &Settings) -> Result<Option<StoreId>, Error> {
     let text = cells::read(client, &settings.path_of_store_id()).await?.bytes;
     Ok(text.and_then(|text| StoreId::read(&text)))
 }
 
-/// Looks whether a new session leads to our store, if we have one already.
+/// Checks that a new session leads to the expected store, if its id is known already.
 pub(crate) async fn greet(who: &str, client: &Client, settings: &Settings) -> Result<(), Error> {
     if settings.identity.expected().is_none() {
         return Ok(());
@@ -85,10 +85,10 @@ pub(crate) async fn greet(who: &str, client: &Client, settings: &Settings) -> Re
     }
 }
 
-/// A session with those servers of the list that have our store, once one of them had another.
+/// Returns a session with those servers of the list that have the expected store, after one of them had another.
 ///
 /// # Errors
-/// What each of them is.
+/// A description of each server.
 pub(crate) async fn find(
     settings: &Arc<Settings>,
     timeout: Duration,
@@ -121,19 +121,19 @@ pub(crate) async fn find(
         return Err(Error::new(kind, format!("ZooKeeper at {word}")));
     }
     let what = format!("{} leads to another store: {}", settings.location, words.join("; "));
-    // What each of them is says it already.
+    // The description of each server contains the cause already.
     Err(if others > 0 { Error::new(kind, what) } else { Error::new(kind, what).because(error) })
 }
 
-/// For what a server says of itself without a session. Whoever is silent is no sign of anything.
+/// The time for a server's answer outside a session. A silent server proves nothing.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// What tells servers of several ensembles apart, as a rule.
+/// A sign that usually tells the servers of different ensembles apart.
 #[derive(Debug, PartialEq, Eq)]
 enum Sign {
-    /// It is in no ensemble with others: which of the list it is.
+    /// The server runs alone, and is this one of the list.
     Alone(usize),
-    /// The number of the reign of its ensemble's leader. After a change of that they may differ for a moment.
+    /// The epoch of its ensemble's leader. Servers may differ for a moment after it changes.
     Epoch(u64),
 }
 
@@ -148,7 +148,7 @@ impl Sign {
     }
 }
 
-/// Whether the servers of the list do not look like one ensemble: no reason for anything but to ask them.
+/// Returns whether the servers of the list do not look like one ensemble. This is only a reason to ask for their ids.
 pub(crate) async fn looks_divided(settings: &Arc<Settings>) -> bool {
     if settings.hosts.len() < 2 || !is_open(settings) {
         return false;
@@ -168,11 +168,11 @@ pub(crate) async fn looks_divided(settings: &Arc<Settings>) -> bool {
     signs.iter().any(|sign| *sign != signs[0])
 }
 
-/// Asks each server of the list which store it has, and those once more that had none before another had one:
-/// somebody may have given it its id in between.
+/// Asks each server of the list for its store's id. If any has an id, those without one are asked once more: a
+/// candidate may have given it to them meanwhile.
 ///
 /// # Errors
-/// They have several.
+/// The servers have different stores.
 pub(crate) async fn compare(settings: &Arc<Settings>, timeout: Duration) -> Result<(), Error> {
     let hosts: Vec<&Host> = settings.hosts.iter().collect();
     let mut found = ask(settings, hosts, timeout).await;
@@ -199,7 +199,7 @@ pub(crate) async fn compare(settings: &Arc<Settings>, timeout: Duration) -> Resu
     Err(Error::new(ErrorKind::Unfit, what))
 }
 
-/// What the store of each is called. Those that do not answer are left out.
+/// Returns the id of each server's store. Servers that do not answer are left out.
 async fn ask<'a>(
     settings: &Arc<Settings>,
     hosts: Vec<&'a Host>,

@@ -6,7 +6,7 @@ use elect_api::{Error, ErrorKind};
 use crate::guid::Guid;
 use crate::sequence::Sequence;
 
-/// How the nodes of candidates are named, and so with whom an election can be shared.
+/// The naming of candidates' nodes: it decides which other programs can share an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// Curator's `LeaderLatch`.
@@ -20,7 +20,7 @@ pub(crate) enum Layout {
 impl Layout {
     const ALL: [Self; 3] = [Self::CuratorLatch, Self::CuratorLock, Self::Kazoo];
 
-    /// What stands before the sequence number in the name of a candidate.
+    /// The text before the sequence number in the name of a candidate.
     const fn marker(self) -> &'static str {
         match self {
             Self::CuratorLatch => "latch-",
@@ -29,7 +29,7 @@ impl Layout {
         }
     }
 
-    /// The name of an entry, but for the sequence number that the server puts behind it.
+    /// Returns the name of an entry without the sequence number that the server appends.
     pub(crate) fn prefix(self, guid: Guid) -> String {
         match self {
             Self::CuratorLatch | Self::CuratorLock => {
@@ -39,10 +39,10 @@ impl Layout {
         }
     }
 
-    /// The layout that a child belongs to, and its number; `None` if it is no candidate of any.
+    /// Returns the layout of a child, and its number; `None` if it is no candidate in any layout.
     ///
-    /// Curator takes what follows the last marker; kazoo wants the number at the very end. Both is what
-    /// is read here, as all that their own clients write has both.
+    /// Curator reads the text after the last marker; kazoo wants the number at the very end. This function requires
+    /// both, because their own clients write names with both.
     pub(crate) fn read(child: &str) -> Option<(Self, Sequence)> {
         Self::ALL.into_iter().find_map(|layout| {
             let at = child.rfind(layout.marker())? + layout.marker().len();

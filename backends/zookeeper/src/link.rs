@@ -14,14 +14,14 @@ use crate::registry::Sharer;
 use crate::session::Session;
 use crate::sessions::{Sessions, SharedSession};
 
-/// A seat's way to the servers: the session that it is in, which it shares with the other seats of its store.
+/// A seat's part in the session that it shares with the other seats of its store.
 ///
-/// A seat that is in a session stays in it until it has found out itself that it has ended, or has let it
-/// go: so what it proves is never the work of a session that took its place.
+/// A seat stays in a session until it has found out itself that the session has ended, or has left it. So its proofs
+/// never come from a session that replaced the old one.
 pub(crate) struct SessionSeat {
     sessions: Arc<Sessions>,
     shared: Arc<SharedSession>,
-    /// Which of the seats it is.
+    /// The number of the seat.
     number: u64,
     joined: Option<Joined>,
 }
@@ -40,10 +40,10 @@ impl SessionSeat {
         Self { sessions, shared, number, joined: None }
     }
 
-    /// The session, as the call that began at `now` has it: made, if there is none.
+    /// Returns the session for the call that began at `now`. Makes it if there is none.
     ///
     /// # Cancellation
-    /// The attempt to get one goes on, and belongs to the next call.
+    /// The attempt to get one goes on, and the next call uses it.
     pub(crate) async fn session(&mut self, now: Boottime) -> Result<&mut Joined, Error> {
         if self.joined.is_none() {
             let session = self.sessions.session(&self.shared, now).await?;
@@ -57,7 +57,7 @@ impl SessionSeat {
         Ok(joined)
     }
 
-    /// Tells the other seats in the session what this one has in it, or may have.
+    /// Tells the other seats in the session which entries this one has, or may have.
     pub(crate) fn enrol(&self, client: &Client, asked: Boottime, at: &Directory, guids: Vec<Guid>) {
         if let Some(Joined { session, .. }) = &self.joined {
             let sharer = Sharer { asked, directory: at.clone(), guids };
@@ -65,8 +65,8 @@ impl SessionSeat {
         }
     }
 
-    /// A client to remove what is left of us: that of the session, if it lives, or else of whoever looks. Of
-    /// one that has ended the next call is told all the same: what it had is not to be proven by another.
+    /// Returns a client to remove this seat's nodes: that of the session, if it lives, or else an observer's. The end
+    /// of a session is still reported to the next call: another session must not prove the old entries.
     pub(crate) async fn any_client(&self) -> Result<Look, Error> {
         if let Some(look) = self.joined.as_ref().and_then(|joined| joined.session.look().ok()) {
             return Ok(look);
@@ -74,7 +74,7 @@ impl SessionSeat {
         self.sessions.look().await
     }
 
-    /// How the session ended, if there was one and it did: said once.
+    /// Returns how the session ended, if it did. Reports that once.
     pub(crate) fn take_end(&mut self) -> Option<String> {
         let end = self.joined.as_ref()?.client().err();
         if end.is_some() {
@@ -83,24 +83,24 @@ impl SessionSeat {
         end
     }
 
-    /// Why the session may end before its time, if that has come to light.
+    /// Returns why the session may end early, if that is known.
     pub(crate) fn shortening(&self) -> Option<String> {
         self.joined.as_ref()?.session.shortening()
     }
 
-    /// The session that there is.
+    /// The present session.
     pub(crate) const fn established(&mut self) -> Option<&mut Joined> {
         self.joined.as_mut()
     }
 
-    /// Nothing is left of us: lets the session go as [`SessionSeat::abandon`] does.
+    /// Leaves the session as [`SessionSeat::abandon`] does. The seat has no nodes left.
     pub(crate) async fn leave(&mut self) {
         self.strike();
         self.abandon().await;
     }
 
-    /// Nothing is left of us, and the server has said so: lets the session go. If we are the last to do so it is
-    /// closed meanwhile, or ends by itself. Nobody waits for that.
+    /// Leaves the session after the server has confirmed that the seat has no nodes left. The last seat to leave closes
+    /// it meanwhile, or it ends by itself. The call does not wait for that.
     pub(crate) fn part(&mut self) {
         self.strike();
         self.joined = None;
@@ -113,8 +113,8 @@ impl SessionSeat {
         }
     }
 
-    /// Lets the session go, whatever is left of us there. The last to do so closes it, and returns when the
-    /// server has heard.
+    /// Leaves the session, whatever nodes the seat still has there. The last seat to leave closes it, and returns when
+    /// the server has received that.
     pub(crate) async fn abandon(&mut self) {
         if let Some(Joined { session, .. }) = self.joined.take()
             && let Some(session) = Arc::into_inner(session)
@@ -125,15 +125,15 @@ impl SessionSeat {
 }
 
 impl Joined {
-    /// What it is used by.
+    /// Returns the client of the session.
     ///
     /// # Errors
-    /// How it ended.
+    /// The reason why the session has ended.
     pub(crate) fn client(&self) -> Result<Client, String> {
         self.session.client()
     }
 
-    /// What the nodes of this session have as their owner.
+    /// The owner of this session's ephemeral nodes.
     pub(crate) fn id(&self) -> i64 {
         self.session.id
     }
@@ -143,17 +143,17 @@ impl Joined {
         self.session.window
     }
 
-    /// A request of the call that began at `sent` was acknowledged.
+    /// Records that a request of the call that began at `sent` was acknowledged.
     pub(crate) fn acknowledged(&mut self, sent: Boottime) {
         self.calls.acknowledged(sent);
     }
 
-    /// A quorum write of the call that began at `sent` was acknowledged.
+    /// Records that a quorum write of the call that began at `sent` was acknowledged.
     pub(crate) fn confirmed(&mut self, sent: Boottime) {
         self.session.confirmed(sent, &mut self.calls);
     }
 
-    /// From when on the session is proven to run, for the call that began at `now`.
+    /// The instant from which the session is proven to run, for the call that began at `now`.
     pub(crate) fn proven(&self, now: Boottime) -> Boottime {
         self.session.proven().min(now)
     }

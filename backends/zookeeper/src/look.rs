@@ -9,18 +9,18 @@ use crate::client::Client;
 use crate::task::lock;
 use crate::watch::NodeWatch;
 
-/// A session of whoever looks: the end of one waits for nobody who looks by it.
+/// An observer's client. Closing a session does not wait for its observers.
 #[derive(Clone)]
 pub(crate) struct Look {
     client: Client,
     lookers: Arc<Lookers>,
 }
 
-/// What all have in common who look by one session.
+/// The part that all observers of one session share.
 #[derive(Default)]
 pub(crate) struct Lookers {
-    /// On sheets. None is taken back before it has fired: the library takes back what the server keeps for a
-    /// path, and with it the watch of a seat on the same sheet that has been asked for and is not answered yet.
+    /// Watches on cells. None is cancelled before it has fired, because the library then cancels all watches of a path
+    /// at the server. A seat may have requested a watch on the same cell whose answer has not arrived yet.
     watches: Mutex<HashMap<String, NodeWatch>>,
 }
 
@@ -29,8 +29,8 @@ impl Look {
         Self { client, lookers }
     }
 
-    /// Ends when the sheet at this path comes, changes or goes after this returned. One request, if nobody
-    /// waits for that already.
+    /// Returns a wake that ends when the cell at this path is made, changed or removed later. One request, unless
+    /// another observer waits for the same cell already.
     pub(crate) async fn wake_of(&self, path: &str) -> Result<Wake, Zk> {
         if let Some(watch) = self.watches().get(path).filter(|watch| watch.is_armed()) {
             return Ok(watch.wake());

@@ -3,27 +3,27 @@ use elect_api::{Error, ErrorKind};
 use crate::layout::Layout;
 use crate::sequence::{Circle, Sequence};
 
-/// The candidates of one election, the first to lead first.
+/// The candidates of one election, the leader first.
 #[derive(Debug)]
 pub(crate) struct Queue {
     candidates: Vec<(Sequence, String)>,
-    /// A child of another layout, which shares no order with ours.
+    /// A child of another layout, whose order differs from this one.
     stranger: Option<(String, Layout)>,
 }
 
-/// Where we are in a queue.
+/// The place of a node in a queue.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Position {
-    /// Nobody is before us.
+    /// No candidate is before it.
     First,
-    /// So many are, and the last of them has this name.
+    /// `ahead` candidates are before it, and the last of them is the predecessor.
     Behind { ahead: usize, predecessor: String },
-    /// Our node is not there.
+    /// The node is missing.
     Missing,
 }
 
 impl Queue {
-    /// Sorts the children of an election that is kept in this layout.
+    /// Sorts the children of an election of this layout.
     pub(crate) fn of(children: Vec<String>, layout: Layout) -> Self {
         let mut queue = Self { candidates: Vec::new(), stranger: None };
         for child in children {
@@ -36,14 +36,14 @@ impl Queue {
             }
         }
         let circle = Circle::of(queue.candidates.iter().map(|(number, _)| *number));
-        // Only those that were made by hand share a number.
+        // Two nodes share a number only if they were made by hand.
         queue.candidates.sort_by(|(a, a_name), (b, b_name)| {
             (circle.place(*a), a_name).cmp(&(circle.place(*b), b_name))
         });
         queue
     }
 
-    /// Where the node of this name is. Nodes of other layouts are nowhere: see [`Queue::check`].
+    /// Returns the place of the node with this name. A node of another layout has none: see [`Queue::check`].
     pub(crate) fn position(&self, name: &str) -> Position {
         match self.candidates.iter().position(|(_, child)| child == name) {
             None => Position::Missing,
@@ -54,23 +54,22 @@ impl Queue {
         }
     }
 
-    /// Their names, in order.
+    /// The names of the candidates, in order.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.candidates.iter().map(|(_, name)| name.as_str())
     }
 
-    /// Those whose names begin like this: one entry, unless replies were lost.
+    /// Returns the names with this prefix: one entry, unless replies were lost.
     pub(crate) fn beginning(&self, prefix: &str) -> Vec<String> {
         self.names().filter(|name| name.starts_with(prefix)).map(str::to_owned).collect()
     }
 
-    /// How many there are.
+    /// The number of candidates.
     pub(crate) const fn len(&self) -> usize {
         self.candidates.len()
     }
 
-    /// Refuses an election in which somebody follows another layout: each of the two would find itself
-    /// the first.
+    /// Refuses an election that has a candidate of another layout: a candidate of each layout would find itself first.
     pub(crate) fn check(&self, directory: &str, layout: Layout) -> Result<(), Error> {
         let Some((child, other)) = &self.stranger else { return Ok(()) };
         let what = format!(

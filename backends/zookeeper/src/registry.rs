@@ -9,31 +9,31 @@ use crate::directory::Directory;
 use crate::guid::Guid;
 use crate::task::{Task, lock};
 
-/// Between two attempts to remove what a seat has left.
+/// The pause between two attempts to remove a seat's entries.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Who has entries in one session.
+/// The seats that have entries in one session.
 ///
-/// A session goes on as long as one of its seats asks, and the entries of the others with it. So that a seat
-/// that asks no more, dropped or stuck, loses its place as if it had a session of its own, the others remove
-/// its entries once it has not asked for S: no proof of it counts from later than its last call.
+/// A session goes on as long as one of its seats asks, and with it the entries of all seats. But a seat that was
+/// dropped or is stuck must lose its place, as it would with its own session. So the others remove its entries once it
+/// has not asked for S. None of its proofs counts from later than its last call.
 #[derive(Default)]
 pub(crate) struct Registry {
     sharers: Mutex<HashMap<u64, Sharer>>,
     sweep: Mutex<Option<Task<()>>>,
 }
 
-/// What a seat has in a session, or may have.
+/// The entries that a seat has in a session, or may have.
 pub(crate) struct Sharer {
-    /// When it began its last call.
+    /// The start of its last call.
     pub(crate) asked: Boottime,
     pub(crate) directory: Directory,
     pub(crate) guids: Vec<Guid>,
 }
 
 impl Registry {
-    /// The seat of this number asks, and has this. Removes what is left of those who have not asked for
-    /// `window`.
+    /// Records a call of the seat with this number, and its entries. Removes the entries of seats that have not called
+    /// for `window`.
     pub(crate) fn enter(&self, number: u64, sharer: Sharer, window: Duration, client: &Client) {
         let now = sharer.asked;
         let mut sharers = lock(&self.sharers);
@@ -47,7 +47,7 @@ impl Registry {
         *sweep = (!late.is_empty()).then(|| Task::start(remove(client.clone(), late)));
     }
 
-    /// Nothing is left of this seat.
+    /// Forgets this seat, which has no entries left.
     pub(crate) fn strike(&self, number: u64) {
         lock(&self.sharers).remove(&number);
     }

@@ -1,19 +1,18 @@
 use std::num::ParseIntError;
 use std::str::FromStr;
 
-/// The number that ZooKeeper puts behind the name of a sequential node.
+/// The number that ZooKeeper appends to the name of a sequential node.
 ///
-/// It is the parent's counter of changes to its children: signed, of 32 bits, so that -2147483648 comes
-/// after 2147483647.
+/// It is the parent's counter of changes to its children: signed, of 32 bits, so that -2147483648 comes after
+/// 2147483647.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sequence(i64);
 
-/// Where the circle of numbers is cut open, so that it has an order.
+/// The point at which the circle of numbers is cut open, so that it has an order.
 ///
-/// The numbers of those who wait at one time are close together, so the shorter way round the circle is
-/// the right one. Read as plain numbers the first one after the wrap would lead beside a living leader.
-/// Numbers from all around the circle can only have been made by hand: what comes of them is an order
-/// all the same, and one for all who see the same numbers.
+/// The numbers of candidates that wait at one time are close together, so the shorter way round the circle is right.
+/// Read as plain numbers, the first one after the wrap would lead beside a living leader. Numbers from all around the
+/// circle can only have been made by hand. They too have an order, the same for all who see the same numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Circle {
     /// The least as a plain number.
@@ -21,13 +20,13 @@ pub(crate) struct Circle {
 }
 
 impl Circle {
-    /// Of these numbers, which are under one parent.
+    /// Returns the order of these numbers, which are under one parent.
     pub(crate) fn of(numbers: impl Iterator<Item = Sequence>) -> Self {
         let of_32_bits = numbers.filter_map(|number| i32::try_from(number.0).ok());
         Self { origin: of_32_bits.min().unwrap_or_default() }
     }
 
-    /// What sorts a number: one with a lesser place was made before.
+    /// Returns the sort key of a number: a node with a lesser one was made earlier.
     pub(crate) fn place(self, number: Sequence) -> (i8, i64) {
         match i32::try_from(number.0) {
             Ok(small) => (0, small.wrapping_sub(self.origin).into()),

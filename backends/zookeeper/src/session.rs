@@ -19,41 +19,41 @@ use crate::serving;
 use crate::settings::Settings;
 use crate::task::{Task, lock};
 
-/// The session that the entries of a store's seats live in.
+/// The session in which the entries of a store's seats live.
 ///
-/// The client library keeps it alive by pings of its own. So that these do not keep an election for an
-/// engine that is stuck, a watchdog closes the session when no refresh was called for as long as the
-/// session may be silent, S: whoever does not ask loses the place as if the session had ended by
-/// itself. It never does so earlier than any proof says, as none counts from later than the last call. For
-/// one seat that does not ask while others do there is the [`Registry`].
+/// The client library keeps it alive by pings. These must not keep an election for an engine that is stuck. So a
+/// watchdog closes the session when no refresh was called for S, the time that the session may be silent. The candidate
+/// then loses its place as if the session had ended by itself. The close never comes earlier than any proof permits,
+/// because none counts from later than the last call. The [`Registry`] handles a single seat that does not ask while
+/// others do.
 ///
-/// Where the client falls over an answer another takes its place, and the session goes on with that: the server
-/// does not care, and what was proven still holds.
+/// If the client fails over an answer, another client replaces it, and the session goes on. The server does not notice,
+/// and all proofs still hold.
 pub(crate) struct Session {
     settings: Arc<Settings>,
     line: Arc<Mutex<Line>>,
     calls: watch::Sender<()>,
-    /// The watchdog, and the next client's making.
+    /// The watchdog, and the task that makes the next client.
     keeper: Mutex<Task<()>>,
     anchors: Mutex<Anchors>,
-    /// Asks whether the servers grant what they did, after an interruption.
+    /// Checks after an interruption whether the servers still grant the same timeout.
     audit: Mutex<Option<Task<()>>>,
     shortening: Arc<OnceLock<String>>,
     lookers: Arc<Lookers>,
     pub(crate) registry: Registry,
     /// S, as the server granted it.
     pub(crate) window: Duration,
-    /// What the nodes of this session have as their owner.
+    /// The owner of this session's ephemeral nodes.
     pub(crate) id: i64,
 }
 
 const EXPIRED: &str = "the session has expired";
-/// Between two attempts of another client to go on with it.
+/// The pause between two attempts to resume the session with another client.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// By what it is used at present.
+/// The present connection of the session.
 struct Line {
-    /// Or why there is none any more.
+    /// The client, or the reason why the session has ended.
     client: Result<Client, String>,
     states: StateWatcher,
     is_another: bool,
@@ -62,7 +62,7 @@ struct Line {
 }
 
 impl Session {
-    /// Looks after a session whose connect was sent at `sent` or later.
+    /// Keeps a session whose connect was sent at `sent` or later.
     pub(crate) fn new(settings: Arc<Settings>, client: &Client, sent: Boottime) -> Self {
         let states = client.state_watcher();
         let (window, id) = (client.session_timeout(), client.session_id().0);
@@ -86,14 +86,14 @@ impl Session {
         }
     }
 
-    /// A refresh uses it, the latest of these calls.
+    /// Begins a call of a refresh that uses the session.
     pub(crate) fn begin(&self, now: Boottime, calls: &mut Calls) {
         calls.begin(now, &mut lock(&self.anchors));
-        // Once the watchdog has ended there is nobody to hear it.
+        // After the end of the watchdog there is no receiver.
         let _ = self.calls.send(());
     }
 
-    /// Whether whoever comes may enter by it.
+    /// Returns whether new entries may join it.
     pub(crate) fn is_open(&self) -> bool {
         self.shortening.get().is_none() && self.client().is_ok()
     }
@@ -103,13 +103,13 @@ impl Session {
         lock(&self.anchors).proven()
     }
 
-    /// A quorum write of the call that began at `sent`, the latest of these, was acknowledged.
+    /// Records that a quorum write of the present call, begun at `sent`, was acknowledged.
     pub(crate) fn confirmed(&self, sent: Boottime, calls: &mut Calls) {
         calls.confirmed(sent, &mut lock(&self.anchors));
     }
 
-    /// Why it may end before its time, if that has come to light. After an interruption it may be with a
-    /// server that has other limits; that is found out meanwhile, and told by later calls.
+    /// Returns why the session may end early, if that is known. After an interruption it may be at a server with other
+    /// limits. A task checks that, and later calls return the result.
     pub(crate) fn shortening(&self) -> Option<String> {
         if self.was_interrupted() {
             let (settings, window) = (Arc::clone(&self.settings), self.window);
@@ -123,30 +123,31 @@ impl Session {
         self.shortening.get().cloned()
     }
 
-    /// For whoever looks by it, with or without a seat in it.
+    /// Returns a client for an observer, with or without a seat in the session.
     ///
     /// # Errors
-    /// As [`Session::client`].
+    /// The same as of [`Session::client`].
     pub(crate) fn look(&self) -> Result<Look, String> {
         Ok(Look::new(self.client()?, Arc::clone(&self.lookers)))
     }
 
-    /// Whether it was without a connection since this was last asked: it may have another server now.
+    /// Returns whether it was without a connection since the last call of this: it may have another server now.
     fn was_interrupted(&self) -> bool {
         let mut context = Context::from_waker(Waker::noop());
         let mut line = lock(&self.line);
         let mut was_interrupted = mem::take(&mut line.is_another);
-        // States that followed each other quickly are seen as one.
+        // States that followed each other quickly appear as one.
         while pin!(line.states.changed()).poll(&mut context).is_ready() {
             was_interrupted = true;
         }
         was_interrupted
     }
 
-    /// What it is used by. Where that has fallen its requests fail, until another takes its place.
+    /// Returns the client of the session. If its thread stands still, its requests fail until another client replaces
+    /// it.
     ///
     /// # Errors
-    /// How it ended.
+    /// The reason why the session has ended.
     pub(crate) fn client(&self) -> Result<Client, String> {
         let client = lock(&self.line).client.clone()?;
         match client.state() {
@@ -163,7 +164,7 @@ impl Session {
         }
     }
 
-    /// Has another client take the place of one that has fallen, unless that is being done.
+    /// Starts to replace a client whose thread stands still, unless that is under way.
     fn replace(&self) {
         let mut keeper = lock(&self.keeper);
         let session = {
@@ -182,8 +183,8 @@ impl Session {
         });
     }
 
-    /// Closes it, and returns when the server has heard, if it can; without waiting for whoever looks by it, until
-    /// whose end it goes on.
+    /// Closes the session, and returns when the server has received that, if it can. Does not wait for observers: if
+    /// there are any, the session goes on until they end.
     ///
     /// # Cancellation
     /// It is closed all the same.
@@ -199,7 +200,7 @@ impl Session {
     }
 }
 
-/// Goes on with a session, for as long as it lasts without.
+/// Resumes a session with a new client, while the session lasts without one.
 async fn take_over(
     settings: Arc<Settings>,
     session: SessionInfo,
@@ -209,9 +210,9 @@ async fn take_over(
     let resumed = async {
         let mut has_tried = false;
         loop {
-            // Requests keep the session alive, also where their answers do not arrive.
+            // Requests keep the session alive even if their answers do not arrive.
             let host = serving::answered(&settings, patience(window)).await;
-            // The library may begin with a server that is silent, so only the one that answered is tried first.
+            // The library may begin with a silent server. So the first attempt goes only to the server that answered.
             let at = if has_tried { settings.cluster() } else { settings.spell(&host) };
             match resume(&settings, at, session.clone(), window).await {
                 Err(error) if !ends_session(&error) => sleep(PAUSE).await,

@@ -12,11 +12,11 @@ use crate::session::Session;
 use crate::settings::Settings;
 use crate::task::lock;
 
-/// For a session that only looks and redeems. It has no entry, so that nobody waits for its end.
+/// The timeout of a session that only reads and redeems tickets. It has no entry, so no candidate waits for its end.
 const LOOKING: Duration = Duration::from_secs(10);
 
-/// The sessions of one store: that of its seats, one for each TTL that they ask for, which whoever looks uses
-/// too; and only where no seat has one, one that looks.
+/// The sessions of one store. The seats have one for each TTL, which observers use too. Observers have a separate one
+/// only while no seat has a session.
 pub(crate) struct Sessions {
     settings: Arc<Settings>,
     by_ttl: Mutex<HashMap<Duration, Arc<SharedSession>>>,
@@ -24,10 +24,10 @@ pub(crate) struct Sessions {
     looking: Mutex<Option<Look>>,
 }
 
-/// What the seats have in common that ask for the same TTL.
+/// The part that all seats with the same TTL share.
 pub(crate) struct SharedSession {
     dialer: Dialer<Boottime>,
-    /// The last session. It is theirs: with the last seat that is in it, it ends.
+    /// The last session. The seats own it, and it ends with the last of them.
     session: Mutex<Weak<Session>>,
 }
 
@@ -41,12 +41,12 @@ impl Sessions {
         }
     }
 
-    /// Who we are, if we are anybody.
+    /// The login, if there is one.
     pub(crate) fn login(&self) -> Option<&Login> {
         self.settings.login.as_ref()
     }
 
-    /// That of the seats that ask for this TTL.
+    /// Returns the part that the seats with this TTL share.
     pub(crate) fn shared(&self, ttl: Duration) -> Arc<SharedSession> {
         let new = || SharedSession {
             dialer: Dialer::new(Arc::clone(&self.settings), ttl),
@@ -55,10 +55,10 @@ impl Sessions {
         Arc::clone(lock(&self.by_ttl).entry(ttl).or_insert_with(|| Arc::new(new())))
     }
 
-    /// The session that these seats share, as the call that began at `now` has it: made, if there is none.
+    /// Returns the session that these seats share, for the call that began at `now`. Makes it if there is none.
     ///
     /// # Cancellation
-    /// The attempt to get one goes on, and belongs to the next call.
+    /// The attempt to get one goes on, and the next call uses it.
     pub(crate) async fn session(
         &self,
         shared: &SharedSession,
@@ -67,14 +67,14 @@ impl Sessions {
         let make = |client, since| {
             let session = Arc::new(Session::new(Arc::clone(&self.settings), &client, since));
             *lock(&shared.session) = Arc::downgrade(&session);
-            // It looks with this one from now on.
+            // Observers use this session from now on.
             lock(&self.looking).take();
             session
         };
         shared.dialer.get(now, || shared.session(), make).await
     }
 
-    /// For whoever looks.
+    /// Returns a client for an observer.
     pub(crate) async fn look(&self) -> Result<Look, Error> {
         let make = |client: Client, ()| {
             self.look_by_seats().unwrap_or_else(|| {
@@ -102,12 +102,12 @@ impl Sessions {
 }
 
 impl SharedSession {
-    /// The session that there is, if it will do for whoever comes.
+    /// Returns the present session, if new seats may join it.
     fn session(&self) -> Option<Arc<Session>> {
         lock(&self.session).upgrade().filter(|session| session.is_open())
     }
 
-    /// Ends the attempt to get one, if nobody waits for it.
+    /// Ends the attempt to get a session, if no call waits for it.
     pub(crate) fn hang_up(&self) {
         self.dialer.hang_up();
     }

@@ -21,7 +21,7 @@ use crate::{cells, changes, examine, survey};
 pub(crate) struct ZkStore {
     settings: Arc<Settings>,
     sessions: Arc<Sessions>,
-    /// There was no such directory when we looked: with its last election it goes, too.
+    /// The directory did not exist at the last survey. Then it is removed with its last election.
     is_new: AtomicBool,
 }
 

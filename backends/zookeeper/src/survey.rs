@@ -11,19 +11,19 @@ use crate::entry;
 use crate::error::{Action, fault};
 use crate::settings::Settings;
 
-/// No entry of a candidate is longer, in bytes: others are shown by their names. Anybody may write there.
+/// The longest data of a candidate's node, in bytes. A longer one is shown by its name. Any program may write there.
 const LONGEST: usize = 1 << 14;
-/// How many bytes are taken of all of them: some 30,000 candidates have as many.
+/// The most bytes of all entries together: some 30,000 candidates have as many.
 const MOST_BYTES: usize = 8 << 20;
-/// What the node of a container has as its owner.
+/// The owner of a container node.
 const CONTAINER: i64 = i64::MIN;
-/// Of so many the answers are on their way at a time.
+/// The most requests that wait for their answers at one time.
 const AT_ONCE: usize = 256;
 
-/// Looks at one election: reads only, and leaves no watch behind.
+/// Reads the leader and the waiting candidates of one election. Only reads, and leaves no watch behind.
 pub(crate) async fn survey(client: &Client, directory: &Directory) -> Result<Survey, Error> {
     let Some(queue) = directory.queue(client).await? else { return Ok(Survey::default()) };
-    // Candidates that we cannot count are not nobody.
+    // An election whose candidates have another layout is not empty.
     directory.check(&queue)?;
     let nodes: Vec<(&str, String)> =
         queue.names().map(|node| (node, directory.path_of(node))).collect();
@@ -40,14 +40,14 @@ pub(crate) async fn survey(client: &Client, directory: &Directory) -> Result<Sur
     Ok(in_order(found))
 }
 
-/// The entries of these nodes, each with its path, as far as they are there. Adds to `bytes` how long they are.
+/// Returns the entries of these nodes, each given with its path, if they still exist. Adds their lengths to `bytes`.
 async fn entries(
     client: &Client,
     nodes: &[(&str, String)],
     bytes: &mut usize,
 ) -> Result<Vec<(Entry, Stat)>, Error> {
     let failed = |path: &str, error| fault(Action::Read, path, error);
-    // All of them are asked for before the first answer is waited for.
+    // All requests are sent before the first answer is awaited.
     let looks: Vec<_> = nodes.iter().map(|(_, path)| client.check_stat(path)).collect();
     let mut asked = Vec::new();
     for ((node, path), look) in nodes.iter().zip(looks) {
@@ -84,7 +84,7 @@ fn in_order(found: Vec<(Entry, Stat)>) -> Survey {
     Survey { leader, waiting: found.map(|(entry, _)| entry).collect() }
 }
 
-/// The names of all elections in the directory, in order.
+/// Returns the names of all elections in the directory, in order.
 pub(crate) async fn elections(
     client: &Client,
     settings: &Settings,
@@ -103,7 +103,7 @@ pub(crate) async fn elections(
     }
 }
 
-/// Whoever wrote them keeps them from us, and so does not ask us.
+/// A cell that this user may not read has nothing to ask of this user.
 fn unless_denied(names: Result<Vec<ElectionName>, Error>) -> Result<Vec<ElectionName>, Error> {
     match names {
         Err(error) if error.kind() == ErrorKind::Denied => Ok(Vec::new()),
@@ -111,7 +111,7 @@ fn unless_denied(names: Result<Vec<ElectionName>, Error>) -> Result<Vec<Election
     }
 }
 
-/// Under what an election keeps fences and values.
+/// Returns the names under which an election keeps fences and values.
 pub(crate) async fn keys(
     client: &Client,
     settings: &Settings,
@@ -126,7 +126,7 @@ async fn asked(client: &Client, settings: &Settings) -> Result<Vec<ElectionName>
     let mut names = unless_denied(names_in(client, &settings.path_of_all_notes()).await)?;
     let paths: Vec<String> =
         names.iter().map(|name| settings.path_of_cell(name, Cell::Control)).collect();
-    // All of them are asked for before the first answer is waited for.
+    // All requests are sent before the first answer is awaited.
     let asked: Vec<_> = paths.iter().map(|path| client.check_stat(path)).collect();
     let mut there = Vec::new();
     for (path, stat) in paths.iter().zip(asked) {
@@ -137,7 +137,7 @@ async fn asked(client: &Client, settings: &Settings) -> Result<Vec<ElectionName>
     Ok(names)
 }
 
-/// The children of a node that are named as an election, or a key, may be, in order.
+/// Returns the children of a node whose names parse as `T`, in order.
 async fn names_in<T: FromStr + Ord>(client: &Client, path: &str) -> Result<Vec<T>, Error> {
     let (sync, list) = (client.sync(path), client.list_children(path));
     sync.await.map_err(|error| fault(Action::List, path, error))?;

@@ -1,12 +1,12 @@
-//! Where the client library does its work: on a thread that all sessions share, for two reasons.
+//! The threads on which the client library works. All sessions share one such thread at a time, for two reasons.
 //!
-//! It may run without a pause: while the network cannot be reached at all, an attempt to connect fails before it was
-//! even waited for, and is repeated at once. On the caller's thread that would keep the engine from its deadlines and
-//! from signals. The watchdog of a session is better off here, too, as it is there for an engine that is stuck.
+//! The library may run without a pause. While the network cannot be reached at all, an attempt to connect fails before
+//! it is even awaited, and is repeated at once. On the caller's thread that would keep the engine from its deadlines
+//! and from signals. The watchdog of a session belongs here too, because it guards against an engine that is stuck.
 //!
-//! And it panics at answers that no sound server gives, which would end the program, and a leader's command with it.
-//! So a thread on which it panics stands still for good, with all that its tasks have, and another takes its
-//! place: the calls of that moment fail, and the sessions go on with other clients.
+//! The library also panics at answers that no sound server gives. That would end the program, and a leader's command
+//! with it. So a thread on which it panics stands still for good, with all its tasks, and another thread replaces it.
+//! The calls of that moment fail, and the sessions go on with other clients.
 
 use std::cell::OnceCell;
 use std::panic::{self, PanicHookInfo};
@@ -18,20 +18,22 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use zookeeper_client::Error as Zk;
 
-/// A stage that stands still gives nothing back, so a process has this many, one after another.
+/// The number of library threads that a process may start, one after another: a thread that stands still never frees
+/// its memory.
 const LIVES: usize = 32;
 
 thread_local! {
-    /// The stage that this thread is.
+    /// The library thread that this thread is.
     static HERE: OnceCell<Arc<LibraryThread>> = const { OnceCell::new() };
 }
 
-/// What is behind a mutex, also after a panic with it: the library has some, and none of ours leaves anything half done.
+/// Locks a mutex, also after a panic of its holder: the library may panic, and no code of elect leaves half-done state
+/// there.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A thread of the library, and whether it goes on.
+/// A thread of the library, and whether it still works.
 pub(crate) struct LibraryThread {
     handle: Handle,
     is_last: bool,
@@ -40,20 +42,19 @@ pub(crate) struct LibraryThread {
     thread: Option<Arc<Self>>,
 }
 
-/// A stage stands still: what became of the tasks on it nobody knows.
+/// The error for a library thread that stands still: the outcome of its tasks is unknown.
 #[derive(Clone, Debug)]
 pub(crate) struct Fallen(String);
 
 impl From<Fallen> for Zk {
-    /// The session may go on.
+    /// The session may go on: `UnexpectedError` does not end it.
     fn from(Fallen(why): Fallen) -> Self {
         Self::UnexpectedError(why)
     }
 }
 
 impl LibraryThread {
-    /// The one that there is, started if need be, or the last one that there was; `None` if none can be
-    /// started.
+    /// Returns the present thread, started if need be, or else the last one. `None` if no thread can be started.
     fn present() -> Option<Arc<Self>> {
         static STAGES: Mutex<(usize, Option<Arc<LibraryThread>>)> = Mutex::new((0, None));
         let mut stages = lock(&STAGES);
@@ -65,7 +66,7 @@ impl LibraryThread {
         present.clone()
     }
 
-    /// That of the task which calls this.
+    /// Returns the library thread of the task that calls this.
     pub(crate) fn here() -> Option<Arc<Self>> {
         HERE.with(|here| here.get().cloned())
     }
@@ -95,24 +96,24 @@ impl LibraryThread {
         self.end.send_replace(Some(Fallen(why.to_owned())));
     }
 
-    /// Returns a future that resolves once nothing refers to this stage any more.
+    /// Returns a future that resolves once nothing refers to this library thread any more.
     pub(crate) fn is_dropped(&self) -> impl Future<Output = ()> + use<> {
         let mut end = self.end.subscribe();
         async move { while end.changed().await.is_ok() {} }
     }
 
-    /// How it came to stand still, if it does.
+    /// Returns why it stands still, if it does.
     fn end(&self) -> Option<Fallen> {
         let own = self.end.borrow().clone();
         own.or_else(|| self.thread.as_ref()?.end())
     }
 
-    /// Whether it stands still.
+    /// Returns whether it stands still.
     pub(crate) fn is_over(&self) -> bool {
         self.end().is_some()
     }
 
-    /// Ends when it stands still, if there is one.
+    /// Resolves when it stands still; never if there is no thread.
     pub(crate) async fn falls(stage: Option<Arc<Self>>) {
         match stage {
             Some(stage) => drop(stage.over().await),
@@ -122,13 +123,13 @@ impl LibraryThread {
 
     async fn over(&self) -> Fallen {
         let mut own = self.end.subscribe();
-        // A thread alone has one end.
+        // A thread itself has one end, which counts twice here.
         let mut of_thread = self.thread.as_deref().unwrap_or(self).end.subscribe();
         loop {
             if let Some(fallen) = self.end() {
                 return fallen;
             }
-            // Both senders are at hand, so there is a change.
+            // Both senders are alive, so `changed` returns only after a change.
             tokio::select! {
                 _ = own.changed() => {}
                 _ = of_thread.changed() => {}
@@ -136,7 +137,7 @@ impl LibraryThread {
         }
     }
 
-    /// Keeps the thread that calls this.
+    /// Stops the calling thread for good.
     fn stand_still(&self, panic: &PanicHookInfo<'_>) -> ! {
         let told = told(panic);
         let why = if self.is_last {
@@ -160,14 +161,15 @@ fn told(panic: &PanicHookInfo<'_>) -> String {
     let words = words.unwrap_or("a panic").replace('\n', " ");
     let place = panic.location().map_or_else(String::new, |place| {
         let file = place.file();
-        // Without where the library was when it was compiled.
+        // Without the path of the library at compile time.
         let file = file.rsplit_once("/src/").map_or(file, |(_, file)| file);
         format!(" ({file}:{})", place.line())
     });
     words + &place
 }
 
-/// Before whatever else is done at a panic. A stage keeps the lock of the hook for good: no other is set after that.
+/// Installs the hook that runs before anything else at a panic. A thread that stands still keeps the lock of the hook
+/// for good, so no other hook can be set after that.
 fn stand_still_at_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -181,19 +183,19 @@ fn stand_still_at_panics() {
 
 /// A task that ends with its owner.
 pub(crate) struct Task<T> {
-    /// `None` if its stage stood still before.
+    /// `None` if its thread stood still before the start.
     work: Option<JoinHandle<T>>,
     stage: Option<Arc<LibraryThread>>,
 }
 
 impl<T: Send + 'static> Task<T> {
-    /// Starts it.
+    /// Starts a task on the present library thread.
     pub(crate) fn start(task: impl Future<Output = T> + Send + 'static) -> Self {
         Self::start_on(LibraryThread::present(), task)
     }
 
-    /// Starts it on this stage, where its session is. What is started on one by the same thread begins in the
-    /// same order.
+    /// Starts a task on this library thread, where its session is. Tasks that one caller's thread starts on it begin in
+    /// the same order.
     pub(crate) fn start_on(
         stage: Option<Arc<LibraryThread>>,
         task: impl Future<Output = T> + Send + 'static,
@@ -205,25 +207,25 @@ impl<T: Send + 'static> Task<T> {
         Self { work, stage }
     }
 
-    /// Whether nothing will come of it any more, or has already.
+    /// Returns whether the task has ended, or will have no outcome.
     pub(crate) fn is_finished(&self) -> bool {
         self.has_fallen() || self.work.as_ref().is_some_and(JoinHandle::is_finished)
     }
 
-    /// Whether its stage stands still.
+    /// Returns whether its thread stands still.
     pub(crate) fn has_fallen(&self) -> bool {
         self.stage.as_ref().is_some_and(|stage| stage.is_over())
     }
 
-    /// Ends when its stage stands still.
+    /// Returns a future that resolves when its thread stands still.
     pub(crate) fn falls(&self) -> impl Future<Output = ()> + use<T> {
         LibraryThread::falls(self.stage.clone())
     }
 
-    /// What came of it.
+    /// Returns the outcome of the task.
     ///
     /// # Errors
-    /// Its stage stands still.
+    /// Its thread stands still.
     ///
     /// # Cancellation
     /// May be dropped and called again: the task goes on.

@@ -10,7 +10,7 @@ use zookeeper_client::OneshotWatcher;
 use crate::client::Client;
 use crate::task::{Task, lock};
 
-/// A watch that the server keeps on the node before ours. Dropped, it is taken back there too.
+/// A watch that the server keeps on a node. When it is dropped, the server drops it too.
 pub(crate) struct NodeWatch {
     node: String,
     ear: Arc<Mutex<Ear>>,
@@ -18,8 +18,8 @@ pub(crate) struct NodeWatch {
     listener: Task<()>,
 }
 
-/// What the server's word comes to. The listener may not have run yet when whoever has the watch wants to
-/// know, having an answer that came after the word.
+/// The notification of the watch. The watch's owner may ask before the listener task has run, after an answer that came
+/// later than the notification. So the owner polls it too.
 struct Ear {
     word: Pin<Box<dyn Future<Output = ()> + Send>>,
     listener: Waker,
@@ -35,7 +35,7 @@ impl Ear {
 }
 
 impl NodeWatch {
-    /// One that this client has.
+    /// Makes a watch of this client.
     pub(crate) fn new(client: &Client, node: String, watcher: OneshotWatcher) -> Self {
         let word = Box::pin(async move { drop(watcher.changed().await) });
         let ear = Ear { word, listener: Waker::noop().clone(), has_heard: false };
@@ -49,18 +49,18 @@ impl NodeWatch {
                 if ear.hears() { Poll::Ready(()) } else { Poll::Pending }
             })
             .await;
-            // Nobody may be listening.
+            // There may be no receiver any more.
             let _ = fire.send(true);
         });
         Self { node, ear, fired, listener }
     }
 
-    /// Whether it is on this node, and nothing has happened there yet.
+    /// Returns whether it is on this node, and nothing has happened there yet.
     pub(crate) fn is_armed_on(&self, node: &str) -> bool {
         self.node == node && self.is_armed()
     }
 
-    /// Whether nothing has happened yet of which the server has told before its last answer.
+    /// Returns whether no event was reported before the server's last answer.
     pub(crate) fn is_armed(&self) -> bool {
         !*self.fired.borrow()
             && self.fired.has_changed().is_ok()
@@ -68,7 +68,7 @@ impl NodeWatch {
             && !lock(&self.ear).hears()
     }
 
-    /// Ends when something has happened, or the watch is no more.
+    /// Returns a wake that ends when something has happened, or when the watch ends.
     pub(crate) fn wake(&self) -> Wake {
         let (mut fired, falls) = (self.fired.clone(), self.listener.falls());
         Box::pin(async move {

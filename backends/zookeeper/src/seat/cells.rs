@@ -5,7 +5,7 @@ use elect_api::{Boottime, Cell, Error, ErrorKind, WatchedCell, Written};
 use super::{State, ZkSeat};
 
 impl ZkSeat {
-    /// The end of a session in which we lead is not told of: that is for the next refresh.
+    /// Reads a cell. The end of a leader's session is not reported here, but by the next refresh.
     pub(super) async fn look_up(
         &mut self,
         now: Boottime,
@@ -40,8 +40,8 @@ impl ZkSeat {
         }
     }
 
-    /// As [`Self::withdraw`] in one step with the writing of a cell. Whether it is done: it is not if there is
-    /// nothing to give up, or more than an entry that leads.
+    /// Withdraws as [`Self::withdraw`] does, and writes a cell in the same step. Returns whether that is done. It is
+    /// not if the candidate does not lead, or may have further nodes.
     pub(super) async fn withdraw_with(
         &mut self,
         cell: Cell<'_>,

@@ -1,4 +1,4 @@
-//! A seat makes its entry, or finds the one that it has made.
+//! A seat makes its entry, or finds the one that an earlier call made.
 
 use elect_api::{Boottime, Error, ErrorKind, Standing};
 
@@ -38,7 +38,7 @@ impl ZkSeat {
         self.advance(client, now, queue).await
     }
 
-    /// A write of the quorum, as every proof is one.
+    /// Makes the entry. This is a quorum write, and so as good as a proof.
     async fn make(
         &mut self,
         client: &Client,
@@ -74,8 +74,8 @@ impl ZkSeat {
         }
     }
 
-    /// Wins if nobody was before this entry of ours, which the quorum has made in this very call: that is as good
-    /// a proof as any, as whoever was before us is seen in what is listed after it.
+    /// Wins if no candidate was before this entry. The quorum has made the entry in this very call, which is as good as
+    /// any proof. A candidate before it appears in the listing that follows.
     async fn take_the_lead(
         &mut self,
         client: &Client,
@@ -96,8 +96,8 @@ impl ZkSeat {
         self.advance(client, now, queue).await
     }
 
-    /// The node that an earlier request made after all. Only one of our present session is ours for as long
-    /// as we say so; others, and further ones, are removed.
+    /// Returns the node that an earlier request made after all. Only a node of the present session stays as long as
+    /// this seat wants. Any other node is removed.
     async fn find(
         &self,
         client: &Client,

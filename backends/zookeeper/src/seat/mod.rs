@@ -33,23 +33,23 @@ pub(crate) struct ZkSeat {
     link: SessionSeat,
     cells: Cells,
     followed: Followed,
-    /// Of the entry that we have, or of the one to come.
+    /// The GUID of the present or the next entry.
     guid: Guid,
-    /// A node with this GUID may have been asked for, and we do not know what came of it.
+    /// A request for a node with this GUID was sent, and its outcome is unknown.
     is_in_flight: bool,
-    /// Of entries that we gave up knowing of while the server may still have them.
+    /// The GUIDs of entries that the seat has given up, though the server may still have them.
     strays: Vec<Guid>,
-    /// The number of our first arrival, once we have lost or given up that place.
+    /// The number of the candidate's first arrival, once that place is lost or given up.
     arrived: Option<u64>,
     state: State,
 }
 
 enum State {
-    /// Not in the election, as far as we know.
+    /// Not in the election, as far as the seat knows.
     Out,
     /// In the queue.
     Waiting(Waiting),
-    /// Has won, and has not resigned since. The watch is on our own node.
+    /// Has won, and has not resigned since. The watch is on the candidate's own node.
     Leading(OwnNode, Option<NodeWatch>),
     /// Has led, and lost it.
     Gone(String),
@@ -77,7 +77,8 @@ impl ZkSeat {
         }
     }
 
-    /// The entry is lost, or its session: the next one has another GUID, which the engine has not seen.
+    /// Follows the loss of the entry or its session: the next entry has another GUID, which the engine has not seen
+    /// yet.
     fn start_over(&mut self) {
         let may_be_left = self.is_in_flight || !matches!(self.state, State::Out);
         let old = mem::replace(&mut self.guid, Guid::fresh());
@@ -88,7 +89,7 @@ impl ZkSeat {
         self.vacate();
     }
 
-    /// We have no place, as far as we know, and remember when we came.
+    /// Gives up the place, and remembers its time of arrival.
     fn vacate(&mut self) {
         if let State::Waiting(Waiting { place, .. }) | State::Leading(place, _) =
             mem::replace(&mut self.state, State::Out)
@@ -97,7 +98,7 @@ impl ZkSeat {
         }
     }
 
-    /// The session of a waiter has ended. Whether there was a place in it, or may have been.
+    /// Follows the end of a waiter's session. Returns whether there was, or may have been, a place in it.
     fn lose_place(&mut self) -> bool {
         let has_place = self.is_in_flight || matches!(self.state, State::Waiting(_));
         if has_place {
@@ -135,14 +136,14 @@ impl ZkSeat {
         }
     }
 
-    /// The other seats in the session know of us.
+    /// Tells the other seats in the session of this seat's entries.
     fn enrol(&self, client: &Client, now: Boottime) {
         let guids = self.strays.iter().copied().chain([self.guid]).collect();
         self.link.enrol(client, now, &self.directory, guids);
     }
 
-    /// Proves that our node is there, and has us told when it goes. The latter is a hint: without it the
-    /// next proof finds out.
+    /// Proves that the candidate's node is there, and watches for its end. The watch is a hint: without it the next
+    /// proof finds out.
     async fn prove_and_look_out(
         &mut self,
         client: &Client,
@@ -177,7 +178,7 @@ impl ZkSeat {
             return self.lost("the session was closed");
         };
         let validity = Validity::Window { anchor: session.proven(now), window: session.window() };
-        // The numbers of transactions begin at 0 and never fall.
+        // Transaction numbers begin at 0 and never fall.
         let token = Token::new(place.czxid.cast_unsigned());
         let wake = match &self.state {
             State::Leading(_, Some(watch)) => watch.wake(),
@@ -186,14 +187,14 @@ impl ZkSeat {
         Standing::Leading { token, validity, wake }
     }
 
-    /// A request of the refresh that began at `now` was answered.
+    /// Records that a request of the refresh that began at `now` was answered.
     fn acknowledged(&mut self, now: Boottime) {
         if let Some(session) = self.link.established() {
             session.acknowledged(now);
         }
     }
 
-    /// Takes part. `may_enter` is false where the engine has not seen our ticket.
+    /// Takes part. `may_enter` is false if the engine has not seen the present ticket.
     async fn campaign(&mut self, now: Boottime, may_enter: bool) -> Result<Standing, Error> {
         let session = self.link.session(now).await?;
         let Ok(client) = session.client() else { return Ok(self.look_again(0)) };
@@ -214,7 +215,7 @@ impl ZkSeat {
             let (learned, queue) =
                 tokio::join!(biased; identity::learn(&client, &settings), self.queue(&client, now));
             if let Err(error) = learned {
-                // Another session has led to another store.
+                // The session leads to another store.
                 drop(client);
                 self.link.abandon().await;
                 return Err(error.with_kind(ErrorKind::Unreachable));
@@ -224,7 +225,7 @@ impl ZkSeat {
             self.queue(&client, now).await?
         };
         if self.is_next() && self.link.shortening().is_some() {
-            // The next session has what is granted now.
+            // The next session has the timeout that servers grant now.
             drop(client);
             self.start_over();
             self.link.abandon().await;
@@ -245,7 +246,7 @@ impl ZkSeat {
         self.advance(&client, now, queue).await
     }
 
-    /// Whether we lead when the one before us goes.
+    /// Returns whether this candidate leads when the one before it goes.
     const fn is_next(&self) -> bool {
         matches!(&self.state, State::Waiting(waiting) if waiting.ahead <= 1)
     }
@@ -256,8 +257,8 @@ impl ZkSeat {
         Ok(queue)
     }
 
-    /// Removes entries of ours that came to light late. Says how many candidates there are if there were
-    /// any: then they must be looked at anew.
+    /// Removes this seat's entries that appeared late. Returns the number of candidates if there were any such entries:
+    /// then the queue must be read anew.
     async fn sweep(
         &mut self,
         client: &Client,
@@ -278,7 +279,7 @@ impl ZkSeat {
         Standing::Waiting { ahead, alive: true, wake: awake() }
     }
 
-    /// Waits for the one before us, or wins if there is none.
+    /// Waits for the nearest candidate before this one, or wins if there is none.
     async fn advance(
         &mut self,
         client: &Client,
@@ -315,7 +316,7 @@ impl ZkSeat {
         }
     }
 
-    /// Removes whatever is left of us.
+    /// Removes all nodes that this seat may have.
     async fn leave(&mut self, client: &Client) -> Result<(), Error> {
         if let State::Waiting(Waiting { place, .. }) | State::Leading(place, _) = &self.state
             && self.strays.is_empty()
@@ -329,7 +330,7 @@ impl ZkSeat {
     }
 }
 
-/// Has us told when our own node goes.
+/// Watches for the end of the candidate's own node.
 async fn look_out(client: &Client, path: &str, place: &OwnNode) -> Option<NodeWatch> {
     match client.check_and_watch_stat(path).await {
         Ok((Some(_), watcher)) => Some(NodeWatch::new(client, place.node.clone(), watcher)),
@@ -407,7 +408,7 @@ impl ZkSeat {
         Ok(())
     }
 
-    /// Nothing is left of us.
+    /// Records that this seat has no node left.
     fn is_out(&mut self) {
         self.guid = Guid::fresh();
         self.is_in_flight = false;

@@ -1,4 +1,4 @@
-//! The proof that our node is there.
+//! The proof that the candidate's node is there.
 
 use elect_api::{Boottime, Error};
 use zookeeper_client::{CheckWriteError, Error as Zk};
@@ -7,18 +7,17 @@ use crate::client::{Client, Step};
 use crate::error::{Action, ends_session, fault, loses_connection};
 use crate::link::SessionSeat;
 
-/// What a quorum says of our node.
+/// The quorum's answer about the candidate's node.
 pub(super) enum Proof {
     Held,
     Missing,
     SessionEnded(String),
 }
 
-/// Asks the quorum whether our node is there.
+/// Asks the quorum whether the candidate's node is there.
 ///
-/// The question changes nothing, so if it goes down with its connection it is put once more, on the next
-/// one: a leader that was connected to a dying server has no time to spare. It counts from `now` all the
-/// same.
+/// The question changes nothing. So if the connection is lost, it is sent once more on the next connection: a leader
+/// that was connected to a dying server has no time to spare. The answer counts from `now` all the same.
 pub(super) async fn prove(
     client: &Client,
     link: &mut SessionSeat,
@@ -42,7 +41,7 @@ pub(super) async fn prove(
     }
 }
 
-/// A write of the quorum that changes nothing, and fails if the node is not there.
+/// Sends a quorum write that changes nothing, and fails if the node is missing.
 async fn ask_quorum(client: &Client, path: &str) -> Result<bool, Zk> {
     match client.multi(vec![Step::check(path)]).await.map_err(CheckWriteError::from) {
         Ok(()) => Ok(true),

@@ -1,4 +1,4 @@
-//! Two ensembles where a URL means one: in its list, or behind an address that has come to mean another.
+//! Tests with two ensembles where a URL means one: both are in its list, or its address comes to mean the other.
 
 use elect_api::{Candidate, ErrorKind, Scope, Seat, Standing};
 use elect_testkit::fault::TcpProxy;
@@ -13,7 +13,7 @@ fn two() -> [ZooKeeper; 2] {
     [ZooKeeper::one(), ZooKeeper::one()]
 }
 
-/// Has the store given its id: whoever enters first does that.
+/// Enters first, so that the store gets its id.
 async fn found(servers: &ZooKeeper) {
     let mut first = seat(&servers.url(), "first", TTL).await;
     lead(first.as_mut()).await;
@@ -26,8 +26,8 @@ async fn id_of(servers: &ZooKeeper) -> Option<String> {
     Some(String::from_utf8(text).expect("an id"))
 }
 
-/// Refreshes both as the engine does until the waiter's session has ended and another store was heard of twice. It
-/// never leads, and the leader goes on.
+/// Refreshes both as the engine does, until the waiter's session has ended and another store was reported twice. The
+/// waiter must never lead, and the leader must go on.
 async fn never_leads(waiter: &mut dyn Seat, leader: &mut dyn Seat) -> String {
     let mut words = Vec::new();
     for _ in 0..400 {
@@ -69,7 +69,7 @@ fn an_address_that_comes_to_mean_another_ensemble_is_left_alone() {
         let words = never_leads(waiter.as_mut(), leader.as_mut()).await;
         assert!(words.contains(&format!("{} is another store", ways[1].address())), "{words}");
         assert_eq!(lead_in_time(leader.as_mut(), TTL).await.token, token);
-        // To other servers the session means nothing: its end is the end of the leadership.
+        // The session does not exist on other servers, and its end is the end of the leadership.
         ways[0].redirect(b.address(0));
         loop {
             match attempt(leader.as_mut(), TTL).await {
@@ -86,7 +86,7 @@ fn an_address_that_comes_to_mean_another_ensemble_is_left_alone() {
     });
 }
 
-/// The servers of the list that have our store are used, and no others.
+/// Only the servers of the list that have the right store are used.
 #[test]
 fn a_waiter_never_leads_in_another_ensemble_of_the_list() {
     run("divided", async {
@@ -100,7 +100,7 @@ fn a_waiter_never_leads_in_another_ensemble_of_the_list() {
         let id = id_of(&a).await.expect("an id");
         let list = format!("zk://{},{}?store-id={id}", way.address(), b.address(0));
         for _ in 0..6 {
-            // Whichever of the two is asked first.
+            // The client may ask either of the two first.
             let mut waiter = seat(&list, "waiter", TTL).await;
             let standing = waiter.refresh(now()).await.expect("an answer").standing;
             assert!(matches!(standing, Standing::Waiting { ahead: 1, .. }));
@@ -116,7 +116,7 @@ fn a_waiter_never_leads_in_another_ensemble_of_the_list() {
     });
 }
 
-/// Whichever of the two the client begins with.
+/// This holds whichever of the two the client begins with.
 #[test]
 fn a_list_of_two_ensembles_is_refused_from_the_start() {
     run("divided", async {
@@ -131,13 +131,13 @@ fn a_list_of_two_ensembles_is_refused_from_the_start() {
             assert!(error.to_string().contains(&words), "{error}");
         }
         assert_eq!(id_of(&b).await, None);
-        // Two names of one server are no two stores.
+        // Two names of one server are not two stores.
         let twice = format!("zk://{},localhost:{}", a.address(0), a.address(0).port());
         lead(seat(&twice, "ours", TTL).await.as_mut()).await;
     });
 }
 
-/// Two names of one server look like two stores, so each newcomer asks both; others give the store its id meanwhile.
+/// Two names of one server look like two stores, so each newcomer asks both. Others give the store its id meanwhile.
 #[test]
 fn a_store_that_gets_its_id_meanwhile_is_one_store() {
     run("divided", async {

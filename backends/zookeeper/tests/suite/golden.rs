@@ -1,4 +1,4 @@
-//! What stands in ZooKeeper, to the byte: releases of elect share elections with each other.
+//! Tests of the nodes in ZooKeeper, byte for byte: releases of elect share elections with each other.
 
 use elect_api::{Cell, Durability, If, Written, fence};
 use elect_testkit::servers::ZooKeeper;

@@ -1,4 +1,4 @@
-//! Elections that are shared with other programs, as far as that is safe.
+//! Tests of elections that are shared with other programs, as far as that is safe.
 
 use elect_api::{ErrorKind, Seat, Standing, Survey};
 use elect_testkit::servers::{ZooKeeper, ZooKeeperSetup};
@@ -54,7 +54,7 @@ fn candidates_of_others_are_in_the_same_queue() {
     });
 }
 
-/// Each of them could be a candidate's.
+/// Each of the nodes could be a candidate's.
 #[test]
 fn more_bytes_than_any_election_has_are_refused() {
     run("overfull", async {
@@ -123,7 +123,7 @@ fn another_layout_is_refused_before_anything_is_made() {
     });
 }
 
-/// Each of the two would find itself the first.
+/// A candidate of each layout would find itself first.
 #[test]
 fn nobody_leads_beside_another_layout_that_came_later() {
     run("mixed later", async {
@@ -157,7 +157,7 @@ fn an_election_that_reads_as_a_candidate_is_refused() {
     });
 }
 
-/// An election that nobody is in vanishes by itself, and what was made for it; what the store is called stays.
+/// An election without candidates vanishes, and so do the nodes made for it. The store's id stays.
 #[test]
 fn empty_directories_go_by_themselves() {
     run("containers", async {
@@ -183,7 +183,7 @@ fn empty_directories_go_by_themselves() {
     });
 }
 
-/// Counting is dear where very many wait: it is done again when the one before us goes.
+/// To count a very long queue is expensive: the seat counts again when the candidate before it goes.
 #[test]
 fn far_back_it_is_enough_to_be_there() {
     run("a crowd", async {
@@ -204,7 +204,7 @@ fn far_back_it_is_enough_to_be_there() {
         let entries = crate::common::nodes(&other, &election()).await;
         let own = entries.iter().find(|(_, data)| !data.is_empty()).expect("its entry");
         other.delete(&own.0, None).await.expect("it was there");
-        // It finds out, enters anew, and still is behind all others.
+        // The seat notices, enters anew, and again is behind all others.
         drop(wait_behind(seat.as_mut(), 118).await);
         drop(wait_behind(seat.as_mut(), 118).await);
     });

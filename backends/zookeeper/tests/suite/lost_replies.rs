@@ -1,4 +1,4 @@
-//! A request was carried out, and its reply never came.
+//! Tests of requests that were carried out, but whose replies were lost.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ impl Stage {
         nodes(&self.onlooker, &election()).await
     }
 
-    /// Calls until the server has carried out what makes or removes our node, and loses the reply. Those before
-    /// come: of what the server had answered when nothing was to be seen of it yet.
+    /// Calls until the server has made or removed the seat's node, and swallows the reply to that. The replies before
+    /// it arrive: the server sent them before the node appeared or vanished.
     async fn unheard(&mut self, call: Call) {
         let Self { seat, onlooker, proxy, .. } = self;
         proxy.replies(Mode::Until(proxy.traffic().replies.bytes));
@@ -51,7 +51,7 @@ impl Stage {
         self.heal();
     }
 
-    /// Repeats it while its outcome is unknown: the connection that was lost may not be noticed at once.
+    /// Repeats the resign while its outcome is unknown: the client may not notice the lost connection at once.
     async fn resign_in_the_end(&mut self) {
         while let Err(error) = self.seat.resign(None).await {
             assert!(!error.is_permanent(), "{error:?}");
@@ -94,7 +94,7 @@ fn a_resign_removes_an_entry_whose_reply_was_lost() {
     });
 }
 
-/// A node with our name that another session owns may end without us: it is not ours to lead by.
+/// Another session owns a node with this seat's name. Such a node may end at any time, so no candidate may lead by it.
 #[test]
 fn an_entry_of_another_session_is_not_taken_over() {
     run("taken over", async {
@@ -113,8 +113,8 @@ fn an_entry_of_another_session_is_not_taken_over() {
     });
 }
 
-/// The session ended before the reply was asked for again: what is left is gone or removed, and the next
-/// entry has a ticket that was shown before.
+/// The session ended before the reply was asked for again. Its entry is gone or removed, and the next entry has a
+/// ticket that was shown before.
 #[test]
 fn an_entry_of_an_ended_session_is_left_for_a_new_one() {
     run("ended", async {
@@ -162,7 +162,7 @@ async fn seat_of(servers: &ZooKeeper) -> Box<dyn Seat> {
     seat(&servers.url(), "next", TTL).await
 }
 
-/// A leader is told as soon as an answer comes through again, and proves nothing meanwhile.
+/// A leader learns the truth as soon as an answer arrives, and proves nothing meanwhile.
 #[test]
 fn a_proof_whose_reply_was_lost_is_none() {
     run("a check", async {
@@ -180,13 +180,13 @@ fn a_proof_whose_reply_was_lost_is_none() {
     });
 }
 
-/// A wrapper that died takes its ticket along; its session lives on for a while.
+/// The ticket outlives a wrapper that died, and its session lives on for a while.
 #[test]
 fn a_ticket_removes_what_a_dead_one_left() {
     run("a ticket", async {
         let mut stage = Stage::new().await;
         stage.enter_unheard().await;
-        // It hears nothing more, and closes nothing.
+        // The seat receives no more answers, and closes nothing.
         stage.proxy.both(Mode::Swallow);
         stage.proxy.cut();
         let ticket = stage.seat.ticket().expect("a ticket");
@@ -198,7 +198,7 @@ fn a_ticket_removes_what_a_dead_one_left() {
     });
 }
 
-/// Whoever only asks for a cell, and does not refresh, gets a new session all the same.
+/// A seat that only reads a cell, and does not refresh, gets a new session too.
 #[test]
 fn a_cell_can_be_read_after_the_end_of_the_session_with_the_entry() {
     run("a cell", async {
@@ -212,7 +212,7 @@ fn a_cell_can_be_read_after_the_end_of_the_session_with_the_entry() {
         }
         let began = now();
         while now().since(began) < TTL * 2 {
-            // Our own end of the session ends later than the server's.
+            // The client notices the end of the session later than the server.
             let _ = timeout(TTL / 16, stage.seat.read(now(), Cell::Once)).await;
             tokio::time::sleep(TTL / 64).await;
         }

@@ -1,6 +1,6 @@
-//! The store on real servers.
+//! Tests of the store on real servers.
 //!
-//! They take Debian's packages `zookeeper` and `default-jre-headless`.
+//! They require Debian's packages `zookeeper` and `default-jre-headless`.
 
 mod common;
 mod conformance;

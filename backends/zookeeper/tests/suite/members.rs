@@ -1,4 +1,4 @@
-//! Servers die and come back; sessions outlive them.
+//! Tests of servers that die and come back: sessions outlive them.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use elect_testkit::{election, run};
 use crate::common::{TTL, nodes, now, raw};
 use crate::support::{Claim, attempt, lead_for, lead_in_time, seat};
 
-/// As the engine does, both of them, until both have been heard.
+/// Refreshes both as the engine does, until both had an answer.
 async fn settle(leader: &mut dyn elect_api::Seat, waiter: &mut dyn elect_api::Seat) -> Claim {
     loop {
         let claim = match attempt(leader, TTL).await {
@@ -66,7 +66,7 @@ fn sorted(nodes: Vec<(String, Vec<u8>)>) -> Vec<String> {
     paths
 }
 
-/// A server that is silent, not dead: the leader is elsewhere before its command must be stopped.
+/// The server is silent, not dead. The leader finds another server before its command must be stopped.
 #[test]
 fn a_leader_leaves_a_silent_server_while_its_proof_holds() {
     const S: Duration = Duration::from_secs(15);

@@ -1,4 +1,4 @@
-//! A password that is renewed while candidates run: to ZooKeeper that is another user, with rights of its own.
+//! Tests of a password that is renewed while candidates run. ZooKeeper takes it for another user with other rights.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +11,10 @@ use zookeeper_client::{Acl, AuthId, Client, Permission};
 use crate::common::{TTL, now};
 use crate::support::{Claim, lead, seat};
 
-/// The user `ann` with the password `two`, as rights name them.
+/// The user `ann` with the password `two`, as ACLs name them.
 const TWO: &str = "ann:B4ISa1MXwbM1kaCN/fwJ3qUppOo=";
 
-/// Gives all that there is to that user alone.
+/// Gives that user alone the rights to all nodes.
 async fn hand_over(servers: &ZooKeeper) {
     let both = Client::connector().with_auth("digest", b"ann:one").with_auth("digest", b"ann:two");
     let both = both.connect(&servers.address(0).to_string()).await.expect("a session");
@@ -27,7 +27,7 @@ async fn hand_over(servers: &ZooKeeper) {
     }
 }
 
-/// All that there is by now.
+/// Asserts that all present nodes belong to the new user.
 async fn belongs_to_the_new_one(servers: &ZooKeeper) {
     let new = Client::connector().with_auth("digest", b"ann:two");
     let new = new.connect(&servers.address(0).to_string()).await.expect("a session");
@@ -45,7 +45,7 @@ async fn is_denied(seat: &mut dyn Seat) {
     assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
 }
 
-/// What it is told at last: the first call after a change may be refused.
+/// Returns the standing; the first call after a change may be refused.
 async fn standing(seat: &mut dyn Seat) -> Standing {
     if let Ok(refreshed) = seat.refresh(now()).await {
         return refreshed.standing;
@@ -86,7 +86,7 @@ fn renew(file_first: bool) {
                 is_denied(leader.as_mut()).await;
                 is_denied(waiter.as_mut()).await;
             }
-            // It is being written.
+            // The file is empty while it is written.
             write("");
             is_denied(leader.as_mut()).await;
             write("two\n");
@@ -99,7 +99,7 @@ fn renew(file_first: bool) {
         leader.resign(None).await.expect("a resign");
         let led = standing(waiter.as_mut()).await;
         assert!(Claim::of(&led).expect("it leads").token > token);
-        // Whoever knows the old password only has no rights to what is made from now on.
+        // A user with the old password has no rights to nodes that are made from now on.
         waits(leader.as_mut()).await;
         let written = waiter.write(now(), Cell::Once, b"{}", Durability::Usual).await;
         assert!(matches!(written, Ok(Written::Yes(_))), "{written:?}");

@@ -1,4 +1,4 @@
-//! What people are told when it does not work.
+//! Tests of the error messages for stores that cannot be used.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -15,10 +15,10 @@ use zookeeper_client::{Acls, Client, CreateMode};
 use crate::common::{TTL, now, path_of};
 use crate::support::{lead, lead_in_time, seat};
 
-/// The error of one refresh, which says all these words and no secret.
+/// Returns the error of one refresh, and checks that it contains all these words and no secret.
 pub(crate) async fn refused(url: &str, kind: ErrorKind, words: &[&str]) -> Error {
     let mut error = refusal(url).await;
-    // Of a server that was too slow to show what is wrong nothing is known yet: whoever takes part asks again.
+    // The server was too slow to show its trouble, so nothing is known yet. A candidate asks again.
     while kind != ErrorKind::Unreachable && error.to_string().contains("no answer") {
         error = refusal(url).await;
     }
@@ -54,7 +54,7 @@ fn hosts_and_ports_that_are_wrong() {
     });
 }
 
-/// Something that answers everybody like this, and hangs up.
+/// Answers every connection with these bytes, and hangs up.
 fn impostor(answer: &'static [u8]) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -97,7 +97,7 @@ fn etcd_is_told_apart() {
     });
 }
 
-/// What a balancer does whose servers are all down: each connection ends without a byte.
+/// Behaves as a balancer whose servers are all down: each connection ends without a byte.
 fn balancer() -> TcpProxy {
     let proxy = TcpProxy::start(([127, 0, 0, 1], free_port()).into());
     proxy.hang_up(true);
@@ -153,7 +153,7 @@ fn a_server_that_only_shows_what_it_knew() {
     });
 }
 
-/// A server that comes to its end as it is asked who it is: it hangs up, and nobody listens any more.
+/// Behaves as a server that ends at the question for its state: it hangs up, and stops listening.
 fn dying() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -161,7 +161,7 @@ fn dying() -> u16 {
         loop {
             let (mut stream, _) = listener.accept().expect("somebody who asks");
             let mut question = [0; 5];
-            // The client library's own question has a length before it.
+            // The client library's own request begins with a length.
             if stream.read_exact(&mut question).is_ok() && question == *b"srvr\n" {
                 drop(listener);
                 return;
@@ -179,7 +179,7 @@ fn a_server_that_comes_to_its_end_is_no_impostor() {
     });
 }
 
-/// The system's authorities, which know none of the servers here.
+/// The system's authorities, which have signed none of the servers' certificates here.
 const CA: &str = "ca=/etc/ssl/certs/ca-certificates.crt";
 
 #[test]
@@ -289,11 +289,11 @@ fn a_right_that_is_missing_is_named_with_its_path() {
         owner.create("/elect", b"", &options).await.expect("a node");
         let path = path_of(&election());
         refused(&servers.url(), ErrorKind::Denied, &[&path, "right to create"]).await;
-        // Who may only read may look, and finds nobody.
+        // A user who may only read can survey, and finds no leader.
         let survey = store(&servers.url()).survey(&election()).await.expect("a survey");
         assert!(survey.leader.is_none());
         assert_eq!(store(&servers.url()).list(Scope::Entered).await.expect("a list"), []);
-        // What is asked where it may not even look is not asked of it.
+        // The election's control cell may not be read, so it counts as absent.
         let closed = CreateMode::Persistent.with_acls(Acls::creator_all());
         owner.create("/elect/.notes", b"", &closed).await.expect("a node");
         assert_eq!(store(&servers.url()).list(Scope::Asked).await.expect("a list"), []);

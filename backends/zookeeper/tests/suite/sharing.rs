@@ -1,4 +1,4 @@
-//! One process has one session, however many seats it has and whatever it looks at.
+//! Tests that one process has one session, however many seats and observers it has.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use elect_testkit::servers::ZooKeeper;
 use crate::common::{TTL, nodes, now, raw};
 use crate::support::{Claim, attempt, lead, lead_in_time, plant};
 
-/// The sessions that a server has, by its own word.
+/// The sessions that a server reports.
 fn sessions(servers: &ZooKeeper) -> BTreeSet<String> {
     let dump = servers.ask(0, "dump").expect("an answer");
     let (sessions, _) = dump.split_once("ephemeral nodes dump").expect("two dumps");
@@ -19,7 +19,7 @@ fn sessions(servers: &ZooKeeper) -> BTreeSet<String> {
     words.map(str::to_owned).collect()
 }
 
-/// Those that are let go take a moment to end.
+/// Sessions that were left take a moment to end.
 async fn expect_sessions(servers: &ZooKeeper, expected: usize) {
     let settled = async {
         while sessions(servers).len() != expected {
@@ -75,7 +75,7 @@ fn a_process_with_many_seats_that_looks_has_one_session() {
         }
         lead(seats[0].as_mut()).await;
         assert_eq!(sessions(&servers), session);
-        // Nobody who looks out keeps it, and nobody waits for whoever does.
+        // An observer does not keep the session, and its end does not wait for observers.
         let look_out = store.changed(&election(0)).await.expect("a look-out");
         seats[0].resign(None).await.expect("a resign");
         expect_sessions(&servers, 0).await;
@@ -86,7 +86,7 @@ fn a_process_with_many_seats_that_looks_has_one_session() {
     });
 }
 
-/// As the slot that comes free has one for whoever waited before the slots.
+/// A slot that becomes free opens such a seat, for a candidate that waited before.
 #[test]
 fn a_seat_that_comes_late_is_no_further_behind_than_those_before_it() {
     const S: Duration = Duration::from_secs(4);
@@ -111,7 +111,7 @@ fn a_seat_that_comes_late_is_no_further_behind_than_those_before_it() {
     });
 }
 
-/// Each write of the quorum is one that somebody waits for.
+/// A command or the next leader waits for each quorum write.
 #[test]
 fn whoever_is_alone_wins_and_leaves_with_one_write_each_and_nothing_is_left() {
     run("alone", async {
@@ -123,7 +123,7 @@ fn whoever_is_alone_wins_and_leaves_with_one_write_each_and_nothing_is_left() {
         assert_eq!(asked("multi"), 0, "{:?}", trips());
         lead(seat.as_mut()).await;
         assert_eq!(asked("multi"), 1, "a renewal proves the entry");
-        // The first cell ever takes nodes above it.
+        // The first cell of a store also makes the nodes above it.
         seat.resign(Some((Cell::History, b"a word"))).await.expect("a resign");
         lead(seat.as_mut()).await;
         let before = asked("multi");
@@ -133,7 +133,7 @@ fn whoever_is_alone_wins_and_leaves_with_one_write_each_and_nothing_is_left() {
     });
 }
 
-/// The first to have a new session makes no proof of what the others had in the old one.
+/// The first seat in the new session proves nothing about the entries in the old one.
 #[test]
 fn each_seat_finds_out_by_itself_that_the_session_has_ended() {
     run("ended", async {

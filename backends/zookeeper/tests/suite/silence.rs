@@ -1,4 +1,5 @@
-//! Requests arrive and answers do not: a session that hears nothing is not kept alive by what it asks.
+//! Tests where requests arrive but answers do not: a client without answers must not keep its session alive by its
+//! requests.
 
 use std::time::Duration;
 
@@ -10,22 +11,22 @@ use crate::common::{TTL, nodes, now};
 use crate::stage::Stage;
 use crate::support::{attempt, end_of, lead, lead_in_time};
 
-/// As the servers of these tests have it.
+/// The tick of the servers in these tests.
 const TICK: Duration = Duration::from_millis(500);
-/// For silence to be noticed, at this TTL.
+/// The time in which the client notices silence, at this TTL.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// What a busy machine adds.
+/// The extra time for a busy machine.
 const ROOM: Duration = Duration::from_millis(800);
 
 impl Stage {
-    /// The seat's node, and somebody who notes its end.
+    /// Starts a thread that returns the end of the seat's node.
     async fn node(&self) -> std::thread::JoinHandle<Boottime> {
         let (path, _) = nodes(&self.onlooker, &election()).await.pop().expect("a node");
         end_of(path, vec![self.servers.address(0)])
     }
 }
 
-/// Whoever goes on asking for all of that time.
+/// The seat goes on asking for all of that time.
 #[test]
 fn a_session_that_hears_nothing_ends_as_one_that_is_cut_off() {
     run("a silence", async {
@@ -46,7 +47,7 @@ fn a_session_that_hears_nothing_ends_as_one_that_is_cut_off() {
     });
 }
 
-/// It stands still meanwhile, and is there again as soon as it is answered.
+/// The library stands still meanwhile, and works again as soon as a server answers.
 #[test]
 fn a_session_outlives_a_silence_that_is_shorter_than_it() {
     run("a short silence", async {
@@ -66,7 +67,7 @@ fn a_session_outlives_a_silence_that_is_shorter_than_it() {
     });
 }
 
-/// A balancer that has no server for a moment: whoever leads has little of its lease left by then.
+/// A balancer has no server for a moment. A leader has little of its lease left by then.
 #[test]
 fn a_server_that_hangs_up_is_asked_again_before_long() {
     run("a balancer", async {
@@ -88,7 +89,7 @@ fn a_server_that_hangs_up_is_asked_again_before_long() {
     });
 }
 
-/// Nobody waits for the end of the session once there are answers again.
+/// Once answers arrive again, the resign does not wait for the end of the session.
 #[test]
 fn a_resign_after_a_silence_needs_no_more_than_an_answer() {
     run("a resign", async {
@@ -96,7 +97,7 @@ fn a_resign_after_a_silence_needs_no_more_than_an_answer() {
         lead(stage.seat.as_mut()).await;
         stage.proxy.replies(Mode::Swallow);
         let cut = now();
-        // Before that it is asked for blindly, and is done.
+        // Until then the client sends requests without knowing of the silence, and the server carries them out.
         while now().since(cut) < PATIENCE * 3 / 2 {
             let _ = attempt(stage.seat.as_mut(), TTL).await;
         }

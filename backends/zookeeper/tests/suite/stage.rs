@@ -1,4 +1,4 @@
-//! A server, a way to it that fails as it is told to, and a seat that has no other.
+//! A server, a proxy in front of it that fails on demand, and a seat that connects only through the proxy.
 
 use elect_api::Seat;
 use elect_testkit::fault::{Mode, TcpProxy};
@@ -25,7 +25,7 @@ impl Stage {
     }
 
     pub(crate) fn heal(&self) {
-        // Half a message would be all that comes of what was lost.
+        // Only half a message would be left of the swallowed bytes.
         self.proxy.cut();
         self.proxy.replies(Mode::Pass);
     }

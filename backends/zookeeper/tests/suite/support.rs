@@ -1,4 +1,4 @@
-//! A candidate as the engine drives it, and others who look on or take part.
+//! Drives a candidate as the engine does, and provides observers and other candidates.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use zookeeper_client::{Acls, Client, CreateMode};
 
 use crate::common::{now, path_of, raw};
 
-/// A seat with nothing but this URL.
+/// Opens a seat by its URL alone.
 pub(crate) async fn seat(url: &str, id: &str, ttl: Duration) -> Box<dyn Seat> {
     let store = elect_zookeeper::connect(url).expect("a good URL");
     store.open(&election(), &Candidate::foreign(id), ttl).await.expect("a seat")
 }
 
-/// What one leader has claimed.
+/// The claim of one leader.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claim {
     pub(crate) token: Token,
@@ -25,7 +25,7 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Until when nobody else can lead.
+    /// The end of the time in which no other candidate can lead.
     pub(crate) fn end(self) -> Boottime {
         self.anchor + self.window
     }
@@ -40,13 +40,13 @@ impl Claim {
     }
 }
 
-/// One refresh by which it leads.
+/// Makes one refresh that must lead.
 pub(crate) async fn lead(seat: &mut dyn Seat) -> Claim {
     let standing = seat.refresh(now()).await.expect("a standing").standing;
     Claim::of(&standing).expect("it leads")
 }
 
-/// One refresh as the engine makes it: dropped when it takes longer than the interval.
+/// Makes one refresh as the engine does: dropped if it takes longer than the interval.
 pub(crate) async fn attempt(seat: &mut dyn Seat, ttl: Duration) -> Option<Result<Standing, Error>> {
     let refreshed = timeout(ttl / 16, seat.refresh(now())).await.ok()?;
     Some(refreshed.map(|refreshed| refreshed.standing))
@@ -67,7 +67,7 @@ pub(crate) async fn lead_in_time(seat: &mut dyn Seat, ttl: Duration) -> Claim {
     panic!("it does not lead");
 }
 
-/// Refreshes as the engine does for this long, and says what was claimed last.
+/// Refreshes as the engine does for this long, and returns the last claim.
 pub(crate) async fn lead_for(seat: &mut dyn Seat, ttl: Duration, span: Duration) -> Claim {
     let end = now() + span;
     let mut claim = None;
@@ -80,7 +80,7 @@ pub(crate) async fn lead_for(seat: &mut dyn Seat, ttl: Duration, span: Duration)
     claim.expect("it leads")
 }
 
-/// Somebody else's node.
+/// Makes a node of another program.
 pub(crate) async fn plant(client: &Client, name: &str, data: &[u8]) {
     let directory = path_of(&election());
     let container = CreateMode::Container.with_acls(Acls::anyone_all());
@@ -89,7 +89,7 @@ pub(crate) async fn plant(client: &Client, name: &str, data: &[u8]) {
     client.create(&format!("{directory}/{name}"), data, &ephemeral).await.expect("a node");
 }
 
-/// When a node was seen to be gone by somebody who does nothing but watch it, on a thread of their own.
+/// Returns when a separate thread that only watches the node saw its end.
 pub(crate) fn end_of(path: String, servers: Vec<SocketAddr>) -> std::thread::JoinHandle<Boottime> {
     let (ready, is_ready) = std::sync::mpsc::channel();
     let watcher = apart(move || async move {

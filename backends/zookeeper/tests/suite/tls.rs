@@ -1,4 +1,4 @@
-//! Connections that nobody can listen to.
+//! Tests of connections over TLS.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
@@ -15,13 +15,13 @@ use crate::common::{TTL, now};
 use crate::refusals::refused;
 use crate::support::{attempt, lead_in_time, seat};
 
-/// A certificate and its key in one file, as a server wants them.
+/// Writes a certificate and its key into one file, as a server needs them.
 fn write_both(pem: &Pem, both: &Path) {
     let (cert, key) = (fs::read_to_string(&pem.cert), fs::read_to_string(&pem.key));
     fs::write(both, cert.expect("a file") + &key.expect("a file")).expect("a file");
 }
 
-/// A server with this certificate, and the port on which it speaks TLS.
+/// Starts a server with this certificate. Returns it, and the port on which it speaks TLS.
 fn server(authority: &Authority, pem: &Pem, client_auth: &str) -> (ZooKeeper, u16) {
     let both = pem.cert.with_extension("both.pem");
     write_both(pem, &both);
@@ -37,7 +37,7 @@ fn server(authority: &Authority, pem: &Pem, client_auth: &str) -> (ZooKeeper, u1
         format!("ssl.clientAuth={client_auth}"),
     ];
     let servers = ZooKeeper::start(&ZooKeeperSetup { lines, ..ZooKeeperSetup::default() });
-    // It is opened after the other one, by which servers are known to be there.
+    // The TLS port opens after the other port, which shows that the server is up.
     eventually("the port of TLS", || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok());
     (servers, port)
 }
@@ -97,8 +97,8 @@ fn a_server_that_wants_a_certificate_of_ours() {
     });
 }
 
-/// All that is trusted and shown is renewed while a server is away, before or after it is back: whoever leads goes on,
-/// and who has read its files before, and comes now, is let in.
+/// Renews all trusted and own certificates while a server is away, before or after it is back. The leader goes on. A
+/// candidate that has read the old files, and only now connects, is accepted.
 fn renew(files_first: bool) {
     run("a renewal", async move {
         let (old, new) = (Authority::new(), Authority::new());
@@ -132,7 +132,7 @@ fn renew(files_first: bool) {
         servers.wait_until_serving(0);
         if !files_first {
             assert!(!matches!(attempt(leader.as_mut(), LONG).await, Some(Ok(_))));
-            // Half of it: no key goes with this certificate.
+            // Only half of the files is renewed: no key fits this certificate.
             fs::copy(new.client("ann").cert, at("cert")).expect("a file");
             assert!(!matches!(attempt(leader.as_mut(), LONG).await, Some(Ok(_))));
             let error = late.refresh(now()).await.err().expect("a refusal").to_string();
@@ -144,7 +144,7 @@ fn renew(files_first: bool) {
     });
 }
 
-/// As long as a server grants here, for one that is started again meanwhile.
+/// The longest session that a server grants here, for a server that is restarted meanwhile.
 const LONG: Duration = Duration::from_secs(10);
 
 #[test]

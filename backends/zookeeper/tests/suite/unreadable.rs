@@ -1,4 +1,4 @@
-//! Answers that no sound server gives, over which the client library panics.
+//! Tests of answers that no sound server gives, and at which the client library panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, exit};
@@ -12,12 +12,12 @@ use crate::common::{TTL, now};
 use crate::stage::Stage;
 use crate::support::{attempt, lead, lead_in_time, seat};
 
-/// What a node holds and what is known of it does not fit into this, and each answer's header does.
+/// Long enough for each answer's header, and too short for a node's data or state.
 const SHORT: usize = 20;
-/// As often the library may panic, at most.
+/// The number of times that the library may panic, at most.
 const LIVES: usize = 32;
 
-/// How many threads there are or were for the library: each time it panics there is one more.
+/// The number of library threads so far: each panic adds one.
 fn threads() -> usize {
     let tasks = fs::read_dir("/proc/self/task").expect("procfs").filter_map(Result::ok);
     let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
@@ -25,7 +25,7 @@ fn threads() -> usize {
 }
 
 impl Stage {
-    /// Has the library panic over an answer to this seat, or to the stage's own.
+    /// Makes the library panic over an answer to this seat, or to the stage's own.
     async fn stumble(&mut self, other: Option<&mut Box<dyn Seat>>) -> String {
         let spoil = Spoil::Short(SHORT);
         self.proxy.replies(Mode::Garble(Garbling { frames: Frames::Lengths, spoil }));
@@ -38,8 +38,8 @@ impl Stage {
     }
 }
 
-/// Runs a test, which has this name, in a process of its own, and ends that: a thread that stands still in a panic
-/// keeps a lock that the harness takes at its end.
+/// Runs the test of this name in a separate process, and ends that. A thread that stands still in a panic keeps a lock
+/// that the harness takes at its end.
 #[expect(clippy::disallowed_methods, reason = "the harness would not come to its end")]
 fn run_alone(name: &str, test: impl Future<Output = ()>) {
     const ALONE: &str = "ELECT_TEST_ALONE";
@@ -51,7 +51,7 @@ fn run_alone(name: &str, test: impl Future<Output = ()>) {
     assert!(command.status().expect("this binary").success(), "see above");
 }
 
-/// The cell is there, so that it is in the answer.
+/// Makes the control cell, so that the answer contains it.
 async fn leader() -> Stage {
     let mut stage = Stage::new().await;
     lead_in_time(stage.seat.as_mut(), TTL).await;

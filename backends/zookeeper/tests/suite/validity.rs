@@ -1,4 +1,4 @@
-//! What a seat claims is never longer than its node lives, whatever its server does.
+//! Tests that a seat never claims more time than its node lives, whatever its server does.
 
 use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
@@ -33,7 +33,7 @@ fn millis(later: Boottime, earlier: Boottime) -> i128 {
     millis(later) - millis(earlier)
 }
 
-/// Neither refreshes nor the library's pings go out meanwhile.
+/// Stops this process, so that it sends neither refreshes nor the library's pings.
 fn stop_this_process(span: Duration) {
     let script = "kill -STOP $0; sleep $1; kill -CONT $0";
     let (process, seconds) = (std::process::id().to_string(), span.as_secs_f64().to_string());
@@ -52,7 +52,7 @@ async fn only_node(servers: &ZooKeeper) -> String {
     all[0].0.clone()
 }
 
-/// It goes on answering pings and reads for 10 s, and the session ends long before that.
+/// The follower goes on answering pings and reads for 10 s, and the session ends long before that.
 #[test]
 fn nothing_is_proven_through_a_follower_that_is_cut_off() {
     const S: Duration = Duration::from_secs(4);
@@ -86,7 +86,7 @@ fn nothing_is_proven_through_a_follower_that_is_cut_off() {
         );
         assert!(is_still_shown, "the trap that this test is about was not there");
         assert!(last.end() <= gone, "claimed {} ms too much", millis(last.end(), gone));
-        // It learns of its loss once its follower is back.
+        // The seat learns of its loss once its follower is back.
         servers.rejoin();
         loop {
             match attempt(seat.as_mut(), S).await {
@@ -106,7 +106,7 @@ async fn token_of(client: &Client, path: &str) -> Option<Token> {
     stat.map(|stat| Token::new(stat.czxid.cast_unsigned()))
 }
 
-/// When the node goes that this is claimed for.
+/// Returns the end of the node for this claim.
 async fn end_of_leader(servers: &ZooKeeper, claim: Claim) -> JoinHandle<Boottime> {
     let client = raw(&others(servers)).await;
     for (path, _) in nodes(&client, &election()).await {
@@ -117,7 +117,7 @@ async fn end_of_leader(servers: &ZooKeeper, claim: Claim) -> JoinHandle<Boottime
     panic!("nothing is there of what is claimed");
 }
 
-/// A waiter stalls, then wins, and its follower dies with the touch that came of it.
+/// A waiter stalls, then wins. Its follower dies before it reports the live session to the leader.
 fn stall_win_kill(tick: Duration, s: Duration, stall: f64) {
     run("stall, win, kill", async {
         let mut servers = three(tick);
@@ -144,7 +144,8 @@ fn stall_win_kill(tick: Duration, s: Duration, stall: f64) {
         let won = now();
         let claim = lead_in_time(seat.as_mut(), s).await;
         servers.member(0).kill();
-        // On a busy machine the stall may be longer than the session: then it has come anew, and claims for another node.
+        // On a busy machine the stall may outlast the session. Then the candidate has entered anew, and claims another
+        // node.
         let end =
             if Some(claim.token) == known { end } else { end_of_leader(&servers, claim).await };
         let gone = tokio::task::spawn_blocking(|| end.join())
@@ -188,14 +189,14 @@ fn a_win_after_a_stall_that_its_session_does_not_survive() {
     stall_win_kill(TICK, S, 1.2);
 }
 
-/// S is two ticks, the least that a server grants: a quarter of it is the half tick exactly.
+/// S is two ticks, the least that a server grants: a quarter of it is exactly the half tick.
 #[test]
 fn a_win_after_a_stall_with_the_shortest_session() {
     stall_win_kill(Duration::from_secs(2), S, 0.4);
 }
 
-/// A client that sees no reason to connect anew writes after a silence, and its follower dies with the touch: how long its
-/// node lives then, from its last read and from the write.
+/// A patient client, which does not reconnect, writes after a silence. Its follower dies before it reports the session.
+/// Returns how long the node then lives, from the last read and from the write.
 async fn life_after_a_last_write() -> (Duration, Duration) {
     let mut servers = three(TICK);
     let onlooker = raw(&others(&servers)).await;
@@ -221,8 +222,9 @@ async fn life_after_a_last_write() -> (Duration, Duration) {
     (gone.since(read), gone.since(written))
 }
 
-/// Why an acknowledged write is no anchor: the node may end long before S after it. A follower takes its touches along with
-/// the next ping of the leader, which may come between the write and the follower's end: then there is no trap to be seen.
+/// Shows why an acknowledged write is no anchor: the node may end long before S after it. A follower reports live
+/// sessions with its answer to the leader's next ping. If that ping comes between the write and the follower's end, the
+/// effect does not appear.
 #[test]
 fn an_acknowledged_write_does_not_keep_the_session() {
     const CHANCES: usize = 5;

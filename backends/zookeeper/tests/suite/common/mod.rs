@@ -1,4 +1,4 @@
-//! ZooKeeper under test.
+//! The ZooKeeper that the tests use.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,21 +14,21 @@ use nix::unistd::Pid;
 use std::sync::Arc;
 use zookeeper_client::Client;
 
-/// Short, so that what takes a lease's length does not take long.
+/// Short, so that tests that wait for a whole lease are quick.
 pub(crate) const TTL: Duration = Duration::from_secs(4);
 
-/// A directory of its own for each test, or servers.
+/// A separate directory on shared servers for each test, or separate servers.
 pub(crate) struct ZkBench {
     servers: Vec<SocketAddr>,
     directory: String,
-    /// Those that nobody else uses.
+    /// The servers, if no other test uses them.
     own: Option<ZooKeeper>,
-    /// The way there, where it is not the straight one.
+    /// The proxy to the server, if connections go through one.
     proxy: Option<Arc<TcpProxy>>,
 }
 
 impl ZkBench {
-    /// On so many servers.
+    /// Uses this many servers.
     pub(crate) fn new(servers: Servers, members: usize) -> Self {
         let part = Part::of_zookeeper(members, ZooKeeperSetup::default().tick, &[])
             .filter(|_| servers == Servers::Shared);
@@ -41,7 +41,7 @@ impl ZkBench {
         Self { servers, directory: DIRECTORY.to_owned(), own: Some(own), proxy: None }
     }
 
-    /// With a proxy between all candidates and the server.
+    /// Puts a proxy between all candidates and the server.
     pub(crate) fn proxied(servers: Servers) -> Self {
         let straight = Self::new(servers, 1);
         let proxy = Arc::new(TcpProxy::start(straight.servers[0]));
@@ -56,7 +56,7 @@ impl ZkBench {
         format!("zk://{}{}", hosts.join(","), self.directory)
     }
 
-    /// A client of no candidate, on the straight way.
+    /// Returns a client of no candidate, without the proxy.
     async fn raw(&self) -> Client {
         raw(&self.servers).await
     }
@@ -66,13 +66,13 @@ impl ZkBench {
     }
 }
 
-/// A client of no candidate.
+/// Returns a client of no candidate.
 pub(crate) async fn raw(addresses: &[SocketAddr]) -> Client {
     let hosts: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
     Client::connect(&hosts.join(",")).await.expect("a session")
 }
 
-/// Where elections are, where the URL does not say.
+/// The default directory of elections.
 const DIRECTORY: &str = "/elect";
 
 /// The path of an election in the default directory.
@@ -80,7 +80,7 @@ pub(crate) fn path_of(election: &ElectionName) -> String {
     format!("{DIRECTORY}/{election}")
 }
 
-/// The nodes of an election in the default directory, with what they hold.
+/// The nodes of an election in the default directory, with their data.
 pub(crate) async fn nodes(client: &Client, election: &ElectionName) -> Vec<(String, Vec<u8>)> {
     nodes_below(client, &path_of(election)).await
 }
@@ -138,7 +138,7 @@ impl Bench for ZkBench {
     async fn crash(&self, store: Box<dyn Store>, seat: Box<dyn Seat>) {
         let ticket = seat.ticket();
         drop((seat, store));
-        // While the servers are stopped nobody can notice.
+        // Stopped servers carry this out only when they go on.
         let noticed = async {
             let client = self.raw().await;
             let Some(ticket) = ticket else { return };

@@ -69,8 +69,8 @@ pub(crate) struct Watch {
 impl Watch {
     /// Starts a watch for all events after `revision`.
     ///
-    /// A watch that breaks off after it stood wakes once if it is `loud`. One that replaces a watch that broke off is not
-    /// loud. Otherwise each would cause the next without end.
+    /// A watch that breaks off after it stood wakes once if it is `loud`. One that replaces a watch that broke off is
+    /// not loud. Otherwise each would cause the next without end.
     fn start(
         client: Client,
         generation: u64,

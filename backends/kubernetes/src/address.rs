@@ -1,4 +1,4 @@
-//! What a URL of this store says.
+//! Parses the URLs of this store.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -9,16 +9,16 @@ use elect_api::{Error, ErrorKind, Order};
 /// The options that a URL may have.
 const OPTIONS: &[&str] = &["context", "kubeconfig", "order"];
 
-/// `kubernetes:///NAMESPACE?OPTION=VALUE&...`; no file is read.
+/// `kubernetes:///NAMESPACE?OPTION=VALUE&...`; parsing it reads no file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
-    /// `None` for that of the context, or of the pod.
+    /// `None` for the namespace of the context, or of the pod.
     pub(crate) namespace: Option<String>,
-    /// `None` for those that kubectl would read, or for the pod's account.
+    /// `None` for the files that kubectl would read, or for the pod's account.
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// `None` for the one that the files name.
+    /// `None` for the context that the files name.
     pub(crate) context: Option<String>,
-    /// Whether those who wait have Leases of their own.
+    /// Whether each waiting candidate has a Lease.
     pub(crate) order: Order,
 }
 
@@ -26,7 +26,7 @@ impl Address {
     /// Reads a URL.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] with words that name the part that is wrong.
+    /// [`ErrorKind::Unfit`] with a message that names the wrong part.
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         let (scheme, rest) = text.split_once(':').unwrap_or((text, ""));
         let rest = rest.strip_prefix("//").unwrap_or(rest);
@@ -61,10 +61,10 @@ impl Address {
         })
     }
 
-    /// The same with a whole path in the place of one that begins with `~/`: no shell expands that in a URL.
+    /// Replaces the leading `~/` of the kubeconfig by the home folder, because no shell expands it in a URL.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] if nobody knows where that is.
+    /// [`ErrorKind::Unfit`] if the home folder is unknown.
     pub(crate) fn at_home(mut self, home: Option<String>) -> Result<Self, Error> {
         let below = self.kubeconfig.as_ref().and_then(|path| path.strip_prefix("~").ok());
         if let Some(below) = below {
@@ -79,11 +79,11 @@ impl Address {
         Ok(self)
     }
 
-    /// The same for people, with the namespace that is meant.
+    /// Formats the address for people, with the namespace in use.
     pub(crate) fn location(&self, namespace: &str) -> String {
         let order = (self.order == Order::Race).then(|| "order=race".to_owned());
         let context = self.context.as_ref().map(|context| format!("context={}", escaped(context)));
-        // Others may stand in another folder.
+        // The reader may have another working directory.
         let whole = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
         let kubeconfig = self.kubeconfig.as_ref().map(whole);
         let kubeconfig =
@@ -94,7 +94,7 @@ impl Address {
     }
 }
 
-/// That a namespace can have this name, which becomes a part of paths.
+/// Checks that a namespace can have this name, which becomes a part of paths.
 ///
 /// # Errors
 /// [`ErrorKind::Unfit`] if none can.
@@ -109,7 +109,7 @@ pub(crate) fn expect_namespace(name: &str) -> Result<(), Error> {
     )))
 }
 
-/// A text as the value of an option.
+/// Escapes a text as the value of an option.
 pub(crate) fn escaped(text: &str) -> String {
     text.bytes().fold(String::new(), |mut escaped, byte| {
         if byte.is_ascii_alphanumeric() || b"-_.~/:@".contains(&byte) {
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(at(url, Some("/home/me")), Ok(expected.to_owned()));
         let said = at(url, None).expect_err("there is no home");
         assert!(said.contains("HOME is not set"), "{said}");
-        // A file may be called so.
+        // A file may have such a name.
         let odd = "kubernetes:///n?kubeconfig=/a/~b";
         assert_eq!(at(odd, None), Ok(odd.to_owned()));
     }

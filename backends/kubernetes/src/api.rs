@@ -21,7 +21,7 @@ const MOST_BYTES: usize = 8 << 20;
 pub(crate) struct Api {
     pub(crate) client: Client,
     pub(crate) server: String,
-    /// Whose credentials we have.
+    /// The source of the credentials.
     source: String,
     pub(crate) namespace: String,
     /// The verbs that the API server has answered properly so far, as bits of [`Verb::mark`].
@@ -60,13 +60,14 @@ impl Api {
                 self.answered(verb);
                 Ok(Ok(answer))
             }
-            // A cache, or a connection that is out of step: what was asked for is not known, nor what came of a write.
+            // A cache answered, or a connection that is out of step. The state of the Lease is unknown, and so is the
+            // outcome of a write.
             Ok(_) => {
                 let server = &self.server;
                 let why = format!("{server} answered with something else than that Lease");
                 Err(self.failed(verb, name, Failure::Unknown(why)).await)
             }
-            // Others may answer so as well, such as a proxy without an API server behind it.
+            // Other servers may answer with the same status, such as a proxy without an API server behind it.
             Err(Failure::Refused { status: status @ (404 | 409), reason, kind, .. })
                 if kind == "leases"
                     && ["NotFound", "Conflict", "AlreadyExists"].contains(&reason.as_str()) =>
@@ -78,14 +79,14 @@ impl Api {
         }
     }
 
-    /// Whether an answer is the Lease of this name, as it was just written if it was.
+    /// Returns whether an answer is the Lease of this name, and, after a write, as it was written.
     fn is_meant(&self, answer: &Value, name: &str, written: Option<&Value>) -> bool {
         answer["metadata"]["namespace"] == self.namespace.as_str()
             && lease::name(answer) == name
             && written.is_none_or(|written| lease::says_the_same(answer, written))
     }
 
-    /// Why nothing came of what was asked.
+    /// Returns the error of a request.
     async fn failed(&self, verb: Verb, name: &str, failure: Failure) -> Error {
         let mut attempt = self.attempt(verb, name);
         if matches!(failure, Failure::Refused { status: 403, .. }) && !attempt.has_right {
@@ -161,7 +162,7 @@ impl Api {
                      namespace of their own",
                     self.namespace
                 );
-                // Anybody who may create Leases can have it so, and it ends with those Leases.
+                // Any user who may create Leases can cause this, and it ends with those Leases.
                 return Err(Error::new(ErrorKind::Unfit, what).of_the_way());
             }
             items.iter().filter_map(|item| value(item.get().as_bytes()).ok()).for_each(&mut show);

@@ -1,4 +1,4 @@
-//! What an answer of the API server means for an election.
+//! Translates an answer of the API server into an error of the election.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use elect_api::{Error, ErrorKind};
 
 use crate::client::Failure;
 
-/// What was asked of the API server.
+/// The verb of a request to the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Get,
@@ -18,7 +18,7 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// As a Role has it.
+    /// The verb as a Role names it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -30,39 +30,39 @@ impl Verb {
         }
     }
 
-    /// A bit of its own.
+    /// The bit of this verb.
     pub(crate) const fn mark(self) -> u8 {
         1 << self as u8
     }
 
-    /// Whether something may come of it although no answer does.
+    /// Returns whether the request may take effect although no answer arrives.
     const fn writes(self) -> bool {
         matches!(self, Self::Create | Self::Update | Self::Delete)
     }
 }
 
-/// What was tried, in words.
+/// A request that failed, described for people.
 pub(crate) struct Attempt<'a> {
     pub(crate) verb: Verb,
     /// The name of a Lease; empty for several.
     pub(crate) what: &'a str,
     pub(crate) namespace: &'a str,
-    /// The API server.
+    /// The address of the API server.
     pub(crate) server: &'a str,
-    /// Whose credentials we have.
+    /// The source of the credentials.
     pub(crate) source: &'a str,
-    /// Whether a missing right may be there soon: the API server has answered that as it should, or refuses everybody, as it
-    /// is just starting.
+    /// Whether a missing right may appear soon: the API server has answered such a request before. Or it has just
+    /// started, and refuses every client.
     pub(crate) has_right: bool,
-    /// Whether it has ever known us: then credentials are about to be renewed, and what else it was that answered, such as a
-    /// balancer, is no sign that it is no API server.
+    /// Whether an API server has ever accepted this client. If so, the credentials are about to be renewed. Then a
+    /// strange answer may come from a balancer, and does not prove that there is no API server.
     pub(crate) is_known: bool,
-    /// Why what the files of our credentials have now is not used.
+    /// The reason why the present files of the credentials are not used.
     pub(crate) trouble: Option<String>,
 }
 
 impl Attempt<'_> {
-    /// Why nothing came of it.
+    /// Returns the error of the request.
     pub(crate) fn error(&self, failure: Failure) -> Error {
         let Self { verb, what, namespace, server, .. } = self;
         let what = if what.is_empty() { "the Leases".into() } else { format!("the Lease {what}") };
@@ -99,15 +99,18 @@ impl Attempt<'_> {
         match status {
             401 => refusal(self.is_known),
             403 => refusal(self.has_right),
-            // Nothing is done for a request that comes when too many are under way, nor for a list that goes on too late.
+            // The API server carries out no request while too many are under way, and no list that is continued too
+            // late.
             410 | 429 => ErrorKind::Unreachable,
             400 | 413 | 422 => ErrorKind::Unfit,
-            // It may have been done: the API server had no answer of its own store in time, or it is none that answers.
+            // The request may have been carried out. Either the API server had no answer of its own store in time, or
+            // another server answered.
             _ => self.unknown(),
         }
     }
 
-    /// What is concluded from an answer of what is no API server. Once there was one, it is there again some time.
+    /// Returns the kind of error for an answer of a server that is no API server. If there was one before, it will come
+    /// back.
     fn strange(&self, status: u16) -> ErrorKind {
         match self.kind(status) {
             ErrorKind::Denied | ErrorKind::Unfit if self.is_known => ErrorKind::Unreachable,
@@ -129,7 +132,7 @@ impl Attempt<'_> {
                     Some(why) => format!("{taken}, and there are no newer ones: {why}"),
                 })
             }
-            // Quotas, and rules for what is created, say no in the same way.
+            // Quotas, and rules for what is created, are refused with the same status.
             403 if message.contains(&format!("cannot {verb} resource")) => Some(format!(
                 "our Role in {namespace} lacks the verb {verb} on leases in coordination.k8s.io, or no RoleBinding \
                  names us (in a pod: serviceAccountName): see elect help kubernetes-store"
@@ -149,7 +152,7 @@ const fn refusal(may_pass: bool) -> ErrorKind {
     if may_pass { ErrorKind::Unreachable } else { ErrorKind::Denied }
 }
 
-/// That what answered is no API server.
+/// Returns the message for an answer of a server that is no API server.
 pub(crate) fn strange(status: u16, what: &str) -> String {
     match status {
         502..=504 => {
@@ -159,7 +162,7 @@ pub(crate) fn strange(status: u16, what: &str) -> String {
     }
 }
 
-/// What to do about that.
+/// Returns the advice for that.
 fn strange_way_out(status: u16, source: &str) -> String {
     match status {
         502..=504 => "a proxy or a load balancer has no API server at hand just now".to_owned(),
@@ -167,7 +170,7 @@ fn strange_way_out(status: u16, source: &str) -> String {
     }
 }
 
-/// What the API server said.
+/// The API server's words.
 pub(crate) struct Said<'a> {
     pub(crate) status: u16,
     pub(crate) reason: &'a str,

@@ -1,5 +1,5 @@
-//! Events on the Lease of an election, as client-go writes them: who became leader, who stopped leading. They are for people;
-//! nothing waits for them but an exit, and that not for long.
+//! Events on the Lease of an election, in client-go's format: a candidate became leader, or stopped leading. They are
+//! for people. Only the exit of the process waits for them, and only for a short time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,10 +13,10 @@ use crate::api::Api;
 use crate::client::Failure;
 use crate::lease;
 
-/// For one event.
+/// The time limit for one event.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// Writes them, unless we may not.
+/// Writes the events, unless the API server refuses that.
 pub(crate) struct Events {
     api: Arc<Api>,
     are_refused: Arc<AtomicBool>,
@@ -28,7 +28,7 @@ impl Events {
         Self { api, are_refused: Arc::default(), under_way: Mutex::default() }
     }
 
-    /// Tells who holds a Lease now, if that is another than before it was written.
+    /// Writes an event if the holder of a Lease has changed.
     pub(crate) async fn tell(&self, before: Option<&Value>, after: &Value, now: SystemTime) {
         let was = before.map_or("", lease::holder);
         let is = lease::holder(after);

@@ -1,4 +1,4 @@
-//! How the API server is, and what we may do there.
+//! Examines the API server, and the rights of these credentials there.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use crate::api::Api;
 use crate::client::Failure;
 use crate::error::{Said, Verb, strange};
 
-/// For one answer.
+/// The time limit for one answer.
 const LIMIT: Duration = Duration::from_secs(6);
-/// How often it is asked.
+/// The number of measured questions.
 const QUESTIONS: usize = 5;
 /// An API server that takes longer than this is not asked again.
 const LONG: Duration = Duration::from_secs(1);
 
-/// What a candidate needs where those who wait have Leases of their own.
+/// The rights of a candidate if each waiting candidate has a Lease.
 const QUEUE: &[Verb] =
     &[Verb::Get, Verb::List, Verb::Watch, Verb::Create, Verb::Update, Verb::Delete];
-/// What a candidate needs of the Leases of its election where they do not.
+/// The rights of a candidate to the Leases of its election if waiting candidates have none.
 const RACE: &[Verb] = &[Verb::Get, Verb::Watch, Verb::Create, Verb::Update];
 
 pub(crate) async fn examine(
@@ -72,7 +72,8 @@ async fn visit(api: &Api, clock: &Clock) -> Result<EndpointAnswer, Error> {
     })
 }
 
-/// Why it did not answer as it should. What a failure says names the API server, but for what came of credentials.
+/// Returns the error of a server that did not answer properly. The failure's message names the API server, unless it is
+/// about credentials.
 fn unheard(api: &Api, failure: Failure) -> Error {
     let server = &api.server;
     match failure {
@@ -99,7 +100,7 @@ fn unheard(api: &Api, failure: Failure) -> Error {
     }
 }
 
-/// What we lack of what a candidate needs.
+/// Returns the missing rights of a candidate.
 async fn rights(api: &Api, needed: &[Verb]) -> Vec<Finding> {
     let (mut missing, mut findings) = (Vec::new(), Vec::new());
     for verb in needed {
@@ -124,7 +125,7 @@ async fn rights(api: &Api, needed: &[Verb]) -> Vec<Finding> {
     findings
 }
 
-/// What those who race do without, and people may miss.
+/// Returns a note about the right to list elections, which a race does not need, but people may want.
 async fn listing(api: &Api) -> Option<Finding> {
     if may(api, Verb::List).await.ok()? {
         return None;

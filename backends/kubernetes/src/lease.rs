@@ -95,18 +95,18 @@ pub(crate) fn holder(lease: &Value) -> &str {
     spec(lease, "holderIdentity").as_str().unwrap_or_default()
 }
 
-/// Whether two Leases say the same of who holds them, and of what we keep there.
+/// Returns whether two Leases have the same holder and the same annotations of elect.
 pub(crate) fn says_the_same(one: &Value, other: &Value) -> bool {
     let is_same =
         |key| one["metadata"]["annotations"][key] == other["metadata"]["annotations"][key];
     holder(one) == holder(other) && [RECORD, WAITER, DATA].into_iter().all(is_same)
 }
 
-/// The document that a Lease is, which has this name in its election.
+/// Returns the document in a Lease, which has this name in its election.
 ///
 /// # Errors
-/// [`ErrorKind::Unfit`] if the Lease is damaged, or Kubernetes itself chooses its holder. Damaged fences and values are no
-/// error: [`Data`] says itself that it is damaged.
+/// [`ErrorKind::Unfit`] if the Lease is damaged, or Kubernetes itself chooses its holder. Damaged fences and values are
+/// no error: [`Data`] states that it is damaged.
 pub(crate) fn document(name: Name, lease: &Value) -> Result<Stored, Error> {
     let document = match name {
         Name::Record => Document::Record(record(lease)?),
@@ -119,7 +119,7 @@ pub(crate) fn document(name: Name, lease: &Value) -> Result<Stored, Error> {
 /// Returns the record in a Lease.
 ///
 /// # Errors
-/// As [`document`].
+/// The same as of [`document`].
 pub(crate) fn record(lease: &Value) -> Result<Record, Error> {
     let is_set = |field| !matches!(spec(lease, field), Value::Null);
     if is_set("strategy") || is_set("preferredHolder") {
@@ -252,7 +252,7 @@ fn hold(lease: &mut Value, before: Option<&Record>, record: &Record, now: System
             let ever = transitions > 0 || before.is_some_and(|before| before.entered);
             acquire(lease, transitions.saturating_add(u64::from(ever)));
         }
-        // As client-go does it.
+        // The same as client-go does.
         None if held.is_some() || before.is_none() => {
             renew(lease, "", SECOND, now);
             acquire(lease, transitions);
@@ -276,8 +276,8 @@ fn acquire(lease: &mut Value, transitions: u64) {
     *within(lease, &["spec", "leaseTransitions"]) = transitions.min(MOST_TRANSITIONS).into();
 }
 
-/// Returns the value at this path, and creates it if it is missing. A value on the way that is no object is replaced:
-/// no API server has one there.
+/// Returns the value at this path, and creates it if it is missing. Replaces a value on the way that is no object: no
+/// API server sends one there.
 pub(crate) fn within<'a>(value: &'a mut Value, path: &[&str]) -> &'a mut Value {
     path.iter().fold(value, |value, key| {
         if !value.is_object() {

@@ -22,17 +22,17 @@ use crate::events::Events;
 use crate::watch::{Selector, Watches};
 use crate::{SCHEME, examine, lease, name};
 
-/// client-go counts whole seconds, and we renew six times in a lease.
+/// client-go counts whole seconds, and elect renews six times in a lease.
 const LEAST_TTL: Duration = Duration::from_secs(6);
-/// How many waiters a list has before it is continued: they are short, and who is next waits for it.
+/// The number of waiters in one page of a list. Waiters are short, and the next leader waits for the list.
 const WAITERS: usize = 1000;
-/// How many records it has: they may be long.
+/// The number of records in one page of a list: records may be long.
 const RECORDS: usize = 100;
 /// The Leases of a namespace.
 pub(crate) struct Leases {
     api: Arc<Api>,
     profile: Profile,
-    /// Those that we may write, each as it was read or written last: to write one is to send all of it.
+    /// The Leases that this store may write, each as it was last read or written: an update sends the whole Lease.
     seen: Mutex<HashMap<String, Value>>,
     watches: Watches,
     events: Events,
@@ -77,7 +77,7 @@ impl Leases {
         }
     }
 
-    /// The Lease with this version, as others may have written to it too; `None` if it has another one.
+    /// Returns the Lease with this version, including other programs' changes; `None` if it has another version.
     async fn with_version(&self, name: &str, version: u64) -> Result<Option<Value>, Error> {
         let has_it = |found: &Value| lease::version(found).is_ok_and(|known| known == version);
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
@@ -106,7 +106,7 @@ impl Documents for Leases {
         purpose: Purpose,
     ) -> Result<Option<Stored>, Error> {
         let Some(found) = self.get(&name::of(election, name)?).await? else { return Ok(None) };
-        // Waiters of others are read, and never written.
+        // The waiters of other candidates are only read, never written.
         if purpose != Purpose::Survey && !matches!(name, Name::Waiter(_)) {
             self.see(&found)?;
         }
@@ -134,14 +134,14 @@ impl Documents for Leases {
         let body = lease::written(before.as_ref(), &called, &label, document, now)?;
         let (verb, method) = match before {
             None => (Verb::Create, Method::POST),
-            // It names version and uid: what is gone is not made again.
+            // The update names version and uid, so it does not create a deleted Lease again.
             Some(_) => (Verb::Update, Method::PUT),
         };
         let Ok(written) = self.api.ask(verb, method, &called, "", Some(&body)).await? else {
             self.forget(&called);
             return Ok(Swapped::No);
         };
-        // It is written, whatever that was.
+        // The Lease is written, although the answer is unclear.
         let unclear = |error: Error| error.with_kind(ErrorKind::Ambiguous);
         let version = self.see(&written).map_err(unclear)?;
         if name == Name::Record {
@@ -186,7 +186,7 @@ impl Documents for Leases {
         };
         let revision = self.api.list(&query, WAITERS, show).await?;
         let mut listing = Listing { revision, waiters, ..Listing::default() };
-        // One that another program made has no label yet.
+        // A record that another program made has no label yet.
         let record = match record {
             Some(record) => Some(record),
             None => self.get(&base).await?,
@@ -201,7 +201,7 @@ impl Documents for Leases {
     }
 
     async fn records(&self) -> Result<Vec<(ElectionName, Record)>, Error> {
-        // That of fences and values may be long.
+        // The Leases of fences and values may be long.
         let query = format!("labelSelector=%21{}", escaped(lease::DATA));
         let mut records = Vec::new();
         let show = |lease: Value| {
@@ -235,7 +235,7 @@ impl Documents for Leases {
         is_news: IsNews<'_>,
     ) -> Result<(), Error> {
         let (base, label) = (name::of(election, Name::Record)?, name::label(election));
-        // One that another program made has no label yet.
+        // A record that another program made has no label yet.
         let news = Mutex::new(is_news);
         let name_of = |called: &str| {
             let waiter = name::nonce(&base, called).map(Name::Waiter);
@@ -258,7 +258,7 @@ impl Documents for Leases {
     }
 }
 
-/// Tells how a document is now. One that is damaged is not known to have changed.
+/// Passes on the present state of a document. A damaged document counts as unchanged.
 fn tell(is_news: IsNews<'_>, name: Name, lease: Option<&Value>) -> bool {
     match lease.map(|lease| lease::document(name, lease)) {
         None => is_news(name, None),

@@ -1,4 +1,4 @@
-//! elect's store on Kubernetes: the Leases of a namespace.
+//! The store on Kubernetes: the Leases of a namespace.
 //!
 //! # Theory of operation
 //!

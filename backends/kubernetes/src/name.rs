@@ -1,27 +1,29 @@
-//! What the Leases of an election are called. The names of Kubernetes' objects are those of DNS subdomains.
+//! The names of an election's Leases. Kubernetes requires names of DNS subdomains.
 //!
-//! The Lease of an election has the election's name, so that other programs find it. What such a name cannot have
-//! is written `x--` and two hexadecimal digits. Behind a dot come its waiters, by their nonces, and its data.
+//! The Lease of an election has the election's name, so that other programs find it. A character that such a name
+//! cannot have is written as `x--` and two hexadecimal digits. The Leases of waiters append a dot and their nonce, and
+//! the Lease of the data appends `.data`.
 
 use std::fmt::Write as _;
 
 use elect_api::{ElectionName, Error, ErrorKind};
 use elect_record::Name;
 
-/// What stands for a character that a name cannot have; its two digits follow.
+/// The escape of a character that a name cannot have; two hexadecimal digits follow.
 const ESCAPE: &str = "x--";
-/// How the name of an election's fences and values ends.
+/// The end of the name of the Lease with an election's fences and values.
 const DATA: &str = "data";
-/// The digits of a nonce.
+/// The number of digits of a nonce.
 const NONCE: usize = 16;
-/// The longest name that Kubernetes takes.
+/// The longest name that Kubernetes accepts.
 const LONGEST: usize = 253;
-/// How much of it an election's name has in all Leases: what fits into one of them fits into all, whenever they are made.
+/// The room for the election's name in every Lease's name. A name that fits into one fits into all, whenever they are
+/// made.
 const ROOM: usize = LONGEST - ".".len() - NONCE;
 /// The longest value of a label.
 const LONGEST_LABEL: usize = 63;
 
-/// The name of a document's Lease.
+/// Returns the name of a document's Lease.
 ///
 /// # Errors
 /// [`ErrorKind::Unfit`] if it is too long.
@@ -44,19 +46,19 @@ pub(crate) fn of(election: &ElectionName, name: Name) -> Result<String, Error> {
     Ok(name)
 }
 
-/// The election that a Lease with this name is the record of, if it can be one.
+/// Returns the election whose record is in a Lease of this name, if it can be a record.
 pub(crate) fn election(name: &str) -> Option<ElectionName> {
     let election: ElectionName = unescape(name)?.parse().ok()?;
     (escape(election.as_str()) == name).then_some(election)
 }
 
-/// The nonce of the waiter that a Lease with this name is, in the election whose Lease is called `base`.
+/// Returns the nonce of the waiter in a Lease of this name. `base` is the name of the election's Lease.
 pub(crate) fn nonce(base: &str, name: &str) -> Option<u64> {
     let digits = name.strip_prefix(base)?.strip_prefix('.')?;
     is_nonce(digits).then(|| u64::from_str_radix(digits, 16).ok())?
 }
 
-/// The value of the label by which the Leases of an election are listed; others may have the same.
+/// Returns the label by which the Leases of an election are listed; other elections may have the same.
 pub(crate) fn label(election: &ElectionName) -> String {
     let mut label = escape(election.as_str());
     if label.len() > LONGEST_LABEL {
@@ -66,7 +68,7 @@ pub(crate) fn label(election: &ElectionName) -> String {
     label
 }
 
-/// The value of a label that no other election has.
+/// Returns a label that no other election has.
 ///
 /// # Errors
 /// [`ErrorKind::Unfit`] if the name is too long.
@@ -111,7 +113,7 @@ fn escape(text: &str) -> String {
     escaped
 }
 
-/// Whether a name that ends so is that of a waiter, or of fences and values.
+/// Returns whether names with this end are reserved for waiters, fences and values.
 fn is_reserved(end: &str) -> bool {
     end == DATA || is_nonce(end)
 }
@@ -222,7 +224,8 @@ mod tests {
         assert_eq!(nonce("jobs", "jobs.+00000000000beef"), None);
     }
 
-    /// As the manual says. What is made late, as fences and waiters are, is refused no later than the rest.
+    /// The manual promises this. Leases that are made late, such as those of fences and waiters, must not be the first
+    /// to be refused.
     #[test]
     fn a_name_fits_into_all_leases_or_into_none() {
         let kinds = [Name::Record, Name::Waiter(1), Name::Data];

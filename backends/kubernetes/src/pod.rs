@@ -1,14 +1,14 @@
-//! The label of the pod that we are in, by which a Service finds the leader.
+//! The label of the pod that elect runs in, by which a Service finds the leader.
 //!
 //! ```text
 //! elect/leader: "true"        only while it leads
 //! elect/election: ELECTION    of which election that is; the name as the Leases have it
 //! ```
 //!
-//! **Writing** sends the whole pod as it was read, with its version. So a late write never undoes what came meanwhile: a
-//! leader that removes the label of another pod does not take it from one that leads again by then.
+//! **Writing** sends the whole pod as it was read, with its version. So a late write never undoes a later change. A
+//! leader that removes the label of another pod cannot remove it from a pod that leads again by then.
 //!
-//! The label proves nothing. It follows the leadership, as soon as the API server can be reached.
+//! The label proves nothing. It follows the leadership as soon as elect can reach the API server.
 
 use std::path::Path;
 use std::time::Duration;
@@ -26,23 +26,23 @@ use crate::name;
 
 /// The label's key.
 const LEADER: &str = "elect/leader";
-/// What the label of a leader says.
+/// The value of a leader's label.
 const TRUE: &str = "true";
-/// For one change, with all its requests.
+/// The time limit for one change, with all its requests.
 const LIMIT: Duration = Duration::from_secs(2);
-/// How often a pod is read again that changes while it is written.
+/// The number of attempts for a pod that changes while it is written.
 const ATTEMPTS: usize = 4;
-/// Where a pod has the name of its namespace.
+/// The file in a pod that has the name of its namespace.
 const NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 /// The longest name of a pod.
 const LONGEST: usize = 253;
 
-/// The label `elect/leader` of the pod that we are in, for one election.
+/// The label `elect/leader` of the pod that elect runs in, for one election.
 pub struct PodLabel {
     client: Client,
     server: String,
     place: PodName,
-    /// The election, as labels have it.
+    /// The election, as labels spell it.
     election: String,
 }
 
@@ -53,14 +53,14 @@ struct PodName {
     namespace: String,
 }
 
-/// Where a pod may have its name from.
+/// The sources of a pod's name and namespace.
 struct Sources<'a> {
     env: &'a dyn Fn(&str) -> Option<String>,
-    /// The name of this machine, which is that of the pod in a pod.
+    /// The name of this machine. In a pod it is the name of the pod.
     host: &'a str,
-    /// What the pod's service account says.
+    /// The namespace of the pod's service account.
     namespace: Option<String>,
-    /// That of the store.
+    /// The namespace of the store.
     store: String,
 }
 
@@ -68,10 +68,10 @@ impl PodLabel {
     /// The longest that a change takes, with all its requests.
     pub const LIMIT: Duration = LIMIT;
 
-    /// The label of the pod that we are in, at the API server of the store at this URL. Nothing is sent yet.
+    /// Returns the label of the pod that elect runs in, at the API server of the store at this URL. Sends nothing yet.
     ///
-    /// The pod's name is `POD_NAME`, or else `host`; its namespace is `POD_NAMESPACE`, or else that of the service account,
-    /// or else that of the store.
+    /// The pod's name is `POD_NAME`, or else `host`. Its namespace is `POD_NAMESPACE`, or else the service account's,
+    /// or else the store's.
     ///
     /// # Errors
     /// [`ErrorKind::Unfit`] or [`ErrorKind::Denied`] as [`connect`](crate::connect); `Unfit` if no pod can have
@@ -94,7 +94,7 @@ impl PodLabel {
         Ok(Self { client: Client::new(access)?, server, place, election })
     }
 
-    /// Which pod that is, for people.
+    /// Returns the name of the pod, for people.
     pub fn pod(&self) -> String {
         let PodName { name, namespace } = &self.place;
         format!("{name} in the namespace {namespace}")
@@ -104,7 +104,7 @@ impl PodLabel {
     ///
     /// # Errors
     /// [`ErrorKind::Ambiguous`] if it may have been set. [`ErrorKind::Unfit`] if there is no such pod, or it has the
-    /// label for another election, which stays. Otherwise as the API server answers.
+    /// label for another election, which stays. Otherwise by the API server's answer.
     ///
     /// # Cancellation
     /// It may be set all the same.
@@ -116,10 +116,10 @@ impl PodLabel {
         self.within(change).await
     }
 
-    /// Removes the label, if the pod has it for this election. One that is gone has none.
+    /// Removes the label, if the pod has it for this election. A deleted pod has none.
     ///
     /// # Errors
-    /// As the API server answers.
+    /// By the API server's answer.
     ///
     /// # Cancellation
     /// It may be removed all the same.
@@ -130,7 +130,7 @@ impl PodLabel {
     /// Removes the label from all other pods of the namespace that have it for this election.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] if they may not be listed, or not be changed. Otherwise as the API server answers.
+    /// [`ErrorKind::Denied`] if the API server refuses to list or change the pods. Otherwise by its answer.
     ///
     /// # Cancellation
     /// Some may be changed.
@@ -162,7 +162,7 @@ impl PodLabel {
         .await
     }
 
-    /// Has the pod be as `edit` says, unless it is so already. Says whether there is one.
+    /// Changes the pod as `edit` says, if it must change. Returns whether the pod exists.
     async fn change(
         &self,
         edit: impl Fn(&Value) -> Result<Option<Value>, Error>,
@@ -180,13 +180,13 @@ impl PodLabel {
         Err(busy(name))
     }
 
-    /// Writes a pod as it was read but for the label; `false` if it is another one by now, or gone.
+    /// Writes a pod that was read, with a changed label. Returns `false` if the pod has changed meanwhile, or is gone.
     async fn put(&self, name: &str, pod: &Value) -> Result<bool, Error> {
         let written = self.ask("update", Method::PUT, &format!("/{name}"), Some(pod)).await?;
         Ok(written.is_some())
     }
 
-    /// Asks for pods, or to write one. `None` is one that is not there, or not as it was read.
+    /// Asks for pods, or writes one. Returns `None` if the pod is missing, or has changed since it was read.
     async fn ask(
         &self,
         verb: &str,
@@ -207,7 +207,7 @@ impl PodLabel {
         let tried = format!("cannot {verb} pods in the namespace {}", self.place.namespace);
         let unknown = if writes { ErrorKind::Ambiguous } else { ErrorKind::Unreachable };
         match failure {
-            // Who leads is known to the server: its credentials are about to be renewed.
+            // The API server knows every leader, so the credentials are only about to be renewed.
             Failure::Unreachable(why) | Failure::Denied(why) => {
                 Error::new(ErrorKind::Unreachable, tried).because(why)
             }
@@ -234,7 +234,7 @@ impl PodLabel {
         }
     }
 
-    /// Within the limit of a change.
+    /// Limits the time of a change.
     async fn within<T>(&self, change: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         timeout(LIMIT, change).await.unwrap_or_else(|_| {
             let limit = humantime::format_duration(LIMIT);
@@ -280,7 +280,7 @@ impl PodLabel {
 }
 
 impl PodName {
-    /// Which pod we are in.
+    /// Finds the pod that elect runs in.
     ///
     /// # Errors
     /// [`ErrorKind::Unfit`] if no pod can have that name.
@@ -306,7 +306,7 @@ impl PodName {
     }
 }
 
-/// A pod as it was read but for the label, if it has that for this election.
+/// Returns a pod without the label, if it has the label for this election.
 fn without_label(pod: &Value, election: &str) -> Option<Value> {
     let mut pod = pod.clone();
     let labels = pod.pointer_mut("/metadata/labels")?.as_object_mut()?;
@@ -323,7 +323,7 @@ fn busy(what: &str) -> Error {
     Error::new(ErrorKind::Unreachable, what)
 }
 
-/// Whether an object of Kubernetes can have this name.
+/// Returns whether an object of Kubernetes can have this name.
 fn is_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let part = |part: &str| {

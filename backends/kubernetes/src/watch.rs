@@ -1,7 +1,8 @@
-//! What becomes of Leases, as the API server tells of it. All of it is a hint: whoever waits looks again in any case.
+//! Watches Leases for changes, as the API server reports them. Each report is a hint: a waiter reads the Lease again in
+//! any case.
 //!
-//! One watch serves all who wait for the same Lease, one after another: each new look would begin another one, over a
-//! connection of its own. It ends when nobody has waited for a while.
+//! One watch serves all who wait for the same Lease, one after another. Otherwise each new wait would begin another
+//! watch over another connection. A watch ends when no caller has waited for a while.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,35 +19,35 @@ use crate::client::{Failure, now};
 use crate::error::Verb;
 use crate::lease::{self, ELECTION};
 
-/// How long the API server tells before it has us ask again.
+/// The time after which the API server ends a watch.
 const SPAN: Duration = Duration::from_secs(300);
-/// How long it may say nothing. Some API servers send a bookmark each minute, and others none.
+/// The longest silence of the API server. Some API servers send a bookmark each minute, and others none.
 const SILENCE: Duration = Duration::from_secs(100);
-/// For a connection, and the first answer.
+/// The time limit for a connection and the first answer.
 const LIMIT: Duration = Duration::from_secs(10);
-/// How long a watch goes on that nobody waits for.
+/// The time that a watch goes on without a waiter.
 const KEPT: Duration = Duration::from_secs(60);
-/// The longest pause before a watch is begun again that was well: its end may be a proxy's, which ends what is idle. What
-/// happens meanwhile is told late.
+/// The longest pause before a healthy watch is begun again: a proxy may have ended it because it was idle. Changes in
+/// that pause are reported late.
 const BREATH: Duration = Duration::from_millis(20);
-/// How long one lasts at least that was well.
+/// The least duration of a healthy watch.
 const WELL: Duration = Duration::from_secs(1);
-/// The pause before a watch is begun again that failed; twice as long each time.
+/// The pause before a failed watch is begun again; twice as long each time.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest of these pauses.
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 
-/// Which Leases are watched.
+/// The Leases of a watch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Selector {
-    /// The one with this name.
+    /// The Lease with this name.
     Name(String),
-    /// Record and waiters of an election, by their label.
+    /// The record and the waiters of an election, by their label.
     Label(String),
 }
 
 impl Selector {
-    /// As a part of a query.
+    /// The selector as a part of a query.
     pub(crate) fn query(&self) -> String {
         match self {
             Self::Name(name) => format!("fieldSelector=metadata.name%3D{name}"),
@@ -57,7 +58,7 @@ impl Selector {
     }
 }
 
-/// What has become of a Lease, by its name; `None` if it is gone.
+/// Returns whether a change of a Lease is news. It gets the Lease's name and new state; `None` if it is gone.
 pub(crate) type IsNews<'a> = &'a mut (dyn FnMut(&str, Option<&Value>) -> bool + Send);
 
 /// All watches of single Leases. They end with the store.
@@ -72,7 +73,7 @@ struct Running {
     tasks: JoinSet<()>,
 }
 
-/// What is known of a Lease that is watched.
+/// The last known state of a watched Lease.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     /// The version of the newest change.
@@ -86,11 +87,11 @@ impl Watches {
         Self { api, running: Mutex::default() }
     }
 
-    /// Shows what becomes of a Lease from a version on, until that is news. One that is not there has version 0.
+    /// Passes on each change of a Lease after a version, until one is news. A missing Lease has version 0.
     pub(crate) async fn wait(&self, name: &str, mut version: u64, is_news: IsNews<'_>) {
         loop {
             let mut seen = self.subscribe(name, version);
-            // Who found none has seen what there was before: the watch is late, or the answer was wrong.
+            // The caller found no Lease, so it knows of earlier changes: the watch is late, or the answer was wrong.
             let mut known = if version == 0 { seen.borrow().version } else { version };
             loop {
                 let newest = seen.borrow_and_update().clone();
@@ -100,7 +101,7 @@ impl Watches {
                     }
                     (version, known) = (newest.version, newest.version);
                 }
-                // It ends when nobody seems to wait for it.
+                // The watch ends if it seems to have no waiter.
                 if seen.changed().await.is_err() {
                     break;
                 }
@@ -108,7 +109,7 @@ impl Watches {
         }
     }
 
-    /// Shows what becomes of record and waiters from a version of all on, until that is news.
+    /// Passes on each change of the record and the waiters after the version of a list, until one is news.
     pub(crate) async fn wait_for_any(&self, label: &str, version: u64, is_news: IsNews<'_>) {
         let selector = Selector::Label(label.to_owned());
         let mut follower = Follower { api: Arc::clone(&self.api), selector, from: version };
@@ -131,7 +132,7 @@ impl Watches {
     }
 }
 
-/// Follows a Lease as long as somebody waits for it.
+/// Follows a Lease as long as a caller waits for it.
 async fn publish(mut follower: Follower, seen: Sender<Seen>) {
     let tell = |_: &str, version, lease| {
         seen.send_if_modified(|seen| {
@@ -146,7 +147,7 @@ async fn publish(mut follower: Follower, seen: Sender<Seen>) {
     let is_left = async {
         loop {
             sleep(KEPT).await;
-            // Those who began it keep a receiver.
+            // The map of running watches keeps one receiver.
             if seen.receiver_count() <= 1 {
                 return;
             }
@@ -158,7 +159,7 @@ async fn publish(mut follower: Follower, seen: Sender<Seen>) {
     }
 }
 
-/// The longest pause before a watch is begun again; that of the next one that fails.
+/// The longest pause before the next failed watch is begun again.
 struct Pauses(Duration);
 
 impl Pauses {
@@ -169,26 +170,26 @@ impl Pauses {
     }
 }
 
-/// One watch, begun again each time that it ends.
+/// A watch that is begun again each time it ends.
 struct Follower {
     api: Arc<Api>,
     selector: Selector,
-    /// The version from which the API server is to tell; 0 to begin with what there is.
+    /// The version after which the API server reports changes; 0 to begin with the present state.
     from: u64,
 }
 
-/// Why a watch has ended.
+/// The reason why a watch has ended.
 enum End {
-    /// That was news.
+    /// A change was news.
     Told,
-    /// The API server ended it, or has another one begun.
+    /// The API server ended it, or wants another watch.
     Over,
-    /// The API server does not know any more what came after the version from which it was to tell.
+    /// The API server no longer knows the changes after the version that the watch asked for.
     TooOld,
 }
 
 impl Follower {
-    /// Tells the name, the version and the state of each Lease that changes, until that was news.
+    /// Passes on the name, version and state of each Lease that changes, until that is news.
     async fn follow(&mut self, mut tell: impl FnMut(&str, u64, Option<Value>) -> bool) {
         let mut pauses = Pauses(PAUSE);
         loop {
@@ -206,7 +207,7 @@ impl Follower {
                     self.from = 0;
                 }
             }
-            // Not all at once, where an API server comes back.
+            // A random pause, so that clients do not all return at once when an API server comes back.
             let pause = pauses.next(was_well);
             sleep(pause.mul_f32(fastrand::f32().max(0.1))).await;
         }
@@ -236,7 +237,7 @@ impl Follower {
             let Ok(version) = lease::version(&lease) else { continue };
             self.from = version;
             let name = lease::name(&lease).to_owned();
-            // Not all that looks like an API server knows selectors.
+            // Not every server that resembles an API server supports selectors.
             if matches!(&self.selector, Selector::Name(own) if *own != name && kind != "BOOKMARK") {
                 continue;
             }
@@ -252,8 +253,8 @@ impl Follower {
         Ok(End::Over)
     }
 
-    /// Looks at a Lease whose changes were missed. Of several it is not known which have changed; that they are told anew
-    /// will do.
+    /// Reads a Lease whose changes were missed. Of several Leases it is unknown which have changed. The next watch
+    /// reports all of them anew.
     async fn look(&self, tell: &mut impl FnMut(&str, u64, Option<Value>) -> bool) -> bool {
         let Selector::Name(name) = &self.selector else { return false };
         match self.api.ask(Verb::Get, Method::GET, name, "", None).await {
@@ -270,7 +271,7 @@ impl Follower {
 mod tests {
     use super::*;
 
-    /// A proxy ends what is idle: between two watches hardly anything is told late.
+    /// A proxy ends idle watches. Between two watches changes are reported late by hardly any time.
     #[test]
     fn a_watch_that_was_well_is_begun_again_at_once_and_another_ever_later() {
         let mut pauses = Pauses(PAUSE);

@@ -31,8 +31,8 @@ struct Fact {
 
 /// The calls of one seat, each of which begins after the previous one has ended.
 ///
-/// No clock is read: an acknowledgement is known to have come only by the start of the next call. The instant that a
-/// write confirms is settled when its call begins. So calls of other seats meanwhile take nothing away from it.
+/// No clock is read: the start of the next call is the first known upper bound for an acknowledgement. The instant that
+/// a write confirms is settled when its call begins. So calls of other seats meanwhile take nothing away from it.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
     /// The start of the call in which a request was acknowledged, until the next call.
@@ -73,7 +73,7 @@ impl Anchors {
 }
 
 impl Calls {
-    /// Begins a call that has sent nothing yet. All earlier acknowledgements have come by `now`.
+    /// Begins a call that has sent nothing yet. All earlier acknowledgements arrived by `now`.
     pub fn begin(&mut self, now: Boottime, anchors: &mut Anchors) {
         if let Some(sent) = self.acknowledged.take() {
             anchors.learn(Fact { sent, by: now });

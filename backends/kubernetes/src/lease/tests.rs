@@ -24,7 +24,7 @@ fn read(lease: &Value) -> Record {
     record(lease).expect("a record")
 }
 
-/// The spec, its times as seconds.
+/// The spec, with its times in seconds.
 fn shown(lease: &Value) -> (String, u64, u64, u64, u64) {
     let seconds = |field| {
         let time = time(spec(lease, field)).expect("a time");
@@ -74,7 +74,7 @@ fn the_spec_is_as_client_go_has_it() {
     assert_eq!(again["metadata"]["labels"][ELECTION], "jobs");
 }
 
-/// Releases share an election: what is kept keeps its bytes.
+/// Releases share an election, so the annotations must keep their bytes.
 #[test]
 fn annotations_keep_their_bytes() {
     let record =
@@ -94,13 +94,13 @@ fn no_two_renewals_are_in_one_second() {
     let mut lease = write(None, &record, 7);
     for beat in 2..5 {
         record.holder = Some(holder("a", 5, beat));
-        // The clock stands, or was set back.
+        // The clock stands still, or was set back.
         lease = write(Some(&lease), &record, 7 - beat);
         assert_eq!(shown(&lease).3, 6 + beat);
     }
 }
 
-/// What others write by hand neither stops a holder nor makes a token that later ones are smaller than.
+/// Numbers written by hand must not stop a holder, nor make a token that later ones fall below.
 #[test]
 fn numbers_and_times_written_by_hand_do_no_harm() {
     let mut record = Record { holder: Some(holder("a", 5, 1)), ..Record::default() };
@@ -132,7 +132,7 @@ fn another_program_may_hold_it() {
     let them = found.holder.as_ref().expect("a holder");
     assert_eq!((them.nonce, them.ttl, them.candidate.id.as_str()), (0, 15_000, "go"));
     assert_eq!((found.token, found.last, them.candidate.is_foreign()), (10, Some(5), true));
-    // Asked twice it is the same leadership, renewed it is another beat, and what we write changes neither.
+    // Read twice, it is the same leadership. A renewal has another beat. A write of elect changes neither.
     let mut renewed = theirs.clone();
     renewed["spec"]["renewTime"] = "2027-01-15T08:00:22.000000Z".into();
     let later = read(&renewed);
@@ -142,7 +142,7 @@ fn another_program_may_hold_it() {
     let asked = write(Some(&renewed), &Record { has_data: true, ..later.clone() }, 30);
     assert_eq!(asked["spec"], renewed["spec"]);
     assert_eq!(read(&asked), Record { has_data: true, ..later.clone() });
-    // It gives it up, and we take it.
+    // The other program gives the Lease up, and elect takes it.
     let mut released = taken(&asked, "", 40);
     released["spec"]["leaseTransitions"] = renewed["spec"]["leaseTransitions"].clone();
     let vacant = read(&released);

@@ -1,4 +1,4 @@
-//! A namespace of an API server that each test has for itself.
+//! Gives each test a separate namespace of an API server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-/// A server takes less time for all that is done by hand, unless it is stopped.
+/// The time in which a server carries out all changes by hand, unless it is stopped.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(crate) struct LeaseBench {
@@ -21,12 +21,12 @@ pub(crate) struct LeaseBench {
 }
 
 impl LeaseBench {
-    /// In a namespace that is there.
+    /// Uses an existing namespace.
     pub(crate) fn new(server: Arc<ApiServer>, namespace: &str, order: &'static str) -> Self {
         Self { server, namespace: namespace.to_owned(), order }
     }
 
-    /// Does something with each Lease by hand. A server that is stopped notices nothing until it goes on.
+    /// Does something with each Lease by hand. A stopped server carries this out only when it goes on.
     async fn with_leases(&self, what: impl Fn(&ApiServer, Value) + Send + 'static) {
         let server = Arc::clone(&self.server);
         let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace);
@@ -46,13 +46,13 @@ fn path(lease: &Value) -> String {
     format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}")
 }
 
-/// As `kubectl delete lease` does it.
+/// Deletes a Lease as `kubectl delete lease` does.
 fn delete(server: &ApiServer, lease: &Value) {
     let (status, answer) = server.call("DELETE", &path(lease), None);
     assert!([200, 404].contains(&status), "{answer}");
 }
 
-/// As client-go gives a Lease up, unless another has it by then.
+/// Gives a Lease up as client-go does, unless another candidate has it by then.
 fn release(server: &ApiServer, mut lease: Value) {
     let (path, holder) = (path(&lease), lease["spec"]["holderIdentity"].take());
     loop {
@@ -136,7 +136,7 @@ impl Bench for LeaseBench {
     }
 }
 
-/// An API server that stands still.
+/// A stopped API server.
 struct Stopped(Arc<ApiServer>);
 
 impl Drop for Stopped {

@@ -1,4 +1,4 @@
-//! Fences and values that somebody has written over by hand.
+//! Tests of fences and values that were overwritten by hand.
 
 use elect_api::{Cell, ErrorKind, If, Key, Removal, Written};
 use elect_testkit::election;

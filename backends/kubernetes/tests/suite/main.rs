@@ -1,4 +1,4 @@
-//! elect's store on Kubernetes, on an API server of the test kit's.
+//! Tests of the store on Kubernetes, on the test kit's API server.
 
 mod bench;
 mod conformance;

@@ -1,4 +1,5 @@
-//! Servers that are no API server, or none that is well: what they say is never taken for the state of an election.
+//! Tests of servers that are no API server, or a faulty one: their answers must never count as the state of an
+//! election.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,12 +11,12 @@ use elect_testkit::{election, oracle};
 use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// A store on a server that answers each request with this status and this text.
+/// Connects to a server that answers each request with this status and this text.
 fn store(status: &'static str, text: &'static str) -> (Box<dyn Store>, TempDir) {
     store_of(status, text, None)
 }
 
-/// The same, but for what everybody may ask: that has a status of its own.
+/// Does the same, but the server answers the request for its version with another status.
 fn store_of(
     status: &'static str,
     text: &'static str,
@@ -31,7 +32,7 @@ fn store_of(
     connect(address, "")
 }
 
-/// A store on the server there.
+/// Connects to the server at this address.
 fn connect(address: SocketAddr, options: &str) -> (Box<dyn Store>, TempDir) {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("config");
@@ -44,7 +45,7 @@ fn connect(address: SocketAddr, options: &str) -> (Box<dyn Store>, TempDir) {
     (elect_kubernetes::connect(&url).expect("a good URL"), folder)
 }
 
-/// A server of a watch that tells of other Leases as well, and ends at once; it says when it is asked to watch.
+/// Starts a server whose watch reports other Leases as well, and ends at once. It reports each request for a watch.
 fn watched() -> (Box<dyn Store>, TempDir, UnboundedReceiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -73,7 +74,7 @@ fn watched() -> (Box<dyn Store>, TempDir, UnboundedReceiver<()>) {
     (store, folder, asked)
 }
 
-/// Not all that looks like an API server knows selectors.
+/// Not every server that resembles an API server supports selectors.
 #[tokio::test]
 async fn a_watch_that_tells_of_other_leases_wakes_nobody() {
     let (store, _folder, mut asked) = watched();
@@ -143,7 +144,7 @@ async fn a_role_is_blamed_for_what_it_lacks_only() {
     assert!(!error.to_string().contains("Role"), "{error}");
 }
 
-/// One that has just started, and does not know its Roles yet.
+/// The API server has just started, and does not know its Roles yet.
 #[tokio::test]
 async fn an_api_server_that_refuses_everybody_is_asked_again() {
     let (store, _folder) = store("403 Forbidden", FORBIDDEN);
@@ -151,7 +152,7 @@ async fn an_api_server_that_refuses_everybody_is_asked_again() {
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
 }
 
-/// A pause that nobody can mean is not told.
+/// An absurd pause is not shown to people.
 #[tokio::test]
 async fn a_pause_without_end_is_not_believed() {
     let text = r#"{"kind":"Status","message":"later","details":{"retryAfterSeconds":18446744073709551615}}"#;
@@ -175,7 +176,7 @@ async fn answers_of_another_shape_end_nobody() {
     }
 }
 
-/// Such as a cache that answers a write with what it has.
+/// For example, a cache answers a write with its old content.
 #[tokio::test]
 async fn nobody_leads_by_an_answer_that_is_not_what_was_written() {
     for (name, namespace) in [("other", "elect"), ("NAME", "elect"), ("NAME", "other")] {
@@ -190,7 +191,7 @@ async fn nobody_leads_by_an_answer_that_is_not_what_was_written() {
     }
 }
 
-/// A gateway may speak JSON, and a balancer has no reasons: whoever has a place waits for the API server.
+/// A gateway may answer with JSON, and a balancer gives no reasons. A candidate with a place waits for the API server.
 #[tokio::test]
 async fn what_stands_in_the_place_of_an_api_server_may_pass() {
     for (status, text) in [

@@ -1,4 +1,4 @@
-//! The label of the pod: who has it, and what late or denied changes come to.
+//! Tests of the pod's label: which pod has it, and the results of late or denied changes.
 
 use elect_api::ErrorKind;
 use elect_kubernetes::PodLabel;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const PODS: &str = "/api/v1/namespaces/elect/pods";
 
-/// A server with these pods.
+/// Starts a server with these pods.
 fn server(pods: &[&str]) -> ApiServer {
     let server = ApiServer::start();
     for pod in pods {
@@ -25,7 +25,7 @@ fn of(url: &str, election: &str, pod: &str) -> PodLabel {
     PodLabel::of(url, &election.parse().expect("a name"), pod).expect("a label")
 }
 
-/// All labels but the one that each pod has anyway.
+/// Returns all labels but the one that each pod has anyway.
 fn labels(server: &ApiServer, pod: &str) -> Value {
     let (_, mut pod) = server.call("GET", &format!("{PODS}/{pod}"), None);
     let mut labels = pod["metadata"]["labels"].take();

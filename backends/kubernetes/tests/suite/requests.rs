@@ -1,4 +1,4 @@
-//! What is asked of an API server, and how often.
+//! Tests of the requests to an API server, and of their number.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn a_renewal_is_one_request_however_many_a_process_leads() {
         assert!(matches!(standing, Standing::Leading { .. }));
         seats.push(seat);
     }
-    // With its first renewal, and once in a lease from then on, a leader looks who of those who wait is dead.
+    // With its first renewal, and then once in a lease, a leader looks for waiters that are dead.
     let mut before = elect_testkit::servers::kubernetes::Counts::default();
     let mut counted_before = 0;
     for _ in 0..2 {
@@ -36,11 +36,11 @@ async fn a_renewal_is_one_request_however_many_a_process_leads() {
     let after = server.counts();
     let asked = |verb| after.of(verb, "leases") - before.of(verb, "leases");
     assert_eq!([asked("get"), asked("list"), asked("update")], [0, 0, SEATS as u64]);
-    // Those who watch this process hear of them.
+    // The count of this process, which its metrics show, agrees.
     assert_eq!(counted("update") - counted_before, SEATS as u64);
 }
 
-/// How many requests of this verb this process has counted.
+/// The number of requests with this verb that this process has counted.
 fn counted(verb: &str) -> u64 {
     let all = elect_api::trips();
     all.iter().find(|(operation, _)| *operation == verb).map_or(0, |(_, count)| *count)

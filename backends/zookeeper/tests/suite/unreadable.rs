@@ -51,7 +51,7 @@ fn run_alone(name: &str, test: impl Future<Output = ()>) {
     assert!(command.status().expect("this binary").success(), "see above");
 }
 
-/// Makes the control cell, so that the answer contains it.
+/// Returns a leader that has written a cell, so that an answer contains it.
 async fn leader() -> Stage {
     let mut stage = Stage::new().await;
     lead_in_time(stage.seat.as_mut(), TTL).await;

@@ -30,7 +30,7 @@ pub(crate) enum Doing {
     Look,
 }
 
-/// What the link does with the connection.
+/// The link's next step with the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
     /// Keeps it: it is as good as before.

@@ -145,7 +145,7 @@ impl Keyspace {
         format!("{}{:x}", self.prefix, mark.number)
     }
 
-    /// The key that prevents that an entry is made later.
+    /// The key of an entry's tomb: while it exists, no request makes the entry.
     pub(crate) fn tomb(&self, mark: Mark) -> String {
         format!("{}gone/{:x}", self.notes, mark.number)
     }

@@ -2,16 +2,16 @@
 //!
 //! # Theory of operation
 //!
-//! The layout is that of Go's `client/v3/concurrency`. So elect shares its elections with `etcdctl elect`, `etcdctl
-//! lock` and every program that uses that package. A candidate is a key
+//! The layout is the one of Go's `client/v3/concurrency`. So elect shares its elections with `etcdctl elect`,
+//! `etcdctl lock` and every program that uses that package. A candidate is a key
 //!
 //! ```text
 //! PREFIX ELECTION / NUMBER       in hexadecimal, not padded: for one seat alone, its lease's id
 //! ```
 //!
-//! under a lease. The candidate whose key was created first leads. If the rest of a key has another slash, the key
-//! belongs to an election that is nested deeper, and is no candidate of this one. The value is JSON that describes the
-//! candidate. If another program wrote the value, elect shows it as that candidate's name.
+//! under a lease. The candidate whose key was created first leads. A key with another slash after the election's name
+//! belongs to an election that is nested deeper. The value is JSON that describes the candidate. If another program
+//! wrote the value, elect shows it as that candidate's name.
 //!
 //! **Token**: the revision at which the candidate's key was created. Revisions rise with every write to the cluster and
 //! are never given twice.
@@ -19,8 +19,8 @@
 //! **Window**: the TTL in the *reply* to the grant. Every renewal that counts anchors, at the instant before it was
 //! sent. etcd ends no lease before its TTL. When etcd changes its leader, leases end later.
 //!
-//! **One lease**: the seats of one store that ask for the same TTL share one lease. The first seat that enters has it
-//! granted, and each seat renews it as if it were its own. Every key has its own number, drawn for each candidacy
+//! **One lease**: the seats of one store that ask for the same TTL share one lease. The first seat that enters
+//! requests it, and each seat renews it as if it were its own. Every key has its own number, drawn for each candidacy
 //! before etcd learns of it. To resign, the last user of the lease revokes it; any other user removes its key. A leader
 //! that leaves a last cell also only removes its key. The lease that remains has no keys, and ends by itself, or with
 //! the next grant. etcd flushes its disk three times for a revocation, and the next leader would wait for that. If a
@@ -43,7 +43,7 @@
 //! cannot answer, and it writes nothing. Both together count only under one condition, which concerns the term of
 //! etcd's leader. The member must have shown, over this or another connection, the same term as the answer to the
 //! transaction. The reason: a leader that stood still while another was chosen acknowledges keep-alives for a moment
-//! when it goes on. No other member takes note of them (3.5.16, with the mend of its PR 16822). So the first renewal at
+//! when it goes on. No other member takes note of them (3.5.16, which has the fix of PR 16822). So the first renewal at
 //! a member is made twice. The same holds for the first renewal after a change of etcd's leader.
 //!
 //! **Stale reads**: a member whose process stood still may answer a linearizable read from the past. This is

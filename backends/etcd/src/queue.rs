@@ -165,7 +165,7 @@ pub(crate) fn enter(
     Txn::new().when(conditions).and_then(operations).or_else(otherwise)
 }
 
-/// How a proof is made.
+/// The kind of transaction that proves an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     /// By a linearizable read.
@@ -184,7 +184,7 @@ pub(crate) enum Ask<'a> {
     Cell { key: String, seen: i64, text: Vec<u8> },
     /// The candidates before this one.
     Before(Room),
-    /// The part of these candidates that is still there.
+    /// For each of these candidates, whether it is still there.
     Rivals(&'a [Rival]),
 }
 
@@ -256,7 +256,7 @@ pub(crate) fn leave(
         .and_then([TxnOp::put(cell, text, None), TxnOp::delete(key, None)])
 }
 
-/// Removes an entry and leaves its lease alone. A tomb also prevents that an earlier request makes the entry later. The
+/// Removes an entry and leaves its lease alone. A tomb also stops an earlier request from making the entry later. The
 /// tomb ends with the lease, and without the lease no entry is made.
 pub(crate) fn withdraw(keyspace: &Keyspace, mark: Mark, with_tomb: bool) -> Txn {
     let put = PutOptions::new().with_lease(mark.lease().get());

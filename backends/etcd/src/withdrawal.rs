@@ -7,8 +7,8 @@ use crate::layout::{Keyspace, Mark};
 use crate::queue;
 use crate::reply::whole;
 
-/// Removes an entry. If it `may_come`, because an earlier request for it had no answer, also prevents that it is made
-/// later. A client without the right to write cells can leave no tomb; then the entry ends with its lease.
+/// Removes an entry. It `may_come` later if an earlier request for it had no answer: then a tomb stops that request. A
+/// client without the right to write cells can leave no tomb; then the entry ends with its lease.
 pub(crate) async fn withdraw(
     client: &Client,
     keyspace: &Keyspace,

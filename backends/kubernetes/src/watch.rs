@@ -91,7 +91,7 @@ impl Watches {
     pub(crate) async fn wait(&self, name: &str, mut version: u64, is_news: IsNews<'_>) {
         loop {
             let mut seen = self.subscribe(name, version);
-            // The caller found no Lease, so it knows of earlier changes: the watch is late, or the answer was wrong.
+            // A caller that found no Lease ignores the change seen so far: the watch is late, or the answer was wrong.
             let mut known = if version == 0 { seen.borrow().version } else { version };
             loop {
                 let newest = seen.borrow_and_update().clone();

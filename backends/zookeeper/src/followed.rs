@@ -73,7 +73,7 @@ impl Followed {
                 self.watch = Some((client.session_id(), watch));
                 Ok(())
             }
-            // A cell that this user may not read has nothing to ask of this user.
+            // The cell's writer keeps it from this user, so its requests do not concern this user.
             Err(Zk::NoAuth) => Ok(()),
             Err(error) => Err(fault(Action::Read, &self.path, error)),
         }

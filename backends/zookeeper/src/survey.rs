@@ -103,7 +103,7 @@ pub(crate) async fn elections(
     }
 }
 
-/// A cell that this user may not read has nothing to ask of this user.
+/// Returns no names instead of a refusal: cells that this user may not read do not concern this user.
 fn unless_denied(names: Result<Vec<ElectionName>, Error>) -> Result<Vec<ElectionName>, Error> {
     match names {
         Err(error) if error.kind() == ErrorKind::Denied => Ok(Vec::new()),

@@ -43,7 +43,7 @@ impl EtcdSeat {
         Ok(())
     }
 
-    /// Follows a removed entry. If all other seats have left at the same time, the lease has no user any more. Then it
+    /// Cleans up after the entry was removed. If all other seats have left at the same time, the lease has no user any more. Then it
     /// is revoked, or ends by itself.
     async fn let_go(&mut self, left: Left, client: Client) {
         let lease = Arc::clone(self.lease());
@@ -83,7 +83,7 @@ impl EtcdSeat {
         Box::pin(self.leave()).await
     }
 
-    /// Follows an entry that is gone: the other users of the lease remove what may still appear.
+    /// Cleans up after the entry vanished: the other users of the lease remove what may still appear.
     pub(super) fn leave_behind(&mut self) {
         let (share, lease) = (self.lease().share(self.mark()), Arc::clone(self.lease()));
         let (mark, may_come) = (self.mark(), self.may_come);

@@ -205,7 +205,7 @@ impl EtcdSeat {
         }
         let before = entry.read(&self.keyspace, self.room, &reply);
         if before.as_ref().is_ok_and(|before| before.nearest().is_some()) {
-            // If this candidate wins later, it needs to know the version by then.
+            // Asks for the member's version now: the candidate needs it when it wins.
             attempt.trusts_reads();
         }
         let EntryState::In(entry) = self.seated(entry) else { return Ok(None) };

@@ -77,8 +77,8 @@ impl ZkSeat {
         }
     }
 
-    /// Follows the loss of the entry or its session: the next entry has another GUID, which the engine has not seen
-    /// yet.
+    /// Starts over after the loss of the entry or its session: the next entry has another GUID, which the engine has
+    /// not seen yet.
     fn start_over(&mut self) {
         let may_be_left = self.is_in_flight || !matches!(self.state, State::Out);
         let old = mem::replace(&mut self.guid, Guid::fresh());
@@ -98,7 +98,7 @@ impl ZkSeat {
         }
     }
 
-    /// Follows the end of a waiter's session. Returns whether there was, or may have been, a place in it.
+    /// Gives up the place of a waiter whose session has ended. Returns whether there was, or may have been, one.
     fn lose_place(&mut self) -> bool {
         let has_place = self.is_in_flight || matches!(self.state, State::Waiting(_));
         if has_place {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! elect/leader: "true"        only while it leads
-//! elect/election: ELECTION    of which election that is; the name as the Leases have it
+//! elect/election: ELECTION    the election that it leads; the name as the Leases have it
 //! ```
 //!
 //! **Writing** sends the whole pod as it was read, with its version. So a late write never undoes a later change. A

@@ -45,11 +45,11 @@
 //! So an engine that is stuck loses the election, as with any other store. The first refresh makes the session, not
 //! `connect` or `open`, because the guardian is forked in between.
 //!
-//! A request that reaches a server keeps its session alive, whether the answer arrives or not. The library goes on
-//! asking for 7/5 S. So a client that receives nothing must send nothing: soon after a connection was lost, the library
-//! is stopped. It stays stopped until a server has answered a question outside any session. Then an entry that is of no
-//! use any more ends as early as it would if no request arrived. And a candidate keeps its place through a silence
-//! shorter than S.
+//! A request that reaches a server keeps its session alive, whether the answer arrives or not. Without
+//! answers, the library goes on asking for 7/5 S. So a client that receives nothing must send nothing: soon after a
+//! connection was lost, the library is stopped. It stays stopped until a server has answered a question outside any
+//! session. Then an entry that is of no use any more ends as early as it would if no request arrived. And a candidate
+//! keeps its place through a silence shorter than S.
 //!
 //! A server that hangs up, or whose certificate is not trusted yet, has not answered. It is asked again soon, whereas
 //! the library would make ever longer pauses.

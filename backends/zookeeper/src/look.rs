@@ -19,8 +19,8 @@ pub(crate) struct Look {
 /// The part that all observers of one session share.
 #[derive(Default)]
 pub(crate) struct Lookers {
-    /// Watches on cells. None is cancelled before it has fired, because the library then cancels all watches of a path
-    /// at the server. A seat may have requested a watch on the same cell whose answer has not arrived yet.
+    /// Watches on cells, by their paths. None is cancelled before it has fired: the library would cancel all watches of
+    /// the path at the server. One of these may be a seat's, requested but not answered yet.
     watches: Mutex<HashMap<String, NodeWatch>>,
 }
 

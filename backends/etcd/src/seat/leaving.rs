@@ -43,8 +43,8 @@ impl EtcdSeat {
         Ok(())
     }
 
-    /// Cleans up after the entry was removed. If all other seats have left at the same time, the lease has no user any more. Then it
-    /// is revoked, or ends by itself.
+    /// Cleans up after the entry was removed. If all other seats have left at the same time, the lease has no user any
+    /// more. Then it is revoked, or ends by itself.
     async fn let_go(&mut self, left: Left, client: Client) {
         let lease = Arc::clone(self.lease());
         let is_left = matches!(left, Left::Entry) && lease.share(self.mark()) == Share::All;

@@ -55,7 +55,7 @@ pub trait State: Clone + Debug {
     /// A message to a client: an answer, or an event of a watch. An answer says which request it belongs to.
     type Reply: Clone + Debug;
 
-    /// Takes a request, and returns the messages to clients. All that was due has [settled](Self::settle) before.
+    /// Takes a request, and returns the messages to clients. Everything due was done by [`advance`](Self::advance) before.
     fn apply(
         &mut self,
         now: Duration,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-use elect_api::remote::StoreId;
+use elect_api::StoreId;
 use elect_api::text::is_obeyed;
 
 /// Words in the name of a query parameter that mark its value as a secret.

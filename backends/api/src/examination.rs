@@ -2,8 +2,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::StoreId;
 use crate::error::LONGEST;
-use crate::remote::StoreId;
 use crate::text::clean;
 use crate::{Boottime, Error};
 

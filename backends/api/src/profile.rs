@@ -1,5 +1,5 @@
 use crate::Finding;
-use crate::remote::StoreId;
+use crate::StoreId;
 
 /// What a store is and can do, as far as it is known. A flag that the store cannot honour is refused, never ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -168,7 +168,7 @@ pub enum Removal<'a> {
     },
     /// Everything that is kept for an election without candidates: its cells and its place in the store. The parents of
     /// that place go too, if they were made for this election only. A later candidate finds the election as if it had
-    /// never existed, with two exceptions. Its tokens still rise, and the store keeps its [id](crate::remote::StoreId),
+    /// never existed, with two exceptions. Its tokens still rise, and the store keeps its [id](crate::StoreId),
     /// by which others may know it. An election that no candidate ever entered stays as it is.
     ///
     /// One step checks the conditions and removes everything. The conditions are that no candidate is in the election,

@@ -1,5 +1,6 @@
-use elect_api::remote::{Credentials, Host, StoreId, Tls, Url};
+use elect_api::StoreId;
 use elect_api::{Error, ErrorKind, Finding};
+use elect_remote::{Credentials, Host, Tls, Url};
 
 /// The port of a URL that names none.
 pub(crate) const DEFAULT_PORT: u16 = 2379;
@@ -34,18 +35,12 @@ impl Address {
             .into_iter()
             .collect();
         let url = Url::parse(text, DEFAULT_PORT, &options)?;
-        let tls = match url.scheme.as_str() {
-            TLS_SCHEME => Some(Tls::of(&url)?),
-            crate::SCHEME => {
-                refuse_tls_options(&url)?;
-                None
-            }
-            other => {
-                let what =
-                    format!("{other}:// is no etcd: its URLs begin with etcd:// or etcd+tls://");
-                return Err(Error::new(ErrorKind::Unfit, what));
-            }
-        };
+        if !matches!(url.scheme.as_str(), crate::SCHEME | TLS_SCHEME) {
+            let what =
+                format!("{}:// is no etcd: its URLs begin with etcd:// or etcd+tls://", url.scheme);
+            return Err(Error::new(ErrorKind::Unfit, what));
+        }
+        let tls = Tls::of(&url, &["h2"])?;
         let credentials = Credentials::of(&url, variable)?;
         let cautions = credentials.as_ref().map(|it| it.cautions(&url, tls.is_some()));
         Ok(Self {
@@ -54,24 +49,12 @@ impl Address {
                 None => url.location(),
             },
             prefix: prefix_of(&url)?,
-            store: StoreId::of(&url)?,
+            store: StoreId::of_option(url.option(StoreId::OPTION))?,
             credentials,
             cautions: cautions.unwrap_or_default(),
             tls,
             hosts: url.hosts,
         })
-    }
-}
-
-fn refuse_tls_options(url: &Url) -> Result<(), Error> {
-    match Tls::OPTIONS.iter().find(|option| url.option(option).is_some()) {
-        None => Ok(()),
-        Some(option) => Err(Error::new(
-            ErrorKind::Unfit,
-            format!(
-                "the option {option} is about TLS, which etcd:// does not use: write etcd+tls://"
-            ),
-        )),
     }
 }
 

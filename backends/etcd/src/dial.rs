@@ -1,67 +1,76 @@
-//! Connections of our own making, so that what is wrong with one can be told in words.
+//! gRPC over the connections of [`elect_remote`].
 
 use std::error::Error as StdError;
-use std::fmt;
-use std::io;
-use std::net::SocketAddr;
 use std::time::Duration;
 
-use elect_api::remote::{Host, Tls};
 use elect_api::{Error, ErrorKind};
+use elect_remote::{Credentials, Host, Secured, Tls, Witness};
 use hyper_util::rt::TokioIo;
-use tokio::net::{TcpStream, lookup_host};
-use tokio::task::JoinSet;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::transport::{Channel, Endpoint, Uri};
 
-use crate::first_bytes::{FirstBytes, Listener};
-
-/// For a name, a connection and TLS together. The engine's own attempts are cut sooner, as a rule.
+/// The longest time for a name, a connection and TLS together. The engine cuts its own attempts sooner, as a rule.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest that any answer may take, for callers who do not look at the time themselves.
+/// The longest time for one answer, for callers that have no limit of their own.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// From one question whether the other side still lives to the next. etcd hangs up on who asks more often
-/// than every five seconds, or without a request under way.
+/// The time between two pings. etcd closes the connection of a client that pings more often than every five seconds, or
+/// without a request under way.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
-/// How long it has to answer that.
+/// The longest time for the answer to a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
-/// What the headers of an answer may have, in bytes. A message may have 4 MiB, as tonic has it for all clients.
+/// The longest headers of an answer, in bytes. A message may have 4 MiB, as tonic has it for all clients.
 const LONGEST_HEADERS: u32 = 16 << 10;
-/// How long an address of a machine is alone before the next one is tried too.
-const HEAD_START: Duration = Duration::from_millis(250);
+
+/// What members are told, and whom they must be.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Access {
+    pub(crate) credentials: Option<Credentials>,
+    /// `None` for connections in the clear.
+    pub(crate) tls: Option<Tls>,
+}
+
+impl Access {
+    /// The same, with the files read again.
+    ///
+    /// # Errors
+    /// As [`Credentials::again`] and [`Tls::again`].
+    pub(crate) fn again(&self) -> Result<Self, Error> {
+        Ok(Self {
+            credentials: self.credentials.as_ref().map(Credentials::again).transpose()?,
+            tls: self.tls.as_ref().map(Tls::again).transpose()?,
+        })
+    }
+
+    /// TLS for one member, whose name was checked before.
+    fn secured(&self, host: &Host) -> Option<Secured> {
+        self.tls.as_ref()?.secure(host).ok()
+    }
+}
 
 /// One member of the cluster.
 pub(crate) struct Member {
     host: Host,
-    /// Where it is, whether over TLS or not.
     endpoint: Endpoint,
 }
 
-/// Why there is no connection.
-#[derive(Debug)]
-pub(crate) enum DialError {
-    /// The name means no machine.
-    Name(io::Error),
-    /// The machine refuses, or is not to be reached.
-    Connect(io::Error),
-}
-
 impl Member {
-    pub(crate) fn new(host: Host, tls: Option<&Tls>) -> Result<Self, Error> {
-        let unfit = |what: &str, error: tonic::transport::Error| {
-            let text = chain_of(&error);
-            Error::new(ErrorKind::Unfit, format!("{what} for {host}")).because(text)
+    pub(crate) fn new(host: Host, is_secure: bool) -> Result<Self, Error> {
+        // The zone of a link-local address is dialled, and is in no URL.
+        let place = Host { name: host.without_zone().to_owned(), port: host.port };
+        let uri = |scheme: &str| {
+            format!("{scheme}://{place}").parse::<Uri>().map_err(|error| {
+                let what = format!("there is no way to write an address for {host}");
+                Error::new(ErrorKind::Unfit, what).because(error)
+            })
         };
-        let scheme = if tls.is_some() { "https" } else { "http" };
-        let endpoint = Endpoint::from_shared(format!("{scheme}://{}", without_zone(&host)))
-            .map_err(|error| unfit("there is no way to write an address", error))?
+        // TLS is ours: tonic sees a connection in the clear, and its requests tell etcd of TLS.
+        let endpoint = Endpoint::from(uri("http")?)
+            .origin(uri(if is_secure { "https" } else { "http" })?)
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(ANSWER_TIMEOUT)
             .http2_max_header_list_size(LONGEST_HEADERS)
             .http2_keep_alive_interval(PING_INTERVAL)
             .keep_alive_timeout(PING_TIMEOUT)
             .keep_alive_while_idle(false);
-        secured(&endpoint, tls, &host)
-            .map_err(|error| unfit("cannot use what the URL says about TLS", error))?;
         Ok(Self { host, endpoint })
     }
 
@@ -69,82 +78,20 @@ impl Member {
         &self.host
     }
 
-    /// Connects, and says nothing yet.
+    /// Connects, and sends no request.
     pub(crate) async fn dial(
         &self,
-        tls: Option<&Tls>,
-        first_bytes: &FirstBytes,
+        access: &Access,
+        witness: &Witness,
     ) -> Result<Channel, tonic::transport::Error> {
-        let (host, first_bytes) = (self.host.clone(), first_bytes.clone());
+        let (host, witness, secured) =
+            (self.host.clone(), witness.clone(), access.secured(&self.host));
         let connector = tower::service_fn(move |_| {
-            let (host, first_bytes) = (host.clone(), first_bytes.clone());
-            async move { connect(&host, first_bytes).await.map(TokioIo::new) }
+            let (host, witness, secured) = (host.clone(), witness.clone(), secured.clone());
+            async move { elect_remote::dial(&host, secured.as_ref(), &witness).await.map(TokioIo::new) }
         });
-        secured(&self.endpoint, tls, &self.host)?.connect_with_connector(connector).await
+        self.endpoint.connect_with_connector(connector).await
     }
-}
-
-async fn connect(host: &Host, first_bytes: FirstBytes) -> Result<Listener, DialError> {
-    let addresses = lookup_host((host.name.as_str(), host.port)).await.map_err(DialError::Name)?;
-    let stream = race(addresses).await?;
-    // A request waits for its answer: nothing else would come to fill the packet.
-    let _ = stream.set_nodelay(true);
-    Ok(Listener::new(stream, first_bytes))
-}
-
-/// Connects to the first address that answers. One that is silent does not hold up the others.
-async fn race(addresses: impl Iterator<Item = SocketAddr>) -> Result<TcpStream, DialError> {
-    let mut addresses = addresses.peekable();
-    let mut tries = JoinSet::new();
-    let none = || io::Error::new(io::ErrorKind::NotFound, "the name has no addresses");
-    let mut outcome = DialError::Name(none());
-    loop {
-        if let Some(address) = addresses.next() {
-            tries.spawn(TcpStream::connect(address));
-        }
-        tokio::select! {
-            ended = tries.join_next() => match ended {
-                Some(Ok(Ok(stream))) => return Ok(stream),
-                Some(Ok(Err(error))) => outcome = DialError::Connect(error),
-                Some(Err(_)) => {}
-                None => return Err(outcome),
-            },
-            () = tokio::time::sleep(HEAD_START), if addresses.peek().is_some() => {}
-        }
-    }
-}
-
-/// The same with what is known of TLS by now.
-fn secured(
-    endpoint: &Endpoint,
-    tls: Option<&Tls>,
-    host: &Host,
-) -> Result<Endpoint, tonic::transport::Error> {
-    let endpoint = endpoint.clone();
-    match tls {
-        None => Ok(endpoint),
-        Some(tls) => endpoint.tls_config(tls_config(tls, host)),
-    }
-}
-
-fn tls_config(tls: &Tls, host: &Host) -> ClientTlsConfig {
-    let name = tls.server_name.clone();
-    let config = ClientTlsConfig::new()
-        .domain_name(name.unwrap_or_else(|| host.name.split('%').next().unwrap_or("").to_owned()));
-    let config = match &tls.ca {
-        Some(ca) => config.ca_certificate(Certificate::from_pem(ca)),
-        None => config.with_native_roots(),
-    };
-    match &tls.identity {
-        Some((certificate, key)) => config.identity(Identity::from_pem(certificate, key)),
-        None => config,
-    }
-}
-
-/// URLs know nothing of the interface of a link-local address; it is dialled with it.
-fn without_zone(host: &Host) -> Host {
-    let name = host.name.split('%').next().unwrap_or_default().to_owned();
-    Host { name, port: host.port }
 }
 
 /// The words of an error and of all its causes.
@@ -161,20 +108,3 @@ pub(crate) fn chain_of(error: &dyn StdError) -> String {
     }
     text
 }
-
-impl DialError {
-    /// Whether the machine is there, and nothing listens: all is said then.
-    pub(crate) fn is_refusal(&self) -> bool {
-        matches!(self, Self::Connect(error) if error.kind() == io::ErrorKind::ConnectionRefused)
-    }
-}
-
-impl fmt::Display for DialError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(error) | Self::Connect(error) => error.fmt(f),
-        }
-    }
-}
-
-impl StdError for DialError {}

@@ -2,14 +2,13 @@
 
 use std::error::Error as StdError;
 
-use elect_api::remote::Credentials;
 use elect_api::{Cell, Error, ErrorKind};
+use elect_remote::{Credentials, Hints, Seen, Trouble};
 use etcd_client::Error as Cause;
 use tonic::{Code, Status};
 
 use crate::channel::NO_GRPC;
-use crate::dial::{DialError, chain_of};
-use crate::probe::{Language, Speech};
+use crate::dial::chain_of;
 
 /// A request that failed: its purpose, and the error.
 #[derive(Debug)]
@@ -45,12 +44,12 @@ pub(crate) enum Then {
 pub(crate) struct Circumstances<'a> {
     /// The member's address.
     pub(crate) member: String,
-    /// Whether the connection used TLS.
-    pub(crate) language: Language,
-    /// The server's first bytes over this connection.
-    pub(crate) first_bytes: Vec<u8>,
-    /// The protocol that the server talks, if it closed the connection and a probe found out.
-    pub(crate) speech: Option<Speech>,
+    /// True if the connection does not use TLS.
+    pub(crate) is_clear: bool,
+    /// The facts about the connection.
+    pub(crate) seen: Seen,
+    /// The protocol that the member speaks, if it closed the connection without a byte.
+    pub(crate) instead: Option<Instead>,
     /// The prefix of all keys that the request needs.
     pub(crate) keys: &'a str,
     /// The login, if there is one.
@@ -78,16 +77,12 @@ pub(crate) fn odd(what: &str) -> Setback {
     Setback::Odd(Error::new(ErrorKind::Unreachable, what))
 }
 
-impl Failure {
-    /// Returns whether there was no connection.
-    pub(crate) fn is_unanswered(&self) -> bool {
-        dial_error_in(&self.cause).is_some()
-    }
-
-    /// Returns whether the other side has ended the connection.
-    pub(crate) fn is_hang_up(&self) -> bool {
-        dial_error_in(&self.cause).is_none() && has_hung_up(&in_full(&self.cause))
-    }
+/// A protocol other than etcd's that a server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Instead {
+    /// TLS where the URL does not ask for it, or the other way round.
+    OtherTransport,
+    ZooKeeper,
 }
 
 impl Doing {
@@ -138,23 +133,21 @@ pub(crate) fn judge(failure: &Failure, circumstances: &Circumstances<'_>) -> (Er
         Cause::GRpcStatus(status) if status.source().is_none() => {
             from_etcd(failure.doing, status, circumstances)
         }
-        cause => from_the_way(failure.doing, cause, &text, circumstances),
+        cause => from_the_way(failure.doing, cause, circumstances),
     };
     let (doing, member) = (failure.doing.in_words(), &circumstances.member);
     let what = format!("cannot {doing} etcd at {member}: {}", verdict.why);
     let error = Error::new(verdict.kind, what);
     // The fault may be in a server that stands in for the member, or in the connection.
     let error = if verdict.then == Then::MoveOn { error.of_the_way() } else { error };
-    let error = match &failure.cause {
+    let error = match (&failure.cause, &circumstances.seen.trouble) {
         // The message contains etcd's words already.
-        Cause::GRpcStatus(status) if status.source().is_none() => error,
-        // The probe has found another protocol: how the connection broke off is of no use.
-        _ if circumstances.speech.is_some() => error,
-        cause => match dial_error_in(cause) {
-            Some(refusal) if refusal.is_refusal() => error,
-            Some(dial) => error.because(dial.to_string()),
-            None => error.because(text),
-        },
+        (Cause::GRpcStatus(status), _) if status.source().is_none() => error,
+        // A probe has found another protocol. How the connection broke off helps no reader.
+        _ if circumstances.instead.is_some() => error,
+        (_, Some(Trouble::Refused)) => error,
+        (_, Some(trouble)) => error.because(trouble.cause().unwrap_or(text)),
+        (_, None) => error.because(text),
     };
     (error, verdict.then)
 }
@@ -237,53 +230,52 @@ fn refusal(
     }
 }
 
-fn from_the_way(
-    doing: Doing,
-    cause: &Cause,
-    text: &str,
-    circumstances: &Circumstances<'_>,
-) -> Verdict {
-    let verdict = |kind, why: &str| Verdict { kind, why: why.to_owned(), then: Then::MoveOn };
-    if let Some(error) = dial_error_in(cause) {
-        let why = match error {
-            DialError::Name(_) => {
-                let host = circumstances.member.rsplit_once(':');
-                format!("the name {} does not resolve", host.map_or("", |(name, _)| name))
-            }
-            refusal if refusal.is_refusal() => "nothing listens there (connection refused)".into(),
-            DialError::Connect(_) => "the machine cannot be reached".to_owned(),
-        };
-        return verdict(ErrorKind::Unreachable, &why);
-    }
-    if let Some(speech) = circumstances.speech {
-        return match (speech, circumstances.language) {
-            (Speech::ZooKeeper, _) => verdict(ErrorKind::Unfit, IS_ZOOKEEPER),
-            (Speech::Other, Language::Clear) => verdict(ErrorKind::Unfit, EXPECTS_TLS),
-            (Speech::Other, Language::Tls) => verdict(ErrorKind::Unfit, EXPECTS_NO_TLS),
-        };
-    }
-    if circumstances.language == Language::Tls {
-        if let Some((kind, why)) = tls_trouble(text) {
-            return verdict(kind, why);
+fn from_the_way(doing: Doing, cause: &Cause, circumstances: &Circumstances<'_>) -> Verdict {
+    let verdict = |kind, why: String| Verdict { kind, why, then: Then::MoveOn };
+    let of = |trouble: &Trouble| verdict(trouble.kind(), trouble.in_words(&HINTS));
+    let Seen { first_bytes, trouble } = &circumstances.seen;
+    match (circumstances.instead, trouble) {
+        (Some(Instead::ZooKeeper), _) => return verdict(ErrorKind::Unfit, IS_ZOOKEEPER.into()),
+        (Some(Instead::OtherTransport), _) if circumstances.is_clear => {
+            return of(&Trouble::WantsTls);
         }
-    } else if let Some((kind, why)) = what_answers(&circumstances.first_bytes) {
-        return verdict(kind, &why);
+        (Some(Instead::OtherTransport), _) => return of(&Trouble::NoTls),
+        (None, Some(Trouble::NoSuchName(_))) => {
+            let name = circumstances.member.rsplit_once(':').map_or("", |(name, _)| name);
+            return verdict(ErrorKind::Unreachable, format!("the name {name} does not resolve"));
+        }
+        (None, Some(Trouble::NoProtocol)) => {
+            let why = "what answers there does not speak etcd's protocol: it lacks HTTP/2";
+            return verdict(ErrorKind::Unfit, why.to_owned());
+        }
+        (None, Some(Trouble::HungUp)) if first_bytes.is_empty() => {
+            let why = "it closes the connection without an answer: it does not speak etcd's protocol, or is just \
+                       starting";
+            return verdict(ErrorKind::Unreachable, why.to_owned());
+        }
+        (None, Some(trouble)) if trouble.is_unanswered() || trouble.is_of_tls() => {
+            return of(trouble);
+        }
+        (None, Some(trouble @ (Trouble::NoTls | Trouble::BrokenOff))) => return of(trouble),
+        _ => {}
     }
-    if circumstances.first_bytes.is_empty() && has_hung_up(text) {
-        return verdict(
-            ErrorKind::Unreachable,
-            "it closes the connection without an answer: it does not speak etcd's protocol, or is just starting",
-        );
+    if circumstances.is_clear
+        && let Some((kind, why)) = what_answers(first_bytes)
+    {
+        return verdict(kind, why);
     }
     let kind = match cause {
         Cause::TransportError(_) => ErrorKind::Unreachable,
         _ => doing.unknown(),
     };
-    verdict(kind, "the connection failed")
+    verdict(kind, "the connection failed".to_owned())
 }
 
-const EXPECTS_TLS: &str = "it expects TLS: write etcd+tls:// in the URL";
-const EXPECTS_NO_TLS: &str = "it does not speak TLS: write etcd:// in the URL";
+const HINTS: Hints = Hints {
+    clear: "etcd",
+    tls: "etcd+tls",
+    other_name: "correct the host, or give the option server-name",
+};
 
 const IS_ZOOKEEPER: &str =
     "it does not speak etcd's protocol, it is ZooKeeper: write zk:// in the URL";
@@ -291,7 +283,9 @@ const IS_ZOOKEEPER: &str =
 /// Reads the first bytes of a server in the clear that is no etcd. `None` if they say nothing.
 fn what_answers(said: &[u8]) -> Option<(ErrorKind, String)> {
     match said {
-        [0x15 | 0x16, 3, ..] => Some((ErrorKind::Unfit, EXPECTS_TLS.to_owned())),
+        [0x15 | 0x16, 3, ..] => {
+            Some((Trouble::WantsTls.kind(), Trouble::WantsTls.in_words(&HINTS)))
+        }
         // For example `HTTP/1.1 503 `.
         said if said.starts_with(b"HTTP/") => {
             Some(web(&String::from_utf8_lossy(said.get(9..12).unwrap_or_default())))
@@ -314,76 +308,6 @@ fn web(status: &str) -> (ErrorKind, String) {
         _ => (ErrorKind::Unfit, "it does not speak etcd's protocol, it is a web server"),
     };
     (kind, format!("{why} (HTTP status {status})"))
-}
-
-/// Reads rustls's error, which passes the layers above it only as text.
-fn tls_trouble(text: &str) -> Option<(ErrorKind, &'static str)> {
-    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    if has(&["UnknownIssuer", "BadSignature"]) {
-        Some((
-            ErrorKind::Unfit,
-            "its certificate is not signed by a trusted authority: name the authority with the option ca",
-        ))
-    } else if has(&["certificate expired", "peer certificate: Expired"]) {
-        Some((ErrorKind::Unfit, "its certificate has expired"))
-    } else if has(&["not valid for name", "NotValidForName"]) {
-        Some((
-            ErrorKind::Unfit,
-            "its certificate is for another name: correct the host, or give the option server-name",
-        ))
-    } else if has(&["invalid peer certificate"]) {
-        Some((ErrorKind::Unfit, "its certificate is not valid"))
-    } else if has(&["received fatal alert: InternalError"]) {
-        // Go's servers say so while they have no certificate to show.
-        Some((ErrorKind::Unreachable, "it cannot speak TLS now"))
-    } else if has(&["ProtocolVersion", "HandshakeFailure"]) {
-        Some((ErrorKind::Unfit, "it speaks neither TLS 1.2 nor 1.3 in a way that we do"))
-    } else if has(&["received fatal alert"]) {
-        Some((
-            ErrorKind::Denied,
-            "it does not accept our certificate, or wants one: see the options cert and key",
-        ))
-    } else if has(&["InvalidContentType", "InvalidMessage", "corrupt message"]) {
-        Some((ErrorKind::Unfit, EXPECTS_NO_TLS))
-    } else if has(&["HTTP/2 was not negotiated"]) {
-        Some((
-            ErrorKind::Unfit,
-            "what answers there does not speak etcd's protocol: it lacks HTTP/2",
-        ))
-    } else {
-        None
-    }
-}
-
-fn has_hung_up(text: &str) -> bool {
-    [
-        "reset",
-        "closed",
-        "shutdown",
-        "unexpected end",
-        "broken pipe",
-        "BrokenPipe",
-        "Broken pipe",
-        "eof",
-        "canceled",
-    ]
-    .iter()
-    .any(|word| text.contains(word))
-}
-
-fn dial_error_in(cause: &Cause) -> Option<&DialError> {
-    let mut next: Option<&(dyn StdError + 'static)> = match cause {
-        Cause::TransportError(error) => Some(error),
-        Cause::GRpcStatus(status) => status.source(),
-        _ => None,
-    };
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref() {
-            return Some(found);
-        }
-        next = error.source();
-    }
-    None
 }
 
 /// Formats an error with all its causes, which etcd-client does not print.
@@ -431,16 +355,16 @@ mod tests {
         let said = |message: &str, credentials: Option<&Credentials>| {
             let circumstances = Circumstances {
                 member: "a:2379".to_owned(),
-                language: Language::Clear,
-                first_bytes: Vec::new(),
-                speech: None,
+                is_clear: true,
+                seen: Seen::default(),
+                instead: None,
                 keys: "elect/job/",
                 credentials,
             };
             let cause = Cause::GRpcStatus(Status::new(Code::InvalidArgument, message));
             judge(&Failure { doing: Doing::Renew, cause }, &circumstances)
         };
-        let url = elect_api::remote::Url::parse("etcd://me:pw@a", 2379, &[]).expect("a good URL");
+        let url = elect_remote::Url::parse("etcd://me:pw@a", 2379, &[]).expect("a good URL");
         let ours = Credentials::of(&url, |_| None).expect("good credentials");
         let empty = "etcdserver: user name is empty";
         let (error, then) = said(empty, ours.as_ref());
@@ -465,11 +389,5 @@ mod tests {
         for said in [&b"HTTP/1.1 404 Not Fo"[..], b"HTTP/1.0 400 Bad Re", b"HTTP/", b"SSH-2.0-O"] {
             assert_eq!(kind(said), Some(ErrorKind::Unfit), "{said:?}");
         }
-        let alert = |name: &str| {
-            tls_trouble(&format!("received fatal alert: {name}")).map(|(kind, _)| kind)
-        };
-        assert_eq!(alert("InternalError"), Some(ErrorKind::Unreachable));
-        assert_eq!(alert("UnknownCA"), Some(ErrorKind::Denied));
-        assert_eq!(alert("CertificateExpired"), Some(ErrorKind::Denied));
     }
 }

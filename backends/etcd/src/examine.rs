@@ -7,12 +7,12 @@ use elect_api::{
     Clock, Endpoint, EndpointAnswer, Error, ErrorKind, Examination, Finding, Grants, StoreIdentity,
     Supply, Unit, middle,
 };
+use elect_remote::Witness;
 use etcd_client::{Client, LeaseGrantOptions, StatusResponse};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::error::{Doing, Failure};
-use crate::first_bytes::FirstBytes;
 use crate::layout::LeaseId;
 use crate::link::Link;
 use crate::{advisories, lease};
@@ -77,17 +77,17 @@ pub(crate) async fn examine(link: &Arc<Link>, clock: Clock) -> Examination {
 }
 
 async fn visit(link: &Arc<Link>, member: usize, clock: &Clock) -> Result<Respondent, Error> {
-    let first_bytes = FirstBytes::default();
+    let witness = Witness::default();
     let silent = || {
         let what = format!("etcd at {} does not answer", link.address(member));
         Error::new(ErrorKind::Unreachable, what)
     };
-    let connected = timeout(CONNECT_TIMEOUT, link.connect(member, &first_bytes));
+    let connected = timeout(CONNECT_TIMEOUT, link.connect(member, &witness));
     let client = match connected.await.map_err(|_| silent())? {
         Ok(client) => client,
         Err(cause) => {
             let failure = Failure { doing: Doing::Connect, cause };
-            return Err(link.explain(member, "", &failure, &first_bytes).await);
+            return Err(link.explain(member, "", &failure, &witness).await);
         }
     };
     let (mut spans, mut last) = (Vec::new(), None);
@@ -97,7 +97,7 @@ async fn visit(link: &Arc<Link>, member: usize, clock: &Clock) -> Result<Respond
             Ok(Ok(status)) => last = Some(status),
             Ok(Err(cause)) if last.is_none() => {
                 let failure = Failure { doing: Doing::Look, cause };
-                return Err(link.explain(member, "", &failure, &first_bytes).await);
+                return Err(link.explain(member, "", &failure, &witness).await);
             }
             Err(_) if last.is_none() => return Err(silent()),
             Ok(Err(_)) | Err(_) => break,

@@ -2,8 +2,8 @@
 
 use std::str;
 
-use elect_api::remote::{Credentials, Tls, Url};
 use elect_api::{ElectionName, FuzzTarget, Ticket};
+use elect_remote::{Credentials, Tls, Url};
 
 use crate::address::{Address, DEFAULT_PORT};
 use crate::layout::{self, Keyspace, Mark};

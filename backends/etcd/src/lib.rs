@@ -90,7 +90,6 @@
 //! A broken cluster can end leases early, before etcd 3.4.31 and 3.5.13 (etcd-io/etcd#15247). A leader of etcd that was
 //! stopped and comes back may end leases which its successor has prolonged.
 
-mod access;
 mod address;
 mod advisories;
 mod cells;
@@ -100,14 +99,12 @@ mod dial;
 mod entry;
 mod error;
 mod examine;
-mod first_bytes;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod layout;
 mod lease;
 mod link;
 mod listing;
-mod probe;
 mod queue;
 mod removal;
 mod renewal;
@@ -149,7 +146,7 @@ pub const KIND: StoreKind = StoreKind {
 /// `?prefix=`).
 ///
 /// Credentials and TLS are given as with every store on other machines:
-/// [`Credentials`](elect_api::remote::Credentials), [`Tls`](elect_api::remote::Tls).
+/// [`Credentials`](elect_remote::Credentials), [`Tls`](elect_remote::Tls).
 ///
 /// Sends nothing: the first call that needs an answer connects.
 ///

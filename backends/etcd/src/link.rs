@@ -2,19 +2,16 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use elect_api::remote::{Credentials, Host};
 use elect_api::{Error, ErrorKind};
+use elect_remote::{Credentials, Host, Protocol, Renewed, Seen, Tries, Trouble, Witness};
 use etcd_client::{Client, ConnectOptions, TxnResponse};
 use tokio::sync::OnceCell;
 
-use crate::access::{Access, Accesses, Tries};
 use crate::address::Address;
 use crate::advisories;
 use crate::channel::watched;
-use crate::dial::Member;
-use crate::error::{self, Circumstances, Doing, Failure, Setback, Then};
-use crate::first_bytes::FirstBytes;
-use crate::probe::{self, Language, Speech};
+use crate::dial::{Access, Member};
+use crate::error::{self, Circumstances, Doing, Failure, Instead, Setback, Then};
 use crate::store_check::{StoreCheck, Unusable};
 
 /// The way to the cluster: a connection to one member at a time.
@@ -24,8 +21,8 @@ use crate::store_check::{StoreCheck, Unusable};
 /// connection. So neither a dead member nor a dead connection takes more than one attempt.
 pub(crate) struct Link {
     members: Vec<Member>,
-    accesses: Accesses,
-    language: Language,
+    accesses: Renewed<Access>,
+    is_clear: bool,
     store_check: StoreCheck,
     state: Mutex<State>,
 }
@@ -56,7 +53,7 @@ struct State {
 struct Connection {
     client: Client,
     access: Arc<Access>,
-    first_bytes: FirstBytes,
+    witness: Witness,
     trust: Arc<Trust>,
 }
 
@@ -71,7 +68,7 @@ struct Trust {
 #[derive(Default)]
 struct Connecting {
     outcome: OnceCell<Result<(Client, Arc<Access>), Unusable>>,
-    first_bytes: FirstBytes,
+    witness: Witness,
     trust: Arc<Trust>,
 }
 
@@ -98,13 +95,13 @@ impl Link {
         let hosts = address.hosts.iter().cloned();
         Ok(Self {
             members: hosts
-                .map(|host| Member::new(host, address.tls.as_ref()))
+                .map(|host| Member::new(host, address.tls.is_some()))
                 .collect::<Result<_, _>>()?,
-            accesses: Accesses::new(Access {
+            accesses: Renewed::new(Access {
                 credentials: address.credentials.clone(),
                 tls: address.tls.clone(),
             }),
-            language: if address.tls.is_some() { Language::Tls } else { Language::Clear },
+            is_clear: address.tls.is_none(),
             store_check: StoreCheck::new(&address.prefix, address.store.clone()),
             state: Mutex::default(),
         })
@@ -136,15 +133,15 @@ impl Link {
         if let Some(connection) = connection {
             return Ok(Attempt { turn, connection });
         }
-        let Connecting { outcome, first_bytes, trust } = connecting.as_ref();
-        let connect = || self.reach(turn.member, first_bytes);
+        let Connecting { outcome, witness, trust } = connecting.as_ref();
+        let connect = || self.reach(turn.member, witness);
         // The way to a connection is long, and seldom taken: callers need not have room for it.
         match Box::pin(outcome.get_or_init(connect)).await {
             Ok((client, access)) => {
                 let connection = Connection {
                     client: client.clone(),
                     access: Arc::clone(access),
-                    first_bytes: first_bytes.clone(),
+                    witness: witness.clone(),
                     trust: Arc::clone(trust),
                 };
                 self.keep(turn.generation, &connection);
@@ -153,7 +150,7 @@ impl Link {
             Err(unusable) => {
                 self.forget(&connecting);
                 Err(match unusable {
-                    Unusable::Failed(failure) => turn.fail(failure, first_bytes).await,
+                    Unusable::Failed(failure) => turn.fail(failure, witness).await,
                     Unusable::Foreign(error) => turn.conclude(error.clone(), Then::MoveOn),
                     Unusable::Restored(error) => turn.conclude_restored(error.clone()),
                 })
@@ -192,19 +189,23 @@ impl Link {
     async fn reach(
         &self,
         member: usize,
-        first_bytes: &FirstBytes,
+        witness: &Witness,
     ) -> Result<(Client, Arc<Access>), Unusable> {
-        let Tries { first, second, unread } = self.accesses.tries();
-        let refusal = match self.greeted(member, &first, first_bytes).await {
+        let Tries { first, second, unread } = self.accesses.tries(Access::again);
+        let refusal = match self.greeted(member, &first, witness).await {
             Ok(client) => return Ok((client, first)),
             Err(refusal) => refusal,
         };
+        let seen = witness.seen();
         match (second, unread) {
-            _ if refusal.is_unanswered() => Err(refusal),
-            (Some(second), _) => match self.greeted(member, &second, first_bytes).await {
-                Ok(client) => Ok((client, second)),
-                Err(_) => Err(refusal),
-            },
+            _ if seen.trouble.as_ref().is_some_and(Trouble::is_unanswered) => Err(refusal),
+            (Some(second), _) => {
+                let client = self.greeted(member, &second, witness).await;
+                client.map(|client| (client, second)).map_err(|_| {
+                    witness.restore(seen);
+                    refusal
+                })
+            }
             (None, Some(unread)) => Err(Unusable::Foreign(unread)),
             (None, None) => Err(refusal),
         }
@@ -214,9 +215,9 @@ impl Link {
         &self,
         member: usize,
         access: &Access,
-        first_bytes: &FirstBytes,
+        witness: &Witness,
     ) -> Result<Client, Unusable> {
-        let client = self.connect_as(member, access, first_bytes).await;
+        let client = self.connect_as(member, access, witness).await;
         let client = client.map_err(|cause| Failure { doing: Doing::Connect, cause })?;
         self.store_check.greet(&self.name(member), &client).await?;
         Ok(client)
@@ -226,18 +227,18 @@ impl Link {
     pub(crate) async fn connect(
         &self,
         member: usize,
-        first_bytes: &FirstBytes,
+        witness: &Witness,
     ) -> Result<Client, etcd_client::Error> {
-        self.connect_as(member, &self.accesses.tries().first, first_bytes).await
+        self.connect_as(member, &self.accesses.tries(Access::again).first, witness).await
     }
 
     async fn connect_as(
         &self,
         member: usize,
         access: &Access,
-        first_bytes: &FirstBytes,
+        witness: &Witness,
     ) -> Result<Client, etcd_client::Error> {
-        let channel = watched(self.members[member].dial(access.tls.as_ref(), first_bytes).await?);
+        let channel = watched(self.members[member].dial(access, witness).await?);
         // A member that is cut off from the others says so at once, and ends its watches.
         let options = ConnectOptions::new().with_require_leader(true);
         let Some(Credentials { user, password, .. }) = &access.credentials else {
@@ -259,9 +260,9 @@ impl Link {
         member: usize,
         keys: &str,
         failure: &Failure,
-        first_bytes: &FirstBytes,
+        witness: &Witness,
     ) -> Error {
-        self.judge(member, keys, failure, first_bytes).await.0
+        self.judge(member, keys, failure, witness).await.0
     }
 
     async fn judge(
@@ -269,33 +270,34 @@ impl Link {
         member: usize,
         keys: &str,
         failure: &Failure,
-        first_bytes: &FirstBytes,
+        witness: &Witness,
     ) -> (Error, Then) {
         let host = self.members[member].host();
-        let speech = self.speech(host, failure, first_bytes).await;
+        let seen = witness.seen();
         let access = self.accesses.known();
         let circumstances = Circumstances {
             member: host.to_string(),
-            language: self.language,
-            first_bytes: first_bytes.bytes(),
-            speech,
+            is_clear: self.is_clear,
+            instead: self.spoken_instead(host, &seen).await,
+            seen,
             keys,
             credentials: access.credentials.as_ref(),
         };
         error::judge(failure, &circumstances)
     }
 
-    /// How a server that hung up on us without a word talks to others.
-    async fn speech(
-        &self,
-        host: &Host,
-        failure: &Failure,
-        first_bytes: &FirstBytes,
-    ) -> Option<Speech> {
-        if self.lock().served || !first_bytes.bytes().is_empty() || !failure.is_hang_up() {
+    /// What a server speaks that closed the connection without a word.
+    async fn spoken_instead(&self, host: &Host, seen: &Seen) -> Option<Instead> {
+        let has_hung_up = matches!(seen.trouble, Some(Trouble::HungUp));
+        if self.lock().served || !seen.first_bytes.is_empty() || !has_hung_up {
             return None;
         }
-        probe::speech(host, self.language).await
+        let other = if self.is_clear { Protocol::Tls } else { Protocol::Http2 };
+        match tokio::join!(other.is_spoken_by(host), Protocol::ZooKeeper.is_spoken_by(host)) {
+            (true, _) => Some(Instead::OtherTransport),
+            (false, true) => Some(Instead::ZooKeeper),
+            (false, false) => None,
+        }
     }
 
     /// Whether the login over this connection was over: what was asked over it was not done, and the next attempt
@@ -417,7 +419,7 @@ impl Attempt {
 
     /// It was not answered, or with an error: what that means.
     pub(crate) async fn fail(mut self, failure: &Failure) -> Error {
-        self.turn.fail(failure, &self.connection.first_bytes).await
+        self.turn.fail(failure, &self.connection.witness).await
     }
 }
 
@@ -428,9 +430,9 @@ impl Turn {
         self.link.after(self.generation, then);
     }
 
-    async fn fail(&mut self, failure: &Failure, first_bytes: &FirstBytes) -> Error {
+    async fn fail(&mut self, failure: &Failure, witness: &Witness) -> Error {
         let link = Arc::clone(&self.link);
-        let (error, then) = link.judge(self.member, &self.keys, failure, first_bytes).await;
+        let (error, then) = link.judge(self.member, &self.keys, failure, witness).await;
         if then == Then::Renew && error.kind() == ErrorKind::Unreachable {
             link.lock().logged_out = Some(self.generation);
         }

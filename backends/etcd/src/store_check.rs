@@ -3,8 +3,9 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use elect_api::remote::{Identity, StoreId};
+use elect_api::StoreId;
 use elect_api::{Error, ErrorKind};
+use elect_remote::Identity;
 use etcd_client::{
     Client, Compare, CompareOp, Error as Cause, GetResponse, ResponseHeader, Txn, TxnOp,
     TxnOpResponse, TxnResponse,
@@ -30,13 +31,6 @@ pub(crate) enum Unusable {
     Foreign(Error),
     /// The store is the right one, but has gone back, by an answer that went through its log.
     Restored(Error),
-}
-
-impl Unusable {
-    /// Returns whether no server was reached that could state the trouble.
-    pub(crate) fn is_unanswered(&self) -> bool {
-        matches!(self, Self::Failed(failure) if failure.is_unanswered())
-    }
 }
 
 impl From<Failure> for Unusable {

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use elect_api::remote::Url;
 use elect_api::{Error, ErrorKind, Order};
+use elect_remote::Url;
 
 /// The options that a URL may have.
 const OPTIONS: &[&str] = &["context", "kubeconfig", "order"];

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use elect_api::remote::Host;
 use elect_api::{
     Clock, Endpoint, EndpointAnswer, Error, ErrorKind, Examination, Finding, Grants, StoreIdentity,
     middle,
 };
+use elect_remote::Host;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use zookeeper_client::Error as Zk;
@@ -85,7 +85,7 @@ pub(crate) async fn examine(settings: &Arc<Settings>, clock: Clock) -> Examinati
 
 async fn visit(settings: &Arc<Settings>, host: &Host, clock: &Clock) -> Result<Respondent, Error> {
     let look = timeout(LOOK_TIMEOUT, probe::examine(host, settings.security.as_ref()));
-    let said = match look.await.unwrap_or(Diagnosis::Silent) {
+    let said = match look.await.unwrap_or(Diagnosis::SILENT) {
         Diagnosis::Answers(said) => said,
         diagnosis => {
             let what = format!("cannot use ZooKeeper at {host}: {}", diagnosis.words());

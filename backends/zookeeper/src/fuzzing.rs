@@ -4,7 +4,7 @@ use std::str;
 
 use elect_api::FuzzTarget;
 use elect_api::Ticket;
-use elect_api::remote::{Credentials, Tls, Url};
+use elect_remote::{Credentials, Tls, Url};
 
 use crate::entry;
 use crate::guid::Guid;

@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use elect_api::remote::{Host, StoreId};
+use elect_api::StoreId;
 use elect_api::{Error, ErrorKind};
+use elect_remote::Host;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use zookeeper_client::{CreateMode, Error as Zk};

@@ -207,12 +207,12 @@ pub const KIND: StoreKind = StoreKind {
 /// The default port is 2181. The path is the directory of the elections, by default `/elect`; it need not exist.
 /// Options:
 ///
-/// - `user`, `password-file`: as in [`Credentials`](elect_api::remote::Credentials), for the scheme `digest`;
+/// - `user`, `password-file`: as in [`Credentials`](elect_remote::Credentials), for the scheme `digest`;
 /// - `acl`: the rights to nodes that elect makes. `open` permits everything to all users. `creator` permits everything
 ///   to users with the same credentials, and is the default if there are credentials;
 /// - `store-id`: the id of the store, as `elect doctor` prints it. Another store, or one without an id, is refused;
 /// - `layout`: the names of nodes: `curator-latch` (default), `curator-lock` or `kazoo`;
-/// - with `zk+tls`, the options of [`Tls`](elect_api::remote::Tls) but `server-name`. Without `ca` the authorities
+/// - with `zk+tls`, the options of [`Tls`](elect_remote::Tls) but `server-name`. Without `ca` the authorities
 ///   count that the system trusts.
 ///
 /// Sends nothing and starts no task: the first call of the store that needs it connects.

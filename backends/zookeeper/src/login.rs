@@ -7,7 +7,7 @@ use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use elect_api::Error;
-use elect_api::remote::{Credentials, Url};
+use elect_remote::{Credentials, Url};
 
 use crate::task::lock;
 

@@ -1,23 +1,17 @@
-//! Why no server let us in: the client library says no more than that none did.
+//! Why no server grants a session: the client library says only that none did.
 
-use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
-use elect_api::remote::Host;
 use elect_api::{Error, ErrorKind};
-use rustls::{ClientConfig, ClientConnection};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpStream, lookup_host};
+use elect_remote::{Hints, Host, Protocol, Trouble, ask};
 use tokio::time::timeout;
 use zookeeper_client::Error as Zk;
 
-use crate::security::{self, Security, server_name};
+use crate::security::Security;
 use crate::settings::Settings;
 
-/// Asks each server what is wrong, and says it, unless one of them is only slow. `is_first` says that
-/// there was no session ever: later on it is not the URL that is wrong, and trying again may help whatever
-/// is there now.
+/// Asks each server what is wrong, and says it, unless one of them is only slow. `is_first` says that there was no
+/// session ever. Later, the URL is not at fault, and another try may help whatever answers now.
 pub(crate) async fn explain(
     settings: &Settings,
     patience: Duration,
@@ -27,7 +21,7 @@ pub(crate) async fn explain(
     let mut found = Vec::new();
     for host in &settings.hosts {
         let look = examine(host, settings.security.as_ref());
-        let diagnosis = timeout(patience, look).await.unwrap_or(Diagnosis::Silent);
+        let diagnosis = timeout(patience, look).await.unwrap_or(Diagnosis::SILENT);
         found.push((host, diagnosis));
     }
     if found.iter().any(|(_, diagnosis)| matches!(diagnosis, Diagnosis::Answers(_))) {
@@ -49,142 +43,120 @@ pub(crate) async fn explain(
 /// ZooKeeper is there, and did not grant a session in time.
 pub(crate) struct Slow;
 
-const WANTS_OURS: &str =
-    "it may require a client certificate that it trusts (the options cert and key)";
+const HINTS: Hints =
+    Hints { clear: "zk", tls: "zk+tls", other_name: "write that name as the host" };
 
 /// What is wrong with one server.
 #[derive(Debug)]
 pub(crate) enum Diagnosis {
-    NoSuchName(io::Error),
-    Refused,
-    NoWay(io::Error),
-    Silent,
-    /// It takes the connection, and closes it without a byte.
-    HangsUp,
-    /// It answers, and closes the connection in the middle of a handshake of TLS.
-    BreaksOff,
+    /// The way there, or TLS; and why files are not used as they are now.
+    Trouble(Trouble, Option<String>),
     NotZooKeeper,
     IsEtcd,
-    WantsTls,
-    HasNoTls,
-    BadTls(String),
+    /// It has no quorum, or is starting.
     Busy,
     /// It has no quorum, and accepts only sessions that read.
     ReadOnly,
-    /// It is ZooKeeper, and serves. Whatever it said of itself.
+    /// It is ZooKeeper and serves, with its own words on itself.
     Answers(String),
 }
 
 impl Diagnosis {
-    /// Whether it is the URL that must change, or what we or the servers trust. A name may come back, and a server
-    /// may be replaced by one that answers as it should; what answers as something else is not it. Who says nothing is
-    /// nobody yet.
+    pub(crate) const SILENT: Self = Self::Trouble(Trouble::Silent, None);
+
+    /// Whether the URL must change, or what one side trusts. A server may be replaced by one that answers as it should;
+    /// a server of another kind is not the store.
     pub(crate) const fn kind(&self) -> ErrorKind {
         match self {
-            Self::NotZooKeeper | Self::IsEtcd | Self::WantsTls | Self::HasNoTls => ErrorKind::Unfit,
-            Self::BadTls(_) => ErrorKind::Denied,
-            _ => ErrorKind::Unreachable,
+            Self::NotZooKeeper | Self::IsEtcd => ErrorKind::Unfit,
+            Self::Trouble(trouble, _) => trouble.kind(),
+            Self::Busy | Self::ReadOnly | Self::Answers(_) => ErrorKind::Unreachable,
         }
     }
 
-    /// Whether anything came back, and sessions may be had there.
+    /// Whether a server answered that may grant sessions.
     pub(crate) const fn is_answer(&self) -> bool {
         matches!(
             self,
-            Self::Answers(_) | Self::NotZooKeeper | Self::IsEtcd | Self::WantsTls | Self::HasNoTls
+            Self::Answers(_)
+                | Self::NotZooKeeper
+                | Self::IsEtcd
+                | Self::Trouble(Trouble::WantsTls | Trouble::NoTls, _)
         )
     }
 
     pub(crate) fn words(&self) -> String {
-        match self {
-            Self::NoSuchName(error) => format!("the name does not resolve ({error})"),
-            Self::Refused => "nothing listens there (connection refused)".into(),
-            Self::NoWay(error) => format!("it cannot be reached ({error})"),
-            Self::Silent => "no answer".into(),
-            Self::HangsUp => "it closes the connection without a word, as a balancer does that has no server to \
-                              pass it to, or ZooKeeper above its maxClientCnxns"
-                .into(),
-            Self::BreaksOff => {
-                format!("it closes the connection in the middle of the handshake of TLS; {WANTS_OURS}")
+        let words = match self {
+            Self::Trouble(Trouble::HungUp, _) => {
+                "it closes the connection without a word, as a balancer does that has no server to pass it to, or \
+                 ZooKeeper above its maxClientCnxns"
             }
-            Self::NotZooKeeper => "what answers there does not speak ZooKeeper's protocol".into(),
+            Self::Trouble(trouble, doubt) => {
+                let words = trouble.in_words(&HINTS);
+                let more: Vec<String> = trouble.cause().into_iter().chain(doubt.clone()).collect();
+                return if more.is_empty() {
+                    words
+                } else {
+                    format!("{words} ({})", more.join("; "))
+                };
+            }
+            Self::NotZooKeeper => "what answers there does not speak ZooKeeper's protocol",
             Self::IsEtcd => {
                 "it does not speak ZooKeeper's protocol, it is etcd: write etcd:// in the URL"
-                    .into()
             }
-            Self::WantsTls => "it wants TLS: begin the URL with zk+tls://".into(),
-            Self::HasNoTls => "it speaks no TLS: begin the URL with zk://".into(),
-            Self::BadTls(why) => format!("TLS fails: {why}"),
             Self::Busy => {
                 "ZooKeeper is there but takes no sessions now: it has no quorum, or is starting"
-                    .into()
             }
             Self::ReadOnly => {
                 "ZooKeeper is there but read-only, and accepts no sessions that write: it has no quorum"
-                    .into()
             }
-            Self::Answers(_) => "ZooKeeper is there but did not grant a session in time".into(),
-        }
+            Self::Answers(_) => "ZooKeeper is there but did not grant a session in time",
+        };
+        words.to_owned()
     }
 }
 
 /// Finds out what is wrong with a server, if anything is.
 pub(crate) async fn examine(host: &Host, security: Option<&Security>) -> Diagnosis {
     let diagnosis = match (look(host, security).await, security) {
-        (Diagnosis::HangsUp, None) if speaks_tls(host).await => Diagnosis::WantsTls,
-        // A server that comes to its end hangs up as well: then nobody is there any more.
-        (Diagnosis::HangsUp, _) => look(host, security).await,
+        (Diagnosis::Trouble(Trouble::HungUp, _), None)
+            if Protocol::Tls.is_spoken_by(host).await =>
+        {
+            Diagnosis::Trouble(Trouble::WantsTls, None)
+        }
+        // A server that stops closes the connection as well: then nothing listens there any more.
+        (Diagnosis::Trouble(Trouble::HungUp, _), _) => look(host, security).await,
         (diagnosis, _) => diagnosis,
     };
     match diagnosis {
-        Diagnosis::NotZooKeeper if security.is_none() && is_etcd(host).await => Diagnosis::IsEtcd,
+        Diagnosis::NotZooKeeper
+            if security.is_none() && Protocol::Etcd.is_spoken_by(host).await =>
+        {
+            Diagnosis::IsEtcd
+        }
         diagnosis => diagnosis,
     }
 }
 
-/// What a server says to one question.
-pub(crate) async fn look(host: &Host, security: Option<&Security>) -> Diagnosis {
-    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset};
-    if let Err(error) = lookup_host((host.name.as_str(), host.port)).await {
-        return Diagnosis::NoSuchName(error);
-    }
-    let diagnosis = match security {
-        Some(security) => handshake(host, security).await,
-        None => ask(host, SRVR, LONGEST).await.map(|reply| read(&reply)),
-    };
-    diagnosis.unwrap_or_else(|error| match error.kind() {
-        ConnectionRefused => Diagnosis::Refused,
-        ConnectionReset | ConnectionAborted | BrokenPipe => Diagnosis::HangsUp,
-        _ => Diagnosis::NoWay(error),
-    })
-}
-
-/// Asks a server how it is; of all such words the one that is allowed by default. The end of the line is
-/// for a port of TLS, which wants five bytes before it says that they are none.
+/// Asks a server how it is. Of all such words this one is allowed by default. The end of the line is for a port of TLS,
+/// which reads five bytes before it says that they are none.
 const SRVR: &[u8] = b"srvr\n";
-/// More than it says.
+/// More than the longest answer to it.
 const LONGEST: u64 = 2000;
 
-/// Whether a server tells the version of etcd, as etcd does to all who ask.
-async fn is_etcd(host: &Host) -> bool {
-    let question = format!("GET /version HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-    let reply = ask(host, question.as_bytes(), LONGEST).await.unwrap_or_default();
-    String::from_utf8_lossy(&reply).contains("etcdserver")
-}
-
-/// What a server says to this, up to so many bytes, until it hangs up.
-async fn ask(host: &Host, question: &[u8], limit: u64) -> io::Result<Vec<u8>> {
-    let mut stream = TcpStream::connect((host.name.as_str(), host.port)).await?;
-    let mut reply = Vec::new();
-    if stream.write_all(question).await.is_ok() {
-        // Who sees no sense in it may reset the connection: what came before that is an answer.
-        let _ = (&mut stream).take(limit).read_to_end(&mut reply).await;
+/// The answer of a server to one question.
+pub(crate) async fn look(host: &Host, security: Option<&Security>) -> Diagnosis {
+    let secured = security.and_then(|security| security.secured(host));
+    match ask(host, secured.as_ref(), SRVR, LONGEST).await {
+        Ok(answer) if answer.is_empty() && secured.is_some() => Diagnosis::Answers(String::new()),
+        Ok(answer) => read(&answer),
+        Err(Trouble::HungUp | Trouble::NoTls) if secured.is_some() => in_the_clear(host).await,
+        Err(trouble) => Diagnosis::Trouble(trouble, security.and_then(Security::doubt)),
     }
-    Ok(reply)
 }
 
-fn read(reply: &[u8]) -> Diagnosis {
-    let text = String::from_utf8_lossy(reply);
+fn read(answer: &[u8]) -> Diagnosis {
+    let text = String::from_utf8_lossy(answer);
     if text.lines().any(|line| line == "Mode: read-only") {
         return Diagnosis::ReadOnly;
     }
@@ -194,91 +166,23 @@ fn read(reply: &[u8]) -> Diagnosis {
     if text.contains("not currently serving requests") {
         return Diagnosis::Busy;
     }
-    match reply {
-        [] => Diagnosis::HangsUp,
+    match answer {
+        [] => Diagnosis::Trouble(Trouble::HungUp, None),
         // An alert of TLS.
-        [0x15, 0x03, ..] => Diagnosis::WantsTls,
+        [0x15, 0x03, ..] => Diagnosis::Trouble(Trouble::WantsTls, None),
         _ => Diagnosis::NotZooKeeper,
-    }
-}
-
-/// Whether it answers the beginning of a handshake with a record of TLS.
-async fn speaks_tls(host: &Host) -> bool {
-    let Ok(mut tls) = client(host, security::without_authorities()) else { return false };
-    let mut hello = Vec::new();
-    if tls.write_tls(&mut hello).is_err() {
-        return false;
-    }
-    ask(host, &hello, 1).await.is_ok_and(|reply| matches!(reply[..], [0x15 | 0x16]))
-}
-
-fn client(host: &Host, config: Option<Arc<ClientConfig>>) -> Result<ClientConnection, Diagnosis> {
-    let (Some(config), Ok(name)) = (config, server_name(host)) else {
-        return Err(Diagnosis::Silent);
-    };
-    ClientConnection::new(config, name).map_err(|error| Diagnosis::BadTls(error.to_string()))
-}
-
-/// A handshake like the client library's, for the sake of its error.
-async fn handshake(host: &Host, security: &Security) -> io::Result<Diagnosis> {
-    let mut stream = TcpStream::connect((host.name.as_str(), host.port)).await?;
-    let mut tls = match client(host, Some(security.config())) {
-        Ok(tls) => tls,
-        Err(diagnosis) => return Ok(diagnosis),
-    };
-    // It goes out when the handshake is done. With TLS 1.3 a server refuses our certificate only then.
-    io::Write::write_all(&mut tls.writer(), SRVR)?;
-    let mut is_answered = false;
-    loop {
-        while tls.wants_write() {
-            let mut records = Vec::new();
-            tls.write_tls(&mut records)?;
-            stream.write_all(&records).await?;
-        }
-        let mut chunk = [0; 4096];
-        match stream.read(&mut chunk).await {
-            Ok(0) | Err(_) if !is_answered => return in_plain_text(host).await,
-            Ok(0) | Err(_) if tls.is_handshaking() => return Ok(Diagnosis::BreaksOff),
-            Ok(0) | Err(_) => return Ok(Diagnosis::Answers(String::new())),
-            Ok(length) => tls.read_tls(&mut &chunk[..length])?,
-        };
-        is_answered = true;
-        match tls.process_new_packets() {
-            Ok(state) if state.plaintext_bytes_to_read() > 0 => {
-                let mut reply = vec![0; state.plaintext_bytes_to_read()];
-                io::Read::read_exact(&mut tls.reader(), &mut reply)?;
-                return Ok(read(&reply));
-            }
-            Ok(_) => {}
-            Err(rustls::Error::InvalidMessage(_)) => return in_plain_text(host).await,
-            Err(error) => {
-                let doubt =
-                    security.doubt().map_or_else(String::new, |doubt| format!(" ({doubt})"));
-                return Ok(Diagnosis::BadTls(in_words(&error) + &doubt));
-            }
-        }
-    }
-}
-
-fn in_words(error: &rustls::Error) -> String {
-    use rustls::CertificateError::{BadSignature, UnknownIssuer};
-    match error {
-        rustls::Error::InvalidCertificate(UnknownIssuer | BadSignature) => {
-            format!("{error}: none of the authorities that we trust made it (the option ca)")
-        }
-        rustls::Error::AlertReceived(_) => format!("{error}: {WANTS_OURS}"),
-        error => error.to_string(),
     }
 }
 
 /// What a server is that does not answer as TLS does.
-async fn in_plain_text(host: &Host) -> io::Result<Diagnosis> {
-    Ok(match read(&ask(host, SRVR, LONGEST).await?) {
-        Diagnosis::Answers(_) | Diagnosis::Busy | Diagnosis::ReadOnly => Diagnosis::HasNoTls,
-        Diagnosis::HangsUp => Diagnosis::HangsUp,
-        Diagnosis::WantsTls => Diagnosis::BreaksOff,
-        _ => Diagnosis::NotZooKeeper,
-    })
+async fn in_the_clear(host: &Host) -> Diagnosis {
+    let trouble = match ask(host, None, SRVR, LONGEST).await.map(|answer| read(&answer)) {
+        Ok(Diagnosis::Answers(_) | Diagnosis::Busy | Diagnosis::ReadOnly) => Trouble::NoTls,
+        Ok(Diagnosis::Trouble(Trouble::WantsTls, _)) => Trouble::BrokenOff,
+        Ok(Diagnosis::Trouble(trouble, _)) | Err(trouble) => trouble,
+        Ok(_) => return Diagnosis::NotZooKeeper,
+    };
+    Diagnosis::Trouble(trouble, None)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use elect_api::remote::Host;
+use elect_remote::Host;
 use spawns_core::{Spawn, Task as Spawned};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};

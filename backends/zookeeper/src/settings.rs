@@ -1,8 +1,8 @@
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use elect_api::remote::{Credentials, Host, Identity, StoreId, Tls, Url};
-use elect_api::{Cell, ElectionName, Error, ErrorKind, Finding};
+use elect_api::{Cell, ElectionName, Error, ErrorKind, Finding, StoreId};
+use elect_remote::{Credentials, Host, Identity, Tls, Url};
 use zookeeper_client::{AuthId, CreateMode, Permission};
 
 use crate::client::{Client, Options, Rights};
@@ -44,7 +44,7 @@ impl Settings {
             DEFAULT_DIRECTORY.clone_into(&mut url.path);
         }
         let login = Login::of(&url, variable)?;
-        let security = security_of(&url)?;
+        let security = Security::of(&url)?;
         let cautions = login.as_ref().map(|it| it.newest().cautions(&url, security.is_some()));
         Ok(Self {
             directory: directory_of(&url.path)?,
@@ -54,7 +54,7 @@ impl Settings {
             login,
             cautions: cautions.unwrap_or_default(),
             location: url.location(),
-            identity: Identity::new(StoreId::of(&url)?),
+            identity: Identity::new(StoreId::of_option(url.option(StoreId::OPTION))?),
             newest: AtomicI64::new(i64::MIN),
             hosts: url.hosts,
         })
@@ -232,18 +232,6 @@ impl Acl {
             }
             (Some(_), _) => Err(unfit("the option acl is open or creator".into())),
         }
-    }
-}
-
-fn security_of(url: &Url) -> Result<Option<Security>, Error> {
-    if url.scheme.ends_with("+tls") {
-        return Security::of(url).map(Some);
-    }
-    match Tls::OPTIONS.iter().find(|option| url.option(option).is_some()) {
-        None => Ok(None),
-        Some(option) => Err(unfit(format!(
-            "the option {option} is about TLS, which this URL does not ask for: begin it with zk+tls://"
-        ))),
     }
 }
 

@@ -7,7 +7,7 @@ mod ttl_advice;
 use std::sync::Arc;
 
 use anyhow::Context;
-use elect_api::remote::StoreId;
+use elect_api::StoreId;
 use elect_api::{
     Endpoint, EndpointAnswer, ErrorKind, Examination, Finding, Severity, Store, StoreIdentity,
 };

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use elect_api::remote::StoreId;
+use elect_api::StoreId;
 use elect_api::{Candidate, Division, Store, Token};
 use nix::sys::signal::Signal;
 use tokio::sync::mpsc::unbounded_channel;

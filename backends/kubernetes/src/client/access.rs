@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use elect_api::remote::is_open;
 use elect_api::{Error, ErrorKind, Finding};
+use elect_remote::is_open;
 use hyper::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 

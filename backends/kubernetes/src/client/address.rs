@@ -3,7 +3,7 @@
 use std::fmt;
 
 use elect_api::Error;
-use elect_api::remote::Host;
+use elect_remote::Host;
 use hyper::Uri;
 
 use super::kubeconfig::unfit;

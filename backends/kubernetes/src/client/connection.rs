@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use elect_api::remote::Host;
+use elect_remote::Host;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};

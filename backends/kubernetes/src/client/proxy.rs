@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use elect_api::Error;
-use elect_api::remote::{Host, Secret, Url};
+use elect_remote::{Host, Secret, Url};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::address::Address;

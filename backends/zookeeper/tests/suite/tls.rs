@@ -60,17 +60,17 @@ fn a_server_that_is_vouched_for() {
         let answer = found.endpoints[0].answer.as_ref().expect("an answer");
         assert!(answer.version.is_some(), "{answer:?}");
         assert_eq!(answer.role.as_deref(), Some("standalone"));
-        let denied = ErrorKind::Denied;
-        refused(&url("127.0.0.1", port, &authority.ca()), denied, &["TLS fails", "127.0.0.1"])
-            .await;
-        let stranger = Authority::new();
-        refused(&url("localhost", port, &stranger.ca()), denied, &["TLS fails", "the option ca"])
-            .await;
-        refused(&format!("zk+tls://localhost:{port}"), denied, &["TLS fails"]).await;
         let unfit = ErrorKind::Unfit;
+        let by_number = url("127.0.0.1", port, &authority.ca());
+        refused(&by_number, unfit, &["certificate is for another name", "127.0.0.1"]).await;
+        let stranger = Authority::new();
+        let words = ["not signed by a trusted authority", "the option ca"];
+        refused(&url("localhost", port, &stranger.ca()), unfit, &words).await;
+        refused(&format!("zk+tls://localhost:{port}"), unfit, &words).await;
         refused(&format!("zk://localhost:{port}"), unfit, &["zk+tls://"]).await;
         let plain = servers.address(0).port();
-        refused(&url("localhost", plain, &authority.ca()), unfit, &["no TLS", "zk://"]).await;
+        refused(&url("localhost", plain, &authority.ca()), unfit, &["does not speak TLS", "zk://"])
+            .await;
     });
 }
 
@@ -80,7 +80,7 @@ fn a_certificate_whose_time_is_over() {
         let authority = Authority::new();
         let (_servers, port) = server(&authority, &authority.expired(&["localhost"]), "none");
         let url = url("localhost", port, &authority.ca());
-        refused(&url, ErrorKind::Denied, &["TLS fails", "xpired"]).await;
+        refused(&url, ErrorKind::Unfit, &["its certificate has expired"]).await;
     });
 }
 

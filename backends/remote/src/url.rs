@@ -3,9 +3,9 @@ use std::net::IpAddr;
 
 use percent_encoding::percent_decode_str;
 
-use crate::{Error, ErrorKind};
+use elect_api::{Error, ErrorKind};
 
-use super::Secret;
+use crate::Secret;
 
 /// The URL of a store on other machines:
 /// `SCHEME://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]]...[/PATH][?KEY=VALUE[&KEY=VALUE]...]`.
@@ -122,6 +122,11 @@ impl Host {
             Ok(address) => address.to_canonical().is_loopback(),
             Err(_) => name == "localhost" || name.ends_with(".localhost"),
         }
+    }
+
+    /// The name without the interface of a link-local address, which is part of no URL and of no certificate.
+    pub fn without_zone(&self) -> &str {
+        self.name.split('%').next().unwrap_or_default()
     }
 
     fn parse(text: &str, default_port: u16) -> Result<Self, Error> {

@@ -3,22 +3,9 @@
 //! An address does not settle that. A name may later lead to another cluster, and a list may name hosts of two
 //! clusters. So elect gives each store an id, once. A process that has met one store takes part in no other.
 
-use std::fmt;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::{Error, ErrorKind};
-
-use super::Url;
-
-/// The number of digits of an id.
-const DIGITS: usize = 16;
-
-/// The id that elect gives a store: 64 random bits in hexadecimal, kept beside its elections.
-///
-/// A copy of the store has the same id, for example one that was restored from a snapshot.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoreId(String);
+use elect_api::{Error, ErrorKind, StoreId};
 
 /// The store in which a process takes part: the one that the URL's option names, or else the first store in which the
 /// process has entered an election.
@@ -37,51 +24,6 @@ enum Known {
     Store(StoreId, String),
     /// The store refuses to let this process read the id.
     Unreadable,
-}
-
-impl StoreId {
-    /// The option of a URL that names an id.
-    pub const OPTION: &str = "store-id";
-
-    /// A new id that no store has. Its bits come from the kernel.
-    pub fn fresh() -> Self {
-        Self(format!("{:016x}", RandomState::new().build_hasher().finish()))
-    }
-
-    /// The id that a URL names.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Unfit`] if the option's value is not an id.
-    pub fn of(url: &Url) -> Result<Option<Self>, Error> {
-        let read = |text: &str| {
-            Self::read(text.as_bytes()).ok_or_else(|| {
-                let what = format!(
-                    "the option {} has {DIGITS} hexadecimal digits, as `elect doctor` prints them",
-                    Self::OPTION
-                );
-                Error::new(ErrorKind::Unfit, what)
-            })
-        };
-        url.option(Self::OPTION).map(read).transpose()
-    }
-
-    /// The id in the text of a store; `None` if the text is not an id.
-    pub fn read(text: &[u8]) -> Option<Self> {
-        let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
-        let is_id = text.len() == DIGITS && text.iter().all(is_digit);
-        is_id.then(|| String::from_utf8_lossy(text).into_owned()).map(Self)
-    }
-
-    /// The digits of the id.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for StoreId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 impl Identity {
@@ -162,27 +104,6 @@ mod tests {
 
     const A: &str = "00000000000000a1";
     const B: &str = "00000000000000b2";
-
-    #[test]
-    fn ids_are_random_and_read_as_they_are_written() {
-        let (one, other) = (StoreId::fresh(), StoreId::fresh());
-        assert_ne!(one, other);
-        assert_eq!(id(one.as_str()), one);
-        for bad in ["", "a1", "00000000000000A1", "00000000000000a1 ", "000000000000000g"] {
-            assert_eq!(StoreId::read(bad.as_bytes()), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_url_may_name_one() {
-        let of = |query: &str| {
-            let url = Url::parse(&format!("etcd://a{query}"), 1, &[StoreId::OPTION]);
-            StoreId::of(&url.expect("a good URL"))
-        };
-        assert_eq!(of("").expect("none"), None);
-        assert_eq!(of(&format!("?store-id={A}")).expect("one"), Some(id(A)));
-        assert!(of("?store-id=a1").expect_err("too short").to_string().contains("16"));
-    }
 
     #[test]
     fn the_first_store_is_ours_and_no_other() {

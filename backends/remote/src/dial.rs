@@ -1,0 +1,129 @@
+//! Dialling one server: one race of its addresses, then TLS.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::Host;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsConnector;
+
+use crate::stream::Tcp;
+use crate::{Stream, Trouble, Witness};
+
+/// How long one address of a machine is tried alone before the next one is tried too.
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// TLS for one server.
+#[derive(Clone)]
+pub struct Secured {
+    /// The authorities, the client certificate, and the protocols inside TLS.
+    pub config: Arc<ClientConfig>,
+    /// The name that the server's certificate must have.
+    pub name: ServerName<'static>,
+}
+
+/// Connects to a server, with TLS if it is `secured`. The `witness` forgets the connection before.
+///
+/// # Errors
+/// The trouble, which the witness keeps too.
+///
+/// # Cancellation
+/// Leaves no connection behind.
+pub async fn dial(
+    host: &Host,
+    secured: Option<&Secured>,
+    witness: &Witness,
+) -> Result<Stream, Trouble> {
+    witness.restore(crate::Seen::default());
+    // The way to a connection is long, and seldom taken: callers need not have room for it.
+    let dialled = Box::pin(dial_at(host, secured, witness)).await;
+    dialled.inspect_err(|trouble| witness.note(trouble))
+}
+
+async fn dial_at(
+    host: &Host,
+    secured: Option<&Secured>,
+    witness: &Witness,
+) -> Result<Stream, Trouble> {
+    let addresses = lookup_host((host.name.as_str(), host.port)).await;
+    let addresses = addresses.map_err(|error| Trouble::NoSuchName(error.to_string()))?;
+    let stream = race(addresses).await?;
+    // A request waits for its answer: nothing else would come to fill the packet.
+    let _ = stream.set_nodelay(true);
+    let tcp = Tcp::new(stream, witness.clone());
+    let Some(Secured { config, name }) = secured else {
+        return Ok(Stream::new(tcp, witness.clone()));
+    };
+    let connector = TlsConnector::from(Arc::clone(config));
+    let stream =
+        connector.connect(name.clone(), tcp).await.map_err(|error| match Trouble::of(&error) {
+            Trouble::HungUp if witness.has_heard() => Trouble::BrokenOff,
+            trouble => trouble,
+        })?;
+    let has_protocol = stream.get_ref().1.alpn_protocol().is_some();
+    if !has_protocol && !config.alpn_protocols.is_empty() {
+        return Err(Trouble::NoProtocol);
+    }
+    Ok(Stream::new(stream, witness.clone()))
+}
+
+/// Connects to the first address that answers. A silent one does not hold up the others.
+async fn race(addresses: impl Iterator<Item = SocketAddr>) -> Result<TcpStream, Trouble> {
+    let mut addresses = addresses.peekable();
+    let mut tries = JoinSet::new();
+    let mut outcome = Trouble::NoSuchName("the name has no addresses".to_owned());
+    loop {
+        if let Some(address) = addresses.next() {
+            tries.spawn(TcpStream::connect(address));
+        }
+        tokio::select! {
+            ended = tries.join_next() => match ended {
+                Some(Ok(Ok(stream))) => return Ok(stream),
+                Some(Ok(Err(error))) => outcome = unconnected(&error),
+                Some(Err(_)) => {}
+                None => return Err(outcome),
+            },
+            () = tokio::time::sleep(HEAD_START), if addresses.peek().is_some() => {}
+        }
+    }
+}
+
+fn unconnected(error: &io::Error) -> Trouble {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => Trouble::Refused,
+        // A listener that is closed resets those who wait in its queue.
+        io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => Trouble::HungUp,
+        _ => Trouble::NoWay(error.to_string()),
+    }
+}
+
+/// Asks a server one question over a connection of its own. Returns the answer up to `limit` bytes or until the server
+/// closes the connection; empty if it says nothing.
+///
+/// # Errors
+/// Why there is no connection, or why the server ended TLS.
+pub async fn ask(
+    host: &Host,
+    secured: Option<&Secured>,
+    question: &[u8],
+    limit: u64,
+) -> Result<Vec<u8>, Trouble> {
+    let witness = Witness::default();
+    let mut stream = dial(host, secured, &witness).await?;
+    let mut answer = Vec::new();
+    if stream.write_all(question).await.is_ok() && stream.flush().await.is_ok() {
+        // A server that resets the connection may have answered first.
+        let _ = (&mut stream).take(limit).read_to_end(&mut answer).await;
+    }
+    match witness.seen().trouble {
+        // With TLS 1.3 a server refuses the client's certificate after the handshake.
+        Some(trouble) if answer.is_empty() && trouble.is_of_tls() => Err(trouble),
+        _ => Ok(answer),
+    }
+}

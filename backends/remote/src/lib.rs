@@ -1,0 +1,37 @@
+//! What elect's stores on other machines share. It is not part of the contract between engine and store.
+//!
+//! A user gives hosts, passwords and certificates in the same way for every store, and reads the same words if one of
+//! them is wrong.
+//!
+//! | what | where |
+//! |---|---|
+//! | the URL of a store: hosts, path, options | [`Url`], [`Host`] |
+//! | user and password | [`Credentials`], [`Secret`] |
+//! | the TLS options of a URL | [`Tls`] |
+//! | which store answers | [`Identity`] |
+//! | dialling one server, with or without TLS | [`dial`](fn@dial), [`Stream`] |
+//! | why a server cannot be used, as a type and in words | [`Trouble`] |
+//! | what a server speaks instead | [`Protocol`] |
+//! | files that are read anew for each connection | [`Renewed`] |
+
+mod credentials;
+mod dial;
+mod exposure;
+mod identity;
+mod protocol;
+mod renewed;
+mod stream;
+mod tls;
+mod trouble;
+mod url;
+
+pub use credentials::{Credentials, Secret};
+pub use dial::{Secured, ask, dial};
+pub use exposure::is_open;
+pub use identity::Identity;
+pub use protocol::Protocol;
+pub use renewed::{Renewed, Tries};
+pub use stream::{Seen, Stream, Witness};
+pub use tls::{Pem, Tls};
+pub use trouble::{Hints, Trouble};
+pub use url::{Host, Url};

@@ -199,14 +199,14 @@
 //!
 //! | to add | change |
 //! |---|---|
-//! | a flag of `run` | `cli/run.rs`, or `cli/groups.rs` if a sidecar has the flag too; the plans in `config` hold it as it is given. `hide_short_help` hides a flag that few need. A flag that limits what runs is in `LIMITS` (`cli/grammar.rs`); one that needs or excludes another is in `config/conflicts.rs`. For a flag of the engine, add a field to `Rules`, which `command/run/terms.rs` fills |
+//! | a flag of `run` | `cli/run.rs`, or `cli/groups.rs` if a sidecar has the flag too; `cli/help/run.txt` lists some variables; the plans in `config` hold it as it is given. `hide_short_help` hides a flag that few need. A flag that limits what runs is in `LIMITS` (`cli/grammar.rs`); one that needs or excludes another is in `config/conflicts.rs`. For a flag of the engine, add a field to `Rules`, which `command/run/terms.rs` fills |
 //! | a variable that replaces no flag | `config/variables.rs`, and the topic `environment` |
 //! | a condition of a start | a gate in `election/machine/gates`, its field in `Gates`, and its place in their order. `Block` (`election/machine/messages.rs`) names the gate for people, and the topic `metrics` lists the name. `machine/obeying.rs` has the candidates leave that do not wait for it. A gate may ask the store, by a `Call` and a `Reply` (`election/call.rs`, `driver/requests.rs`). It learns all else from `Rules`, or from an event of the inbox |
 //! | a hint for a slip | `cli/hints.rs` for flags; `config/programs.rs` for a command that does not exist; `config/elsewhere.rs` for a store that was not named |
 //! | a health check | its flag in `HealthArgs` (`cli/groups.rs`), its conflicts in `config/conflicts.rs`, and the check in `command/candidacy/health.rs`; for a sidecar, `command/sidecar/health.rs` |
 //! | a field of `status` | `report/status` shows it, and `command/survey/mod.rs` finds it |
 //! | a page of the manual | `manual/TOPIC.md`, and its name in `manual/mod.rs`; a store has its page, `manual.md`, beside its code |
-//! | a subcommand | its arguments in `cli`, its plan in `config` if it needs one, its work in `command`, and a line in the `mod.rs` of each |
+//! | a subcommand | its arguments in `cli`, the end of its help in `cli/help`, its plan in `config` if it needs one, its work in `command`, and a line in the `mod.rs` of each |
 //! | a store | a crate in `backends` that passes all laws (`elect_testkit::conformance!`), with one constant `KIND` of [`elect_api::StoreKind`]; a dependency and a feature in `Cargo.toml`; its line in `stores/mod.rs`; its row in the topic `stores` |
 //! | a question for `elect simulate` | a subcommand of it: arguments in `simulate/args`, runs in a file of `simulate`, keys in `simulate/report.rs`, and its part of `manual/simulate.md` |
 //! | a kind of store in it | a `StoreKind` in `simulate/args`, its leases in `simulate/plan`, and the state of its members in `simulate/model/kinds.rs` |

@@ -42,14 +42,15 @@ pub(super) fn brief(root: Command) -> Command {
         let has_groups = has_groups(&command);
         let more = further(&command, path);
         let more = if has_groups { seldom_flags(&command) + &more } else { more };
-        let help = command.get_after_help().map(|examples| format!("{examples}\n\n{more}"));
+        let examples = Text::of(&command).examples;
+        let help = if examples.is_empty() { more } else { format!("{examples}\n\n{more}") };
         let command = command.mut_args(|arg| {
             let has_value = arg.get_action().takes_values();
             arg.hide_env(true).hide_possible_values(has_value)
         });
         let command = if path == name { frequent_alone(command) } else { command };
         let command = with_whole_usage(command, path);
-        command.after_help(help.unwrap_or(more))
+        command.after_help(help)
     })
 }
 
@@ -106,10 +107,24 @@ pub(super) fn full(root: Command) -> Command {
     explain(root, &name, &|command, _| {
         // The value of an environment variable may be a password.
         let command = command.mut_args(|arg| arg.hide_env_values(true));
-        let parts = [command.get_after_long_help(), command.get_after_help()];
-        let parts: Vec<_> = parts.into_iter().flatten().map(ToString::to_string).collect();
+        let Text { examples, rest } = Text::of(&command);
+        let parts: Vec<_> = [rest, examples].into_iter().filter(|it| !it.is_empty()).collect();
         if parts.is_empty() { command } else { command.after_long_help(parts.join("\n\n")) }
     })
+}
+
+/// The text in a file of `help/`. Its first paragraph has the examples, which brief help shows as well.
+struct Text {
+    examples: String,
+    rest: String,
+}
+
+impl Text {
+    fn of(command: &Command) -> Self {
+        let text = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+        let (examples, rest) = text.trim_end().split_once("\n\n").unwrap_or((text.trim_end(), ""));
+        Self { examples: examples.to_owned(), rest: rest.to_owned() }
+    }
 }
 
 /// Gives each command a help flag, and the changes that `add` makes. `add` gets the command and its name as users type

@@ -26,20 +26,9 @@ pub struct KeptArgs {
     pub file: FileArgs,
 }
 
-const GET_EXAMPLES: &str = "\
-Examples:
-  elect get cursor                   inside the command of an elect run
-  elect get -e job state >state      elsewhere, for any election";
-
-const GET_MORE: &str = "\
-Exit codes:
-  0    the value is on stdout, unchanged
-  1    there is no value under this key
-  125  elect itself failed: usage, configuration, the store";
-
 /// The arguments of `elect get`.
 #[derive(Args, Debug)]
-#[command(after_help = GET_EXAMPLES, after_long_help = GET_MORE)]
+#[command(after_long_help = include_str!("help/get.txt"))]
 pub struct GetArgs {
     /// Of which election.
     #[command(flatten)]
@@ -50,25 +39,9 @@ pub struct GetArgs {
     pub key: Option<String>,
 }
 
-const PUT_EXAMPLES: &str = "\
-Examples:
-  elect put cursor 4711              inside the command of an elect run
-  elect put state -                  any bytes, from standard input";
-
-const PUT_MORE: &str = "\
-The store checks in one step that this token still leads, and writes the value. A
-leader that was replaced writes nothing, even if it does not know that yet.
-
-Exit codes:
-  0    the value is written
-  124  the value is not written: this token no longer leads. An earlier request
-       without an answer may have been written
-  125  elect itself failed: usage, configuration, the store; the value may be
-       written or not, and you may put it again";
-
 /// The arguments of `elect put`.
 #[derive(Args, Debug)]
-#[command(after_help = PUT_EXAMPLES, after_long_help = PUT_MORE)]
+#[command(after_long_help = include_str!("help/put.txt"))]
 pub struct PutArgs {
     /// Of which election.
     #[command(flatten)]
@@ -91,38 +64,11 @@ pub struct PutArgs {
     pub value: Option<OsString>,
 }
 
-const FENCE_EXAMPLES: &str = "\
-Examples:
-  elect fence report -- mv new /srv/report   inside the command of an elect run
-  elect fence -e job --token 7 disk sync     elsewhere, with the leader's token";
-
-const FENCE_MORE: &str = "\
-The store keeps the greatest token that it has seen for each resource of an election. A
-smaller token belongs to a leader that was replaced, and elect does not run its command.
-elect records an equal or greater token in the same step, and then becomes the command.
-
-elect checks the token before the command starts, and never again. A command that passes the
-check and then stands still may write late. Keep it short; pass ELECT_TOKEN on to what can
-compare it itself; or, if all writers are on one machine, put flock around elect fence.
-elect run ends the whole tree of its command before another candidate leads.
-
-Exit codes:
-  0-255  the command's own
-  124    the store has seen a greater token; the command was not run
-  125    elect itself failed: usage, configuration, the store
-  126    the command cannot be executed
-  127    the command was not found
-
-Environment:
-  elect run gives its command all that is needed: ELECT_TOKEN, ELECT_LEADER_ELECTION
-  and ELECT_LEADER_BACKEND. elect fence passes ELECT_TOKEN on to its command.";
-
 /// The arguments of `elect fence`.
 #[derive(Args, Debug)]
 #[command(
     override_usage = "elect fence [FLAGS] RESOURCE [--] COMMAND [ARG...]",
-    after_help = FENCE_EXAMPLES,
-    after_long_help = FENCE_MORE
+    after_long_help = include_str!("help/fence.txt")
 )]
 pub struct FenceArgs {
     /// Of which election.

@@ -59,19 +59,9 @@ pub use values::{
 /// The prefix of elect's variables.
 pub const VARIABLES: &str = "ELECT_";
 
-const EXAMPLES: &str = "\
-Examples:
-  elect run ./cron-job                     one machine: nothing to set up
-  elect run -b etcd://a,b,c -- ./server    many machines: one leads";
-
-const MORE: &str = "\
-Exit codes:
-  125  elect itself failed: usage, configuration, the store
-  Each subcommand tells its own.";
-
 /// Run a command on exactly one machine at a time.
 #[derive(Debug, Parser)]
-#[command(name = "elect", version, about, after_help = EXAMPLES, after_long_help = MORE, disable_help_subcommand = true)]
+#[command(name = "elect", version, about, after_long_help = include_str!("help/elect.txt"), disable_help_subcommand = true)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

@@ -168,7 +168,7 @@ fn day_of_month(text: &str) -> Option<i64> {
 }
 
 /// Reads `HH:MM` as seconds from midnight.
-fn time_of_day(text: &str) -> Option<i64> {
+pub(super) fn time_of_day(text: &str) -> Option<i64> {
     let (hours, rest) = text.split_once(':')?;
     Some(two_digits(hours, 23)? * HOUR + minutes(rest)?)
 }

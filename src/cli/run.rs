@@ -20,56 +20,11 @@ use super::values::{
 };
 use super::{CampaignArgs, FileArgs, HealthArgs, LogArgs, RestartArgs};
 
-const EXAMPLES: &str = "\
-Examples:
-  elect run ./cron-job                wait for our turn, then run
-  elect run -n -E 0 ./cron-job        if another leads, exit without a word
-  elect run -b etcd://a,b -- ./serve  on each of many machines; one leads";
-
-const MORE: &str = "\
-Exit codes:
-  0-255  the command's own, unchanged
-  128+n  signal n ended the command, or made elect end while none ran
-  124    leadership was lost, and the command was stopped; or it was lost before
-         a success could be recorded (--once)
-  0      also: KEY was done already (--once KEY)
-  75     -n is given or --wait ran out, and another candidate leads, the election
-         is paused, or the priority is 0 (-E changes it; -E 0 prints nothing)
-  75     --once-attempts permits no further run (-E changes this too)
-  125    elect itself failed: usage, configuration, the store
-  126    the command cannot be executed
-  127    the command was not found
-  A command may return any of these itself; --outcome FILE tells them apart.
-
-Environment:
-  Each flag can be given as the variable named beside it; the flag beats the
-  variable. An empty variable counts as unset, or is refused if less would be
-  limited without it (`elect help basics`).
-  The command finds: ELECT_TOKEN, the fencing token of this leadership;
-  ELECT_LEADER_ELECTION, ELECT_LEADER_BACKEND and ELECT_LEADER_ID; ELECT_LEASE,
-  which `elect check` reads; ELECT_HTTP_ADDRESS, where --http listens; ELECT_SLOT or
-  ELECT_SHARD, with --slots or --shards. ELECT_ELECTION, ELECT_ID, ELECT_ONCE,
-  ELECT_ONCE_PER, ELECT_ONCE_ATTEMPTS, ELECT_OUTCOME, ELECT_HTTP,
-  ELECT_LEASE_FILE, ELECT_POD_LABEL, ELECT_RESTART, ELECT_HEALTH_CMD,
-  ELECT_HEALTH_HTTP, ELECT_SLOTS, ELECT_SHARDS and the hooks are removed.
-
-Files:
-  The configuration file is the first of these that exists: the one named by
-  --config or ELECT_CONFIG, $XDG_CONFIG_HOME/elect/config.yaml or
-  ~/.config/elect/config.yaml, /etc/elect/config.yaml.
-  Its keys are the long names of flags. With --profile NAME, the keys below
-  `profiles: NAME:` count, and beat those above. `elect config show` shows the
-  values that result.
-
-Durations:
-  500ms, 15s, 2m, 1h30m; a bare number is seconds.";
-
 /// The arguments of `elect run`.
 #[derive(Args, Debug)]
 #[command(
     override_usage = "elect run [FLAGS] [--] COMMAND [ARG...]",
-    after_help = EXAMPLES,
-    after_long_help = MORE
+    after_long_help = include_str!("help/run.txt")
 )]
 pub struct RunArgs {
     /// Who takes part in what.
@@ -261,22 +216,6 @@ impl RunArgs {
     }
 }
 
-const SIDECAR_EXAMPLES: &str = "\
-Examples:
-  elect sidecar -e web --lease-file /run/web/lease --http 9090
-  elect sidecar -e web --health-http http://127.0.0.1:8080/healthz";
-
-const SIDECAR_MORE: &str = "\
-Exit codes:
-  0    told to end by HUP, INT, QUIT or TERM; leadership was given up
-  125  elect itself failed: usage, configuration, the store refuses
-  Otherwise it never ends: neither a loss nor an unreachable store ends it.
-
-Guarantee:
-  While elect says that it leads, and for the grace after that, nobody else leads.
-  An application that asks again within the grace, and stops once elect no longer
-  leads, is never active beside that of another leader. elect kills nothing.";
-
 /// Removes the default of the election's name, because there is no command whose file name it could be.
 fn without_default(election: Arg) -> Arg {
     const NAME: &str = "Name of the election";
@@ -290,8 +229,7 @@ fn without_default(election: Arg) -> Arg {
 #[derive(Args, Debug)]
 #[command(
     override_usage = "elect sidecar -e ELECTION [FLAGS]",
-    after_help = SIDECAR_EXAMPLES,
-    after_long_help = SIDECAR_MORE,
+    after_long_help = include_str!("help/sidecar.txt"),
     mut_arg("election", without_default)
 )]
 pub struct SidecarArgs {

@@ -7,6 +7,7 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, ValueHint};
 
 use super::help::{GENERAL, PAUSE_FOR};
+use super::period::time_of_day;
 use super::settings::{Layers, Overruled, Rivals};
 use super::values::{MAX_PRIORITY, parse_duration};
 use super::{FileArgs, TargetArgs};
@@ -32,41 +33,9 @@ pub struct AskArgs {
 /// The heading for flags that go further than asking.
 const SILENT: &str = "If it does not answer";
 
-const RESIGN_EXAMPLES: &str = "\
-Examples:
-  elect resign web                             the next candidate leads
-  elect resign web --reason upgrade            so that the log says why
-  elect resign web --to db2                    db2 leads next
-  elect resign web --timeout 1m                75 if that takes longer
-  elect resign web --force                     remove a leader that is dead";
-
-const RESIGN_MORE: &str = "\
-The elect run that leads stops its command with its --signal, and waits until the
-command has ended, or for its --stop-timeout. Then the next candidate leads. The old
-leader exits with 124, or waits again with --after-loss campaign. Programs other than
-elect cannot be asked.
-
-With --to, the named candidate leads next, if it is still there and nobody else has
-led meanwhile.
-
-With --force, elect asks the leader first, and waits as long as a lease lasts without
-a renewal. Then etcd and ZooKeeper have removed the entry of a dead leader; elect
-removes one without a lease. An entry that is still there has a live holder, and only
---even-if-alive removes it. An elect run that finds its entry gone kills its command at
-once. Until then two commands may run; other programs may run on for ever.
-On the local disk the lease lasts as long as the process that holds it. --force names
-that process and how to end it: at once if it is dead or stopped, else after 15 s.
-
-Exit codes:
-  0    the leader has handed over, or nobody led; stdout says who leads now
-  75   --timeout ran out first, and the leader has been asked; or another
-       candidate leads than --to names
-  125  failure: usage, configuration, the store; the leader is no elect, or lives
-       in spite of --force";
-
 /// The arguments of `elect resign`.
 #[derive(Args, Debug)]
-#[command(after_help = RESIGN_EXAMPLES, after_long_help = RESIGN_MORE)]
+#[command(after_long_help = include_str!("help/resign.txt"))]
 pub struct ResignArgs {
     /// What is asked for.
     #[command(flatten)]
@@ -93,33 +62,9 @@ pub struct ResignArgs {
     pub file: FileArgs,
 }
 
-const PAUSE_EXAMPLES: &str = "\
-Examples:
-  elect pause web --for 2h --reason upgrade    until then, or elect resume";
-
-const PAUSE_MORE: &str = "\
-The leader stops its command with its --signal, and waits until the command has
-ended, or for its --stop-timeout. The next candidate keeps its place and starts
-nothing. Programs other than elect know no pause: one that leads goes on, and one
-that waits stays behind the candidate that keeps its place.
-
-With --timeout 0 elect asks, and does not wait. Without --for and --until the
-pause lasts until elect resume. The last elect pause counts.
-
-Each candidate compares the end of the pause with its own wall clock. A clock that
-is wrong ends the pause early or late there; two never lead. An older elect does
-not know the end, and stays paused.
-
-An election that has neither candidates nor a past needs --create.
-
-Exit codes:
-  0    nobody leads
-  75   --timeout ran out first; the pause stays
-  125  failure: usage, configuration, the store; unknown election";
-
 /// The arguments of `elect pause`.
 #[derive(Args, Debug)]
-#[command(after_help = PAUSE_EXAMPLES, after_long_help = PAUSE_MORE)]
+#[command(after_long_help = include_str!("help/pause.txt"))]
 pub struct PauseArgs {
     /// What is asked for.
     #[command(flatten)]
@@ -186,13 +131,7 @@ impl FromStr for PauseTime {
 
 /// Reads `HH:MM` as time after midnight.
 fn of_day(text: &str) -> Option<Duration> {
-    let (hours, minutes) = text.split_once(':')?;
-    let number = |text: &str, most: u64| {
-        let is_plain = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
-        text.parse::<u64>().ok().filter(|number| is_plain && *number <= most)
-    };
-    let minutes = number(hours, 23)? * 60 + number(minutes, 59)?;
-    Some(Duration::from_secs(minutes * 60))
+    time_of_day(text).map(|seconds| Duration::from_secs(seconds.unsigned_abs()))
 }
 
 /// Reads RFC 3339 with `Z` or an offset.
@@ -210,31 +149,9 @@ fn instant(text: &str) -> Option<SystemTime> {
     }
 }
 
-const FORGET_EXAMPLES: &str = "\
-Examples:
-  elect forget nightly                      show what would be lost
-  elect forget nightly --yes                remove it";
-
-const FORGET_MORE: &str = "\
-Without --yes elect shows what it would remove. With --yes it removes all that the
-store keeps of the election: the history, the --once keys, values, priorities, and
-with --fences the fences. Tokens of a new election of that name rise all the same.
-
-elect refuses to forget an election that has candidates or is paused. One with
-fences needs --fences: once a fence is gone, a stale token passes.
-
-Exit codes:
-  0    it is gone
-  1    without --yes: nothing is removed
-  125  failure: usage, configuration, the store; the election has candidates, is
-       paused, has fences, or is unknown
-
-Output:
-  A line on stdout for each thing that is lost, or would be with --yes.";
-
 /// The arguments of `elect forget`.
 #[derive(Args, Debug)]
-#[command(after_help = FORGET_EXAMPLES, after_long_help = FORGET_MORE)]
+#[command(after_long_help = include_str!("help/forget.txt"))]
 pub struct ForgetArgs {
     /// Which election, and where it is kept.
     #[command(flatten)]
@@ -253,22 +170,9 @@ pub struct ForgetArgs {
     pub file: FileArgs,
 }
 
-const RESUME_EXAMPLES: &str = "\
-Examples:
-  elect resume nightly                      whoever is next leads at once
-  elect resume web -b etcd://a,b,c";
-
-const RESUME_MORE: &str = "\
-Output:
-  A line on stdout: whether a pause was ended, or there was none.
-
-Exit codes:
-  0    the election is not paused
-  125  failure: usage, configuration, the store";
-
 /// The arguments of `elect resume`.
 #[derive(Args, Debug)]
-#[command(after_help = RESUME_EXAMPLES, after_long_help = RESUME_MORE)]
+#[command(after_long_help = include_str!("help/resume.txt"))]
 pub struct ResumeArgs {
     /// Which election, and where it is kept.
     #[command(flatten)]
@@ -279,26 +183,9 @@ pub struct ResumeArgs {
     pub file: FileArgs,
 }
 
-const PRIORITY_EXAMPLES: &str = "\
-Examples:
-  elect priority web db1 200        db1 leads next, whoever came first
-  elect priority web db1 0          db1 hands over, and does not lead again";
-
-const PRIORITY_MORE: &str = "\
-ID is a whole id, as elect status shows it, or a label. A whole id is that of one
-run of elect. A label is that of all candidates that have it, also of later ones.
-
-A leader with priority 0 hands over in good order, as with elect resign, and elect
-waits for that. It warns at once if no candidate is left that may lead.
-
-Exit codes:
-  0    the priority is set; a leader with priority 0 has handed over
-  75   --timeout ran out first; the leader has been asked
-  125  failure: usage, configuration, the store; no candidate has that ID";
-
 /// The arguments of `elect priority`.
 #[derive(Args, Debug)]
-#[command(after_help = PRIORITY_EXAMPLES, after_long_help = PRIORITY_MORE)]
+#[command(after_long_help = include_str!("help/priority.txt"))]
 pub struct PriorityArgs {
     /// What is asked for, of whom.
     #[command(flatten)]

@@ -13,21 +13,9 @@ use super::{BackendUrl, FileArgs};
 
 pub use clap_complete::Shell;
 
-const COMPLETIONS_MORE: &str = "\
-Names:
-  In bash, zsh and fish the scripts complete names of profiles and elections.
-  They ask elect, with the store and the configuration file that the line names,
-  and wait for one second at most.";
-
-const COMPLETIONS_EXAMPLES: &str = "\
-Examples:
-  elect completions bash >~/.local/share/bash-completion/completions/elect
-  elect completions zsh >/usr/local/share/zsh/site-functions/_elect
-  elect completions fish >~/.config/fish/completions/elect.fish";
-
 /// The arguments of `elect completions`.
 #[derive(Args, Debug)]
-#[command(after_help = COMPLETIONS_EXAMPLES, after_long_help = COMPLETIONS_MORE)]
+#[command(after_long_help = include_str!("help/completions.txt"))]
 pub struct CompletionsArgs {
     /// Shell to print the script for
     #[arg(value_name = "SHELL", required_unless_present = "dir")]
@@ -38,14 +26,9 @@ pub struct CompletionsArgs {
     pub dir: Option<PathBuf>,
 }
 
-const SHOW_EXAMPLES: &str = "\
-Examples:
-  elect config show --profile nightly
-  elect config set backend=etcd://10.0.0.1,10.0.0.2";
-
 /// The arguments of `elect config`.
 #[derive(Args, Debug)]
-#[command(after_help = SHOW_EXAMPLES, disable_help_subcommand = true)]
+#[command(after_long_help = include_str!("help/config.txt"), disable_help_subcommand = true)]
 pub struct ConfigArgs {
     /// What to do with the configuration.
     #[command(subcommand)]
@@ -61,21 +44,11 @@ pub enum ConfigCommand {
     Set(SetArgs),
 }
 
-const SET_EXAMPLES: &str = "\
-Examples:
-  elect config set backend=etcd://10.0.0.1,10.0.0.2,10.0.0.3
-  elect config set --file ./elect.yaml ttl=60s signal=INT";
-
-const SET_MORE: &str = "\
-It checks each value, and the URL of a store, before it writes. All else in the
-file stays. `elect doctor` then asks the store.";
-
 /// The arguments of `elect config set`.
 #[derive(Args, Debug)]
 #[command(
     override_usage = "elect config set [FLAGS] KEY=VALUE...",
-    after_help = SET_EXAMPLES,
-    after_long_help = SET_MORE
+    after_long_help = include_str!("help/config-set.txt")
 )]
 pub struct SetArgs {
     /// File to write [default: that of all users]
@@ -103,25 +76,11 @@ fn parse_setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
-const CONFIG_EXAMPLES: &str = "\
-Examples:
-  elect config show --profile nightly
-  elect config show run -e nightly -w 5s
-  elect config show -o json status";
-
-const CONFIG_MORE: &str = "\
-Output:
-  Secrets are not shown. JSON and YAML have these keys, and more may come:
-  subcommand, file, profile, profiles: [...]
-  settings: [{key, value, from, variable, line, profile, overruled_by}]
-  `from` is flag, variable, file or default.";
-
 /// The arguments of `elect config show`.
 #[derive(Args, Debug)]
 #[command(
     override_usage = "elect config show [FLAGS] [SUBCOMMAND [FLAG...]]",
-    after_help = CONFIG_EXAMPLES,
-    after_long_help = CONFIG_MORE
+    after_long_help = include_str!("help/config-show.txt")
 )]
 pub struct ShowArgs {
     /// Output format: table, json or yaml
@@ -137,28 +96,9 @@ pub struct ShowArgs {
     pub words: Vec<OsString>,
 }
 
-const DASHBOARD_EXAMPLES: &str = "\
-Examples:
-  elect dashboard alerts >/etc/prometheus/rules.d/elect.yaml
-  elect dashboard grafana >elect.json";
-
-const DASHBOARD_MORE: &str =
-    "They are made for the metrics that this version shows with `elect run --http`.";
-
-const ALERTS: &str = "\
-Examples:
-  elect dashboard alerts >/etc/prometheus/rules.d/elect.yaml
-  elect dashboard alerts --for 5m
-  elect dashboard alerts --by cluster,namespace";
-
-const GRAFANA: &str = "\
-Examples:
-  elect dashboard grafana >elect.json
-  elect dashboard grafana --by cluster,namespace >elect.json";
-
 /// The arguments of `elect dashboard`.
 #[derive(Args, Debug)]
-#[command(after_help = DASHBOARD_EXAMPLES, after_long_help = DASHBOARD_MORE)]
+#[command(after_long_help = include_str!("help/dashboard.txt"))]
 pub struct DashboardArgs {
     /// What to print.
     #[command(subcommand)]
@@ -169,7 +109,7 @@ pub struct DashboardArgs {
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum Dashboard {
     /// Print alerting rules for Prometheus
-    #[command(after_help = ALERTS)]
+    #[command(after_long_help = include_str!("help/dashboard-alerts.txt"))]
     Alerts {
         /// Time that a condition holds before an alert
         #[arg(long = "for", env = "ELECT_FOR", value_name = "DUR", value_parser = parse_duration, default_value = "1m")]
@@ -180,7 +120,7 @@ pub enum Dashboard {
         by: GroupingArgs,
     },
     /// Print a dashboard for Grafana
-    #[command(after_help = GRAFANA)]
+    #[command(after_long_help = include_str!("help/dashboard-grafana.txt"))]
     Grafana {
         /// Labels that tell elections of one name apart.
         #[command(flatten)]
@@ -214,14 +154,9 @@ fn parse_label(text: &str) -> Result<String, String> {
     }
 }
 
-const MAN_EXAMPLES: &str = "\
-Examples:
-  elect man run | man -l -                   read a page
-  elect man --dir /usr/local/share/man/man1  install them all";
-
 /// The arguments of `elect man`.
 #[derive(Args, Debug)]
-#[command(after_help = MAN_EXAMPLES)]
+#[command(after_long_help = include_str!("help/man.txt"))]
 pub struct ManArgs {
     /// Write all pages to man1 and man7 in this folder
     #[arg(long, env = "ELECT_DIR", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
@@ -232,16 +167,9 @@ pub struct ManArgs {
     pub words: Vec<String>,
 }
 
-const HELP_EXAMPLES: &str = "\
-Examples:
-  elect help                 all subcommands, and all topics of the manual
-  elect help run             every flag of a subcommand
-  elect help cron            a topic of the manual
-  elect help maintenance     where the manual has this word";
-
 /// The arguments of `elect help`.
 #[derive(Args, Debug)]
-#[command(after_help = HELP_EXAMPLES)]
+#[command(after_long_help = include_str!("help/help.txt"))]
 pub struct HelpArgs {
     /// A subcommand, a topic of the manual, or words to look for
     #[arg(value_name = "WORD", allow_hyphen_values = true)]

@@ -13,27 +13,14 @@ use nix::sys::signal::Signal;
 pub use crate::guard::Containment;
 
 /// The treatment of processes that the command leaves running.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LeftoverChoice {
     /// The processes have a moment to end by themselves. Then they are asked to stop, then killed.
+    #[value(help = "They get TERM after --leftover-grace, and KILL after -k")]
     Kill,
     /// The candidate keeps the lead until the processes have ended by themselves.
+    #[value(help = "Leadership is kept until they have ended by themselves")]
     Wait,
-}
-
-impl ValueEnum for LeftoverChoice {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Kill, Self::Wait]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Self::Kill => PossibleValue::new("kill")
-                .help("They get TERM after --leftover-grace, and KILL after -k"),
-            Self::Wait => PossibleValue::new("wait")
-                .help("Leadership is kept until they have ended by themselves"),
-        })
-    }
 }
 
 impl ValueEnum for Containment {

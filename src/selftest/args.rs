@@ -9,31 +9,9 @@ use crate::cli::addresses::BACKEND_HELP;
 use crate::cli::values::{ContainmentChoice, OutputFormat, parse_ttl};
 use crate::cli::{BackendUrl, FileArgs};
 
-const SELFTEST_EXAMPLES: &str = "\
-Examples:
-  elect selftest                        on this machine's disk, some seconds
-  elect selftest -b etcd://a,b,c        under a minute
-  elect selftest -o json -b zk://a,b,c";
-
-const SELFTEST_MORE: &str = "\
-elect starts candidates in elections of its own, stops them, kills them, and cuts
-them off from the store. Their commands record each millisecond in which they
-run: no two may run at once. elect removes these elections afterwards.
-
-Exit codes:
-  0    every check that could run has passed
-  1    a check has failed
-  125  the test could not run: usage, configuration, the store
-
-Output:
-  JSON and YAML have these keys, and more may come:
-  backend, holds, left: [...]
-  checks: [{check, result, took_ms, handover_ms, slack_ms, seen}]
-  `result` is holds, fails or skipped; `left` is what could not be removed.";
-
 /// The arguments of `elect selftest`.
 #[derive(Args, Debug)]
-#[command(after_help = SELFTEST_EXAMPLES, after_long_help = SELFTEST_MORE)]
+#[command(after_long_help = include_str!("help.txt"))]
 pub struct SelftestArgs {
     /// Store to test
     #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", long_help = BACKEND_HELP)]

@@ -16,15 +16,9 @@ pub use self::values::{
 use crate::cli::values::{parse_share, parse_ttl};
 use crate::cli::{OutputFormat, parse_duration};
 
-const EXAMPLES: &str = "\
-Examples:
-  elect simulate ttl --rtt 80ms
-  elect simulate what-if --kill leader
-  elect simulate compare --rtt 2ms";
-
 /// The arguments of `elect simulate`.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
+#[command(after_long_help = include_str!("help/simulate.txt"), disable_help_subcommand = true)]
 pub struct SimulateArgs {
     /// What to simulate.
     #[command(subcommand)]
@@ -196,34 +190,9 @@ impl FaultArgs {
     }
 }
 
-const TTL_EXAMPLES: &str = "\
-Examples:
-  elect simulate ttl --rtt 80ms
-  elect simulate ttl --rtt @doctor.json --outage 5s/day --outage 30s/month
-  elect simulate ttl --store zookeeper --html ttl.html";
-
-const TTL_MORE: &str = "\
-For each TTL elect tells how long nobody leads after a crash, and how many
-leaderships would be lost for nothing: in an outage that is over before long.
-It advises the shortest TTL that loses no more than --tolerate.
-
-Exit codes:
-  0    a TTL is advised
-  1    no TTL will do
-  125  usage, or a file cannot be read or written
-  130, 143  SIGINT or SIGTERM ended it; it prints what was known
-
-Output:
-  JSON and YAML have these keys, and more may come:
-  seed, runs, ended_early, store
-  advised: null or {ttl_ms, kill_grace_ms, renew_ms}
-  ttls: [{ttl_ms, kill_grace_ms, renew_ms,
-          failover_ms, failover_with_store_ms: {p5, median, p95, p99, max, mean},
-          lost_monthly, lost_error}]";
-
 /// The arguments of `elect simulate ttl`.
 #[derive(Args, Debug)]
-#[command(after_help = TTL_EXAMPLES, after_long_help = TTL_MORE)]
+#[command(after_long_help = include_str!("help/ttl.txt"))]
 pub struct TtlArgs {
     /// The network and the store.
     #[command(flatten)]
@@ -253,34 +222,9 @@ pub struct TtlArgs {
     pub output: OutputArgs,
 }
 
-const WHAT_IF_EXAMPLES: &str = "\
-Examples:
-  elect simulate what-if --kill leader
-  elect simulate what-if --split 1,s1/2,3,s2,s3@20s..60s
-  elect simulate what-if --suspend leader@20s..60s      two lead: no promise";
-
-const WHAT_IF_MORE: &str = "\
-elect shows the run of the seed, and measures --runs with the faults at any phase
-of the renewals. Without a fault it kills the leader.
-
-Exit codes:
-  0    no two commands ran at once
-  1    two did
-  125  usage, or a file cannot be written
-  130, 143  SIGINT or SIGTERM ended it; it prints what was known
-
-Output:
-  JSON and YAML have these keys, and more may come:
-  seed, runs, ended_early, store
-  failover_ms, gap_ms: {p5, median, p95, p99, max, mean}, or null
-  kept, unreplaced: [seed], overlaps: {runs, seeds: [seed], longest_ms}
-  leaders, store_leaders: [{node, token, from_ms, until_ms}]
-  faults: [{at_ms, what}]
-  leaders, store_leaders and faults are of the run of the seed.";
-
 /// The arguments of `elect simulate what-if`.
 #[derive(Args, Debug)]
-#[command(after_help = WHAT_IF_EXAMPLES, after_long_help = WHAT_IF_MORE)]
+#[command(after_long_help = include_str!("help/what-if.txt"))]
 pub struct WhatIfArgs {
     /// Candidates
     #[arg(short, long, env = "ELECT_CANDIDATES", value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100), help_heading = NETWORK)]
@@ -317,34 +261,9 @@ pub struct WhatIfArgs {
     pub output: OutputArgs,
 }
 
-const COMPARE_EXAMPLES: &str = "\
-Examples:
-  elect simulate compare
-  elect simulate compare --rtt 80ms --isolate leader
-  elect simulate compare --candidates 9 --html compare.html";
-
-const COMPARE_MORE: &str = "\
-All wait for as long a silence, --ttl, before they take a leader for dead. So the
-table shows what each election makes of the same wait. The faults may name
-candidates only, and come after two times --ttl: by then all have a leader.
-Without a fault the leader is killed.
-
-Exit codes:
-  0    it is compared
-  125  usage, or a file cannot be written
-  130, 143  SIGINT or SIGTERM ended it; it prints what was known
-
-Output:
-  JSON and YAML have these keys, and more may come:
-  seed, runs, ended_early
-  elections: [{election, runs, failover_ms: {p5, median, p95, p99, max, mean},
-               unreplaced, messages, to_elect, theory: {least, most},
-               overlaps: {runs, seeds, longest_ms}}]
-  to_elect, theory and most can be null.";
-
 /// The arguments of `elect simulate compare`.
 #[derive(Args, Debug)]
-#[command(after_help = COMPARE_EXAMPLES, after_long_help = COMPARE_MORE)]
+#[command(after_long_help = include_str!("help/compare.txt"))]
 pub struct CompareArgs {
     /// Candidates
     #[arg(short, long, env = "ELECT_CANDIDATES", value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(2..=100), help_heading = NETWORK)]

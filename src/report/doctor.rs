@@ -28,9 +28,9 @@ pub struct DoctorReport {
     /// The kinds of containment for a command's descendants, the best first.
     pub containment: Vec<ContainmentReport>,
     /// The limited resources.
-    pub limits: Vec<LimitReport>,
+    pub limits: Vec<Supply>,
     /// The findings, the worst first.
-    pub findings: Vec<FindingReport>,
+    pub findings: Vec<Finding>,
 }
 
 /// One endpoint of the store.
@@ -107,31 +107,6 @@ pub struct ContainmentReport {
     pub why_not: Option<String>,
 }
 
-/// A limited resource.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LimitReport {
-    /// The name of the resource, and where it is.
-    pub limit: String,
-    /// `bytes` or `pieces`.
-    pub unit: &'static str,
-    /// The limit; `None` if there is no limit, or if it is not known.
-    pub most: Option<u64>,
-    /// The amount in use; `None` if it is not known.
-    pub used: Option<u64>,
-}
-
-/// A finding, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FindingReport {
-    /// The severity. `error`: elections do not work as they should. `warning`: they work until something else happens.
-    /// `note`: all is well.
-    pub severity: &'static str,
-    /// The finding, and where it was made.
-    pub what: String,
-    /// The remedy.
-    pub way_out: String,
-}
-
 impl From<&Endpoint> for EndpointReport {
     fn from(endpoint: &Endpoint) -> Self {
         let answer = endpoint.answer.as_ref().ok();
@@ -145,23 +120,6 @@ impl From<&Endpoint> for EndpointReport {
             store_id: answer.and_then(|answer| answer.store.id()).map(ToString::to_string),
             error: endpoint.answer.as_ref().err().map(|error| chain(error)),
         }
-    }
-}
-
-impl From<&Supply> for LimitReport {
-    fn from(supply: &Supply) -> Self {
-        let unit = match supply.unit {
-            Unit::Bytes => "bytes",
-            Unit::Pieces => "pieces",
-        };
-        Self { limit: supply.what.clone(), unit, most: supply.most, used: supply.used }
-    }
-}
-
-impl From<&Finding> for FindingReport {
-    fn from(finding: &Finding) -> Self {
-        let Finding { severity, what, way_out } = finding;
-        Self { severity: severity.name(), what: what.clone(), way_out: way_out.clone() }
     }
 }
 
@@ -179,7 +137,7 @@ impl DoctorReport {
         text.push_str(&self.pace());
         let _ = writeln!(text, "\n{}", self.containment().render(width).trim_end());
         let _ = writeln!(text, "\n{}\n", self.limits().render(width).trim_end());
-        for FindingReport { severity, what, way_out } in &self.findings {
+        for Finding { severity, what, way_out } in &self.findings {
             let _ = writeln!(text, "{severity}: {what}\n  way out: {way_out}");
         }
         if self.well && !self.findings.is_empty() {
@@ -245,13 +203,13 @@ impl DoctorReport {
 
     fn limits(&self) -> Table {
         let mut table = Table::uncut(&["LIMIT", "USED", "MOST"]);
-        for LimitReport { limit, unit, most, used } in &self.limits {
+        for Supply { what, unit, most, used } in &self.limits {
             let number = |number: &Option<u64>| {
                 number.map_or_else(String::new, |number| {
-                    if *unit == "bytes" { bytes(number) } else { number.to_string() }
+                    if *unit == Unit::Bytes { bytes(number) } else { number.to_string() }
                 })
             };
-            table.row([limit.clone(), number(used), number(most)]);
+            table.row([what.clone(), number(used), number(most)]);
         }
         table
     }
@@ -318,16 +276,13 @@ mod tests {
                 },
                 ContainmentReport { containment: "scan", at_hand: true, why_not: None },
             ],
-            limits: vec![LimitReport {
-                limit: "database of a:2379".into(),
-                unit: "bytes",
+            limits: vec![Supply {
+                what: "database of a:2379".into(),
+                unit: Unit::Bytes,
                 most: None,
                 used: Some(1_572_864),
             }],
-            findings: vec![FindingReport::from(&Finding::warning(
-                "b:2379\ndoes not answer",
-                "start it",
-            ))],
+            findings: vec![Finding::warning("b:2379\ndoes not answer", "start it")],
         }
     }
 
@@ -362,7 +317,7 @@ mod tests {
         );
         let well = DoctorReport { well: true, findings: Vec::new(), ..report() };
         assert!(well.table(None).ends_with("-\n\nnothing is wrong\n"), "{}", well.table(None));
-        let noted = vec![FindingReport::from(&Finding::note("slow", "none"))];
+        let noted = vec![Finding::note("slow", "none")];
         let noted = DoctorReport { well: true, findings: noted, ..report() };
         assert!(noted.table(None).ends_with("way out: none\n\nnothing is wrong\n"));
     }

@@ -218,7 +218,7 @@ impl Log {
         if !(self.tells(level) || is_turn && self.tells_turns()) {
             return;
         }
-        let message = shorten(message.to_string());
+        let message = shorten(message.to_string(), MESSAGE_MAX, "…");
         let election = self.0.election.as_deref();
         let line = match self.0.format {
             LogFormat::Text => text_line(level, colours(), &message, election, fields),
@@ -307,13 +307,14 @@ pub fn root(error: &(dyn Error + 'static)) -> String {
     all.last().map(ToString::to_string).unwrap_or_default()
 }
 
-fn shorten(mut message: String) -> String {
-    if message.len() > MESSAGE_MAX {
-        let cut = (0..=MESSAGE_MAX).rev().find(|&at| message.is_char_boundary(at));
-        message.truncate(cut.unwrap_or(0));
-        message.push('…');
+/// Cuts a text that has more than `most` bytes, and puts the sign at its end.
+pub(super) fn shorten(mut text: String, most: usize, sign: &str) -> String {
+    if text.len() > most {
+        let cut = (0..=most).rev().find(|&at| text.is_char_boundary(at));
+        text.truncate(cut.unwrap_or(0));
+        text.push_str(sign);
     }
-    message
+    text
 }
 
 /// Returns whether stderr gets colours: on a terminal that is not dumb, unless `NO_COLOR` or `CLICOLOR` forbids them.
@@ -446,9 +447,9 @@ mod tests {
 
     #[test]
     fn a_message_is_cut_between_letters() {
-        let cut = shorten("ä".repeat(4000) + "x");
+        let cut = shorten("ä".repeat(4000) + "x", super::MESSAGE_MAX, "…");
         assert!(cut.len() < 2060 && cut.ends_with("ä…"));
-        assert_eq!(shorten("short".to_owned()), "short");
+        assert_eq!(shorten("short".to_owned(), super::MESSAGE_MAX, "…"), "short");
     }
 
     #[test]

@@ -21,8 +21,8 @@ mod table;
 pub use complaints::Complaints;
 pub use config::{ConfigReport, SettingReport};
 pub use doctor::{
-    ClockReport, ContainmentReport, DoctorReport, EndpointReport, FindingReport, LimitReport,
-    RenewalReport, RightReport, TtlReport,
+    ClockReport, ContainmentReport, DoctorReport, EndpointReport, RenewalReport, RightReport,
+    TtlReport,
 };
 pub use elect_api::text::escape;
 pub use log::{BY_DEFAULT, Level, Log, LogEvent, chain, root};
@@ -30,8 +30,7 @@ pub use manual::{
     SHELLS, completion_file, completions, explanation, flags, manual_page, manual_pages,
 };
 pub use observation::{Change, Observation};
-pub use outcome::{FAILED, LOST, NOT_ACQUIRED, NOT_EXECUTABLE, NOT_FOUND, Outcome};
-pub use outcome::{OutcomeFile, OutcomeRecord};
+pub use outcome::{FAILED, LOST, NOT_ACQUIRED, NOT_EXECUTABLE, NOT_FOUND, Outcome, OutcomeRecord};
 pub use past::{DoneReport, HistoryReport, KeyReport, LeadershipReport};
 pub use progress::{Line, Waiting};
 pub use renewals::Renewals;

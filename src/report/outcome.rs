@@ -1,29 +1,16 @@
 //! This file has the ways in which elect ends, their exit codes, and the file of `--outcome`.
 
-use std::io;
 use std::path::Path;
-use std::time::SystemTime;
 
-use elect_api::path::Output;
 use elect_api::{ElectionName, Token};
 use nix::sys::signal::Signal;
 use serde::Serialize;
 
-use super::rfc3339;
-
-/// The file of `--outcome`, which is opened at the start and written once at the end.
-///
-/// The file stays empty until then. An empty file means that elect still works, or was killed.
-#[derive(Debug)]
-pub struct OutcomeFile {
-    output: Output,
-}
-
-/// The result of one `elect run`.
-#[derive(Clone, Debug)]
+/// The result of one `elect run`, with the documented and stable keys of the file of `--outcome`.
+#[derive(Clone, Debug, Serialize)]
 pub struct OutcomeRecord<'a> {
-    /// The way in which it ended.
-    pub outcome: Outcome,
+    /// The [name](Outcome::name) of the way in which it ended.
+    pub outcome: &'static str,
     /// The exit code of elect.
     pub exit_code: u8,
     /// The election.
@@ -33,69 +20,22 @@ pub struct OutcomeRecord<'a> {
     /// The fencing token of the last leadership, if the candidate ever led.
     pub token: Option<Token>,
     /// The slot of that leadership, if the election has slots.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub slot: Option<u16>,
     /// The reason in words for people; the words may change.
     pub reason: &'a str,
-    /// The time at which elect was started.
-    pub started: SystemTime,
-    /// The time at which it ended.
-    pub ended: SystemTime,
+    /// The time at which elect was started, in RFC 3339.
+    pub started: String,
+    /// The time at which it ended, in RFC 3339.
+    pub ended: String,
 }
 
-/// The keys of the file, which are documented and stable.
-#[derive(Serialize)]
-struct Keys<'a> {
-    outcome: &'static str,
-    exit_code: u8,
-    election: &'a str,
-    id: Option<&'a str>,
-    token: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    slot: Option<u16>,
-    reason: &'a str,
-    started: String,
-    ended: String,
-}
-
-impl OutcomeFile {
-    /// Creates or empties the file, so that a path that cannot be written is refused early. See [`Output::create`].
-    ///
-    /// # Errors
-    /// As for [`Output::create`].
-    pub fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self { output: Output::create(path)? })
+impl OutcomeRecord<'_> {
+    /// Returns the content of the file. Until elect ends, the file is empty.
+    pub fn line(&self) -> String {
+        // The record is text, numbers and null, so its JSON cannot fail.
+        serde_json::to_string(self).unwrap_or_default() + "\n"
     }
-
-    /// Returns the path of the file, as the user gave it.
-    pub fn path(&self) -> &Path {
-        self.output.path()
-    }
-
-    /// Writes the record.
-    ///
-    /// # Errors
-    /// If the file cannot be written; it may then hold a part of the record.
-    pub fn write(&self, record: &OutcomeRecord<'_>) -> io::Result<()> {
-        self.output.write(render(record).as_bytes())
-    }
-}
-
-fn render(record: &OutcomeRecord<'_>) -> String {
-    let keys = Keys {
-        outcome: record.outcome.name(),
-        exit_code: record.exit_code,
-        election: record.election.as_str(),
-        id: record.id,
-        token: record.token.map(Token::get),
-        slot: record.slot,
-        reason: record.reason,
-        started: rfc3339(record.started),
-        ended: rfc3339(record.ended),
-    };
-    // The record is text, numbers and null, so its JSON cannot fail.
-    let mut line = serde_json::to_string(&keys).unwrap_or_default();
-    line.push('\n');
-    line
 }
 
 /// The exit code for a leadership that was lost.
@@ -219,10 +159,12 @@ mod tests {
     use std::path::PathBuf;
     use std::time::{Duration, UNIX_EPOCH};
 
+    use elect_api::path::Output;
     use elect_api::{ElectionName, Token};
     use nix::sys::stat::Mode;
 
-    use super::{Outcome, OutcomeFile, OutcomeRecord};
+    use super::{Outcome, OutcomeRecord};
+    use crate::report::rfc3339;
 
     /// A temporary directory for one test, removed at its end.
     struct Scratch(PathBuf);
@@ -244,15 +186,15 @@ mod tests {
 
     fn record(election: &ElectionName) -> OutcomeRecord<'_> {
         OutcomeRecord {
-            outcome: Outcome::Signaled(15),
+            outcome: Outcome::Signaled(15).name(),
             exit_code: 143,
             election,
             id: Some("me-1"),
             token: Some(Token::new(7)),
             slot: None,
             reason: "SIGTERM ended the command",
-            started: UNIX_EPOCH,
-            ended: UNIX_EPOCH + Duration::from_millis(1_500),
+            started: rfc3339(UNIX_EPOCH),
+            ended: rfc3339(UNIX_EPOCH + Duration::from_millis(1_500)),
         }
     }
 
@@ -261,11 +203,11 @@ mod tests {
         let dir = Scratch::new("keys");
         let path = dir.0.join("out.json");
         fs::write(&path, "an older and much longer text ".repeat(50)).unwrap();
-        let file = OutcomeFile::create(&path).unwrap();
+        let file = Output::create(&path).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "");
         let election = "job".parse().unwrap();
-        file.write(&record(&election)).unwrap();
-        file.write(&record(&election)).unwrap();
+        file.write(record(&election).line().as_bytes()).unwrap();
+        file.write(record(&election).line().as_bytes()).unwrap();
         assert_eq!(
             fs::read_to_string(&path).unwrap(),
             "{\"outcome\":\"signaled\",\"exit_code\":143,\"election\":\"job\",\"id\":\"me-1\",\"token\":7,\
@@ -281,8 +223,8 @@ mod tests {
         fs::write(&victim, "precious").unwrap();
         symlink(&victim, dir.0.join("soft")).unwrap();
         fs::hard_link(&victim, dir.0.join("hard")).unwrap();
-        assert!(OutcomeFile::create(&dir.0.join("soft")).is_err());
-        assert!(OutcomeFile::create(&dir.0.join("hard")).is_err());
+        assert!(Output::create(&dir.0.join("soft")).is_err());
+        assert!(Output::create(&dir.0.join("hard")).is_err());
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
     }
 
@@ -290,10 +232,10 @@ mod tests {
     fn what_cannot_be_written_is_refused_at_once() {
         let dir = Scratch::new("refused");
         nix::unistd::mkfifo(&dir.0.join("fifo"), Mode::S_IRWXU).unwrap();
-        assert!(OutcomeFile::create(&dir.0.join("fifo")).is_err());
-        assert!(OutcomeFile::create(&dir.0).is_err());
-        assert!(OutcomeFile::create(&dir.0.join("none/out.json")).is_err());
-        assert!(OutcomeFile::create(std::path::Path::new("/dev/null")).is_ok());
+        assert!(Output::create(&dir.0.join("fifo")).is_err());
+        assert!(Output::create(&dir.0).is_err());
+        assert!(Output::create(&dir.0.join("none/out.json")).is_err());
+        assert!(Output::create(std::path::Path::new("/dev/null")).is_ok());
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-use super::{Table, age, rfc3339};
+use super::{Table, age, rfc3339, whole_ms};
 use crate::config::label_of;
 use crate::election::history::Record;
 use crate::election::runs::{Key, Run};
@@ -52,7 +52,7 @@ impl LeadershipReport {
             end: record.end().map(rfc3339),
             key: record.key().map(ToOwned::to_owned),
             exit_code: record.exit_code(),
-            took_ms: record.took().map(millis),
+            took_ms: record.took().map(whole_ms),
             reason: record.reason().map(ToOwned::to_owned),
         }
     }
@@ -86,10 +86,6 @@ fn time_or_date(when: &str, now: SystemTime) -> String {
         Some(time) if is_recent => format!("{time} UTC"),
         part => part.unwrap_or(when).to_owned(),
     }
-}
-
-fn millis(length: Duration) -> u64 {
-    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Returns a length of time and an exit code as cells of a table.
@@ -171,7 +167,7 @@ impl KeyReport {
             host: last.map(|last| last.host().to_owned()),
             start: last.and_then(|last| last.start().map(rfc3339)),
             end: last.and_then(|last| last.end().map(rfc3339)),
-            took_ms: last.and_then(|last| last.took().map(millis)),
+            took_ms: last.and_then(|last| last.took().map(whole_ms)),
             exit_code: last.and_then(Run::exit_code),
             attempts: known.map_or(0, Key::tries),
             failed: Vec::new(),
@@ -192,7 +188,7 @@ impl KeyReport {
             self.id = Some(last.id().to_owned());
             self.host = Some(label_of(last.id()).to_owned());
             (self.start, self.end) = (last.start().map(rfc3339), last.end().map(rfc3339));
-            (self.took_ms, self.exit_code) = (last.took().map(millis), last.exit_code());
+            (self.took_ms, self.exit_code) = (last.took().map(whole_ms), last.exit_code());
         }
         failed.pop_if(|last| {
             self.id.as_deref() == Some(last.id()) && self.exit_code == last.exit_code()

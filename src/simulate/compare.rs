@@ -8,10 +8,10 @@ use elect_simulation::peers::{Bully, Heartbeat, Ids, Raft, RaftOptions, Recipe, 
 use elect_simulation::{Election, History, Scenario, Trial, over};
 
 use super::args::{CompareArgs, NetworkArgs, StoreKind, USUAL_TIME, Whom};
-use super::judged::{Judged, Sum, mean, quantiles, ratio};
+use super::judged::{Judged, Sum, mean, ratio};
 use super::picture::{Distribution, Quantiles, Report, Section};
 use super::plan::{Cast, Peace, between_those, leases};
-use super::report::{ComparedReport, ComparisonReport, Percentiles, TheoryReport};
+use super::report::{ComparedReport, ComparisonReport, Ms, Percentiles, TheoryReport, seconds};
 use super::{Played, Theatre, open_files, present, repeated};
 use crate::report::Table;
 
@@ -46,7 +46,7 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
     let is_candidate = |whom| !matches!(whom, Whom::Member(_));
     let network = cast.network(rtt, &between_those(between, is_candidate))?;
     let (seed, runs) = (args.output.seed, args.output.runs);
-    let (mut elections, mut rows, mut by, mut played) = (Vec::new(), Vec::new(), None, 0);
+    let (mut elections, mut by, mut played) = (Vec::new(), None, 0);
     let shift = args.ttl / 6;
     let scenario = cast.scenario(network, &args.faults, (args.ttl, None), shift)?;
     let mut times = scenario.script.faults().iter().map(|(at, _)| *at);
@@ -79,11 +79,11 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
         let (judged, to_elect): (Vec<_>, Vec<_>) = played_runs.into_iter().unzip();
         played = played.max(judged.len());
         let sum = Sum(&judged);
-        rows.extend(quantiles(name, &sum.failovers()));
+        let failover_ms = Percentiles::of(&sum.failovers());
         elections.push(ComparedReport {
             election: name.to_owned(),
             runs: judged.len(),
-            failover_ms: Percentiles::of(&sum.failovers()),
+            failover_ms,
             unreplaced: sum.unreplaced().len(),
             messages: sum.messages(),
             to_elect: mean(to_elect.into_iter().flatten()),
@@ -97,7 +97,7 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
     }
     let ended_early = by.is_some();
     let figures = ComparisonReport { seed, runs: played, ended_early, elections };
-    let picture = picture(args, &figures, rows);
+    let picture = picture(args, &figures);
     present(&figures, &picture, &pictures, args.output.output, (0, by))
 }
 
@@ -138,7 +138,7 @@ fn entrants(args: &CompareArgs) -> anyhow::Result<Vec<Entrant>> {
     ])
 }
 
-fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>) -> Report {
+fn picture(args: &CompareArgs, figures: &ComparisonReport) -> Report {
     let report = |sections| Report {
         title: "elect beside other elections".to_owned(),
         command_line: repeated(figures.seed),
@@ -149,7 +149,6 @@ fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>)
         let why = "Ended early, before any election had a run.".to_owned();
         return report(vec![Section::Text(why)]);
     }
-    let seconds = |ms: f64| format!("{:.1}s", ms / 1000.0);
     let headings = ["ELECTION", "FAIL-OVER", "99 %", "NO LEADER", "TWO AT ONCE", "LONGEST"];
     let mut table = Table::new(&headings).without(&["99 %", "LONGEST", "NO LEADER"]);
     let mut messages = Table::new(&["ELECTION", "MESSAGES", "TO ELECT", "THEORY"]);
@@ -158,7 +157,7 @@ fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>)
             0 => "never".to_owned(),
             _ => format!("{:.1} %", 100.0 * ratio(count, row.runs)),
         };
-        let failover = |of: fn(&Percentiles) -> f64| {
+        let failover = |of: fn(&Percentiles) -> Ms| {
             row.failover_ms.as_ref().map_or_else(|| "-".to_owned(), |spread| seconds(of(spread)))
         };
         let overlaps = &row.overlaps;
@@ -192,6 +191,10 @@ fn picture(args: &CompareArgs, figures: &ComparisonReport, rows: Vec<Quantiles>)
     let counted = "From the last fault to the end of a run, heartbeats among them, but for those within a store. TO ELECT \
                    are those of the election itself, where the next leader came, and THEORY says how many one takes.";
     let mut sections = vec![Section::Table(caption, table)];
+    let row = |row: &ComparedReport| {
+        Some(Quantiles { label: row.election.clone(), times: row.failover_ms? })
+    };
+    let rows: Vec<_> = figures.elections.iter().filter_map(row).collect();
     if !rows.is_empty() {
         let title = "From the first fault to the next leader".to_owned();
         sections.push(Section::Distribution(Distribution { title, rows }));
@@ -230,7 +233,7 @@ mod tests {
         let figures =
             ComparisonReport { seed: 1, runs: 10, ended_early: true, elections: elections.into() };
         let shape = Shape { width: 120, is_unicode: false, has_colour: false };
-        let text = picture(&Line::parse_from(["x"]).args, &figures, Vec::new()).text(shape);
+        let text = picture(&Line::parse_from(["x"]).args, &figures).text(shape);
         for (name, shares) in [("whole", ["20.0 %", "10.0 %"]), ("part", ["50.0 %", "25.0 %"])] {
             let row = text.lines().find(|line| line.starts_with(name)).expect("a row");
             assert!(shares.iter().all(|share| row.contains(share)), "{text}");

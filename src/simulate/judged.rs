@@ -6,7 +6,6 @@ use std::time::Duration;
 use elect_simulation::replicas::WITHIN;
 use elect_simulation::{History, Overlap, Times};
 
-use super::picture::Quantiles;
 use super::report::OverlapReport;
 
 /// The result of one run.
@@ -91,18 +90,6 @@ impl Sum<'_> {
         let sum: u64 = self.0.iter().map(|run| run.messages).sum();
         ratio(usize::try_from(sum).unwrap_or(usize::MAX), self.0.len())
     }
-}
-
-/// Returns the spread of times for a picture. Returns `None` without any times.
-pub(super) fn quantiles(label: &str, times: &Times) -> Option<Quantiles> {
-    Some(Quantiles {
-        label: label.to_owned(),
-        p5: times.per_mille(50)?,
-        median: times.per_mille(500)?,
-        p95: times.per_mille(950)?,
-        p99: times.per_mille(990)?,
-        max: times.per_mille(1000)?,
-    })
 }
 
 /// Returns the mean. Returns `None` without any counts.

@@ -5,43 +5,58 @@ use std::fmt;
 use std::time::Duration;
 
 use elect_simulation::Times;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-/// Returns the time in milliseconds, with fractions.
-pub fn in_ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1000.0
+/// A time that reports have in milliseconds, with fractions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ms(pub Duration);
+
+impl Serialize for Ms {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.0.as_secs_f64() * 1000.0)
+    }
 }
 
-/// The spread of a time over many runs, in milliseconds with fractions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+/// The spread of a time over many runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Percentiles {
     /// The time below which a twentieth of them lies.
-    pub p5: f64,
+    pub p5: Ms,
     /// The time below which half of them lies.
-    pub median: f64,
+    pub median: Ms,
     /// The time above which a twentieth of them lies.
-    pub p95: f64,
+    pub p95: Ms,
     /// The time above which a hundredth of them lies.
-    pub p99: f64,
+    pub p99: Ms,
     /// The longest time.
-    pub max: f64,
+    pub max: Ms,
     /// The mean time.
-    pub mean: f64,
+    pub mean: Ms,
 }
 
 impl Percentiles {
     /// Returns the spread of these times; `None` if there are none.
     pub fn of(times: &Times) -> Option<Self> {
-        let rank = |rank| times.per_mille(rank).map(in_ms);
+        let rank = |rank| times.per_mille(rank).map(Ms);
         Some(Self {
             p5: rank(50)?,
             median: rank(500)?,
             p95: rank(950)?,
             p99: rank(990)?,
             max: rank(1000)?,
-            mean: in_ms(times.mean()?),
+            mean: Ms(times.mean()?),
         })
     }
+
+    /// Returns all but the mean, from the least to the greatest.
+    pub const fn ranks(&self) -> [Duration; 5] {
+        [self.p5.0, self.median.0, self.p95.0, self.p99.0, self.max.0]
+    }
+}
+
+/// Formats a time in seconds for people.
+pub fn seconds(time: Ms) -> String {
+    format!("{:.1}s", time.0.as_secs_f64())
 }
 
 /// The times in which two commands ran at once.
@@ -52,13 +67,13 @@ pub struct OverlapReport {
     /// The seeds of the runs with the longest overlaps, the longest first, at most twenty.
     pub seeds: Vec<u64>,
     /// The longest overlap, in milliseconds; 0 if there is none.
-    pub longest_ms: f64,
+    pub longest_ms: Ms,
 }
 
 impl OverlapReport {
     /// Returns the report on runs with these seeds, sorted by the length of their overlaps, the longest first.
     pub fn of(seeds: impl ExactSizeIterator<Item = u64>, longest: Duration) -> Self {
-        Self { runs: seeds.len(), seeds: seeds.take(20).collect(), longest_ms: in_ms(longest) }
+        Self { runs: seeds.len(), seeds: seeds.take(20).collect(), longest_ms: Ms(longest) }
     }
 }
 
@@ -70,16 +85,16 @@ pub struct LeaderReport {
     /// The fencing token, or the term.
     pub token: u64,
     /// The time at which it began to lead, from the start of the run.
-    pub from_ms: f64,
+    pub from_ms: Ms,
     /// The time at which it stopped leading, from the start of the run; the end of the run if it still led then.
-    pub until_ms: f64,
+    pub until_ms: Ms,
 }
 
 /// A fault.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FaultReport {
     /// The time of the fault, from the start of the run.
-    pub at_ms: f64,
+    pub at_ms: Ms,
     /// A description of the fault.
     pub what: String,
 }
@@ -117,11 +132,11 @@ pub struct WhatIfReport {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TtlRow {
     /// The length of the lease.
-    pub ttl_ms: f64,
+    pub ttl_ms: Ms,
     /// The value that `elect run` uses for --kill-grace.
-    pub kill_grace_ms: f64,
+    pub kill_grace_ms: Ms,
     /// The time between two renewals.
-    pub renew_ms: f64,
+    pub renew_ms: Ms,
     /// The time from a crash to the next leader.
     pub failover_ms: Option<Percentiles>,
     /// The time to the next leader if the machine that leads the store crashes at the same time.

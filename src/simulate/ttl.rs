@@ -11,7 +11,7 @@ use super::args::{NetworkArgs, Outage, TtlArgs, Whom};
 use super::judged::ratio;
 use super::picture::{Frontier, Point, Report, Section};
 use super::plan::{Cast, Leased, Peace, between_those, leases, share, store};
-use super::report::{Percentiles, TtlAdviceReport, TtlRow, in_ms};
+use super::report::{Ms, Percentiles, TtlAdviceReport, TtlRow, seconds};
 use super::{Played, Theatre, open_files, present, repeated};
 use crate::report::Table;
 
@@ -137,9 +137,9 @@ impl Case<'_> {
             (monthly, variance) = (monthly + lost, variance + error);
         }
         Ok(TtlRow {
-            ttl_ms: in_ms(ttl),
-            kill_grace_ms: in_ms(timing.kill_grace),
-            renew_ms: in_ms(timing.renew_interval),
+            ttl_ms: Ms(ttl),
+            kill_grace_ms: Ms(timing.kill_grace),
+            renew_ms: Ms(timing.renew_interval),
             failover_ms: Percentiles::of(&failovers),
             failover_with_store_ms: Percentiles::of(&with_store),
             lost_monthly: monthly,
@@ -191,17 +191,16 @@ impl Case<'_> {
 }
 
 fn picture(args: &TtlArgs, outages: &[Outage], figures: &TtlAdviceReport) -> Report {
-    let span = |ms: f64| {
-        // The time is rounded to milliseconds.
-        let time = Duration::from_secs_f64((ms / 1000.0 * 1e3).round() / 1e3);
+    let span = |time: Ms| {
+        let ms = (time.0.as_nanos() + 500_000) / 1_000_000;
+        let time = Duration::from_millis(u64::try_from(ms).unwrap_or(u64::MAX));
         humantime::format_duration(time).to_string().replace(' ', "")
     };
-    let seconds = |ms: f64| format!("{:.1}s", ms / 1000.0);
     let headings =
         ["TTL", "GRACE", "RENEWED EACH", "FAIL-OVER", "99 %", "WITH STORE", "LOST A MONTH"];
     let mut table = Table::new(&headings).without(&["RENEWED EACH", "99 %", "GRACE", "WITH STORE"]);
     for row in &figures.ttls {
-        let time = |times: &Option<Percentiles>, of: fn(&Percentiles) -> f64| {
+        let time = |times: &Option<Percentiles>, of: fn(&Percentiles) -> Ms| {
             times.as_ref().map_or_else(|| "-".to_owned(), |spread| seconds(of(spread)))
         };
         table.row([
@@ -215,7 +214,7 @@ fn picture(args: &TtlArgs, outages: &[Outage], figures: &TtlAdviceReport) -> Rep
         ]);
     }
     let points = figures.ttls.iter().filter_map(|row| {
-        let failover = Duration::from_secs_f64(row.failover_ms?.median / 1000.0);
+        let failover = row.failover_ms?.median.0;
         let is_advised = figures.advised.as_ref() == Some(row);
         Some(Point { x: failover, y: row.lost_monthly, label: span(row.ttl_ms), is_advised })
     });

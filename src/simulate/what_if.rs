@@ -5,10 +5,12 @@ use std::time::Duration;
 use elect_simulation::{Fault, History, Lead, NodeId, Process, Scenario, Script, Trial, Who, over};
 
 use super::args::{USUAL_TIME, WhatIfArgs};
-use super::judged::{Judged, Sum, quantiles};
-use super::picture::{Distribution, Lane, Mark, Report, Role, Section, Span, State, Timeline};
+use super::judged::{Judged, Sum};
+use super::picture::{
+    Distribution, Lane, Mark, Quantiles, Report, Role, Section, Span, State, Timeline,
+};
 use super::plan::{Cast, Peace, leases, store};
-use super::report::{FaultReport, LeaderReport, Percentiles, WhatIfReport, in_ms};
+use super::report::{FaultReport, LeaderReport, Ms, Percentiles, WhatIfReport};
 use super::{Played, Theatre, open_files, present, repeated};
 
 /// Plays the faults. The exit code is 0, or 1 if two commands ran at once.
@@ -67,10 +69,10 @@ pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Resul
 }
 
 fn picture(args: &WhatIfArgs, figures: &WhatIfReport, sum: &Sum<'_>, timeline: Timeline) -> Report {
-    let failovers = quantiles("fail-over", &sum.failovers());
+    let row = |times| Quantiles { label: "fail-over".to_owned(), times };
     let distribution = Distribution {
         title: format!("From the first fault to the next leader, {} runs", figures.runs),
-        rows: failovers.into_iter().collect(),
+        rows: figures.failover_ms.map(row).into_iter().collect(),
     };
     let title = format!(
         "{} candidates with a TTL of {} on {}",
@@ -97,12 +99,12 @@ fn words(figures: &WhatIfReport, sum: &Sum<'_>) -> String {
         0 => format!("In {runs} runs no two commands ran at once."),
         count => format!(
             "In {count} of {runs} runs two commands ran at once, for {:.3} s at most (seed {}).",
-            overlaps.longest_ms / 1000.0,
+            overlaps.longest_ms.0.as_secs_f64(),
             overlaps.seeds.first().copied().unwrap_or_default(),
         ),
     });
     if let Some((failover, gap)) = figures.failover_ms.zip(figures.gap_ms) {
-        let seconds = |ms: f64| format!("{:.1} s", ms / 1000.0);
+        let seconds = |time: Ms| format!("{:.1} s", time.0.as_secs_f64());
         lines.push(format!(
             "The next command ran {} after the first fault (median; 99 % within {}), and none did for {} before that.",
             seconds(failover.median),
@@ -131,8 +133,8 @@ impl Play<'_> {
         let report = |lead: &Lead| LeaderReport {
             node: self.cast.name(lead.node),
             token: lead.term,
-            from_ms: in_ms(lead.from),
-            until_ms: in_ms(lead.until.unwrap_or(self.run.end())),
+            from_ms: Ms(lead.from),
+            until_ms: Ms(lead.until.unwrap_or(self.run.end())),
         };
         leads.iter().map(report).collect()
     }
@@ -149,8 +151,7 @@ impl Play<'_> {
     }
 
     fn faults(&self) -> Vec<FaultReport> {
-        let report =
-            |(at, fault, hit)| FaultReport { at_ms: in_ms(at), what: self.words(fault, hit) };
+        let report = |(at, fault, hit)| FaultReport { at_ms: Ms(at), what: self.words(fault, hit) };
         self.events().map(report).collect()
     }
 

@@ -2,6 +2,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::StoreId;
 use crate::error::LONGEST;
 use crate::text::clean;
@@ -86,9 +88,10 @@ pub struct Grants {
 }
 
 /// A resource of which the store has a limited amount.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Supply {
     /// The name of the resource, and where it is.
+    #[serde(rename = "limit")]
     pub what: String,
     /// The unit of the amounts.
     pub unit: Unit,
@@ -99,7 +102,8 @@ pub struct Supply {
 }
 
 /// The unit of a [`Supply`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Unit {
     /// Bytes.
     Bytes,
@@ -108,7 +112,7 @@ pub enum Unit {
 }
 
 /// A fact that people should know, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The severity of the finding.
     pub severity: Severity,
@@ -119,7 +123,8 @@ pub struct Finding {
 }
 
 /// The severity of a [`Finding`], the mildest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Nothing is wrong.
     Note,

@@ -118,8 +118,8 @@ fn report(
         ttl: ttl_advice.ttl,
         clock: machine.clock,
         containment: machine.containment,
-        limits: supplies.iter().map(Into::into).collect(),
-        findings: findings.iter().map(Into::into).collect(),
+        limits: supplies,
+        findings,
     }
 }
 

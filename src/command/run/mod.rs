@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use elect_api::StoreId;
+use elect_api::path::Output;
 use elect_api::{Candidate, Division, Store, Token};
 use nix::sys::signal::Signal;
 use tokio::sync::mpsc::unbounded_channel;
@@ -40,7 +41,7 @@ use crate::election::slots::{Slot, Slots};
 use crate::guard::{self, Enclosure, Ended, ExecHandoff, Forked, Incoming, Inherited, Whom};
 use crate::report::http::{HttpState, Listener};
 use crate::report::{
-    self, Level, Log, LogEvent, NOT_ACQUIRED, Outcome, OutcomeFile, OutcomeRecord, wall_clock,
+    self, Level, Log, LogEvent, NOT_ACQUIRED, Outcome, OutcomeRecord, rfc3339, wall_clock,
 };
 
 /// Takes part in the election, runs the command while it leads, and returns the outcome. If a signal ended the command
@@ -240,13 +241,12 @@ fn connect(plan: &RunPlan, before: Option<&str>) -> anyhow::Result<(Box<dyn Stor
 ///
 /// # Errors
 /// The file cannot be written.
-pub(super) fn open_outcome(path: &Path) -> anyhow::Result<OutcomeFile> {
-    OutcomeFile::create(path)
-        .with_context(|| format!("cannot write the outcome to {}", path.display()))
+pub(super) fn open_outcome(path: &Path) -> anyhow::Result<Output> {
+    Output::create(path).with_context(|| format!("cannot write the outcome to {}", path.display()))
 }
 
 fn write_outcome(
-    file: &OutcomeFile,
+    file: &Output,
     plan: &RunPlan,
     started: SystemTime,
     result: &anyhow::Result<Finished>,
@@ -261,18 +261,19 @@ fn write_outcome(
     };
     let past = result.as_ref().ok();
     let record = OutcomeRecord {
-        outcome,
+        outcome: outcome.name(),
         exit_code: outcome.exit_code(plan.flags.conflict_exit_code),
         election: &plan.campaign.election,
         id: past.and_then(|past| past.id.as_deref()),
         token: past.and_then(|past| past.token),
         slot: past.and_then(|past| past.slot),
         reason,
-        started,
-        ended: wall_clock(),
+        started: rfc3339(started),
+        ended: rfc3339(wall_clock()),
     };
     let path = file.path().display();
-    file.write(&record).with_context(|| format!("cannot write the outcome to {path}"))
+    file.write(record.line().as_bytes())
+        .with_context(|| format!("cannot write the outcome to {path}"))
 }
 
 impl Terms<'_> {

@@ -1,14 +1,14 @@
 //! This file makes the JSON that the page `/` and the events show.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use elect_api::Boottime;
 use serde::Serialize;
 
 use super::CandidateView;
 use super::state::HttpState;
-use crate::report::{ElectionStatus, LeaderStatus, PauseStatus, Suspicion, WaitingStatus, rfc3339};
+use crate::report::{
+    ElectionStatus, LeaderStatus, PauseStatus, Suspicion, WaitingStatus, rfc3339, whole_ms,
+};
 
 /// The present state. Its keys are stable; more may be added.
 #[derive(Serialize)]
@@ -71,7 +71,7 @@ impl<'a> Present<'a> {
             since: leadership.map(|leadership| rfc3339(leadership.since)),
             valid_for_ms: match leadership {
                 None => Some(0),
-                Some(leadership) => leadership.left.map(millis),
+                Some(leadership) => leadership.left.map(whole_ms),
             },
             place,
             paused: state.pause(),
@@ -85,7 +85,7 @@ impl<'a> Present<'a> {
     #[must_use]
     pub(super) fn among(self, snapshot: Option<&'a StatusSnapshot>) -> Self {
         let candidates = snapshot.map(|StatusSnapshot { at, status, suspicion }| Candidates {
-            age_ms: millis(self.at.since(*at)),
+            age_ms: whole_ms(self.at.since(*at)),
             leader: status.leader.as_ref(),
             suspicion: *suspicion,
             waiting: &status.waiting,
@@ -103,10 +103,6 @@ impl<'a> Present<'a> {
         // The state is text, numbers and null, so its JSON cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A view of the election, and its time.

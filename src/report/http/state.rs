@@ -7,6 +7,7 @@ use tokio::sync::broadcast;
 use super::metrics::Metrics;
 use super::{CandidateView, Identity, Leadership, Reason};
 use crate::report::PauseStatus;
+use crate::report::log::shorten;
 
 /// The changes that may wait for a reader of events before the server closes its connection.
 const CHANGES_KEPT: usize = 64;
@@ -237,6 +238,7 @@ impl HttpState {
     }
 
     fn change(&self, kind: &'static str, reason: Option<String>, change: impl FnOnce(&mut Facts)) {
+        let reason = reason.map(|reason| shorten(reason, REASON_MAX, ""));
         let number = {
             let mut facts = self.facts();
             change(&mut facts);
@@ -244,18 +246,12 @@ impl HttpState {
             facts.changes
         };
         // The send fails only if there are no readers.
-        let _ = self.changes.send(Change { number, kind, reason: reason.map(shorten) });
+        let _ = self.changes.send(Change { number, kind, reason });
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn shorten(mut text: String) -> String {
-    let cut = (0..=REASON_MAX.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
-    text.truncate(cut.unwrap_or(0));
-    text
 }
 
 #[cfg(test)]
@@ -343,7 +339,7 @@ mod tests {
 
     #[test]
     fn long_words_are_cut_between_characters() {
-        assert_eq!(shorten("ä".repeat(1000)).len(), REASON_MAX);
-        assert_eq!(shorten(String::new()), "");
+        assert_eq!(shorten("ä".repeat(1000), REASON_MAX, "").len(), REASON_MAX);
+        assert_eq!(shorten(String::new(), REASON_MAX, ""), "");
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 pub use self::division::{DivisionStatus, MemberStatus, PartKind};
 
-use super::{LeadershipReport, Suspicion, rfc3339};
+use super::{LeadershipReport, Suspicion, rfc3339, whole_ms};
 use crate::election::history::Record;
 
 /// The report of `elect status`. JSON and YAML have the same keys. The keys are stable; more may be added.
@@ -289,9 +289,7 @@ impl LeaderStatus {
             token: leader.token.get(),
             since: leader.since.map(rfc3339),
             joined: leader.entry.joined.map(rfc3339),
-            remaining_ms: leader
-                .remaining
-                .map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
+            remaining_ms: leader.remaining.map(whole_ms),
             stopped: leader.entry.is_stopped,
             outlived_by: leader.entry.outlived_by.clone(),
             renewed: match leader.ending {

@@ -1,5 +1,6 @@
 //! This file shows the status report as a table for people.
 
+use std::collections::HashMap;
 use std::iter;
 use std::time::{Duration, SystemTime};
 
@@ -34,72 +35,44 @@ const SPARE: [&str; 9] =
     ["CONTAINMENT", "PID", "HOST", "LEFT", "COMMAND", "TOKEN", "PLACE", "PRIORITY", "HOLDS"];
 /// The columns that are left out only if otherwise the last column could not be read.
 const DEAR: [&str; 2] = ["SINCE", "SUSPICION"];
-const ROLE: usize = 1;
-const PLACE: usize = 2;
-const ID: usize = 3;
-const HOST: usize = 4;
-const PID: usize = 5;
-const COMMAND: usize = 6;
-const SINCE: usize = 7;
-const TOKEN: usize = 8;
-const LEFT: usize = 9;
-/// The column that only repeated looks can fill, unless a candidate is stopped or dead.
-const SUSPICION: usize = 10;
-const CONTAINMENT: usize = 11;
-/// The column that is left out if all candidates have the usual priority.
-const PRIORITY: usize = 12;
-/// The column for candidates over which shards are spread.
-const HOLDS: usize = 13;
-/// The column for notes on the election rather than on a candidate.
-const NOTE: usize = 14;
 
 /// The cell for a stopped candidate in the column of suspicions: its state is certain.
 const STOPPED: &str = "stopped";
 
-type Cells = [String; HEADINGS.len()];
+/// The cells of a row by their headings. A heading without a cell has an empty one.
+type Cells = HashMap<&'static str, String>;
 
 impl StatusReport {
     /// Returns the report as a table for people, on a terminal of this width. The ages in it are as of `now`.
     pub fn table(&self, now: SystemTime, width: Option<usize>) -> String {
-        self.columns(now, width, |column| column != SUSPICION)
+        self.columns(now, width, false)
     }
 
     /// Returns the table with the columns that only repeated looks can fill.
     pub fn live_table(&self, now: SystemTime, width: Option<usize>) -> String {
-        self.columns(now, width, |_| true)
+        self.columns(now, width, true)
     }
 
-    fn columns(
-        &self,
-        now: SystemTime,
-        width: Option<usize>,
-        is_wanted: fn(usize) -> bool,
-    ) -> String {
-        fn only<T>(
-            cells: impl IntoIterator<Item = T>,
-            is_shown: impl Fn(usize) -> bool,
-        ) -> impl Iterator<Item = T> {
-            let cells = cells.into_iter().enumerate();
-            cells.filter(move |(column, _)| is_shown(*column)).map(|(_, cell)| cell)
-        }
+    fn columns(&self, now: SystemTime, width: Option<usize>, is_live: bool) -> String {
         let is_ranked = self.elections.iter().any(ElectionStatus::is_ranked);
         let is_spread = self.elections.iter().any(ElectionStatus::is_spread);
         let is_certain = self.elections.iter().any(ElectionStatus::is_certain);
         let rows: Vec<Cells> = self.elections.iter().flat_map(|it| it.rows(now)).collect();
-        let is_noted = rows.iter().any(|cells| !cells[NOTE].is_empty());
-        let is_shown = |column| {
-            (is_wanted(column) || (column == SUSPICION && is_certain))
-                && (column != PRIORITY || is_ranked)
-                && (column != HOLDS || is_spread)
-                && (column != NOTE || is_noted)
+        let is_noted = rows.iter().any(|cells| cells.get("NOTE").is_some_and(|it| !it.is_empty()));
+        let is_shown = |heading: &&str| match *heading {
+            "SUSPICION" => is_live || is_certain,
+            "PRIORITY" => is_ranked,
+            "HOLDS" => is_spread,
+            "NOTE" => is_noted,
+            _ => true,
         };
-        let headings: Vec<&str> = only(HEADINGS, is_shown).collect();
+        let headings: Vec<&str> = HEADINGS.into_iter().filter(is_shown).collect();
         let mut table = Table::new(&headings).without(&SPARE).hardly_without(&DEAR);
         if is_noted {
             table = table.with_a_long_end();
         }
-        for cells in rows {
-            table.row(only(cells, is_shown));
+        for mut cells in rows {
+            table.row(headings.iter().map(|heading| cells.remove(heading).unwrap_or_default()));
         }
         table.render(width)
     }
@@ -135,8 +108,8 @@ impl ElectionStatus {
             let age = Some(age_of(renewed.as_deref(), now)).filter(|age| !age.is_empty());
             let since = age.map(|age| format!("not renewed for {age}"));
             let since = since.unwrap_or_else(|| "no renewal was seen".to_owned());
-            (cells[ROLE], cells[NOTE]) =
-                ("unknown".to_owned(), format!("{since}: it may be dead, `elect wait` tells"));
+            let note = format!("{since}: it may be dead, `elect wait` tells");
+            cells.extend([("ROLE", "unknown".to_owned()), ("NOTE", note)]);
             return cells;
         }
         let (role, note) = match (&self.past, &self.paused, &self.division) {
@@ -158,14 +131,13 @@ impl ElectionStatus {
 
     /// Returns a row about the election rather than about a candidate.
     fn row(&self, role: &str, note: String) -> Cells {
-        let mut cells = Cells::default();
-        (cells[0], cells[ROLE], cells[NOTE]) = (self.election.clone(), role.to_owned(), note);
-        cells
+        let election = self.election.clone();
+        [("ELECTION", election), ("ROLE", role.to_owned()), ("NOTE", note)].into()
     }
 
     fn paused_row(&self, pause: &PauseStatus, now: SystemTime) -> Cells {
         let mut cells = self.row("paused", pause.in_words());
-        cells[SINCE] = age_of(pause.since.as_deref(), now);
+        cells.insert("SINCE", age_of(pause.since.as_deref(), now));
         cells
     }
 
@@ -210,15 +182,18 @@ impl PauseStatus {
 impl CandidateStatus {
     /// Returns the cells with the data of the candidate itself.
     fn cells(&self, election: &str, role: &str) -> Cells {
-        let mut cells = Cells::default();
-        (cells[0], cells[ROLE], cells[ID]) =
-            (election.to_owned(), role.to_owned(), self.id.clone());
         let number = |number: Option<u32>| number.map(|it| it.to_string()).unwrap_or_default();
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        (cells[HOST], cells[PID], cells[COMMAND]) =
-            (text(&self.host), number(self.pid), text(&self.command));
-        (cells[CONTAINMENT], cells[PRIORITY]) = (text(&self.containment), number(self.priority));
-        cells
+        Cells::from([
+            ("ELECTION", election.to_owned()),
+            ("ROLE", role.to_owned()),
+            ("ID", self.id.clone()),
+            ("HOST", text(&self.host)),
+            ("PID", number(self.pid)),
+            ("COMMAND", text(&self.command)),
+            ("CONTAINMENT", text(&self.containment)),
+            ("PRIORITY", number(self.priority)),
+        ])
     }
 }
 
@@ -239,16 +214,18 @@ impl LeaderStatus {
 
     fn cells(&self, election: &str, now: SystemTime) -> Cells {
         let mut cells = self.who.cells(election, "leader");
-        cells[SINCE] = age_of(self.since.as_deref(), now);
-        cells[TOKEN] = self.token.to_string();
-        cells[LEFT] = match (self.remaining_ms, self.is_unlimited) {
+        let left = match (self.remaining_ms, self.is_unlimited) {
             (Some(left), _) => seconds(left),
             (None, true) => "unlimited".to_owned(),
             (None, false) => String::new(),
         };
-        cells[SUSPICION] = self.certainty().unwrap_or_else(|| {
-            self.suspicion.map(|suspicion| suspicion.to_string()).unwrap_or_default()
-        });
+        let suspicion = self.suspicion.map(|suspicion| suspicion.to_string());
+        cells.extend([
+            ("SINCE", age_of(self.since.as_deref(), now)),
+            ("TOKEN", self.token.to_string()),
+            ("LEFT", left),
+            ("SUSPICION", self.certainty().or(suspicion).unwrap_or_default()),
+        ]);
         cells
     }
 }
@@ -256,11 +233,9 @@ impl LeaderStatus {
 impl WaitingStatus {
     fn cells(&self, election: &str, now: SystemTime) -> Cells {
         let mut cells = self.who.cells(election, "waiting");
-        cells[PLACE] = self.place.to_string();
-        cells[SINCE] = age_of(self.joined.as_deref(), now);
-        if self.stopped {
-            STOPPED.clone_into(&mut cells[SUSPICION]);
-        }
+        cells.insert("PLACE", self.place.to_string());
+        cells.insert("SINCE", age_of(self.joined.as_deref(), now));
+        cells.extend(self.stopped.then(|| ("SUSPICION", STOPPED.to_owned())));
         cells
     }
 }
@@ -268,7 +243,7 @@ impl WaitingStatus {
 impl MemberStatus {
     fn cells(&self, election: &str, now: SystemTime) -> Cells {
         let mut cells = self.who.cells(election, now);
-        (cells[ROLE], cells[HOLDS]) = ("member".to_owned(), self.holds.to_string());
+        cells.extend([("ROLE", "member".to_owned()), ("HOLDS", self.holds.to_string())]);
         cells
     }
 }

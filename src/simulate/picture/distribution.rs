@@ -10,6 +10,7 @@ use super::canvas::{Canvas, PLAIN, Shape, cell, cut};
 use super::drawing::{Drawing, LETTER, LINE, PAGE, Size, label_width, lines, tick, words};
 use super::frontier::put_times;
 use super::markup::{Element, count};
+use crate::simulate::report::Percentiles;
 
 /// The distance between two rows of a drawing, and the height of a box.
 const ROW: f64 = 30.0;
@@ -29,25 +30,13 @@ pub struct Distribution {
 pub struct Quantiles {
     /// The name of the row.
     pub label: String,
-    /// The time below which a twentieth of them lies.
-    pub p5: Duration,
-    /// The time below which half of them lies.
-    pub median: Duration,
-    /// The time above which a twentieth of them lies.
-    pub p95: Duration,
-    /// The time above which a hundredth of them lies.
-    pub p99: Duration,
-    /// The longest time.
-    pub max: Duration,
+    /// The times.
+    pub times: Percentiles,
 }
 
 impl Quantiles {
-    const fn all(&self) -> [Duration; 5] {
-        [self.p5, self.median, self.p95, self.p99, self.max]
-    }
-
     fn words(&self) -> String {
-        let [p5, median, p95, p99, max] = self.all().map(brief);
+        let [p5, median, p95, p99, max] = self.times.ranks().map(brief);
         format!(
             "{}: 5th percentile {p5}, median {median}, 95th {p95}, 99th {p99}, longest {max}",
             self.label
@@ -55,13 +44,14 @@ impl Quantiles {
     }
 
     fn figures(&self) -> String {
-        format!("{} | {} | {}", brief(self.median), brief(self.p99), brief(self.max))
+        let [_, median, _, p99, max] = self.times.ranks().map(brief);
+        format!("{median} | {p99} | {max}")
     }
 }
 
 impl Distribution {
     fn times(&self, most: usize) -> Times {
-        let all: Vec<Duration> = self.rows.iter().flat_map(Quantiles::all).collect();
+        let all: Vec<Duration> = self.rows.iter().flat_map(|row| row.times.ranks()).collect();
         Times::new(all.into_iter(), most)
     }
 
@@ -152,7 +142,7 @@ fn put_row(
 ) {
     let [from, bar, median, on, max] = signs(shape);
     let (right, cap) = if shape.is_unicode { ("▌", "┤") } else { ("]", "|") };
-    let [p5, middle, p95, p99, longest] = row.all().map(column);
+    let [p5, middle, p95, p99, longest] = row.times.ranks().map(column);
     let blue = AnsiColor::Cyan.on_default();
     canvas.put(line, p95, &on.repeat(p99.saturating_sub(p95)), blue);
     if p99 > p95 {
@@ -170,7 +160,7 @@ fn put_row(
 }
 
 fn draw_row(row: &Quantiles, middle: f64, x: impl Fn(Duration) -> f64) -> Element {
-    let [left, median, right, end, max] = row.all().map(x);
+    let [left, median, right, end, max] = row.times.ranks().map(x);
     let line = |class, x1: f64, x2: f64, y1: f64, y2: f64| {
         let line = Element::new("line").with("class", class);
         line.sized(&[("x1", x1), ("x2", x2), ("y1", y1), ("y2", y2)])

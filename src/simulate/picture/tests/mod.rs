@@ -10,6 +10,7 @@ use super::{
     State, Timeline,
 };
 use crate::report::Table;
+use crate::simulate::report::{Ms, Percentiles};
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -111,13 +112,10 @@ fn frontier() -> Frontier {
 }
 
 fn distribution() -> Distribution {
-    let row = |label: &str, [p5, median, p95, p99, max]: [u64; 5]| Quantiles {
-        label: label.to_owned(),
-        p5: ms(p5),
-        median: ms(median),
-        p95: ms(p95),
-        p99: ms(p99),
-        max: ms(max),
+    let row = |label: &str, times: [u64; 5]| {
+        let [p5, median, p95, p99, max] = times.map(|time| Ms(ms(time)));
+        let times = Percentiles { p5, median, p95, p99, max, mean: median };
+        Quantiles { label: label.to_owned(), times }
     };
     Distribution {
         title: "Fail-over".to_owned(),
@@ -195,8 +193,8 @@ fn hostile(random: &mut fastrand::Rng) -> Report {
     let mut distribution = distribution();
     for row in &mut distribution.rows {
         row.label = HOSTILE.to_owned();
-        row.median = ms(random.u64(..1_000_000));
-        row.max = Duration::from_nanos(random.u64(..));
+        row.times.median = Ms(ms(random.u64(..1_000_000)));
+        row.times.max = Ms(Duration::from_nanos(random.u64(..)));
     }
     report.sections = vec![
         Section::Text(HOSTILE.to_owned()),

@@ -274,10 +274,8 @@ impl LogArgs {
         if !(self.quiet && self.verbose) {
             return Ok(None);
         }
-        let overruled = layers.settle("quiet", "verbose")?;
-        let dropped = if overruled.flag == "quiet" { &mut self.quiet } else { &mut self.verbose };
-        *dropped = false;
-        Ok(Some(overruled))
+        let quiet = ("quiet", || self.quiet = false);
+        layers.settle(quiet, ("verbose", || self.verbose = false)).map(Some)
     }
 }
 

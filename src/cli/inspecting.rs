@@ -186,12 +186,8 @@ impl StatusArgs {
         if !self.watch || self.output == OutputFormat::Table {
             return Ok(Vec::new());
         }
-        let overruled = layers.settle("output", "watch")?;
-        match overruled.flag {
-            "watch" => self.watch = false,
-            _ => self.output = OutputFormat::Table,
-        }
-        Ok(vec![overruled])
+        let output = ("output", || self.output = OutputFormat::Table);
+        Ok(vec![layers.settle(output, ("watch", || self.watch = false))?])
     }
 }
 

@@ -198,18 +198,12 @@ impl RunArgs {
     pub(super) fn settle(&mut self, layers: Layers<'_>) -> Result<Vec<Overruled>, Box<Rivals>> {
         let (flags, mut all) = (&mut self.flags, Vec::new());
         if flags.no_wait && flags.wait.is_some() {
-            all.push(layers.settle("no-wait", "wait")?);
+            let wait = ("wait", || flags.wait = None);
+            all.push(layers.settle(("no-wait", || flags.no_wait = false), wait)?);
         }
         if flags.once.is_some() && flags.once_per.is_some() {
-            all.push(layers.settle("once", "once-per")?);
-        }
-        for overruled in &all {
-            match overruled.flag {
-                "no-wait" => flags.no_wait = false,
-                "once" => flags.once = None,
-                "once-per" => flags.once_per = None,
-                _ => flags.wait = None,
-            }
+            let once_per = ("once-per", || flags.once_per = None);
+            all.push(layers.settle(("once", || flags.once = None), once_per)?);
         }
         all.extend(self.log.settle(layers)?);
         Ok(all)

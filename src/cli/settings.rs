@@ -194,21 +194,31 @@ impl Layers<'_> {
         }
     }
 
-    /// Settles two flags that are both set: the one from the nearer layer wins.
+    /// Settles two flags that are both set: the one from the nearer layer wins. The other one is dropped by the function
+    /// beside its name.
     ///
     /// # Errors
     /// If both come from the same layer.
     pub(super) fn settle(
         &self,
-        first: &'static str,
-        second: &'static str,
+        (first, drop_first): (&'static str, impl FnOnce()),
+        (second, drop_second): (&'static str, impl FnOnce()),
     ) -> Result<Overruled, Box<Rivals>> {
         let (one, two) = (self.origin(first), self.origin(second));
-        match one.distance().cmp(&two.distance()) {
-            Ordering::Less => Ok(Overruled { flag: second, by: first }),
-            Ordering::Greater => Ok(Overruled { flag: first, by: second }),
-            Ordering::Equal => Err(Box::new(Rivals { first: (first, one), second: (second, two) })),
-        }
+        let (flag, by) = match one.distance().cmp(&two.distance()) {
+            Ordering::Less => {
+                drop_second();
+                (second, first)
+            }
+            Ordering::Greater => {
+                drop_first();
+                (first, second)
+            }
+            Ordering::Equal => {
+                return Err(Box::new(Rivals { first: (first, one), second: (second, two) }));
+            }
+        };
+        Ok(Overruled { flag, by })
     }
 }
 

@@ -99,12 +99,8 @@ impl PauseArgs {
         if self.span.is_none() || self.until.is_none() {
             return Ok(Vec::new());
         }
-        let overruled = layers.settle("for", "until")?;
-        match overruled.flag {
-            "for" => self.span = None,
-            _ => self.until = None,
-        }
-        Ok(vec![overruled])
+        let span = ("for", || self.span = None);
+        Ok(vec![layers.settle(span, ("until", || self.until = None))?])
     }
 }
 

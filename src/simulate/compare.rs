@@ -12,7 +12,7 @@ use super::judged::{Judged, Sum, mean, ratio};
 use super::picture::{Distribution, Quantiles, Report, Section};
 use super::plan::{Cast, Peace, between_those, leases};
 use super::report::{ComparedReport, ComparisonReport, Ms, Percentiles, TheoryReport, seconds};
-use super::{Played, Theatre, open_files, present, repeated};
+use super::{Theatre, open_files, present, repeated};
 use crate::report::Table;
 
 /// An election to compare.
@@ -64,7 +64,7 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
         let name = entrant.name;
         let scenario = if entrant.is_elect { &of_elect } else { &scenario };
         let trial = Trial::new(&*entrant.election, scenario)?;
-        let Played { what: played_runs, by: signal } = theatre.play(name, runs, |progress| {
+        let (played_runs, signal) = theatre.play(name, runs, |progress| {
             over(0..runs, progress, |index| {
                 let seed = seed.wrapping_add(index);
                 let run = trial.run_under(seed, progress);

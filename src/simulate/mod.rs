@@ -49,14 +49,8 @@ struct Theatre<'a> {
     log: &'a Log,
 }
 
-/// The result of the runs, and the signal that ended them early, if one did.
-struct Played<T> {
-    what: T,
-    by: Option<i32>,
-}
-
 impl Theatre<'_> {
-    /// Plays this number of runs. A signal ends them early, with the results so far.
+    /// Plays this number of runs. Returns their results, and the signal that ended them early, if one did.
     ///
     /// # Errors
     /// If the system refuses a thread or a descriptor.
@@ -65,7 +59,7 @@ impl Theatre<'_> {
         what: &str,
         runs: u64,
         play: impl FnOnce(&Progress) -> T + Send,
-    ) -> anyhow::Result<Played<T>> {
+    ) -> anyhow::Result<(T, Option<i32>)> {
         let progress = Progress::default();
         let mut line = Line::new(self.log);
         let (is_over, over) = oneshot::channel();
@@ -93,7 +87,7 @@ impl Theatre<'_> {
             });
             progress.cancel();
             let what = player.join().map_err(|_| anyhow!("a simulated run has failed: {what}"))?;
-            Ok(Played { what, by: by? })
+            Ok((what, by?))
         });
         line.clear();
         played

@@ -12,7 +12,7 @@ use super::judged::ratio;
 use super::picture::{Frontier, Point, Report, Section};
 use super::plan::{Cast, Leased, Peace, between_those, leases, share, store};
 use super::report::{Ms, Percentiles, TtlAdviceReport, TtlRow, seconds};
-use super::{Played, Theatre, open_files, present, repeated};
+use super::{Theatre, open_files, present, repeated};
 use crate::report::Table;
 
 /// The TTLs to try, in seconds.
@@ -52,8 +52,7 @@ pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
         let case = Case { lease, in_trouble, places: &places, outages, loss, seed, runs };
         let what = format!("a TTL of {}", humantime::format_duration(ttl));
         let all = runs * (3 + outages.len() as u64);
-        let Played { what: row, by: signal } =
-            theatre.play(&what, all, |progress| case.row(progress))?;
+        let (row, signal) = theatre.play(&what, all, |progress| case.row(progress))?;
         by = signal;
         if by.is_some() {
             break;

@@ -11,7 +11,7 @@ use super::picture::{
 };
 use super::plan::{Cast, Peace, leases, store};
 use super::report::{FaultReport, LeaderReport, Ms, Percentiles, WhatIfReport};
-use super::{Played, Theatre, open_files, present, repeated};
+use super::{Theatre, open_files, present, repeated};
 
 /// Plays the faults. The exit code is 0, or 1 if two commands ran at once.
 pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
@@ -28,7 +28,7 @@ pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Resul
     let trial = Trial::new(&*leases.election, &scenario)?;
     let pictures = open_files(&args.output)?;
     let (seed, runs) = (args.output.seed, args.output.runs);
-    let Played { what: (shown, judged), by } = theatre.play("what-if", runs, |progress| {
+    let ((shown, judged), by) = theatre.play("what-if", runs, |progress| {
         let shown = trial.run_under(seed, progress);
         let judged = over(0..runs, progress, |index| {
             let seed = seed.wrapping_add(index);

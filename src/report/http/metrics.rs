@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use elect_api::{ErrorKind, trips};
-use prometheus::core::Collector;
+use prometheus::core::Collector as _;
 use prometheus::proto::{LabelPair, MetricFamily, MetricType};
 use prometheus::{Gauge, Histogram, HistogramOpts, IntCounterVec, Opts, Registry, TextEncoder};
 
@@ -33,6 +33,8 @@ pub struct Metrics {
     command_exits: IntCounterVec,
     command_restarts: IntCounterVec,
     round_trips: IntCounterVec,
+    /// All counters.
+    counters: Vec<IntCounterVec>,
     /// The round trips that `round_trips` already includes, by operation.
     known_trips: Mutex<BTreeMap<&'static str, u64>>,
 }
@@ -81,9 +83,23 @@ impl Failure {
 
 impl Metrics {
     pub(super) fn new(identity: &Identity) -> Self {
+        let registry = Registry::new();
+        let mut all = Vec::new();
+        let mut counters = |name, help, labels: &[&str]| {
+            let counters = IntCounterVec::new(Opts::new(name, help), labels).expect("a valid name");
+            registry.register(Box::new(counters.clone())).expect("each name is there once");
+            all.push(counters.clone());
+            counters
+        };
+        let histogram = |name, help, buckets: &[f64]| {
+            let opts = HistogramOpts::new(name, help).buckets(buckets.to_vec());
+            let histogram = Histogram::with_opts(opts).expect("a valid name");
+            registry.register(Box::new(histogram.clone())).expect("each name is there once");
+            histogram
+        };
         let metrics = Self {
             identity: identity.clone(),
-            registry: Registry::new(),
+            registry: registry.clone(),
             leadership_changes: counters(
                 "elect_leadership_changes_total",
                 "How often this candidate came to lead, and ceased to, by reason.",
@@ -124,9 +140,9 @@ impl Metrics {
                 "Requests that were sent to the store's servers, by operation.",
                 &["operation"],
             ),
+            counters: all,
             known_trips: Mutex::default(),
         };
-        metrics.register();
         // Events that have not happened yet count as 0: a rate needs a value to rise from.
         for reason in ["won", "ended", "stepped_down", "lost", "failed"] {
             metrics.leadership_changes.with_label_values(&[reason]);
@@ -137,17 +153,6 @@ impl Metrics {
         metrics.command_exits.with_label_values(&["exited", "0"]);
         metrics.command_restarts.with_label_values::<&str>(&[]);
         metrics
-    }
-
-    fn register(&self) {
-        let add = |metric: Box<dyn Collector>| {
-            self.registry.register(metric).expect("each name is there once");
-        };
-        for counters in self.counters() {
-            add(Box::new(counters.clone()));
-        }
-        add(Box::new(self.election_duration.clone()));
-        add(Box::new(self.renewal_duration.clone()));
     }
 
     /// Counts a won election. `after` is the time since this candidate joined.
@@ -213,13 +218,13 @@ impl Metrics {
     pub fn resume(&self, note: &str) {
         let counts: Vec<Count> = serde_json::from_str(note).unwrap_or_default();
         for Count { name, labels, value } in counts {
-            let same = |vector: &&&IntCounterVec| {
+            let same = |vector: &&IntCounterVec| {
                 vector.desc().iter().any(|description| description.fq_name == name)
             };
             let labels =
                 labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
             let counter = self
-                .counters()
+                .counters
                 .iter()
                 .find(same)
                 .and_then(|vector| vector.get_metric_with::<&str, RandomState>(&labels).ok());
@@ -241,17 +246,6 @@ impl Metrics {
             let before = known.insert(operation, count).unwrap_or(0);
             self.round_trips.with_label_values(&[operation]).inc_by(count - before);
         }
-    }
-
-    const fn counters(&self) -> [&IntCounterVec; 6] {
-        [
-            &self.leadership_changes,
-            &self.failed_renewals,
-            &self.store_calls,
-            &self.round_trips,
-            &self.command_exits,
-            &self.command_restarts,
-        ]
     }
 
     /// Returns all metrics in Prometheus' text format.
@@ -348,13 +342,4 @@ fn label(name: &str, value: &str) -> LabelPair {
     label.set_name(name.to_owned());
     label.set_value(value.to_owned());
     label
-}
-
-fn counters(name: &str, help: &str, labels: &[&str]) -> IntCounterVec {
-    IntCounterVec::new(Opts::new(name, help), labels).expect("a valid name")
-}
-
-fn histogram(name: &str, help: &str, buckets: &[f64]) -> Histogram {
-    let opts = HistogramOpts::new(name, help).buckets(buckets.to_vec());
-    Histogram::with_opts(opts).expect("a valid name")
 }

@@ -7,7 +7,9 @@ use clap::builder::styling::{AnsiColor, Style};
 
 use super::axis::{Times, brief};
 use super::canvas::{Canvas, PLAIN, Shape, cell, cut};
-use super::drawing::{Drawing, LETTER, LINE, PAGE, Size, label_width, lines, tick, words};
+use super::drawing::{
+    Drawing, LETTER, LINE, PAGE, Size, circle, label_width, line, lines, rect, tick, titled, words,
+};
 use super::frontier::put_times;
 use super::markup::{Element, count};
 use crate::simulate::report::Percentiles;
@@ -161,24 +163,12 @@ fn put_row(
 
 fn draw_row(row: &Quantiles, middle: f64, x: impl Fn(Duration) -> f64) -> Element {
     let [left, median, right, end, max] = row.times.ranks().map(x);
-    let line = |class, x1: f64, x2: f64, y1: f64, y2: f64| {
-        let line = Element::new("line").with("class", class);
-        line.sized(&[("x1", x1), ("x2", x2), ("y1", y1), ("y2", y2)])
-    };
     let half = BOX / 2.0;
-    let spread = Element::new("rect").with("class", "box").sized(&[
-        ("x", left),
-        ("y", middle - half),
-        ("width", (right - left).max(1.0)),
-        ("height", BOX),
-    ]);
-    let greatest = Element::new("circle").with("class", "greatest");
-    let title = row.words();
-    Element::new("g").child(Element::new("title").text(&title)).children([
-        line("whisker", right, end, middle, middle),
-        spread,
-        line("whisker", end, end, middle - 5.0, middle + 5.0),
-        line("median", median, median, middle - half - 2.0, middle + half + 2.0),
-        greatest.sized(&[("cx", max), ("cy", middle), ("r", 4.0)]),
+    titled(&row.words()).children([
+        line("whisker", [right, middle], [end, middle]),
+        rect("box", [left, middle - half], (right - left).max(1.0), BOX),
+        line("whisker", [end, middle - 5.0], [end, middle + 5.0]),
+        line("median", [median, middle - half - 2.0], [median, middle + half + 2.0]),
+        circle("greatest", [max, middle], 4.0),
     ])
 }

@@ -89,6 +89,28 @@ impl Drawing {
     }
 }
 
+/// Returns a line between two points, each of them given as x and y.
+pub(super) fn line(class: &'static str, [x1, y1]: [f64; 2], [x2, y2]: [f64; 2]) -> Element {
+    let line = Element::new("line").with("class", class);
+    line.sized(&[("x1", x1), ("x2", x2), ("y1", y1), ("y2", y2)])
+}
+
+/// Returns a rectangle with this corner, width and height.
+pub(super) fn rect(class: &'static str, [x, y]: [f64; 2], width: f64, height: f64) -> Element {
+    let rect = Element::new("rect").with("class", class);
+    rect.sized(&[("x", x), ("y", y), ("width", width), ("height", height)])
+}
+
+/// Returns a circle around a point.
+pub(super) fn circle(class: &'static str, [x, y]: [f64; 2], radius: f64) -> Element {
+    Element::new("circle").with("class", class).sized(&[("cx", x), ("cy", y), ("r", radius)])
+}
+
+/// Returns a group with a title, which a browser shows for its parts.
+pub(super) fn titled(title: &str) -> Element {
+    Element::new("g").child(Element::new("title").text(title))
+}
+
 /// Returns a line of text.
 pub(super) fn words(class: &str, x: f64, y: f64, text: &str) -> Element {
     let element = Element::new("text");
@@ -113,12 +135,8 @@ pub(super) fn label_width(letters: usize, size: Size) -> f64 {
 
 /// Returns a tick of an axis at `foot`: a line up to `top`, and a label that stays within the drawing.
 pub(super) fn tick(x: f64, (top, foot): (f64, f64), label: &str, size: Size) -> [Element; 2] {
-    let line = Element::new("line").with("class", "grid");
     let middle = x.min(size.width - LETTER * count(label.len()) / 2.0);
-    [
-        line.sized(&[("x1", x), ("x2", x), ("y1", top), ("y2", foot + 4.0)]),
-        words("quiet middle", middle, foot + LINE, label),
-    ]
+    [line("grid", [x, top], [x, foot + 4.0]), words("quiet middle", middle, foot + LINE, label)]
 }
 
 /// Returns the patterns that the styles refer to. With them, readers can tell states apart without colours, too.

@@ -6,7 +6,7 @@ use clap::builder::styling::{AnsiColor, Style};
 
 use super::axis::{Decades, Times, brief};
 use super::canvas::{Canvas, PLAIN, Shape, cell, cut};
-use super::drawing::{Drawing, LETTER, LINE, PAGE, Size, lines, tick, words};
+use super::drawing::{Drawing, LETTER, LINE, PAGE, Size, circle, line, lines, tick, titled, words};
 use super::markup::{Element, count, pixels};
 
 /// The number of lines in a terminal that the points take.
@@ -138,10 +138,9 @@ impl Frontier {
         let top = lines(&mut drawing, "quiet", &up, -4.0) + 16.0;
         let foot = top + HEIGHT;
         for (value, label) in &ticks {
-            let line = Element::new("line").with("class", "grid");
             let y = foot - HEIGHT * rates.at(*value);
             drawing.extend([
-                line.sized(&[("x1", left), ("x2", right), ("y1", y), ("y2", y)]),
+                line("grid", [left, y], [right, y]),
                 words("quiet end", left - 8.0, y + 4.5, label),
             ]);
         }
@@ -294,12 +293,11 @@ fn spot(step: u32, (x, y): (f64, f64), length: f64, edge: f64) -> ((f64, f64), A
 
 fn draw(point: &Point, (x, y): (f64, f64), spot: Option<(f64, f64)>, x_title: &str) -> Element {
     let what = format!("{}: {} {}, rate {}", point.label, x_title, brief(point.x), rate(point.y));
-    let mut group = Element::new("g").child(Element::new("title").text(&what));
+    let mut group = titled(&what);
     if let Some((left, base)) = spot {
         if (base - y).abs() > 20.0 {
-            let pole = Element::new("line").with("class", "axis");
             let end = if base < y { base - 9.0 } else { base };
-            group = group.child(pole.sized(&[("x1", x), ("x2", x), ("y1", y), ("y2", end)]));
+            group = group.child(line("axis", [x, y], [x, end]));
         }
         let class = if point.is_advised { "label strong" } else { "label" };
         group = group.child(words(class, left, base, &cut(&point.label, LABEL, true)));
@@ -310,6 +308,5 @@ fn draw(point: &Point, (x, y): (f64, f64), spot: Option<(f64, f64)>, x_title: &s
         let diamond = Element::new("path").with("class", "advised");
         return group.child(diamond.with("d", format!("M{corners}Z")));
     }
-    let disc = Element::new("circle").with("class", "point");
-    group.child(disc.sized(&[("cx", x), ("cy", y), ("r", 5.0)]))
+    group.child(circle("point", [x, y], 5.0))
 }

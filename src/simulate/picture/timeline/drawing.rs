@@ -6,7 +6,7 @@ use super::{Lane, Role, Span, State, Timeline};
 use crate::simulate::picture::axis::{brief, ticks};
 use crate::simulate::picture::canvas::cut;
 use crate::simulate::picture::drawing::{
-    Drawing, LETTER, LINE, PAGE, Size, label_width, lines, tick, words,
+    Drawing, LETTER, LINE, PAGE, Size, circle, label_width, line, lines, rect, tick, titled, words,
 };
 use crate::simulate::picture::markup::{Element, count};
 
@@ -93,12 +93,11 @@ impl Timeline {
         let marks = self.marks.iter().zip(rows).enumerate();
         let draw = |(number, (mark, y)): (usize, (&super::Mark, &f64))| {
             let x = field.x(mark.at);
-            let line = Element::new("line").with("class", "fault");
-            let line = line.sized(&[("x1", x), ("x2", x), ("y1", *y), ("y2", field.bottom)]);
-            let disc = Element::new("circle").with("class", "disc");
-            let disc = disc.sized(&[("cx", x), ("cy", *y), ("r", DISC)]);
-            let text = words("on-disc middle", x, y + 4.0, &(number + 1).to_string());
-            Element::new("g").child(title(&at_time(mark))).children([line, disc, text])
+            titled(&at_time(mark)).children([
+                line("fault", [x, *y], [x, field.bottom]),
+                circle("disc", [x, *y], DISC),
+                words("on-disc middle", x, y + 4.0, &(number + 1).to_string()),
+            ])
         };
         marks.map(draw).collect()
     }
@@ -112,12 +111,10 @@ impl Timeline {
         field.bottom += LANE;
         let bars = overlaps.iter().flat_map(|(from, until)| {
             let (x, width) = extent(*from, *until, field);
-            let at = |class, y, height| {
-                let element = Element::new("rect").with("class", class);
-                element.sized(&[("x", x), ("y", y), ("width", width), ("height", height)])
-            };
-            let band = at("overlap-band", field.top, candidates_end - field.top);
-            [band, at("overlap", y + (LANE - BAR) / 2.0, BAR)]
+            [
+                rect("overlap-band", [x, field.top], width, candidates_end - field.top),
+                rect("overlap", [x, y + (LANE - BAR) / 2.0], width, BAR),
+            ]
         });
         let label = words("overlap-word end", field.left - 8.0, y + LANE / 2.0 + 4.5, "overlap");
         bars.chain([label]).collect()
@@ -131,7 +128,7 @@ impl Timeline {
                 (x, y) = (PAGE, y + LINE + 2.0);
             }
             drawing.extend([
-                bar(state, x, y - 11.0, 26.0, 13.0),
+                rect(class(state), [x, y - 11.0], 26.0, 13.0),
                 words("", x + 34.0, y, state.words()),
             ]);
             x += width;
@@ -179,10 +176,6 @@ fn at_time(mark: &super::Mark) -> String {
     format!("{}: {}", brief(mark.at), mark.text)
 }
 
-fn title(text: &str) -> Element {
-    Element::new("title").text(text)
-}
-
 /// Returns the left end of a time span, and its width.
 fn extent(from: Duration, until: Duration, field: &Field) -> (f64, f64) {
     let (x, end) = (field.x(from), field.x(until));
@@ -200,16 +193,11 @@ const fn class(state: State) -> &'static str {
     }
 }
 
-fn bar(state: State, x: f64, y: f64, width: f64, height: f64) -> Element {
-    let bar = Element::new("rect").with("class", class(state));
-    bar.sized(&[("x", x), ("y", y), ("width", width), ("height", height)])
-}
-
 fn draw_lane(lane: &Lane, y: f64, field: &Field) -> Vec<Element> {
     let middle = y + LANE / 2.0;
     let shown = cut(&lane.label, field.size.label, true);
     let label = words("end", field.left - 8.0, middle + 4.5, &shown);
-    let mut drawn = vec![Element::new("g").child(title(&lane.label)).child(label)];
+    let mut drawn = vec![titled(&lane.label).child(label)];
     let seen = lane.spans.iter().filter(|span| span.is_seen() && span.from < field.end);
     let (runs, others): (Vec<_>, Vec<_>) = seen.partition(|span| span.state == State::Runs);
     let height = if lane.role == Role::Store { THIN_BAR } else { BAR };
@@ -225,8 +213,8 @@ fn draw_span(span: &Span, lane: &Lane, middle: f64, height: f64, field: &Field) 
     let token = span.token.map(|token| format!("token {token}")).unwrap_or_default();
     let comma = if token.is_empty() { "" } else { ", " };
     let what = format!("{}: {}, {from} to {until}{comma}{token}", lane.label, span.state.words());
-    let bar = bar(span.state, x, middle - height / 2.0, width, height);
-    let drawn = Element::new("g").child(title(&what)).child(bar);
+    let bar = rect(class(span.state), [x, middle - height / 2.0], width, height);
+    let drawn = titled(&what).child(bar);
     let short = token.trim_start_matches("token ");
     let fits =
         [token.as_str(), short].into_iter().find(|it| LETTER * count(it.len()) + 8.0 < width);
@@ -244,13 +232,7 @@ fn draw_axis(field: &Field) -> Vec<Element> {
         let height = (field.top, field.bottom);
         drawn.extend(tick(field.x(time), height, &brief(time), field.size));
     }
-    let line = Element::new("line").with("class", "axis");
-    let (left, right) = (field.left, field.left + field.width);
-    drawn.push(line.sized(&[
-        ("x1", left),
-        ("x2", right),
-        ("y1", field.bottom),
-        ("y2", field.bottom),
-    ]));
+    let (right, foot) = (field.left + field.width, field.bottom);
+    drawn.push(line("axis", [field.left, foot], [right, foot]));
     drawn
 }

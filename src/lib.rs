@@ -60,7 +60,7 @@
 //!   └─ guardian   one thread, no allocation, no network; a subreaper
 //!        └─ command tree, in a process group of its own
 //!
-//! main → cli → config → command → election → elect_api ← backends/*
+//! main → cli → config → command → election → elect_api ← backends/* → elect_remote → elect_system
 //!                          └────→ guard, report
 //! ```
 //!
@@ -207,7 +207,7 @@
 //! | a field of `status` | `report/status` shows it, and `command/survey/mod.rs` finds it |
 //! | a page of the manual | `manual/TOPIC.md`, and its name in `manual/mod.rs`; a store has its page, `manual.md`, beside its code |
 //! | a subcommand | its arguments in `cli`, the end of its help in `cli/help`, its plan in `config` if it needs one, its work in `command`, and a line in the `mod.rs` of each |
-//! | a store | a crate in `backends` that passes all laws (`elect_testkit::conformance!`), with one constant `KIND` of [`elect_api::StoreKind`]; a dependency and a feature in `Cargo.toml`; its line in `stores/mod.rs`; its row in the topic `stores` |
+//! | a store | a crate in `backends`, on `elect_remote` if it has servers, that passes all laws (`elect_testkit::conformance!`), with one constant `KIND` of [`elect_api::StoreKind`]; a dependency and a feature in `Cargo.toml`; its line in `stores/mod.rs`; its row in the topic `stores` |
 //! | a question for `elect simulate` | a subcommand of it: arguments in `simulate/args`, runs in a file of `simulate`, keys in `simulate/report.rs`, and its part of `manual/simulate.md` |
 //! | a kind of store in it | a `StoreKind` in `simulate/args`, its leases in `simulate/plan`, and the state of its members in `simulate/model/kinds.rs` |
 //! | a fault in it | a variant of `Fault` in `backends/simulation`, its flag in `FaultArgs`, the values of the flag in `simulate/args/values.rs`, and `Cast::script` in `simulate/plan/script.rs` |

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use elect_api::path::{Cause, Doubt};
+use elect_system::path::{Cause, Doubt};
 
 use crate::config::CheckPlan;
 use crate::guard::{self, lease};

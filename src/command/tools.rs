@@ -254,7 +254,7 @@ fn say(text: &str) -> anyhow::Result<u8> {
 fn write_all(dir: &Path, files: &[(String, String)]) -> anyhow::Result<()> {
     for (name, text) in files {
         let path = dir.join(name);
-        elect_api::path::write(&path, text.as_bytes())
+        elect_system::path::write(&path, text.as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())

@@ -9,7 +9,8 @@ use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use elect_api::{ElectionName, path};
+use elect_api::ElectionName;
+use elect_system::path;
 
 use super::naming::name_after;
 use crate::cli::{self, BackendUrl, Command, VARIABLES};

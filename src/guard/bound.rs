@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
-use elect_api::helpers;
+use elect_system::helpers;
 use nix::sys::signal::{SigmaskHow, sigprocmask};
 
 use super::children::{self, Waited};

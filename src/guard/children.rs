@@ -8,7 +8,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 
-use elect_api::path::read_kernel;
+use elect_system::path::read_kernel;
 use nix::errno::Errno;
 
 use super::proc;
@@ -166,10 +166,10 @@ pub(super) fn wait() -> Waited {
 /// Reaps all children that have ended, for a process that learns nothing from their ends. As PID 1, it reaps every
 /// orphan of its namespace.
 pub fn reap() {
-    let Some(_held) = elect_api::helpers::hold() else { return };
+    let Some(_held) = elect_system::helpers::hold() else { return };
     loop {
         match wait() {
-            Waited::Ended(pid, _) => elect_api::helpers::ended(pid.cast_unsigned()),
+            Waited::Ended(pid, _) => elect_system::helpers::ended(pid.cast_unsigned()),
             Waited::Stopped(..) => {}
             Waited::Quiet | Waited::None => return,
         }

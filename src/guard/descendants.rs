@@ -392,10 +392,10 @@ mod tests {
         let list = crate::guard::children::list().unwrap();
         let helper = std::thread::spawn(|| {
             let mut command = Command::new("/bin/sleep");
-            elect_api::helpers::run(command.arg("600"), Duration::from_secs(3600)).unwrap()
+            elect_system::helpers::run(command.arg("600"), Duration::from_secs(3600)).unwrap()
         });
         let pid = loop {
-            if let [pid] = elect_api::helpers::living()[..] {
+            if let [pid] = elect_system::helpers::living()[..] {
                 break i32::try_from(pid).unwrap();
             }
             std::thread::yield_now();

@@ -5,7 +5,8 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-use elect_api::{Holds, Ticket, Token, helpers};
+use elect_api::{Holds, Ticket, Token};
+use elect_system::helpers;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use elect_api::{Boottime, Token, path};
+use elect_api::{Boottime, Token};
+use elect_system::path;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
@@ -122,7 +123,7 @@ impl Drop for Writer {
 ///
 /// # Errors
 /// The path cannot be read: the process that held it open is gone, and with it the lease. A
-/// [`Doubt`](elect_api::path::Doubt) is within the error if a stranger may have put the file there. The lease ends by a
+/// [`Doubt`](elect_system::path::Doubt) is within the error if a stranger may have put the file there. The lease ends by a
 /// clock that is not this process's, so its instants mean nothing here.
 pub fn read(path: &Path, owner: Option<u32>) -> io::Result<Option<LeadershipView>> {
     let mut bytes = [0; LENGTH];

@@ -19,7 +19,7 @@
 //! As a rule the file stays the same, for containers that mount only the file and not its folder. A new file cannot
 //! replace a file that is mounted in this way. elect then reports that a program keeps it locked.
 //!
-//! A file that a stranger may have made is neither written nor believed: see [`elect_api::path`].
+//! A file that a stranger may have made is neither written nor believed: see [`elect_system::path`].
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -29,8 +29,8 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
 
-use elect_api::path::{Site, is_regular, read_kernel};
 use elect_api::{Boottime, Token};
+use elect_system::path::{Site, is_regular, read_kernel};
 use nix::fcntl::{OFlag, renameat};
 use nix::libc;
 use nix::sys::stat::{FileStat, Mode, fchmod, fstat};

@@ -143,7 +143,7 @@ pub(super) fn with_helpers(spare: &[Spared]) -> Vec<Spared> {
     spare
         .iter()
         .copied()
-        .chain(elect_api::helpers::living().into_iter().filter_map(helper))
+        .chain(elect_system::helpers::living().into_iter().filter_map(helper))
         .collect()
 }
 

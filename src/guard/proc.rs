@@ -6,7 +6,7 @@ use std::os::fd::{AsFd as _, AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use elect_api::Boottime;
-use elect_api::path::read_kernel;
+use elect_system::path::read_kernel;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use elect_api::{ElectionName, Token};
+use elect_system::path::Output;
 use nix::sys::signal::Signal;
 use serde::Serialize;
 
@@ -159,8 +160,8 @@ mod tests {
     use std::path::PathBuf;
     use std::time::{Duration, UNIX_EPOCH};
 
-    use elect_api::path::Output;
     use elect_api::{ElectionName, Token};
+    use elect_system::path::Output;
     use nix::sys::stat::Mode;
 
     use super::{Outcome, OutcomeRecord};

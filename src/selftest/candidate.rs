@@ -10,8 +10,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
-use elect_api::path::read_kernel;
 use elect_api::{ElectionName, Error, ErrorKind, Lease, Profile, Removal, Scope, Store};
+use elect_system::path::read_kernel;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

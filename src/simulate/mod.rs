@@ -17,8 +17,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use elect_api::path::Output;
 use elect_simulation::Progress;
+use elect_system::path::Output;
 use serde::Serialize;
 use tokio::sync::oneshot;
 

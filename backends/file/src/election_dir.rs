@@ -2,8 +2,8 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use elect_api::path::is_regular;
 use elect_api::{Cell, ElectionName, Error, ErrorKind};
+use elect_system::path::is_regular;
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat, renameat};

@@ -3,11 +3,11 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use elect_api::path::{self, read_kernel};
 use elect_api::{
     Clock, ElectionName, Endpoint, EndpointAnswer, Entry, Error, Examination, Finding, Grants,
     Scope, StoreIdentity, Supply, Unit, middle,
 };
+use elect_system::path::{self, read_kernel};
 use nix::sys::inotify::{InitFlags, Inotify};
 use nix::sys::statfs::fstatfs;
 use nix::sys::statvfs::{Statvfs, fstatvfs};

@@ -2,7 +2,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
 use crate::trust::FileId;
-use elect_api::path::read_kernel;
+use elect_system::path::read_kernel;
 
 /// Whether the process with this id is stopped, by a signal or by a tracer. An invisible process counts as running. In
 /// another pid namespace the id may name another process, so callers may use this only where a wrong answer does no

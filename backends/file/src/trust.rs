@@ -1,7 +1,7 @@
 use std::path::Path;
 
-use elect_api::path::{Cause, Doubt, Step, is_regular, links, strict};
 use elect_api::{Error, ErrorKind};
+use elect_system::path::{Cause, Doubt, Step, is_regular, links, strict};
 use nix::libc;
 use nix::sys::stat::FileStat;
 

@@ -1,8 +1,8 @@
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 
-use elect_api::path::{Last, Step, Stop, Walk};
 use elect_api::{Error, ErrorKind};
+use elect_system::path::{Last, Step, Stop, Walk};
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat};
 use nix::sys::stat::{FchmodatFlags, FileStat, Mode, fchmodat, fstat, fstatat, mkdirat};

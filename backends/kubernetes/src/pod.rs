@@ -82,7 +82,7 @@ impl PodLabel {
         let (kubeconfig, context) = (address.kubeconfig.as_deref(), address.context.as_deref());
         let access = Access::find(kubeconfig, context, env)?;
         let store = address.namespace.or_else(|| access.namespace().map(str::to_owned));
-        let namespace = elect_api::path::read(Path::new(NAMESPACE)).ok();
+        let namespace = elect_system::path::read(Path::new(NAMESPACE)).ok();
         let place = PodName::find(&Sources {
             env: &env,
             host,

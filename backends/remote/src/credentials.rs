@@ -142,7 +142,7 @@ impl Credentials {
 
 /// Reads the password in a file.
 fn read(path: &str) -> Result<Secret, Error> {
-    let text = elect_api::path::read(Path::new(path))
+    let text = elect_system::path::read(Path::new(path))
         .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
     let text = text.map_err(|error| {
         Error::new(ErrorKind::Denied, format!("cannot read the password in {path}")).because(error)

@@ -158,7 +158,7 @@ impl Pem {
 const IDENTITY: &str = "the options cert and key name no certificate and key that go together";
 
 fn read_pem(option: &str, path: &str) -> Result<String, Error> {
-    let bytes = elect_api::path::read(Path::new(path)).map_err(|error| {
+    let bytes = elect_system::path::read(Path::new(path)).map_err(|error| {
         let kind = match error.kind() {
             std::io::ErrorKind::PermissionDenied => ErrorKind::Denied,
             _ => ErrorKind::Unfit,

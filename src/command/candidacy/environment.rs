@@ -3,8 +3,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::{env, fs};
 
-use elect_api::path::read_kernel;
 use elect_api::{Candidate, ElectionName};
+use elect_system::path::read_kernel;
 
 use crate::config::BackendUrl;
 use crate::config::variables::{

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use elect_api::path::read_kernel;
 use elect_api::{Finding, Lease, Supply, Unit};
+use elect_system::path::read_kernel;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::Uid;
 

@@ -14,8 +14,8 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use elect_api::StoreId;
-use elect_api::path::Output;
 use elect_api::{Candidate, Division, Store, Token};
+use elect_system::path::Output;
 use nix::sys::signal::Signal;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::timeout;

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use elect_api::path::{self, Site};
+use elect_system::path::{self, Site};
 use nix::sys::stat::{Mode, fchmod};
 use nix::unistd::Uid;
 

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::{env, fmt};
 
-use elect_api::path::{self, Cause, Disobeyed, Doubt, Inherited, Instructions};
+use elect_system::path::{self, Cause, Disobeyed, Doubt, Inherited, Instructions};
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::stat::stat;

@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use elect_api::path::read_kernel;
+use elect_system::path::read_kernel;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::clone;

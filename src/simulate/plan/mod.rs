@@ -7,9 +7,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use elect_api::{Cadence, Lease, path};
+use elect_api::{Cadence, Lease};
 use elect_simulation::replicas::Replicas;
 use elect_simulation::{Delay, Election, PerMillion};
+use elect_system::path;
 
 pub use self::script::{Cast, between_those};
 use crate::election::timing::TimingOptions;

@@ -298,7 +298,7 @@ impl Origin {
         let authority = files.read("the authority of the pod", authority).map_err(mounted);
         let tls = Tls::new(Some(authority?), None, None, false);
         let proxy = Proxy::of_environment(&|name| self.variable(name), &address)?;
-        let namespace = elect_api::path::read(&folder.join("namespace")).ok();
+        let namespace = elect_system::path::read(&folder.join("namespace")).ok();
         let namespace = namespace.and_then(|bytes| String::from_utf8(bytes).ok());
         let namespace = namespace.map(|text| text.trim().to_owned());
         Ok(Some(Access {

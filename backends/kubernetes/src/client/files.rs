@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use elect_api::path::{self, Disobeyed, Inherited, Instructions};
 use elect_api::{Error, ErrorKind};
+use elect_system::path::{self, Disobeyed, Inherited, Instructions};
 
 /// The longest kubeconfig, in bytes: it may have certificates of many clusters in it.
 const LONGEST: u64 = 4 << 20;

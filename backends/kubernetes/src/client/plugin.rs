@@ -1,7 +1,7 @@
 //! Exec plugins: programs that print who we are, as client-go runs them.
 //!
 //! A plugin runs on a thread of its own, and goes on whatever becomes of the request that needed it: what it says is for
-//! the next one. There is never more than one at once. It is a [helper](elect_api::helpers): it belongs to no command.
+//! the next one. There is never more than one at once. It is a [helper](elect_system::helpers): it belongs to no command.
 
 use std::env;
 use std::io;
@@ -11,9 +11,9 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use elect_api::helpers::{self, Said};
 use elect_api::text::{WORDS, clean};
 use elect_api::{Error, stamp};
+use elect_system::helpers::{self, Said};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 

@@ -1,4 +1,4 @@
-//! Paths on this machine: the one way to open files by path. It is not part of the contract between engine and store.
+//! Paths on this machine: the one way to open files by path.
 //!
 //! elect may run as root, and a path may lead through folders in which other users write. A call that opens such a path
 //! as a whole follows the links that those users placed. So a [`Walk`] takes one step at a time, and holds each folder

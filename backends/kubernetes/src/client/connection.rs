@@ -51,7 +51,7 @@ pub(super) enum Unanswered {
     Lost(String),
 }
 
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
@@ -99,8 +99,7 @@ impl Connection {
             let secured = tls::connect_to_proxy(stream, &proxy.host.name).await;
             stream = Box::new(secured.map_err(through)?);
         }
-        proxy.connect(&mut stream, &server.address.host).await.map_err(through)?;
-        Ok(stream)
+        proxy.connect(stream, &server.address.host).await.map_err(through)
     }
 
     /// Whether it can take a request of this one, as far as is known.

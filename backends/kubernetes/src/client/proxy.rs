@@ -1,30 +1,34 @@
-//! Proxies on the way to the API server: that of the kubeconfig, or the environment's. All of them are asked for a
-//! connection to the server, in which nobody but the server reads.
+//! The proxy on the way to the API server, which the kubeconfig or the environment names. It opens a tunnel, in which
+//! only the server can read.
+//!
+//! hyper speaks CONNECT, and hyper-util SOCKS 5. hyper-util's `Tunnel` speaks CONNECT too, but hides the status that the
+//! proxy answered. Its `Matcher` knows `NO_PROXY` as curl does, and kubectl has other rules: ports, `*.a.b`, and that
+//! `.a.b` does not mean `a.b`.
 
+use std::future::ready;
+use std::io::ErrorKind::NotConnected;
 use std::net::IpAddr;
 
 use elect_api::Error;
 use elect_remote::{Host, Secret, Url};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use hyper::client::conn::http1;
+use hyper::header::{HOST, PROXY_AUTHORIZATION};
+use hyper::{Request, StatusCode, Uri, upgrade};
+use hyper_util::client::legacy::connect::proxy::SocksV5;
+use hyper_util::rt::TokioIo;
+use ipnet::IpNet;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinSet;
+use tower::{ServiceExt as _, service_fn};
 
 use super::address::Address;
 use super::base64;
+use super::connection::Stream;
+use super::distrust::chain_of;
 use super::kubeconfig::unfit;
 
 /// The longest answer of a proxy, in bytes.
 const LONGEST: usize = 8192;
-
-/// What SOCKS (RFC 1928) calls why it does not connect, from 1 on.
-const REFUSALS: [&str; 8] = [
-    "general failure",
-    "its rules do not allow it",
-    "the network is unreachable",
-    "the machine is unreachable",
-    "the connection is refused",
-    "it took too long",
-    "it knows no such command",
-    "it knows no such kind of address",
-];
 
 /// A proxy.
 pub(super) struct Proxy {
@@ -98,137 +102,103 @@ impl Proxy {
         self.login.is_some() && self.kind != Kind::Https && !self.host.is_loopback()
     }
 
-    /// Has it connect us to a server.
+    /// Has the proxy connect this stream to a server.
     ///
     /// # Errors
-    /// What it answered.
-    pub(super) async fn connect<S>(&self, stream: &mut S, server: &Host) -> Result<(), String>
+    /// What it answered. None of it is quoted, as it may echo our login.
+    pub(super) async fn connect<S>(
+        &self,
+        stream: S,
+        server: &Host,
+    ) -> Result<Box<dyn Stream>, String>
     where
-        S: AsyncRead + AsyncWrite + Unpin,
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
+        let uri = Uri::builder().authority(server.to_string()).build();
+        let uri = uri.map_err(|error| format!("it cannot be asked for {server}: {error}"))?;
         match self.kind {
-            Kind::Http | Kind::Https => self.tunnel(stream, server).await,
-            Kind::Socks => self.socks(stream, server).await,
+            Kind::Http | Kind::Https => self.tunnel(stream, uri).await,
+            Kind::Socks => self.socks(stream, uri).await,
         }
     }
 
-    async fn tunnel<S>(&self, stream: &mut S, server: &Host) -> Result<(), String>
+    async fn tunnel<S>(&self, stream: S, server: Uri) -> Result<Box<dyn Stream>, String>
     where
-        S: AsyncRead + AsyncWrite + Unpin,
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let both = self
-            .login
-            .as_ref()
-            .map(|(user, password)| base64(format!("{user}:{}", password.reveal()).as_bytes()));
-        let header = |both| format!("Proxy-Authorization: Basic {both}\r\n");
-        let login = both.as_ref().map_or_else(String::new, header);
-        let request = format!("CONNECT {server} HTTP/1.1\r\nHost: {server}\r\n{login}\r\n");
-        stream.write_all(request.as_bytes()).await.map_err(|error| hung_up(&error))?;
-        let mut answer = Vec::new();
-        while !answer.ends_with(b"\r\n\r\n") {
-            if answer.len() == LONGEST {
-                return Err("its answer has no end".into());
-            }
-            answer.push(stream.read_u8().await.map_err(|error| hung_up(&error))?);
-        }
-        let mut answer = String::from_utf8_lossy(&answer).into_owned();
-        // It may echo what it was shown.
-        if let Some(both) = both.filter(|both| !both.is_empty()) {
-            answer = answer.replace(&both, "...");
-        }
-        let line = answer.lines().next().unwrap_or_default();
-        match line.split(' ').nth(1) {
-            Some(status) if status.starts_with('2') => Ok(()),
-            Some("407") => Err(format!("it demands a login, or another one: it answered {line:?}")),
-            _ => Err(format!("it answered {line:?}")),
-        }
-    }
-
-    async fn socks<S>(&self, stream: &mut S, server: &Host) -> Result<(), String>
-    where
-        S: AsyncRead + AsyncWrite + Unpin,
-    {
-        // By no login, or by one of RFC 1929.
-        let method = if self.login.is_some() { 2 } else { 0 };
-        stream.write_all(&[5, 1, method]).await.map_err(|error| hung_up(&error))?;
-        let mut answer = [0; 2];
-        stream.read_exact(&mut answer).await.map_err(|error| hung_up(&error))?;
-        if answer[0] != 5 {
-            return Err("it does not speak SOCKS 5".into());
-        }
-        if answer[1] != method {
-            let way_out = if method == 0 { "a login" } else { "no login, or another kind of it" };
-            return Err(format!("it wants {way_out}"));
-        }
+        let odd = |error| format!("it does not tunnel: {}", chain_of(&error));
+        let (mut sender, connection) = http1::Builder::new()
+            .max_buf_size(LONGEST)
+            .title_case_headers(true)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(odd)?;
+        let mut task = JoinSet::new();
+        task.spawn(connection.with_upgrades());
+        let mut request = Request::connect(&server).header(HOST, server.to_string());
         if let Some((user, password)) = &self.login {
-            let login = [&[1][..], &counted(user)?, &counted(password.reveal())?].concat();
-            stream.write_all(&login).await.map_err(|error| hung_up(&error))?;
-            stream.read_exact(&mut answer).await.map_err(|error| hung_up(&error))?;
-            if answer[1] != 0 {
-                return Err("it does not take our login".into());
+            let both = base64(format!("{user}:{}", password.reveal()).as_bytes());
+            request = request.header(PROXY_AUTHORIZATION, format!("Basic {both}"));
+        }
+        let request = request.body(String::new());
+        let request =
+            request.map_err(|error| format!("it cannot be asked for {server}: {error}"))?;
+        let answer = sender.send_request(request).await.map_err(odd)?;
+        match answer.status() {
+            status if status.is_success() => {}
+            status @ StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+                return Err(format!("it demands a login, or another one: it answered {status}"));
+            }
+            status => {
+                return Err(format!("it does not connect us to {server}: it answered {status}"));
             }
         }
-        let name = match server.name.parse() {
-            Ok(IpAddr::V4(address)) => [&[1][..], &address.octets()].concat(),
-            Ok(IpAddr::V6(address)) => [&[4][..], &address.octets()].concat(),
-            Err(_) => [&[3][..], &counted(&server.name)?].concat(),
-        };
-        let request = [&[5, 1, 0][..], &name, &server.port.to_be_bytes()].concat();
-        stream.write_all(&request).await.map_err(|error| hung_up(&error))?;
-        let mut head = [0; 5];
-        stream.read_exact(&mut head).await.map_err(|error| hung_up(&error))?;
-        if head[1] != 0 {
-            let why = REFUSALS.get(usize::from(head[1]) - 1).unwrap_or(&"it does not say why");
-            return Err(format!("it does not connect us to {server}: {why}"));
+        Ok(Box::new(TokioIo::new(upgrade::on(answer).await.map_err(odd)?)))
+    }
+
+    async fn socks<S>(&self, stream: S, server: Uri) -> Result<Box<dyn Stream>, String>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let mut stream = Some(TokioIo::new(stream));
+        let dial = service_fn(move |_: Uri| ready(stream.take().ok_or(NotConnected)));
+        let mut socks = SocksV5::new(Uri::default(), dial);
+        let mut hint = "its rules may not allow it, or it may demand a login";
+        if let Some((user, password)) = &self.login {
+            socks = socks.with_auth(user.clone(), password.reveal().to_owned());
+            hint = "its rules may not allow it, or it may take no login, or another one";
         }
-        // An address that means nothing to us, and a port.
-        let rest = match head[3] {
-            1 => 3,
-            4 => 15,
-            _ => usize::from(head[4]),
-        };
-        stream.read_exact(&mut vec![0; rest + 2]).await.map_err(|error| hung_up(&error))?;
-        Ok(())
+        let socks = socks.map_err(|error| error.to_string()).boxed();
+        let tunnel = socks.oneshot(server.clone()).await.map_err(|words| {
+            let words = words.trim_start_matches("SOCKS error: ");
+            format!("it does not connect us to {server} by SOCKS 5 ({words}): {hint}")
+        })?;
+        Ok(Box::new(tunnel.into_inner()))
     }
 }
 
-/// A text with its length before it.
-fn counted(text: &str) -> Result<Vec<u8>, String> {
-    let length =
-        u8::try_from(text.len()).map_err(|_| "SOCKS knows no names of more than 255 bytes")?;
-    Ok([&[length][..], text.as_bytes()].concat())
-}
-
-fn hung_up(error: &std::io::Error) -> String {
-    format!("it hung up: {error}")
-}
-
-/// Whether the environment's proxy is not for this server: it is on this machine, or in the list of `NO_PROXY`.
+/// Returns whether a server is reached without the environment's proxy: it is on this machine, or `NO_PROXY` names it.
 fn is_exempt(server: &Host, list: &str) -> bool {
     let name = server.name.to_ascii_lowercase();
     let address = name.parse::<IpAddr>().ok();
-    server.is_loopback()
-        || list.split(',').map(|entry| entry.trim().to_ascii_lowercase()).any(|entry| {
-            if entry.is_empty() || entry == "*" {
-                return entry == "*";
-            }
-            if let Some((net, bits)) = entry.split_once('/') {
-                let net = net.parse().ok().zip(bits.parse().ok());
-                return address.zip(net).is_some_and(|(address, net)| is_within(address, net));
-            }
-            let (entry, port) = split_port(&entry);
-            if port.is_some_and(|port| port != server.port) {
-                return false;
-            }
-            match (entry.parse::<IpAddr>(), address) {
-                (Ok(entry), Some(address)) => entry == address,
-                (Ok(_), None) | (Err(_), Some(_)) => false,
-                (Err(_), None) => is_of(&name, entry),
-            }
-        })
+    let is_named = |entry: &str| {
+        if let Ok(net) = entry.parse::<IpNet>() {
+            return address.is_some_and(|address| net.contains(&address));
+        }
+        let (entry, port) = split_port(entry);
+        if entry.is_empty() || port.is_some_and(|port| port != server.port) {
+            return false;
+        }
+        match address {
+            Some(address) => entry == "*" || entry.parse() == Ok(address),
+            None => entry == "*" || is_of(&name, entry),
+        }
+    };
+    let mut entries = list.split(',').map(|entry| entry.trim().to_ascii_lowercase());
+    server.is_loopback() || entries.any(|entry| is_named(&entry))
 }
 
-/// Whether a name is of a domain: `a.b` means itself and what is below it, `.a.b` and `*.a.b` only what is below.
+/// Returns whether a name is of a domain: `a.b` means itself and all below it, `.a.b` and `*.a.b` only what is below.
 fn is_of(name: &str, domain: &str) -> bool {
     let below = domain.strip_prefix('*').unwrap_or(domain);
     let bare = below.trim_start_matches('.');
@@ -236,7 +206,7 @@ fn is_of(name: &str, domain: &str) -> bool {
     is_below || (name == bare && !below.starts_with('.'))
 }
 
-/// An entry of `NO_PROXY` and its port, if it has one.
+/// Splits an entry of `NO_PROXY` into a name and a port.
 fn split_port(entry: &str) -> (&str, Option<u16>) {
     if let Some((address, rest)) = entry.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return (address, rest.strip_prefix(':').and_then(|port| port.parse().ok()));
@@ -245,16 +215,6 @@ fn split_port(entry: &str) -> (&str, Option<u16>) {
         Some((name, port)) if !name.contains(':') => (name, port.parse().ok()),
         _ => (entry, None),
     }
-}
-
-fn is_within(address: IpAddr, (net, bits): (IpAddr, u32)) -> bool {
-    let (one, other, width) = match (address, net) {
-        (IpAddr::V4(one), IpAddr::V4(other)) => (one.to_bits().into(), other.to_bits().into(), 32),
-        (IpAddr::V6(one), IpAddr::V6(other)) => (one.to_bits(), other.to_bits(), 128),
-        _ => return false,
-    };
-    let differing: u128 = one ^ other;
-    bits <= width && differing.checked_shr(width - bits).unwrap_or(0) == 0
 }
 
 #[cfg(test)]

@@ -32,6 +32,10 @@ async fn an_http_proxy_connects_us() {
         Proxy-Authorization: Basic bWU6cEB3\r\n\r\n";
     assert_eq!(asked.recv().await.unwrap(), expected);
     assert_eq!(header(&server.next().await, "host"), Some("api.invalid:81"));
+    for status in ["HTTP/1.0 200 Connection established", "HTTP/1.1 202 Go"] {
+        let (port, _asked) = http_proxy(server.port, format!("{status}\r\n\r\n").leak()).await;
+        get(&by_proxy(&format!("127.0.0.1:{port}"))).await.expect(status);
+    }
 }
 
 #[tokio::test]
@@ -40,20 +44,22 @@ async fn what_a_proxy_refuses_is_told_without_the_password() {
     for (answer, expected) in [
         ("HTTP/1.1 407 Log in\r\n\r\n", "demands a login"),
         ("HTTP/1.1 403 Forbidden\r\n\r\n", "403 Forbidden"),
-        ("nonsense\r\n\r\n", "nonsense"),
+        ("nonsense\r\n\r\n", "does not tunnel"),
         // It echoes what it was shown.
-        ("HTTP/1.1 407 Basic bWU6aHVzaA==\r\n\r\n", "407 Basic ...\""),
+        ("HTTP/1.1 502 Basic bWU6aHVzaA==\r\n\r\nbWU6aHVzaA==", "502 Bad Gateway"),
     ] {
         let (port, _asked) = http_proxy(server.port, answer).await;
         let failed = get(&by_proxy(&format!("http://me:hush@127.0.0.1:{port}"))).await;
         let Err(Failure::Unreachable(why)) = failed else { panic!("unreachable") };
         let place = format!("http://api.invalid:81 through the proxy at 127.0.0.1:{port}");
-        assert!(why.contains(expected) && why.contains(&place) && !why.contains("hush"), "{why}");
+        assert!(why.contains(expected) && why.contains(&place), "{why}");
+        assert!(!why.contains("hush") && !why.contains("bWU6aHVzaA"), "{why}");
     }
-    let endless = Server::start(|_| Reply::Write("x".repeat(1 << 20))).await;
+    let answer = || format!("HTTP/1.1 200 Go\r\nVia: {}", "x".repeat(1 << 20));
+    let endless = Server::start(move |_| Reply::Write(answer())).await;
     let failed = get(&by_proxy(&format!("127.0.0.1:{}", endless.port))).await;
     assert!(
-        matches!(&failed, Err(Failure::Unreachable(why)) if why.contains("no end")),
+        matches!(&failed, Err(Failure::Unreachable(why)) if why.contains("too large")),
         "{failed:?}"
     );
 }
@@ -100,9 +106,11 @@ async fn a_socks_proxy_connects_us() {
     assert_eq!(asked.recv().await.unwrap(), [5, 1, 2]);
     assert_eq!(asked.recv().await.unwrap(), [&[1, 2][..], b"me", &[4], b"hush"].concat());
     assert_eq!(asked.recv().await.unwrap(), asks);
-    for (login, method, reply, expected) in
-        [("", 255, 0, "a login"), ("me:hush@", 0, 0, "no login"), ("", 0, 2, "rules")]
-    {
+    for (login, method, reply, expected) in [
+        ("", 255, 0, "it may demand a login"),
+        ("me:hush@", 0, 0, "no login"),
+        ("", 0, 2, "connection not allowed"),
+    ] {
         let (port, _asked) = socks_proxy(server.port, method, reply).await;
         let failed = get(&by_proxy(&format!("socks5://{login}127.0.0.1:{port}"))).await;
         let Err(Failure::Unreachable(why)) = failed else { panic!("unreachable") };

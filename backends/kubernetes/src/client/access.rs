@@ -93,7 +93,7 @@ impl Access {
             env: Box::new(env),
             pod: pod.to_owned(),
         })
-        .find(Files::default())
+        .find(None)
     }
 
     /// The same access as its files have it now; `None` if they are as they were.
@@ -101,7 +101,7 @@ impl Access {
     /// # Errors
     /// As [`Access::find`]; [`ErrorKind::Unfit`] if it is another cluster by now, or cannot be used yet.
     pub(super) fn again(&self) -> Result<Option<Self>, Error> {
-        let again = self.origin.find_in(&self.place)?;
+        let again = self.origin.find(Some(&self.place))?;
         if again.files == self.files {
             return Ok(None);
         }
@@ -195,12 +195,22 @@ impl Origin {
         }
     }
 
-    fn find(self: &Arc<Self>, mut files: Files) -> Result<Access, Error> {
+    /// Reads all files, and finds the access: in the same place as before, if there was one.
+    fn find(self: &Arc<Self>, before: Option<&AccessSource>) -> Result<Access, Error> {
+        let context = match before {
+            Some(AccessSource::Pod) => {
+                return self.of_pod()?.ok_or_else(|| unfit("this is no pod any more".to_owned()));
+            }
+            Some(AccessSource::Context(name)) => Some(name.as_str()),
+            None => self.context.as_deref(),
+        };
         let (paths, is_chosen) = self.paths();
+        let mut files = Files::default();
         let found = Kubeconfig::read(&paths, &mut files)?;
-        let context = self.context.as_deref();
-        if found.has_files() && (is_chosen || context.is_some() || !found.is_empty()) {
-            return self.of(&found, context, files, true);
+        if before.is_some()
+            || (found.has_files() && (is_chosen || context.is_some() || !found.is_empty()))
+        {
+            return self.of(&found, context, files, before.is_none());
         }
         let places: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
         let places = places.join(", ");
@@ -226,20 +236,6 @@ impl Origin {
                 "there is no way to an API server: KUBECONFIG is not set, {home}, and this is no pod; \
                  add kubeconfig=PATH to the URL"
             ))),
-        }
-    }
-
-    /// What is in that place now.
-    fn find_in(self: &Arc<Self>, place: &AccessSource) -> Result<Access, Error> {
-        match place {
-            AccessSource::Pod => {
-                self.of_pod()?.ok_or_else(|| unfit("this is no pod any more".to_owned()))
-            }
-            AccessSource::Context(name) => {
-                let mut files = Files::default();
-                let found = Kubeconfig::read(&self.paths().0, &mut files)?;
-                self.of(&found, Some(name), files, false)
-            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use elect_api::Error;
 use hyper::header::{HeaderName, HeaderValue};
@@ -10,8 +11,35 @@ use serde_json::Value;
 use super::base64;
 use super::files::{Files, Held};
 use super::kubeconfig::{NamedItem, unfit};
-use super::pass::{Pass, bearer, hidden};
 use super::plugin::Plugin;
+use super::tls::Identity;
+
+/// What a request shows.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(super) struct Pass {
+    pub(super) authorization: Option<HeaderValue>,
+    /// The certificate of a plugin, for a connection.
+    pub(super) identity: Option<Arc<Identity>>,
+}
+
+impl Pass {
+    pub(super) fn showing(header: HeaderValue) -> Self {
+        Self { authorization: Some(header), identity: None }
+    }
+}
+
+/// The header that shows a token; `None` if there can be none.
+pub(super) fn bearer(token: &[u8]) -> Option<HeaderValue> {
+    let token = std::str::from_utf8(token).ok()?;
+    hidden(&format!("Bearer {token}"))
+}
+
+/// A header that shows in no `Debug`.
+fn hidden(text: &str) -> Option<HeaderValue> {
+    let mut header = HeaderValue::from_str(text).ok()?;
+    header.set_sensitive(true);
+    Some(header)
+}
 
 /// How a user proves who it is, beside by a client certificate of its own.
 pub(super) enum Login {

@@ -115,35 +115,37 @@ fn certificate(cause: &CertificateError, expected: &Expected<'_>) -> String {
 
 const OR_THE_CLOCK: &str = "or this machine's clock is wrong";
 
-/// What a certificate lacks that no server may show.
+/// Says which other flaw a certificate has, and what mends it.
 fn flaw(cause: &CertificateError, authority: &str) -> String {
-    let word = word(cause);
-    let what = match word.as_str() {
-        "CaUsedAsEndEntity" => format!(
+    use CertificateError as Known;
+    use webpki::Error as Other;
+    let other = match cause {
+        Known::Other(other) => other.0.downcast_ref(),
+        _ => None,
+    };
+    let what = match (cause, other) {
+        (_, Some(Other::CaUsedAsEndEntity)) => format!(
             "is one of an authority, and no server may show that: give the server one that {authority} has signed for it"
         ),
-        "EndEntityUsedAsCa" => {
+        (_, Some(Other::EndEntityUsedAsCa)) => {
             "is signed by one that is no authority: certificate-authority has to name an authority"
                 .into()
         }
-        "BadEncoding" => "is damaged: have it made anew".into(),
-        "UnsupportedCertVersion" => "is older than X.509 version 3: have it made anew".into(),
-        _ if word.starts_with("UnsupportedSignatureAlgorithm") => {
-            "is signed in a way that is not safe, such as by SHA-1: have it made anew".into()
+        (_, Some(Other::UnsupportedCertVersion)) => {
+            "is older than X.509 version 3: have it made anew".into()
         }
-        _ if word.starts_with("InvalidPurpose") || word == "EmptyEkuExtension" => {
+        (_, Some(Other::EmptyEkuExtension)) | (Known::InvalidPurposeContext { .. }, _) => {
             "is not for servers: have it made anew with the extended key usage serverAuth".into()
         }
+        (Known::BadEncoding, _) => "is damaged: have it made anew".into(),
+        (
+            Known::UnsupportedSignatureAlgorithmContext { .. }
+            | Known::UnsupportedSignatureAlgorithmForPublicKeyContext { .. },
+            _,
+        ) => "is signed in a way that is not safe, such as by SHA-1: have it made anew".into(),
         _ => "is not valid: have it made anew".into(),
     };
-    format!("its certificate {what} ({word})")
-}
-
-/// The library's name of a flaw, without the names around it and what is in it.
-fn word(cause: &CertificateError) -> String {
-    let text = format!("{cause:?}");
-    let inner = text.strip_prefix("Other(OtherError(").unwrap_or(&text);
-    inner.chars().take_while(char::is_ascii_alphanumeric).collect()
+    format!("its certificate {what} ({cause})")
 }
 
 fn explain(error: &rustls::Error) -> String {

@@ -21,7 +21,6 @@ mod distrust;
 mod files;
 mod json;
 mod kubeconfig;
-mod pass;
 mod plugin;
 mod proxy;
 mod tls;
@@ -42,10 +41,10 @@ use tokio::time::timeout;
 pub(crate) use access::Access;
 use answer::{granted, read};
 use connection::{Connection, Unanswered, Unconnected};
+use credentials::Pass;
 use current::Current;
 pub(crate) use current::now;
 pub(crate) use json::{List, MOST_ITEMS, value};
-use pass::Pass;
 pub(crate) use watch::WatchStream;
 
 #[cfg(feature = "fuzzing")]

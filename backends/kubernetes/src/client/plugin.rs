@@ -17,8 +17,8 @@ use elect_system::helpers::{self, Said};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::credentials::{Pass, bearer};
 use super::kubeconfig::{NamedItem, parse, text_in};
-use super::pass::{Pass, bearer};
 
 /// The interfaces between us and a plugin that we know.
 const VERSIONS: [&str; 2] =

@@ -1,4 +1,4 @@
-//! Where the API server is and who we are there, as a kubeconfig or a pod says it.
+//! Finds the API server and our identity there, as a kubeconfig or a pod gives them.
 
 use std::env::split_paths;
 use std::ffi::OsStr;
@@ -18,39 +18,39 @@ use super::kubeconfig::{Kubeconfig, NamedItem, unfit};
 use super::proxy::Proxy;
 use super::tls::Tls;
 
-/// Where a pod has its service account.
+/// The folder of a pod's service account.
 const FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// Where the API server is and who we are there, as found.
+/// The API server, and our identity there.
 pub(crate) struct Access {
     pub(super) server: Server,
     pub(super) login: Login,
-    /// Whom we act for, if that is another: headers of each request.
+    /// Headers of each request, if we act for another user.
     pub(super) acts_for: Vec<(HeaderName, HeaderValue)>,
     pub(super) namespace: Option<String>,
     pub(super) source: String,
-    /// The files that have our secrets.
+    /// The files with our secrets.
     pub(super) secrets: Vec<PathBuf>,
-    /// Where it was found.
+    /// The place of all of that.
     place: AccessSource,
     origin: Arc<Origin>,
-    /// All that was read for it.
+    /// All files that were read for it.
     files: Files,
 }
 
 /// The variables of this process.
 type Environment = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// Where an access is looked for.
+/// The places to look in.
 pub(super) struct Origin {
     kubeconfig: Option<PathBuf>,
     context: Option<String>,
     env: Environment,
-    /// Where a pod has its service account.
+    /// The folder of the pod's service account.
     pod: PathBuf,
 }
 
-/// Where an access was found: it is found there again, whatever the current context is by then.
+/// The place of an access. It is read there again, even if the current context is another one by then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum AccessSource {
     Pod,
@@ -66,12 +66,12 @@ pub(super) struct Server {
 }
 
 impl Access {
-    /// Looks for it: in the file `kubeconfig`, or else in the files of `KUBECONFIG`, in `~/.kube/config`, and in what
-    /// a pod has for its service account. `context` counts before the current one.
+    /// Looks in the file `kubeconfig`, or else in the files of `KUBECONFIG`, in `~/.kube/config`, and in the pod's
+    /// service account. `context` counts before the current one.
     ///
     /// # Errors
-    /// [`elect_api::ErrorKind::Denied`] if a file may not be read, or a kubeconfig may be a stranger's; `Unfit` if nothing is
-    /// found, or what is found cannot be used.
+    /// [`elect_api::ErrorKind::Denied`] if a file cannot be read, or another user could have written the kubeconfig.
+    /// `Unfit` if there is none, or it cannot be used.
     pub(crate) fn find(
         kubeconfig: Option<&Path>,
         context: Option<&str>,
@@ -80,7 +80,7 @@ impl Access {
         Self::find_with(kubeconfig, context, env, Path::new(FOLDER))
     }
 
-    /// The same, for a pod that has its service account in another folder.
+    /// Does the same for a pod with another folder.
     pub(super) fn find_with(
         kubeconfig: Option<&Path>,
         context: Option<&str>,
@@ -96,10 +96,10 @@ impl Access {
         .find(None)
     }
 
-    /// The same access as its files have it now; `None` if they are as they were.
+    /// Reads the files again. Returns `None` if they are as they were.
     ///
     /// # Errors
-    /// As [`Access::find`]; [`ErrorKind::Unfit`] if it is another cluster by now, or cannot be used yet.
+    /// As [`Access::find`]; [`ErrorKind::Unfit`] if they lead to another cluster, or cannot be used yet.
     pub(super) fn again(&self) -> Result<Option<Self>, Error> {
         let again = self.origin.find(Some(&self.place))?;
         if again.files == self.files {
@@ -117,7 +117,7 @@ impl Access {
         Ok(Some(again))
     }
 
-    /// Looks whether certificates and keys can be used.
+    /// Checks that certificates and keys can be used.
     ///
     /// # Errors
     /// [`ErrorKind::Unfit`], with the file that is wrong.
@@ -125,22 +125,22 @@ impl Access {
         self.server.tls.iter().try_for_each(Tls::check)
     }
 
-    /// The namespace of the context, or of the pod.
+    /// Returns the namespace of the context, or of the pod.
     pub(crate) fn namespace(&self) -> Option<&str> {
         self.namespace.as_deref()
     }
 
-    /// Where the server is: `https://HOST:PORT[/PATH]`.
+    /// Returns the server: `https://HOST:PORT[/PATH]`.
     pub(crate) fn server(&self) -> String {
         self.server.address.to_string()
     }
 
-    /// Where all of that was found.
+    /// Returns the place where all of that was found.
     pub(crate) fn source(&self) -> String {
         self.source.clone()
     }
 
-    /// What is unsafe about it.
+    /// Returns findings about settings that are unsafe.
     pub(crate) fn cautions(&self) -> Vec<Finding> {
         let (location, source) = (self.server(), &self.source);
         let blind = self.server.tls.as_ref().is_some_and(Tls::is_blind).then(|| {
@@ -179,7 +179,8 @@ impl Origin {
         (self.env)(name).filter(|value| !value.is_empty())
     }
 
-    /// The kubeconfigs that count, whether or not they exist, and whether somebody has chosen them.
+    /// Lists the kubeconfigs that count, even those that do not exist. Tells too whether the caller or `KUBECONFIG`
+    /// named them.
     fn paths(&self) -> (Vec<PathBuf>, bool) {
         match (&self.kubeconfig, self.variable("KUBECONFIG")) {
             (Some(path), _) => (vec![path.clone()], true),
@@ -267,10 +268,10 @@ impl Origin {
         })
     }
 
-    /// The access of this pod; `None` if this is no pod.
+    /// Returns the access of this pod, or `None` if this is no pod.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] or `Unfit` if it has no service account that we may use.
+    /// [`ErrorKind::Denied`] or `Unfit` if its service account cannot be used.
     fn of_pod(self: &Arc<Self>) -> Result<Option<Access>, Error> {
         let (folder, mut files) = (&self.pod, Files::default());
         let variable = |name: &str| self.variable(&format!("KUBERNETES_SERVICE_{name}"));
@@ -311,7 +312,7 @@ impl Origin {
     }
 }
 
-/// The server of a cluster, and what a plugin is told of it.
+/// Reads the server of a cluster, and what a plugin is told of it.
 fn server_of(
     cluster: &NamedItem,
     user: Option<&NamedItem>,
@@ -356,7 +357,7 @@ fn server_of(
     Ok((Server { address, tls, proxy }, Value::Object(told)))
 }
 
-/// What the cluster has for plugins.
+/// Returns the settings that the cluster has for plugins.
 fn extension(cluster: &NamedItem) -> Option<Value> {
     let extensions = cluster.value("extensions").as_array()?;
     let ours = json!("client.authentication.k8s.io/exec");

@@ -1,4 +1,4 @@
-//! Where an API server is, as the URL of a kubeconfig or a pod says it.
+//! The address of an API server, as the URL in a kubeconfig or in a pod.
 
 use std::fmt;
 
@@ -8,23 +8,23 @@ use hyper::Uri;
 
 use super::kubeconfig::unfit;
 
-/// What the URL of an API server says.
+/// The parts of an API server's URL.
 pub(super) struct Address {
     pub(super) host: Host,
-    /// The host as it is written there.
+    /// The host and the port as the URL has them.
     pub(super) authority: String,
-    /// What all paths begin with: empty, or a path without a slash at its end.
+    /// The beginning of all paths: empty, or a path without a slash at its end.
     pub(super) base: String,
     pub(super) is_tls: bool,
 }
 
 impl Address {
-    /// Reads a URL, which `whose` has.
+    /// Reads a URL. `whose` names its owner in messages.
     ///
     /// # Errors
-    /// [`elect_api::ErrorKind::Unfit`] if it is none of an API server.
+    /// [`elect_api::ErrorKind::Unfit`] if no API server can have it.
     pub(super) fn parse(url: &str, whose: &str) -> Result<Self, Error> {
-        // Nothing is quoted that may be a password.
+        // The message does not quote the URL, which may have a password.
         let wrong = |why: &str| {
             unfit(format!(
                 "the server of {whose} {why}: write https://HOST:PORT or https://HOST:PORT/PATH"

@@ -1,4 +1,4 @@
-//! What a server answered: the body, or why there is none of use.
+//! Reads an answer of the server: its body, or the reason why there is none.
 
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use super::json::value;
 use super::kubeconfig::text_in;
 use super::{Failure, LONGEST, TOO_LONG};
 
-/// The longest pause that a server may ask for, in seconds, to be believed.
+/// The longest pause in seconds that a server may ask for. elect ignores longer ones.
 const MOST_SECONDS: u64 = 24 * 60 * 60;
 
-/// What `server` answered to what showed this.
+/// Reads the body of an answer from `server`, and removes the credentials in `shown` from it.
 pub(super) async fn read(
     answer: Response<Incoming>,
     server: &str,
@@ -36,7 +36,7 @@ pub(super) async fn read(
     if is_page(&body) { Err(strange(PAGE)) } else { Ok(body) }
 }
 
-/// An answer that is no refusal.
+/// Returns the answer unless the server refused the request.
 pub(super) async fn granted(
     answer: Response<Incoming>,
     shown: Option<&HeaderValue>,
@@ -47,7 +47,7 @@ pub(super) async fn granted(
     }
     let header = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let header = header.and_then(|seconds| seconds.parse().ok());
-    // It is refused, whatever comes of the words about that.
+    // The request was refused, even if its message cannot be read.
     let body = body_of(answer).await.unwrap_or_default();
     Err(refused(status, &without(&body, shown), header))
 }
@@ -56,11 +56,11 @@ async fn body_of(answer: Response<Incoming>) -> Result<Bytes, Box<dyn StdError +
     Ok(Limited::new(answer.into_body(), LONGEST).collect().await?.to_bytes())
 }
 
-/// What a server says, without the token or the password that it was shown: one that is none may echo it, and logs are
-/// read by others than kubeconfigs.
+/// Removes the token or the password from a message. A server that is no API server may echo them, and more people
+/// read logs than kubeconfigs.
 fn without(body: &[u8], shown: Option<&HeaderValue>) -> String {
     let said = String::from_utf8_lossy(body).into_owned();
-    // The scheme stands before it.
+    // The scheme comes before the secret.
     let secret = shown.and_then(|shown| shown.to_str().ok()?.split_once(' '));
     match secret {
         Some((_, secret)) if !secret.is_empty() => said.replace(secret, "..."),
@@ -94,7 +94,7 @@ fn refused(status: StatusCode, said: &str, retry_after: Option<u64>) -> Failure 
 
 const PAGE: &str = "a web page";
 
-/// Whether what was sent is HTML, as no API server sends it.
+/// Returns whether the body is HTML, which no API server sends.
 fn is_page(body: &[u8]) -> bool {
     body.trim_ascii_start().starts_with(b"<")
 }

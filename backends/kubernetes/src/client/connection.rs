@@ -1,4 +1,4 @@
-//! Connections to the API server: made by way of a proxy or straight, with or without TLS, one request at a time.
+//! Connections to the API server, with or without a proxy and TLS. Each takes one request at a time.
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,35 +19,35 @@ use super::distrust::chain_of;
 use super::proxy::Kind;
 use super::tls::{self, Identity};
 
-/// How long an address of a machine is alone before the next one is tried too.
+/// The time that an address has for itself before elect tries the next one too.
 const HEAD_START: Duration = Duration::from_millis(250);
-/// What the headers of an answer may have, in bytes.
+/// The most bytes in the headers of an answer.
 const LONGEST_HEADERS: usize = 64 << 10;
 
 /// A connection. Dropped, it is closed.
 pub(super) struct Connection {
     sender: SendRequest<String>,
-    /// By which access it was made: another one may show another certificate.
+    /// The access that it was made with. Another access may have another certificate.
     access: Arc<Access>,
-    /// Who we are on it, as a plugin says.
+    /// The certificate that a plugin gave us for it.
     identity: Option<Arc<Identity>>,
-    /// What moves its bytes; it ends with this.
+    /// Moves its bytes, and ends with it.
     task: JoinSet<hyper::Result<()>>,
 }
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 pub(super) struct Unconnected {
-    /// What was tried, and what came of it.
+    /// The attempt and its outcome, for people.
     pub(super) why: String,
-    /// Whether one of us does not trust the other: other certificates would help.
+    /// Whether a certificate was refused, ours or the server's. New certificate files may mend that.
     pub(super) is_distrust: bool,
 }
 
-/// Why a request has no answer.
+/// The reason why a request has no answer.
 pub(super) enum Unanswered {
-    /// It was not sent, and here it is.
+    /// The request was not sent. It comes back for another attempt.
     Unsent(Box<Request<String>>, String),
-    /// It may have been.
+    /// The request may have been sent.
     Lost(String),
 }
 
@@ -56,10 +56,10 @@ pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 impl Connection {
-    /// Connects to a server, as whom a plugin says that we are.
+    /// Connects to the server, with the certificate of a plugin if there is one.
     ///
     /// # Errors
-    /// What was tried, and what came of it.
+    /// The attempt and its outcome.
     pub(super) async fn dial(
         access: &Arc<Access>,
         identity: Option<&Arc<Identity>>,
@@ -84,7 +84,7 @@ impl Connection {
         Ok(Self { sender, access: Arc::clone(access), identity: identity.cloned(), task })
     }
 
-    /// Reaches a server, by way of its proxy.
+    /// Reaches the server, through its proxy if it has one.
     async fn reach(server: &Server) -> Result<Box<dyn Stream>, String> {
         let to_server = |why: String| format!("cannot connect to {}: {why}", server.address);
         let Some(proxy) = &server.proxy else {
@@ -102,7 +102,7 @@ impl Connection {
         proxy.connect(stream, &server.address.host).await.map_err(through)
     }
 
-    /// Whether it can take a request of this one, as far as is known.
+    /// Returns whether it can take a request with these credentials, as far as we know.
     pub(super) async fn is_good_for(
         &mut self,
         access: &Arc<Access>,
@@ -121,7 +121,7 @@ impl Connection {
     /// Sends a request, and waits for the head of its answer.
     ///
     /// # Errors
-    /// Whether the request was sent.
+    /// [`Unanswered`] tells whether the request was sent.
     ///
     /// # Cancellation
     /// The connection is closed.
@@ -148,12 +148,12 @@ async fn connect(host: &Host) -> Result<TcpStream, String> {
         io::ErrorKind::ConnectionRefused => "nothing listens there (connection refused)".to_owned(),
         _ => error.to_string(),
     })?;
-    // A request waits for its answer: nothing else would come to fill the packet.
+    // The request waits for its answer, so no more bytes will fill the packet.
     let _ = stream.set_nodelay(true);
     Ok(stream)
 }
 
-/// Connects to the first address that answers. One that is silent does not hold up the others.
+/// Connects to the first address that answers. A silent one does not hold up the others.
 async fn race(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<TcpStream> {
     let mut addresses = addresses.peekable();
     let mut tries = JoinSet::new();

@@ -1,4 +1,4 @@
-//! Who we are: where what a request shows comes from.
+//! Our credentials, and the source of each.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use super::kubeconfig::{NamedItem, unfit};
 use super::plugin::Plugin;
 use super::tls::Identity;
 
-/// What a request shows.
+/// The credentials of a request.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct Pass {
     pub(super) authorization: Option<HeaderValue>,
-    /// The certificate of a plugin, for a connection.
+    /// A plugin's certificate, which belongs to the connection.
     pub(super) identity: Option<Arc<Identity>>,
 }
 
@@ -28,38 +28,38 @@ impl Pass {
     }
 }
 
-/// The header that shows a token; `None` if there can be none.
+/// Makes the header with a token, or `None` if no header can have it.
 pub(super) fn bearer(token: &[u8]) -> Option<HeaderValue> {
     let token = std::str::from_utf8(token).ok()?;
     hidden(&format!("Bearer {token}"))
 }
 
-/// A header that shows in no `Debug`.
+/// Makes a header that no `Debug` prints.
 fn hidden(text: &str) -> Option<HeaderValue> {
     let mut header = HeaderValue::from_str(text).ok()?;
     header.set_sensitive(true);
     Some(header)
 }
 
-/// How a user proves who it is, beside by a client certificate of its own.
+/// How a user proves its identity, apart from a client certificate of its own.
 pub(super) enum Login {
     Nobody,
-    /// By a token or a password.
+    /// A token or a password.
     Shown(HeaderValue),
     Plugin(Plugin),
 }
 
 impl Login {
-    /// That of a user. A plugin is told `cluster`, if it wants to know. A token that stands beside the name of a file is for as
-    /// long as there `never` was one in that.
+    /// Reads the login of a user. A plugin may be told `cluster`. `is_first` allows the token beside a tokenFile that
+    /// cannot be read. Later the token that we had is newer.
     ///
     /// # Errors
-    /// [`elect_api::ErrorKind::Unfit`] if it cannot be used, or `Denied` if a file may not be read.
+    /// [`elect_api::ErrorKind::Unfit`] if it cannot be used, or `Denied` if a file cannot be read.
     pub(super) fn of(
         user: &NamedItem,
         cluster: Value,
         files: &mut Files,
-        never: bool,
+        is_first: bool,
     ) -> Result<Self, Error> {
         if !user.value("auth-provider").is_null() {
             return Err(user.wrong(
@@ -79,7 +79,7 @@ impl Login {
         if let Some(path) = user.path("tokenFile")? {
             let what = format!("the tokenFile of {}", user.title());
             return match (Self::by_file(&what, path, files), token) {
-                (Err(_), Some(token)) if never => Ok(Self::Shown(token)),
+                (Err(_), Some(token)) if is_first => Ok(Self::Shown(token)),
                 (login, _) => login,
             };
         }
@@ -102,7 +102,7 @@ impl Login {
         }
     }
 
-    /// By the token in a file.
+    /// Reads a token from a file.
     ///
     /// # Errors
     /// As [`Files::read`], and [`elect_api::ErrorKind::Unfit`] if there is no token in it.
@@ -113,22 +113,22 @@ impl Login {
         token.map(Self::Shown).ok_or_else(|| unfit(no_token(&path)))
     }
 
-    /// That there is nothing to show although that took so long, and what to do.
+    /// Says that there were no credentials within the limit, and what to do about it.
     pub(super) fn silence(&self, limit: &str) -> String {
         match self {
-            // They are at hand.
+            // Neither takes time.
             Self::Nobody | Self::Shown(_) => format!("there were no credentials within {limit}"),
             Self::Plugin(plugin) => plugin.silence(limit),
         }
     }
 
-    /// What the next request shows.
+    /// Returns the credentials for the next request.
     ///
     /// # Errors
-    /// Why there is nothing to show.
+    /// The reason why there are none, for people.
     ///
     /// # Cancellation
-    /// A plugin goes on, and what it says is for the next caller.
+    /// A plugin goes on, and its answer serves the next caller.
     pub(super) async fn pass(&self) -> Result<Pass, String> {
         match self {
             Self::Nobody => Ok(Pass::default()),
@@ -137,7 +137,7 @@ impl Login {
         }
     }
 
-    /// The server did not know us by what was shown: a plugin is asked anew before the next request.
+    /// Asks a plugin again before the next request, as the server refused its credentials.
     pub(super) fn doubt(&self) {
         match self {
             Self::Nobody | Self::Shown(_) => {}
@@ -153,7 +153,7 @@ fn no_token(path: &Path) -> String {
     )
 }
 
-/// The headers by which a user acts for another.
+/// Makes the headers by which a user acts for another.
 pub(super) fn acts_for(user: &NamedItem) -> Result<Vec<(HeaderName, HeaderValue)>, Error> {
     let mut headers = Vec::new();
     let mut add = |name: &str, value: &str, key: &str| {
@@ -185,7 +185,7 @@ pub(super) fn acts_for(user: &NamedItem) -> Result<Vec<(HeaderName, HeaderValue)
     Ok(headers)
 }
 
-/// A name as a part of a header's name, as client-go writes it.
+/// Escapes a name for the name of a header, as client-go does.
 fn escape(key: &str) -> String {
     let mut escaped = String::new();
     for byte in key.bytes() {
@@ -198,7 +198,7 @@ fn escape(key: &str) -> String {
     escaped
 }
 
-/// The files that have secrets of a user.
+/// Lists the files with a user's secrets.
 pub(super) fn secrets(user: &NamedItem) -> Result<Vec<PathBuf>, Error> {
     let written_out = ["token", "password", "client-key-data"];
     let is_here = written_out.iter().any(|key| !user.value(key).is_null());

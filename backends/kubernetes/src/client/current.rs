@@ -1,9 +1,9 @@
-//! The access as its files have it now. Tokens, certificates and authorities are renewed while we run, in files of their
-//! own or in the kubeconfig itself: all of it is read anew once a minute, and before the next request after one that
-//! failed by it.
+//! Keeps the access up to date. Tokens, certificates and authorities change while elect runs, in files of their own or
+//! in the kubeconfig. elect reads all of them again once a minute, and before the next request after one that failed
+//! because of them.
 //!
-//! What is read anew counts as a whole, and only if it can be used: a renewal that is half done leaves us with what we
-//! had. It is never another cluster, nor another context.
+//! New contents count as a whole, and only if they can be used. A renewal that is half done changes nothing. The
+//! cluster and the context stay the same.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::access::Access;
 use super::distrust::chain_of;
 
-/// The time after which the files are read again.
+/// The time after which elect reads the files again.
 const AGE: Duration = Duration::from_secs(60);
 /// The shortest time between two readings, unless the server refused the credentials themselves.
 const LEAST_AGE: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ struct State {
     read: Instant,
     /// When its files are read again.
     due: Instant,
-    /// Whether the files are being read. A pipe, or a file system that does not answer, may take for ever.
+    /// Whether a thread reads the files now. A pipe or a file system that does not answer can hold it for ever.
     is_reading: bool,
     /// Why the newest contents of the files are not used.
     trouble: Option<String>,
@@ -54,7 +54,7 @@ impl Current {
     /// Returns the access for the next request, and reads the files again if that is due.
     ///
     /// # Cancellation
-    /// What is being read is for the next request. A file system that does not answer holds up one request.
+    /// A reading goes on, for the next request. A file system that does not answer holds up one request.
     pub(super) async fn get(self: &Arc<Self>) -> Arc<Access> {
         if self.is_due() {
             let current = Arc::clone(self);
@@ -73,12 +73,12 @@ impl Current {
         self.lock().trouble.clone()
     }
 
-    /// The server did not know us by what was shown: the files are read again before the next request.
+    /// Reads the files again before the next request, as the server refused our credentials.
     pub(super) fn doubt(&self) {
         self.lock().due = now();
     }
 
-    /// A connection did not come about, or broke off, and we may be the reason.
+    /// Reads the files again soon, as a connection failed and our certificate may be the reason.
     pub(super) fn suspect(&self) {
         let mut state = self.lock();
         state.due = state.due.min(state.read + LEAST_AGE);
@@ -110,7 +110,7 @@ impl Current {
     }
 }
 
-/// For pauses only.
+/// Returns the time, for pauses only.
 #[expect(
     clippy::disallowed_methods,
     reason = "it says when something is tried again, and nothing of a lease"

@@ -1,6 +1,5 @@
-//! What is wrong with TLS, in words: whose certificate it is about, and what mends it.
-//!
-//! The words of the library stand in parentheses, for those who look further.
+//! Explains troubles with TLS: whose certificate is wrong, and how to mend it. rustls' own words follow in
+//! parentheses.
 
 use std::error::Error as StdError;
 use std::fmt::Write as _;
@@ -10,18 +9,18 @@ use std::time::{Duration, UNIX_EPOCH};
 use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError};
 
-/// What was expected of the other side, and which settings say so.
+/// The side that we expect to talk to, and the settings that say so.
 pub(super) struct Expected<'a> {
-    /// The name of its certificate.
+    /// The name in its certificate.
     pub(super) name: &'a str,
-    /// Who should vouch for it.
+    /// The authority that should have signed its certificate.
     pub(super) authority: String,
-    /// Whether it is a proxy. The settings of a cluster are not for that.
+    /// Whether it is a proxy, which the settings of a cluster do not cover.
     pub(super) is_proxy: bool,
 }
 
 impl Expected<'_> {
-    /// What mends that somebody else has signed its certificate.
+    /// The remedy if another authority has signed its certificate.
     const fn other_authority(&self) -> &'static str {
         if self.is_proxy {
             "this system's authorities need the one that signed it"
@@ -30,7 +29,7 @@ impl Expected<'_> {
         }
     }
 
-    /// What mends that its certificate has another name.
+    /// The remedy if its certificate has another name.
     const fn other_name(&self) -> &'static str {
         if self.is_proxy {
             "proxy-url or the variable of the proxy has to name it so"
@@ -40,7 +39,7 @@ impl Expected<'_> {
     }
 }
 
-/// What went wrong with a server.
+/// Explains why TLS with a server failed.
 pub(super) fn in_words(error: &io::Error, expected: &Expected<'_>) -> String {
     match rustls_error(error) {
         Some(rustls::Error::InvalidCertificate(cause)) => certificate(cause, expected),
@@ -54,7 +53,7 @@ pub(super) fn in_words(error: &io::Error, expected: &Expected<'_>) -> String {
     }
 }
 
-/// The words of an error and its causes, those about TLS in ours.
+/// Joins the words of an error and of its causes. Troubles with TLS are explained.
 pub(super) fn chain_of(error: &(dyn StdError + 'static)) -> String {
     let mut text = String::new();
     for error in std::iter::successors(Some(error), |&error| error.source()) {
@@ -75,7 +74,7 @@ fn rustls_error(error: &io::Error) -> Option<&rustls::Error> {
     error.get_ref()?.downcast_ref()
 }
 
-/// Why the certificate of a server is not good enough.
+/// Explains why the certificate of a server is refused.
 fn certificate(cause: &CertificateError, expected: &Expected<'_>) -> String {
     let Expected { name, authority, .. } = expected;
     match cause {
@@ -124,28 +123,35 @@ fn flaw(cause: &CertificateError, authority: &str) -> String {
         _ => None,
     };
     let what = match (cause, other) {
-        (_, Some(Other::CaUsedAsEndEntity)) => format!(
-            "is one of an authority, and no server may show that: give the server one that {authority} has signed for it"
-        ),
+        (_, Some(Other::CaUsedAsEndEntity)) => {
+            return format!(
+                "its certificate is one of an authority, and no server may show that: give the server one that \
+                 {authority} has signed for it (CaUsedAsEndEntity)"
+            );
+        }
         (_, Some(Other::EndEntityUsedAsCa)) => {
-            "is signed by one that is no authority: certificate-authority has to name an authority"
-                .into()
+            "is signed by one that is no authority: certificate-authority has to name an authority (EndEntityUsedAsCa)"
         }
         (_, Some(Other::UnsupportedCertVersion)) => {
-            "is older than X.509 version 3: have it made anew".into()
+            "is older than X.509 version 3: have it made anew (UnsupportedCertVersion)"
         }
         (_, Some(Other::EmptyEkuExtension)) | (Known::InvalidPurposeContext { .. }, _) => {
-            "is not for servers: have it made anew with the extended key usage serverAuth".into()
+            "is not for servers: have it made anew with the extended key usage serverAuth (InvalidPurpose)"
         }
-        (Known::BadEncoding, _) => "is damaged: have it made anew".into(),
+        (Known::BadEncoding, _) => "is damaged: have it made anew (BadEncoding)",
         (
             Known::UnsupportedSignatureAlgorithmContext { .. }
             | Known::UnsupportedSignatureAlgorithmForPublicKeyContext { .. },
             _,
-        ) => "is signed in a way that is not safe, such as by SHA-1: have it made anew".into(),
-        _ => "is not valid: have it made anew".into(),
+        ) => {
+            "is signed in a way that is not safe, such as by SHA-1: have it made anew (UnsupportedSignatureAlgorithm)"
+        }
+        (_, Some(other)) => {
+            return format!("its certificate is not valid: have it made anew ({other})");
+        }
+        _ => return format!("its certificate is not valid: have it made anew ({cause})"),
     };
-    format!("its certificate {what} ({cause})")
+    format!("its certificate {what}")
 }
 
 fn explain(error: &rustls::Error) -> String {
@@ -195,7 +201,7 @@ const OTHER_TLS: &str = "it speaks neither TLS 1.2 nor 1.3 in a way that we do";
 
 fn day(time: UnixTime) -> String {
     let time = UNIX_EPOCH.checked_add(Duration::from_secs(time.as_secs()));
-    // It is shown by `humantime`, which knows no years beyond.
+    // `humantime` knows no later years.
     let known = time.filter(|_| time < UNIX_EPOCH.checked_add(Duration::from_secs(LAST)));
     let text = known.map(|time| humantime::format_rfc3339_seconds(time).to_string());
     text.and_then(|text| Some(text.split_once('T')?.0.to_owned()))

@@ -1,4 +1,4 @@
-//! What a kubeconfig or a pod has in files. All that belongs to one access is read together, and read anew as a whole: see
+//! Reads the files of a kubeconfig or a pod. All files of one access are read together, and again together: see
 //! `current`.
 
 use std::fs::File;
@@ -8,21 +8,21 @@ use std::path::{Path, PathBuf};
 use elect_api::{Error, ErrorKind};
 use elect_system::path::{self, Disobeyed, Inherited, Instructions};
 
-/// The longest kubeconfig, in bytes: it may have certificates of many clusters in it.
+/// The longest kubeconfig, in bytes. It may have the certificates of many clusters.
 const LONGEST: u64 = 4 << 20;
 
-/// Bytes, and the file that has them, or that they are written out in.
+/// Bytes, and the file that has them or has them written out.
 pub(super) struct Held {
     pub(super) path: PathBuf,
     pub(super) bytes: Vec<u8>,
 }
 
-/// The files that were read for one access, each as it was.
+/// The files that were read for one access, with their contents.
 #[derive(Default, PartialEq)]
 pub(super) struct Files(Vec<(PathBuf, Vec<u8>)>);
 
 impl Files {
-    /// Reads a token or a certificate; `what` says what that is.
+    /// Reads a token or a certificate. `what` names it in messages.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] or `Unfit` if it cannot be read.
@@ -31,11 +31,11 @@ impl Files {
         Ok(self.keep(path, bytes))
     }
 
-    /// Reads a kubeconfig, which may have us run any program: nobody but we and root can have written it. `None` if there
-    /// is none.
+    /// Reads a kubeconfig, and returns `None` if there is none. It can have us run any program, so only we and root
+    /// may be able to write it.
     ///
     /// # Errors
-    /// As [`Files::read`], and `Denied` if a stranger may have written it.
+    /// As [`Files::read`], and `Denied` if another user can write it.
     pub(super) fn read_kubeconfig(&mut self, path: &Path) -> Result<Option<Held>, Error> {
         let what = "the kubeconfig";
         let found = match path::instructions(path, Inherited::Taken) {
@@ -75,7 +75,7 @@ fn all_of(file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A file that cannot be read.
+/// Reports a file that cannot be read.
 fn unreadable(what: &str, path: &Path, error: io::Error) -> Error {
     let kind = match error.kind() {
         io::ErrorKind::PermissionDenied => ErrorKind::Denied,

@@ -1,5 +1,5 @@
-//! What a server sent, read so that it stays small: one that is not well may send millions of tiny objects, each of which
-//! takes a hundred times its length in memory.
+//! Reads JSON within bounds. A faulty server may send millions of tiny objects, each of which takes a hundred times
+//! its length in memory.
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,12 +9,12 @@ use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, V
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// How many values an object may have, small ones within large ones included. That of a pod has some hundred.
+/// The most values in an object, nested ones included. A pod has some hundred.
 const MOST: usize = 1 << 14;
-/// What may be long, and is nothing to us. The API server keeps it where it is left out of what is written.
+/// The key of a long part that elect does not use. The API server keeps it if a write leaves it out.
 const SKIPPED: &str = "managedFields";
 
-/// A list, and where it goes on.
+/// A list, and the mark for its next part.
 #[derive(serde::Deserialize)]
 pub(crate) struct List<'a> {
     #[serde(default)]
@@ -31,21 +31,21 @@ pub(crate) struct ListMetadata {
     pub(crate) r#continue: Option<String>,
 }
 
-/// How many objects a list has at most: those who wait in one election, and as many elections.
+/// The most objects in a list: all candidates of one election, and as many elections.
 pub(crate) const MOST_ITEMS: usize = 2 * elect_api::Survey::MOST;
 
-/// The object that a text is.
+/// Reads the object in a text.
 ///
 /// # Errors
-/// It is no JSON, or has more in it than any object of ours.
+/// The text is no JSON, or the object has too many values.
 pub(crate) fn value(text: &[u8]) -> Result<Value, serde_json::Error> {
     value_within(text, MOST)
 }
 
-/// The same of so many values at most.
+/// Reads an object of at most so many values.
 ///
 /// # Errors
-/// As [`value`]; that it has too many is an error about [data](serde_json::Error::is_data).
+/// As [`value`]. Too many values are an error about [data](serde_json::Error::is_data).
 pub(super) fn value_within(text: &[u8], most: usize) -> Result<Value, serde_json::Error> {
     let left = Cell::new(most);
     let mut reader = serde_json::Deserializer::from_slice(text);
@@ -54,7 +54,7 @@ pub(super) fn value_within(text: &[u8], most: usize) -> Result<Value, serde_json
     Ok(value)
 }
 
-/// Reads a value, as long as so many are left of the most.
+/// Reads a value while the count of values is not used up.
 #[derive(Clone, Copy)]
 struct Bounded<'a> {
     left: &'a Cell<usize>,
@@ -125,7 +125,7 @@ impl<'de> Visitor<'de> for Bounded<'_> {
     }
 }
 
-/// The texts of the objects of a list; none where it is `null`.
+/// Reads the texts of the objects of a list. `null` counts as an empty list.
 fn items<'de, D: Deserializer<'de>>(reader: D) -> Result<Vec<&'de RawValue>, D::Error> {
     reader.deserialize_any(Items)
 }
@@ -178,7 +178,7 @@ mod tests {
         value(of(MOST).as_bytes()).unwrap();
         let said = value(of(MOST + 1).as_bytes()).unwrap_err().to_string();
         assert!(said.contains("more than 16384 values"), "{said}");
-        // What is skipped does not count.
+        // Skipped parts do not count.
         value(format!("{{\"managedFields\":{}}}", of(MOST * 2)).as_bytes()).unwrap();
     }
 

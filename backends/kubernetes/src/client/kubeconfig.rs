@@ -1,5 +1,5 @@
-//! Kubeconfig files, read and merged as kubectl does it: the first file that names a thing wins, and a path is beside
-//! the file that names it.
+//! Reads and merges kubeconfig files as kubectl does. The first file that names a thing wins. A path in a file starts
+//! in the folder of that file.
 
 use std::path::{Path, PathBuf};
 
@@ -11,14 +11,14 @@ use serde_json::Value;
 use super::files::{Files, Held};
 use super::json::value_within;
 
-/// How many values a text has at most, small ones within large ones included: those of some thousand clusters. Each takes
-/// half a kilobyte.
+/// The most values in a text, nested ones included. It is enough for some thousand clusters. Each value takes half a
+/// kilobyte.
 const MOST: usize = 1 << 16;
 
-/// What the files have together.
+/// All files, merged.
 #[derive(Default)]
 pub(crate) struct Kubeconfig {
-    /// The files that were found.
+    /// The files that exist.
     files: Vec<PathBuf>,
     clusters: Vec<NamedItem>,
     users: Vec<NamedItem>,
@@ -38,7 +38,7 @@ impl Kubeconfig {
     /// Reads these files, and leaves out those that do not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] if one may not be read, or may be a stranger's; `Unfit` if it is no kubeconfig.
+    /// [`ErrorKind::Denied`] if one cannot be read, or another user can write it. `Unfit` if it is no kubeconfig.
     pub(super) fn read(paths: &[PathBuf], files: &mut Files) -> Result<Self, Error> {
         let mut merged = Self::default();
         for path in paths {
@@ -49,7 +49,7 @@ impl Kubeconfig {
         Ok(merged)
     }
 
-    /// What is read of a text that may be a kubeconfig; no file that it names.
+    /// Reads a text that may be a kubeconfig, for the fuzzer. It opens no file.
     #[cfg(feature = "fuzzing")]
     pub(crate) fn fuzz(bytes: &[u8]) {
         let mut config = Self::default();
@@ -60,7 +60,7 @@ impl Kubeconfig {
         }
     }
 
-    /// Adds what no file before this one has named.
+    /// Adds all things that no earlier file has named.
     fn add(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
         self.files.push(path.to_owned());
         let text = String::from_utf8_lossy(bytes);
@@ -85,18 +85,18 @@ impl Kubeconfig {
         Ok(())
     }
 
-    /// The files that were found.
+    /// Lists the files that exist.
     pub(super) fn files(&self) -> String {
         let files: Vec<_> = self.files.iter().map(|path| path.display().to_string()).collect();
         files.join(", ")
     }
 
-    /// Whether a file was found.
+    /// Returns whether a file exists.
     pub(super) const fn has_files(&self) -> bool {
         !self.files.is_empty()
     }
 
-    /// That there is something in the files: a program that failed may leave an empty one behind.
+    /// Checks that the files have something in them. A program that failed may leave an empty one behind.
     ///
     /// # Errors
     /// [`ErrorKind::Unfit`] if there is nothing.
@@ -111,15 +111,15 @@ impl Kubeconfig {
         )))
     }
 
-    /// Whether nothing was found that a connection could be made of.
+    /// Returns whether the files lack all that a connection needs.
     pub(super) fn is_empty(&self) -> bool {
         self.contexts.is_empty() && self.clusters.is_empty() && self.current.is_none()
     }
 
-    /// The context that was asked for, or else the current one.
+    /// Returns the context that the caller wants, or else the current one.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`], with the names that there are.
+    /// [`ErrorKind::Unfit`], with the names of all contexts.
     pub(super) fn context(&self, name: Option<&str>) -> Result<&NamedItem, Error> {
         match name.or(self.current.as_deref()) {
             Some(name) => self.named(&self.contexts, "context", name),
@@ -131,7 +131,7 @@ impl Kubeconfig {
         }
     }
 
-    /// The cluster of a context.
+    /// Returns the cluster of a context.
     ///
     /// # Errors
     /// As [`Kubeconfig::context`].
@@ -141,7 +141,7 @@ impl Kubeconfig {
         self.named(&self.clusters, "cluster", &name)
     }
 
-    /// The user of a context; `None` if it names none.
+    /// Returns the user of a context, or `None` if it names none.
     ///
     /// # Errors
     /// As [`Kubeconfig::context`].
@@ -163,7 +163,7 @@ impl Kubeconfig {
 }
 
 impl NamedItem {
-    /// What an entry is called in messages.
+    /// Names the entry in messages.
     pub(super) fn title(&self) -> String {
         format!("the {} {} of {}", self.what, self.name, self.file.display())
     }
@@ -178,7 +178,7 @@ impl NamedItem {
         &self.file
     }
 
-    /// A part of it that is an entry of its own, with the same name; `None` if it is not there.
+    /// Returns a part of the entry as an entry of the same name, or `None` if it is missing.
     pub(super) fn part(&self, key: &str) -> Option<Self> {
         let body = self.body.get(key).filter(|body| !body.is_null())?.clone();
         let (name, file) = (self.name.clone(), self.file.clone());
@@ -190,23 +190,23 @@ impl NamedItem {
         self.body.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
     }
 
-    /// What is at a key, whatever it is.
+    /// Returns the value at a key, of any type.
     pub(super) fn value(&self, key: &str) -> &Value {
         self.body.get(key).unwrap_or(&Value::Null)
     }
 
-    /// The text at a key; `None` if it is missing or empty.
+    /// Returns the text at a key, or `None` if it is missing or empty.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] if it is no text.
+    /// [`ErrorKind::Unfit`] if the value is no text.
     pub(super) fn text(&self, key: &str) -> Result<Option<String>, Error> {
         text_in(&self.body, key).map_err(|why| self.wrong(&why))
     }
 
-    /// What is at a key that is a matter of yes or no.
+    /// Returns the yes or no at a key.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] if it is neither.
+    /// [`ErrorKind::Unfit`] if the value is neither.
     pub(super) fn flag(&self, key: &str) -> Result<bool, Error> {
         match self.value(key) {
             Value::Null => Ok(false),
@@ -215,16 +215,16 @@ impl NamedItem {
         }
     }
 
-    /// The texts of a list.
+    /// Returns the texts of a list.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] if it is no list of texts.
+    /// [`ErrorKind::Unfit`] if the value is no list of texts.
     pub(super) fn texts(&self, key: &str) -> Result<Vec<String>, Error> {
         let list = texts_of(self.value(key));
         list.ok_or_else(|| self.wrong(&format!("has {key} that are no list of texts: quote them")))
     }
 
-    /// The path at a key, beside the file.
+    /// Returns the path at a key. It starts in the folder of the file.
     ///
     /// # Errors
     /// As [`NamedItem::text`].
@@ -232,15 +232,15 @@ impl NamedItem {
         Ok(self.text(key)?.map(|path| self.beside(&path)))
     }
 
-    /// A path as this file means it.
+    /// Resolves a path as this file means it.
     pub(super) fn beside(&self, path: &str) -> PathBuf {
         self.file.parent().unwrap_or(Path::new("")).join(path)
     }
 
-    /// What is written out at `KEY-data` in base64, or else is in the file at the key.
+    /// Returns the bytes at `KEY-data`, in base64, or else in the file at the key.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] or `Denied` if it cannot be had.
+    /// [`ErrorKind::Unfit`] or `Denied` if the bytes cannot be read.
     pub(super) fn held(&self, key: &str, files: &mut Files) -> Result<Option<Held>, Error> {
         let data_key = format!("{key}-data");
         if let Some(data) = self.text(&data_key)? {
@@ -254,21 +254,21 @@ impl NamedItem {
         path.map(|path| files.read(&format!("the {key} of {}", self.title()), path)).transpose()
     }
 
-    /// That something of it is wrong.
+    /// Reports something wrong with the entry.
     pub(super) fn wrong(&self, why: &str) -> Error {
         unfit(format!("{} {why}", self.title()))
     }
 }
 
-/// What a text in YAML or JSON says.
+/// Reads a text in YAML or JSON.
 ///
 /// # Errors
-/// Why it says nothing; nothing of the text is quoted, as there may be a secret in it.
+/// The reason. It does not quote the text, which may have a secret.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Ok(Value::Null);
     }
-    // JSON may be indented by tabs, and YAML may not.
+    // JSON may be indented by tabs, but YAML may not.
     match value_within(text.as_bytes(), MOST) {
         Ok(value) => return Ok(value),
         Err(error) if error.is_data() => return Err(format!("it has more than {MOST} values")),
@@ -288,10 +288,10 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
     })
 }
 
-/// The text at a key; `None` if it is missing or empty.
+/// Returns the text at a key, or `None` if it is missing or empty.
 ///
 /// # Errors
-/// What is wrong with it, as the end of a sentence.
+/// The end of a sentence about the value.
 pub(super) fn text_in(value: &Value, key: &str) -> Result<Option<String>, String> {
     match value.get(key) {
         None | Some(Value::Null) => Ok(None),
@@ -300,7 +300,7 @@ pub(super) fn text_in(value: &Value, key: &str) -> Result<Option<String>, String
     }
 }
 
-/// The texts of a list that may be missing; `None` if it is anything else.
+/// Returns the texts of a list. A missing list has none; `None` stands for any other value.
 pub(super) fn texts_of(list: &Value) -> Option<Vec<String>> {
     match list {
         Value::Null => Some(Vec::new()),
@@ -329,7 +329,7 @@ fn entries(
     list.into_iter().map(entry).collect()
 }
 
-/// The names that there are, as the end of a message.
+/// Lists the names of all entries, as the end of a message.
 fn known(list: &[NamedItem]) -> String {
     let names: Vec<_> = list.iter().map(|entry| entry.name.as_str()).collect();
     if names.is_empty() {

@@ -1,15 +1,17 @@
-//! The way to an API server: HTTP/1.1, each request one bounded attempt. Nothing is tried again, but for a request that the
-//! server did not take as it knows what we showed no more, once there is something else to show.
+//! The client of an API server. It speaks HTTP/1.1, and each request is one bounded attempt. There are no retries,
+//! with one exception: if the server refuses our credentials and we find others, the request goes out once more with
+//! those.
 //!
-//! **Where and who** is found once ([`Access`]), as kubectl finds it: `kubeconfig` reads and merges files, `access` makes
-//! sense of them, and of the service account of a pod. All of it is read anew (`current`): a token or a certificate that is
-//! replaced, in a file of its own or in the kubeconfig, is taken up within a minute, or by the attempt that fails by it.
+//! **[`Access`]** is the server and our identity, as kubectl finds them: `kubeconfig` reads and merges files, `access`
+//! takes the server and the user from them, or from the service account of a pod. `current` reads all of that again. A
+//! new token or certificate counts within a minute, or at once for the attempt that the server refuses.
 //!
-//! **One connection** serves all calls for as long as it is well. It is dropped after a time-out, an answer of 5xx or 401,
-//! and with a call that is dropped. One that the server has closed meanwhile is made anew, if the request was provably
-//! not sent. Each watch has a connection of its own.
+//! **One connection** serves all calls. It is closed after a time-out, an answer of 5xx or 401, and a call that is
+//! cancelled. If the server has closed it, and the request was provably not sent, a new connection takes the request.
+//! Each watch has a connection of its own.
 //!
-//! **Failures** say what may have been done ([`Failure`]): what was sent and not answered is never taken for undone.
+//! **Failures** tell what may have been done ([`Failure`]). A request without an answer counts as one that may have
+//! been done.
 
 mod access;
 mod address;
@@ -52,16 +54,16 @@ pub(crate) use kubeconfig::Kubeconfig;
 
 /// The longest answer, and the longest line of a watch, in bytes.
 const LONGEST: usize = 4 << 20;
-/// What was sent, if it is longer.
+/// Says of an answer that it is longer.
 pub(crate) const TOO_LONG: &str = "more than 4 MiB at once";
-/// The longest that a request waits for credentials: less than any attempt of a candidate, so that people hear what it
-/// waited for. What works on them goes on.
+/// The longest that a request waits for credentials. It is shorter than any attempt of a candidate, so that people
+/// read in the message what elect waited for. A plugin goes on meanwhile.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// What talks to an API server.
+/// A client of one API server.
 pub(crate) struct Client {
     current: Arc<Current>,
-    /// Where the server is, which stays.
+    /// The address of the server, which stays the same.
     server: String,
     /// The longest that a request waits for credentials.
     patience: Duration,
@@ -69,11 +71,11 @@ pub(crate) struct Client {
     idle: Mutex<Option<Connection>>,
 }
 
-/// Why there is no answer, or none that was wished for. Nothing of it has a secret.
+/// The reason why there is no answer, or a refusal. None of it has a secret.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The server said no: the reason and the message of its `Status`, or no reason and the text that it sent.
-    /// `kind` is the sort of thing that it is about, such as `leases`.
+    /// The server refused. There are the reason and the message of its `Status`, or the text that it sent instead.
+    /// `kind` is the kind of resource, such as `leases`.
     Refused {
         status: u16,
         reason: String,
@@ -81,17 +83,17 @@ pub(crate) enum Failure {
         message: String,
         retry_after: Option<Duration>,
     },
-    /// What answered is no API server, but a web server or a proxy: it sent this.
+    /// A web server or a proxy answered `what`, which no API server sends.
     Strange { status: u16, what: &'static str },
-    /// Nothing was sent, so nothing was done.
+    /// The request was not sent, so nothing was done.
     Unreachable(String),
-    /// It was sent, and there was no whole answer: it may have been done.
+    /// The request was sent, but there was no whole answer. It may have been done.
     Unknown(String),
-    /// There are no credentials to show, so nothing was sent. Those that take too long are `Unreachable`.
+    /// There are no credentials, so the request was not sent. Slow credentials are `Unreachable` instead.
     Denied(String),
 }
 
-/// How far an attempt has come.
+/// The part of an attempt that runs.
 #[derive(Clone, Copy)]
 enum AttemptStage {
     Files,
@@ -101,7 +103,7 @@ enum AttemptStage {
 }
 
 impl Client {
-    /// Gets ready to talk; nothing is sent yet.
+    /// Gets ready to talk. It sends nothing yet.
     ///
     /// # Errors
     /// [`elect_api::ErrorKind::Unfit`] if a certificate or a key cannot be used.
@@ -111,18 +113,18 @@ impl Client {
         Ok(Self { current, server, patience: PATIENCE, idle: Mutex::default() })
     }
 
-    /// Waits for credentials to show, for as long as `limit`. Calls wait for them too, but not for long.
+    /// Waits for credentials, up to `limit`. Calls wait for them too, but not for long.
     ///
     /// # Errors
     /// [`Failure`].
     ///
     /// # Cancellation
-    /// What works on them goes on.
+    /// A plugin goes on.
     pub(crate) async fn log_in(&self, limit: Duration) -> Result<(), Failure> {
         self.pass(limit).await.map(drop)
     }
 
-    /// Why what the files of our credentials have now is not used.
+    /// Returns why the newest contents of our files are not used.
     pub(crate) fn trouble(&self) -> Option<String> {
         self.current.trouble()
     }
@@ -139,13 +141,14 @@ impl Client {
         pass.unwrap_or_else(|_| Err(self.overdue(stage, limit)))
     }
 
-    /// The same as [`Client::fetch`], as the object that the answer is: `null` where it has no content.
+    /// Does one attempt as [`Client::fetch`] does, and reads the object in the answer. An answer without content is
+    /// `null`.
     ///
     /// # Errors
     /// [`Failure`].
     ///
     /// # Cancellation
-    /// What was sent may have been done.
+    /// A request that was sent may have been done.
     pub(crate) async fn call(
         &self,
         method: Method,
@@ -160,7 +163,7 @@ impl Client {
         value(&answer).map_err(|error| self.odd(&error))
     }
 
-    /// That what it sent is nothing of an API server.
+    /// Reports an answer that no API server gives.
     pub(crate) fn odd(&self, error: &serde_json::Error) -> Failure {
         let server = &self.server;
         Failure::Unknown(format!("{server} answered what no API server does: {error}"))
@@ -173,7 +176,7 @@ impl Client {
     /// [`Failure`].
     ///
     /// # Cancellation
-    /// What was sent may have been done.
+    /// A request that was sent may have been done.
     pub(crate) async fn fetch(
         &self,
         method: Method,
@@ -188,7 +191,7 @@ impl Client {
                 self.ask(&method, path, body, idle, &mut stage).await?;
             let status = answer.status();
             let outcome = read(answer, &self.server, pass.authorization.as_ref()).await;
-            // Half an answer may be left in it, or a server that is not well behind it.
+            // The connection may have half an answer in it, or lead to a faulty server.
             let is_well = !matches!(
                 outcome,
                 Err(Failure::Unknown(_) | Failure::Strange { what: TOO_LONG, .. })
@@ -224,8 +227,8 @@ impl Client {
         }
     }
 
-    /// Sends a request, over the connection that is idle if that is still good, and waits for the head of its answer. Tells
-    /// what it showed, too.
+    /// Sends a request, over the idle connection if that is still good, and waits for the head of the answer. Returns
+    /// the credentials that it used, too.
     async fn ask(
         &self,
         method: &Method,
@@ -267,7 +270,7 @@ impl Client {
     ) -> Result<(Connection, Response<Incoming>), Failure> {
         let identity = pass.identity.as_ref();
         let mut request = request(access, pass, (method, path), body)?;
-        // What comes back unsent is sent once, all the same.
+        // A request that comes back unsent counts once, although it goes out again.
         let mut uncounted = Some(operation(method, path));
         *stage = AttemptStage::Connection;
         if let Some(mut connection) = idle()
@@ -320,7 +323,7 @@ impl Client {
     }
 
     fn lost(&self, why: &str) -> Failure {
-        // It may not like our certificate, which it is shown before anything is asked.
+        // The server may have refused our certificate, which comes before the request.
         self.current.suspect();
         Failure::Unknown(format!("{} did not answer: {why}", self.server))
     }
@@ -346,7 +349,7 @@ impl Client {
     }
 }
 
-/// A request, as who we are.
+/// Makes a request with our credentials.
 fn request(
     access: &Access,
     pass: &Pass,
@@ -375,7 +378,7 @@ fn request(
     request.body(body).map_err(odd)
 }
 
-/// What a request is counted as: the verb that a Role has for it.
+/// Names a request in the metrics, by the verb that a Role has for it.
 fn operation(method: &Method, path: &str) -> &'static str {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     // NAMESPACE/leases, and NAMESPACE/leases/NAME.

@@ -1,7 +1,8 @@
-//! Exec plugins: programs that print who we are, as client-go runs them.
+//! Runs exec plugins: programs that print our credentials, as client-go runs them.
 //!
-//! A plugin runs on a thread of its own, and goes on whatever becomes of the request that needed it: what it says is for
-//! the next one. There is never more than one at once. It is a [helper](elect_system::helpers): it belongs to no command.
+//! A plugin runs on a thread of its own, and goes on if the request that needed it ends. Its answer then serves the
+//! next request. Only one run of it goes on at a time. It is a [helper](elect_system::helpers), and belongs to no
+//! command.
 
 use std::env;
 use std::io;
@@ -20,17 +21,17 @@ use tokio::sync::watch;
 use super::credentials::{Pass, bearer};
 use super::kubeconfig::{NamedItem, parse, text_in};
 
-/// The interfaces between us and a plugin that we know.
+/// The interfaces of plugins that we know.
 const VERSIONS: [&str; 2] =
     ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
-/// How long before their end credentials are renewed.
+/// The time before their end at which credentials are renewed.
 const BEFORE: Duration = Duration::from_secs(60);
 /// The longest that a plugin may run.
 const LONGEST: Duration = Duration::from_secs(60);
-/// How many lines of what a plugin says of its failure are told: the last ones.
+/// The number of lines of a plugin's error output that a message has: the last ones.
 const LAST_WORDS: usize = 5;
 
-/// A plugin, and what it said last.
+/// A plugin, and its last answer.
 pub(super) struct Plugin {
     how: Arc<How>,
     state: watch::Sender<State>,
@@ -39,37 +40,37 @@ pub(super) struct Plugin {
 #[derive(Default)]
 struct State {
     is_running: bool,
-    /// What it said last.
+    /// Its last answer.
     kept: Option<Kept>,
-    /// Why the last run said nothing of use.
+    /// The reason why the last run gave no credentials.
     failure: Option<String>,
 }
 
 #[derive(Clone)]
 struct Kept {
     pass: Pass,
-    /// Until when that is good, in milliseconds since 1970, as the plugin says.
+    /// The end of their time, in milliseconds since 1970, as the plugin gives it.
     until: Option<u64>,
 }
 
-/// How a plugin is run.
+/// The way to run a plugin.
 struct How {
     command: PathBuf,
     args: Vec<String>,
     env: Vec<(String, String)>,
     version: String,
     hint: Option<String>,
-    /// Whose it is.
+    /// The user that it belongs to.
     user: String,
-    /// What it is told.
+    /// The content of `KUBERNETES_EXEC_INFO`.
     info: String,
 }
 
 impl Plugin {
-    /// That of the entry `exec` of a user. It is told `cluster`, if it wants to know.
+    /// Reads the entry `exec` of a user. The plugin is told `cluster` if the entry asks for that.
     ///
     /// # Errors
-    /// [`elect_api::ErrorKind::Unfit`] if it cannot be run as it is meant to.
+    /// [`elect_api::ErrorKind::Unfit`] if it cannot be run as the entry says.
     pub(super) fn new(exec: &NamedItem, cluster: Value) -> Result<Self, Error> {
         let needed = |key: &str| {
             exec.text(key)?.ok_or_else(|| exec.wrong(&format!("has an exec without {key}")))
@@ -111,7 +112,7 @@ impl Plugin {
         Ok(Self { how: Arc::new(how), state: watch::Sender::default() })
     }
 
-    /// That it has said nothing for this long, and what to do.
+    /// Says that it has not answered within the limit, and what to do about it.
     pub(super) fn silence(&self, limit: &str) -> String {
         let How { command, user, .. } = &*self.how;
         format!(
@@ -121,10 +122,10 @@ impl Plugin {
         )
     }
 
-    /// What the next request shows.
+    /// Returns the credentials for the next request.
     ///
     /// # Errors
-    /// What came of the plugin.
+    /// The reason why the plugin gave none.
     ///
     /// # Cancellation
     /// The plugin goes on.
@@ -144,7 +145,7 @@ impl Plugin {
         }
     }
 
-    /// What was said before, if it is still good. It is renewed in time.
+    /// Returns the last credentials while they are good, and renews them in time.
     fn known(&self) -> Option<Pass> {
         let Kept { pass, until } = self.state.borrow().kept.clone()?;
         let Some(until) = until else { return Some(pass) };
@@ -155,7 +156,7 @@ impl Plugin {
         (!left.is_zero()).then_some(pass)
     }
 
-    /// Has the plugin run, unless it does.
+    /// Starts the plugin, unless it runs.
     fn start(&self) {
         let is_first =
             self.state.send_if_modified(|state| !std::mem::replace(&mut state.is_running, true));
@@ -174,7 +175,7 @@ impl Plugin {
         }
     }
 
-    /// What was said is not good any more.
+    /// Drops the last credentials, as they are not good any more.
     pub(super) fn doubt(&self) {
         self.state.send_modify(|state| state.kept = None);
     }
@@ -210,8 +211,8 @@ impl How {
         })
     }
 
-    /// What is run. A bare name is looked for in PATH, but not in folders that depend on where we stand: others may write
-    /// there.
+    /// Finds the program. A bare name is looked up in PATH, but only in absolute folders. Other users may write to the
+    /// current folder.
     fn program(&self) -> Option<PathBuf> {
         if self.command.components().count() > 1 {
             return Some(self.command.clone());
@@ -225,7 +226,7 @@ impl How {
         })
     }
 
-    /// Why it cannot be run.
+    /// Explains why it cannot be run.
     fn missing(&self, error: &io::Error) -> String {
         let Self { command, user, .. } = self;
         if error.kind() != io::ErrorKind::NotFound {
@@ -240,12 +241,12 @@ impl How {
         format!("it {place}: {way_out}, or correct the exec of {user}{}", hint.unwrap_or_default())
     }
 
-    /// What it said.
+    /// Reads its answer.
     fn read(&self, said: &Said) -> Result<Kept, String> {
         if said.is_overdue {
             return Err(format!("did not end within {} s, and was killed", LONGEST.as_secs()));
         }
-        // Where another reaps our children it is not known how they ended: then what it printed counts.
+        // If another process reaps our children, we do not know how they ended. Then the output counts.
         if let Some(status) = said.status.filter(|status| !status.success()) {
             return Err(format!("failed: {status}"));
         }
@@ -253,7 +254,7 @@ impl How {
         let answer = parse(&text).ok().filter(Value::is_object).ok_or("printed no credentials")?;
         let version = text_in(&answer, "apiVersion")?;
         if version.as_deref() != Some(&self.version) {
-            // Nothing else of what it printed is told, as there may be a secret in it.
+            // The rest of the output stays untold, as it may have a secret.
             let known = VERSIONS.iter().find(|known| version.as_deref() == Some(**known));
             let version = match (known, version) {
                 (Some(known), _) => known,
@@ -289,7 +290,7 @@ impl How {
     }
 }
 
-/// The end of what a plugin said to its standard error; `None` if it said nothing.
+/// Returns the end of a plugin's error output, or `None` if there is none.
 fn last_words(errors: &[u8]) -> Option<String> {
     let errors = String::from_utf8_lossy(errors);
     let lines = errors.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -298,7 +299,7 @@ fn last_words(errors: &[u8]) -> Option<String> {
     (!last.is_empty()).then(|| clean(last.join(" | "), WORDS))
 }
 
-/// The variables of an exec.
+/// Reads the variables of an exec.
 fn variables(exec: &NamedItem) -> Result<Vec<(String, String)>, Error> {
     let odd = || exec.wrong("has an exec whose env is no list of name and value");
     let list = match exec.value("env") {
@@ -315,7 +316,7 @@ fn variables(exec: &NamedItem) -> Result<Vec<(String, String)>, Error> {
         .collect()
 }
 
-/// A time of RFC 3339, in milliseconds since 1970. `humantime` knows no offset but Z.
+/// Reads a time of RFC 3339, in milliseconds since 1970. `humantime` knows no offset but Z.
 fn millis(text: &str) -> Option<u64> {
     let split = text.rfind(['+', '-', 'Z', 'z']).filter(|&at| at >= "2026-01-01T00:00:00".len())?;
     let (local, offset) = text.split_at(split);

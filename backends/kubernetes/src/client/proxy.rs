@@ -1,9 +1,9 @@
 //! The proxy on the way to the API server, which the kubeconfig or the environment names. It opens a tunnel, in which
 //! only the server can read.
 //!
-//! hyper speaks CONNECT, and hyper-util SOCKS 5. hyper-util's `Tunnel` speaks CONNECT too, but hides the status that the
-//! proxy answered. Its `Matcher` knows `NO_PROXY` as curl does, and kubectl has other rules: ports, `*.a.b`, and that
-//! `.a.b` does not mean `a.b`.
+//! hyper speaks CONNECT, and hyper-util SOCKS 5. hyper-util's `Tunnel` speaks CONNECT too, but hides the status of the
+//! answer. Its `Matcher` reads `NO_PROXY` as curl does. kubectl, and so elect, has other rules: an entry may have a port
+//! or be `*.a.b`, and `.a.b` does not mean `a.b`.
 
 use std::future::ready;
 use std::io::ErrorKind::NotConnected;
@@ -37,7 +37,7 @@ pub(super) struct Proxy {
     login: Option<(String, Secret)>,
 }
 
-/// What a proxy speaks.
+/// The protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Http,
@@ -47,10 +47,11 @@ pub(super) enum Kind {
 }
 
 impl Proxy {
-    /// Reads the URL of a proxy, which `whose` says whose it is.
+    /// Reads the URL of a proxy. `whose` names it in messages.
     ///
     /// # Errors
-    /// [`elect_api::ErrorKind::Unfit`] if it is none that we know. The URL is not quoted: it may have a password.
+    /// [`elect_api::ErrorKind::Unfit`] if elect does not know its kind. The message does not quote the URL, which may
+    /// have a password.
     pub(super) fn parse(url: &str, whose: &str) -> Result<Self, Error> {
         let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
         let (kind, port) = match url.split("://").next() {
@@ -73,7 +74,7 @@ impl Proxy {
         Ok(Self { host, kind, login: url.user.map(|user| (user, password)) })
     }
 
-    /// The environment's proxy for a server; `None` if it has none for that.
+    /// Returns the environment's proxy for a server, or `None` if it has none.
     ///
     /// # Errors
     /// As [`Proxy::parse`].
@@ -97,7 +98,7 @@ impl Proxy {
         }
     }
 
-    /// Whether its password goes over the network in clear.
+    /// Returns whether its password goes over the network unencrypted.
     pub(super) fn shows_password(&self) -> bool {
         self.login.is_some() && self.kind != Kind::Https && !self.host.is_loopback()
     }
@@ -105,7 +106,7 @@ impl Proxy {
     /// Has the proxy connect this stream to a server.
     ///
     /// # Errors
-    /// What it answered. None of it is quoted, as it may echo our login.
+    /// The status of its answer. The message does not quote its words, which may echo our login.
     pub(super) async fn connect<S>(
         &self,
         stream: S,

@@ -1,4 +1,4 @@
-//! TLS to an API server: who vouches for it, who we are, and what is wrong if it does not work.
+//! TLS to an API server: its authority, our certificate, and what is wrong if it does not work.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,13 +23,13 @@ use super::kubeconfig::unfit;
 /// A certificate and its key, in PEM.
 pub(super) type Identity = (Vec<u8>, Vec<u8>);
 
-/// How we speak TLS with an API server.
+/// The settings of TLS with an API server.
 pub(super) struct Tls {
-    /// Who vouches for it; `None` for those of the system.
+    /// The authority of its certificate; `None` for those of the system.
     authority: Option<Held>,
     /// Our certificate and its key.
     identity: Option<(Held, Held)>,
-    /// The name of its certificate, if that is not the one of its URL.
+    /// The name in its certificate, if the URL has another one.
     name: Option<String>,
     is_blind: bool,
     /// Whether it is to a proxy on the way there.
@@ -37,7 +37,7 @@ pub(super) struct Tls {
     made: Mutex<Option<Made>>,
 }
 
-/// What was made last, and for which certificate of a plugin.
+/// The last configuration, and the certificate of a plugin that it was made for.
 struct Made {
     identity: Option<Identity>,
     config: Arc<ClientConfig>,
@@ -53,12 +53,12 @@ impl Tls {
         Self { authority, identity, name, is_blind, is_proxy: false, made: Mutex::default() }
     }
 
-    /// Whether anybody may be the server.
+    /// Returns whether the server may be any machine, as its certificate is not checked.
     pub(super) const fn is_blind(&self) -> bool {
         self.is_blind
     }
 
-    /// Looks whether what was read can be used. Those of the system who vouch for servers are left for later.
+    /// Checks that certificates and keys can be used. The system's authorities are read later.
     ///
     /// # Errors
     /// [`elect_api::ErrorKind::Unfit`], with the file that is wrong.
@@ -82,10 +82,10 @@ impl Tls {
         Ok(())
     }
 
-    /// Whether our certificate and its key go together: of a renewal that is half done one is new.
+    /// Checks that our certificate and its key belong together. In a renewal that is half done they do not.
     ///
     /// # Errors
-    /// Why they cannot be used, in words.
+    /// The reason, for people.
     pub(super) fn expect_a_pair(&self) -> Result<(), String> {
         configure(None, self.identity().as_ref()).map(drop)
     }
@@ -98,7 +98,7 @@ impl Tls {
     /// Speaks TLS over a connection to `host`. A plugin's `identity` counts before ours.
     ///
     /// # Errors
-    /// What went wrong, in words.
+    /// The trouble and its remedy, for people.
     pub(super) async fn connect<S>(
         &self,
         stream: S,
@@ -113,14 +113,14 @@ impl Tls {
         let expected = ServerName::try_from(name.to_owned());
         let expected = expected.map_err(|_| format!("no certificate can be for {name:?}"))?;
         TlsConnector::from(config).connect(expected, stream).await.map_err(|error| {
-            // Those of the system may have been renewed.
+            // The system's authorities may be others by now.
             *lock(&self.made) = None;
             *lock(&SYSTEM) = None;
             self.words(&error, name)
         })
     }
 
-    /// Made anew only for another certificate of a plugin.
+    /// Returns the configuration, and makes a new one only for another certificate of a plugin.
     fn config(&self, identity: Option<&Identity>) -> Result<Arc<ClientConfig>, String> {
         let identity = identity.cloned().or_else(|| self.identity());
         let mut made = lock(&self.made);
@@ -137,7 +137,7 @@ impl Tls {
         Ok(config)
     }
 
-    /// What went wrong with a server that should have this name.
+    /// Explains what went wrong with a server that should have this name.
     fn words(&self, error: &io::Error, name: &str) -> String {
         let authority = self.authority.as_ref().map_or_else(
             || "this system's authorities".to_owned(),
@@ -147,10 +147,10 @@ impl Tls {
     }
 }
 
-/// TLS to a proxy, for which those of the system vouch.
+/// Speaks TLS with a proxy, which the system's authorities have to know.
 ///
 /// # Errors
-/// What went wrong, in words.
+/// The trouble and its remedy, for people.
 pub(super) async fn connect_to_proxy<S>(stream: S, host: &str) -> Result<TlsStream<S>, String>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -188,7 +188,8 @@ fn configure(
         })
 }
 
-/// A chain of certificates and a key. Nothing is quoted of what is not in PEM form: it may be a key.
+/// Reads a chain of certificates and a key. A message does not quote a text that is not in PEM form, as it may be a
+/// key.
 fn identify(
     (certificate, key): &Identity,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
@@ -197,7 +198,7 @@ fn identify(
     Ok((chain, key.map_err(|_| "the key of our client certificate is not in PEM form")?))
 }
 
-/// Those of a file in PEM who vouch for servers.
+/// Reads the authorities in a file in PEM form.
 fn roots(pem: &[u8]) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(pem).ok_or("it is not in PEM form")? {
@@ -208,16 +209,16 @@ fn roots(pem: &[u8]) -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
-/// The certificates of a text in PEM; `None` if it has none.
+/// Reads the certificates of a text in PEM form, or `None` if it has none.
 fn certificates(pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     all.ok().filter(|all| !all.is_empty())
 }
 
-/// Those of the system, as they were read last.
+/// The system's authorities, as they were last read.
 static SYSTEM: Mutex<Option<Arc<RootCertStore>>> = Mutex::new(None);
 
-/// Those of the system.
+/// Returns the system's authorities.
 fn system() -> Result<Arc<RootCertStore>, String> {
     let mut known = lock(&SYSTEM);
     if let Some(roots) = &*known {
@@ -239,7 +240,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// For `insecure-skip-tls-verify`.
+/// Takes any certificate, for `insecure-skip-tls-verify`.
 #[derive(Debug)]
 struct Blind(Arc<CryptoProvider>);
 

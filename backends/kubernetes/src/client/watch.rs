@@ -1,4 +1,4 @@
-//! What a watch tells, line by line.
+//! Reads the events of a watch, line by line.
 
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ pub(crate) struct WatchStream {
     _connection: Connection,
     body: Incoming,
     server: String,
-    /// What has come of the next lines.
+    /// The bytes of the next lines.
     pub(super) buffer: Vec<u8>,
-    /// How much of that has no end of a line.
+    /// The number of those bytes that have no end of a line.
     searched: usize,
 }
 
@@ -30,10 +30,10 @@ impl WatchStream {
         Self { _connection: connection, body, server, buffer: Vec::new(), searched: 0 }
     }
 
-    /// The next event, as the server wrote it; `None` when it has ended the watch.
+    /// Returns the next event, or `None` when the server has ended the watch.
     ///
     /// # Errors
-    /// [`Failure::Unknown`] if nothing came for as long as `idle`, or something else than events. Nothing more will come.
+    /// [`Failure::Unknown`] if no bytes came for as long as `idle`, or they were no event. The watch is over then.
     ///
     /// # Cancellation
     /// No event is lost.
@@ -57,7 +57,7 @@ impl WatchStream {
         }
     }
 
-    /// The next whole line that has come.
+    /// Takes the next whole line from the buffer.
     fn line(&mut self) -> Result<Option<Value>, Failure> {
         let Some(end) = self.buffer[self.searched..].iter().position(|&byte| byte == b'\n') else {
             self.searched = self.buffer.len();

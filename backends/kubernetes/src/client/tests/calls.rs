@@ -66,7 +66,7 @@ async fn a_refusal_has_the_words_of_the_server() {
     assert_eq!(retry_after, Some(Duration::from_secs(7)));
 }
 
-/// Where a kubeconfig leads to another server, that may answer with the request itself.
+/// A kubeconfig may lead to another server, which may echo the request itself.
 #[tokio::test]
 async fn what_was_shown_is_not_told_where_a_server_echoes_it() {
     for (user, secret) in [

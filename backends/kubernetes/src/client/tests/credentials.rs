@@ -1,4 +1,4 @@
-//! Who we are: what requests show, and how that is renewed.
+//! Credentials: what requests show, and how that is renewed.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use super::super::connection::{Connection, Unanswered};
 use super::*;
 
-/// What each request shows to a server that knows nobody.
+/// Sends a request as this user, and returns what the server saw.
 async fn shown(user: &Value) -> Seen {
     let mut server = Server::start(|_| ok()).await;
     let url = format!("http://127.0.0.1:{}", server.port);
@@ -14,7 +14,7 @@ async fn shown(user: &Value) -> Seen {
     server.next().await
 }
 
-/// What comes of a request, which shows this token.
+/// Sends a request, and expects this token in it.
 async fn shows(client: &Client, server: &mut Server, token: &str) -> Result<Value, Failure> {
     let outcome = get(client).await;
     let seen = server.next().await;
@@ -75,7 +75,7 @@ async fn a_token_in_a_file_is_read_again() {
     shows("first").await.unwrap();
     a_minute_later().await;
     shows("second").await.unwrap();
-    // What cannot be read does no harm.
+    // A file that cannot be read does no harm.
     fs::remove_file(folder.path().join("token")).unwrap();
     a_minute_later().await;
     shows("second").await.unwrap();
@@ -88,7 +88,7 @@ async fn a_token_in_a_file_is_read_again() {
     shows("fourth").await.unwrap();
 }
 
-/// Who looks on, and has nothing to try again with, does not hear of it.
+/// A caller that only looks, and has no other credentials, does not hear of it.
 #[tokio::test]
 async fn a_token_that_has_ended_is_replaced_within_one_request() {
     let folder = Folder::new();
@@ -103,7 +103,7 @@ async fn a_token_that_has_ended_is_replaced_within_one_request() {
     let client = Client::new(Access::find(Some(&path), None, nothing).unwrap()).unwrap();
     folder.write("token", "new");
     get(&client).await.unwrap();
-    // Once: a server that knows neither is not asked again and again.
+    // Only once: a server that knows neither is not asked again and again.
     folder.write("token", "other");
     a_minute_later().await;
     get(&client).await.unwrap_err();
@@ -128,7 +128,7 @@ async fn what_a_kubeconfig_has_written_out_is_read_again() {
     let client = Client::new(Access::find(Some(&path), None, nothing).unwrap()).unwrap();
     let mut shows = async |token: &str| shows(&client, &mut server, token).await;
     shows("old").await.unwrap_err();
-    // One that is half written, one that leads elsewhere, and one without our context are left alone, and told.
+    // A file that is half written, leads elsewhere, or lacks our context does not count, and a finding says so.
     for (text, why) in [
         ("users: [", "is no kubeconfig"),
         ("", "there is no cluster"),
@@ -143,7 +143,7 @@ async fn what_a_kubeconfig_has_written_out_is_read_again() {
         let told = client.trouble().expect("it is not used");
         assert!(told.contains(why), "{told}");
     }
-    // Another current context is nothing to us.
+    // Another current context does not matter.
     let text = fs::read_to_string(folder.kubeconfig(&cluster, &json!({"token": "good"}))).unwrap();
     let text = text.replace("\"current-context\":\"x\"", "\"current-context\":\"y\"");
     folder.write("config", &text);
@@ -264,7 +264,7 @@ async fn a_plugin_may_leave_a_process_behind_that_has_its_streams() {
     assert_eq!(header(&server.next().await, "authorization"), Some("Bearer t"));
 }
 
-/// A candidate has 2 s for its first attempts, and more for later ones: it would hear only that nobody answered.
+/// A candidate has 2 s for its first attempts, and more for later ones. Its message has to say more than "no answer".
 #[tokio::test]
 async fn a_plugin_that_hangs_is_told_before_an_attempt_is_over() {
     let folder = Folder::new();
@@ -275,7 +275,7 @@ async fn a_plugin_that_hangs_is_told_before_an_attempt_is_over() {
     let said = tokio::time::timeout(Duration::from_secs(2), get(&client)).await;
     let Err(Failure::Unreachable(why)) = said.expect("told in time") else { panic!("no answer") };
     assert!(why.contains("/plugin of the user u of") && why.contains("run kubectl"), "{why}");
-    // Those who look on have more time, and use it.
+    // A caller that only looks has more time, and uses it.
     let waits = tokio::time::timeout(Duration::from_secs(2), client.log_in(PATIENCE)).await;
     assert!(waits.is_err(), "{waits:?}");
 }
@@ -299,7 +299,7 @@ async fn a_plugin_that_fails_is_told_with_its_last_words() {
         ("yes", "no credentials"),
     ] {
         let folder = Folder::new();
-        // One that says too much says nothing of use.
+        // A plugin that prints too much gives no credentials.
         let script =
             if script == "yes" { "head -c 9000000 /dev/zero | tr '\\0' x" } else { script };
         let client = plugged(&folder, &server, script, &json!({}));

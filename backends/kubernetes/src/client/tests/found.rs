@@ -1,4 +1,4 @@
-//! What is found: in kubeconfigs, and in a pod.
+//! The search for an access, in kubeconfigs and in a pod.
 
 use elect_api::ErrorKind;
 
@@ -17,7 +17,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// What is wrong with a kubeconfig that has this cluster and this user.
+/// Returns the message about a kubeconfig with this cluster and this user.
 fn wrong(cluster: &Value, user: &Value) -> String {
     let folder = Folder::new();
     let found = Access::find(Some(&folder.kubeconfig(cluster, user)), None, nothing);

@@ -23,7 +23,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::{Access, Client, Failure};
 
-/// Longer than anything here takes.
+/// Longer than all that happens here.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Too short for what never comes.
 const SOON: Duration = Duration::from_millis(200);
@@ -31,13 +31,13 @@ const SOON: Duration = Duration::from_millis(200);
 /// A request that came.
 #[derive(Debug)]
 struct Seen {
-    /// Which connection it came by, from 1 on.
+    /// The number of its connection, from 1 on.
     connection: usize,
     head: String,
     body: String,
 }
 
-/// What a server does with a request.
+/// The reaction of a server to a request.
 enum Reply {
     /// Writes this, and reads on.
     Write(String),
@@ -94,7 +94,7 @@ impl Server {
         Self { port, seen, _task: task }
     }
 
-    /// A client of it that nobody knows.
+    /// A client without credentials.
     fn client(&self) -> Client {
         client(&json!({"server": format!("http://127.0.0.1:{}", self.port)}), &json!({}))
     }

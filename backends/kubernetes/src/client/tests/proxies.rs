@@ -128,7 +128,7 @@ async fn the_proxy_of_the_environment_counts_without_one_of_the_kubeconfig() {
     let client = Client::new(Access::find(Some(&path), None, env).unwrap()).unwrap();
     get(&client).await.unwrap();
     assert!(asked.recv().await.unwrap().starts_with("CONNECT api.invalid:81 "));
-    // One of this machine is never reached that way.
+    // A server on this machine is never reached that way.
     let cluster = json!({"server": format!("http://127.0.0.1:{}", server.port)});
     let path = folder.kubeconfig(&cluster, &json!({}));
     let client = Client::new(Access::find(Some(&path), None, env).unwrap()).unwrap();

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use elect_api::{ElectionName, Token};
-use elect_system::path::Output;
 use nix::sys::signal::Signal;
 use serde::Serialize;
 

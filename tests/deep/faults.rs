@@ -1,5 +1,5 @@
-//! Every fault on every real store, many times, by the tests of the suite; writes tests/faults.md. Where
-//! only some are wanted, the rows of all others stay as they are.
+//! Runs every fault on every real store many times, by the tests of the suite, and writes tests/faults.md. If only some
+//! tests are selected, the rows of all others stay as they are.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,9 +12,10 @@ use elect_testkit::fault::Table;
 use crate::page;
 use crate::store::real::{Brand, ROW, Store, cases};
 
-/// How often each; `ELECT_DEEP_RUNS` is another number.
+/// The number of runs of each test. `ELECT_DEEP_RUNS` replaces it.
 const RUNS: usize = 20;
-/// At once: most of the time they wait. Those that take a processor come one after another, after all others.
+/// The number of tests that run at once: most of the time they wait. Tests that need a processor run one after another,
+/// after all others.
 const WORKERS: usize = 6;
 
 /// Parts of the names of the tests that are wanted, with commas between; all if it is not there.
@@ -67,7 +68,7 @@ const OTHERS: [&str; 37] = [
     "store::real::renewals::others_have_all_connections_to_kubernetes",
 ];
 
-/// The names of the tests, each as often as it is to run.
+/// Returns the names of the tests, each repeated once for each run.
 fn jobs() -> Vec<String> {
     let runs = std::env::var("ELECT_DEEP_RUNS").ok().and_then(|runs| runs.parse().ok());
     let only = std::env::var(ONLY).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What each guard is for.
+//! Writes the page that says what each guard is for.
 
 use std::fmt::Write as _;
 

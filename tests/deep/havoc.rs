@@ -21,14 +21,14 @@ const KILLS: usize = 1000;
 /// Long enough for most to get to their command, and for some to end by themselves.
 const LATEST_MICROS: u64 = 25_000;
 
-/// How often wrapper and guardian are killed together.
+/// The number of rounds in which wrapper and guardian are killed together.
 const PAIRS: usize = 4200;
 /// The longest between the two KILLs.
 const LONGEST_GAP_MICROS: u64 = 500;
 /// A tree that lives so long after them lives on.
 const LINGERING: Duration = Duration::from_secs(2);
 
-/// Who gets the KILL.
+/// The processes that get the KILL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Victim {
     Wrapper,
@@ -48,7 +48,7 @@ impl Victim {
         Self::Group,
     ];
 
-    /// Whether somebody is left who can find those that left the command's group.
+    /// Returns true if a process survives that can find the processes that left the command's group.
     fn spares_one(self) -> bool {
         matches!(self, Self::Wrapper | Self::Guardian)
     }
@@ -119,13 +119,13 @@ fn nothing_is_left(stage: &Stage) {
     assert_eq!(list(stage.ground.path().to_owned()), ["state"]);
     assert_eq!(list(stage.ground.state()), ["job"]);
     let mut files = list(job.clone());
-    // What only a leader makes is not there if nobody has led yet.
+    // Files that only a leader makes are missing if no candidate has led yet.
     files.retain(|file| !["note-history", "tree"].contains(&file.as_str()));
     assert_eq!(files, ["enter", "lock", "queue", "token"]);
     assert_eq!(list(job.join("queue")), [""; 0]);
 }
 
-/// What one round of kills has shown.
+/// The findings of one round of kills.
 struct Round {
     victims: Vec<Victim>,
     /// From the last kill to the first stamp of a newcomer.
@@ -157,7 +157,7 @@ fn round(stage: &Stage, rng: &mut Rng, number: usize) -> Round {
     Round { victims, wait }
 }
 
-/// The seed of the choices: that of the variable, or another each time. It is told.
+/// Returns the source of random choices, seeded from `SEED` or at random, and prints the seed.
 fn choices() -> Rng {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| fastrand::u64(..));
@@ -165,7 +165,7 @@ fn choices() -> Rng {
     Rng::with_seed(seed)
 }
 
-/// The command has closed what it inherited, so that nobody but the two has an end of the death-pipes.
+/// The command has closed the descriptors that it inherited, so only wrapper and guardian have ends of the death-pipes.
 #[test]
 fn wrapper_and_guardian_killed_together_leave_nothing() {
     set_child_subreaper(true).expect("a subreaper");

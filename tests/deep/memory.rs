@@ -1,4 +1,4 @@
-//! The kernel runs out of memory for a cgroup, and kills who is in it: the wrapper, the guardian, or the command.
+//! The kernel runs out of memory for a cgroup and kills a process in it: the wrapper, the guardian, or the command.
 
 use std::fs;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ const ETCD: Store = Store::Remote(Brand::Etcd);
 const ZOOKEEPER: Store = Store::Remote(Brand::ZooKeeper);
 const KUBERNETES: Store = Store::Remote(Brand::Kubernetes);
 
-/// What a cgroup may have that a hog is in.
+/// The memory limit, in bytes, of a cgroup that holds a hog.
 const LIMIT: &str = "33554432";
 
 /// A cgroup of version 1 with its memory controller, removed when this is dropped.

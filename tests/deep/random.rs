@@ -6,7 +6,7 @@ use crate::engine::exploration::random::{Kind, missed, play};
 
 const KINDS: [Kind; 3] = [Kind::Etcd, Kind::ZooKeeper, Kind::Kubernetes];
 
-/// Those that this world could have a use for: they are in the machine, the ladder, the arithmetic or the adapter of records.
+/// The guards that this world can test: they are in the machine, the ladder, the arithmetic or the adapter of records.
 const PARTS: [Part; 18] = [
     Part::Drift,
     Part::TwoClocks,

@@ -41,7 +41,7 @@ fn measured(name: &str, kind: Kind, at_once: usize) -> Times {
     times.into_inner().expect("no worker panicked with it").into_iter().collect()
 }
 
-/// The same of simulated runs.
+/// Returns the same times, measured in simulated runs.
 fn simulated(fault: Fault, kind: Kind) -> Times {
     let election = election(kind, TTL, 1);
     let delay = Delay::uniform(S / 20_000, S / 4_000).expect("it fits");
@@ -59,8 +59,8 @@ fn simulated(fault: Fault, kind: Kind) -> Times {
 #[test]
 fn failovers_are_as_long_as_real_ones() {
     let kill = |process| Fault::KillProcess(Who::Leader, process);
-    // Each network is one of its own, for one process at a time. What ends no lease is over in milliseconds, in which the
-    // time that processes take is not simulated.
+    // Each real isolation needs a network of its own, so one process at a time runs it. A fault that ends no lease is
+    // over in milliseconds. The simulation does not model the time that processes take in them.
     for (name, fault, at_once, most) in [
         ("both_killed", kill(Process::Both), 5, Some(1.25)),
         ("packets_dropped", Fault::Isolate(Who::Leader), 1, Some(1.25)),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::store::garbled::survive;
 use crate::store::real::Brand;
 
-/// How many seconds; `ELECT_GARBLE_SECONDS` is another number.
+/// The length of the test in seconds. `ELECT_GARBLE_SECONDS` replaces it.
 const SECONDS: u64 = 600;
 
 fn span() -> Duration {

@@ -11,7 +11,7 @@ use crate::engine::simulation::{Faults, play};
 
 const SCHEDULES: u64 = 1_000_000;
 
-/// What has been played so far.
+/// The schedules that were played so far, and their results.
 #[derive(Default)]
 struct Played {
     schedules: u64,
@@ -24,8 +24,8 @@ fn asked(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
-/// Some seconds of faults each, with leases of five or six seconds, on all cores; in every fourth the candidates
-/// have priorities, and somebody steers.
+/// Each schedule has some seconds of faults, with leases of five or six seconds. They run on all cores. In every fourth
+/// schedule the candidates have priorities, and a simulated user steers the election.
 #[test]
 fn a_million_schedules() {
     let first = asked("SEED").unwrap_or(1);

@@ -17,7 +17,7 @@ const TTL: Duration = Duration::from_secs(15);
 /// So many come at once.
 const GROUP: usize = 20;
 const HAND_OVERS: usize = 15;
-/// So many leaderships are told of in the record then, whoever waits.
+/// The most leaderships that the history in the record keeps, however many candidates wait.
 const FULL: usize = elect::election::history::KEPT;
 const LINE: &str = "crowd";
 /// The election of those who are there only to keep the machine as busy.
@@ -67,7 +67,7 @@ impl Crowd {
             let leadership = loop {
                 match campaign.lead().await {
                     Ok(leadership) => break leadership,
-                    // Where many come to a slow machine, not everybody gets through at once.
+                    // On a slow machine, not every candidate of a large group connects at the first attempt.
                     Err(Error::Unreached(_)) => {}
                     Err(error) => panic!("no leadership: {error}"),
                 }
@@ -121,7 +121,7 @@ impl Crowd {
         self.runtime.block_on(async { sleep(time).await });
     }
 
-    /// How many wait in this election, or are about to go.
+    /// Counts the Leases of candidates in this election: those that wait, and those that are about to leave.
     fn leases(&self, election: &str) -> usize {
         let path = "/apis/coordination.k8s.io/v1/namespaces/elect/leases";
         let (_, list) = self.server.call("GET", path, None);

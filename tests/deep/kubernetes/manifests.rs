@@ -1,4 +1,5 @@
-//! The manifests of the manual: a real API server takes each of them, and who has the Roles can do what is written there.
+//! The manifests of the manual: a real API server accepts each of them, and a user with the Roles can do what the
+//! manual says.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -51,7 +52,7 @@ fn as_the_server_knows_it(mut object: Value) -> Value {
     object
 }
 
-/// What kubectl prints, given this on its standard input.
+/// Returns the output of kubectl when it gets `input` on its standard input.
 fn kubectl(server: &ApiServer, words: &[&str], input: &str) -> String {
     let mut kubectl = Command::new(program("kubectl"));
     kubectl.arg("--kubeconfig").arg(server.kubeconfig()).args(words);
@@ -102,7 +103,7 @@ fn manifests_are_taken_and_their_roles_are_enough() {
             elect("doctor").run().exits(0);
         }
     }
-    // Without them nobody can.
+    // Without the Roles, the server refuses to let a user run.
     let nobody = server.kubeconfig_of(&[]);
     let refused = Elect::new(env!("CARGO_BIN_EXE_elect"))
         .args(["run", "-b", &ApiServer::url_with("elect", &nobody), "--", "true"])

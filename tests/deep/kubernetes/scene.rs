@@ -73,7 +73,7 @@ impl Scene {
         assert_eq!(status, 200, "{answer}");
     }
 
-    /// What `kubectl` prints of the Lease.
+    /// Returns the output of `kubectl get` for the Lease.
     pub(super) fn kubectl_get_lease(&self) -> String {
         let mut kubectl = Command::new(program("kubectl"));
         kubectl.arg("--kubeconfig").arg(&self.seats).args(["-n", NAMESPACE, "get", "lease", JOB]);
@@ -115,7 +115,7 @@ fn lease_path() -> String {
     format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{JOB}")
 }
 
-/// Somebody who takes part.
+/// A candidate of any of the programs.
 pub(super) struct Candidate {
     pub(super) tag: String,
     pub(super) program: Program,
@@ -126,7 +126,7 @@ pub(super) enum Program {
     Go(GoElector),
 }
 
-/// How a leader ends.
+/// The way in which a leader ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fate {
     /// It gives the lease up.

@@ -1,4 +1,4 @@
-//! What stands still and goes on, and Leases that are deleted: who leads on for how long.
+//! Processes that stop and continue, and Leases that are deleted: the tests see how long each leader goes on.
 
 use std::time::Duration;
 

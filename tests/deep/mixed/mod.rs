@@ -1,6 +1,6 @@
-//! Elections that releases share: one of today, and each of three from before something changed. What the one writes
-//! the other reads, and nothing that may fail lets both run. Each feature that the later of the two lacks is tried
-//! beside it.
+//! Elections that releases share: one of today, and each of three from before a change. Each release reads what the
+//! other writes, and no expected failure lets both run at once. Each feature that only one of the two has is tried
+//! beside a release without it.
 
 mod once;
 mod scene;
@@ -146,8 +146,7 @@ impl Pair {
         let job = format!("job-{}-{writer}", self.commit);
         let write = |words: &[&str]| self.run(writer, words).exits(0);
         let read = |words: &[&str]| self.run(reader, words);
-        // What is done once, and the history of it.
-        // What ends at once may be in no history.
+        // The work that is done once, and its history. A command that ends at once may be missing from the history.
         let script = "until \"$SELF\" history -o json \"$ELECT_LEADER_ELECTION\" | grep -q writer-; do :; done";
         let once = ["run", "-e", &job, "--once", "key", "--id", "writer"];
         let first = Elect::new(&self.binaries[writer]).args(once).sh(script);
@@ -164,7 +163,7 @@ impl Pair {
         let leader = Elect::new(&self.binaries[writer]).args(["run", "-e", &job]).sh(script);
         let leader = leader.env("ELECT_BACKEND", &self.url).env("SELF", &self.binaries[writer]);
         leader.env("OTHER", &self.binaries[reader]).run().exits(0);
-        // What is asked.
+        // The requests of users.
         write(&["pause", "--reason", "release", &job]);
         let status = read(&["status", "-o", "json", &job]);
         assert!(status.stdout.contains("release"), "{}", status.stdout);
@@ -178,7 +177,7 @@ impl Pair {
         // It is asked to hand over as it asks.
         asker.sh(script).run();
         read(&["run", "-n", "-e", &job, "--id", "somebody", "--", "true"]).exits(75);
-        // What it is divided into.
+        // The slots into which an election is divided.
         let slots = format!("slots-{}-{writer}", self.commit);
         write(&["run", "-e", &slots, "--slots", "2", "--", "true"]);
         read(&["run", "-e", &slots, "--slots", "2", "--", "true"]).exits(0);

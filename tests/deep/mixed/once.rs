@@ -1,5 +1,5 @@
-//! What is done once, how often that is tried and for how long, and what is told of it, where the older release knows
-//! the keys and nothing else.
+//! Keys of `--once`: the work is done once, its attempts and its time are counted, and the store keeps details. The
+//! older release knows the keys only.
 
 use elect_testkit::program::eventually;
 use nix::sys::signal::Signal;
@@ -29,7 +29,7 @@ fn details_are_of_what_the_newer_one_has_done(scene: &Scene) {
     scene.finds_done(Newer, "first");
     scene.once(Newer, "second").arg("true").run().exits(0);
     scene.finds_done(Older, "second");
-    // What the older one writes leaves them as they are.
+    // The older release writes, and leaves the newer one's details as they are.
     let known = scene.key("second");
     scene.once(Older, "third").arg("true").run().exits(0);
     assert_eq!(scene.key("second"), known);

@@ -63,7 +63,7 @@ impl Scene {
         self.once(who, key).arg("false").run().exits(0);
     }
 
-    /// What a subcommand prints as JSON, whatever its exit code.
+    /// Returns the JSON that a subcommand prints, at any exit code.
     #[track_caller]
     pub(super) fn json(&self, who: Who, subcommand: &str, words: &[&str]) -> Value {
         let ended = self.elect(who, subcommand).args(["-o", "json", "job"]).args(words).run();
@@ -82,7 +82,7 @@ impl Scene {
         self.json(who, "history", &[])["leaderships"].as_array().cloned().unwrap_or_default()
     }
 
-    /// What the newer one knows of a key.
+    /// Returns the newer release's record of a key.
     #[track_caller]
     pub(super) fn key(&self, key: &str) -> Value {
         self.json(Newer, "done", &[key])["keys"][0].clone()

@@ -30,7 +30,7 @@ fn stays(scene: &Scene, who: Who, name: &str) -> Running {
     scene.run(who).sh(STAY).arg(name).spawn()
 }
 
-/// Nobody leads for a second, and nobody begins to.
+/// Asserts that no candidate leads, or begins to lead, for a second.
 #[track_caller]
 fn nobody_begins(scene: &Scene) -> Ended {
     let word = scene.word();
@@ -141,7 +141,7 @@ fn a_candidate_of_the_older_one_keeps_the_election(scene: &Scene) {
     scene.awaits_line(1);
     scene.elect(Older, "pause").arg("job").run().exits(0);
     leader.wait().exits(124);
-    // Nobody leads, and one waits.
+    // No candidate leads, and one waits.
     forget(scene, &[]).exits(125).says("job has 1 candidate, older-");
     scene.elect(Older, "resume").arg("job").run().exits(0);
     waiter.wait().exits(0);
@@ -169,7 +169,7 @@ fn token_of(ended: &Ended) -> u64 {
 fn both_begin_anew_and_tokens_rise(scene: &Scene) {
     let mut tokens = Vec::new();
     for (first, second) in [(Older, Newer), (Newer, Older), (Older, Newer)] {
-        // What is forgotten is done again, by either.
+        // Either release does the work of a forgotten key again.
         tokens.push(token(scene, first, "monday"));
         scene.finds_done(second, "monday");
         tokens.push(token(scene, second, "tuesday"));
@@ -205,7 +205,7 @@ fn forgetting_is_one_step_for_the_older_one(scene: &Scene) {
     assert!(forgotten > 0);
 }
 
-/// Whether there was anything to forget, with nobody in it.
+/// Returns true if the election could be forgotten. A refusal must say that it has candidates, or does not exist.
 #[track_caller]
 fn is_forgotten(scene: &Scene) -> bool {
     let ended = forget(scene, &[]);

@@ -20,7 +20,7 @@ const MEMBERS: usize = 3;
 const STATE_KIB: u32 = 4096;
 /// The machine of the store; those of the candidates come after it.
 const STORE: usize = 0;
-/// Whoever soaks is gone: no program is to wait for ever.
+/// Kills a program when the soak test that started it dies, so that no program waits for ever.
 const DIES_WITH_US: [&str; 4] = ["setpriv", "--pdeathsig", "KILL", "--"];
 
 /// Which store.
@@ -40,7 +40,7 @@ impl Backend {
         }
     }
 
-    /// Whether its leases end by time.
+    /// Returns true if its leases end by time.
     pub(crate) fn is_timed(self) -> bool {
         self != Self::File
     }
@@ -69,7 +69,7 @@ pub(crate) struct Arena {
     pub(crate) backend: Backend,
     remote: Option<Remote>,
     store_id: Option<String>,
-    /// What the state is on, where there is no other store.
+    /// The disk that holds the state when there is no remote store.
     disk: Disk,
     folder: TempDir,
     binary: PathBuf,
@@ -157,7 +157,7 @@ impl Arena {
         Some(self.remote.as_ref()?.other.addresses()[0])
     }
 
-    /// The store, as somebody sees it who has these ways to it and knows what it is called.
+    /// Returns the store's URL for a candidate that reaches it through these proxies and knows its id.
     pub(crate) fn url(&self, ways: &[TcpProxy]) -> String {
         let addresses: Vec<SocketAddr> = ways.iter().map(TcpProxy::address).collect();
         let id = self.store_id.as_ref().map(|id| format!("?store-id={id}"));

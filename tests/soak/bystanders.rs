@@ -1,5 +1,5 @@
-//! Those whom no fault is meant for: who leads and who waits in an election of their own for all the
-//! time, and the members of the store. What they hold at the start and at the end is told.
+//! Processes that no fault is aimed at: a leader and a waiter of an election of their own, for the whole test, and the
+//! members of the store. The test reports which resources each holds at the start and at the end.
 
 use std::process::Stdio;
 
@@ -68,7 +68,7 @@ impl Bystanders {
         }
     }
 
-    /// Of each the life that lasted longest. Whoever ended by itself is told of.
+    /// Returns the longest life of each process, and a complaint for each of elect's two that ended by itself.
     pub(crate) fn end(mut self) -> (Vec<Life>, Vec<String>) {
         let mut troubles = Vec::new();
         for (what, running) in [("wrapper", &mut self.leader), ("waiter", &mut self.waiter)] {

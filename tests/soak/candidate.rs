@@ -39,13 +39,13 @@ pub(crate) struct Candidate {
 /// From a start to its end.
 struct Life {
     elect: Running,
-    /// Its tree has processes that nobody finds once wrapper and guardian are gone.
+    /// Its tree has processes that no other process finds once wrapper and guardian are gone.
     escapes: bool,
     /// The lease of the command, by the process id of that.
     lease: Option<(i32, File)>,
 }
 
-/// What a leader may count on.
+/// The token and the time that a leader may rely on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Term {
     pub(crate) token: u64,
@@ -146,11 +146,12 @@ impl Candidate {
         self.guardian().map(|guardian| descendants(guardian.pid)).unwrap_or_default()
     }
 
-    /// What it leads or led with, as it tells its command; `None` if that is not to be had.
+    /// Returns the token of its present or last leadership, and the end of that lease, from the file that its command
+    /// gets. Returns `None` if the file cannot be read.
     pub(crate) fn term(&mut self) -> Option<Term> {
         let margin = LEAST_MARGIN.max(self.ttl / 15);
         let life = self.running.as_mut()?;
-        // What it said last of an old command, before it is about another.
+        // Reads the last state of an old command's lease, before the file of the next command replaces it.
         let term = life.lease.as_ref().and_then(|(_, file)| read(file));
         let main = life.elect.guardian_if_any().and_then(|guardian| children(guardian).pop());
         if let Some(main) = main.filter(|&main| !life.has_lease_of(main)) {
@@ -159,7 +160,7 @@ impl Candidate {
         term.map(|(token, hard)| Term { token, end: hard + margin })
     }
 
-    /// Whether its command runs, as far as one can see.
+    /// Returns true if its guardian has a child, which is the command.
     pub(crate) fn leads(&mut self) -> bool {
         self.guardian().is_some_and(|guardian| !children(guardian.pid).is_empty())
     }

@@ -1,4 +1,4 @@
-//! What goes wrong, for how long, and with whom.
+//! The faults: the kind, the length, and the target of each.
 
 use std::thread;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub(crate) enum Who {
     All,
 }
 
-/// What befalls wrapper and guardian one after the other, within some milliseconds.
+/// Two blows, to wrapper and guardian, one after the other within some milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Pair {
     first: Role,
@@ -40,7 +40,7 @@ pub(crate) enum Blow {
     Stop,
 }
 
-/// What becomes of packets or bytes on a candidate's way to the store.
+/// Faults of packets or bytes on a candidate's way to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Way {
     Reset,
@@ -49,7 +49,7 @@ pub(crate) enum Way {
     RequestsLost,
     RepliesLost,
     Held,
-    /// Some of its addresses have come to mean another store.
+    /// Some of the candidate's addresses lead to another store.
     Astray,
     Dropped,
     DroppedIn,
@@ -57,7 +57,7 @@ pub(crate) enum Way {
     Rejected,
 }
 
-/// What happens to members of the store.
+/// Faults of members of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Member {
     Stopped,
@@ -135,8 +135,8 @@ const LONGEST_GAP: u64 = 3_000;
 const LONGEST_OUTAGE: Duration = Duration::from_secs(12);
 
 impl Kind {
-    /// One that may befall a candidate. Where nobody but wrapper and guardian can find what its command
-    /// has left behind, one of the two is spared.
+    /// Chooses a fault for a candidate. If only wrapper and guardian can find the processes that the command left
+    /// behind, the fault spares one of the two.
     pub(crate) fn of_candidate(rng: &mut Rng, is_remote: bool, escapes: bool) -> Self {
         loop {
             let kind = if is_remote && rng.bool() {
@@ -165,7 +165,7 @@ impl Kind {
         )
     }
 
-    /// How long it lasts: often less than any lease, often more.
+    /// Returns the length of the fault: often shorter than any lease, often longer.
     pub(crate) fn span(self, rng: &mut Rng) -> Duration {
         let millis = match self {
             Self::Killed(_) | Self::Terminated | Self::Connection(Way::Reset) => 0,
@@ -309,7 +309,7 @@ pub(crate) fn strike(
 }
 
 impl Pair {
-    /// Returns who is stopped.
+    /// Strikes, and returns the processes that are now stopped.
     fn befall(self, candidate: &mut Candidate, rng: &mut Rng) -> Vec<Found> {
         // Found before either is hit.
         let found = [self.first, self.then].map(|(who, blow)| (who.of(candidate), blow));

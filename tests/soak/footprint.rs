@@ -1,9 +1,9 @@
-//! What a process holds.
+//! The memory and descriptors that a process holds.
 
 use std::fmt;
 use std::fs;
 
-/// What a process holds at one moment.
+/// The resources that a process holds at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Footprint {
     pub(crate) resident_kib: u64,

@@ -1,4 +1,4 @@
-//! A process that somebody else has started, and whose number may be another's one day.
+//! A process that another program started. Its number may belong to another process one day.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Whether somebody has had enough.
+//! Notes that the user wants the test to stop: an INT, TERM or HUP came.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! What happened, as it happened.
+//! Keeps a record of the faults, exits and leases as they happen.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,7 +14,7 @@ use crate::fault::{Active, Kind};
 
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    /// What was done when and to whom, for whoever has to find out why.
+    /// The time and target of each action, for the person who has to find a cause.
     diary: File,
     pub(crate) faults: BTreeMap<Kind, usize>,
     pub(crate) exits: BTreeMap<i32, usize>,
@@ -67,8 +67,8 @@ impl Ledger {
         *end = term.end.max(*end);
     }
 
-    /// How long before the end of its lease each of these runs was dead, in nanoseconds, as far as that
-    /// is known.
+    /// Returns the time between the death of each of these runs and the end of its lease, in nanoseconds. Runs with an
+    /// unknown end of the lease are left out.
     pub(crate) fn slacks<'a>(&'a self, runs: &'a [Run]) -> impl Iterator<Item = (i128, &'a Run)> {
         let nanos = |instant: Boottime| instant.since_boot().as_nanos().cast_signed();
         runs.iter().filter_map(move |run| {

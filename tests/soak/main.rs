@@ -25,7 +25,7 @@ use crate::soak::Soak;
 const USAGE: &str = "usage: tests/soak/run file|etcd|zookeeper [SECONDS] [SEED]";
 const SPAN: Duration = Duration::from_secs(180);
 
-/// What is wanted.
+/// The arguments of the command line.
 #[derive(Clone, Copy, Debug)]
 struct Order {
     backend: Backend,

@@ -1,4 +1,4 @@
-//! What is told at the end.
+//! The report that the test prints at the end.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use elect_testkit::oracle::{Run, Verdict};
 use crate::bystanders::Life;
 use crate::ledger::Ledger;
 
-/// With no fault on somebody leads again within this: the longest TTL here three times over.
+/// The longest time without a leader while no fault is on: three times the longest TTL here.
 const LONGEST_VACANCY: Duration = Duration::from_secs(60);
 
 pub(crate) struct Report {
     verdict: Verdict,
     ledger: Ledger,
     lives: Vec<Life>,
-    /// What else is not as it should be.
+    /// Complaints that no other field holds.
     troubles: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl Report {
         self.ledger.longest_vacancy(&self.verdict.runs)
     }
 
-    /// Whether the promise was kept, and nothing else is wrong.
+    /// Returns true if the promise was kept and nothing else is wrong.
     pub(crate) fn is_good(&self) -> bool {
         self.verdict.faults.is_empty()
             && self.least_slack().is_none_or(|(slack, _)| slack > 0)

@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_secs(20);
 const FIRST_LOOK: Duration = Duration::from_secs(10);
 /// The longest between two faults, and between the end of one candidate and its next start.
 const LONGEST_PAUSE: u64 = 2_500;
-/// How long faults go on, until there is a time without any.
+/// The length of a period of faults. A period without faults follows.
 const TROUBLE: Duration = Duration::from_secs(90);
 /// A lease of 20 s can end meanwhile.
 const QUIET: Duration = Duration::from_secs(30);
@@ -103,7 +103,7 @@ impl Soak {
         Duration::from_millis(self.rng.u64(..LONGEST_PAUSE))
     }
 
-    /// Whoever has ended is noted, and takes part again.
+    /// Notes each candidate that has ended, and starts it again.
     fn step(&mut self, now: Boottime) {
         for index in 0..self.candidates.len() {
             let pause = self.pause();
@@ -156,7 +156,7 @@ impl Soak {
         fault::strike(&self.arena, candidate, index, kind, &mut self.rng, now);
     }
 
-    /// Who leads, or another; of those who take part and are well.
+    /// Chooses the leader, or another candidate. The candidate runs and has no fault.
     fn victim(&mut self) -> Option<usize> {
         let well: Vec<usize> = (0..CANDIDATES)
             .filter(|&index| {
@@ -230,7 +230,7 @@ impl Soak {
         running.map(|candidate| format!("{} does not end", candidate.log().display())).collect()
     }
 
-    /// What is left in the store, when all leases are over.
+    /// Returns a complaint if the store still has entries after all leases are over.
     fn entries(&self) -> Option<String> {
         let end = now() + FAREWELL;
         let url = self.arena.near_url();
@@ -252,7 +252,7 @@ impl Soak {
     }
 }
 
-/// What a candidate's log says that it never should.
+/// Returns the lines of a candidate's log that report a panic.
 fn complaints(candidate: &Candidate) -> Vec<String> {
     let log = std::fs::read_to_string(candidate.log()).unwrap_or_default();
     log.lines().filter(|line| line.contains("panicked")).map(str::to_owned).collect()

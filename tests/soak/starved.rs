@@ -16,7 +16,7 @@ pub(crate) struct Starved {
 }
 
 impl Starved {
-    /// Those in this cgroup, and whatever they start from now on.
+    /// Starves the processes of this cgroup, and all that they start from now on.
     pub(crate) fn of(cgroup: &Cgroup) -> Self {
         let starved = Self { _spinners: (0..SPINNERS).map(|_| spin()).collect() };
         treat(cgroup, "0", NICE);
@@ -31,7 +31,7 @@ impl Starved {
     }
 }
 
-/// Whoever is gone meanwhile is not meant.
+/// Ignores processes that end meanwhile.
 fn treat(cgroup: &Cgroup, processors: &str, nice: &str) {
     for pid in cgroup.processes() {
         let pid = pid.to_string();

@@ -1,4 +1,4 @@
-//! What servers tell of the work that they had.
+//! Counts of the requests and writes that a server has handled, as the server tells them.
 
 use elect_testkit::servers::{Etcd, ZooKeeper};
 
@@ -7,7 +7,7 @@ use elect_testkit::servers::{Etcd, ZooKeeper};
 pub(crate) struct Asked {
     /// Messages of clients. ZooKeeper counts its pings with them, etcd does not count those of HTTP/2.
     pub(crate) requests: u64,
-    /// What was written to its log.
+    /// The entries written to its log.
     pub(crate) writes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Who is measured: elect on its stores, and its peers.
+//! The programs that are measured: elect on its stores, and its peers.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ impl Store {
         }
     }
 
-    /// What elect calls one at a place: a folder, or HOST:PORT.
+    /// Returns elect's URL for a store at a place: a folder, or HOST:PORT.
     pub(crate) fn url(self, place: &str) -> String {
         let scheme = match self {
             Self::File => "file",
@@ -122,7 +122,7 @@ pub(crate) fn quiet(mut command: Command) -> Command {
     command
 }
 
-/// Where tests/run has put what comes from `PyPI`.
+/// Returns the path of the Python that has the packages from `PyPI`, as tests/run installed them.
 pub(crate) fn python() -> PathBuf {
     fetched("python/bin/python").expect("kazoo: run tests/run setup")
 }

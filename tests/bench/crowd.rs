@@ -22,7 +22,7 @@ pub(crate) struct Crowd<'a> {
     store: Store,
     election: String,
     flags: &'static [&'static str],
-    /// The command of whoever leads.
+    /// The leader's command.
     hold: Hold,
     members: Vec<Child>,
 }
@@ -56,7 +56,7 @@ impl<'a> Crowd<'a> {
         self.hold.started().saturating_sub(ended)
     }
 
-    /// Waits for the process of whoever has led.
+    /// Waits for the end of the process that led before.
     pub(crate) fn reap(&mut self) {
         let all = self.members.len();
         eventually("the end of who led", || {
@@ -66,7 +66,7 @@ impl<'a> Crowd<'a> {
         assert_eq!(self.members.len(), all - 1, "somebody has left who was to wait");
     }
 
-    /// What the newest member takes, in megabytes.
+    /// Returns the memory of the newest member, in megabytes.
     pub(crate) fn memory(&self) -> f64 {
         self.members.last().map_or(0.0, process::memory)
     }
@@ -83,7 +83,7 @@ impl<'a> Crowd<'a> {
 
 impl Drop for Crowd<'_> {
     fn drop(&mut self) {
-        // From the back: nobody is to lead who leaves.
+        // Ends the members from the back of the queue, so that no member leads on its way out.
         for member in self.members.iter().rev() {
             process::signal(member, Signal::SIGTERM);
         }

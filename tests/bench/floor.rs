@@ -1,4 +1,4 @@
-//! What cannot be avoided: starting a command, and the requests to a store that a leadership needs.
+//! The least that any contender takes: to start a command, and to send the requests that a leadership needs.
 
 use std::ffi::OsString;
 use std::fs::File;

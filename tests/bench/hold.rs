@@ -1,4 +1,4 @@
-//! What contenders run: a command that stamps its start, is held until it is told to go, and stamps its end.
+//! The command that contenders run: it stamps its start, is held until it is told to go, and stamps its end.
 
 use std::ffi::OsString;
 use std::fs;

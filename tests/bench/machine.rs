@@ -1,4 +1,4 @@
-//! What figures were measured on.
+//! Describes the machine on which the figures were measured.
 
 use std::fs;
 use std::process::Command;
@@ -30,7 +30,7 @@ fn said(program: &str, arguments: &[&str]) -> String {
     text.unwrap_or_default().lines().next().unwrap_or_default().to_owned()
 }
 
-/// What stands behind a name and a colon.
+/// Returns the value that follows a name and a colon.
 fn field(path: &str, name: &str) -> String {
     let text = fs::read_to_string(path).unwrap_or_default();
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_prefix(':'));

@@ -1,4 +1,4 @@
-//! What is wanted of a run.
+//! The arguments of a run of the benchmark.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -24,7 +24,7 @@ Options:
 Figures, all of them if none is named:
 ";
 
-/// What is wanted.
+/// The arguments of the command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
     pub(crate) helps: bool,
@@ -76,7 +76,7 @@ impl Order {
         (waiting > self.crowd).then(|| format!("--crowd {}", self.crowd))
     }
 
-    /// Writes the report to where it is wanted, if anywhere. What was measured stays when something fails later.
+    /// Writes the report to the file that `json` names, if any. The figures stay in it when a later one fails.
     pub(crate) fn keep(&self, report: &Report) {
         let Some(path) = &self.json else { return };
         if let Some(folder) = path.parent() {

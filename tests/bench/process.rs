@@ -1,4 +1,4 @@
-//! What the kernel tells of processes.
+//! Facts about processes, as the kernel tells them.
 
 use std::fs;
 use std::process::Child;
@@ -13,7 +13,7 @@ pub(crate) fn signal(child: &Child, signal: Signal) {
     kill(pid(child), signal).expect("it was not waited for");
 }
 
-/// How long a child, with its children, has had a processor.
+/// Returns the processor time of a child and its children.
 pub(crate) fn processor_time(child: &Child) -> Duration {
     family(child).into_iter().map(processor_time_of_one).sum()
 }
@@ -23,7 +23,7 @@ pub(crate) fn memory(child: &Child) -> f64 {
     family(child).into_iter().map(|pid| megabytes(memory_of_one(pid))).sum()
 }
 
-/// How much memory may still be had, in megabytes.
+/// Returns the memory that is still available, in megabytes.
 pub(crate) fn free_memory() -> f64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     megabytes(kib(&text, "MemAvailable:"))

@@ -1,4 +1,4 @@
-//! Who waits, as elect tells it.
+//! The number of waiting candidates, as elect's `status` tells it.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// After this time without a change a crowd is given up.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How many wait in an election.
+/// Counts the candidates that wait in an election.
 fn length(stage: &Stage, store: Store, election: &str) -> usize {
     let url = store.url(&stage.place(store));
     let elect = Elect::new(release::path());

@@ -1,6 +1,6 @@
-//! What was measured, for people and programs, and whether it is within the bounds.
+//! The report of what was measured, for people and programs, and the check against the bounds.
 //!
-//! People get a table in Markdown. The keys of the JSON that programs get:
+//! People get a table in Markdown. Programs get JSON with these keys:
 //!
 //! - `version`: elect's.
 //! - `machine`: `processor` (its model), `processors` (how many), `memory`, `kernel`.
@@ -9,8 +9,8 @@
 //!   - `unit`: `ms`, `MB`, `%`, `times` (a count), or `per minute`;
 //!   - `samples`: by the name of each contender (`elect`, `flock`, `floor`, `2 waiting`, ...) the `median` of its
 //!     runs, the quartiles `low` and `high`, and the number of `runs`;
-//!   - `ratios`: elect's median as a `ratio` to that of `over`, which is another contender; null over nothing.
-//! - `left_out`: what this run was to measure and did not: `figure`, `of`, and `why`.
+//!   - `ratios`: elect's median as a `ratio` to the median of `over`, which is another contender; null over nothing.
+//! - `left_out`: what this run should have measured and did not: `figure`, `of`, and `why`.
 
 use std::fmt;
 
@@ -39,11 +39,11 @@ pub(crate) struct Figure {
     of: String,
     unit: Unit,
     samples: Vec<(&'static str, Sample)>,
-    /// Of medians: elect's over that of the contender with this name.
+    /// The ratio of elect's median to the median of the contender with this name.
     ratios: Vec<(&'static str, f64)>,
 }
 
-/// What was to be measured and was not.
+/// A figure that this run should have measured and did not.
 #[derive(Clone, Debug)]
 struct Gap {
     figure: &'static str,
@@ -58,7 +58,7 @@ pub(crate) struct Report {
     gaps: Vec<Gap>,
 }
 
-/// What elect's median, or its ratio to that of another, may be at most.
+/// The most that elect's median may be, or its ratio to another contender's median.
 #[derive(Clone, Debug, Deserialize)]
 struct Bound {
     figure: String,
@@ -66,15 +66,15 @@ struct Bound {
     /// The contender; without one the figure itself is meant.
     over: Option<String>,
     most: f64,
-    /// Where that is not met yet, what is kept instead.
+    /// The bound that is kept instead, if the first one is not met yet.
     missed: Option<Missed>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 struct Missed {
-    /// What it may be at most until then.
+    /// The most that the value may be until then.
     most: f64,
-    /// What stands in the way.
+    /// The obstacle.
     why: String,
 }
 
@@ -195,7 +195,7 @@ impl Report {
         format!("{all:#}\n")
     }
 
-    /// Whether all that was measured is within its bounds; says what is not.
+    /// Returns true if all that was measured is within its bounds, and prints what is not.
     pub(crate) fn check(&self) -> bool {
         let bounds: Vec<Bound> = serde_json::from_str(BOUNDS).expect("bounds.json is read");
         let mut is_within = true;

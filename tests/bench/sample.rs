@@ -1,10 +1,10 @@
-//! What many runs of one thing have taken.
+//! The results of many runs of one thing.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Figures of one kind, in the unit of whoever made them.
+/// Figures of one kind, in the unit of the code that pushed them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sample(Vec<f64>);
 

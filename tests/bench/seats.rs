@@ -16,10 +16,10 @@ use crate::wait::REST;
 
 /// So many come at once: etcd writes several times for each, one after the other.
 const GROUP: usize = 50;
-/// So long that nobody renews while a crowd is looked at.
+/// So long that no candidate renews while a crowd is measured.
 const TTL: Duration = Duration::from_secs(100 * 60);
 
-/// Who leads, and since when.
+/// A leadership, and the time at which it began.
 type Won = (Boottime, Leadership);
 
 /// They leave when this is dropped.
@@ -64,8 +64,8 @@ impl<'a> Seats<'a> {
         self.next().since(from)
     }
 
-    /// Nothing happens in this process but in the calls of these functions: here it answers what has come meanwhile,
-    /// the pings of all connections among it.
+    /// Nothing in this process runs outside the calls of these functions. This call answers all that came meanwhile,
+    /// such as the pings of all connections.
     pub(crate) fn rest(&self) {
         self.runtime.block_on(async { sleep(REST).await });
     }
@@ -87,7 +87,7 @@ impl<'a> Seats<'a> {
             let leadership = loop {
                 match campaign.lead().await {
                     Ok(leadership) => break leadership,
-                    // Where many come to a slow machine, not everybody gets through at once.
+                    // On a slow machine, not every candidate of a large group connects at the first attempt.
                     Err(Error::Unreached(_)) => {}
                     Err(error) => panic!("no leadership: {error}"),
                 }
@@ -108,7 +108,7 @@ impl Drop for Seats<'_> {
         if std::thread::panicking() {
             return;
         }
-        // Who leaves does so in the background, where it would be in the way of what is measured next.
+        // Candidates leave in the background. Wait here, so that they do not disturb the next measurement.
         self.waiting.abort_all();
         self.wait_for(0);
         if let Some(leader) = self.leader.take() {

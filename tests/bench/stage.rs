@@ -22,7 +22,7 @@ pub(crate) struct Stage {
     pub(crate) etcd: Etcd,
     pub(crate) zookeeper: ZooKeeper,
     next: Cell<u32>,
-    /// How often ZooKeeper was asked how often it was asked.
+    /// The number of times that ZooKeeper was asked for its count of requests.
     looks: Cell<u64>,
 }
 
@@ -50,7 +50,7 @@ impl Stage {
         self.folder.path().join(name)
     }
 
-    /// Where a store is: a folder, or HOST:PORT.
+    /// Returns the place of a store: a folder, or HOST:PORT.
     pub(crate) fn place(&self, store: Store) -> String {
         match store {
             Store::File => self.path("state").display().to_string(),
@@ -59,7 +59,7 @@ impl Stage {
         }
     }
 
-    /// What a store's server has been asked so far, without these questions; the local disk is asked nothing.
+    /// Returns the counts of a store's server, without these questions. They are zero for the local disk.
     pub(crate) fn asked(&self, store: Store) -> Asked {
         match store {
             Store::File => Asked::default(),

@@ -1,11 +1,11 @@
-//! Waiting for what others do.
+//! Waiting for other processes.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// Time for somebody to come to rest: nobody tells when it has.
+/// The time in which a process comes to rest: no event tells when it has.
 pub(crate) const REST: Duration = Duration::from_millis(400);
 
 /// After so many milliseconds a run is given up.

@@ -29,7 +29,7 @@ pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
                     Store::File => first_look(stage, contender),
                     Store::Etcd | Store::ZooKeeper => first_request(contender),
                 };
-                // What comes first finds cold caches.
+                // The first run finds cold caches, and does not count.
                 if run > 0 {
                     sample.push_time(time);
                 }
@@ -61,7 +61,7 @@ fn first_request(contender: Contender) -> Duration {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let place = listener.local_addr().expect("a port").to_string();
     let mut command = contender.command_at(&place, "cold", &["true".into()]);
-    // Whoever is told to end while it waits for an answer may say so.
+    // A contender that is ended while it waits for an answer may complain.
     command.stderr(Stdio::null());
     let from = now();
     let mut child = spawn(command);

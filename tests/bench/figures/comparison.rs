@@ -1,6 +1,6 @@
-//! Hand-over with many who wait, beside two who wait on the same store at the same time: it is to be the business
-//! of one of them. Nobody renews meanwhile, and what sessions ask by themselves (ZooKeeper's pings) is taken off, so
-//! that requests are the hand-over's.
+//! The hand-over among many waiting candidates, beside the hand-over among two, in turns on the same store. It should
+//! be the business of one waiter. No candidate renews meanwhile. Requests that sessions send by themselves (ZooKeeper's
+//! pings) are subtracted, so the counted requests are the hand-over's.
 
 use std::thread;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::stage::Stage;
 use crate::wait::REST;
 
 const FEW: usize = 2;
-/// What stands beside in the table.
+/// The name of the smaller queue in the table.
 const BESIDE: &str = "2 waiting";
 
-/// How long is looked at what is asked when nothing happens.
+/// The time in which the requests of an idle store are counted.
 const IDLE: Duration = Duration::from_secs(2);
 
 /// One that leads, and those who wait for the same.
@@ -58,12 +58,12 @@ pub(super) fn compare<Q: Queue>(
     for _ in 0..runs {
         let queues = [(&mut *many, waiting), (&mut *few, FEW)];
         for (side, (queue, length)) in queues.into_iter().enumerate() {
-            // Whoever has just come is to have nothing more to ask.
+            // A new candidate must have no request left to send.
             queue.rest();
             let mut time = Duration::ZERO;
             let tally = Tally::of(stage, store, || {
                 time = queue.hand_over();
-                // Nor whoever leads now.
+                // The new leader must not have any either.
                 queue.rest();
             });
             queue.fill(length);
@@ -73,7 +73,7 @@ pub(super) fn compare<Q: Queue>(
     all
 }
 
-/// What was asked within some time.
+/// The requests and writes within some time.
 struct Tally {
     requests: f64,
     writes: f64,
@@ -90,7 +90,7 @@ impl Tally {
         Self { requests: requests as f64, writes: writes as f64, seconds }
     }
 
-    /// Without what is asked in idle time of this length; nobody writes in any.
+    /// Returns the counts without the requests of as much idle time. No candidate writes in idle time.
     fn beyond(&self, idle: &Self) -> [f64; 2] {
         let share = self.seconds / idle.seconds;
         [self.requests - idle.requests * share, self.writes]
@@ -109,7 +109,7 @@ impl Comparison {
             report.figure(name, of, unit).of("elect", many).of(BESIDE, few).ratio(BESIDE);
         };
         tell("crowd", Unit::Milliseconds, self.times);
-        // Nobody counts what is asked of the local disk.
+        // The local disk has no server that counts requests.
         if !of.starts_with(Store::File.name()) {
             tell("crowd's requests", Unit::Times, self.requests);
             tell("crowd's writes", Unit::Times, self.writes);

@@ -15,7 +15,7 @@ const WAITING: [usize; 3] = [10, 100, 1000];
 /// For stores whose leases end by time.
 const LONG_LEASES: [&str; 2] = ["--ttl", "100m"];
 
-/// What part of the memory that may still be had a crowd may take.
+/// The part of the available memory that a crowd may take.
 const SHARE: f64 = 0.8;
 
 impl Queue for Crowd<'_> {

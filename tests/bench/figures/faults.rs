@@ -1,5 +1,5 @@
-//! (h) How often the kernel had to find a page for a run of `true` that nobody else wants: minor faults, and major
-//! ones, for which it read from a disk. Those of `true` itself are among them.
+//! (h) Page faults of an uncontended run of `true`: minor faults, and major ones, for which the kernel read from a
+//! disk. The faults of `true` itself are among them.
 
 use nix::sys::resource::{UsageWho, getrusage};
 
@@ -23,7 +23,7 @@ pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
                 let before = so_far();
                 run_true(stage, contender, &names[side]);
                 let after = so_far();
-                // What comes first finds cold caches.
+                // The first run finds cold caches, and does not count.
                 if run > 0 {
                     push(&mut samples[side], before, after);
                 }

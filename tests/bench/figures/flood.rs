@@ -22,8 +22,8 @@ use crate::report::{Report, Unit};
 use crate::sample::Sample;
 use crate::stage::Stage;
 
-/// How many large entries there are, and how large each is, in bytes: less than a request may have, and than the
-/// server's own memory.
+/// The number of large entries, and the size of each in bytes. An entry is smaller than the limit of a request, and all
+/// together are smaller than the server's own memory.
 const ETCD: (usize, usize) = (40, 1_400_000);
 const ZOOKEEPER: (usize, usize) = (16, 1_000_000);
 /// Somewhat less than a list of Leases may have.
@@ -176,7 +176,7 @@ impl Leader {
         Self { election, hold, child, port }
     }
 
-    /// What people ask it, who want to know who leads.
+    /// Asks the server as a person does who wants to know the leader.
     fn ask(&self) {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).expect("a server");
         let request = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";

@@ -1,4 +1,5 @@
-//! (j) From the death of a wrapper, or a deadline, to that of the last process of its command: the guardian kills.
+//! (j) The time from the death of a wrapper, or from a deadline, to the death of the last process of its command: the
+//! guardian kills.
 
 use std::fs::File;
 use std::io::Read as _;

@@ -1,4 +1,4 @@
-//! What is measured. Contenders take turns, so that what else happens on the machine happens to all of them.
+//! The figures that are measured. Contenders take turns, so that other work on the machine slows all of them.
 
 mod cold;
 mod comparison;
@@ -18,7 +18,7 @@ use crate::order::Order;
 use crate::report::Report;
 use crate::stage::Stage;
 
-/// What people select.
+/// A figure that a user can select.
 pub(crate) struct Figure {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,

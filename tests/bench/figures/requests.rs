@@ -18,7 +18,7 @@ use crate::report::{Report, Unit};
 use crate::sample::Sample;
 use crate::stage::Stage;
 
-/// Those who count.
+/// The stores whose servers count requests.
 const STORES: [Store; 2] = [Store::Etcd, Store::ZooKeeper];
 
 const MINUTE: Duration = Duration::from_secs(60);

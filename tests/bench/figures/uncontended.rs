@@ -1,4 +1,4 @@
-//! (a) A run of `true` that nobody else wants, beside the least that it can take.
+//! (a) An uncontended run of `true`, beside the least time that it can take.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
                 }),
                 floor::run(stage, store),
             ];
-            // What comes first finds cold caches.
+            // The first run finds cold caches, and does not count.
             if run > 0 {
                 elect.push_time(times[0]);
                 other.push_time(times[1]);

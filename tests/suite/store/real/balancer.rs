@@ -1,5 +1,5 @@
-//! All candidates come by a balancer, which has no server for a while: each connection ends without a byte. Nobody gives
-//! up for good, whether it has just come, waits or leads.
+//! All candidates reach the store through a balancer, which has no server for a while: each connection ends without a
+//! byte. No candidate gives up for good, whether it is new, waits or leads.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ impl Scene {
         eventually("candidates that try again", || (tries() >= before + TRIES).then_some(()));
     }
 
-    /// The command of one of them ends, then that of the other.
+    /// Ends the command of one candidate, then the command of the other.
     #[track_caller]
     fn end(&self, candidates: impl IntoIterator<Item = Running>) {
         self.end.raise();
@@ -75,7 +75,7 @@ impl Scene {
     }
 }
 
-/// How many take part in both elections, as the store has it.
+/// Returns the number of candidates in both elections, as the store tells it.
 fn candidates(url: &str) -> Option<usize> {
     let status = Elect::new(env!("CARGO_BIN_EXE_elect"));
     let status = status.args(["status", "-b", url, "-o", "json", "job", "web"]);

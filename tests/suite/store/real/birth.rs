@@ -13,14 +13,14 @@ use super::{ETCD, KUBERNETES, ZOOKEEPER, report};
 use crate::stage::send_if_alive;
 
 const TTL: Duration = Duration::from_secs(5);
-/// What the command's process calls on its way.
+/// The system calls that the command's process makes on its way.
 const CALLS: [&str; 5] = ["setpgid", "fcntl", "prctl", "rt_sigprocmask", "execve"];
-/// How long it spends in the first of each, in microseconds.
+/// The time that the process spends in the first call of each kind, in microseconds.
 const DELAY: u32 = 200_000;
-/// Who is killed, of wrapper, guardian and command.
+/// The processes that are killed, of wrapper, guardian and command.
 const VICTIMS: [&[usize]; 4] = [&[1], &[0], &[1, 0], &[2]];
 
-/// Kills somebody at some step, which chance chooses; B leads next.
+/// Kills processes at a step that chance chooses. B leads next.
 fn kill_at_birth(store: Store) -> Outcome {
     let call = CALLS[fastrand::usize(..CALLS.len())];
     let victims = VICTIMS[fastrand::usize(..VICTIMS.len())];

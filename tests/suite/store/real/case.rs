@@ -18,7 +18,7 @@ pub(crate) struct Case {
     pub(crate) words: &'static str,
     setting: Setting,
     strike: fn(&mut Duel),
-    /// Where leases end by time.
+    /// The ending on stores whose leases end by time.
     ending: Ending,
     /// On the local disk, if it applies there.
     local: Option<Ending>,
@@ -29,21 +29,21 @@ pub(crate) struct Case {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Servers {
     All,
-    /// Those of several members.
+    /// Stores of several members.
     Members,
     Leases,
 }
 
-/// How it has to end.
+/// The ending that the case must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// The store ends A's lease, with A's tree dead long before.
     Expires,
     /// A, or its guardian, gives the lease up after the tree's death.
     Resigns,
-    /// Nobody leads beside A while it cannot act; then its command goes on.
+    /// No candidate leads beside A while A cannot act. Then A's command goes on.
     Holds,
-    /// A loses its lease while nobody can have it.
+    /// A loses its lease while no other candidate can have it.
     Outlasts,
     /// A's command does not notice.
     Rides,
@@ -51,8 +51,8 @@ pub(crate) enum Ending {
     Copes,
 }
 
-/// How long A has led before it is struck, in milliseconds; not long unless it is there. A lease is proven later than it is
-/// renewed in `ZooKeeper`, but for a young session.
+/// The time that A has led before it is struck, in milliseconds; short if unset. ZooKeeper proves a lease later than it
+/// renews it, except in a young session.
 pub(crate) const AGE: &str = "ELECT_TEST_AGE_MS";
 
 fn age() -> Duration {
@@ -60,7 +60,7 @@ fn age() -> Duration {
     Duration::from_millis(age.map_or(0, |age| age.parse().expect("milliseconds")))
 }
 
-/// How long nobody may lead beside one who cannot act.
+/// The time for which no candidate may lead beside one that cannot act.
 const HOLD: Duration = Duration::from_secs(2);
 
 pub(crate) const fn case(
@@ -92,7 +92,7 @@ impl Case {
         self
     }
 
-    /// Whether it applies to a store.
+    /// Returns true if the case applies to a store.
     pub(crate) const fn is_about(&self, store: Store) -> bool {
         match (store, self.servers) {
             (Store::File, _) => self.local.is_some(),
@@ -102,7 +102,7 @@ impl Case {
         }
     }
 
-    /// Whether nothing else should use the processor that it uses.
+    /// Returns true if no other test should use the processor that the case uses.
     #[allow(dead_code, reason = "for the tests that run by hand")]
     pub(crate) const fn takes_a_processor(&self) -> bool {
         matches!(self.setting.surroundings, Surroundings::OneProcessor)

@@ -402,12 +402,12 @@ fn stop_the_command(duel: &mut Duel) {
     duel.living().into_iter().for_each(stop);
 }
 
-/// What it has is all that the wrapper has from now on.
+/// Limits the wrapper to the descriptors that it has open.
 fn leave_no_descriptor(duel: &mut Duel) {
     limit_descriptors(duel.wrapper, 0);
 }
 
-/// What it has and one more is all that the wrapper has from now on.
+/// Limits the wrapper to the descriptors that it has open, and one more.
 fn leave_one_descriptor(duel: &mut Duel) {
     let open =
         |number: &u32| Path::new(&format!("/proc/{}/fd/{number}", duel.wrapper)).is_symlink();

@@ -39,7 +39,7 @@ impl Brand {
         }
     }
 
-    /// What its servers' replies come in, if that is frames.
+    /// Returns the framing of the servers' replies, if they have one.
     pub(crate) const fn frames(self) -> Option<Frames> {
         match self {
             Self::Etcd => Some(Frames::Grpc),
@@ -48,7 +48,7 @@ impl Brand {
         }
     }
 
-    /// Whether a store of it has several members. An API server is one, whatever is behind it.
+    /// Returns true if a store of this brand has several members. An API server is one, whatever is behind it.
     pub(crate) const fn has_members(self) -> bool {
         !matches!(self, Self::Kubernetes)
     }
@@ -106,13 +106,13 @@ impl Brand {
     }
 }
 
-/// Where kubeconfigs are kept, each by the address that it names.
+/// The folder of the kubeconfigs, each named by the address in it.
 const KUBECONFIGS: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/kubeconfigs");
-/// Of somebody who may do everything.
+/// The token of a user who may do everything.
 pub(crate) const TOKEN: &str = "kubernetes-admin-token";
 
-/// The URL of the Leases of an API server, for somebody who sees it at this address. What is written for that is the
-/// same for all who see one there.
+/// Returns the URL of the Leases of an API server, for a candidate that reaches it at this address. The kubeconfig that
+/// it writes is the same for all candidates at the address.
 fn url_of_leases(address: SocketAddr) -> String {
     let file = Path::new(KUBECONFIGS).join(format!("{}-{}.yaml", address.ip(), address.port()));
     let text = format!(
@@ -128,14 +128,14 @@ fn url_of_leases(address: SocketAddr) -> String {
     ApiServer::url_with("elect", &file)
 }
 
-/// Where the API server of such a URL is; `None` if the URL is none.
+/// Returns the address of the API server of such a URL, or `None` for another URL.
 pub(crate) fn api_server(url: &str) -> Option<SocketAddr> {
     let file = url.split_once("kubeconfig=").filter(|(head, _)| head.starts_with("kubernetes:"))?.1;
     let (ip, port) = Path::new(file).file_stem()?.to_str()?.rsplit_once('-')?;
     Some(SocketAddr::new(ip.parse().ok()?, port.parse().ok()?))
 }
 
-/// One member of a store, or a part of one that others use, too, where somebody holds it for tests.
+/// One member of a store: one of its own, or a part of a running one that other tests use, too.
 pub(crate) struct Home {
     brand: Brand,
     part: Option<Part>,
@@ -148,12 +148,12 @@ impl Home {
         Self::new(brand, &usual(), || brand.here(1))
     }
 
-    /// That grants leases of 100 minutes.
+    /// Returns a home that grants leases of 100 minutes.
     pub(crate) fn slow(brand: Brand) -> Self {
         Self::new(brand, &slow(), || brand.slow())
     }
 
-    /// Where nobody else is.
+    /// Returns a home that no other test uses.
     pub(crate) fn alone(brand: Brand) -> Self {
         Self { brand, part: None, own: Some(RefCell::new(brand.here(1))) }
     }
@@ -164,7 +164,7 @@ impl Home {
         Self { brand, part, own }
     }
 
-    /// Whether the store itself ends leases that nobody renews.
+    /// Returns true if the store itself ends leases that are not renewed.
     pub(crate) const fn ends_leases(&self) -> bool {
         !matches!(self.brand, Brand::Kubernetes)
     }
@@ -183,7 +183,7 @@ impl Home {
         self.part.as_ref().map_or_else(|| url.clone(), |part| format!("{url}/{}", part.name))
     }
 
-    /// What nobody else uses.
+    /// Returns the store, which no other test uses.
     pub(crate) fn own(&self) -> RefMut<'_, Box<dyn Cluster>> {
         self.own.as_ref().expect("a test that needs this is alone").borrow_mut()
     }
@@ -191,7 +191,7 @@ impl Home {
 
 /// Servers that form one store.
 pub(crate) trait Cluster: Send {
-    /// Where its members serve clients.
+    /// Returns the addresses at which the members serve clients.
     fn addresses(&self) -> Vec<SocketAddr>;
 
     /// A member.

@@ -12,11 +12,11 @@ use super::cluster::Brand;
 const CROWD: usize = 300;
 /// So many of them come at a time.
 const GROUP: usize = 50;
-/// So long that nobody renews while the test looks.
+/// So long that no candidate renews while the test looks.
 const TTL: &str = "100m";
 
-/// What a connection sends by itself meanwhile: two of HTTP/2's pings, of 17 bytes each, are less than
-/// any request.
+/// The bytes that a connection sends by itself meanwhile: two of HTTP/2's pings, of 17 bytes each, are less than any
+/// request.
 const PINGS: u64 = 34;
 
 /// Each with a proxy of its own, which counts what it sends.
@@ -58,7 +58,7 @@ fn one_change_is_the_business_of_one(brand: Brand) {
     oracle.wait_for_run("first");
     let next_end = oracle.flag("next-end");
     let mut crowd = Vec::with_capacity(CROWD);
-    // Whoever comes reads who is there already, which is much to do for all at once.
+    // Each newcomer reads all entries, which is much work if all come at once.
     while crowd.len() < CROWD {
         crowd.extend((crowd.len()..crowd.len() + GROUP).map(|number| {
             let tag = format!("c{number}");

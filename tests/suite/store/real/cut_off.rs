@@ -1,5 +1,5 @@
-//! A follower of ZooKeeper that is cut off from its leader goes on answering pings and reads; one that
-//! dies takes with it what it has not told its leader. Nobody leads by either.
+//! A follower of ZooKeeper that is cut off from its leader goes on answering pings and reads. A follower that dies
+//! takes with it what it has not told its leader. No candidate leads by either.
 
 use std::time::Duration;
 

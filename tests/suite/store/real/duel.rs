@@ -1,4 +1,4 @@
-//! A leads and B waits; somebody watches A's entry in the store.
+//! A leads and B waits, and a witness watches A's entry in the store.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use super::surroundings::{Surroundings, Tree, World};
 use super::witness::Witness;
 use crate::stage::send_if_alive;
 
-/// What lies between A and the store.
+/// The route from A to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// Nothing.
@@ -28,7 +28,7 @@ pub(crate) enum Route {
     Network,
 }
 
-/// What A is in, so that it can be frozen.
+/// The cgroup that A is in, so that it can be frozen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Freezer {
     None,
@@ -38,13 +38,13 @@ pub(crate) enum Freezer {
     Command,
 }
 
-/// How a duel is set up.
+/// The set-up of a duel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
     pub(crate) members: usize,
     pub(crate) route: Route,
     pub(crate) freezer: Freezer,
-    /// What the store grants is no shorter.
+    /// The lease that A asks for. The store grants no shorter one.
     pub(crate) ttl: Duration,
     pub(crate) tree: Tree,
     pub(crate) surroundings: Surroundings,
@@ -68,7 +68,7 @@ pub(crate) struct Duel {
     pub(crate) witness: Witness,
     pub(crate) world: World,
     pub(crate) ground: Ground,
-    /// Processes of A's that somebody debugs.
+    /// Processes of A that a debugger holds.
     pub(crate) traced: Vec<Traced>,
 }
 
@@ -232,7 +232,7 @@ fn wait_for_command(oracle: &Oracle, a: &mut Running) {
     assert!(is_there, "A has ended before all processes of its command were there");
 }
 
-/// `elect run` in the election "job"; the command is to be added.
+/// Returns `elect run` in the election "job", without a command.
 pub(crate) fn elect(url: &str, id: &str, ttl: Duration, on: Option<(&Network, usize)>) -> Elect {
     let elect = Elect::new(binary_of(id));
     let elect = match on {

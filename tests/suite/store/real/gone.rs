@@ -1,4 +1,4 @@
-//! Somebody removes the leader's entry by hand: what nobody can promise against is noticed at once.
+//! A person removes the leader's entry by hand. The promise does not cover this, but the leader notices at once.
 
 use std::time::Duration;
 

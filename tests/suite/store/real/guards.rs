@@ -46,11 +46,12 @@ pub(crate) const GUARDS: &[Guard] = &[
     },
 ];
 
-/// The most that is tried of what chance has a part in: who is put on a processor, and when.
+/// The most tries, as chance decides which process is on a processor, and when.
 const TRIES: usize = 8;
 
 impl Guard {
-    /// Whether the fault can break the promise without the guard. With it there is a test of its own.
+    /// Returns true if the fault can break the promise without the guard. Another test shows that the guard prevents
+    /// it.
     pub(crate) fn is_missed(&self) -> bool {
         (0..TRIES).any(|_| self.breaks())
     }

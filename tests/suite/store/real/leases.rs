@@ -1,4 +1,4 @@
-//! Faults of an API server that have shapes of their own: credentials that end, Leases that somebody deletes, waiters.
+//! Faults that only an API server has: credentials that end, Leases that a person deletes, waiters.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use super::{Brand, KUBERNETES, report};
 
 const TTL: Duration = Duration::from_secs(15);
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/elect/leases";
-/// What the manual's Role for those who queue has.
+/// The verbs of the manual's Role for candidates that queue.
 const VERBS: [&str; 6] = ["get", "list", "watch", "create", "update", "delete"];
 
 /// A leads with credentials of its own, and B waits.
@@ -28,7 +28,7 @@ struct Scene {
     end: Flag,
     /// A's, as the server made it.
     kubeconfig: PathBuf,
-    /// Where A reads its token.
+    /// The file from which A reads its token.
     token: PathBuf,
     a: Running,
     b: Running,
@@ -62,7 +62,7 @@ impl Scene {
     }
 }
 
-/// How often credentials were refused.
+/// Returns the number of requests whose credentials were refused.
 fn refusals(server: &ApiServer) -> u64 {
     server.counts().answers.get(&401).copied().unwrap_or_default()
 }

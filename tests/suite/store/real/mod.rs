@@ -166,7 +166,7 @@ fn survive(store: Store, name: &str) {
     report(case.words, store, &case.survive(store));
 }
 
-/// Where a row of the table goes as JSON, if anywhere.
+/// The file that gets a row of the table as JSON, if any.
 pub(crate) const ROW: &str = "ELECT_TEST_ROW";
 
 /// Shows what came of a fault.

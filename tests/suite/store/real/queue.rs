@@ -1,4 +1,4 @@
-//! Who waits keeps its place while the store changes its own leader.
+//! A waiting candidate keeps its place while the store changes its own leader.
 
 use std::time::Duration;
 

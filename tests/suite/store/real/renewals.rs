@@ -1,5 +1,5 @@
-//! What candidates show to a store, and what it shows to them, is renewed while they lead, wait and start; or it has no
-//! connection left for them for a while. Whoever leads goes on, and all others are there afterwards.
+//! Certificates, passwords and tokens of candidates and stores are renewed while candidates lead, wait and start. Or
+//! the store has no free connection for a while. The leader goes on, and all others are there afterwards.
 
 use std::fs::{self, Permissions};
 use std::io::ErrorKind;
@@ -33,7 +33,7 @@ const TTL: Duration = Duration::from_secs(15);
 const PACE: Duration = Duration::from_secs(5);
 const REFUSED: &str = "trying again";
 const BACK: &str = "the store answers again";
-/// What the manual's Role for those who queue has.
+/// The verbs of the manual's Role for candidates that queue.
 const VERBS: [&str; 6] = ["get", "list", "watch", "create", "update", "delete"];
 
 /// Whose credentials are renewed first.
@@ -101,7 +101,7 @@ impl Scene {
         self.all.iter_mut().for_each(Heard::listen);
     }
 
-    /// A leads on for longer than a lease that nobody renews, and the others take their turns after it.
+    /// A leads on for longer than an unrenewed lease lasts, and the others take their turns after it.
     #[track_caller]
     fn goes_on(mut self, fault: &str, store: Store) {
         if self.all.len() < 3 {
@@ -139,7 +139,7 @@ fn copy(folder: &Path, files: &[(&Path, &str)]) {
     }
 }
 
-/// What a member shows, and whom it lets in.
+/// Writes a member's certificate, and the authority of the clients that it accepts.
 fn serve_by(folder: &Path, authority: &Authority, member: usize) {
     let Pem { cert, key } = authority.server(&["127.0.0.1", &tls_address(member).to_string()]);
     let at = |name: &str| format!("{member}-{name}");
@@ -151,7 +151,7 @@ fn serve_by(folder: &Path, authority: &Authority, member: usize) {
     copy(folder, &[(&ca, &at("clients.pem"))]);
 }
 
-/// What candidates show, and whom they trust.
+/// Writes the candidates' certificate, and the authority that they trust.
 fn know_by(folder: &Path, authority: &Authority) {
     let Pem { cert, key } = authority.client("me");
     copy(folder, &[(&cert, "cert"), (&key, "key"), (&authority.ca(), "ca")]);
@@ -217,7 +217,7 @@ fn etcd_over_tls(folder: &str) -> (Etcd, Vec<SocketAddr>) {
     (etcd, addresses)
 }
 
-/// Where a member of ZooKeeper speaks TLS: all by one port, as they share their configuration.
+/// Returns the address at which a member of ZooKeeper speaks TLS. All use one port, as they share their configuration.
 const fn tls_address(member: usize) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 0, [10, 11, 12][member])
 }
@@ -253,8 +253,8 @@ fn certificates_of_all_members_of_zookeeper() {
     renew_certificates(ZOOKEEPER, 2, zookeeper_over_tls, ZooKeeper::wait_until_serving);
 }
 
-/// The password in a file is `one` at first; the server gets `two` by `change`. Those whom `log_out` has log in anew
-/// are let in by what served before.
+/// The password in a file is `one` at first, and `change` sets the server's to `two`. The old password still serves
+/// those that `log_out` makes log in anew.
 fn renew_password<C: Cluster>(
     store: Store,
     first: First,

@@ -21,8 +21,8 @@ const RUNS: usize = 4;
 /// Replies of a store, among them those to a renewal or two.
 const RENEWED: u64 = 16;
 
-/// Counts its starts, so that each has a token of its own for whoever looks at the stamps; fills both of its
-/// pipes, which nobody reads; and becomes the command that it is given.
+/// Counts its starts, so that each start stamps with a token of its own. Fills both of its pipes, which no process
+/// reads. Then becomes the command that it is given.
 const AGAIN: &str = "echo >>\"$D/starts\"; export ELECT_TOKEN=$((ELECT_TOKEN * 1000 + $(wc -l <\"$D/starts\"))); \
                      yes & yes >&2 & exec \"$@\"";
 

@@ -54,7 +54,7 @@ impl Ground {
         }
     }
 
-    /// Where its members serve clients.
+    /// Returns the addresses at which the members serve clients.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         match self {
             Self::Folder(_) => Vec::new(),
@@ -70,7 +70,7 @@ impl Ground {
         }
     }
 
-    /// Its URL, for somebody who sees its members at these addresses.
+    /// Returns its URL for a candidate that reaches the members at these addresses.
     pub(crate) fn url(&self, addresses: &[SocketAddr]) -> String {
         match self {
             Self::Folder(folder) => format!("file://{}", folder.path().join("state").display()),

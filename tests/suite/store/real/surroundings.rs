@@ -1,4 +1,4 @@
-//! What A runs in, and what its command is: another user's, a crowd beside it, a clock that is wrong.
+//! A's surroundings and its command: another user, a crowd beside it, a wrong clock.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::support::WallClock;
 
-/// What A's command does besides.
+/// The further work of A's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tree {
     Plain,
@@ -38,11 +38,11 @@ pub(crate) enum Tree {
     EscapesFromMuch,
 }
 
-/// What A runs in.
+/// The surroundings in which A runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Surroundings {
     Plain,
-    /// What it says goes to a disk that is full.
+    /// Its output goes to a full disk.
     FullLog,
     /// Its wall clock is what the test makes it.
     WrongClock,
@@ -50,7 +50,7 @@ pub(crate) enum Surroundings {
     WithoutKill,
     /// It has one processor.
     OneProcessor,
-    /// The kernel kills who is at a real-time priority for a fiftieth of a second.
+    /// The kernel kills a process that runs at a real-time priority for a fiftieth of a second.
     LittleRealTime,
     /// Its `/proc` hides what is not dumpable.
     HidingProc,
@@ -62,7 +62,7 @@ const MUCH: &str = "import signal, subprocess, sys\n\
     memory = b'x' * (1 << 30)\n\
     subprocess.Popen(sys.argv[1:], start_new_session=True).wait()";
 const WITHOUT_KILL: [&str; 6] = ["setpriv", "--bounding-set", "-kill", "--inh-caps", "-kill", "--"];
-/// Nobody has this user id.
+/// A user id that no user has.
 const STRANGER: &str = "2000001";
 const LITTLE_REAL_TIME: [&str; 3] = ["prlimit", "--rttime=20000", "--"];
 /// Root may look at everything by its capability, or its group.
@@ -72,7 +72,7 @@ const RESTING: u32 = 3000;
 const SPINNERS: usize = 40;
 const NICE: [&str; 3] = ["nice", "-n", "19"];
 
-/// What there is around A, until it is dropped.
+/// The surroundings of A, until this is dropped.
 pub(crate) struct World {
     surroundings: Surroundings,
     folder: TempDir,
@@ -193,7 +193,7 @@ impl World {
         }
     }
 
-    /// Whether a process has its wall clock from here.
+    /// Returns true if a process gets its wall clock from here.
     pub(crate) fn is_the_clock_of(&self, pid: i32) -> bool {
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
         self.clock.as_ref().is_some_and(|it| maps.contains(&*it.library().to_string_lossy()))

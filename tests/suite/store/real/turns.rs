@@ -11,7 +11,7 @@ use super::cluster::Brand;
 
 const TTL: Duration = Duration::from_secs(10);
 
-/// What a process holds.
+/// The resources that a process holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Footprint {
     pub(crate) descriptors: usize,

@@ -1,5 +1,5 @@
-//! Requests reach the store and replies do not come back: whoever hears nothing keeps nothing there, neither its
-//! lead nor its place, by what it goes on asking.
+//! Requests reach the store, and replies do not come back. A candidate that gets no reply keeps neither its lead nor
+//! its place by what it goes on asking.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,10 +19,10 @@ const TTL: Duration = Duration::from_secs(5);
 const IN_TIME: Duration = Duration::from_secs(8);
 const CAMPAIGN: [&str; 2] = ["--after-loss", "campaign"];
 
-/// Who waits there counts from the look after the one that showed the last request, and looks each second.
+/// A waiter on Leases looks each second, and counts from the look after the one that showed the last request.
 const IN_TIME_OF_LEASES: Duration = Duration::from_secs(10);
 
-/// A store of one member, and a way to it that somebody shall have.
+/// A store of one member, and a way to it for one candidate.
 struct Scene {
     ttl: Duration,
     oracle: Oracle,
@@ -56,7 +56,7 @@ impl Scene {
         now()
     }
 
-    /// A, by the way that is to be cut.
+    /// Returns A, whose way to the store will be cut.
     fn near(&self, flags: &[&str]) -> Elect {
         elect(&self.near, "A", self.ttl, None).args(flags).arg("--")
     }
@@ -77,7 +77,7 @@ fn a_leader(brand: Brand, flags: &[&str]) -> (Outcome, Duration) {
     let a = scene.near(flags).args(tree.command()).spawn();
     scene.oracle.wait_for_run("A");
     let b = scene.next("B");
-    // What counts from the beginning of a session has passed by then.
+    // By then, all times that count from the beginning of a session are over.
     scene.oracle.wait_for_stamps("A", scene.ttl + Duration::from_secs(1));
     let cut = scene.cut();
     b.wait().exits(0);
@@ -88,7 +88,7 @@ fn a_leader(brand: Brand, flags: &[&str]) -> (Outcome, Duration) {
     (outcome, next.first.since(cut))
 }
 
-/// A waits and hears nothing more; its turn comes, and that of B, who waits behind it.
+/// A waits and gets no more replies. Its turn comes, and then B's, which waits behind it.
 fn a_waiter(brand: Brand) -> (Outcome, Duration) {
     let scene = Scene::new(brand);
     let end = scene.oracle.flag("end");
@@ -177,7 +177,8 @@ fn a_waiter_in_etcd_is_passed_over_in_time() {
 
 #[test]
 fn a_member_in_kubernetes_loses_its_shards_in_time() {
-    // It counts for the roster, and only then for the shards that it is given: nobody watched them meanwhile.
+    // Its entry in the roster has to end first. No candidate watches its shards before, so they take a time of their
+    // own.
     let soon = a_member(Brand::Kubernetes);
     println!("another holds all shards {soon:.2?} after the cut");
     assert!(soon < IN_TIME_OF_LEASES * 2, "{soon:?}");

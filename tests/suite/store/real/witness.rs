@@ -1,4 +1,4 @@
-//! Somebody with a way of its own to the store, who notes how long an entry was there.
+//! A witness with its own way to the store, which notes how long an entry was there.
 
 use std::future::pending;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ const ATTEMPT: Duration = Duration::from_secs(1);
 /// The one that all have in the table of faults.
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/elect/leases/job";
 
-/// What is known of an entry's time.
+/// The times at which an entry was seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sightings {
     /// The last instant at which it was surely there: when the request was sent that showed it.
@@ -36,8 +36,8 @@ pub(crate) struct Sightings {
 }
 
 impl Sightings {
-    /// That a tree was dead before its entry was gone, and since when the entry was not seen any more. An end that
-    /// nobody looked for in time tells nothing of the tree: that is no proof.
+    /// Asserts that a tree was dead before its entry was gone, and returns when the entry was last seen. If the witness
+    /// looked too late, the end proves nothing about the tree.
     #[track_caller]
     pub(crate) fn prove_dead_in_time(&self, run: &Run) -> Boottime {
         let (alive, gone) = (self.alive.expect("it was seen"), self.gone.expect("it went"));
@@ -73,7 +73,7 @@ impl Witness {
         Self { seen, over, thread: Some(thread) }
     }
 
-    /// What it has seen so far.
+    /// Returns the sightings so far.
     pub(crate) fn sightings(&self) -> Sightings {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -101,8 +101,8 @@ impl Drop for Witness {
     }
 }
 
-/// Has this thread run before others: who looks late, because it has to wait for a processor, proves nothing. Only
-/// root may; a witness of somebody else looks as soon as others let it.
+/// Makes this thread run before others: a witness that waits for a processor looks late, and proves nothing. Only root
+/// may do so. Another user's witness looks as soon as other threads let it.
 fn go_first() {
     let mut renice = Command::new("renice");
     renice.args(["-n", "-20", "-p", &gettid().to_string()]);
@@ -144,8 +144,8 @@ fn watch(url: &str, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
     });
 }
 
-/// A Lease stays as its holder has left it; it is over for whoever waits when nobody has renewed it for its duration. So it is
-/// surely there for as long after the last look that does not show its newest renewal.
+/// A Lease stays as its holder left it. For a waiter it is over when it was not renewed for its duration. So the entry
+/// is surely there for that long after the last look that does not show its newest renewal.
 fn watch_lease(server: SocketAddr, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
     let get = Ask { path: LEASE, token: Some(TOKEN), patience: ATTEMPT, ..Ask::default() };
     let (mut last_look, mut renewed) = (None, None);

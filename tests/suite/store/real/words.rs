@@ -1,4 +1,4 @@
-//! What the program says when a store cannot be used, and what it never says.
+//! The messages of the program when a store cannot be used, and words that it never says.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -126,7 +126,7 @@ fn tls_that_cannot_be_trusted_is_named() {
     refused(&format!("{}?ca={}", expired.url(), ours.ca().display()), &[], &["expired"]);
 }
 
-/// Of any process of ours.
+/// Returns the command line of each process of this machine.
 fn command_lines() -> Vec<String> {
     let all = fs::read_dir("/proc").expect("procfs").filter_map(Result::ok);
     let read = |path: std::path::PathBuf| fs::read(path.join("cmdline")).ok();

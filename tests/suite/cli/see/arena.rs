@@ -37,7 +37,7 @@ impl Arena {
         Self::with(ground, Home::slow)
     }
 
-    /// Where nobody else is: its server may be stopped, killed and asked who is there.
+    /// Returns an arena of its own: its server may be stopped, killed, and asked for its clients.
     pub(crate) fn alone(ground: Ground) -> Self {
         Self::with(ground, Home::alone)
     }
@@ -56,7 +56,7 @@ impl Arena {
         self.folder.path().join(name)
     }
 
-    /// Where the server is.
+    /// Returns the address of the server.
     pub(crate) fn address(&self) -> SocketAddr {
         self.home().address()
     }
@@ -111,7 +111,7 @@ impl Arena {
         flags(run).env("RECORD", self.path("record")).sh(script).spawn()
     }
 
-    /// Whoever has led: token and id, in this order.
+    /// Returns the token and id of each leader so far, in this order.
     pub(crate) fn record(&self) -> Vec<(u64, String)> {
         let text = std::fs::read_to_string(self.path("record")).unwrap_or_default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -160,7 +160,7 @@ impl Arena {
         });
     }
 
-    /// What `elect status` says of the election; null while the store does not answer.
+    /// Returns the report of `elect status` on the election; null while the store does not answer.
     pub(crate) fn status(&self) -> Value {
         let ended = self.elect("status").args(["-o", "json", "job"]).run();
         let report = serde_json::from_str::<Value>(&ended.stdout);
@@ -173,19 +173,19 @@ impl Arena {
         self.home.is_none().then_some(cell)
     }
 
-    /// Has the server answer nobody.
+    /// Stops the server, so that it answers no request.
     #[track_caller]
     pub(crate) fn silence(&self) -> Silence<'_> {
         self.signal(Signal::SIGSTOP);
         Silence(self)
     }
 
-    /// Whether the store has a server.
+    /// Returns true if the store has a server.
     pub(crate) const fn has_server(&self) -> bool {
         self.home.is_some()
     }
 
-    /// Whether the store itself ends leases that nobody renews, and shows so.
+    /// Returns true if the store itself ends unrenewed leases, and shows that it did.
     pub(crate) fn ends_leases(&self) -> bool {
         self.home.as_ref().is_none_or(Home::ends_leases)
     }
@@ -215,7 +215,7 @@ fn shows(entry: &Value, label: &str) -> bool {
     entry["id"].as_str().is_some_and(|id| is_of(id, label))
 }
 
-/// Whether a candidate's id has this label.
+/// Returns true if a candidate's id has this label.
 fn is_of(id: &str, label: &str) -> bool {
     label_of(id) == label
 }

@@ -152,7 +152,7 @@ fn shards_show_who_holds_how_many(arena: &Arena) {
 fn parts_are_shown_once_and_below_their_whole(arena: &Arena) {
     elect_testkit::run("all", async {
         let mut divided = Divided::new(arena, Division::Slots(2)).await;
-        // Nobody waits, and a name that only looks like that of a part is one.
+        // No candidate waits. An election whose name only looks like the name of a part is an election of its own.
         divided.leads(0, "a").await;
         divided.leads(1, "b").await;
         for other in ["job:2", "other:0"] {

@@ -29,8 +29,8 @@ fn observer(arena: &Arena) -> Observer {
     Observer::start(&arena.elect("observe"), arena.path("observed"))
 }
 
-/// Between two leaders there may be a moment without one, and on the disk the first to come is there for a moment
-/// before it leads.
+/// Drops two kinds of lines. Between two leaders there may be a moment without one, and on the disk the first candidate
+/// is there for a moment before it leads.
 fn without_moments(told: &[String]) -> Vec<&str> {
     told.iter()
         .map(String::as_str)
@@ -54,7 +54,7 @@ fn changes_are_told_in_their_order(arena: &Arena) {
     let expected = ["leader one", "joined two", "left one", "leader two", "left two"];
     assert_eq!(without_moments(&observer.told()), expected);
     assert_eq!(observer.leaders(), arena.record());
-    // Whoever comes later is told how it stands.
+    // An observer that comes later is told the present state first.
     let _three = arena.leader("three", 15);
     let _four = arena.candidate("four", 15);
     arena.wait_for_waiter("four");
@@ -137,12 +137,13 @@ fn nobody_who_reads_ends_it() {
     assert!(!arena.path("state").exists(), "a look creates nothing");
 }
 
-/// A reader that does not read keeps nobody from ending it.
+/// A reader that does not read does not keep a signal from ending it.
 #[test]
 fn a_reader_that_does_not_read_keeps_no_signal_away() {
     let arena = Arena::on(Ground::File);
     let fifo: PathBuf = arena.path("fifo");
-    // A pipe that is full before elect starts. What a shell forks blocks TERM as well, until it is another program.
+    // A pipe that is full before elect starts. A process that the shell forks blocks TERM too, until it executes
+    // another program.
     let script = "mkfifo \"$F\"; exec 3<>\"$F\"; dd if=/dev/zero of=\"$F\" oflag=nonblock bs=4096 count=4096 2>/dev/null; \
                   env --default-signal \"$@\" >&3 & \
                   until grep -q '^Name:.elect' /proc/$!/status && grep -q '^SigBlk:.*[4-7c-f]...$' /proc/$!/status; \

@@ -44,7 +44,7 @@ impl Observer {
         self.lines().iter().map(tell).collect()
     }
 
-    /// Whoever was told of as leader: token and id.
+    /// Returns the token and id of each leader that was reported.
     pub(super) fn leaders(&self) -> Vec<(u64, String)> {
         let lines = self.lines();
         let leaders = lines.iter().filter(|line| line["event"] == "leader");

@@ -16,13 +16,13 @@ use super::observer::Observer;
 use super::on_etcd_and_zookeeper;
 
 const CHANGES: usize = 500;
-/// How many take part at a time.
+/// The number of candidates that take part at a time.
 const CANDIDATES: usize = 3;
 /// The history is read after so many changes: it keeps some more.
 const BETWEEN_READINGS: usize = 25;
 /// Of how many leaders it may not know how they ended: those who could not tell it within half a second.
 const UNTOLD_AT_MOST: usize = 25;
-/// What a leader says whose store has not answered within half a second. On a busy machine there are more of them.
+/// A leader's message if its store has not answered within half a second. On a busy machine more leaders print it.
 const UNKEPT: &str = "`elect history` will not show this leadership";
 
 const UNTOLD: &str = "ended without a report: killed, crashed, or cut off from the store";
@@ -38,7 +38,7 @@ on_etcd_and_zookeeper! {
     alone: five_hundred_changes_are_told_as_they_were
 }
 
-/// How a leader ends.
+/// The way in which a leader ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Exits,
@@ -48,7 +48,7 @@ enum Fate {
     GuardianKilled,
 }
 
-/// What becomes of the store meanwhile.
+/// The state of the store meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weather {
     Fair,
@@ -67,7 +67,7 @@ impl Fate {
         }
     }
 
-    /// Whether these are the words for it.
+    /// Returns true if these words tell this fate.
     fn is_told_by(self, round: usize, words: &str) -> bool {
         match self {
             Self::Exits => words == format!("the command exited with code {}", code(round)),
@@ -95,14 +95,14 @@ struct Candidate {
 /// The election, everybody in it, and what is known of those who have led.
 struct Game<'a> {
     arena: &'a Arena,
-    /// Whoever has led, as far as the record was read, and the length of that.
+    /// The leaders so far, as far as the record was read, and the length of that part.
     record: RefCell<(Vec<(u64, String)>, u64)>,
     observer: Observer,
     candidates: HashMap<String, Candidate>,
     come: usize,
-    /// What the history has told so far, by token: id and reason.
+    /// The entries that the history has shown so far, by token: id and reason.
     told: BTreeMap<u64, (String, Option<String>)>,
-    /// Who has said of itself that it is not to be told of.
+    /// The tokens of leaders that said the history will not show them.
     unkept: HashSet<u64>,
 }
 
@@ -126,7 +126,7 @@ impl<'a> Game<'a> {
             self.come += 1;
             let fifo = self.arena.path(&label);
             mkfifo(&fifo, Mode::S_IRWXU).expect("a pipe");
-            // Opened in both ways it waits for nobody.
+            // Opened for reading and writing, the FIFO does not wait for a peer.
             let code = File::options().read(true).write(true).open(&fifo).expect("our own pipe");
             let script = "echo \"$ELECT_TOKEN $ELECT_LEADER_ID\" >>\"$RECORD\"; read -r code <\"$CODE\"; exit \"$code\"";
             let running =
@@ -170,7 +170,7 @@ impl<'a> Game<'a> {
         let mut leader = self.candidates.remove(label_of(&id)).expect("one of ours");
         self.fill_up();
         if fate == Fate::WrapperKilled {
-            // Of whoever is killed before it has begun to be told of nobody can know.
+            // A leader that is killed before its history begins cannot be in the history.
             eventually("the history to begin", || {
                 (self.history(1).first()?["token"] == token).then_some(())
             });
@@ -201,7 +201,7 @@ impl<'a> Game<'a> {
         }
     }
 
-    /// Reads the history, which tells what it has told before, and of nobody who has not led.
+    /// Reads the history. It must repeat what it has told before, and name no candidate that has not led.
     fn read_history(&mut self) {
         let history = self.history(50);
         self.read_on();
@@ -245,7 +245,7 @@ fn five_hundred_changes_are_told_as_they_were(arena: &Arena) {
     }
     let (_, last) = game.leader(CHANGES);
     game.read_history();
-    // The leader goes last, so that nobody else leads.
+    // The leader goes last, so that no other candidate leads.
     let leader = game.candidates.remove(label_of(&last)).expect("one of ours");
     for mut running in game.candidates.drain().map(|(_, it)| it.running).chain([leader.running]) {
         running.signal(Signal::SIGTERM);

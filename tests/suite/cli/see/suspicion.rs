@@ -14,7 +14,7 @@ use super::watch::{HOME, end, shell, start};
 use crate::cli::http::client::{address, get, sample};
 use crate::stage::send;
 
-/// From here on somebody should have a look.
+/// The suspicion from which a person should have a look.
 const THRESHOLD: f64 = 8.0;
 /// Of leases, in seconds; renewals come every sixth of it.
 const TTL: u32 = 18;
@@ -27,7 +27,7 @@ fn load() -> [Running; 2] {
     [(); 2].map(|()| Elect::new("sh").args(["-c", burn]).spawn())
 }
 
-/// The renewals of a leader as it counts them itself, and when somebody saw that.
+/// A leader's own count of its renewals, and the time at which the test saw it.
 struct Count {
     server: SocketAddr,
     seen: f64,
@@ -40,7 +40,7 @@ impl Count {
         Self { server, seen: 0.0, at: oracle::now(), longest: Duration::ZERO }
     }
 
-    /// How many there are now.
+    /// Returns the present count.
     fn look(&mut self) -> f64 {
         let page = get(self.server, "/metrics").body;
         let count = sample(&page, "elect_renewal_duration_seconds_count").unwrap_or(0.0);
@@ -123,7 +123,7 @@ fn a_leader_that_stands_still_is_suspected_before_its_lease_ends() {
     assert!(arena.record().iter().all(|(_, id)| id.starts_with("one-")), "the next leads already");
     println!("suspected {:?} after it stopped: {pictures:?}", measured_at.since(stopped));
 
-    // Whoever comes next is judged by its own renewals.
+    // The next leader is judged by its own renewals.
     arena.wait_for_leader("two");
     eventually("who leads to suspect nobody", || measured().is_none().then_some(()));
     let pictures = eventually("the next leader to be known", || {
@@ -138,7 +138,7 @@ fn a_leader_that_stands_still_is_suspected_before_its_lease_ends() {
     two.wait().exits(143);
 }
 
-/// Where nobody is shown when a leader renews, nothing is made up.
+/// If the store does not show when a leader renews, no suspicion is made up.
 #[test]
 fn without_renewals_to_be_seen_there_is_no_suspicion() {
     for ground in [Ground::File, Ground::ZooKeeper] {

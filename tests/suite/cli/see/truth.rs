@@ -1,5 +1,5 @@
-//! A server that knows only what was, shows nobody as leading who does so no more; and of one that says nothing for a
-//! while, people are told.
+//! A server that is behind does not show a former leader as leading. People are told when a server does not answer for
+//! a while.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -44,7 +44,7 @@ fn candidate(url: &str, label: &str) -> Running {
     elect("run", url).args(["-e", "job", "--id", label]).sh("exec sleep 3600").spawn()
 }
 
-/// The label of who leads, as this way to the store shows it; `None` if it shows nobody.
+/// Returns the leader's label, as this way to the store shows it, or `None` if it shows no leader.
 fn leader(url: &str) -> Option<String> {
     let ended = elect("status", url).args(["-o", "json", "job"]).run();
     let report: Value = serde_json::from_str(&ended.stdout).ok()?;

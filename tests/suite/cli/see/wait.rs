@@ -68,7 +68,7 @@ fn it_ends_when_the_time_is_over(arena: &Arena) {
     crash(one);
 }
 
-/// By name, and since when; where nobody reads it, nobody asks.
+/// By name, and since when. If the message would not be read, elect does not ask.
 fn who_does_not_get_to_lead_is_told_who_does(arena: &Arena) {
     let mut one = arena.leader("one", 15);
     let id = arena.wait_for_leader("one");
@@ -106,7 +106,7 @@ fn it_outlasts_an_outage(arena: &Arena) {
 fn a_silent_store_takes_no_more_time_than_there_is(arena: &Arena) {
     let _one = arena.leader("one", 60);
     let _silence = arena.silence();
-    // Whoever gave them a minute would have got an answer before.
+    // With a timeout of a minute, a subcommand would have got an answer.
     let mut patient = wait(arena, &["--for", "vacant", "--timeout", "1h"]).spawn();
     let hasty = ["wait", "pause", "resign"]
         .map(|subcommand| arena.elect(subcommand).args(["job", "--timeout", "0"]).spawn());
@@ -119,7 +119,7 @@ fn a_silent_store_takes_no_more_time_than_there_is(arena: &Arena) {
     patient.run().exits(125).says("no answer within 3s: ");
 }
 
-/// That the store says it is not so is one thing, that it says nothing another.
+/// A store that says no is one case, and a store that says nothing is another.
 #[test]
 fn a_store_that_never_answers_is_a_failure() {
     for scheme in ["etcd", "zk"] {

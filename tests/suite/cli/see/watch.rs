@@ -104,7 +104,7 @@ fn an_old_picture_says_so_and_recovers(arena: &Arena) {
     let silence = arena.silence();
     terminal.shows("NO ANSWER for ");
     terminal.shows("  last seen leading: one-");
-    // Until there is an answer nobody is said to lead.
+    // Until there is an answer, no candidate is shown as leader.
     terminal.shows(HOME);
     let later = terminal.shows(HOME);
     assert!(!later.contains(" leader ") && later.contains(" unknown "), "{later:?}");
@@ -120,7 +120,7 @@ fn an_old_picture_says_so_and_recovers(arena: &Arena) {
     end(&mut terminal);
 }
 
-/// Of whoever led when the store was last heard of, a TTL ago and more, it says nothing.
+/// Status does not name the leader that the store last told of, a TTL ago and more.
 fn a_single_look_says_that_there_is_no_answer(arena: &Arena) {
     let one = arena.leader("one", 10);
     let silence = arena.silence();
@@ -135,7 +135,8 @@ fn a_single_look_says_that_there_is_no_answer(arena: &Arena) {
         if arena.ends_leases() {
             return ended.stdout.contains("no-leader").then(|| ended.exits(1));
         }
-        // Whoever gave up without an answer stands there until another leads, and one look cannot tell that it is dead.
+        // A leader that gave up without an answer stays listed until another leads. One look cannot tell that it is
+        // dead.
         ended.stdout.contains("  one-").then(|| ended.exits(2))
     });
 }
@@ -158,7 +159,7 @@ fn it_gives_the_terminal_back_and_takes_it_again() {
         terminal.shows(ENTER);
         terminal.shows("no-leader");
     }
-    // What was typed meanwhile is not for the shell.
+    // The shell does not get the text that was typed meanwhile.
     terminal.types("echo nonsense\r");
     let shown = end(&mut terminal);
     assert!(!shown.contains("nonsense"), "{shown:?}");
@@ -222,7 +223,7 @@ fn off_a_terminal_it_is_refused_with_a_way_out() {
     arena.elect("status").arg("-w").run().exits(125).prints("").says("elect observe");
     watch().run().exits(125).prints("").says("elect observe");
     watch().args(["-o", "json"]).run().exits(125).prints("").says("exclude each other");
-    // What is asked for with a flag beats a variable.
+    // A flag beats a variable.
     arena.elect("status").args(["-o", "json"]).env("ELECT_WATCH", "1").run().exits(0);
     let mut terminal = shell(&arena);
     let shown = does(&mut terminal, "TERM=dumb $E status --watch");

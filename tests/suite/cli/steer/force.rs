@@ -121,7 +121,7 @@ fn on_the_local_disk_the_process_is_named_that_has_the_lock() {
         .says("is stopped and cannot hand over")
         .says(&format!("`kill -CONT {pid}` lets it hand over"))
         .says(&format!("`kill -KILL {pid}` ends it and its command"));
-    // Nobody waits for an answer that cannot come.
+    // The command does not wait for an answer that cannot come.
     let took = now().since(began);
     assert!(took < Duration::from_secs(15), "{took:?}");
     assert!(leads(&arena, "one"));

@@ -1,4 +1,4 @@
-//! `elect forget`: an election that nobody needs any more.
+//! `elect forget`: removes an election that is not needed any more.
 
 use elect_testkit::program::Elect;
 use elect_testkit::servers::ApiServer;
@@ -29,7 +29,7 @@ fn what_would_be_lost_is_shown_and_goes_with_a_yes(arena: &Arena) {
     assert_eq!(gone, format!("{shown}nightly is forgotten\n"));
     assert!(!names(arena).contains("nightly"));
     forget(&["nightly", "--yes"]).exits(125).says("no election nightly at ");
-    // It is as if nobody had done it.
+    // It is as if the key had never been done.
     let once = arena.elect("run").args(["-e", "nightly", "--once", "monday"]);
     once.sh("exit 7").run().exits(7);
 }
@@ -77,7 +77,7 @@ fn with_the_whole_go_its_parts(arena: &Arena) {
     run().exits(0);
 }
 
-/// On Kubernetes they are in an object that people can edit. What cannot be read may have had a fence.
+/// On Kubernetes the fences are in an object that people can edit. A damaged object may have had a fence.
 #[test]
 fn damaged_fences_need_that_word_as_well() {
     let server = ApiServer::start();

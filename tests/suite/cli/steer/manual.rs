@@ -15,7 +15,7 @@ done
 elect wait cron-job
 "#;
 
-/// Ends them once so many commands have run. Who leads once the first of them has gone is not what the section moved.
+/// Ends the servers once so many commands have run. After the first has gone, leaders are no longer the section's work.
 fn end_after(runs: usize) -> String {
     format!(
         r#"
@@ -27,7 +27,7 @@ wait
     )
 }
 
-/// What is printed by the first block of this section, and who has led, when two servers take part.
+/// Returns the output of this section's first block, and the leaders, when two servers take part.
 fn typed(heading: &str, end: &str) -> (Vec<String>, Vec<String>) {
     let folder = TempDir::new().unwrap();
     let commands = manual::commands(&manual::block("operating", heading, "console"));
@@ -69,12 +69,12 @@ elect() { "$E" "$@"; }
 elect wait web
 "#;
 
-/// Nobody is asked to hand over to somebody who is not there yet.
+/// Waits until a candidate is there before the leader is asked to hand over to it.
 const THERE: &str = r"
 while ! elect status web | grep -q 'waiting .* db1-'; do :; done
 elect resign ";
 
-/// What is started there stays in the background, and waits before the next step.
+/// The candidate that is started there stays in the background. The next step waits for it.
 const BESIDE: &str = r#" &
 while ! elect status -o json web | grep -q '"priority": 200'; do :; done
 "#;

@@ -1,4 +1,4 @@
-//! Names that nobody is in: most likely they are slips.
+//! Names of elections without candidates: most likely they are slips.
 
 use elect_testkit::program::eventually;
 use nix::sys::signal::Signal;
@@ -14,7 +14,7 @@ const UNKNOWN: &str = "it has no candidates, and no past; did you mean job?";
 
 fn a_name_of_no_election_is_told_with_the_nearest(arena: &Arena) {
     let run = |words: &[&str]| arena.elect(words[0]).args(&words[1..]).run();
-    // Where there is none at all, there is none to be meant.
+    // If there is no election at all, no name can be suggested.
     let nothing = run(&["wait", "jobs", "--for", "vacant"]).exits(0);
     let nothing = nothing.says("no election jobs at ");
     assert!(!nothing.stderr.contains("did you mean"), "{}", nothing.stderr);
@@ -48,7 +48,7 @@ fn a_name_of_no_election_is_told_with_the_nearest(arena: &Arena) {
     run(&["pause", "jobs"]).exits(0);
 }
 
-/// Nobody is in a nightly election most of the day.
+/// A nightly election has no candidate most of the day.
 fn what_has_a_past_is_no_slip(arena: &Arena) {
     let run = |words: &[&str]| arena.elect(words[0]).args(&words[1..]).run();
     arena.elect("run").args(["-e", "nightly", "--once", "monday", "true"]).run().exits(0);

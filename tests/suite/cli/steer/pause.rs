@@ -1,4 +1,4 @@
-//! `elect pause` and `elect resume`: nobody leads for now.
+//! `elect pause` and `elect resume`: no candidate leads for now.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ fn who_does_not_wait_is_told_of_the_pause(arena: &Arena) {
     let run = || arena.elect("run").args(["-e", "job"]);
     run().args(["-n", "true"]).run().exits(75).says("the election is paused by ").says(": deploy");
     run().args(["-w", "100ms", "true"]).run().exits(75).says(": deploy");
-    // Nobody leads, whoever is the next.
+    // No candidate leads, also when the next one comes.
     let next = arena.candidate("next", 15);
     arena.wait_for_waiter("next");
     run().args(["-n", "true"]).run().exits(75).says("the election is paused by ").says(": deploy");
@@ -88,7 +88,7 @@ fn it_is_shown_and_completed_where_nobody_is(arena: &Arena) {
         let shown = arena.elect("status").args(["-o", "json"]).run().exits(0).stdout;
         shown.contains("\"job\"")
     };
-    // Nothing is asked of whoever comes.
+    // No request waits for a future candidate.
     arena.elect("priority").args(["job", "somebody", "50"]).run().exits(125);
     assert!(!lists());
     pause(arena, &["--reason", "disk is full"]).run().exits(0).prints(PAUSED);
@@ -126,7 +126,7 @@ fn a_pause_with_an_end_ends_by_itself(arena: &Arena) {
     let until = paused.stdout.strip_prefix("job is paused until ").expect("an end");
     let until = until.strip_suffix(": nobody leads\n").expect("an end").to_owned();
     leader.wait().exits(124).says(&format!("giving leadership up: paused until {until} by "));
-    // Nobody resumes it. Whoever waits was told until when, and what has led is there by then.
+    // The pause ends by itself. The waiter was told the time of its end, and leads by then.
     arena.wait_for_leader("two");
     assert!(arena.status()["paused"].is_null());
     let began = stamp::read(stamp::display()).expect("a time");
@@ -160,13 +160,13 @@ fn an_end_is_that_of_the_last_pause(arena: &Arena) {
     pause(arena, &["--until", "soon"]).run().exits(125).says("write 06:30");
     let both = pause(arena, &["--for", "1h", "--until", "06:30"]).run().exits(125);
     both.says("--for and --until exclude each other");
-    // What is nearer counts.
+    // The nearer end counts.
     let nearer = pause(arena, &["--for", "1h"]).env("ELECT_UNTIL", "2999-01-01T00:00:00Z");
     nearer.run().exits(0);
     assert!(until().as_str().is_some_and(|until| !until.starts_with("2999")), "{}", until());
 }
 
-/// A candidate that keeps its place through a pause has won before it, and leads nobody until it ends.
+/// A candidate that keeps its place through a pause has won before it, and does not lead until the pause ends.
 fn a_pause_does_not_count_as_leadership(arena: &Arena) {
     pause(arena, &[]).run().exits(0);
     let _one = arena.candidate("one", 15);
@@ -245,7 +245,7 @@ fn a_pause_ends_the_waiting_for_another_leader(arena: &Arena) {
     assert_eq!(arena.record().len(), 1, "somebody has started something");
 }
 
-/// Nobody keeps to what nobody can read, and whoever wants to change it is told.
+/// Candidates ignore damaged orders, and a user who wants to change them gets an error.
 #[test]
 fn what_was_damaged_by_hand_asks_nothing() {
     let arena = Arena::on(Ground::File);

@@ -32,9 +32,9 @@ mod slow {
     }
 }
 
-/// Longer than anything here takes: whoever waits for a lease to end fails.
+/// Longer than any test here takes: a test that waits for a lease to end fails.
 const LONG: u32 = 600;
-/// So short that whoever waits in a store without time of its own looks often who else still does.
+/// So short that a waiter in a store without time of its own looks often for the other waiters.
 const MODEST: u32 = 15;
 
 /// Candidates of a test by name, the most recent last.
@@ -168,7 +168,7 @@ fn a_best_candidate_that_joins_leaves_and_joins_leads(arena: &Arena) {
     crowd.kill(&["leader"]);
     arena.wait_for_leader("best");
     crowd.kill(&["best"]);
-    // Of equals whoever joined first, though it has stood back since.
+    // Of equals the first that joined leads, though it has stood back since.
     arena.wait_for_leader("one");
     assert_eq!(leaders(arena), ["leader", "best", "one"]);
     let stood_back = crowd.standing_back();
@@ -197,7 +197,7 @@ fn priority_0_is_seen_and_never_leads(arena: &Arena) {
     assert_eq!(leaders(arena), ["other", "observer"]);
 }
 
-/// How long a hand-over takes from `step` to the command of `next`.
+/// Returns the time that a hand-over takes from `step` to the command of `next`.
 fn hand_over(arena: &Arena, next: &str, step: impl FnOnce()) -> Duration {
     arena.wait_for_waiter(next);
     let from = now();
@@ -229,7 +229,7 @@ fn a_leader_of_priority_0_hands_over_without_waiting_for_a_lease(arena: &Arena) 
     assert_eq!(leaders(arena), ["one", "two", "three", "five", "four"]);
 }
 
-/// Who is first in a queue may be slow, or come to a stop, before it makes room for who was named.
+/// The first in a queue may be slow, or stop, before it makes room for the named candidate.
 fn who_may_stand_back_yet_is_not_taken_for_the_leader(arena: &Arena) {
     let mut crowd = Crowd::new(arena);
     for label in ["one", "two", "three"] {
@@ -325,7 +325,7 @@ fn an_observer_alone_keeps_nobody_away_who_does_not_wait(arena: &Arena) {
     eventually("it to look on", || arena.status()["leader"].is_null().then_some(()));
     let run = || arena.elect("run").args(["-e", "job", "-n", "true"]);
     run().run().exits(0);
-    // Nobody is there to lead, and it says what keeps it from that: alone, and behind another one like it.
+    // No candidate is there that may lead. The run says why it never leads: alone, and behind another one like it.
     for election in ["alone", "job"] {
         for wait in [&["-n"][..], &["-w", "100ms"]] {
             let never = arena.elect("run").args(["-e", election, "--priority", "0"]).args(wait);
@@ -387,7 +387,7 @@ fn a_history_that_cannot_be_read_keeps_nobody_from_leading() {
     assert_ne!(first, second);
 }
 
-/// Whoever passed a candidate that stood still is the leader all the same.
+/// A candidate that passed a stopped one is the leader all the same.
 #[test]
 fn a_leader_that_passed_somebody_who_was_stopped_is_shown() {
     let arena = Arena::on(Ground::File);

@@ -15,7 +15,7 @@ fn resign(arena: &Arena, words: &[&str]) -> Elect {
     arena.elect("resign").arg("job").args(words)
 }
 
-/// What the outcome file of a candidate says.
+/// Returns the contents of a candidate's outcome file.
 fn outcome(arena: &Arena, name: &str) -> serde_json::Value {
     serde_json::from_slice(&std::fs::read(arena.path(name)).unwrap()).unwrap()
 }
@@ -59,7 +59,7 @@ fn who_campaigns_again_comes_in_behind(arena: &Arena) {
 
 fn an_election_without_a_leader_has_nobody_to_ask(arena: &Arena) {
     resign(arena, &[]).run().exits(0).prints("nobody leads\n");
-    // And nothing is asked of whoever comes.
+    // The request does not count for the next candidate.
     let _one = arena.leader("one", 15);
     arena.elect("status").arg("job").run().exits(0);
 }
@@ -98,7 +98,7 @@ fn whoever_waits_for_more_than_a_moment_is_told_for_what() {
                       until [ -e \"$RECORD.go\" ]; do sleep 0.02; done";
         let leader = arena.run_with("us", 15, |it| it, script);
         let id = arena.wait_for_leader("us");
-        // Where priorities matter it leads once its history says so.
+        // With priorities, a candidate leads once its history says so.
         eventually("its history", || {
             let history = arena.elect("history").arg("job").run().stdout;
             history.contains(&id).then_some(())

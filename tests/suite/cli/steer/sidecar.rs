@@ -42,7 +42,7 @@ fn it_goes_on_as_an_observer(arena: &Arena) {
     said.prints("nobody leads\n");
     arena.wait_for_waiter("app");
     let _one = arena.leader("one", 15);
-    // Who must not lead makes room, and comes back behind.
+    // A candidate that must not lead makes room, and comes back behind the others.
     arena.wait_for_waiter("app");
     arena.elect("priority").args(["job", "app", "200"]).run().exits(0);
     arena.elect("resign").arg("job").run().exits(0);

@@ -24,21 +24,21 @@ use super::plan::{Scene, Victims};
 use super::stores::SeenStore;
 use super::witness::Witness;
 
-/// What befalls a wrapper as it goes on after its nth await.
+/// A fault that strikes a wrapper as it goes on after its nth await.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Doom {
     Kill(Victims),
     Stop(Duration),
 }
 
-/// What is to befall a wrapper after so many awaits more.
+/// The number of awaits until a fault strikes a wrapper, and the fault.
 pub(crate) type Fate = Arc<Mutex<Option<(u32, Doom)>>>;
 
 /// The handles by which fate takes hold of one `elect run`.
 pub(crate) struct Run {
     pub(crate) wrapper: AbortHandle,
     pub(crate) strings: Strings,
-    /// Whether the wrapper is stopped.
+    /// True while the wrapper is stopped.
     pub(crate) stopped: Arc<watch::Sender<bool>>,
     pub(crate) fate: Fate,
 }
@@ -89,7 +89,7 @@ impl driver::Observer for Narrator {
     }
 }
 
-/// What all runs are counted under.
+/// The key under which all runs are counted.
 pub(crate) const KEY: &str = "k";
 
 /// Who runs.
@@ -240,8 +240,8 @@ async fn redeem(game: &Game, ticket: &Ticket) {
     }
 }
 
-/// Lets a process of this computer work, which makes no step while it is stopped or the computer is
-/// suspended, until it is done, or doomed.
+/// Lets a process of this computer work until it is done or doomed. The process makes no step while it is stopped or
+/// the computer is suspended.
 async fn on(
     host: &Host,
     stops: &watch::Receiver<bool>,
@@ -255,7 +255,7 @@ async fn on(
         let is_still = stopped || suspended;
         let mut change = pin!(async {
             tokio::select! {
-                // Whose senders are gone, nobody stops any more.
+                // Once both senders are gone, no stop can come any more.
                 Ok(()) = stops.changed() => {}
                 Ok(()) = suspends.changed() => {}
                 else => std::future::pending().await,

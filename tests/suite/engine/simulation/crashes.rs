@@ -6,8 +6,8 @@ use super::play;
 /// The computers of a game with a crash.
 pub(crate) const MACHINES: usize = 2;
 
-/// Plays the game of this seed once for each await of the first run on a computer, with a crash exactly there.
-/// How many awaits that run has.
+/// Plays the game of this seed once for each await of the first run on a computer, with a crash exactly there. Returns
+/// the number of awaits in that run.
 #[track_caller]
 pub(crate) fn at_every_await(seed: u64, machine: usize, victims: Victims) -> u32 {
     for awaits in 0.. {

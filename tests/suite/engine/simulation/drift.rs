@@ -12,12 +12,12 @@ use super::stage::Breach;
 const TTL: Duration = Duration::from_secs(60);
 const STEP: Duration = Duration::from_millis(10);
 
-/// What a clock of this rate, in thousandths, shows at an instant.
+/// Returns the time that a clock of this rate, in thousandths, shows at an instant.
 fn shown(true_time: Duration, rate: u32) -> Boottime {
     Boottime::from_boot(true_time * rate / 1000)
 }
 
-/// What is wrong with a drift and with clocks within it, if anything is.
+/// Returns what is wrong with a drift and with clocks within it, if anything is.
 pub(crate) fn play(seed: u64) -> Option<Breach> {
     let mut chance = fastrand::Rng::with_seed(seed);
     let half = chance.u32(10..=150);

@@ -1,4 +1,4 @@
-//! What befalls the candidates and the store: crashes, stops, suspends, losses, delays, partitions.
+//! The faults that strike candidates and the store: crashes, stops, suspends, losses, delays, partitions.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -51,7 +51,7 @@ pub(crate) fn crew(game: &Arc<Game>) -> Crew {
     game.plan.rates.iter().enumerate().map(setting_up).collect()
 }
 
-/// Once nobody is to come any more there is one last run, which does not get far.
+/// After the last candidate there is one more run, which does not get far.
 async fn keep_running(
     game: Arc<Game>,
     machine: usize,
@@ -90,7 +90,7 @@ fn span(game: &Game, chance: &mut fastrand::Rng) -> Duration {
     game.plan.ttl.mul_f64(chance.f64() * f64::from(game.plan.longest_stop))
 }
 
-/// Plays on until the time is over. Whoever is stopped then goes on in time.
+/// Plays on until the time is over. Processes that are stopped go on in time.
 pub(crate) async fn play(game: &Arc<Game>, crew: &Crew) {
     let mut chance = fastrand::Rng::with_seed(!game.plan.seed);
     let end = game.clock.now() + game.plan.play;
@@ -112,7 +112,7 @@ pub(crate) async fn play(game: &Arc<Game>, crew: &Crew) {
     }
 }
 
-/// That nobody leads for no longer than it takes the best one to come forward.
+/// Asserts that no vacancy is longer than the best candidate takes to come forward.
 fn expect_leader(game: &Game) {
     let now = game.clock.now();
     let since = game.stage.vacant_since(now);

@@ -26,7 +26,7 @@ use super::witness::Witness;
 const LEFTOVER: Leftover =
     Leftover::Kill { grace: Duration::from_secs(1), kill_grace: Duration::from_secs(4) };
 
-/// What the wrapper, or the one who plays fate, wants of the guardian.
+/// Orders to the guardian, from the wrapper or from the code that plays fate.
 pub(crate) enum Order {
     Start(Token),
     Ladder(Event),
@@ -64,14 +64,14 @@ pub(crate) struct SimGuardian {
     events: UnboundedSender<machine::Event>,
     broom: Arc<Notify>,
     ladder: Ladder,
-    /// Whether commands fail now and then, and may be started again.
+    /// True if commands fail now and then, and may be started again.
     fails: bool,
     wrapper_gone: bool,
     ticket: Option<Ticket>,
     tree: Option<Tree>,
     token: Option<Token>,
     obeys: bool,
-    /// How long a process takes to die of a KILL, at most.
+    /// The longest time that a process takes to die of a KILL.
     longest_dying: Duration,
     longest_command: Duration,
     /// When the wrapper was heard last, and after how long a guardian that is wrong gives it up.
@@ -198,7 +198,7 @@ impl SimTree {
 }
 
 impl SimGuardian {
-    /// Runs to the guardian's end. The ticket is returned if the entry is to be given up.
+    /// Runs to the guardian's end. Returns the ticket if the entry must be given up.
     pub(crate) async fn run(mut self) -> Option<Ticket> {
         loop {
             if *self.suspends.borrow_and_update() {
@@ -254,7 +254,7 @@ impl SimGuardian {
         self.paused_until.is_none() && at.is_some_and(|at| at <= now)
     }
 
-    /// What the guardian hears of its children, if there is news.
+    /// Takes the next news of the guardian's children, if there is any.
     fn next_of_tree(&mut self, now: Boottime) -> Option<ControlFlow<Option<Ticket>>> {
         let tree = self.tree?;
         if self.is_due(tree.others, now) {
@@ -365,7 +365,7 @@ impl SimGuardian {
                 self.tell(machine::Event::Empty);
             }
             Action::Exit => {
-                // What still lives dies with us.
+                // The tree's remaining processes die with the guardian.
                 self.die(now);
                 return ControlFlow::Break(self.ticket.take());
             }

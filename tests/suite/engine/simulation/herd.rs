@@ -9,11 +9,11 @@ use super::{Game, fate};
 
 /// By when their pauses have had time to differ.
 const SETTLED: Duration = Duration::from_secs(2);
-/// What is one blow to a store.
+/// The length of one blow to a store.
 const BLOW: Duration = Duration::from_millis(5);
 
-/// Nobody asks more often than that, however small the renewal interval: pauses grow to it, and half of it is
-/// the shortest of those. Some ten attempts come before that.
+/// Returns the most requests that a candidate may send, however small its renewal interval. Pauses grow to the
+/// interval, and the shortest pause is half of it. Some ten attempts come before that.
 fn most_requests(game: &Game) -> u32 {
     let steady = game.plan.play.as_secs_f64() / (game.plan.ttl.as_secs_f64() / 12.0);
     // As many as that are never needed.

@@ -16,7 +16,7 @@ pub(crate) struct Host {
     /// In thousandths.
     rate: u32,
     suspended: watch::Sender<bool>,
-    /// What a clock has not counted that stands still during a suspend.
+    /// The time of suspends, which a clock that stands still in them has not counted.
     missed: Mutex<Duration>,
 }
 

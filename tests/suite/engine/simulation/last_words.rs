@@ -1,4 +1,4 @@
-//! How long a resignation waits until it is said how the run went.
+//! The time for which a resignation waits until the outcome of the run is written.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,14 +19,14 @@ use super::host::{EngineClock, Host};
 
 /// Later than it is waited for, and in time for all else.
 const LATE: Duration = Duration::from_secs(1);
-/// How long it may take until it is said.
+/// The longest time that the write may take.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// A command that fails at once.
 struct Brief {
     controls: Controls,
     clock: Arc<TokioClock>,
-    /// How much later cells are answered from the resignation on.
+    /// The delay of answers about cells, from the resignation on.
     late: Duration,
     resigned: Option<Boottime>,
     events: VecDeque<Event>,
@@ -62,7 +62,7 @@ impl driver::Tree for Brief {
     }
 }
 
-/// How long it takes to resign, and with which code the run is said to have ended.
+/// Returns the time that it takes to resign, and the recorded exit code of the run.
 async fn resign(late: Duration) -> (Duration, Option<u8>) {
     let clock = Arc::new(TokioClock::new());
     let sim = Sim::new(Options::new(Kind::Queue), Arc::clone(&clock) as Arc<dyn Clock>);

@@ -37,23 +37,23 @@ use elect_testkit::sim::{Cause, Clock, Controls, Kind, Sim, TokioClock};
 use self::plan::{Plan, Scene};
 use self::stage::{Breach, Stage};
 
-/// How soon after the last fault somebody leads, in leases: the old one ends, and whoever is in the
-/// middle of giving up, or of a pause between attempts, comes to an end with it.
+/// The time within which a candidate leads after the last fault, in leases. The old lease ends in it, and so do a
+/// resignation under way and a pause between attempts.
 const LEASES_TO_RECOVER: u32 = 3;
 /// After how many leases without a fault nothing of them is felt any more.
 const LEASES_TO_FORGET: u32 = 2;
-/// How long the slowest command takes to end by itself, with all that it leaves running, and more.
+/// A time longer than the slowest command takes to end by itself, with all that it leaves running.
 const LONGEST_END: Duration = Duration::from_secs(200);
 
-/// How often each kind of fault occurred.
+/// The number of faults of each kind.
 pub(crate) type Faults = BTreeMap<&'static str, u32>;
 
-/// What came of a game.
+/// The outcome of a game.
 pub(crate) struct Outcome {
-    /// What went wrong, if anything did.
+    /// The breaches, if any.
     pub(crate) broken: Vec<Breach>,
     pub(crate) trees: usize,
-    /// How often a command was started again.
+    /// The number of times that a command was started again.
     pub(crate) again: u32,
     pub(crate) faults: Faults,
 }
@@ -94,7 +94,7 @@ impl Game {
         self.sim.controls()
     }
 
-    /// Whoever has one of these takes part.
+    /// Returns a mark. Each task that takes part holds one.
     fn presence(&self) -> Arc<()> {
         Arc::clone(&self.present)
     }
@@ -107,18 +107,18 @@ impl Game {
         *self.calm_since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether nothing befalls anybody any more.
+    /// Returns true if no fault strikes any more.
     fn is_calm(&self) -> bool {
         self.calm_since().is_some()
     }
 
-    /// Whether nobody is stopped any more either, for so long that nothing of it is felt.
+    /// Returns true if no process is stopped any more either, and the last fault is too long ago to have effects.
     fn is_long_calm(&self) -> bool {
         let forgotten = self.calm_since().map(|since| since + self.plan.ttl * LEASES_TO_FORGET);
         forgotten.is_some_and(|at| at < self.clock.now())
     }
 
-    /// Whether the faults are over, whatever is still felt of them.
+    /// Returns true if the faults are over, even if they still have effects.
     fn is_over(&self) -> bool {
         self.calm_since.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
@@ -127,14 +127,14 @@ impl Game {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// That every tree was dead when its lease was over, whoever ended it.
+    /// Asserts that every tree was dead when its lease was over, for any cause of its end.
     fn compare_with_the_store(&self) {
         let trees = self.stage.trees();
         for tenure in self.controls().history() {
             let Some(tree) = trees.iter().find(|tree| tree.token.get() == tenure.token) else {
                 continue;
             };
-            // A record that nobody takes over goes on being its holder's: there its end is no limit.
+            // A record that is not taken over stays its holder's, so its end is no limit there.
             let Some((over, Cause::Expired | Cause::Replaced)) = tenure.over else { continue };
             if tree.dead.is_none_or(|dead| dead > over) {
                 let how = format!("{tenure:?}, {tree:?}");
@@ -156,7 +156,7 @@ impl Game {
         }
     }
 
-    /// That no more trees ran than were counted.
+    /// Asserts that no more trees ran than were counted.
     async fn compare_with_the_count(&self) {
         let cell = self.sim.connect().read(&self.election, Cell::Runs).await.expect("an answer");
         let runs = Runs::read(cell.bytes.as_deref()).expect("what was written here");
@@ -175,11 +175,11 @@ impl Game {
         }
     }
 
-    /// That somebody leads soon once the faults are over.
+    /// Asserts that a candidate leads soon once the faults are over.
     async fn recover(&self, crew: &fate::Crew) {
         self.controls().lift_all();
         fate::spare(crew);
-        // Whoever was stopped last goes on by then.
+        // By then the process that was stopped last goes on.
         let still = self.plan.ttl * self.plan.longest_stop;
         let calm = self.clock.now() + still;
         *self.calm_since.lock().unwrap_or_else(PoisonError::into_inner) = Some(calm);
@@ -199,7 +199,8 @@ impl Game {
         }
     }
 
-    /// Where candidates are the judges of that, what is left of the dead goes once somebody has looked for long enough.
+    /// Waits until the entries of dead candidates are gone. If candidates judge leases, one has to look for long
+    /// enough.
     async fn outlast_the_dead(&self) {
         let ttl = self.plan.ttl;
         let visitor = Candidate { host: "sim".into(), ..Candidate::foreign("visitor") };
@@ -214,7 +215,7 @@ impl Game {
         seat.resign(None).await.expect("a resign");
     }
 
-    /// That all leave and nothing is left of them.
+    /// Asserts that all candidates leave and that no entry is left of them.
     async fn close(&self, crew: &fate::Crew) {
         self.stage.close_the_roll();
         self.closing.store(true, Ordering::Relaxed);

@@ -8,7 +8,7 @@ use super::stage::Breach;
 use super::{drift, orders, records};
 use crate::store::real::GUARDS;
 
-/// Where a guard is missed.
+/// The world in which a missing guard shows.
 #[derive(Clone, Copy)]
 enum Where {
     Game(Scene),
@@ -146,7 +146,7 @@ impl Row {
     }
 }
 
-/// How many seeds the table says that it takes.
+/// Returns the number of seeds that the table records for a guard.
 fn recorded(guard: &str) -> Option<u64> {
     let table = include_str!("../../../mutations.md");
     let row = table.lines().find(|line| line.starts_with(&format!("| {guard} |")))?;

@@ -11,7 +11,7 @@ use super::stage::Breach;
 
 const EVENTS: u32 = 200;
 
-/// What may never be taken back.
+/// The facts that may never be taken back.
 #[derive(Default)]
 struct Past {
     spawned: bool,
@@ -59,7 +59,7 @@ fn event(chance: &mut fastrand::Rng, now: Boottime) -> Event {
     }
 }
 
-/// What is wrong with the guardian, if anything is.
+/// Returns what is wrong with the guardian, if anything is.
 pub(crate) fn play(seed: u64) -> Option<Breach> {
     let mut chance = fastrand::Rng::with_seed(seed);
     let (grace, kill_grace) = (Duration::from_secs(1), Duration::from_secs(4));

@@ -1,4 +1,4 @@
-//! What a seed decides before a game begins.
+//! The choices that a seed makes before a game begins.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -7,17 +7,17 @@ use elect::election::machine::{Counting, Restarts};
 use elect_api::Candidate;
 use elect_testkit::sim::{Kind, Options};
 
-/// How long a game is played with faults.
+/// The time for which a game has faults.
 const PLAY: Duration = Duration::from_secs(300);
 
 const LONGEST_STOP: u32 = 3;
 
-/// What a game is about.
+/// The subject of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scene {
     /// One to five candidates, and every fault.
     Faults,
-    /// One candidate, whose entry somebody removes again and again, and whose client may make a new one.
+    /// One candidate. A visitor removes its entry again and again, and its client may make a new one.
     Removals,
     /// One to three candidates, and a store whose leader stands still again and again.
     Terms,
@@ -29,11 +29,11 @@ pub(crate) enum Scene {
     Herd,
     /// One to five candidates of several priorities, and nothing befalls them.
     Ranks,
-    /// The same, all of high ones, with somebody better who never comes forward.
+    /// The same, all with high priorities, and a better candidate that never comes forward.
     Shirker,
 }
 
-/// Who of a candidate is killed.
+/// The processes of a candidate that are killed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Victims {
     Wrapper,
@@ -52,7 +52,7 @@ impl Victims {
         matches!(self, Self::Wrapper | Self::Both)
     }
 
-    /// What it is called where faults are counted.
+    /// Returns the name under which these faults are counted.
     pub(crate) const fn what(self) -> &'static str {
         match self {
             Self::Wrapper => "wrapper killed",
@@ -70,7 +70,7 @@ pub(crate) struct Crash {
     pub(crate) awaits: u32,
 }
 
-/// How a game is set up.
+/// The set-up of a game.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) seed: u64,
@@ -79,25 +79,25 @@ pub(crate) struct Plan {
     pub(crate) ttl: Duration,
     /// For how long there are faults.
     pub(crate) play: Duration,
-    /// How long anybody is stopped or suspended at most, in leases.
+    /// The longest stop or suspend of any process, in leases.
     pub(crate) longest_stop: u32,
-    /// How long a process takes to die of a KILL, at most.
+    /// The longest time that a process takes to die of a KILL.
     pub(crate) dying: Duration,
-    /// How long a command takes to end by itself, at most.
+    /// The longest time that a command takes to end by itself.
     pub(crate) longest_command: Duration,
-    /// How fast the candidates' clocks run, in thousandths.
+    /// The rates of the candidates' clocks, in thousandths.
     pub(crate) rates: Vec<u32>,
-    /// Those of the candidates on each computer. Not all are 0.
+    /// The priorities of the candidates on each computer. Not all are 0.
     pub(crate) priorities: Vec<u32>,
-    /// Whether leases are sessions, and only what is confirmed counts.
+    /// True if leases are sessions, and only confirmed answers count.
     pub(crate) confirms: bool,
-    /// Whether a seat whose entry is gone enters anew on its own.
+    /// True if a seat whose entry is gone enters anew on its own.
     pub(crate) returns: bool,
-    /// Whether somebody pauses and resumes the election, asks leaders to step down, and sets priorities.
+    /// True if a simulated user pauses and resumes the election, asks leaders to step down, and sets priorities.
     pub(crate) steers: bool,
-    /// Whether a leader's command that fails is started again.
+    /// The rules by which a leader's failed command is started again, if it is.
     pub(crate) restarts: Option<Restarts>,
-    /// Whether runs are counted before they start.
+    /// Says if runs are counted before they start.
     pub(crate) counting: Counting,
     pub(crate) crash: Option<Crash>,
 }
@@ -140,12 +140,12 @@ impl Plan {
         }
     }
 
-    /// Whether it matters who of the candidates leads.
+    /// Returns true if priorities differ from the usual one, so that it matters which candidate leads.
     pub(crate) fn is_ranked(&self) -> bool {
         self.priorities.iter().any(|&priority| priority != Candidate::USUAL_PRIORITY)
     }
 
-    /// The same with somebody who steers.
+    /// Returns the same plan with a simulated user who steers.
     pub(crate) fn steered(self) -> Self {
         Self { steers: true, ..self }
     }

@@ -25,18 +25,18 @@ struct Game {
     election: ElectionName,
     store: Box<dyn Store>,
     key: Key,
-    /// Who leads at first, until it is dead.
+    /// The seat of the first leader, until it is dead.
     holder: Option<Box<dyn Seat>>,
     token: Token,
-    /// Whether the rival has seen it.
+    /// True if the rival has seen the holder.
     is_seen: bool,
-    /// Whether somebody removes all that there is of the election.
+    /// True if a visitor removes all entries of the election.
     is_wiped: bool,
     /// When it sent the renewal that was acknowledged last.
     renewed: Boottime,
 }
 
-/// What is wrong with the adapter, if anything is.
+/// Returns what is wrong with the adapter, if anything is.
 pub(crate) fn play(seed: u64) -> Option<Breach> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(async { Game::begin(seed).await.play().await })
@@ -113,7 +113,7 @@ impl Game {
     async fn play(mut self) -> Option<Breach> {
         let mut rival = self.seat("b").await;
         for _ in 0..STEPS {
-            // By hand; nobody waits for a holder that it has not seen.
+            // A removal by hand. A waiter does not wait for a holder that it has not seen.
             if self.is_wiped && self.is_seen && self.chance.u8(0..8) == 0 {
                 self.sim.controls().wipe(&self.election);
             }

@@ -1,5 +1,5 @@
-//! Who is there, as the candidates see it themselves, and what follows of that where nothing befalls anybody:
-//! the best one leads, and nobody gives its place up more often than somebody better is there.
+//! The list of candidates, as they see it themselves. Two rules follow from it where no fault strikes. The best
+//! candidate leads, and no candidate gives up its place more often than there are better ones.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,16 +8,16 @@ use elect_api::Boottime;
 
 use super::candidate::Name;
 
-/// Who came no longer ago may have been overlooked.
+/// A candidate that came more recently than this may have been overlooked.
 const NOTICED: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 pub(crate) struct Roll {
-    /// Who has an entry.
+    /// The candidates that have an entry.
     present: BTreeMap<String, Place>,
-    /// Who has had one since somebody led last, even if it is gone.
+    /// The candidates that have had an entry since the last leadership began, even if it is gone.
     seen: BTreeMap<String, Place>,
-    /// How often each has stood back since then.
+    /// The number of times that each has stood back since then.
     stood_back: BTreeMap<String, usize>,
     /// When each came first.
     arrived: BTreeMap<String, Boottime>,
@@ -30,7 +30,7 @@ struct Place {
 }
 
 impl Place {
-    /// Whether it is surely to lead rather than the other one.
+    /// Returns true if this candidate must lead rather than the other one.
     fn is_better_than(self, other: Self) -> bool {
         self.priority > other.priority
             || self.priority == other.priority && self.arrived + NOTICED < other.arrived
@@ -51,7 +51,8 @@ impl Roll {
         self.present.remove(&name.id);
     }
 
-    /// It gives its entry up and has started nothing. What is wrong with that, if anything is.
+    /// Notes that a candidate gives its entry up and has started nothing. Returns what is wrong with that, if anything
+    /// is.
     pub(crate) fn stands_back(&mut self, name: &Name) -> Option<String> {
         self.leaves(name);
         let may_be_better =
@@ -62,7 +63,7 @@ impl Roll {
         (*times > better).then(|| format!("{times} times for {better}: {:?}", self.seen))
     }
 
-    /// It starts its command. What is wrong with that, if anything is.
+    /// Notes that a candidate starts its command. Returns what is wrong with that, if anything is.
     pub(crate) fn starts(&mut self, now: Boottime, name: &Name) -> Option<String> {
         self.stood_back.clear();
         self.seen.clone_from(&self.present);

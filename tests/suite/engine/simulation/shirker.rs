@@ -1,5 +1,5 @@
-//! Somebody better than all others who gives its place up whenever it is its turn, and comes again: as the same
-//! one, or as a newcomer each time.
+//! A candidate better than all others, which gives its place up at each turn and comes again: as the same candidate, or
+//! as a newcomer each time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use super::Game;
 use super::plan::{Plan, Scene};
 
 const PRIORITY: u32 = 400;
-/// How long it looks on when it has come again.
+/// The time for which it only watches after it has come again.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How long it takes until the next run is there, and for everybody to stand back for everybody else.
+/// The time until the next run is there, and until all candidates have stood back for all others.
 const NEXT_RUN: Duration = Duration::from_secs(3);
 
 /// For whom others stand back again, as they have not done so for this one yet.
@@ -21,8 +21,8 @@ const fn is_always_new(plan: &Plan) -> bool {
     matches!(plan.scene, Scene::Shirker) && plan.seed.is_multiple_of(2)
 }
 
-/// For how long nobody leads at most: a slot, and with newcomers that never come forward as many more as it takes
-/// until they count no more than the best of the others.
+/// Returns the longest time without a leader. It is one slot, and more with newcomers that never come forward: one for
+/// each step until they count no more than the best of the others.
 pub(super) fn patience(plan: &Plan) -> Duration {
     let best = plan.priorities.iter().copied().max().unwrap_or_default();
     let (mut slots, mut sunk) = (1, if is_always_new(plan) { PRIORITY } else { best });

@@ -1,4 +1,4 @@
-//! Where the simulated command trees run: it sees each of them, and every overlap.
+//! The stage on which simulated command trees run: it sees each of them, and every overlap.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -48,13 +48,13 @@ struct Inner {
     paused: Option<Boottime>,
     /// When it was first asked whether anybody leads.
     began: Option<Boottime>,
-    /// Whether one leadership may have several trees, one after the other.
+    /// True if one leadership may have several trees, one after the other.
     restarts: bool,
-    /// How often there was another.
+    /// The number of further trees of a leadership.
     again: u32,
-    /// Who is there, where nothing befalls anybody.
+    /// The list of candidates, if no fault strikes.
     roll: Option<Roll>,
-    /// How long after that a start may come: with a proof that is older than the pause.
+    /// The time after a pause begins in which a start may still come, by a proof that is older than the pause.
     obeys_within: Duration,
     broken: Vec<Breach>,
 }
@@ -77,19 +77,19 @@ impl Stage {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How long after the beginning of a pause a command may start.
+    /// Sets the time after the beginning of a pause within which a command may start.
     pub(crate) fn obeying_within(self, limit: Duration) -> Self {
         self.inner().obeys_within = limit;
         self
     }
 
-    /// Where a command that fails is started again.
+    /// Says if a failed command is started again.
     pub(crate) fn restarting(self, restarts: bool) -> Self {
         self.inner().restarts = restarts;
         self
     }
 
-    /// Where the best one leads, as nothing befalls anybody.
+    /// Expects the best candidate to lead, as no fault strikes.
     pub(crate) fn of_ranks(self) -> Self {
         self.inner().roll = Some(Roll::default());
         self
@@ -119,7 +119,7 @@ impl Stage {
         }
     }
 
-    /// This one is to lead.
+    /// Notes that this candidate leads and starts its command.
     pub(crate) fn choose(&self, now: Boottime, name: &Name) {
         let mut inner = self.inner();
         if let Some(how) = inner.roll.as_mut().and_then(|roll| roll.starts(now, name)) {
@@ -127,12 +127,12 @@ impl Stage {
         }
     }
 
-    /// Nobody is to lead from here on.
+    /// Forbids starts from here on.
     pub(crate) fn pause(&self, now: Boottime) {
         self.inner().paused.get_or_insert(now);
     }
 
-    /// Somebody may lead again.
+    /// Allows starts again.
     pub(crate) fn resume(&self) {
         self.inner().paused = None;
     }
@@ -175,7 +175,7 @@ impl Stage {
         }
     }
 
-    /// The tree is dead. Whoever sleeps in the end has run until then.
+    /// Notes that the tree is dead. A tree that slept at the end has run until it fell asleep.
     pub(crate) fn leave(&self, now: Boottime, token: Token) {
         if let Some(tree) = self.inner().trees.get_mut(&token.get()) {
             let end = tree.asleep.unwrap_or(now);
@@ -197,7 +197,7 @@ impl Stage {
         self.inner().broken.push(Breach::new(law, how));
     }
 
-    /// How often a tree was the second, or a later one, of its leadership.
+    /// Returns the number of trees that were the second, or a later one, of their leadership.
     pub(crate) fn again(&self) -> u32 {
         self.inner().again
     }
@@ -206,7 +206,7 @@ impl Stage {
         self.inner().trees.values().copied().collect()
     }
 
-    /// What went wrong, if anything did.
+    /// Returns the breaches, if any.
     pub(crate) fn broken(&self) -> Vec<Breach> {
         self.inner().broken.clone()
     }

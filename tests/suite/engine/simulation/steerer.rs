@@ -1,5 +1,5 @@
-//! Somebody who pauses and resumes the election, asks its leaders to give leadership up, to anybody or to one by
-//! name, and sets priorities.
+//! A simulated user who pauses and resumes the election, asks its leaders to resign, in favour of any candidate or of
+//! one by name, and sets priorities.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,8 +88,8 @@ async fn resume(game: &Game, store: &dyn Store) -> bool {
     ask(game, store, |control| control.paused(None)).await
 }
 
-/// Whether it is surely asked from now on. What was read after the end is not changed any more: that would be a word
-/// after the last.
+/// Returns true if the request surely counts from now on. After the end of the faults it changes nothing, as no request
+/// may follow the last one.
 async fn ask(game: &Game, store: &dyn Store, change: impl FnOnce(Control) -> Control) -> bool {
     match read(game, store).await {
         Some(control) if !game.is_over() => write(game, store, control, change).await,

@@ -19,9 +19,9 @@ use super::witness::Witness;
 pub(crate) struct SeenStore {
     pub(crate) inner: Box<dyn Store>,
     pub(crate) witness: Arc<Witness>,
-    /// Whether leases are sessions, and only what is confirmed counts.
+    /// True if leases are sessions, and only confirmed answers count.
     pub(crate) confirms: bool,
-    /// Whether a seat whose entry is gone enters anew in the same call.
+    /// True if a seat whose entry is gone enters anew in the same call.
     pub(crate) returns: bool,
 }
 
@@ -32,7 +32,7 @@ struct SeenSeat {
     returns: bool,
 }
 
-/// What counts of the session in which the entry with this ticket is.
+/// The facts about the session that holds the entry with this ticket.
 struct Session {
     ttl: Duration,
     ticket: Option<Ticket>,
@@ -108,7 +108,7 @@ impl Store for SeenStore {
 }
 
 impl SeenSeat {
-    /// What counts of an answer that was acknowledged to the call of `now`.
+    /// Returns the time from which the lease counts after an acknowledged answer to the call of `now`.
     fn acknowledged(&mut self, now: Boottime, leads: bool) -> Boottime {
         let session = self.session.as_mut().and_then(|session| session.anchors.as_mut());
         let Some((anchors, calls)) = session else { return now };

@@ -1,4 +1,4 @@
-//! What one `elect run` asks of the store and does about the answers, as a stranger sees it.
+//! A witness of one `elect run`: it sees what the run asks of the store, and what it does about the answers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -39,9 +39,10 @@ pub(crate) struct Witness {
     pub(crate) host: Arc<Host>,
     pub(crate) stage: Stage,
     name: Name,
-    /// How long a tree takes to die, where nobody is stopped or suspended: what is to happen at once does.
+    /// The time that a tree takes to die if no process is stopped or suspended. Steps that must follow at once do so
+    /// then.
     dying: Option<Duration>,
-    /// Whether runs are counted before they start.
+    /// Says if runs are counted before they start.
     counting: Counting,
     seen: Mutex<Seen>,
 }

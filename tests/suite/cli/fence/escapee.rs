@@ -1,4 +1,4 @@
-//! What a leader left behind: nothing holds it, and it stood still while another came to lead.
+//! A process that a leader left behind: nothing contains it, and it stood still while another candidate came to lead.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What the manual shows in a section: a script, and what is typed where it lies.
+//! An example of the manual: a script, and the commands that are typed beside it.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -44,7 +44,7 @@ impl Example {
         self.set("PATH", std::env::join_paths(folders).expect("a path"));
     }
 
-    /// Where the script is.
+    /// Returns the path of the script.
     pub(super) fn script(&self) -> &Path {
         &self.script
     }

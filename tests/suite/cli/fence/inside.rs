@@ -42,7 +42,7 @@ fn a_command_needs_to_name_nothing(arena: &Arena) {
 fn what_is_put_is_there_for_the_next_leader(arena: &Arena) {
     run(arena, "\"$E\" put cursor one").run().exits(0);
     run(arena, "\"$E\" get cursor; \"$E\" put cursor two").run().exits(0).prints("one");
-    // The election is nobody's now, and its name and store are all that it takes to look.
+    // No candidate is in the election now. Its name and store are enough to read.
     arena.elect("get").args(["-e", "job", "cursor"]).run().exits(0).prints("two");
     arena.elect("get").args(["-e", "jo", "cursor"]).run().exits(1).is_silent();
     let names = arena.elect("status").args(["-o", "json"]).run().exits(0).stdout;
@@ -54,7 +54,7 @@ fn the_store_that_leads_beats_the_one_that_was_left_in_the_environment(arena: &A
     let script = "\"$E\" put cursor here && \"$E\" fence disk true && \"$E\" get cursor";
     run(arena, script).env("ELECT_BACKEND", &elsewhere).run().exits(0).prints("here");
     assert!(!arena.path("elsewhere").exists());
-    // Who names another one at the call means it.
+    // A user who names another store at the call means it.
     let script = format!("\"$E\" put -b '{elsewhere}' cursor there");
     run(arena, &script).run().exits(124).says("cursor is not written");
 }

@@ -96,7 +96,7 @@ fn whoever_stands_still_anywhere_writes_nothing_later() {
     resource::whoever_stands_still_anywhere_writes_nothing_later(&ObjectStorage::new());
 }
 
-/// What tells one object from another is a sum of what is in it: the token has to be in there.
+/// Object storage tells one object from another by a checksum of its contents, so the token has to be in there.
 #[test]
 fn the_same_total_by_another_leader_is_not_taken_for_the_old_one() {
     let storage = ObjectStorage::new();

@@ -1,4 +1,4 @@
-//! A lock around a fence: on one machine, whoever has passed keeps the next leader out until it has written.
+//! A lock around a fence: on one machine, a writer that has passed keeps the next leader out until it has written.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -15,7 +15,7 @@ const MV: &str = r#"#!/bin/sh
 /bin/mv "$@" && echo "$ELECT_TOKEN" >>moved
 "#;
 
-/// Whether somebody waits for the lock on this file.
+/// Returns true if a process waits for the lock on this file.
 fn is_awaited(file: &std::path::Path) -> bool {
     let Ok(file) = fs::metadata(file) else { return false };
     let inode = format!(":{} ", file.ino());

@@ -83,7 +83,7 @@ fn whoever_has_no_token_no_row_or_no_server_fails() {
     call().env("PGHOST", database.folder.path()).run().exits(2).says("connection to server");
 }
 
-/// What is to be written along with the row, in one transaction: it keeps the row until it is over.
+/// The transaction writes more along with the row, and keeps the row locked until it is over.
 #[test]
 fn a_transaction_that_stands_still_keeps_others_waiting_as_long_as_the_server_lets_it() {
     let database = Database::new().with_table();

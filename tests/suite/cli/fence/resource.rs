@@ -1,11 +1,11 @@
-//! What the manual shows of resources that compare tokens themselves, with leaders that stand still.
+//! The manual's examples of resources that compare tokens themselves, with leaders that stand still.
 
 use super::escapee::{Escapee, Successor};
 use super::example::Example;
 use super::stopping::{Stopped, stopping, was_stopped};
 use crate::cli::see::Arena;
 
-/// What sends something to a server, of libpq and of Python.
+/// The system call with which libpq and Python send to a server.
 pub(super) const SENDS: &str = "sendto";
 
 /// More than any makes.

@@ -99,13 +99,13 @@ fn a_fence_that_is_stopped_at_any_request_lets_nobody_back(arena: &Arena) {
     assert!(refused > 1, "refused {refused} times");
 }
 
-/// What a put on the disk does with files, and looks for.
+/// The system calls of a put on the disk that open, check or write files.
 const CALLS: &str = "openat,fstatfs,newfstatat,fcntl,fsync,renameat";
 
 /// Between its look at who leads and the value itself it makes this call.
 const FLUSH: &str = "fsync";
 
-/// On the disk nobody begins to lead while somebody is about to write, wherever that one stands still.
+/// On the disk no candidate begins to lead while a put is about to write, wherever that put stands still.
 #[test]
 fn on_the_disk_the_next_leader_waits_for_a_put_that_is_stopped() {
     let arena = Arena::on(Ground::File);

@@ -6,21 +6,21 @@ use elect_testkit::program::{Elect, Ended, Running, children, eventually};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// One that is stopped, or has come to its end before.
+/// A program that is stopped, or has ended before.
 pub(super) struct Stopped {
     strace: Option<Running>,
     is_over: bool,
 }
 
-/// What has a program stop when one of its threads has made one of these system calls for the `nth` time. What is
-/// written down of it goes to the file `log`.
+/// Returns a prefix that stops a program after one of its threads has made one of these system calls for the `nth`
+/// time. The trace goes to the file `log`.
 pub(super) fn stopping(calls: &str, nth: usize, log: &str) -> [String; 8] {
     let trace = format!("trace={calls}");
     let inject = format!("inject={calls}:signal=STOP:when={nth}");
     ["strace", "-f", "-o", log, "-e", &trace, "-e", &inject].map(str::to_owned)
 }
 
-/// Whether it has been stopped, as this log says.
+/// Returns true if the program has been stopped, as this log says.
 pub(super) fn was_stopped(log: &Path) -> bool {
     std::fs::read_to_string(log).is_ok_and(|text| text.contains("--- stopped by SIGSTOP ---"))
 }

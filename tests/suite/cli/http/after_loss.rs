@@ -72,7 +72,7 @@ fn who_connects_while_elect_starts_over_is_not_refused_and_nothing_is_forgotten(
     elect.wait().exits(143);
 }
 
-/// A variable that somebody else has set is nothing to go by.
+/// elect ignores the variable if another program has set it.
 #[test]
 fn what_nobody_left_is_not_inherited() {
     let ground = Ground::new();

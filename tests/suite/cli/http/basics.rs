@@ -61,7 +61,7 @@ fn a_leader_and_a_waiter_show_what_they_are() {
     assert!(try_get(two, "/").is_none(), "nobody serves any more");
 }
 
-/// A store that cannot be reached makes nobody ready, and nobody unhealthy.
+/// With a store out of reach, a candidate is not ready, and not unhealthy.
 #[test]
 fn who_has_not_reached_the_store_is_not_ready() {
     let server = address();
@@ -215,7 +215,7 @@ fn nobody_inherits_the_socket_or_the_wish_for_it() {
     drop(TcpListener::bind(server).expect("the port is free"));
 }
 
-/// A script that ends tells so to whoever listens, before it hangs up.
+/// A script that ends tells its listeners so, before it hangs up.
 #[test]
 fn the_last_event_comes_before_the_end() {
     let ground = Ground::new();

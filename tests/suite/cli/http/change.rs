@@ -43,7 +43,7 @@ fn events_tell_of_a_change_of_leader() {
 
     a.signal(Signal::SIGTERM);
     let stopping = of_a.next().expect("a change");
-    // What it says of us is true when it is sent: the command may have ended by then.
+    // An event about this candidate is true when it is sent: the command may have ended by then.
     show("A", &stopping);
     assert_eq!(stopping.kind, "stopping");
     let ended = of_a.next().expect("a change");

@@ -126,12 +126,12 @@ pub(crate) fn address() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], free_port()))
 }
 
-/// `elect run` with these flags and `--http`, in the election "job"; the command is to be added.
+/// Returns `elect run` with `--http` in the election "job", without a command.
 pub(super) fn serving(ground: &Ground, server: SocketAddr) -> Elect {
     ground.job().args(["--http", &server.to_string()])
 }
 
-/// Waits until whoever serves there leads.
+/// Waits until the candidate that serves there leads.
 #[track_caller]
 pub(super) fn wait_for_leader(server: SocketAddr) {
     eventually("a leader", || (get(server, "/leader").code == 200).then_some(()));

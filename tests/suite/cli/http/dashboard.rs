@@ -1,4 +1,4 @@
-//! What `elect dashboard` prints, what the manual says, and what there is.
+//! The output of `elect dashboard`, compared with the manual and with the metrics that exist.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -39,8 +39,8 @@ fn promtool(words: &[&str], stdin: &str) -> String {
     said
 }
 
-/// The pages of a leader that has renewed its lease, and of the next in line, who has seen that: there is no
-/// metric that they do not show.
+/// Returns the pages of a leader that has renewed its lease, and of the next in line, which has seen that. Together
+/// they show every metric.
 fn full_pages() -> [String; 2] {
     let (etcd, server, other) = (Etcd::start(1), address(), address());
     let candidate = |server: SocketAddr| {
@@ -71,7 +71,7 @@ fn families(page: &str) -> BTreeSet<String> {
     types.filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
 }
 
-/// Whatever in a text looks like a metric of ours, without the endings of histograms.
+/// Returns all words of a text that look like a metric of elect, without the endings of histograms.
 fn mentioned(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let names = words.filter(|word| word.starts_with("elect_"));
@@ -156,13 +156,13 @@ fn the_rules_are_good_ones() {
     check(&(rules + "]}]\n"));
 }
 
-/// What the rules say of these series, by `promtool test rules`.
+/// Checks what the rules say of these series, by `promtool test rules`.
 #[track_caller]
 fn judge(tests: &str) {
     judge_by(&[], tests);
 }
 
-/// The same of the rules that are printed with these words.
+/// Checks the same of the rules that are printed with these words.
 #[track_caller]
 fn judge_by(words: &[&str], tests: &str) {
     let folder = TempDir::new().expect("a temporary folder");
@@ -271,7 +271,7 @@ fn a_long_pause_is_recalled() {
     );
 }
 
-/// One candidate of each but of `both`; that of the local disk is on the one machine that there is.
+/// Each election but `both` has one candidate. The local disk's is on the one machine that there is.
 #[test]
 fn a_leader_without_a_standby_is_warned_of() {
     judge(
@@ -324,8 +324,8 @@ fn a_leader_whose_command_does_not_run_pages() {
     );
 }
 
-/// Elections of one name in two namespaces, each with its leader but one, in two clusters with one etcd each, and on
-/// the disks of two hosts, of which one has gone.
+/// Elections of one name in two namespaces, each with its leader but one. They are in two clusters with one etcd each,
+/// and on the disks of two hosts, one of which is gone.
 #[test]
 fn elections_of_one_name_in_different_stores_are_different_ones() {
     judge(

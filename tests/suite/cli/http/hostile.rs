@@ -23,7 +23,7 @@ const TTL: Duration = Duration::from_secs(5);
 const INTERVAL: Duration = Duration::from_millis(833);
 /// Under each attack.
 const RENEWALS: usize = 4;
-/// What each client may send at most, in bytes, lest a server that takes it all is a test that never ends.
+/// The most that each client may send, in bytes. Otherwise a server that takes it all is a test that never ends.
 const FLOOD: usize = 64 << 20;
 
 /// A leader of a lease on etcd.
@@ -73,7 +73,7 @@ impl Victim {
         known.windows(2).map(|pair| pair[1].since(pair[0])).collect()
     }
 
-    /// What it has of memory that is its own, in KiB.
+    /// Returns a process's own memory, in KiB.
     fn memory(pid: i32) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it lives");
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("a size");
@@ -227,7 +227,7 @@ fn no_client_delays_a_renewal() {
         assert!(longest < INTERVAL * 2, "{what}: a renewal was left out: {gaps:?}");
         assert!(sockets <= sockets_before + 66, "{what}: {sockets} sockets");
         assert!(memory < memory_before + 8 * 1024, "{what}: {memory} KiB");
-        // Whoever asks politely is served, at the latest when they have gone.
+        // A polite client is served, at the latest when the hostile ones have gone.
         assert_eq!(get(victim.server, "/leader").code, 200, "{what}");
     }
     let page = get(victim.server, "/metrics").body;
@@ -235,7 +235,7 @@ fn no_client_delays_a_renewal() {
     assert!(victim.elect.is_running() && Path::exists(victim.folder.path()));
 }
 
-/// Where a process may open few descriptors, clients get a quarter of them.
+/// If a process may open few descriptors, clients get a quarter of them.
 #[test]
 fn clients_leave_descriptors_for_the_store() {
     let mut victim = Victim::start(&["prlimit", "--nofile=64:64"]);

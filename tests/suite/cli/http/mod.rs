@@ -1,4 +1,4 @@
-//! What `elect run --http` shows, to whom it shows it, and whom it does not let hold up the engine.
+//! The server of `elect run --http`: what it shows, which clients it serves, and that no client holds up the engine.
 
 mod after_loss;
 mod again;

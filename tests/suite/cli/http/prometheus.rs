@@ -1,4 +1,4 @@
-//! A real Prometheus scrapes a real elect on a real etcd, and notices when nobody leads.
+//! A real Prometheus scrapes a real elect on a real etcd, and notices when there is no leader.
 
 use std::fs;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Nobody is told that we lead once we may not.
+//! No client is told that this candidate leads once it may not lead.
 
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -60,7 +60,7 @@ fn a_leader_that_was_stopped_past_its_deadline_never_says_so() {
     elect.wait().exits(124);
 }
 
-/// A planned pause is no outage, to whoever looks at the one that led as well as at the next.
+/// A planned pause is no outage, on the page of the former leader as well as on the page of the next.
 #[test]
 fn a_pause_is_shown_with_its_end_by_all_who_wait() {
     let (ground, one, two) = (Ground::new(), address(), address());

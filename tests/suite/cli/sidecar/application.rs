@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 pub(crate) const ELECT: &str = env!("CARGO_BIN_EXE_elect");
 
-/// Where the election is.
+/// The store of the election.
 pub(crate) enum Store {
     Disk,
     Etcd(Etcd),
@@ -32,7 +32,7 @@ impl Pods {
         Self::with_leases("15s")
     }
 
-    /// On etcd, with leases of this length: short ones where somebody waits for the end of one.
+    /// Returns pods on etcd, with leases of this length: short ones if a test waits for the end of one.
     pub(crate) fn with_leases(ttl: &'static str) -> Self {
         Self::on(Store::Etcd(Etcd::start(1)), ttl)
     }
@@ -87,7 +87,7 @@ impl Pods {
         self.path().join(format!("{pod}-lease"))
     }
 
-    /// What `elect check` in another container of this pod says.
+    /// Returns the outcome of `elect check` in another container of this pod.
     pub(crate) fn check(&self, pod: &str) -> Ended {
         Elect::new(ELECT).args(["check", "--lease-file"]).arg(self.lease(pod)).run()
     }

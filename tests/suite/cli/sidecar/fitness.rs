@@ -1,4 +1,4 @@
-//! Who leads depends on whose application is well.
+//! The application's health decides which candidate leads.
 
 use std::time::Duration;
 

@@ -42,7 +42,7 @@ fn an_application_that_is_not_there_is_not_well() {
     let url = format!("http://127.0.0.1:{}/secret-path?token=hush", free_port());
     let mut one = pods.sidecar("one").args(["--health-http", &url]).spawn();
     eventually("a lease file", || (pods.check("one").code() == 1).then_some(()));
-    // Nobody is in anybody's way meanwhile.
+    // No candidate holds up another meanwhile.
     pods.elect("run").args(["-n", "-e", "web", "true"]).run().exits(0);
     one.signal(Signal::SIGTERM);
     let ended = one.wait().exits(0).prints("").says("cannot connect").says("/secret-path");

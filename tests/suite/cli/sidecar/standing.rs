@@ -1,4 +1,4 @@
-//! What an application hears of its leadership is true, whatever happens to the sidecar.
+//! An application gets only true answers about its leadership, at any fault of the sidecar.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn a_stopped_sidecar_leads_no_longer_than_its_lease() {
     let pid = one.pid();
     eventually("the stop", || (state(pid) == Some('T')).then_some(()));
     pods.check("one").exits(0);
-    // Nobody is left to write that it is over.
+    // No process is left to write that the leadership is over.
     pods.wait_until_leads_no_more("one");
     pods.wait_until_leads("two");
     one.signal(Signal::SIGCONT);
@@ -42,7 +42,7 @@ fn a_killed_sidecar_is_told_to_lead_no_more() {
     one.wait();
     pods.check("one").exits(1).prints("leadership has ended\n");
     pods.wait_until_leads("two");
-    // Whoever was told so a moment before may go on for the grace; nobody cuts that short.
+    // An application that was told so a moment before may go on for the grace. Nothing cuts that short.
     assert!(now().since(killed) >= GRACE);
     witness.assert_apart(GRACE);
     drop(two);
@@ -65,7 +65,7 @@ fn a_silent_store_ends_leadership_and_not_the_sidecar() {
 
 #[test]
 fn whoever_ends_it_waits_for_the_grace_and_the_next_for_nothing_more() {
-    // With a lease after whose next renewal nobody would wait any more.
+    // One of the stores grants leases so long that the test cannot wait for the next renewal.
     for pods in [Pods::on_disk(), Pods::with_leases("10h")] {
         for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM] {
             let (mut one, mut two) = pods.two();

@@ -1,4 +1,4 @@
-//! What `elect sidecar` refuses, how the manual shows it, and the files of `--lease-file` that others keep.
+//! Arguments that `elect sidecar` refuses, the examples of the manual, and files of `--lease-file` that others keep.
 
 use std::fs;
 
@@ -60,7 +60,7 @@ fn two_do_not_keep_one_file() {
         .run()
         .exits(125)
         .says("no folder no");
-    // It belongs to nobody now.
+    // No process keeps the file now.
     let mut other = other.spawn();
     pods.wait_until_leads("one");
     other.signal(Signal::SIGTERM);

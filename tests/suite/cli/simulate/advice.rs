@@ -24,8 +24,8 @@ fn longer_outages_and_less_tolerance_advise_longer_leases() {
     assert!(advised("--outage 5s/day --store zookeeper") > advised("--outage 5s/day"));
 }
 
-/// The members of the store find another leader in a second or two, and give each lease its whole time again. A single member
-/// has nobody to follow it.
+/// The members of the store elect another leader in a second or two, and give each lease its whole time again. A single
+/// member has no successor.
 #[test]
 fn a_leader_that_dies_with_the_stores_is_replaced_later() {
     let rows = |words: &str| {
@@ -85,7 +85,7 @@ fn round_trips_come_from_a_file_as_well() {
     assert_ne!(from_lines, of("50ms"));
 }
 
-/// What `elect doctor` writes is what it reads.
+/// `elect simulate` reads the output of `elect doctor`.
 #[test]
 fn what_doctor_writes_is_read() {
     let ground = Ground::new();

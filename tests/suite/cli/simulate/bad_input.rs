@@ -1,4 +1,4 @@
-//! What makes no sense is refused before anything runs, with what to write instead.
+//! Senseless arguments are refused before anything runs, and the message says what to write instead.
 
 use std::fs;
 
@@ -101,7 +101,7 @@ fn files_without_round_trips_are_refused() {
     refuses(&file("list.json", "[1]"), &["neither what `elect doctor -o json` writes nor a list"]);
 }
 
-/// What is drawn is written last; that it cannot be is known first.
+/// The picture is written last. That it cannot be written is known first.
 #[test]
 fn pictures_that_cannot_be_written_are_refused_first() {
     for call in ["ttl", "what-if", "compare"] {

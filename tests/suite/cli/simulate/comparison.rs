@@ -1,4 +1,4 @@
-//! What `compare` counts, beside what theory says.
+//! The counts of `compare`, beside theory.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ fn messages_that_elect_are_as_many_as_theory_says() {
                 exact.extend((least >= most).then_some(sent));
             }
         }
-        // One is woken in each of three queues, and in the herd everybody who is left.
+        // One waiter is woken in each of three queues, and all remaining ones in the herd.
         assert_eq!(exact, [1.0, 1.0, 1.0, f64::from(candidates - 1)]);
         assert_eq!(rows.iter().filter(|row| row["theory"] == Value::Null).count(), 1, "Kubernetes");
     }

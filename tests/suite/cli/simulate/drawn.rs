@@ -1,11 +1,11 @@
-//! What a time line shows: who is cut off, as it has no way to a majority of the store, who is dead, and who waits.
+//! The marks in a time line: candidates without a way to a majority of the store, dead ones, and waiting ones.
 
 use std::fs;
 
 use super::simulate;
 use crate::support::Ground;
 
-/// What each line of the time line shows, from the one of candidate 1 on, in a run with these faults; and its page.
+/// Returns the marks in each line of the time line, from candidate 1 on, in a run with these faults, and its page.
 fn drawn(faults: &str) -> (Vec<String>, String) {
     let ground = Ground::new();
     let page = ground.path().join("page.html");

@@ -1,4 +1,5 @@
-//! What `what-if` sees: fail-overs as long as leases have them, and two at once only where nothing is promised.
+//! The findings of `what-if`: fail-overs are as long as leases make them, and two lead at once only outside the
+//! promise.
 
 use serde_json::Value;
 
@@ -7,8 +8,8 @@ use super::{list, number, report, simulate, what_if};
 /// The time of lease that most of these have, in milliseconds.
 const TTL: f64 = 15_000.0;
 
-/// That fail-over is no shorter than what a renewal leaves of a lease, and no longer than the lease, what the store takes to
-/// see its end, and the hand-over.
+/// Asserts that a fail-over takes at least the rest of a lease after a renewal. It takes at most the lease, the store's
+/// time to see its end, and the hand-over.
 #[track_caller]
 fn fails_over_within(report: &Value, most: f64) {
     let failover = &report["failover_ms"];
@@ -45,7 +46,7 @@ fn the_gap_is_the_time_without_a_command() {
     }
 }
 
-/// Who is left gives the entry up.
+/// The remaining process gives the entry up.
 #[test]
 fn one_process_of_elect_is_replaced_at_once() {
     for process in ["wrapper", "guardian"] {
@@ -72,7 +73,7 @@ fn a_leader_outlives_a_member_of_the_store_and_no_majority_of_them() {
     assert!(until > fault && until < fault + TTL, "it ended before the lease: {led:#?}");
 }
 
-/// With both processes stopped nobody of elect is there to end the command: the kernel does.
+/// With both processes stopped, no process of elect can end the command: the kernel does.
 #[test]
 fn a_command_whose_elect_stands_still_is_dead_before_the_next() {
     let report = what_if("--pause leader", 0);
@@ -95,7 +96,7 @@ fn a_slow_clock_lets_two_lead_beyond_the_bound_only() {
     let report = what_if("--isolate leader --drift 1:-20%", 1);
     assert!(number(&report["overlaps"]["runs"]) > 30.0, "{:#}", report["overlaps"]);
     assert!(number(&report["overlaps"]["longest_ms"]) < 1500.0, "{:#}", report["overlaps"]);
-    // Who counts on more gets more.
+    // A candidate that allows for more drift survives more drift.
     what_if("--isolate leader --drift 1:-20% --max-clock-drift 20%", 0);
 }
 
@@ -103,7 +104,7 @@ fn a_slow_clock_lets_two_lead_beyond_the_bound_only() {
 fn a_suspended_machine_lets_two_lead() {
     let report = what_if("--suspend leader@20s..60s", 1);
     assert_eq!(report["overlaps"]["runs"], report["runs"]);
-    // The first seed is that of the longest.
+    // The first seed belongs to the longest overlap.
     let seed = number(&list(&report["overlaps"]["seeds"])[0]);
     let words = format!("what-if --runs 1 -o json --suspend leader@20s..60s --seed {seed}");
     let alone = super::report(&simulate(&words).run().exits(1));
@@ -134,7 +135,7 @@ fn cuts_that_heal_and_machines_that_come_back_are_survived() {
     }
 }
 
-/// A fault that meets nobody, and a run without a leader, are rather a slip of whoever asks than an answer.
+/// A fault that strikes no process, and a run without a leader, are more likely a user's slip than an answer.
 #[test]
 fn who_asks_for_nothing_is_warned() {
     let ended =

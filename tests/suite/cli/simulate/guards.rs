@@ -2,8 +2,8 @@
 
 use super::{number, report, simulate};
 
-/// What breaks without this guard, and not with it. Where leases end without the store's half second of patience even the
-/// margin is seen to be missing.
+/// Arguments that break the promise without this guard, and keep it with the guard. If leases end without the store's
+/// half second of patience, even a missing margin shows.
 const GUARDS: &[(&str, &str)] = &[
     ("drift", "--isolate leader --drift 1:-10%"),
     ("margin", "--pause leader --drift 1:-9.09% --tick 0s"),

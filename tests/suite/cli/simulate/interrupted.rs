@@ -28,7 +28,7 @@ fn a_signal_ends_it_and_what_is_known_is_printed() {
     }
 }
 
-/// What it has said once it was ended as it played.
+/// Returns the output of a simulation that was ended as it played.
 fn ended_as_it_plays(words: &str) -> Ended {
     let mut running = simulate(words).spawn();
     let tasks = format!("/proc/{}/task", running.pid());
@@ -40,8 +40,8 @@ fn ended_as_it_plays(words: &str) -> Ended {
     running.wait().exits(143)
 }
 
-/// A run of an hour with a hundred candidates takes long here: it ends where it is, and nobody is warned of what it has
-/// not come to: a fault, or a first leader, whom there is none of in either case if the signal is early enough.
+/// A run of an hour with a hundred candidates takes long here, and ends where it is. It does not warn of events that it
+/// has not reached: a fault, or a first leader. Neither exists in either case if the signal is early enough.
 #[test]
 fn a_signal_ends_a_single_run_too() {
     for trip in ["20ms", "5s"] {

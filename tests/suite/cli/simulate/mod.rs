@@ -18,7 +18,7 @@ use std::time::Duration;
 use elect_testkit::program::{Elect, Ended};
 use serde_json::Value;
 
-/// How many runs are enough where each is to show the same.
+/// The number of runs that is enough if each has to show the same.
 const RUNS: &str = "60";
 
 /// `elect simulate` with these words.
@@ -28,14 +28,14 @@ fn simulate(words: &str) -> Elect {
     elect.arg("simulate").args(words.split(' '))
 }
 
-/// What an end with `-o json` reports.
+/// Returns the report of a call with `-o json`.
 #[track_caller]
 fn report(ended: &Ended) -> Value {
     serde_json::from_str(&ended.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}{}", ended.stdout, ended.stderr))
 }
 
-/// What `what-if` reports of a few runs with these words, which ends with this exit code.
+/// Returns the report of `what-if` on a few runs with these words. It must end with this exit code.
 #[track_caller]
 fn what_if(words: &str, code: i32) -> Value {
     report(

@@ -29,7 +29,7 @@ fn the_way_counts_between_regions_and_not_within_one() {
     assert!((twice - far).abs() < 1.0, "{far} {twice}");
 }
 
-/// Those who compete with elect have no store that may be far.
+/// elect's competitors have no store that may be far.
 #[test]
 fn a_comparison_takes_elect_to_a_store_in_other_regions() {
     let medians = |between: &str| {
@@ -55,8 +55,8 @@ fn ttl_takes_regions_too() {
     };
     let far = advised(" --between 1,2/s1,s2,s3=1500ms");
     assert!(far > advised(""), "{far}");
-    // Two candidates play: a third is nobody here, as in a line for what-if.
+    // Two candidates play. A third does not exist here, as in a line for what-if.
     assert!((advised(" --between 1,2,3/s1,s2,s3=1500ms") - far).abs() < 0.01);
-    // Who waits may be near: the leader is not.
+    // The waiter may be near: the leader is not.
     assert!(advised(" --between 1/2,s1,s2,s3=1500ms") > advised(""));
 }

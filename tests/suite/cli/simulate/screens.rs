@@ -1,4 +1,4 @@
-//! What it shows on terminals of any width.
+//! The output on terminals of any width.
 
 use super::simulate;
 use crate::guard::terminal::{does, shell};
@@ -24,7 +24,7 @@ fn all_of_it_fits_narrow_and_wide_terminals() {
             assert!(shown.len() > 15, "{call}: {shown:#?}");
             for line in shown {
                 let line = line.trim_end();
-                // What the tests read in two pieces may have a letter in both.
+                // The tests read in pieces. A letter may be split between two of them.
                 let width = line.chars().filter(|c| *c != char::REPLACEMENT_CHARACTER).count();
                 assert!(width <= columns, "{columns} columns, {call}: {line:?}");
             }

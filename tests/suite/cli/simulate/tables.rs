@@ -1,7 +1,7 @@
-//! What `src/manual/simulate.md` shows of `elect simulate`: tests write it, and see that it is still so.
+//! The examples of `elect simulate` in `src/manual/simulate.md`: tests write them, and check that they still hold.
 //!
-//! Below a line that is typed in a block stands what it prints. Where a table of the page follows it is that of the
-//! comparison that the line makes.
+//! Below a typed line in a block stands its output. A table of the page that follows shows the comparison that the line
+//! makes.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,7 +11,7 @@ use std::process::Command;
 use elect_testkit::program::Elect;
 use serde_json::Value;
 
-/// How a line begins that is typed.
+/// The beginning of a typed line.
 const TYPED: &str = "$ elect simulate ";
 /// The heads of the tables.
 const HEAD: &str = "\
@@ -51,7 +51,7 @@ pub(crate) fn refreshed(page: &str, is_wanted: impl Fn(&str) -> bool) -> String 
     fresh
 }
 
-/// What a shell prints for a line.
+/// Returns the output of a shell for a line.
 fn printed(typed: &str) -> String {
     let line = format!("\"$E\" simulate {typed}");
     let mut bash: Command = Elect::new("bash").args(["-c", &line]).command();
@@ -96,7 +96,7 @@ fn compared(typed: &str) -> String {
     table
 }
 
-/// What theory says, in words.
+/// Returns the bounds of theory, in words.
 fn bounds(theory: &Value) -> String {
     match (theory["least"].as_u64(), theory["most"].as_u64()) {
         (None, _) => "-".to_owned(),
@@ -106,7 +106,7 @@ fn bounds(theory: &Value) -> String {
     }
 }
 
-/// Those of `ttl` take too long for each change: `tests/deep/run the_page_of_simulate_is_written` writes all.
+/// The lines of `ttl` take too long for each change: `tests/deep/run the_page_of_simulate_is_written` writes all.
 #[test]
 fn the_page_shows_what_is_printed() {
     let page = page();

@@ -88,7 +88,7 @@ fn it_is_shown_and_completed_where_nobody_is(arena: &Arena) {
         let shown = arena.elect("status").args(["-o", "json"]).run().exits(0).stdout;
         shown.contains("\"job\"")
     };
-    // No request waits for a future candidate.
+    // A request about a candidate that is not there is refused, and leaves nothing in the store.
     arena.elect("priority").args(["job", "somebody", "50"]).run().exits(125);
     assert!(!lists());
     pause(arena, &["--reason", "disk is full"]).run().exits(0).prints(PAUSED);

@@ -1,4 +1,4 @@
-//! How long fail-overs take that are simulated, against arithmetic.
+//! The length of simulated fail-overs, compared with arithmetic.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn failovers(kind: Kind, runs: u64) -> Times {
 fn a_crash_on_etcd_takes_five_sixths_of_the_lease_and_more() {
     let times = failovers(Kind::Etcd, 2000);
     let [least, most] = [0, 1000].map(|rank| times.per_mille(rank).expect("there are some"));
-    // What is on its way takes some milliseconds, and so does a death.
+    // Messages on their way take some milliseconds, and so does a death.
     let slack = 30 * MS;
     assert!(least + slack >= TTL * 5 / 6 && most <= TTL + S / 2 + slack, "{least:?} to {most:?}");
     let (mean, middle) = (times.mean().expect("there are some"), 14 * S);
@@ -50,7 +50,7 @@ fn a_crash_on_zookeeper_takes_a_lease_and_a_tick_at_most() {
     assert!(least + slack >= TTL * 15 / 16 && most <= TTL + S / 2 + slack, "{least:?} to {most:?}");
 }
 
-/// Whoever waits has seen the last renewal up to a renewal late, and waits for a lease from then on.
+/// A waiter has seen the last renewal up to a renewal late, and waits for a lease from then on.
 #[test]
 fn a_crash_on_kubernetes_takes_the_lease_as_who_waits_counts_it() {
     let times = failovers(Kind::Kubernetes, 500);

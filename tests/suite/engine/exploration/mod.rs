@@ -1,9 +1,9 @@
-//! Every way that the pure parts can go, within bounds: two or three machines and their ladders, a queue
-//! whose clock runs a tenth faster than theirs, messages that take their time, and so many faults, of any
-//! kind, at any step.
+//! Explores every way that the pure parts can go, within bounds: two or three machines and their ladders, and a queue
+//! whose clock runs a tenth faster than theirs. Messages take their time, and a limited number of faults of any kind
+//! strikes at any step.
 //!
-//! Who takes which step first is a choice only where it matters: when requests reach the store in the same
-//! instant. All else that is due in one instant commutes.
+//! The order of steps is a choice only if it matters: when requests reach the store in the same instant. All other
+//! steps of one instant commute.
 
 mod figures;
 pub(crate) mod random;
@@ -21,27 +21,27 @@ use elect::simulate::model::{
 };
 use elect_api::{Boottime, Cadence, Candidate as Candidacy, Lease, Token};
 
-/// How long each message takes.
+/// The time that each message takes.
 const TRANSIT: Duration = Duration::from_millis(10);
 const TTL: Duration = Duration::from_secs(5);
-/// By then, in leases, after the last fault somebody leads again: who was stopped goes on after two.
+/// The time within which a candidate leads after the last fault, in leases. A stopped process goes on after two.
 const PATIENCE: u32 = 5;
 
-/// How far to look.
+/// The limits of the search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bound {
     pub(crate) candidates: usize,
     pub(crate) faults: u32,
     /// Within how many milliseconds from the start there are faults.
     pub(crate) window: u64,
-    /// Those of the candidates, in the order of their arrival.
+    /// The candidates' priorities, in the order of their arrival.
     pub(crate) priorities: [u32; 3],
 }
 
 /// It does not matter who leads.
 pub(crate) const NO_RANKS: [u32; 3] = [Candidacy::USUAL_PRIORITY; 3];
 
-/// What was seen.
+/// The findings.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// States in which there was a choice, each once.
@@ -52,7 +52,7 @@ pub(crate) struct Seen {
     pub(crate) ends: u64,
 }
 
-/// What may befall a candidate before its next step.
+/// The faults that may strike a candidate before its next step.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     KillWrapper,
@@ -123,7 +123,7 @@ impl Write for Digest {
     }
 }
 
-/// What the store's clock shows: it runs a tenth faster.
+/// Returns the time by the store's clock, which runs a tenth faster.
 fn store_time(now: Boottime) -> Duration {
     now.since(Boottime::from_boot(Duration::ZERO)) * 11 / 10
 }
@@ -136,7 +136,7 @@ fn setup() -> Setup {
     }
 }
 
-/// What comes next.
+/// The next event.
 enum Next {
     /// One of these letters arrives: of this candidate, and at that place among its letters.
     Letters(Vec<(usize, usize)>),
@@ -205,7 +205,7 @@ impl State {
         }
     }
 
-    /// What the queue would tell those behind is lost: no more than a hint.
+    /// The queue's hints to the candidates behind are lost: they are no more than hints.
     fn arrive(&mut self, of: usize, place: usize) {
         let Letter { ask, answer, .. } = self.players[of].letters.remove(place);
         let (reply, _) = self.queue.answer(store_time(self.now), &ask);
@@ -232,7 +232,7 @@ impl State {
         letters.len() > before
     }
 
-    /// What may go wrong before the next step of this candidate.
+    /// Returns the states after each fault that may strike before the next step of this candidate.
     fn faults_for(&self, of: usize, until: Boottime) -> impl Iterator<Item = State> {
         let may = self.faults > 0 && self.now < until;
         let faults = may.then_some(TO_PROCESSES).into_iter().flatten();
@@ -243,7 +243,7 @@ impl State {
         })
     }
 
-    /// Whether it makes a difference.
+    /// Returns true if the fault makes a difference.
     fn is_felt(&self, of: usize, fault: Fault) -> bool {
         let Candidate { wrapper, guardian, tree, is_done, .. } = &self.players[of].candidate;
         let (wrapper, guardian) = (*wrapper == Process::Runs, *guardian == Process::Runs);

@@ -1,7 +1,8 @@
-//! Random scripts in the simulated world: whatever goes wrong within the promise, no two commands run at once.
+//! Random scripts in the simulated world: under all faults within the promise, no two commands run at once.
 //!
 //! Within the promise are deaths of machines and processes, stops of processes, splits of the network, lost messages,
-//! slow networks, and clocks whose rates differ by less than a tenth. A machine that is suspended with its clock is not.
+//! slow networks, and clocks whose rates differ by less than a tenth. A machine that is suspended with its clock is
+//! not.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -131,11 +132,11 @@ fn pair(chance: &mut Chance, candidates: usize, nodes: usize, suspends: bool) ->
     }
 }
 
-/// What was seen in so many games from this seed on.
+/// The findings of so many games from this seed on.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) games: usize,
-    /// How many leaderships there were.
+    /// The number of leaderships.
     pub(crate) leaderships: usize,
     /// The seeds of games in which two commands ran at once.
     pub(crate) overlapping: Vec<u64>,
@@ -143,7 +144,7 @@ pub(crate) struct Seen {
     pub(crate) falling: Vec<u64>,
 }
 
-/// Whether tokens rise from one leadership to the next.
+/// Returns true if tokens rise from one leadership to the next.
 fn rises(run: &History) -> bool {
     run.leads().windows(2).all(|pair| pair[0].term < pair[1].term)
 }
@@ -204,7 +205,7 @@ fn no_two_lead_at_once_on_kubernetes() {
     keep_the_promise(Kind::Kubernetes);
 }
 
-/// Those that this world has a use for; `tests/deep/run random` tells of the others.
+/// The guards that this world needs. `tests/deep/run random` tells of the others.
 #[test]
 fn guards_of_the_promise_are_missed() {
     for (kind, part) in [
@@ -220,7 +221,7 @@ fn guards_of_the_promise_are_missed() {
     }
 }
 
-/// Who cannot see an overlap sees nothing.
+/// A test that cannot see an overlap proves nothing.
 #[test]
 fn machines_that_are_suspended_with_their_clocks_overlap() {
     for kind in [Kind::Etcd, Kind::ZooKeeper, Kind::Kubernetes] {

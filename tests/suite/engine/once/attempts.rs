@@ -28,7 +28,7 @@ fn as_many_fail_as_may_and_no_more(scene: &Scene) {
     with(scene, "2").args(["-E", "9", "true"]).run().exits(9);
     with(scene, "2").args(["-E", "0", "true"]).run().exits(0).is_silent();
     assert_eq!(scene.word(), "3\n4\n");
-    // Whoever permits more, or does not count, is not held back; nor is another key.
+    // A run that permits more attempts, or does not count, is not held back. Nor is another key.
     attempt(scene, "3", 6).exits(6);
     scene.once("tomorrow").args(["--once-attempts", "1", "true"]).run().exits(0);
     scene.once("today").arg("true").run().exits(0);
@@ -129,7 +129,7 @@ fn attempts_are_of_a_key_and_of_one_run_each() {
     scene.once("a").args(["--once-attempts", "0", "true"]).run().exits(125).says("from 1 to 1000");
 }
 
-/// Nobody knows how often it was tried.
+/// The number of attempts is unknown.
 #[test]
 fn a_count_that_cannot_be_read_starts_nothing() {
     let scene = Scene::new(None);

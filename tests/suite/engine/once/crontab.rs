@@ -37,7 +37,7 @@ impl Crontab {
         }
     }
 
-    /// That of this page, on hosts that have elect in their path.
+    /// Returns the crontab of this page, on hosts that have elect in their path.
     fn of(page: &str, heading: &str, scene: &Scene) -> Self {
         let bin = scene.folder.path().join("bin");
         std::fs::create_dir(&bin).expect("a folder");

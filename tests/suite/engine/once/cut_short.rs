@@ -1,4 +1,4 @@
-//! What a signal, or somebody, has cut short is not done, whatever the exit code of its command says; on every store.
+//! A run that a signal or a user has cut short is not done, at any exit code of its command; on every store.
 
 use elect_testkit::program::{Elect, Running, eventually};
 use nix::sys::signal::{Signal, killpg};
@@ -104,7 +104,7 @@ on_every_store! {
     a_part_that_is_paused_is_not_done
 }
 
-/// What is left to be killed is no part of what is done: its end changes nothing.
+/// The processes that remain to be killed are no part of the work: their end changes nothing.
 #[test]
 fn a_command_that_has_ended_before_the_signal_is_done() {
     let scene = Scene::new(None);

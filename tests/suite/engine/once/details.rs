@@ -1,4 +1,4 @@
-//! Who has done it, when and how, and what people change about it.
+//! The details of a key: the candidate that did it, the time, the outcome, and changes that people make.
 
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ fn who_did_it_when_and_how_is_told(scene: &Scene) {
     assert!(table.contains("  last: web3, ") && table.contains(", exit 0, key today"), "{table}");
 }
 
-/// Also without `--once-attempts`: a night that failed is no night on which nobody tried.
+/// Also without `--once-attempts`: a night on which the run failed differs from a night without a run.
 fn runs_that_failed_are_told_of(scene: &Scene) {
     let shown = |key: &str| scene.elect("done").args(["nightly", key]).run();
     for code in ["3", "4"] {
@@ -76,7 +76,7 @@ fn a_key_that_is_undone_is_done_again(scene: &Scene) {
         done(&["today"]).exits(1);
     }
     assert_eq!(scene.word(), "a\nb\n");
-    // Nobody is left in the election, and no leadership is told of that nobody had.
+    // No candidate is left in the election, and the history shows no leadership that did not exist.
     scene.elect("status").arg("nightly").run().exits(1);
     let known = json(&scene.elect("history").args(["-o", "json", "nightly"]).run().exits(0).stdout);
     assert!(!known.to_string().contains("elect-done"), "{known}");
@@ -100,7 +100,7 @@ fn what_is_recorded_by_hand_is_not_done(scene: &Scene) {
     scene.elect("done").args(["nightly", "today", "--undo"]).run().exits(0);
 }
 
-/// What is recorded under a name stays there for good: that of a typo, too.
+/// A record stays under its name for good, also under a misspelt one.
 fn nothing_is_recorded_under_a_name_that_nobody_uses(scene: &Scene) {
     scene.once("monday").arg("true").run().exits(0);
     let record = |more: &[&str]| {

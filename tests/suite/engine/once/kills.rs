@@ -13,7 +13,7 @@ use super::{Brand, Scene};
 
 const KILLS: usize = 200;
 
-/// How many contend for each key.
+/// The number of hosts that contend for each key.
 const HOSTS: usize = 3;
 
 /// Long enough for two commands, so that kills meet the first and the second, and what is between them.
@@ -25,7 +25,7 @@ struct Arena {
     rng: Rng,
     /// Of leases, where they have one.
     ttl: &'static str,
-    /// How many runs of a key there may be; any number if it is empty.
+    /// The most runs of a key; any number if it is empty.
     attempts: &'static str,
     rounds: usize,
     kills: usize,
@@ -70,8 +70,8 @@ impl Arena {
         kill(Pid::from_raw(victim), Signal::SIGKILL).is_ok()
     }
 
-    /// Some hosts contend for a key of which there may be so many runs, and so many are killed, until it is done or may
-    /// not be tried any more. Returns whether the latter was so.
+    /// Lets some hosts contend for a key with a limit of runs, and kills as many as asked, until the key is done or may
+    /// not be tried any more. Returns true in the second case.
     fn exhaust(&mut self, key: &str, strikes: usize, most: usize) -> bool {
         let first = self.rounds + 1;
         let (codes, runs) = loop {
@@ -113,7 +113,7 @@ impl Arena {
         let has_run = |host: &usize| runs.iter().any(|run| run.tag == tag(*host));
         let done: Vec<usize> = (0..HOSTS).filter(|&host| codes[host] == 0).collect();
         let successes: Vec<usize> = done.iter().copied().filter(has_run).collect();
-        // Whoever says 0 without having run has heard of one who succeeded, and was killed afterwards.
+        // A host that returns 0 without a run knows that another host succeeded and was killed afterwards.
         assert!(successes.len() <= 1, "{key}: {successes:?} succeeded, {codes:?}");
         if let Some(&host) = successes.first() {
             let last = runs.last().expect("a run");
@@ -134,7 +134,7 @@ fn arena(brand: Option<Brand>, attempts: &'static str) -> Arena {
     Arena { scene, oracle, rng, ttl, attempts, rounds: 0, kills: 0 }
 }
 
-/// Whoever is killed between the count and the start has used up a run all the same.
+/// A run that is killed between the count and the start has used up an attempt all the same.
 fn there_are_no_more_runs_than_permitted(brand: Option<Brand>) {
     let mut arena = arena(brand, "2");
     let keys = 25;
@@ -154,7 +154,7 @@ fn is_done_once_in_spite_of_kills(brand: Option<Brand>) {
         let key = format!("k{number}");
         number += 1;
         let first = arena.rounds + 1;
-        // Somebody does it in the end, as nobody is killed then.
+        // A host does it in the end, as no host is killed then.
         let mut strikes = arena.rng.usize(1..=HOSTS);
         while !arena.round(&key, strikes) {
             strikes = arena.rng.usize(0..=HOSTS);

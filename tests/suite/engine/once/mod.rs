@@ -1,4 +1,4 @@
-//! What is to be done once, on every store.
+//! Work that must be done once, on every store.
 
 mod attempts;
 mod crontab;
@@ -64,14 +64,14 @@ impl Scene {
         eventually("a word of the command", || (self.word() == word).then_some(()));
     }
 
-    /// What `elect done` shows of this key.
+    /// Returns the report of `elect done` on this key.
     fn key(&self, key: &str) -> Value {
         let shown = self.elect("done").args(["-o", "json", "nightly", key]).run();
         let report: Value = serde_json::from_str(&shown.stdout).expect("JSON");
         report["keys"][0].clone()
     }
 
-    /// Writes a cell as a leader that is none of ours.
+    /// Writes a cell as a leader that the test does not run.
     async fn plant(&self, cell: Cell<'_>, bytes: &[u8]) {
         let store = config::connect(&self.url.parse().expect("a good URL")).expect("a store");
         let name = "nightly".parse().expect("a good name");
@@ -125,7 +125,7 @@ fn one_of_three_hosts_does_it(scene: &Scene) {
         was_done_already(host.wait());
     }
     assert_eq!(scene.word(), "a\n");
-    // Who comes later does not even wait for others.
+    // A later run does not even wait for others.
     was_done_already(scene.once("today").arg("-n").sh(BRIEF).arg("d").run());
     scene.once("tomorrow").sh(BRIEF).arg("e").run().exits(0);
     was_done_already(scene.once("today").sh(BRIEF).arg("f").run());
@@ -247,7 +247,7 @@ fn a_key_says_something() {
     }
 }
 
-/// Nobody does again what may have been done.
+/// No run repeats what may have been done.
 #[test]
 fn a_cell_that_cannot_be_read_is_no_empty_one() {
     let scene = Scene::new(None);
@@ -264,7 +264,7 @@ fn a_cell_that_cannot_be_read_is_no_empty_one() {
     scene.once("tomorrow").sh(BRIEF).arg("a").run().exits(0);
 }
 
-/// Who has done it, and cannot say so as the disk is full, does not do it again.
+/// A run that has done it, and cannot record so as the disk is full, does not do it again.
 #[test]
 fn a_success_that_cannot_be_recorded_is_not_repeated() {
     let scene = Scene::new(None);

@@ -44,7 +44,7 @@ fn three_zones_do_it_once_a_day(scene: &Scene) {
     }
 }
 
-/// A host that boots at 00:10 does what it has missed at 03:00, and nobody misses the next time for that.
+/// A host that boots at 00:10 does the work that it missed at 03:00. The next time is not missed for that.
 fn a_late_run_belongs_to_the_period_that_it_is_late_for(scene: &Scene) {
     let clock = WallClock::new();
     for (time, does_it) in [
@@ -57,7 +57,7 @@ fn a_late_run_belongs_to_the_period_that_it_is_late_for(scene: &Scene) {
     }
 }
 
-/// Who waits past the end of a period is still late for it, also if it starts over after a loss.
+/// A run that waits past the end of a period is still late for it, also if it starts over after a loss.
 fn the_key_is_taken_at_the_start(scene: &Scene) {
     let clock = WallClock::new();
     clock.set("2026-11-26T02:40:00Z");
@@ -106,7 +106,7 @@ fn it_is_one_key_among_others() {
         let run = run().args([divided, "2", "--once-per", "day", "true"]).run();
         run.exits(125).says(&format!("--once-per and {divided} exclude each other"));
     }
-    // What is nearer counts.
+    // The nearer setting counts.
     let nearer = run().env("ELECT_ONCE_PER", "day").args(["--once", "a"]);
     nearer.sh(BRIEF).arg("a").run().exits(0);
     was_done_already(run().args(["--once", "a"]).sh(BRIEF).arg("b").run());

@@ -25,12 +25,12 @@ fn whoever_names_another_number_is_refused_with_both(arena: &Arena) {
     assert_eq!(troop.picture(), before, "somebody has disturbed the others");
     troop.signal("a", Signal::SIGTERM);
     troop.ended("a").exits(143);
-    // Nobody is left who says otherwise.
+    // No member is left that says otherwise.
     run(&["--shards", "1"]).exits(0);
     run(&[]).exits(0);
 }
 
-/// As one does who is about to be refused.
+/// As a candidate does that is about to be refused.
 fn whoever_takes_part_in_no_shards_is_given_none(arena: &Arena) {
     let mut troop = Troop::new(arena, 4);
     troop.join("a");

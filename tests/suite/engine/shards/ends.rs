@@ -1,4 +1,4 @@
-//! How members end, and with which exit codes.
+//! The ways in which members end, and their exit codes.
 
 use std::iter;
 

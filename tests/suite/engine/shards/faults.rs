@@ -49,7 +49,7 @@ fn others_take_over_from_whoever_is_killed(arena: &Arena) {
     let after = troop.wait_for_even(&["a", "d"]);
     assert_eq!(before.changed(&after), before.held_by("c"));
 
-    // Whoever came first coordinates.
+    // The member that came first coordinates.
     troop.signal("a", Signal::SIGKILL);
     troop.ended("a").exits(137);
     troop.wait_for_even(&["d"]);
@@ -83,7 +83,7 @@ fn others_take_over_from_whoever_is_frozen(arena: &Arena) {
     troop.oracle.assert_sound();
 }
 
-/// Where leases have no end, its commands go on, and nobody else runs them.
+/// If leases have no end, its commands go on, and no other member runs them.
 #[test]
 fn whoever_is_frozen_keeps_its_shards_on_the_local_disk() {
     let arena = Arena::on(Ground::File);
@@ -94,7 +94,7 @@ fn whoever_is_frozen_keeps_its_shards_on_the_local_disk() {
     let before = troop.wait_for_even(&["a", "b"]);
     troop.signal("b", Signal::SIGSTOP);
     troop.join("c");
-    // What does not have to come from the one that is frozen moves.
+    // Shards that need not come from the frozen member move.
     eventually("c to run something", || (!troop.picture().held_by("c").is_empty()).then_some(()));
     assert_eq!(troop.picture().held_by("b"), before.held_by("b"));
     troop.signal("b", Signal::SIGCONT);

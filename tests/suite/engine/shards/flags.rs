@@ -1,4 +1,4 @@
-//! What does not go with `--shards`.
+//! Flags that do not go with `--shards`.
 
 use elect_testkit::program::eventually;
 use nix::sys::signal::Signal;
@@ -40,7 +40,7 @@ fn whoever_waits_for_a_pause_is_told_that_somebody_has_ended_it() {
     let flags = ["--shards", "1", "--stop-timeout", "1h", "-v"];
     let mut member = ground.run().args(flags).env("D", ground.path()).sh(deaf).spawn();
     eventually("the command to run", || ground.path().join("runs").exists().then_some(()));
-    // Nobody takes part in a shard by its own name.
+    // No candidate takes part in a shard by its own name.
     let stray = ground.elect("run").args(["-e", "job:0", "-n", "true"]).run();
     stray.exits(125).says("job:0 is a part of job, which has 1 shard");
     let pause = ground.elect("pause").arg("job").spawn();

@@ -1,4 +1,4 @@
-//! Somebody writes into the store who may, and means ill.
+//! A user who may write into the store writes with ill intent.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::{Arena, Ground, Troop};
 
 const SHARDS: u32 = 3;
 
-/// What the members of "job" are to hold, as it is kept on the local disk: a number, and JSON behind it.
+/// The shards that the members of "job" must hold, as the local disk keeps them: a number, and JSON behind it.
 struct Control(PathBuf);
 
 impl Control {
@@ -47,7 +47,8 @@ fn shards_that_there_are_not_are_ignored() {
     let strange: Vec<u32> = (3..100).chain([65535]).collect();
     control.give("b", &json!(strange));
     troop.wait_until("the shard to be given up", |picture| !picture.held_by("b").contains(&shard));
-    // Whoever was to start before it has.
+    // The strange shards stand before this one in the list. Once it runs again, any strange one that would start has
+    // started.
     control.give("b", &json!([strange, vec![shard]].concat()));
     troop.wait_until("the shard to be led again", |picture| picture.held_by("b").contains(&shard));
     let runs = troop.oracle.verdict().runs;

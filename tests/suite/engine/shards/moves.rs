@@ -38,7 +38,7 @@ fn sixty_four_are_spread_over_one_and_four_and_two_and_five(arena: &Arena) {
     assert_eq!(four.counts(&all), [16; 4]);
     assert_no_more_moved_than_had_to(&troop, &one, &four, &all);
 
-    // Whoever coordinates is one of them.
+    // The coordinator is one of them.
     for label in ["a", "c"] {
         troop.signal(label, Signal::SIGTERM);
         troop.ended(label).exits(143);

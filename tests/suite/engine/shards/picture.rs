@@ -2,12 +2,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use elect_testkit::oracle::Run;
 
-/// Who runs which shard, and with which token.
+/// The member that runs each shard, and its token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Picture(BTreeMap<u32, Vec<(String, u64)>>);
 
 impl Picture {
-    /// What of these runs goes on.
+    /// Returns the picture of the runs that go on.
     pub(super) fn of(runs: &[Run]) -> Self {
         let mut picture = Self::default();
         for run in runs.iter().filter(|run| run.is_alive()) {
@@ -17,24 +17,24 @@ impl Picture {
         picture
     }
 
-    /// How many shards run.
+    /// Returns the number of shards that run.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// How many shards each of these runs.
+    /// Returns the number of shards that each of these members runs.
     pub(super) fn counts(&self, labels: &[&str]) -> Vec<usize> {
         let held = |label: &&str| self.held_by(label).len();
         labels.iter().map(held).collect()
     }
 
-    /// The shards that somebody runs.
+    /// Returns the shards that a member runs.
     pub(super) fn held_by(&self, label: &str) -> BTreeSet<u32> {
         let runs = |runs: &&Vec<(String, u64)>| runs.iter().any(|(tag, _)| tag == label);
         self.0.iter().filter(|(_, held)| runs(held)).map(|(shard, _)| *shard).collect()
     }
 
-    /// Whether so many shards run once each, spread over exactly these within one of even.
+    /// Returns true if so many shards run once each, spread over exactly these members within one of even.
     pub(super) fn is_even(&self, shards: usize, labels: &[&str]) -> bool {
         let counts = self.counts(labels);
         let share = shards / labels.len();
@@ -44,7 +44,7 @@ impl Picture {
             && counts.iter().all(|count| (share..=share + 1).contains(count))
     }
 
-    /// Who runs a shard, and with which token; if anybody does.
+    /// Returns the member that runs a shard, and its token, if any does.
     pub(super) fn run(&self, shard: u32) -> Option<(&str, u64)> {
         let (label, token) = self.0.get(&shard)?.first()?;
         Some((label, *token))
@@ -55,7 +55,7 @@ impl Picture {
         self.0.keys().filter(|shard| self.0.get(shard) != later.0.get(shard)).copied().collect()
     }
 
-    /// How many shards have to move, if all of them are to be spread evenly over these.
+    /// Returns the number of shards that have to move, if all of them are spread evenly over these members.
     pub(super) fn owed(&self, shards: usize, labels: &[&str]) -> usize {
         let (share, more) = (shards / labels.len(), shards % labels.len());
         let mut counts = self.counts(labels);

@@ -28,7 +28,7 @@ fn nothing_runs_while_it_is_paused(arena: &Arena) {
 
 fn whoever_has_priority_0_holds_nothing(arena: &Arena) {
     let mut troop = Troop::new(arena, 6);
-    // Whoever comes first coordinates.
+    // The member that comes first coordinates.
     troop.join("a");
     troop.wait_for_even(&["a"]);
     troop.join("b");

@@ -35,7 +35,7 @@ impl<'a> Troop<'a> {
         if self.arena.has_server() { run.args(["--ttl", &self.ttl.to_string()]) } else { run }
     }
 
-    /// What the command of each shard of a member is.
+    /// Returns the command of each shard of a member.
     pub(super) fn stamper(&self, label: &str) -> Stamper {
         self.oracle.stamper(label).calm()
     }
@@ -65,13 +65,13 @@ impl<'a> Troop<'a> {
         self.running(label).signal(signal);
     }
 
-    /// What a member leaves to look at that ends by itself.
+    /// Waits for a member that ends by itself, and returns its output and exit code.
     #[track_caller]
     pub(super) fn ended(&mut self, label: &str) -> Ended {
         self.members.remove(label).expect("a member").wait()
     }
 
-    /// Who runs what at this moment.
+    /// Returns the present picture.
     pub(super) fn picture(&self) -> Picture {
         Picture::of(&self.oracle.verdict().runs)
     }
@@ -95,7 +95,7 @@ impl<'a> Troop<'a> {
         self.wait_until(&what, |picture| picture.is_even(self.shards, labels))
     }
 
-    /// How many shards have to move, if all are to be spread evenly over these.
+    /// Returns the number of shards that have to move, if all are spread evenly over these members.
     pub(super) fn owed(&self, picture: &Picture, labels: &[&str]) -> usize {
         picture.owed(self.shards, labels)
     }

@@ -51,7 +51,8 @@ pub(crate) fn crew(game: &Arc<Game>) -> Crew {
     game.plan.rates.iter().enumerate().map(setting_up).collect()
 }
 
-/// After the last candidate there is one more run, which does not get far.
+/// Runs one candidate after another on a computer. Once the game closes, one last run starts, and its wrapper is killed
+/// early.
 async fn keep_running(
     game: Arc<Game>,
     machine: usize,

@@ -12,8 +12,8 @@ const SETTLED: Duration = Duration::from_secs(2);
 /// The length of one blow to a store.
 const BLOW: Duration = Duration::from_millis(5);
 
-/// Returns the most requests that a candidate may send, however small its renewal interval. Pauses grow to the
-/// interval, and the shortest pause is half of it. Some ten attempts come before that.
+/// Returns the most requests that a candidate may send: some ten at first, and then one per twelfth of the TTL. Pauses
+/// between attempts grow to the renewal interval, and the shortest of those is half of it.
 fn most_requests(game: &Game) -> u32 {
     let steady = game.plan.play.as_secs_f64() / (game.plan.ttl.as_secs_f64() / 12.0);
     // As many as that are never needed.

@@ -1,4 +1,4 @@
-//! A hook that is to end is asked to first, and what elect has asked for is nothing to warn of.
+//! A hook that must end is first asked to. elect does not warn of an end that it has asked for.
 
 use std::path::Path;
 

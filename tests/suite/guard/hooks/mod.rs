@@ -70,7 +70,7 @@ fn hooks_are_told_who_leads(arena: &Arena) {
     let nested = nested.env("RECORD", arena.path("record")).env("E", env!("CARGO_BIN_EXE_elect"));
     nested.sh("exec \"$E\" run -b \"$ELECT_LEADER_BACKEND\" true").run().exits(0);
     assert_eq!(lines(arena, "nested").len(), 1);
-    // How the command ended is told, to the last hook alone.
+    // Only the last hook is told how the command ended.
     let run =
         arena.elect("run").args(["-e", "ends", "--on-lost", "sh -c 'echo $ELECT_EXIT_CODE >&2'"]);
     run.args(["sh", "-c", "kill -9 $$"]).run().exits(137).says("137");
@@ -85,7 +85,7 @@ fn hooks_are_told_who_leads(arena: &Arena) {
         let script = unstartable(&arena.path(""), interpreter);
         run.clone().arg(&script).run().exits(code).says(&format!("code {code}"));
     }
-    // Whoever obeys and exits with 0 has not done its work.
+    // A command that obeys and exits with 0 has not done its work.
     let script = "trap : HUP; trap 'exit 0' TERM; : >\"$READY\"; while :; do sleep 0.01; done";
     let mut stopped = run.env("READY", arena.path("ready")).sh(script).spawn();
     eventually("the traps", || arena.path("ready").exists().then_some(()));
@@ -93,7 +93,7 @@ fn hooks_are_told_who_leads(arena: &Arena) {
     tell_signal(stopped.pid(), Signal::SIGHUP);
     arena.elect("resign").arg("ends").run().exits(0);
     stopped.wait().exits(124).says("code 124");
-    // Whoever fails is told of, and changes nothing.
+    // A hook that fails is reported, and changes nothing.
     let run =
         arena.elect("run").args(["-e", "other", "--on-elected", FAILING, "--on-lost", "/dev/null"]);
     // It ends after its hook.
@@ -107,7 +107,7 @@ fn hooks_are_told_who_leads(arena: &Arena) {
     run.run().exits(0).says("--on-lost: sleep did not end within 100ms");
 }
 
-/// What befalls a leader whose hook hangs.
+/// The fate of a leader whose hook hangs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     ToldToEnd,
@@ -115,16 +115,17 @@ enum Fate {
     GuardiansKilled,
     AllKilled,
     WrapperStopped,
-    /// What is to kill the hook cannot, and what gives up the entry of a dead wrapper could do so at once.
+    /// The guardian of the hook cannot kill it, and the process that gives up a dead wrapper's entry could do so at
+    /// once.
     HooksGuardianHeldAndWrapperKilled,
 }
 
-/// What is to be tried of the command beside the hook.
+/// The state of the command beside the hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Beside {
     /// It stays.
     Runs,
-    /// It has ended, and is to be started again.
+    /// It has ended, and waits to be started again.
     Rests,
 }
 
@@ -178,7 +179,7 @@ fn outlives_no_leadership(arena: &Arena, beside: Beside) {
         Fate::HooksGuardianHeldAndWrapperKilled,
     ];
     for (round, fate) in all.into_iter().enumerate() {
-        // Where leases have no end somebody who is stopped leads on.
+        // If leases have no end, a stopped leader leads on.
         let stops = [Fate::WrapperStopped, Fate::HooksGuardianHeldAndWrapperKilled];
         if stops.contains(&fate) && !arena.has_server() {
             continue;
@@ -263,7 +264,7 @@ fn the_manual_shows_calls_that_work() {
         (bin.join("ip"), "echo ip \"$@\" >&2; : >\"$D/told\""),
         // The first call may come before there is a leader.
         (bin.join("sh"), "/bin/sh \"$@\"; [ -z \"$ELECT_LEADER_ID\" ] || : >\"$D/changed\""),
-        // It ends after the hook: the one of the first call, and then that of the second.
+        // It ends after the hook: the hook of the first call, and then the hook of the second.
         (
             arena.path("server"),
             "awaited=told; [ -e \"$D/ran\" ] && awaited=changed

@@ -1,4 +1,4 @@
-//! Tokens that the API server does not take any more, and those that come in their place: nobody who leads or waits ends
+//! Tokens that the API server does not accept any more, and the tokens that replace them. No leader and no waiter ends
 //! by that.
 
 use std::fs;
@@ -14,26 +14,26 @@ use tempfile::TempDir;
 
 use super::ELECT;
 
-/// Where a candidate has its token.
+/// The place of a candidate's token.
 #[derive(Clone, Copy, Debug)]
 enum Kept {
     InAFile,
     InTheKubeconfig,
 }
 
-/// What a candidate is.
+/// The kind of a candidate.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Run,
     Sidecar,
 }
 
-/// What is replaced first.
+/// The part that is replaced first.
 #[derive(Clone, Copy, Debug)]
 enum First {
     /// The server takes the old token on for a while.
     Token,
-    /// The server knows nobody by the old one, and there is no other yet.
+    /// The server refuses the old token, and there is no other yet.
     Server,
 }
 
@@ -89,7 +89,7 @@ impl Stage {
         }
     }
 
-    /// Who leads, and who waits.
+    /// Returns the leader, and the waiters.
     fn status(&self) -> Option<(String, Vec<String>)> {
         let status = Elect::new(ELECT).args(["status", "-b", &self.server.url("elect")]);
         let report: Value =
@@ -106,7 +106,7 @@ impl Stage {
         });
     }
 
-    /// How often somebody was not known.
+    /// Returns the number of requests that were refused for unknown credentials.
     fn refusals(&self) -> u64 {
         self.server.counts().answers.get(&401).copied().unwrap_or_default()
     }
@@ -116,7 +116,7 @@ impl Stage {
         eventually("refused credentials", || (self.refusals() >= most).then_some(()));
     }
 
-    /// Another token takes the place of the user's. Somebody uses it as it is known.
+    /// Replaces the user's token by another, which is used once the server knows it.
     fn rotate(&self, first: First) {
         let old = self.server.token(&self.config);
         match first {
@@ -185,7 +185,7 @@ fn a_leader_leads_on(kind: Kind) {
         stage.wait_until("a leader", |leader, _| leader.starts_with("a-"));
         let before = stage.status().expect("a leader").0;
         stage.rotate(first);
-        // Whoever is refused changes nothing.
+        // A refused request changes nothing.
         let renewals = stage.server.counts().changes;
         eventually("renewals", || (stage.server.counts().changes >= renewals + 3).then_some(()));
         assert!(leader.is_running(), "{}", leader.wait().stderr);
@@ -232,7 +232,7 @@ fn one_refusal_of_what_was_never_asked_before_ends_no_waiter() {
     }
 }
 
-/// Nobody is known yet who could be refused for a while: a slip is told at once.
+/// No candidate has been accepted before, so a refusal cannot be a passing one: a slip is told at once.
 #[test]
 fn refused_credentials_are_final_at_the_start() {
     let stage = Stage::new(Kept::InAFile);

@@ -47,7 +47,7 @@ impl Home {
         self.0.path().join(name)
     }
 
-    /// What elect says, with this home, or with its kubeconfig named in the environment.
+    /// Returns elect's messages, with this home, or with its kubeconfig named in the environment.
     fn status(&self, elect: Elect, is_named: bool) -> String {
         let config = self.path(".kube/config");
         let listed = if is_named { config.into_os_string() } else { "".into() };
@@ -56,7 +56,7 @@ impl Home {
         elect.env("KUBERNETES_SERVICE_HOST", "").run().exits(125).stderr
     }
 
-    /// What the plugin saw, if it was run.
+    /// Returns the environment that the plugin saw, if it was run.
     fn mark(&self) -> Option<String> {
         fs::read_to_string(self.path("mark")).ok()
     }
@@ -109,7 +109,7 @@ fn a_user_obeys_a_kubeconfig_of_its_own() {
     home.mark().expect("it is that user's own");
 }
 
-/// As where root's shell stands in a folder of somebody else's.
+/// As if root's shell stands in another user's folder.
 #[test]
 fn a_plugin_is_not_looked_for_where_elect_stands() {
     let home = Home::new();

@@ -32,7 +32,7 @@ impl Container {
         &self.0
     }
 
-    /// Its command, with that of elect's image where there is none.
+    /// Returns its command, or the command of elect's image if it has none.
     pub(crate) fn words(&self) -> Vec<String> {
         let command = words(&self.0["command"]);
         let command = if command.is_empty() { vec!["elect".to_owned()] } else { command };

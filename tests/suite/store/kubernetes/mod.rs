@@ -178,7 +178,7 @@ impl Node {
         self.exec(pod, container, &container.words(), here).spawn()
     }
 
-    /// Who waits, by pod.
+    /// Returns the waiting candidates, by pod.
     fn queue(&self, election: &str) -> Vec<String> {
         let status =
             Elect::new(ELECT).args(["status", "-o", "json", "-b", &self.etcd.url(), election]);
@@ -217,7 +217,7 @@ fn pods_with_elect_before_the_entrypoint_work_as_written() {
     let wait_until_ready =
         |pod: &str| eventually(&format!("{pod} to be ready"), || is_ready(pod).then_some(()));
 
-    // A name that nobody has: of a file that is there, it would say that it is another's.
+    // The file name must not exist: `touch` on another user's file would fail for a different reason.
     for folder in ["/tmp", "/", "/run"] {
         let touch = ["touch".to_owned(), format!("{folder}/elect-writes-here")];
         node.exec("worker-0", &container, &touch, &[]).run().exits(1).says("Read-only file system");

@@ -58,14 +58,14 @@ fn a_long_lease_of_another_program_holds_up_nobody_who_does_not_wait() {
     assert!(took < BOUND, "it took {took:?}");
     let (ended, _) = run(&server, "6s", &["-n", "-E", "0"]);
     assert_eq!(ended.exits(0).stderr, "");
-    // However long a lease of ours is.
+    // This holds however long our own lease is.
     let server = held(&json!({"leaseDurationSeconds": 1000, "renewTime": renewed}));
     let (ended, took) = run(&server, "5m", &["-w", "1s"]);
     ended.exits(75).says("it is not known whether the leader lives: other");
     assert!(took < BOUND, "it took {took:?}");
 }
 
-/// What `-n` is for: a job that cron starts follows one that died.
+/// The purpose of `-n`: a job that cron starts follows one that died.
 #[test]
 fn who_does_not_wait_follows_a_leader_that_died_with_a_lease_of_the_same_length() {
     let server = held(&json!({"leaseDurationSeconds": 6}));

@@ -40,14 +40,14 @@ impl Cluster {
         Self { server, folder: TempDir::new().expect("a folder") }
     }
 
-    /// What the command in this pod knows as `D`.
+    /// Returns the folder that the command in this pod knows as `D`.
     fn folder_of(&self, pod: &str) -> PathBuf {
         let folder = self.folder.path().join(pod.replace('/', "-"));
         fs::create_dir_all(&folder).expect("a folder");
         folder
     }
 
-    /// This subcommand in this pod, as somebody who may do everything.
+    /// Returns this subcommand in this pod, with the rights of an administrator.
     fn elect(&self, subcommand: &str, pod: &str) -> Elect {
         self.elect_at(subcommand, pod, &self.server.url("elect"))
     }
@@ -83,7 +83,7 @@ impl Cluster {
         fs::write(self.folder_of(pod).join("go"), "").expect("a file");
     }
 
-    /// Waits until somebody waits in the queue.
+    /// Waits until a candidate waits in the queue.
     #[track_caller]
     fn wait_for_waiter(&self) {
         let leases = "/apis/coordination.k8s.io/v1/namespaces/elect/leases";
@@ -103,7 +103,7 @@ fn kill_tree(run: &mut Running) {
         all.extend(children(pid));
         next += 1;
     }
-    // Nobody is to act on the death of another.
+    // All are stopped first, so that no process acts on the death of another.
     for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
         for &pid in &all {
             let _ = kill(Pid::from_raw(pid), signal);
@@ -249,7 +249,7 @@ fn what_the_role_denies_is_told_once_and_disturbs_nothing() {
     }
 }
 
-/// What the Role of the manual allows for.
+/// Returns the rules of the manual's Role.
 fn rules_of_the_manual() -> Vec<Rule> {
     let manifests = blocks("kubernetes-service", "A label for the leader", "yaml");
     let parts = manifests.iter().flat_map(|block| block.split("---\n"));

@@ -1,4 +1,4 @@
-//! What those are told who begin with the store on Kubernetes.
+//! The messages that new users get who begin with the store on Kubernetes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -10,12 +10,12 @@ use nix::sys::signal::Signal;
 pub(crate) struct Heard {
     pub(crate) run: Running,
     pub(crate) said: PathBuf,
-    /// How much of that a test has listened to.
+    /// The part that a test has listened to.
     known: usize,
 }
 
 impl Heard {
-    /// What it says goes to this file.
+    /// Starts elect with its messages in this file.
     pub(crate) fn spawn(elect: Elect, said: PathBuf) -> Self {
         let elect = elect.env("SAID", &said).under(["sh", "-c", r#"exec "$0" "$@" 2>"$SAID""#]);
         Self { run: elect.spawn(), said, known: 0 }

@@ -1,4 +1,4 @@
-//! What the tests of faults and contention share: commands that stamp, and a look at the queue.
+//! The shared parts of the tests of faults and contention: commands that stamp, and a look at the queue.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What all tests of the program share.
+//! The shared parts of all tests of the program.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -41,7 +41,7 @@ impl Ground {
             .args(["-b", &format!("file://{}", self.state().display())])
     }
 
-    /// `elect run` in the election "job"; flags and the command are to be added.
+    /// Returns `elect run` in the election "job", without flags and a command.
     pub(crate) fn run(&self) -> Elect {
         self.elect("run").args(["-e", "job"])
     }
@@ -86,7 +86,7 @@ impl WallClock {
         clock
     }
 
-    /// What a program preloads.
+    /// Returns the library that a program preloads.
     pub(crate) fn library(&self) -> PathBuf {
         self.folder.path().join("wall-clock.so")
     }

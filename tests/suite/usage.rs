@@ -1,4 +1,4 @@
-//! What the transcripts of usage share.
+//! The shared parts of the transcripts of usage.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -25,7 +25,7 @@ impl Ground {
         line_of(&self.path().join(file)).trim_end().to_owned()
     }
 
-    /// Whether there is such a file.
+    /// Returns true if there is such a file.
     pub(crate) fn has(&self, file: &str) -> bool {
         self.path().join(file).exists()
     }
@@ -38,7 +38,7 @@ impl Ground {
         leader
     }
 
-    /// What `elect status -o json` says of the election "job".
+    /// Returns the report of `elect status -o json` on the election "job".
     #[track_caller]
     pub(crate) fn status(&self) -> Value {
         let ended = self.elect("status").args(["-o", "json", "job"]).run();
@@ -122,7 +122,7 @@ impl User {
     }
 }
 
-/// Waits until somebody leads the election "job".
+/// Waits until a candidate leads the election "job".
 #[track_caller]
 pub(crate) fn led(ground: &Ground) {
     eventually("a leader", || (!ground.status()["leader"].is_null()).then_some(()));

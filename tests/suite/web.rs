@@ -1,4 +1,4 @@
-//! Applications that speak HTTP, and whoever asks them.
+//! Applications that speak HTTP, and their clients.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -54,7 +54,7 @@ impl Application {
     }
 }
 
-/// The status and the body that a GET is answered with; `None` where nobody answers.
+/// Returns the status and the body of a GET; `None` without an answer.
 pub(crate) fn get(address: &str, path: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a limit");

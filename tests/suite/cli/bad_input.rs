@@ -1,4 +1,4 @@
-//! What elect is told wrongly, or is not given: a clear error, exit 125, nothing left behind.
+//! Wrong or missing arguments: a clear error, exit 125, nothing left behind.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -116,7 +116,7 @@ fn urls_with_what_people_do_not_see() {
     let ended = elect.args(["zk://me:sec ret@here", "true"]).run().exits(125);
     assert!(ended.stderr.contains("in its user name or password"), "{ended:?}");
     assert!(!ended.stderr.contains("ret@"), "{ended:?}");
-    // What is encoded belongs to the name.
+    // Encoded characters belong to the name.
     let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(["run", "-e", "job", "-b"]);
     elect.args([&format!("file://{dir}/a%20b"), "true"]).run().exits(0);
     assert!(ground.path().join("a b").is_dir());
@@ -142,7 +142,7 @@ fn all_that_is_wrong_with_words_begins_alike() {
         let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(words);
         let said = elect.env("ELECT_BACKEND", "etcd://a").run().exits(125).prints("").stderr;
         assert!(said.starts_with("elect: error: "), "{words:?}: {said}");
-        // What a variable gives need not be given again.
+        // A value from a variable need not be given again.
         assert!(!said.contains("--backend"), "{words:?}: {said}");
     }
     for subcommand in elect::cli::grammar().get_subcommands() {
@@ -176,7 +176,7 @@ fn slips_are_told_what_was_meant() {
         let said = said.stderr;
         assert!(!said.contains("as a value") && !said.contains("hush"), "{words:?}: {said}");
     }
-    // What has no better answer has none.
+    // Without a better answer there is no tip.
     let said = Elect::new(env!("CARGO_BIN_EXE_elect")).args(["status", "--bogus"]).run().exits(125);
     assert!(!said.stderr.contains("tip:"), "{said:?}");
 }
@@ -197,7 +197,7 @@ fn a_relative_path_is_told_with_its_folder() {
         .says(&from);
 }
 
-/// Nobody has named the store, and each machine has an own one.
+/// The store is not named, and each machine has its own default store.
 #[test]
 fn a_store_that_was_left_out_is_told() {
     let ground = Ground::new();
@@ -357,7 +357,7 @@ fn a_directory_without_rights() {
         assert!(ended.stderr.contains(&closed.display().to_string()), "{ended:?}");
         assert!(fs::read_dir(&closed).unwrap().next().is_none(), "something was left behind");
     }
-    // What one user made for itself is not another's.
+    // Another user cannot use the files that one user made for itself.
     ground.job().arg("true").run().exits(0);
     let url = format!("file://{}", ground.state().display());
     let ended = user.elect().args(["run", "-e", "job", "-b", &url]).sh("echo ran").run();
@@ -406,7 +406,7 @@ fn a_disk_without_a_file_left() {
 
 #[test]
 fn a_disk_without_a_block_left() {
-    // What an election takes: a block for the entry, and one for each slot of the token.
+    // The blocks that an election takes: one for the entry, and one for each slot of the token.
     let disk = Disk::of_kib(12);
     disk.fill();
     on(&disk).run().exits(125).prints("").says("No space left on device");

@@ -111,7 +111,7 @@ fn check_asks_no_store() {
     let mut elect = ground.job().sh(script).spawn();
     let check = Elect::new(ELECT).arg("check").env("ELECT_LEASE", ground.said("lease"));
     let away = ground.path().join("away");
-    // Whoever leads looks after its lock, and would notice.
+    // A leader checks its lock, and would notice.
     elect.signal(Signal::SIGSTOP);
     fs::rename(ground.state(), &away).unwrap();
     check.run().exits(0).prints("leading, no time limit\n");

@@ -9,7 +9,7 @@ use crate::support::Ground;
 
 const ESCAPE: char = '\u{1b}';
 
-/// What the terminal shows of a complaint of elect's, and of one about the command line.
+/// Returns what the terminal shows of a complaint of elect's, and of a complaint about the command line.
 fn complaints(terminal: &mut Terminal, variables: &str) -> [String; 2] {
     ["$E run -q -e job no-such-command", "$E run --bogus"]
         .map(|line| does(terminal, &format!("{variables} {line}")))
@@ -58,7 +58,7 @@ fn the_line_that_shows_the_waiting_needs_a_terminal_that_can_erase_it() {
     let ground = Ground::new();
     let _leader = ground.leader();
     let mut terminal = shell(&ground);
-    // It has no colours: whoever wants none may still see it.
+    // The line has no colours, so a user who wants none may still see it.
     for variables in ["", "NO_COLOR=1", "CLICOLOR=0"] {
         terminal.types(&format!("{variables} $E run -e job true\r"));
         terminal.shows("place 1 of 1, led by ");

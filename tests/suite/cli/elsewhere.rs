@@ -31,7 +31,7 @@ fn an_answer_from_the_default_store_says_so_and_names_the_store_of_the_job() {
         let ended = elect(&ground, words).run().says(&told);
         let header = ended.stdout.lines().next().expect("a header").to_owned();
         assert!(header.starts_with("backend: file:") && header.ends_with(default), "{header}");
-        // Whoever names it means it.
+        // A user who names the store means it.
         let named = elect(&ground, words).args(["-b", "file:"]).run();
         assert_eq!(named.stderr, "", "{words:?}");
         assert!(!named.stdout.contains("default"), "{named:?}");

@@ -1,4 +1,4 @@
-//! What the command finds in its environment, and what elect takes from its own.
+//! The variables that the command finds in its environment, and those that elect takes from its own.
 
 use std::collections::BTreeMap;
 use std::fs;

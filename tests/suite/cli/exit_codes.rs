@@ -1,4 +1,4 @@
-//! What elect exits with, and what it says then.
+//! elect's exit codes, and its messages with them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

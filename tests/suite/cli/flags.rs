@@ -46,7 +46,7 @@ fn a_lease_is_held_no_longer_than_asked_for() {
     elect.wait().exits(143);
 }
 
-/// What `--outcome` wrote.
+/// Returns the contents of `--outcome`.
 fn outcome(ground: &Ground) -> Value {
     serde_json::from_str(&fs::read_to_string(ground.path().join("outcome")).unwrap()).unwrap()
 }
@@ -93,7 +93,7 @@ fn the_outcome_of_those_who_never_led() {
     waiter.signal(Signal::SIGTERM);
     waiter.wait().exits(143);
     assert_eq!(outcome(&ground)["outcome"], "interrupted");
-    // The store fails after the file was opened: somebody put a file in the directory's place.
+    // The store fails after the file was opened: a file is in the directory's place.
     let broken = ground.path().join("broken");
     fs::write(&broken, "").unwrap();
     let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg("run");

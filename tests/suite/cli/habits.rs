@@ -150,7 +150,7 @@ fn nothing_is_written_over_a_pager() {
     assert!(shown.contains("ran") && !shown.contains("elect:"), "{shown}");
     let shown = does(&mut terminal, "$E run -e job echo ran >$D/out");
     assert!(!shown.contains("elect:"), "{shown}");
-    // Who asks for them gets them, and so does a terminal alone; a warning comes in any case.
+    // A user who asks for them gets them, and so does a terminal alone. A warning comes in any case.
     for line in ["$E run -v -e job echo ran | cat", "$E run -e job echo ran"] {
         let shown = does(&mut terminal, line);
         assert!(shown.contains("the command exited with code 0"), "{line}: {shown}");

@@ -1,4 +1,4 @@
-//! What elect says about itself: on the screen, in the manual, to shells.
+//! elect's texts about itself: on the screen, in the manual, to shells.
 
 use std::ffi::OsString;
 use std::fs;
@@ -127,7 +127,7 @@ fn help_finds_words() {
     let help = |words: &[&str]| Elect::new(ELECT).arg("help").args(words).run();
     let found = help(&["Maintenance"]).exits(0).is_quiet().stdout;
     assert!(found.contains("elect help operating, \""), "{found}");
-    // What each store wants is there first, as a refusal for want of a right has people look for it.
+    // The rights that each store wants come first, as a refused user looks for them.
     let found = help(&["rights"]).exits(0).is_quiet().stdout;
     let places: Vec<&str> =
         found.lines().filter(|line| line.starts_with("elect help ")).take(3).collect();
@@ -167,7 +167,7 @@ fn a_long_page_is_shown_by_the_pager_of_a_terminal() {
     terminal.types("q\r");
     terminal.shows("paged q");
     terminal.shows("READY> ");
-    // What fits needs none, and neither does who has none.
+    // A text that fits needs no pager, and neither does a user without one.
     let shown = does(&mut terminal, "PAGER='echo paged' $E help resume | cat");
     assert!(!shown.contains("paged") && shown.contains("status=0"), "{shown}");
     let shown = does(&mut terminal, "TERM=dumb PAGER='echo paged' $E help signals");
@@ -237,7 +237,7 @@ fn names_something(line: &str) -> bool {
         .any(|flag| line.contains(flag))
 }
 
-/// Nobody has read what could not be written.
+/// A text that could not be written was not read.
 #[test]
 fn what_cannot_be_written_is_a_failure() {
     let calls: [&[&str]; 8] = [

@@ -10,13 +10,13 @@ use elect_testkit::program::Elect;
 
 use crate::support::Ground;
 
-/// The whole text of a page; that of no topic is README.
+/// Returns the whole text of a page. README is the page without a topic.
 pub(crate) fn page(topic: &str) -> String {
     let path = path(topic);
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&path)).expect(&path)
 }
 
-/// Where it lies.
+/// Returns the path of a page.
 fn path(topic: &str) -> String {
     match topic {
         "README" => "README.md".to_owned(),
@@ -64,7 +64,7 @@ pub(crate) fn block(topic: &str, heading: &str, language: &str) -> String {
     blocks.next().unwrap_or_else(|| panic!("{topic} has no block of {language} under {heading:?}"))
 }
 
-/// What is typed in a block of a terminal's words: what stands behind `$ `.
+/// Returns the typed commands in a block of a terminal's words: the text behind each `$ `.
 pub(crate) fn commands(block: &str) -> String {
     let commands = block.lines().filter_map(|line| line.strip_prefix("$ "));
     commands.flat_map(|line| [line, "\n"]).collect()
@@ -80,7 +80,7 @@ pub(crate) fn typed(block: &str) -> String {
     types(&Ground::new(), &commands(block))
 }
 
-/// What these lines print, here.
+/// Returns the output of these lines, run here.
 #[track_caller]
 fn types(ground: &Ground, lines: &str) -> String {
     let bin = ground.path().join("bin");
@@ -103,7 +103,7 @@ fn pages() -> Vec<(String, String)> {
     ["README"].into_iter().chain(topics).map(|topic| (path(topic), page(topic))).collect()
 }
 
-/// What stands outside of blocks.
+/// Returns the text outside of blocks.
 fn prose(page: &str) -> String {
     let mut is_code = false;
     let lines = page.lines().filter(|line| {
@@ -151,7 +151,7 @@ fn every_page_is_a_topic() {
     }
 }
 
-/// What people type who begin.
+/// The lines that beginners type.
 #[test]
 fn everyday_lines_work_as_they_are_written() {
     let ground = Ground::new();
@@ -169,7 +169,7 @@ fn everyday_lines_work_as_they_are_written() {
     for (page, heading) in shown {
         let typed = commands(&block(page, heading, "console"));
         let lines = typed.lines().count();
-        // Nobody has to wait for it.
+        // A shorter hold saves time.
         let typed = typed.replace("--hold 50s", "--hold 100ms");
         let said = types(&ground, &format!("cd {}\n{typed}", ground.path().display()));
         let printed = if typed.contains("a && b") { lines + 1 } else { lines };

@@ -117,7 +117,7 @@ fn nothing_is_written_through_a_link_of_a_stranger() {
     }
 }
 
-/// What the stranger has there may become something else under way; what is new may not.
+/// The stranger's file may become another file under way, but a new file may not.
 #[test]
 fn in_a_folder_of_everybody_an_outcome_is_a_new_file() {
     let town = Town::new();
@@ -153,7 +153,7 @@ fn in_a_folder_of_everybody_an_outcome_is_a_new_file() {
     town.run().arg("--outcome").arg(&kept).arg("true").run().exits(0).is_silent();
     let found = fs::metadata(&kept).unwrap();
     assert_eq!((found.ino(), found.mode() & 0o777), (number, 0o640));
-    // So does that of a service in a folder of root's, and what is no file.
+    // A service's file in a folder of root's stays, too, and so does a path that is no file.
     chown(&kept, Some(town.stranger.id), None).unwrap();
     town.run_of_the_stranger().arg("--outcome").arg(&kept).arg("true").run().exits(0);
     assert_eq!(fs::metadata(&kept).unwrap().ino(), number);
@@ -219,7 +219,7 @@ fn a_lease_of_a_stranger_is_not_believed() {
     let shown = town.stranger.elect().args(["check", "--lease-file"]).arg(&true_one).run();
     shown.exits(0).prints("leading, no time limit\n");
     end(leader);
-    // Its page is below a folder of a process, which is nobody's gift.
+    // Its page is below a folder of a process, so no user could have put it there.
     let script = "import os, sys
 os.setresgid(int(sys.argv[1]), int(sys.argv[1]), int(sys.argv[1]))
 os.setresuid(int(sys.argv[1]), int(sys.argv[1]), int(sys.argv[1]))
@@ -340,7 +340,7 @@ fn pages_and_scripts_replace_links_and_do_not_follow_them() {
         fs::hard_link(&victim, folder.join(name)).unwrap();
         elect().arg(folder.join("../").join(subcommand)).run().exits(0).is_silent();
         assert!(fs::metadata(folder.join(name)).is_ok_and(|it| it.nlink() == 1 && it.len() > 100));
-        // What is missing is made, and a link of a stranger leads nowhere.
+        // A missing folder is made, and a stranger's link leads nowhere.
         let way = town.link(&format!("public/{subcommand}"), &folder, town.stranger.id);
         let refused = elect().arg(way.join("new")).run().exits(125).prints("");
         refused.says(&format!("public/{subcommand} belongs to user"));
@@ -383,7 +383,7 @@ fn no_secret_is_read_through_a_link_of_a_stranger() {
             .exits(125)
             .says(why);
     }
-    // From a pipe of ours it is read.
+    // elect reads it from a pipe of its own user.
     let script = "echo hush | exec \"$@\"";
     let url = "etcd://me@127.0.0.1:1?password-file=/dev/stdin";
     let elect = Elect::new(ELECT).args(["status", "--timeout", "1", "-b", url]);

@@ -46,7 +46,7 @@ impl Scene {
         shell
     }
 
-    /// What a script that completes each of these lines offers, in order.
+    /// Asserts the offers of a script that completes each of these lines, in order.
     #[track_caller]
     fn offers(&self, mut shell: Command, lines: &[(&str, &str)]) {
         let output = shell.output().expect("it is installed");
@@ -80,7 +80,7 @@ const LINES: &[(&str, &str)] = &[
     ("elect status -o j", "json"),
     ("elect observe re", "report"),
     ("elect wait ''", "backup report"),
-    // What is named before counts.
+    // Options before the word count.
     ("elect run --profile void -e ''", ""),
     ("elect status --profile void ''", ""),
     ("elect run --config /nonexistent -e ''", ""),
@@ -197,7 +197,7 @@ fn zsh_completes_flags_and_names() {
 #[test]
 fn elvish_completes_flags() {
     let scene = Scene::new();
-    // What only an interactive elvish has.
+    // Stubs for the parts that only an interactive elvish has.
     let editor = "var edit: = (ns [&completion:=(ns [&arg-completer=[&]]) \
                   &complex-candidate~={|text &display=''| put $text}])\nuse str\n";
     let script = std::fs::read_to_string(kept("elect.elv")).unwrap();
@@ -217,7 +217,7 @@ fn elvish_completes_flags() {
 #[test]
 fn a_prompt_never_waits_long_and_hears_of_no_mistake() {
     let ground = Ground::new();
-    // Somebody listens there who never answers.
+    // A server listens there that never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("etcd://{}", silent.local_addr().unwrap());
     let broken = ground.configure("wiat: {");

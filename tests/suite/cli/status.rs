@@ -131,7 +131,7 @@ fn a_reader_that_is_gone_does_no_harm() {
             assert!(!ended.stderr.contains("panicked"), "{ended:?}");
         }
     }
-    // Nobody there from the start.
+    // The reader is gone from the start.
     let elect = ground.elect("status").under(["bash", "-c", "\"$@\" >/dev/full", "bash"]);
     elect.run().exits(125).says("cannot write to stdout");
     let closed = Elect::new("bash").args(["-c", "exec 3> >(:); wait $!; \"$@\" >&3", "bash"]);
@@ -158,7 +158,7 @@ fn what_others_wrote_cannot_drive_a_terminal() {
     assert_eq!(table.lines().count(), 3, "{table}");
 }
 
-/// Whoever stands still is not shown as if nothing were amiss.
+/// A stopped candidate is not shown as if it were well.
 #[test]
 fn whoever_is_stopped_is_shown_to_be() {
     let ground = Ground::new();

@@ -40,7 +40,7 @@ fn keeps_elections_at(root: &Path, elect: &Elect, flags: &[&str], owner: u32) {
     let status = elect.clone().arg("status").args(flags).run().exits(0);
     let header = format!("backend: {shown}");
     let (shown, rest) = status.stdout.split_once('\n').expect("a header");
-    // Where nobody has named it, it says so.
+    // If the user has not named it, the header says so.
     let is_named = shown == header || shown.starts_with(&format!("{header} (the default: "));
     assert!(is_named && !rest.is_empty(), "{status:?}");
     let made = fs::metadata(root.join("job")).unwrap();
@@ -107,7 +107,7 @@ fn everything_works_for_an_ordinary_user() {
     home.user.has_no_process_of("elect");
 }
 
-/// What it makes is not closed to itself, now or later.
+/// Files that it makes are not closed to itself, now or later.
 #[test]
 fn a_umask_that_takes_everything_closes_nothing_to_its_user() {
     let home = Home::new();

@@ -34,7 +34,8 @@ fn whoever_has_led_sits_an_outage_out_that_no_newcomer_would(arena: &Arena) {
 /// Longer than the lease.
 const WORK: &str = "echo \"$ELECT_TOKEN $ELECT_LEADER_ID\" >>\"$RECORD\"; sleep 7";
 
-/// What it has of the store is as old as the outage, when that is over: it starts nothing that it would have to stop.
+/// When the outage is over, its knowledge of the store is as old as the outage: it starts nothing that it would have to
+/// stop.
 fn who_comes_in_an_outage_leads_for_longer_than_a_lease_after_it(arena: &Arena) {
     for time in ["2s", "5s", "8s"] {
         let silence = arena.silence();

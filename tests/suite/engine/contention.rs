@@ -79,7 +79,7 @@ fn a_waiter_that_is_told_to_end_leaves_the_order_as_it_is() {
     lose_one_of_the_queue(|lost| lost.signal(Signal::SIGTERM));
 }
 
-/// Whoever is stopped keeps his place, and with it those behind him, until he goes on.
+/// A stopped candidate keeps its place until it goes on, and the candidates behind it keep theirs.
 #[test]
 fn a_stopped_waiter_is_not_passed() {
     let stage = Stage::new();

@@ -1,5 +1,5 @@
-//! Where candidates judge when a lease is over, a leader that died looks alive at first: to runs that do not wait, or not
-//! for long, and to people who see it off.
+//! If candidates judge when a lease is over, a dead leader looks alive at first: to runs that do not wait, or not for
+//! long, and to people who remove it.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn job() -> ElectionName {
     "job".parse().expect("a good name")
 }
 
-/// Somebody leads for a moment, and is gone without a word.
+/// Lets a candidate lead for a moment, and die without a word.
 fn leave_a_dead_leader(server: &SimServer) {
     elect_testkit::run("a leader that dies", async {
         let candidate = Candidate { host: "h".into(), ..Candidate::foreign("dead") };
@@ -58,7 +58,7 @@ fn a_run_that_does_not_wait_leaves_soon_where_a_leader_lives() {
     }
 }
 
-/// Nobody waits who would take its place, so it is in the store for ever.
+/// No waiter would take its place, so it is in the store for ever.
 #[test]
 fn a_dead_leader_is_seen_off() {
     for kind in [Kind::Record, Kind::Race] {
@@ -71,7 +71,7 @@ fn a_dead_leader_is_seen_off() {
     }
 }
 
-/// It looks who leads where priorities count: a leader that died is there, and outdoes nobody.
+/// With priorities, a run looks for the leader: a dead leader is there, and outdoes no candidate.
 #[test]
 fn a_run_that_does_not_wait_follows_a_leader_that_died_where_priorities_count() {
     let server = SimServer::start(&Options::new(Kind::Record));

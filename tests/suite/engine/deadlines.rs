@@ -1,5 +1,5 @@
-//! Against a store whose leases end by time: the whole tree is dead before its lease can end, whatever
-//! the store answers and whoever is stopped; and the same tests notice when a part is missing.
+//! Tests against a store whose leases end by time: the whole tree is dead before its lease can end, at any answer of
+//! the store and with any process stopped. The same tests notice when a guard is missing.
 
 use std::thread;
 use std::time::Duration;
@@ -115,7 +115,7 @@ impl Duel {
     }
 }
 
-/// Who is stopped while the store misbehaves.
+/// The process that is stopped while the store misbehaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stopped {
     Nobody,
@@ -139,7 +139,7 @@ const STOPS: [Stopped; 6] = [
 fn survive(effect: Effect, stopped: Stopped) -> Outcome {
     let mut duel = Duel::start(&Setting { frozen: stopped == Stopped::Frozen, ..Setting::new() });
     let (wrapper, guardian) = (duel.a.pid(), duel.a.guardian());
-    // A loss that is told has its effect at once: whoever is to be stopped is stopped before.
+    // A loss that the store tells takes effect at once, so processes are stopped before.
     let is_told = effect == Effect::AnswerGone;
     if !is_told {
         duel.renewals(effect);
@@ -157,7 +157,7 @@ fn survive(effect: Effect, stopped: Stopped) -> Outcome {
         duel.server.controls().add(Rule::new(effect).op(Op::Renew).client("A-"));
     }
     let outcome = duel.assert_in_time();
-    // Whoever wakes later finds itself out, and touches nothing of anybody's.
+    // A process that wakes later finds that it has lost, and touches no other candidate's entry.
     drop(traced);
     if let Some(cgroup) = &duel.cgroup {
         cgroup.freeze(false);
@@ -224,7 +224,7 @@ fn is_kept_without(part: &'static str) -> bool {
 }
 
 impl Duel {
-    /// Whether the promise was kept; A is ended in any case.
+    /// Returns true if the promise was kept. A is ended in any case.
     fn keeps_the_promise(mut self) -> bool {
         let (run, over) = self.hand_over();
         let is_kept = run.last < over && self.oracle.verdict().faults.is_empty();
@@ -271,7 +271,7 @@ fn leases_counted_from_the_answer_break_the_promise() {
     assert!(!is_kept_when_answers_are_slow("anchor"));
 }
 
-/// With a store whose clock runs at so many thousandths of ours, and is out of reach.
+/// Returns true if the promise is kept with a store out of reach, whose clock runs at this rate in thousandths.
 fn is_kept_at_rate(per_mille: u32, without: &'static str) -> bool {
     let options = Options::new(Kind::Queue).rate_per_mille(per_mille);
     let flags = words(&["--ttl", "8s"]);

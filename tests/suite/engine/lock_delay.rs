@@ -1,4 +1,4 @@
-//! `--lock-delay`, on each store: whoever follows a leader that was cut short waits, and whoever follows a clean end
+//! `--lock-delay`, on each store: the successor of a leader that was cut short waits, and the successor of a clean end
 //! does not.
 
 use std::fs;
@@ -37,7 +37,7 @@ const DEADLY: &str = "read up rest </proc/uptime; echo \"$up\" >>\"$RECORD.start
     read -r stat </proc/$PPID/stat; set -- ${stat##*) }; kill -9 \"$2\"; exec sleep 3600";
 
 fn delaying(arena: &Arena, delay: &str) -> Elect {
-    // Who waits for the end of no lease has a long one.
+    // A test that waits for the end of no lease has a long one.
     let ttl = if delay == NEVER { "15s" } else { "5s" };
     let timed = if arena.url().starts_with("file:") { &[][..] } else { &["--ttl", ttl] };
     let run = arena.elect("run").args(["-v", "-e", "job", "--lock-delay", delay]).args(timed);
@@ -98,11 +98,11 @@ fn a_leader_that_was_cut_short_is(arena: &Arena) {
         leader.wait();
         starts_late(arena, since);
     }
-    // Whoever is killed before anybody could have noticed that it runs.
+    // A leader is killed before any candidate could have noticed that it runs.
     let since = now();
     delaying(arena, "1s").sh(DEADLY).run().exits(137);
     starts_late(arena, since);
-    // A command that was killed had no chance to end what it did, whoever goes on living.
+    // A command that was killed had no chance to finish its work, even if other processes live on.
     let since = now();
     delaying(arena, "1s").sh("kill -9 $$").run().exits(137);
     starts_late(arena, since);
@@ -118,7 +118,7 @@ fn who_waits_is_leader_for_others_and_leaves_the_wait_to_the_next(arena: &Arena)
             let leader = arena.status()["leader"]["id"].as_str()?.to_owned();
             leader.starts_with(label).then_some(())
         });
-        // Who does not wait for leadership is refused, and the lease outlasts its length.
+        // A run that does not wait for leadership is refused, and the lease outlasts its length.
         delaying(arena, NEVER).args(["-n", "true"]).run().exits(75);
         held_back.signal(Signal::SIGTERM);
         held_back.wait().exits(143).says("starting nothing");
@@ -161,7 +161,7 @@ fn what_a_leader_says_before_it_starts_outlasts_a_power_cut() {
     assert_eq!(calls, for_good, "{log}");
 }
 
-/// What a crashed machine, or another program, left there may hide a leader that has not ended well.
+/// A damaged history, by a crashed machine or another program, may hide a leader that has not ended well.
 #[test]
 fn a_history_that_cannot_be_read_is_none_of_a_good_end() {
     let arena = Arena::on(Ground::File);

@@ -1,5 +1,5 @@
-//! Leadership that is lost while the command runs. What takes it away is what the user is told not
-//! to do: files of a living election removed by hand. The leader notices at its next renewal.
+//! Leadership that is lost while the command runs. The cause is an act that the manual forbids: files of a living
+//! election removed by hand. The leader notices at its next renewal.
 
 use std::fs;
 
@@ -43,7 +43,7 @@ fn an_evicted_command_is_asked_then_killed() {
     let (stubborn, command) = start(&hard, &["-k", "100ms"], STUBBORN);
     for ground in [&plain, &other, &hard] {
         evict(ground);
-        // Nobody leads before the evicted command is gone.
+        // No candidate leads before the evicted command is gone.
         ground.job().args(["-n"]).sh("echo ran").run().exits(75).prints("");
     }
     is_lost(obeys.wait(), &plain).prints("obeyed\n");

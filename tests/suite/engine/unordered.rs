@@ -1,4 +1,5 @@
-//! A store in which whoever asks first leads: what needs an order is refused there, with the reason.
+//! A store without an order, in which the first to ask leads: flags that need an order are refused there, with the
+//! reason.
 
 use elect_testkit::program::{Elect, Ended, eventually};
 use elect_testkit::servers::ApiServer;
@@ -85,7 +86,7 @@ fn what_needs_an_order_is_refused_by_leases_that_are_raced_for() {
         race.elect(&words).run().exits(0);
     }
     let counts = server.counts();
-    // Nobody needs the right to tell of it by events.
+    // No candidate needs the right to report by events.
     let refused = counts.answers.get(&403).copied().unwrap_or_default();
     assert_eq!(refused, counts.of("create", "events"), "{counts:?}");
     assert_eq!(counts.of("list", "leases") + counts.of("delete", "leases"), 0, "{counts:?}");

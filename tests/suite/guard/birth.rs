@@ -1,17 +1,16 @@
-//! The moments between the fork of the command and its exec, stretched by `strace`: whoever is
-//! killed then, the command is gone before the next one starts. With a pid namespace a door is forked first,
-//! which forks two more.
+//! The moments between the fork of the command and its exec, stretched by `strace`. If processes are killed then, the
+//! command is gone before the next one starts. With a pid namespace a door is forked first, which forks two more.
 
 use elect_testkit::program::{children, eventually, is_alive, name};
 use nix::sys::signal::Signal;
 
 use crate::stage::{Stage, send_if_alive};
 
-/// What the command's process calls on its way, and wrapper and guardian call before; each of them
-/// spends this long, in microseconds, in its first one.
+/// The system calls that the command's process makes on its way, and that wrapper and guardian make before. Each
+/// process spends this long, in microseconds, in its first one.
 const CALLS: [&str; 5] = ["setpgid", "fcntl", "prctl", "rt_sigprocmask", "execve"];
 const DELAY: u32 = 200_000;
-/// What only a door calls.
+/// The system calls that only a door makes.
 const CALLS_OF_A_DOOR: [&str; 2] = ["unshare", "clone3"];
 
 /// Kills some of wrapper, guardian and command or door (in this order), when the latter was just forked.

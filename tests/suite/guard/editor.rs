@@ -73,7 +73,7 @@ fn a_command_that_was_stopped_finds_its_modes_again() {
         goes_on(&mut terminal);
         eventually("its modes", || (terminal.modes() == raw).then_some(()));
     }
-    // What was changed meanwhile is the shell's, and is kept for it.
+    // The shell keeps the terminal settings that were changed meanwhile.
     send(ground.said("started").parse().unwrap(), Signal::SIGKILL);
     terminal.shows("READY> ");
     assert!(does(&mut terminal, "stty -a").contains("intr = ^G"));

@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 
 use crate::stage::{Stage, send, send_if_alive, stop};
 
-/// What ends the command.
+/// The cause of the command's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
     /// Its main process ends and leaves the others running.
@@ -22,7 +22,7 @@ enum By {
 }
 
 impl By {
-    /// How elect may end then.
+    /// Returns elect's possible exit codes then.
     fn exit_codes(self) -> &'static [i32] {
         match self {
             Self::Itself => &[0],
@@ -152,8 +152,8 @@ fn leftovers_are_awaited_where_that_is_asked_for() {
     leftovers_are_awaited(&stage, a, b, &end);
 }
 
-/// Who left the group survives the death of both wrapper and guardian. It inherited the lock, so
-/// that nobody else leads as long as it lives.
+/// Counts the living processes. A process that left the group survives the death of both wrapper and guardian. It
+/// inherited the lock, so no other candidate leads as long as it lives.
 fn alive(run: &Run) -> usize {
     run.processes.iter().filter(|process| process.is_alive).count()
 }

@@ -38,8 +38,8 @@ impl Duel {
         Self { stage, end, a, run, wrapper, guardian, b }
     }
 
-    /// A's tree goes on for some time, and B waits until it is dead: when its wrapper is gone, the kernel
-    /// continues a stopped guardian, as nobody else could (its process group is orphaned then).
+    /// Asserts that A's tree goes on for some time, and that B waits until it is dead. If A's wrapper is gone, the
+    /// kernel continues a stopped guardian, as its process group is orphaned then. No process of elect could.
     fn goes_on(&self) {
         self.stage.oracle.wait_for_stamps("A", Duration::from_millis(20));
         let has_followed = self.stage.oracle.newest("B").is_some();
@@ -190,8 +190,8 @@ fn a_flood_of_signals_for_a_stopped_guardian_does_not_drown_the_last() {
     assert_eq!(duel.ends(now()).0, 128 + 15);
 }
 
-/// The kernel has it go on then, as its group is orphaned; where an heir in the same session keeps the kernel
-/// from that, the lock is held by guardian and tree until somebody else does.
+/// The kernel continues the guardian, as its group is orphaned. If an heir in the same session keeps the kernel from
+/// that, guardian and tree hold the lock until another process continues it.
 #[test]
 fn a_stopped_guardian_whose_wrapper_is_killed_sees_the_tree_out() {
     let duel = Duel::start();
@@ -202,7 +202,7 @@ fn a_stopped_guardian_whose_wrapper_is_killed_sees_the_tree_out() {
     assert_eq!(duel.ends(now()).0, 128 + 9);
 }
 
-/// The kernel kills the command's group when the guardian dies; nobody else could act here.
+/// The kernel kills the command's group when the guardian dies. No process of elect could act here.
 #[test]
 fn a_guardian_killed_while_its_wrapper_is_stopped_takes_the_tree_along() {
     let duel = Duel::start();

@@ -29,8 +29,8 @@ const fn with(name: &'static str, number: libc::c_long, place: u32, value: u32) 
     Call { name, number, argument: Some((place, value)) }
 }
 
-/// What guardian and wrapper call from the start of the command on, and before, for that; but what any program takes
-/// to be loaded, or to read and write.
+/// The system calls of guardian and wrapper from the start of the command on, and before, to prepare for it. Calls that
+/// any program makes to be loaded, or to read and write, are left out.
 const CALLS: &[Call] = &[
     // None of them calls this: so it is without a filter.
     call("syslog", libc::SYS_syslog),
@@ -81,7 +81,7 @@ pub(crate) const REFUSALS: [(&str, Refusal); 3] = [
     ("kill", Refusal::Kill),
 ];
 
-/// What happens to elect under a filter, if it starts a command.
+/// The event that strikes elect under a filter, if it starts a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strike {
     WrapperKilled,

@@ -64,12 +64,12 @@ fn under_a_foreign_proc_a_daemon_is_waited_for() {
     stage.assert_runs(&["A", "B"]);
 }
 
-/// By the inner numbers, the lease of the inner one would be that of the outer one, which leads on.
+/// By the inner numbers, the inner elect's lease would be the lease of the outer one, which leads on.
 #[test]
 fn under_a_foreign_proc_the_lease_that_is_checked_is_the_own_one() {
     let ground = Ground::new();
     let url = format!("file://{}", ground.state().display());
-    // Who closes what the outer one has handed on gets the same numbers for its descriptors.
+    // A process that closes the outer one's descriptors gets the same numbers for its own.
     let close = "for fd in /proc/$$/fd/*; do fd=${fd##*/}; ((fd > 2)) && exec {fd}>&-; done; \
                  export OUTER=$ELECT_LEASE; exec \"$@\"";
     let look = "[ \"$ELECT_LEASE\" -ef \"$OUTER\" ] && echo the outer one; exec \"$E\" check";
@@ -83,10 +83,10 @@ fn under_a_foreign_proc_the_lease_that_is_checked_is_the_own_one() {
     }
 }
 
-/// The list of children would have the outer number of the daemon, which somebody else has here.
+/// The list of children would have the outer number of the daemon, which belongs to another process here.
 #[test]
 fn under_a_foreign_proc_no_stranger_is_killed() {
-    // Somebody else may take just the number that is wanted: then it is tried again.
+    // Another process may take just the number that is wanted: then the test tries again.
     for _ in 0..10 {
         let ended = beside_a_stranger();
         if ended.code() != MISSED {
@@ -103,7 +103,7 @@ const MISSED: i32 = 99;
 /// the outer one. Ends with its exit code, if that process lives.
 fn beside_a_stranger() -> Ended {
     let ground = Ground::new();
-    // Words are passed on by pipes, as whoever looks for files again and again uses up numbers.
+    // Words go through pipes, as a process that looks for files again and again uses up numbers.
     let daemon =
         "read number rest </proc/self/stat; echo $number >\"$D/daemon\"; read x <\"$D/gone\"";
     fs::write(ground.path().join("daemon.sh"), daemon).unwrap();

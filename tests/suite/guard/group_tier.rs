@@ -1,5 +1,5 @@
-//! Where `/proc` does not list children, as `strace` makes believe here, only the command's process
-//! group can be killed. What left it is not found, but it is waited for.
+//! If `/proc` does not list children, as `strace` pretends here, only the command's process group can be killed. elect
+//! does not find processes that left it, but waits for them.
 
 use std::time::Duration;
 

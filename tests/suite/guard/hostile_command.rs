@@ -1,4 +1,4 @@
-//! What a command of another user can do with what it inherits from root's elect.
+//! Attacks by a command of another user, with the descriptors that it inherits from root's elect.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -20,8 +20,8 @@ os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
 ";
 
-/// Does to each descriptor but the standard ones what could let go of a lease, or turn a death-pipe elsewhere. Then it
-/// hands them on to whoever listens at the first argument, if there is one, names them, and stays.
+/// Tries all calls that could let go of a lease, or turn a death-pipe elsewhere, on each descriptor but the standard
+/// ones. Then it hands them to the listener at the first argument, if there is one, names them, and stays.
 const ATTACK: &str = "
 inherited = []
 for name in os.listdir('/proc/self/fd'):
@@ -57,8 +57,8 @@ while True:
     signal.pause()
 ";
 
-/// Takes what the command hands on, and keeps it: as descriptors, mapped into its memory, or in a socket that nobody
-/// reads.
+/// Takes what the command hands on, and keeps it: as descriptors, mapped into its memory, or in a socket that is never
+/// read.
 const OUTSIDER: &str = "
 with socket.socket(socket.AF_UNIX) as listener:
     listener.bind(chr(0) + sys.argv[1])
@@ -160,7 +160,7 @@ impl Drop for Outsider {
     }
 }
 
-/// A leader whose command has given its mark to somebody who does this with it, and who is dead since.
+/// Runs a leader whose command gives its mark to an outsider, which does this with it. The leader is dead on return.
 fn outlived(ground: &Ground, deed: &str) -> Outsider {
     let name = format!("elect-outsider-{}", std::process::id());
     let outsider = Outsider::listening_at(&name, deed);

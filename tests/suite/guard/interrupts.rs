@@ -137,7 +137,7 @@ fn the_quit_key_ends_a_script_as_well() {
     assert!(!shown.contains("after"), "{shown}");
 }
 
-/// INT that somebody sends to elect, or to the command, was not meant for a script.
+/// An INT that another process sends to elect, or to the command, was not meant for a script.
 #[test]
 fn an_interrupt_from_elsewhere_is_nobody_elses() {
     let ground = Ground::new();
@@ -170,7 +170,7 @@ fn elect_ends_by_the_interrupt_that_ended_its_command() {
         let record = std::fs::read_to_string(record).unwrap();
         assert!(record.contains(&format!("\"exit_code\":{}", 128 + signal as i32)), "{record}");
     }
-    // Where INT is ignored there is nothing to end by.
+    // A process that ignores INT cannot end by it.
     let ground = Ground::new();
     let ignoring = ["env", "--ignore-signal=INT"];
     let script = "exec env --default-signal=INT sh -c 'kill -INT $$'";

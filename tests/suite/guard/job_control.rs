@@ -28,8 +28,8 @@ fn ctrl_z_without_a_shell_is_no_end_of_the_job() {
     terminal.wait().exits(3);
 }
 
-/// The terminal's stop is for elect and the command alike. Where the command ignores it, neither stops;
-/// a later stop of the command, by somebody else's hand, is not the one that was meant.
+/// The terminal's stop is for elect and the command alike. If the command ignores it, neither stops. A later stop of
+/// the command, by another process, is not the stop that was meant.
 #[test]
 fn a_stop_that_the_command_ignored_is_forgotten_when_the_job_goes_on() {
     for later in [Signal::SIGSTOP, Signal::SIGTSTP] {

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::support::Ground;
 use crate::usage::as_nobody;
 
-/// What must be true whatever ran out. Returns whether the command ran.
+/// Asserts what must be true when any limit was reached. Returns true if the command ran.
 #[track_caller]
 fn in_order(what: &str, ended: &Ended) -> bool {
     assert!(!ended.stderr.contains("panicked"), "{what}: {ended:?}");

@@ -31,7 +31,7 @@ fn starts(arena: &Arena) -> usize {
     fs::read_to_string(arena.path("starts")).unwrap_or_default().lines().count()
 }
 
-/// How the last leadership ended, as its history tells it.
+/// Returns the end of the last leadership, as its history tells it.
 fn reason(arena: &Arena) -> String {
     let ended = arena.elect("history").args(["-o", "json", "--last", "1", "job"]).run().exits(0);
     let history: Value = serde_json::from_str(&ended.stdout).expect("JSON");
@@ -52,7 +52,7 @@ fn it_is_stopped_in_good_order_and_elect_ends_as_it_does(arena: &Arena) {
         assert_eq!(told["reason"], reason_of_run);
         assert_eq!(reason(arena), reason_of_run);
     }
-    // What ends before is not stopped.
+    // A command that ends before is not stopped.
     run(arena).args(["--max-run", "1h", "true"]).run().exits(0).is_silent();
     assert!(!reason(arena).contains("--max-run"));
 }
@@ -111,7 +111,7 @@ fn a_slot_has_it_and_so_does_a_shard(arena: &Arena) {
     }
 }
 
-/// Who was asked to end may take its time for it, but not longer than this.
+/// A command that was asked to end may take its time for it, but not longer than this.
 #[test]
 fn an_end_that_was_asked_for_takes_no_longer() {
     let arena = Arena::on(Ground::File);

@@ -48,7 +48,7 @@ fn whose_turn_it_is_is_said_once() {
         && is_turn(leads, "leading, token ")),
         "{said}"
     );
-    // Nobody stands by for a job that is to run now or never, or once; and whoever wants no words gets none.
+    // No standby remains for a job that must run now or never, or once. A user who wants no messages gets none.
     for flags in [&["-n"][..], &["-w", "1h"], &["--once", "x"], &["-q"]] {
         contained(ground.job().args(flags).sh("echo ran")).run().exits(0).is_quiet();
     }
@@ -143,7 +143,7 @@ fn leaders_in_containers_exclude_each_other() {
     let leader = contained(ground.job().sh(crate::usage::STAY)).spawn();
     ground.said("started");
     contained(ground.job().args(["-n", "true"])).run().exits(75);
-    // Another number in another namespace is nobody's parent: this one simply waits.
+    // In another namespace another number has no meaning as a parent: this run simply waits.
     let waiter = contained(ground.job().sh("echo ran")).spawn();
     ground.awaits(1);
     drop(leader);

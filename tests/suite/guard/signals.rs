@@ -213,7 +213,7 @@ fn under_timeout_the_command_is_told_once() {
     let script = trapping("trap 'echo got; exit 3' TERM");
     let elect = ground.job().sh(&script).under(["timeout", "3600"]);
     let mut timeout = started(&ground, &elect);
-    // What timeout is told it does as when its time is over: to its child, then to the whole group.
+    // The signals that `timeout` sends when its time is over: to its child, then to the whole group.
     timeout.signal(Signal::SIGTERM);
     timeout.wait().exits(3).prints("got\n").is_quiet();
 }
@@ -294,7 +294,7 @@ fn a_parent_that_ignores_its_children_does_no_harm() {
     ground.is_left_empty();
 }
 
-/// What `/proc` says of the signals of a command that is run like this.
+/// Returns the signal lines of `/proc` for a command that is run like this.
 fn signals_of(elect: &Elect) -> String {
     let Ended { stdout, .. } = elect
         .clone()
@@ -329,7 +329,7 @@ fn a_command_that_nobody_reads_ends_by_the_broken_pipe() {
 
 #[test]
 fn the_signals_of_a_wait_leave_a_running_command_alone() {
-    // What came to elect before the command was there is not passed on later.
+    // A signal that reached elect before the command was there is not passed on later.
     let ground = Ground::new();
     let leader = ground.leader();
     let mut waiter = ground.job().sh(&trapping(COUNTING)).spawn();

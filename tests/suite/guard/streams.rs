@@ -103,7 +103,7 @@ fn the_command_has_the_descriptors_that_elect_was_started_with() {
     let (low_without, high_without): (Vec<_>, Vec<_>) =
         without.into_iter().partition(|(number, _)| *number < 100);
     assert_eq!(low, low_without);
-    // What shows that it lives, and nothing by which it could let go of the lease.
+    // The command inherits the mark that shows that it lives, and nothing by which it could let go of the lease.
     let added: Vec<_> = high.into_iter().filter(|fd| !high_without.contains(fd)).collect();
     let names: Vec<_> = added.iter().map(|(_, what)| what.rsplit('/').next()).collect();
     assert_eq!(names, [Some("tree")], "{added:?}");

@@ -14,7 +14,7 @@ use crate::support::Ground;
 pub(crate) fn shell(ground: &Ground) -> Terminal {
     let mut bash = Command::new("bash");
     bash.args(["--norc", "--noprofile", "-i"]);
-    // What else is set here might matter: with `CI`, every terminal is taken for one with colours.
+    // Other variables might matter: with `CI`, every terminal is taken for one with colours.
     for (name, _) in std::env::vars_os() {
         if !["HOME", "PATH", "TMPDIR"].iter().any(|needed| name == *needed) {
             bash.env_remove(name);
@@ -104,7 +104,7 @@ fn ctrl_c_reaches_the_command_once() {
     terminal.shows("asking");
     terminal.types("\x03");
     terminal.shows("int 1");
-    // The next that it gets is USR1, which a second INT would have come before.
+    // The next signal that it gets is USR1. A second INT would have come before.
     let wrapper = wrapper(&mut terminal);
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(wrapper), Signal::SIGUSR1).unwrap();
     terminal.shows("status=51;");

@@ -1,5 +1,5 @@
-//! What is meant for the whole job at once: one KILL for elect's process group, as `kill -9 %1` sends
-//! it, and signals for a command that is in another group than it was put in.
+//! Signals that are meant for the whole job at once. One is a KILL for elect's process group, as `kill -9 %1` sends it.
+//! Others are for a command that is in another group than elect put it in.
 
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;

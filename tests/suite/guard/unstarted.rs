@@ -92,7 +92,7 @@ fn who_is_killed_while_it_looks_what_the_kernel_can_takes_nobody_along() {
         let mut other = bystander();
         let killed = command.process_group(other.id().cast_signed()).status().unwrap();
         assert!(!killed.success(), "it was killed");
-        // Whoever was killed, too, says nothing any more.
+        // A bystander that was killed, too, could not answer.
         let mut echo = [0; 2];
         other.stdin.take().unwrap().write_all(b"!\n").unwrap();
         other.stdout.take().unwrap().read_exact(&mut echo).expect("an echo");

@@ -1,5 +1,5 @@
-//! What answers in the place of etcd for a while, as a balancer does whose members are away: it ends no candidate that
-//! has, or had, a place, or was given time.
+//! A server answers in the place of etcd for a while, as a balancer does whose members are away. It ends no candidate
+//! that has, or had, a place, or was given time.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -14,10 +14,10 @@ use nix::sys::signal::Signal;
 use nix::sys::socket::{setsockopt, sockopt};
 use tempfile::TempDir;
 
-/// How a connection is answered.
+/// The answer to a connection.
 pub(crate) type Answer = fn(&mut TcpStream);
 
-/// Somebody else on a port, who ends with the test.
+/// Starts a server that is no store on a port. It ends with the test.
 pub(crate) fn stranger(answer: Answer) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = listener.local_addr().expect("its address");
@@ -130,7 +130,7 @@ impl Stage {
     }
 }
 
-/// For longer than a lease: the leader loses it, and nobody ends.
+/// The answers last longer than a lease: the leader loses it, and no candidate ends.
 fn ends_nobody(answer: Answer, words: &str) {
     let stage = Stage::new();
     let run = |label| stage.spawn(label, &["run", "--ttl", "5", "--after-loss", "campaign"]);

@@ -14,7 +14,7 @@ fn elect(words: &[&str]) -> Elect {
     Elect::new(env!("CARGO_BIN_EXE_elect")).args(words)
 }
 
-/// What `elect doctor` says of these two, in one URL.
+/// Asserts that `elect doctor` tells these two stores apart, in one URL.
 #[track_caller]
 fn are_told_apart(scheme: &str, stores: [SocketAddr; 2]) {
     let [a, b] = stores.map(|address| address.to_string());
@@ -29,7 +29,7 @@ fn are_told_apart(scheme: &str, stores: [SocketAddr; 2]) {
         let words = format!("{address} is the store {id}");
         assert!(said.stdout.contains(&words), "{words:?} is not in: {}", said.stdout);
     }
-    // What is pinned is refused elsewhere, by whoever runs and whoever looks.
+    // A URL with a store id is refused at another store, by `run` and by commands that only look.
     let pinned = format!("{scheme}://{b}?store-id={}", ids[0]);
     let refusal = format!("{b} is another store, {}", ids[1]);
     elect(&["run", "-b", &pinned, "-e", "job", "--", "echo", "led"])
@@ -64,7 +64,7 @@ fn two_new_clusters_are_told_apart_at_once() {
     assert!(said.stdout.contains(&words), "{}", said.stdout);
 }
 
-/// Whoever takes part again, as a program that is executed anew, does so in the store that it has led in.
+/// A candidate that takes part again, as a program that is executed anew, does so in the store that it has led in.
 #[track_caller]
 fn campaigns_on_in_its_store(scheme: &str, [ours, other]: [SocketAddr; 2]) {
     let ground = Ground::new();

@@ -1,4 +1,4 @@
-//! A newcomer that has stopped in the middle of joining, as whoever holds the lock of `enter` has.
+//! A newcomer that has stopped in the middle of joining, and so holds the lock of `enter`.
 
 use std::fs::File;
 use std::time::Duration;

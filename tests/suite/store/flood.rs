@@ -31,7 +31,7 @@ fn a_leader_in_a_flood_of_interim_answers_stays_small_and_leads_on() {
 
 /// The most that the program may have had in memory, in KiB.
 const SMALL: u64 = 48 << 10;
-/// How many replies of a leader become floods.
+/// The number of a leader's replies that become floods.
 const FLOODS: u8 = 4;
 
 /// Until it ends.
@@ -75,7 +75,7 @@ fn a_leader_stays_small_and_leads_on(torrent: Torrent) {
     let token = line_of(&file);
     for priority in 1..=FLOODS {
         way.begin(torrent);
-        // What the leader watches, so that the flood is the answer to that.
+        // The leader watches this, so the flood is the answer to the watch.
         let set = elect("priority", &home, home.address()).args(["job", "one"]);
         set.arg(priority.to_string()).run().exits(0);
         println!("{} bytes were taken", way.end());

@@ -20,7 +20,7 @@ fn run_all(url: &str, flags: &[&[&str]]) -> Vec<Ended> {
     all.into_iter().map(elect_testkit::program::Running::wait).collect()
 }
 
-/// None of them says that somebody leads, is silent, goes on for ever or ends with 0.
+/// None of the runs says that a candidate leads, is silent, goes on for ever or ends with 0.
 #[track_caller]
 fn fails(url: &str, why: &str) {
     let once: &[&str] = &["--once", "today"];

@@ -1,5 +1,5 @@
-//! Every reader of what somebody else wrote is given the corpus of `tests/fuzz`, and what comes of it when
-//! it is cut, bent and doubled: it neither panics nor takes long, and reads what it prints.
+//! Every reader of foreign bytes gets the corpus of `tests/fuzz`, also cut, bent and doubled. It neither panics nor
+//! takes long, and reads what it prints.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +18,7 @@ const CASES: usize = 3_000;
 const BUDGET: Duration = Duration::from_secs(3);
 /// The longest that one case may take, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How much memory this process may have taken at the most, in KiB.
+/// The most memory that this process may have taken, in KiB.
 const MEMORY_KIB: u64 = 512 * 1024;
 /// No case is longer.
 const LONGEST: usize = 64 * 1024;

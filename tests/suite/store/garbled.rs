@@ -1,5 +1,6 @@
-//! A store whose answers are garbled on their way: whatever it says ends no process of ours, and once it is sound again
-//! so is the election. Meanwhile it may have two lead, as the manual says of whoever can change its answers: that is counted.
+//! A store whose answers are garbled on their way. No answer ends a process of elect, and once the store is sound
+//! again, so is the election. Meanwhile two may lead, as the manual says of an attacker who can change answers: that is
+//! counted.
 
 use std::time::Duration;
 
@@ -10,9 +11,9 @@ use nix::sys::signal::Signal;
 
 use crate::store::real::Brand;
 
-/// How long answers are garbled.
+/// The time for which answers are garbled.
 const SPAN: Duration = Duration::from_secs(30);
-/// How long candidates have to do with them, before others come.
+/// The time for which candidates have to do with them, before others come.
 const ROUND: Duration = Duration::from_secs(5);
 
 /// A store, and a way to it that garbles.
@@ -36,7 +37,7 @@ impl Den {
         run.args(stamper.command()).spawn()
     }
 
-    /// Two candidates, and whoever looks, writes and asks, for a while.
+    /// Runs two candidates, and commands that look, write and ask, for a while.
     fn round(&mut self, seed: u64) {
         self.rounds += 1;
         let odds = [2, 8, 32][self.rounds as usize % 3];
@@ -48,7 +49,7 @@ impl Den {
         }
         let spoil = Spoil::AtRandom { odds, seed };
         self.proxy.replies(Mode::Garble(Garbling { frames: self.frames, spoil }));
-        // Who is connected already meets them, too.
+        // Candidates that are connected already meet them, too.
         let mut candidates: Vec<Running> = early.into_iter().collect();
         candidates.extend(tags[candidates.len()..].iter().map(|tag| self.candidate(tag)));
         let end = now() + ROUND;

@@ -18,8 +18,8 @@ on_etcd_and_zookeeper! {
 const SENT: &str = "the password of \"me\" goes over the network unencrypted";
 const KEPT: &str = "everybody can read the password in ";
 
-/// The store with a password, which is in a file that is open to all, and by a name of the server that is no loopback
-/// address to the letter.
+/// Returns the URL of the store with a password, whose file all users may read. The server's name is not literally a
+/// loopback address.
 fn url(arena: &Arena) -> String {
     let file = arena.path("password");
     fs::write(&file, "hush").unwrap();
@@ -99,7 +99,7 @@ fn a_file_that_only_its_own_may_read_or_that_was_handed_over_is_not_told() {
     let runs = cases.map(|(mount, mode, is_told)| {
         let folder = TempDir::new().unwrap();
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
-        // Nobody is there.
+        // No server is there.
         let url =
             format!("etcd://me@127.0.0.1:1?password-file={}/password", folder.path().display());
         let run = Elect::new(env!("CARGO_BIN_EXE_elect"));

@@ -129,7 +129,7 @@ fn cut_everywhere(make: impl Fn() -> Disk, least: usize) {
         let trace = format!("trace={CHANGES}");
         let cut = disk.tell_token(&["strace", "-o", "/dev/null", "-e", &trace, "-e", &inject]);
         assert_eq!(cut.code(), 128 + 9, "no cut at {call} {which}: {}", cut.stderr);
-        // What the command printed before it was killed, if anything, was used.
+        // The token that the command printed before it was killed, if any, was used.
         disk.greatest = cut.stdout.trim().parse().unwrap_or(greatest).max(greatest);
         println!("cut at {call} {which}, after token {}", disk.greatest);
         disk.runs();
@@ -152,7 +152,7 @@ fn a_cut_at_any_change_never_turns_the_token_back_with_the_slots_the_other_way_r
     cut_everywhere(|| Disk::with([FUTURE + 1, FUTURE]), 12);
 }
 
-/// What a write that was torn anywhere leaves: part of the new bytes, part of the old or of neither.
+/// The results of a write that was torn anywhere: part of the new bytes, part of the old or of neither.
 #[test]
 fn a_torn_write_of_the_token_never_turns_it_back() {
     for slots in [[FUTURE, FUTURE + 1], [FUTURE + 1, FUTURE]] {
@@ -196,7 +196,8 @@ fn token_and_directories_are_on_the_disk_before_the_command_starts() {
         let soon = &lines[made + 1..made + 6];
         assert!(soon.iter().any(|l| l.starts_with("fsync(")), "{log}");
     }
-    // Whoever finds a token does not flush the file's name: it is on the disk before any token is in it.
+    // A process that finds a token does not flush the file's name: the name is on the disk before any token is in the
+    // file.
     let made = find(0, "openat(", "\"token\"");
     let named = find(made, "fsync(", "= 0");
     let written = find(0, "pwrite64(", "\"elect token ");

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::heard::{Heard, all_say};
 
 const NAMES: [&str; 2] = ["127.0.0.1", "localhost"];
-/// How candidates tell what is renewed by half.
+/// The messages of candidates while only one side is renewed.
 const WRONG_PASSWORD: &str = "user or password is wrong";
 const UNKNOWN_AUTHORITY: &str = "is not signed by a trusted authority";
 
@@ -142,13 +142,13 @@ impl Stage {
     }
 }
 
-/// What the server shows, and whom it lets in.
+/// Writes the server's certificate, and the authority of the clients that it accepts.
 fn serve_by(folder: &Path, authority: &Authority) {
     let Pem { cert, key } = authority.server(&NAMES);
     copy(folder, &[(cert, "server.pem"), (key, "server.key"), (authority.ca(), "clients.pem")]);
 }
 
-/// What the candidates show, and whom they trust.
+/// Writes the candidates' certificate, and the authority that they trust.
 fn know_by(folder: &Path, authority: &Authority) {
     let Pem { cert, key } = authority.client("me");
     copy(folder, &[(cert, "me.pem"), (key, "me.key"), (authority.ca(), "ca.pem")]);
@@ -178,7 +178,7 @@ fn a_password_that_the_server_has_first_ends_no_leadership_and_no_wait() {
     stage.goes_on_with(all);
 }
 
-/// Who logs in between the two does so with the old one.
+/// A candidate that logs in between the two does so with the old password.
 #[test]
 fn a_password_that_the_file_has_first_ends_no_leadership_and_no_wait() {
     let mut stage = Stage::of_passwords();
@@ -246,7 +246,7 @@ fn certificates_that_the_files_have_first_end_no_leadership_and_no_wait() {
     stage.goes_on_with(all);
 }
 
-/// A refusal that outlasts the lease: the leader is lost, nobody else is.
+/// A refusal that outlasts the lease: only the leader is lost.
 #[test]
 fn who_has_lost_to_a_refusal_comes_back_after_it() {
     let stage = Stage::of_passwords();
@@ -323,7 +323,7 @@ fn a_refusal_that_outlasts_the_time_that_was_given_is_final() {
     leader.ends(143);
 }
 
-/// What elect cannot read anew it says.
+/// elect says which credentials it cannot read anew.
 #[test]
 fn a_password_that_is_in_no_file_is_said_to_stay() {
     let stage = Stage::of_passwords();
@@ -363,7 +363,7 @@ fn a_program_that_waits_or_comes_again_sits_a_refusal_out() {
     });
 }
 
-/// Each login runs its time, and is made anew: that is no fault, and nobody is to be told of it again and again.
+/// Each login ends after its time, and is made anew. That is no fault, and elect does not report it again and again.
 #[test]
 fn a_login_that_has_run_its_time_is_made_anew_without_a_word() {
     let folder = TempDir::new().expect("a folder");

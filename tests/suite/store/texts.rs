@@ -1,4 +1,5 @@
-//! Whoever may write to a store may write anything: what people and programs are shown of it is clean, on each store.
+//! A user who may write to a store may write anything. elect shows only clean text of it to people and programs, on
+//! each store.
 
 use std::fs;
 use std::time::Duration;

@@ -163,7 +163,7 @@ fn a_broken_file_leaves_no_old_outcome_and_keeps_nobody_from_help() {
     run.clone().args(["--log-format", "json", "true"]).run().exits(125).says("{\"time\"");
     assert_eq!(fs::read_to_string(&outcome).unwrap(), "");
     run.arg("--help").run().exits(0).is_quiet();
-    // What looks at nothing but its own lease needs no file.
+    // A subcommand that looks at nothing but its own lease needs no file.
     let check = Elect::new(ELECT).arg("check").env("ELECT_CONFIG", &config);
     check.run().exits(125).says("there is no lease");
 }

@@ -39,7 +39,7 @@ fn elect(subcommand: &str, config: &Path) -> Elect {
     Elect::new(ELECT).arg(subcommand).arg("--config").arg(config)
 }
 
-/// What `elect config show` says, as JSON.
+/// Returns the output of `elect config show`, as JSON.
 #[track_caller]
 fn shown(elect: &Elect, words: &[&str]) -> Value {
     let ended = elect.clone().args(["config", "show", "-o", "json"]).args(words).run().exits(0);

@@ -58,7 +58,7 @@ fn a_profile_named_at_the_call_itself_counts_whole() {
     run(&format!("unset ELECT_PROFILE; {ELECT} run --config {} -- {show}", shared.display()))
         .exits(0)
         .prints("shared\n");
-    // Inherited, what names an election for all does not name that of a nested one.
+    // A nested run does not inherit a name that the file sets for all elections.
     let script = format!("{ELECT} run -- printenv ELECT_LEADER_ELECTION");
     let outer = Elect::new(ELECT).arg("run").env("ELECT_CONFIG", &shared).sh(&script);
     outer.run().exits(0).prints("printenv\n");

@@ -14,7 +14,7 @@ fn nobody_is_warned_of_variables_that_others_heed() {
     // Of another subcommand; of a backend; of nobody.
     let run = ground.run().env("ELECT_HEALTH_INTERVAL", "1s").env("ELECT_USER", "me");
     let run = run.env("ELECT_TEST_WITHOUT", "").env("ELECT_SERVICE_HOST", "10.0.0.1");
-    // What is on the machine is none of our business.
+    // The machine's own store does not matter here.
     let run = run.env("ELECT_BACKEND", format!("file://{}", ground.state().display()));
     run.args([env!("CARGO_BIN_EXE_elect"), "status"]).run().exits(0).is_quiet();
 }

@@ -101,7 +101,7 @@ fn what_belongs_to_somebody_else_is_refused() {
     taken(&link);
     std::os::unix::fs::lchown(&link, Some(user.id), None).unwrap();
     refused(&link, "link.yaml: belongs to user");
-    // A second name that they may have given to a file of ours; elsewhere only we could.
+    // Other users may have given the file a second name here. Elsewhere only its owner could.
     for (folder, is_taken) in [(ground.path(), true), (&public, false)] {
         let second = folder.join("second.yaml");
         fs::hard_link(ground.path().join("config.yaml"), &second).unwrap();
@@ -126,7 +126,7 @@ fn a_home_that_is_not_ours_says_nothing_where_it_has_no_file() {
     let config = home.join(".config/elect/config.yaml");
     write(&config, "wait: 5\n");
     root.args(["run", "true"]).run().exits(125).says("home: belongs to user");
-    // Nor can what nobody lets us see be meant for us.
+    // Nor can a file be meant for us that we may not see.
     chown(&home, Some(0), None).unwrap();
     mode(&home, 0o700);
     let stranger = user.elect().env("HOME", &home).env("XDG_CONFIG_HOME", "");

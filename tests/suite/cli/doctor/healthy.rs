@@ -24,7 +24,7 @@ fn on_the_local_disk() {
     assert_eq!(found["ttl"], Value::Null, "its leases have no end");
     let limits: Vec<_> = list(&found, "limits").iter().map(|limit| &limit["limit"]).collect();
     assert!(limits.iter().any(|limit| **limit == "inotify instances of a user"), "{limits:?}");
-    // What was there before stays; and people read it, too.
+    // Files that were there before stay. People read the report, too.
     ground.run().arg("true").run().exits(0);
     let said = ground.elect("doctor").run().exits(0).is_quiet().stdout;
     assert_eq!(std::fs::read_dir(ground.state()).expect("it is there").count(), 1);

@@ -12,7 +12,7 @@ use crate::cli::selftest::stores::keys as keys_of;
 
 use super::{RIGHTS, doctor, endpoints, findings, granted, only, report, told};
 
-/// What is advised where the answers of this server are so late, and it is said why.
+/// Returns the TTL that is advised if this server's answers are so late, and checks that the reason is given.
 #[track_caller]
 fn advised_through(scheme: &str, server: std::net::SocketAddr, late: Duration) -> u64 {
     let proxy = TcpProxy::start(server);
@@ -119,7 +119,7 @@ fn a_store_out_of_reach_is_said() {
     doctor("file:///dev/null/x").run().exits(125).prints("").says("/dev/null");
 }
 
-/// Whoever does not wait for the end of it leaves nothing either.
+/// An interrupted examination leaves nothing either.
 #[test]
 fn interrupted_it_leaves_nothing() {
     let etcd = Etcd::start(1);

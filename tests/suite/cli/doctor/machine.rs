@@ -1,4 +1,4 @@
-//! What is said of the machine.
+//! The doctor's findings about the machine.
 
 use elect_testkit::fault::Limits;
 
@@ -24,7 +24,7 @@ fn few_processes_are_found() {
     only(&found, "warning", &["ulimit -u", "8 left"]);
 }
 
-/// What is said to be at hand is, and what is not is refused with the same words.
+/// A containment that is reported as available works. Any other is refused with the same words.
 #[test]
 fn containment_is_what_a_run_finds() {
     let ground = Ground::new();

@@ -1,4 +1,4 @@
-//! What the manual has people type, as it stands there.
+//! The manual's commands, as they stand there.
 
 use crate::cli::manual;
 
@@ -6,7 +6,7 @@ use crate::cli::manual;
 fn the_manual_shows_how_to_examine_it() {
     let block = manual::block("doctor", "Check this machine", "console");
     let said = manual::typed(&block);
-    // It prints the lines that are shown there, but for numbers and what is to be had on this machine.
+    // The output has the lines of the manual, but for numbers and the machine's own means.
     let beginnings = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| !line.starts_with("$ "));
         let words = lines.filter_map(|line| line.split_whitespace().next());

@@ -16,7 +16,7 @@ fn is_missed(found: &Value, member: usize, address: &str) {
     assert_eq!(found["ttl"]["advised_ms"], 15_000, "{found:#}");
 }
 
-/// What is known of the version that clusters of etcd have here is no news.
+/// Drops the known finding about the version of etcd here.
 fn but_for_its_version(found: &Value) -> Value {
     let mut found = found.clone();
     let findings = found["findings"].as_array_mut().expect("a list");

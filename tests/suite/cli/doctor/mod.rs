@@ -17,12 +17,12 @@ fn doctor(url: &str) -> Elect {
     Elect::new(env!("CARGO_BIN_EXE_elect")).args(["doctor", "-o", "json", "-b", url])
 }
 
-/// What is said of a store that is slow.
+/// The words about a slow store.
 const SLOW: &str = "may be lost to a slower one";
-/// How often a machine that is busy may make a store look slow for a moment.
+/// The number of times that a busy machine may make a store look slow for a moment.
 const MOMENTS: usize = 5;
 
-/// What it reports of a store that is not slow, with this exit code.
+/// Returns the report on a store that is not slow, with this exit code.
 #[track_caller]
 fn report(elect: &Elect, code: i32) -> Value {
     let mut tries = std::iter::repeat_with(|| elect.run()).take(MOMENTS);
@@ -30,7 +30,7 @@ fn report(elect: &Elect, code: i32) -> Value {
     told(quick.expect("a moment in which the machine is not busy"), code)
 }
 
-/// What it has reported, with this exit code.
+/// Returns the report of an examination that ended with this exit code.
 #[track_caller]
 fn told(ended: Ended, code: i32) -> Value {
     let ended = ended.exits(code).is_quiet();
@@ -49,7 +49,7 @@ fn list<'r>(report: &'r Value, key: &str) -> &'r Vec<Value> {
     report[key].as_array().unwrap_or_else(|| panic!("no list {key}: {report:#}"))
 }
 
-/// What was found of this severity.
+/// Returns the findings of this severity.
 #[track_caller]
 fn findings(report: &Value, severity: &str) -> Vec<String> {
     let found = list(report, "findings").iter().filter(|finding| finding["severity"] == severity);

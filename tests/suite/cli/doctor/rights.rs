@@ -1,4 +1,4 @@
-//! What is refused, and to whom.
+//! Rights that a store refuses, and the users that lack them.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -55,7 +55,7 @@ fn on_zookeeper() {
         let url = zookeeper.url().replace("://", &format!("://{user}@"));
         doctor(&url).env("ELECT_PASSWORD", format!("hush-{user}"))
     };
-    // Whoever comes first owns the directory.
+    // The user that comes first owns the directory.
     let url = zookeeper.url().replace("://", "://ann@");
     let elect = elect_testkit::program::Elect::new(env!("CARGO_BIN_EXE_elect"));
     let elect =
@@ -83,7 +83,7 @@ fn on_kubernetes() {
         let found = report(&doctor(&ApiServer::url_with("elect", &user)), 1);
         let lacks = format!("the Role lacks {missing} on leases in the namespace elect");
         assert!(findings(&found, "error").contains(&lacks), "{found:#}");
-        // Whoever leads at once needs neither of these.
+        // A candidate that leads at once needs neither of these.
         let needs_none = ["watch", "delete"].contains(&missing);
         assert_eq!(granted(&found) == RIGHTS, needs_none, "without {missing}: {found:#}");
     }

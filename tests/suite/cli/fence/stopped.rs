@@ -85,7 +85,7 @@ fn a_fence_that_is_stopped_at_any_request_lets_nobody_back(arena: &Arena) {
         }
         match stopped.go_on().code() {
             124 => refused += 1,
-            // It had come before the other.
+            // The put had come before the other.
             0 => {}
             code => panic!("it exits with {code}, stopped at {nth}"),
         }

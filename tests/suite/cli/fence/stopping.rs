@@ -26,8 +26,8 @@ pub(super) fn was_stopped(log: &Path) -> bool {
 }
 
 impl Stopped {
-    /// Starts a program that is stopped when one of its threads, or of its descendants', has made one of these
-    /// system calls for the `nth` time. What is written down of it goes to this folder.
+    /// Starts a program that is stopped after one of its threads, or of its descendants', has made one of these system
+    /// calls for the `nth` time. The trace goes to this folder.
     pub(super) fn at(elect: Elect, calls: &str, nth: usize, folder: &Path) -> Self {
         let log: PathBuf = folder.join(format!("strace-{nth}"));
         let _ = std::fs::remove_file(&log);
@@ -40,7 +40,7 @@ impl Stopped {
         Self { strace: Some(strace), is_over }
     }
 
-    /// Whether it ended without having made so many.
+    /// Returns true if the program ended before it had made so many.
     pub(super) const fn is_over(&self) -> bool {
         self.is_over
     }
@@ -65,7 +65,7 @@ impl Stopped {
         self.strace.take().expect("present until its end")
     }
 
-    /// Sends a signal to all that it has come to.
+    /// Sends a signal to the program and all its descendants.
     fn send(&mut self, signal: Signal) {
         let mut found = self.strace.as_mut().map_or_else(Vec::new, |strace| children(strace.pid()));
         while let Some(pid) = found.pop() {

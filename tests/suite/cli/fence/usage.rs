@@ -1,4 +1,4 @@
-//! How they are called, and what is refused.
+//! The calls of the fence commands, and the refusals.
 
 use elect_testkit::program::Elect;
 

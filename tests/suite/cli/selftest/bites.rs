@@ -8,7 +8,7 @@ use elect_testkit::sim::{Kind, Options, SimServer};
 
 use super::{report, selftest, with_result};
 
-/// What fails without this part.
+/// Returns the checks that fail without this part.
 #[track_caller]
 fn fails(url: &str, without: &str) -> Vec<String> {
     let ended = selftest(url).args(["-o", "json"]).env("ELECT_TEST_WITHOUT", without).run();

@@ -22,7 +22,7 @@ fn processes(word: &str) -> Vec<i32> {
     pids.filter(|&pid| has(pid, "cmdline") || has(pid, "environ")).collect()
 }
 
-/// What there is of it where files for some time are.
+/// Returns the selftest's files in the folders of temporary files.
 fn files(ground: &Ground, name: &str) -> Vec<PathBuf> {
     let folders = [ground.path(), Path::new("/dev/shm"), &std::env::temp_dir()];
     let found = folders.into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten());
@@ -43,7 +43,7 @@ fn leads(selftest: &mut Running) -> String {
         let line = String::from_utf8_lossy(&line).into_owned();
         let start = line.find("elect-selftest-")?;
         let name = line[start..].split('\0').next()?.rsplit_once('-')?.0.to_owned();
-        // What is seen of a process that is just coming or going may end early: other selftests are not meant.
+        // The name of a process that is just starting or ending may be cut short. Other selftests do not count.
         let is_whole = name.len() == "elect-selftest-01234567".len();
         // Two candidates, their guardians, two processes of a tree.
         (is_whole && processes(&name).len() >= 6).then_some(name)

@@ -31,7 +31,7 @@ fn selftest(url: &str) -> Elect {
     elect.args(["selftest", "-b", url])
 }
 
-/// What a run with `-o json` has reported.
+/// Returns the report of a run with `-o json`.
 #[track_caller]
 fn report(ended: &Ended) -> Value {
     serde_json::from_str(&ended.stdout)
@@ -46,7 +46,7 @@ fn with_result(report: &Value, result: &str) -> Vec<String> {
     found.map(|check| check["check"].as_str().expect("a name").to_owned()).collect()
 }
 
-/// That it holds, but for what is skipped, and that nobody had to wait for slack.
+/// Asserts that all checks hold but the skipped ones, and that no check waited for slack.
 #[track_caller]
 fn holds(ended: Ended, skipped: &[&str]) {
     let report = report(&ended);

@@ -1,4 +1,4 @@
-//! Where people try it.
+//! The places in which people try it.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -28,7 +28,7 @@ fn as_an_ordinary_user() {
     assert!(!fs::exists(ground.path().join(".local/state/elect")).expect("an answer"));
 }
 
-/// What the manual has people type, as it stands there.
+/// The manual's commands, as they stand there.
 #[test]
 fn the_manual_shows_how_to_try_it() {
     let block = manual::block("selftest", "Try it", "console");

@@ -18,7 +18,7 @@ fn all_holds_on_the_local_disk() {
     let url = format!("file://{}", ground.state().display());
     holds(selftest(&url).args(["-o", "json"]).run(), &CHECKS[7..]);
     assert!(!ground.state().exists());
-    // What was there before stays.
+    // Files that were there before stay.
     ground.run().arg("true").run().exits(0);
     let ended = selftest(&url).run().exits(0).is_quiet();
     assert_eq!(fs::read_dir(ground.state()).expect("it is there").count(), 1);

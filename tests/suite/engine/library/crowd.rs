@@ -15,7 +15,7 @@ const GROUPS: usize = 10;
 
 const TTL: Duration = Duration::from_secs(60);
 
-/// What this process has of something.
+/// Counts what this process has of something.
 fn count_of(folder: &str) -> usize {
     fs::read_dir(folder).expect("procfs").count()
 }

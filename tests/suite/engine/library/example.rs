@@ -41,7 +41,7 @@ fn wait_for_waiters(arena: &Arena, count: usize) {
     });
 }
 
-/// Waits until somebody with another token than all before has added a line, and returns the token.
+/// Waits until a leader with a new token has added a line, and returns the token.
 #[track_caller]
 fn wait_for_another_than(arena: &Arena, token: u64) -> u64 {
     eventually("another's line", || tokens(arena).last().copied().filter(|last| *last != token))
@@ -65,7 +65,7 @@ fn the_example_takes_over(arena: &Arena) {
     assert!(tokens(arena).is_sorted());
 }
 
-/// What it knows when it goes on is what is so then.
+/// When it goes on, it knows the state of that time.
 fn the_example_adds_nothing_to_anothers_lines_once_it_was_stopped(arena: &Arena) {
     let mut one = lines(arena);
     let first = wait_for_another_than(arena, 0);

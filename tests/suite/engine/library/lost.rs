@@ -44,7 +44,7 @@ fn whoever_is_cut_off_is_told_before_another_leads(arena: &Arena) {
     });
 }
 
-/// Somebody asks for it, and it has its grace; whoever is done sooner is succeeded sooner.
+/// A user asks it to resign, and it has its grace. If it is done sooner, the successor leads sooner.
 fn whoever_is_asked_to_step_down_is_told(arena: &Arena) {
     let (one, two) = (campaign(&arena.url(), "one"), campaign(&arena.url(), "two"));
     block_on(async {
@@ -64,7 +64,7 @@ fn whoever_is_asked_to_step_down_is_told(arena: &Arena) {
     });
 }
 
-/// Where nothing is left of an entry, nothing is left of a leadership.
+/// Without an entry there is no leadership.
 #[test]
 fn whoevers_entry_is_removed_by_hand_leads_no_more_at_once() {
     let arena = Arena::on(Ground::File);

@@ -21,7 +21,7 @@ fn campaign(url: &str, label: &str) -> Campaign {
     Campaign::new(url, "job").expect("a campaign").label(label).ttl(TTL).grace(GRACE)
 }
 
-/// What a program does with its own runtime, if it has one.
+/// Runs work as a program does on its own runtime, if it has one.
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(work)

@@ -1,4 +1,4 @@
-//! Whoever drops what it waits with has left.
+//! A program that drops its waiting future has left the queue.
 
 use std::time::Duration;
 

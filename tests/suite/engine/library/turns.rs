@@ -1,4 +1,4 @@
-//! Never two at once, whoever they are.
+//! Two candidates never lead at once, in one process or in several.
 
 use std::sync::Mutex;
 use std::thread;
@@ -18,7 +18,7 @@ on_each_store! {
 
 const TURNS: usize = 4;
 
-/// What a leader did, as it says itself.
+/// A leader's own record of its term.
 #[derive(Debug)]
 struct Term {
     token: u64,

@@ -23,7 +23,7 @@ impl SlotsArena {
         Self::with(brand.map(Home::usual))
     }
 
-    /// Where leases last so long that none ends, and nobody renews, while the test looks.
+    /// Returns an arena whose leases last so long that none ends, and none is renewed, while the test looks.
     pub(crate) fn slow(brand: Option<Brand>) -> Self {
         Self::with(brand.map(Home::slow))
     }
@@ -81,12 +81,12 @@ impl SlotsArena {
         eventually(&format!("{tag} to lead in a slot"), || self.run_of(tag))
     }
 
-    /// How many commands have been started.
+    /// Returns the number of commands that have been started.
     pub(crate) fn started(&self) -> usize {
         self.oracles.iter().map(|oracle| oracle.verdict().runs.len()).sum()
     }
 
-    /// Who waits at the door, the next one first.
+    /// Returns the candidates at the door, the next one first.
     pub(crate) fn queue(&self) -> Vec<String> {
         let ended = self.elect("status").args(["-o", "json", "job"]).run();
         let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the command finds, and what it can do with it.
+//! The command's environment with slots, and its use.
 
 use elect_testkit::program::Elect;
 use serde_json::Value;

@@ -38,7 +38,7 @@ fn eight_for_three_slots_under_kills_never_share_one(brand: Option<Brand>) {
     let mut still: Vec<i32> = Vec::new();
     for strike in 0..STRIKES {
         let before = arena.started();
-        // Whoever leads is struck as often as somebody who waits.
+        // A leader is struck as often as a waiter.
         let leads = |contender: &Contender| arena.run_of(&contender.tag).is_some();
         let leader = contenders.iter().position(leads).filter(|_| chance.bool());
         let victim = leader.unwrap_or_else(|| chance.usize(0..CONTENDERS));
@@ -64,7 +64,7 @@ fn eight_for_three_slots_under_kills_never_share_one(brand: Option<Brand>) {
                 }
             }
             _ if contender.running.is_running() => {
-                // Where leases do not end by time, nobody passes whoever is stopped.
+                // If leases do not end by time, no candidate passes a stopped one.
                 if arena.is_local() {
                     send_if_alive(wrapper, Signal::SIGSTOP);
                     // It may come to its end before.

@@ -1,4 +1,4 @@
-//! What people ask of the election concerns all slots, and what they ask of one concerns that.
+//! Requests about the election concern all slots, and requests about one slot concern that slot.
 
 use elect_testkit::oracle::Flag;
 use elect_testkit::program::{Running, eventually};

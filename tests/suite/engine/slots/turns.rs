@@ -1,5 +1,5 @@
-//! A free slot is taken at once, by whoever is next. Leases are so long that nothing but an event can have somebody
-//! look again, and that nothing comes free by the end of one.
+//! The next candidate takes a free slot at once. Leases are very long, so only an event makes a candidate look again,
+//! and no slot comes free by the end of a lease.
 
 use elect_testkit::oracle::Flag;
 use elect_testkit::program::Running;
@@ -17,7 +17,7 @@ on_each_store! {
 
 mod hasty {
     use super::{on_each_store, who_does_not_wait_takes_a_slot_that_is_free_and_no_other};
-    // On Kubernetes a sixth of a lease shows whether somebody leads: here that is a quarter of an hour.
+    // On Kubernetes it takes a sixth of a lease to see if a candidate leads: here that is a quarter of an hour.
     on_each_store! {
         but kubernetes: who_does_not_wait_takes_a_slot_that_is_free_and_no_other
     }
@@ -31,7 +31,7 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// So many, who have come in this order: the first lead, the others are at the door.
+    /// Starts so many candidates, which come in this order: the first lead, and the others are at the door.
     fn new(brand: Option<Brand>, size: usize) -> Self {
         let mut crowd = Self { arena: SlotsArena::slow(brand), all: Vec::new() };
         for number in 0..size {

@@ -1,4 +1,4 @@
-//! What goes with slots, and what does not.
+//! Flags that go with slots, and flags that do not.
 
 use crate::support::Ground;
 

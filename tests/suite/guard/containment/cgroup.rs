@@ -61,7 +61,7 @@ fn what_is_left_of_the_dead_is_removed_by_the_next_and_nothing_else() {
     for waiter in waiters {
         waiter.wait().exits(0);
     }
-    // Nobody came since who could have.
+    // No run came since that could have removed them.
     assert_eq!(someone.cgroups(), left);
     let other = someone.cgroup.folder().join("elect-of-somebody-else");
     fs::create_dir(&other).unwrap();

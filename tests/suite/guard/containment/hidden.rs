@@ -12,7 +12,7 @@ use super::Someone;
 use crate::stage::{send, stop};
 
 const HIDING: &str = "mount -t proc -o hidepid=2 proc /proc && exec \"$@\"";
-/// Whether the guardian or its children are gone first is a matter of chance.
+/// The number of tries, as chance decides if the guardian or its children are gone first.
 const TRIES: usize = 5;
 
 /// Strikes the wrapper and the guardian, by their process ids.

@@ -1,5 +1,5 @@
-//! Each containment against each kind of escaper, whoever dies: what is killed, and what lives on. The manual
-//! has the table.
+//! Each containment against each kind of escaper, at the death of any process: some processes are killed, and some live
+//! on. The manual has the table.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ use crate::support::installed;
 
 const TIERS: [&str; 4] = ["group", "scan", "cgroup", "pidns"];
 
-/// What a command starts that is to be killed with it.
+/// A process that a command starts, which must be killed with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Escaper {
     Child,
@@ -75,7 +75,7 @@ impl Escaper {
     }
 }
 
-/// What happens to the command, or to those who watch over it.
+/// The event that strikes the command, or the processes that watch over it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     /// The command ends by itself.
@@ -93,7 +93,7 @@ impl Act {
         [Self::End, Self::KillWrapper, Self::KillGuardian, Self::KillBoth, Self::StopBoth];
 }
 
-/// Whether the escaper is dead in time, whatever is done about it by hand.
+/// Returns true if this containment has the escaper dead in time.
 fn is_held(tier: &str, escaper: Escaper, act: Act) -> bool {
     let is_in_group = matches!(escaper, Escaper::Child | Escaper::Stopped);
     let nobody_acts = matches!(act, Act::KillBoth | Act::StopBoth);
@@ -135,7 +135,7 @@ fn the_manual_has_the_table_that_holds() {
     assert!(manual.contains(&table()), "its table has to be:\n{}", table());
 }
 
-/// What a run needs that lives as long as it.
+/// The parts of a run that live as long as it.
 struct Cell {
     tier: &'static str,
     escaper: Escaper,
@@ -156,7 +156,7 @@ impl Cell {
         let copy =
             self.someone.copy_of(&setpriv.into_iter().find(|path| path.exists()).unwrap(), "sudo");
         fs::set_permissions(&copy, fs::Permissions::from_mode(0o4755)).unwrap();
-        // Where set-uid programs have no effect it runs as it is.
+        // If set-uid programs have no effect, it runs as it is.
         let script = "{ \"$0\" --reuid 0 --regid 0 --clear-groups -- \"$@\" || \"$@\"; } 2>/dev/null & \
                       until [ -e \"$END\" ]; do sleep 0.01; done";
         let mut words: Vec<OsString> = vec!["env".into()];

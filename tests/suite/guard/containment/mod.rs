@@ -1,4 +1,4 @@
-//! What holds the command's descendants.
+//! Containments: how surely all descendants of the command can be killed.
 
 mod cgroup;
 mod hidden;
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use crate::usage::{User, as_nobody};
 
-/// Whoever runs elect: root or an ordinary user, with a folder of its own and a cgroup that it may divide.
+/// The user who runs elect: root or an ordinary user, with a folder of its own and a cgroup that it may divide.
 struct Someone {
     user: Option<User>,
     folder: TempDir,
@@ -65,7 +65,7 @@ impl Someone {
         format!("file://{}", self.path("state").display())
     }
 
-    /// `elect run` in the election "job"; flags and the command are to be added.
+    /// Returns `elect run` in the election "job", without flags and a command.
     fn run(&self) -> Elect {
         self.elect().args(["run", "-e", "job", "-b", &self.url()])
     }
@@ -89,7 +89,7 @@ impl Someone {
         }
     }
 
-    /// Whether this user can have a containment, as elect says; and as other programs say that need the same.
+    /// Returns true if this user can have a containment, as elect says, and checks that other programs agree.
     fn can_have(&self, tier: &str) -> bool {
         let ended = self.run().args(["--containment", tier, "true"]).run();
         let can = ended.code() == 0;

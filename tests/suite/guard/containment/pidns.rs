@@ -125,7 +125,7 @@ fn what_it_leaves_hears_signals_and_is_killed_when_there_is_no_more_time() {
     }
 }
 
-/// Where nobody could find the daemon otherwise, and it would be waited for.
+/// Elsewhere elect could not find the daemon, and would wait for it.
 #[test]
 fn a_daemon_is_killed_where_children_are_not_listed() {
     let empty = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /proc && exec \"$@\"", "sh"];
@@ -148,7 +148,7 @@ fn a_kill_of_its_init_ends_the_command() {
     ground.is_left_empty();
 }
 
-/// When it forks the command: the init is there, and nobody was told of it.
+/// The door dies when it forks the command: the init is there, and no process was told of it.
 #[test]
 fn a_door_that_is_killed_halfway_leaves_nothing() {
     let ground = Ground::new();

@@ -1,4 +1,4 @@
-//! What cannot be had is refused before anything starts, with what failed and the way out.
+//! An unavailable containment is refused before anything starts. The message says what failed, and the way out.
 
 use elect_testkit::program::{Elect, Ended};
 
@@ -96,7 +96,7 @@ fn what_is_required_is_had_or_refused() {
     if user.can_have("pidns") {
         had(&requiring("pidns"), "pidns");
         had(&user.run().args(["-v", "true"]).env("ELECT_CONTAINMENT", "pidns"), "pidns");
-        // What changes more will do where the other is not to be had.
+        // A containment that changes more for the command will do if the required one is not available.
         had(&requiring("cgroup").under(forbidding("mkdir,mkdirat", "EROFS")), "pidns");
     }
     let too_weak = requiring("pidns").args(["--containment", "scan"]);

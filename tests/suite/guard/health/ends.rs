@@ -50,7 +50,7 @@ fn it_ends_with_a_guardian_that_is_killed() {
     let ground = Ground::new();
     let (mut elect, checks) = hanging(&ground);
     let pid = elect.pid();
-    // The other guardian is that of the check.
+    // The other guardian belongs to the check.
     let guardians =
         children(pid).into_iter().filter(|&it| name(it).as_deref() == Some("elect-guardian"));
     let command = guardians.min().expect("the first one");

@@ -1,4 +1,4 @@
-//! What is to kill a health command cannot, and elect is dead.
+//! The process that must kill a health command cannot, and elect is dead.
 
 use elect_testkit::fault::Traced;
 use elect_testkit::program::{Elect, eventually};

@@ -9,7 +9,7 @@ use elect_testkit::program::Elect;
 use crate::support::Ground;
 
 impl Ground {
-    /// `elect run` that looks at its command often, with this health command; the command is to be added.
+    /// Returns `elect run` with frequent checks by this health command, without a command.
     fn looking(&self, command: &str) -> Elect {
         let often = ["--health-interval", "30ms", "--health-threshold", "2"];
         self.job().args(often).args(["--health-cmd", command])

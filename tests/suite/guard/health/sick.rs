@@ -47,7 +47,7 @@ fn a_check_that_hangs_has_failed() {
     let ended = elect.run().exits(124);
     let failures = ended.stderr.matches("did not pass: sh did not end within 200ms").count();
     assert_eq!(failures, 2, "as many as the threshold: {}", ended.stderr);
-    // Some may not have come so far as to write that.
+    // Some checks may have ended before they wrote their line.
     let checks = fs::read_to_string(ground.path().join("checks")).unwrap_or_default();
     let checks: Vec<i32> = checks.lines().map(|pid| pid.parse().unwrap()).collect();
     assert!(checks.into_iter().all(|pid| !is_alive(pid)));

@@ -140,7 +140,7 @@ fn a_stopped_leftover_is_resumed_to_hear_that_it_is_to_end() {
     assert_eq!(ground.said("heard"), "heard");
 }
 
-/// What a hook leaves has the same time, and is told as well.
+/// Processes that a hook leaves have the same time, and get the same signals.
 #[test]
 fn what_a_hook_leaves_is_asked_before_it_is_killed() {
     for (flag, command) in

@@ -35,7 +35,7 @@ const DAEMONIZES: &str = "setsid sh -c 'echo $$ >\"$D/pid\"; exec sleep 3600' & 
 const DEAF: &str =
     "(trap '' TERM; echo $(exec sh -c 'echo $PPID') >\"$D/pid\"; exec sleep 3600); true";
 
-/// What tells a leader to stop.
+/// The cause of a leader's stop.
 #[derive(Clone, Copy, Debug)]
 enum Stop {
     Signal,
@@ -111,7 +111,7 @@ impl<'a> Case<'a> {
         (elect, line_of(&self.folder.join("pid")).trim().parse().expect("a number"))
     }
 
-    /// Stops it. Whoever asks waits for that in the background.
+    /// Stops the leader. A process that asks for it waits in the background.
     fn stop(&self, elect: &mut Running) -> Option<Running> {
         let ask = |what| Some(self.arena.elect(what).arg(self.election()).spawn());
         match self.stop {

@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use crate::cli::see::{Arena, Ground};
 use crate::support::installed;
 
-/// What a tree looks like when its command ends.
+/// The tree when its command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tree {
     Nothing,
@@ -36,7 +36,7 @@ impl Tree {
         }
     }
 
-    /// Starts it, in bash. What ends by itself, or as it was asked to, leaves its fate in a file.
+    /// Returns the script of the tree, for bash. A process that ends by itself, or as asked, writes its fate to a file.
     const fn script(self) -> &'static str {
         match self {
             Self::Nothing => ": >\"$D/up\"",
@@ -61,7 +61,7 @@ impl Tree {
     }
 }
 
-/// How the command ended.
+/// The way in which the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
     ByItself,
@@ -99,7 +99,7 @@ impl How {
     }
 }
 
-/// What becomes of what the command leaves.
+/// The fate of the processes that the command leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     None,
@@ -122,7 +122,7 @@ const fn fate(tree: Tree, how: How) -> Fate {
     }
 }
 
-/// The table of the manual, as the cells below have it. What is told to end has one column, as have all its causes.
+/// Returns the manual's table, from the cells below. All causes for which a command is told to end share one column.
 fn table() -> String {
     let mut table = String::from(
         "| what the command leaves | it ended by itself | by itself, with `--leftover wait` | it was told to stop | the lease is lost |\n\

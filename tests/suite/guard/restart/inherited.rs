@@ -1,4 +1,4 @@
-//! What the first start of a command gets, each later one gets as well.
+//! Each later start of a command gets the same descriptors as the first.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -40,7 +40,7 @@ fn streams_and_descriptors_go_on_where_they_were() {
     }
     assert_eq!(String::from_utf8(seen).unwrap(), "first\nsecond\nlast\n");
     elect.wait().exits(0);
-    // Nobody holds it.
+    // No process holds it.
     assert_eq!(stdout.read(&mut [0]).unwrap(), 0);
     assert_eq!(fs::read_to_string(fifo).unwrap(), "to 5: first\nto 5: second\nto 5: last\n");
 }
@@ -66,7 +66,7 @@ fn starts_leave_no_descriptors() {
                 (text.lines().count() == count).then_some(())
             });
         };
-        // Those of /proc itself are let go of for each look at the tree.
+        // Descriptors of /proc itself are closed after each look at the tree.
         let counts = |entry: &fs::DirEntry| {
             fs::read_link(entry.path()).is_ok_and(|target| target != Path::new("/proc"))
         };

@@ -1,4 +1,4 @@
-//! What is asked of the pauses.
+//! The pauses between restarts.
 
 use std::fs;
 use std::time::Duration;

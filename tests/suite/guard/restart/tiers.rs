@@ -19,7 +19,7 @@ fn is_started_again_in(tier: &str, leaves_its_session: bool) {
     let tree = tree.lasting(Duration::from_millis(60));
     // In a mere group, what a command leaves is waited for.
     let tree = if tier == "group" { tree } else { tree.leaving() };
-    // Each start has a token of its own for whoever looks at the stamps.
+    // Each start stamps with a token of its own.
     let script = format!(
         "echo >>\"$D/starts\"; n=$(wc -l <\"$D/starts\"); ELECT_TOKEN=$((ELECT_TOKEN * 100 + n)) \"$@\"; \
          [ $n -ge {STARTS} ]"

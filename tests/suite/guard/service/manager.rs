@@ -78,7 +78,7 @@ pub(super) struct Unit {
     manager: Manager,
     /// All lines that the main process sent.
     heard: Vec<String>,
-    /// How many of them were waited for, or passed over.
+    /// The number of messages that were waited for, or passed over.
     read: usize,
 }
 
@@ -105,7 +105,7 @@ impl Unit {
         });
         let length = message.bytes;
         if length == 0 {
-            // What the queue was filled with.
+            // An empty message is one with which the test filled the queue.
             return true;
         }
         let text = String::from_utf8(bytes[..length].to_vec()).expect("text");
@@ -130,7 +130,7 @@ impl Unit {
         }
     }
 
-    /// Waits until nothing has come for this long.
+    /// Waits until no message has come for this long.
     #[track_caller]
     pub(super) fn is_silent_for(&mut self, pause: Duration) {
         let end = now() + PATIENCE;
@@ -140,7 +140,7 @@ impl Unit {
         self.read = self.heard.len();
     }
 
-    /// Takes in what has come, and says how often a line like this is among all that came ever.
+    /// Receives all pending messages, and returns how many of all messages so far begin like this.
     #[track_caller]
     pub(super) fn has_heard(&mut self, beginning: &str) -> usize {
         while self.listen(Duration::from_millis(1)) {}

@@ -90,7 +90,7 @@ fn while_it_is_paused_a_standby_says_that_nobody_leads_and_why() {
     last.hears("STATUS=waiting for job, place 1 of 1, led by next-");
 }
 
-/// Whoever can write the control cell can write a reason that is longer than any message may be, once it is escaped.
+/// A user who can write the control cell can write a reason that, once escaped, is longer than any message may be.
 #[test]
 fn a_standby_is_ready_however_long_a_reason_is() {
     let ground = Ground::new();
@@ -173,7 +173,7 @@ fn signs_of_life_come_while_the_guardian_can_act() {
     }
 }
 
-/// What a manager does that has missed them: ABRT.
+/// A manager that has missed them sends ABRT.
 #[test]
 fn a_unit_that_hangs_is_ended_by_its_manager_and_leaves_nothing() {
     let ground = Ground::new();
@@ -220,7 +220,7 @@ fn a_manager_that_does_not_read_delays_nothing() {
     manager.fill();
     let mut unit = manager.starts(ground.job().sh(STAY));
     ground.said("started");
-    // What had to arrive does so as soon as somebody reads.
+    // Messages that had to arrive do so as soon as the manager reads.
     unit.hears("READY=1");
     unit.hears("STATUS=leading job");
     unit.stop(KillMode::Mixed, LONG).0.exits(143);

@@ -1,4 +1,4 @@
-//! How a unit is stopped, for each `KillMode`.
+//! The ways to stop a unit, one for each `KillMode`.
 
 use std::time::Duration;
 

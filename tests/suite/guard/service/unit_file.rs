@@ -49,13 +49,13 @@ impl UnitFile {
         }
     }
 
-    /// Whether a main process that ended with this code did well.
+    /// Returns true if an exit of the main process with this code is a success.
     pub(super) fn is_success(&self, code: i32) -> bool {
         let known = self.all("SuccessExitStatus").any(|codes| codes == code.to_string());
         code == 0 || known
     }
 
-    /// What is executed, with the unit's environment.
+    /// Returns the unit's command, with the unit's environment.
     #[track_caller]
     pub(super) fn exec_start(&self) -> Elect {
         let files = self.all("EnvironmentFile").map(|path| fs::read_to_string(path).expect(path));

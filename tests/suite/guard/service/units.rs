@@ -194,8 +194,8 @@ fn the_units_expose_less_than_half_of_the_machine() {
     }
 }
 
-/// What elect itself minds of what they withhold: rights, the files of the system and the kernel, and the one call that
-/// `RestrictNamespaces=` takes away as a whole.
+/// The units withhold rights, files of the system and the kernel, and the one call that `RestrictNamespaces=` forbids
+/// as a whole. This test covers the restrictions that elect itself could mind.
 #[test]
 fn elect_does_with_what_the_units_leave_it() {
     let ground = machine();

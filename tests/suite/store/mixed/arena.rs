@@ -91,7 +91,7 @@ impl Arena {
         Elect::new(env!("CARGO_BIN_EXE_elect")).args([subcommand, "-b", &self.url])
     }
 
-    /// What `elect status` says of the election.
+    /// Returns the report of `elect status` on the election.
     pub(crate) fn status(&self) -> Value {
         let ended = self.about("status").args(["-o", "json"]).run();
         let mut report: Value = serde_json::from_str(&ended.stdout).expect("a report");
@@ -122,8 +122,8 @@ impl Arena {
         }
     }
 
-    /// Revokes the lease of a dead `etcdctl elect`: its leases last for a minute, which cannot be
-    /// changed, and nobody wants to wait that long.
+    /// Revokes the lease of a dead `etcdctl elect`. Its leases last for a minute, which cannot be changed, and the test
+    /// does not wait that long.
     #[track_caller]
     pub(super) fn revoke_lease_of(&self, tag: &str) {
         let Server::Etcd(etcd) = &self.server else { return };

@@ -30,7 +30,7 @@ impl Fate {
         }
     }
 
-    /// How soon its moment comes, if that depends on nothing any more.
+    /// Returns the time until its moment comes, if that depends on nothing any more.
     fn comes_in(self, runs: &[&Run]) -> Option<Duration> {
         match self {
             Self::Leading(span) => (!runs.is_empty()).then_some(span),
@@ -87,7 +87,7 @@ impl<'a> Candidate<'a> {
         self
     }
 
-    /// What is to become of it, as people read it.
+    /// Returns its planned fate, for people.
     pub(super) fn fate(&self) -> String {
         self.fate.map_or("survives".into(), |fate| format!("killed {fate:?}"))
     }
@@ -107,7 +107,7 @@ impl<'a> Candidate<'a> {
         };
     }
 
-    /// Kills it if its moment has come, and has elect take part again if its command has ended.
+    /// Kills it if its moment is here, and lets elect take part again if its command has ended.
     #[track_caller]
     pub(super) fn go_on(&mut self, runs: &[Run], end: &Flag) {
         if self.is_killed {

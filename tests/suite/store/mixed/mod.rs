@@ -72,8 +72,8 @@ fn elect_with_priorities_and_curator() {
     play_ranked(&[Peer::LeaderLatch]);
 }
 
-/// That the verdict would see two leaders: these two do not understand each other's nodes. elect sees
-/// what is wrong there, and stays out.
+/// Shows that the verdict would see two leaders: these two peers do not understand each other's nodes. elect sees the
+/// fault, and stays out.
 #[test]
 fn two_leaders_are_seen_and_elect_is_no_third() {
     let arena = Arena::of(&[Peer::KazooLock]);

@@ -23,8 +23,8 @@ pub(super) fn play(peers: &[Peer]) {
     play_with(peers, [USUAL; OF_A_KIND]);
 }
 
-/// The same where elect's candidates have priorities, the greatest first. Those who are not the best of elect's
-/// that survive need not come to lead.
+/// Plays the same with priorities of elect's candidates, the greatest first. Of elect's survivors only the best need
+/// lead.
 #[track_caller]
 pub(super) fn play_ranked(peers: &[Peer]) {
     play_with(peers, [200, 100, 50]);
@@ -89,7 +89,7 @@ impl<'a> Play<'a> {
         if self.killed() > killed {
             self.last_kill = now();
         }
-        // A request that was on its way at the kill may have come after the first time.
+        // A request that was on its way at the kill may have arrived after the first burial.
         if now().since(self.last_burial) > BETWEEN_BURIALS {
             self.cast.iter().for_each(Candidate::bury);
             self.last_burial = now();
@@ -100,7 +100,7 @@ impl<'a> Play<'a> {
         self.cast.iter().filter(|candidate| candidate.is_killed).count()
     }
 
-    /// How much has happened.
+    /// Returns the number of events so far.
     fn events(&self) -> usize {
         self.verdict.runs.len() + self.killed()
     }

@@ -1,4 +1,4 @@
-//! Where the peers' programs are, and what they need.
+//! The paths of the peers' programs, and their needs.
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 use elect_testkit::servers::fetched;
 use tempfile::TempDir;
 
-/// Where Debian has its Java libraries, and those that Curator does not work without.
+/// The folder of Debian's Java libraries, and the libraries that Curator needs.
 const JARS: &str = "/usr/share/java";
 const CURATOR: [&str; 8] = [
     "curator-client",
@@ -27,7 +27,7 @@ const JAVA: [&str; 5] = [
     "-XX:TieredStopAtLevel=1",
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
 ];
-/// What brings whatever is missing.
+/// The command that fetches missing programs.
 const SETUP: &str = "tests/run setup";
 
 /// The programs in `tests/suite/store/foreign`: each as the words that start it, but for its arguments.

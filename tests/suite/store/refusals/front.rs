@@ -11,7 +11,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-/// Where it answers, for as long as the test runs. Clients that want to agree on a protocol get this one.
+/// Starts a front, and returns its address. It lives as long as the test. Clients that want to agree on a protocol get
+/// this one.
 pub(super) fn front(pem: &Pem, protocol: &[u8], target: SocketAddr) -> SocketAddr {
     let cert = CertificateDer::from_pem_file(&pem.cert).expect("a certificate");
     let key = PrivateKeyDer::from_pem_file(&pem.key).expect("a key");

@@ -1,5 +1,5 @@
-//! What stores answer that refuse, or are none, and what elect does then, in each state of a candidate. The page
-//! `refusals` has what was seen here: with `ELECT_WRITE_MANUAL` in the environment it is written there.
+//! Answers of stores that refuse, and of servers that are no store, and elect's reaction in each state of a candidate.
+//! The page `refusals` has the results: with `ELECT_WRITE_MANUAL` in the environment the tests write it.
 
 mod front;
 mod seen;
@@ -39,7 +39,7 @@ pub(super) struct Stage {
     pub url: String,
     pub begin: Box<dyn FnMut() + Send>,
     pub end: Box<dyn FnMut() + Send>,
-    /// What lives as long.
+    /// Values that must live as long.
     pub keeps: Box<dyn Send>,
 }
 

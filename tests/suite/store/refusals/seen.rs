@@ -17,7 +17,7 @@ const TRIES: &str = "trying again";
 /// What a leader says whose lease has ended.
 const UNRENEWED: &str = "the lease could not be renewed in time";
 
-/// How a candidate fared while the store refused.
+/// A candidate's fate while the store refused.
 #[derive(Clone, Debug)]
 struct Fate {
     /// Its exit code, if it has ended.
@@ -149,7 +149,7 @@ impl Saw {
             && self.said().iter().filter(|said| said.contains(words)).count() >= 1
     }
 
-    /// What the one with `--wait` said last.
+    /// Returns the last message of the candidate with `--wait`.
     pub(super) fn words(&self) -> String {
         let last = self.limited.said.lines().last().unwrap_or("-");
         last.replace('|', "/")

@@ -17,15 +17,15 @@ use super::{Stage, redirected};
 use crate::store::balanced::{closes, is_foreign, is_unavailable, resets, stranger};
 use crate::store::full::fill;
 
-/// Where a store answers, the protocol that TLS is to agree on, and the URL by another way to it, with the file of an
-/// authority if it is by TLS.
+/// The address of a store, the protocol for TLS to agree on, and a function from an address to a URL. The function
+/// takes the file of an authority if the way there is by TLS.
 struct Plain<'a> {
     target: SocketAddr,
     protocol: &'a [u8],
     url: &'a dyn Fn(SocketAddr, Option<&Path>) -> String,
 }
 
-/// What needs nothing of the store.
+/// Returns the stages that need nothing of the store.
 fn on_the_way(plain: &Plain<'_>) -> Vec<Stage> {
     let Plain { target, protocol, url } = *plain;
     let bare = |address| url(address, None);

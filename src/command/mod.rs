@@ -198,7 +198,7 @@ fn log_of(command: &Command) -> Log {
     Log::new(verbosity, format, wall_clock)
 }
 
-/// Empties the outcome file first. If anything fails after this, no reader takes an old outcome for that of this run.
+/// Empties the outcome file first. If anything fails after this, no reader takes an old outcome for this run's.
 fn empty_outcome(command: &Command) -> anyhow::Result<()> {
     let Command::Run(args) = command else { return Ok(()) };
     let path = args.flags.outcome.as_deref();

@@ -22,7 +22,7 @@ const NOTIFYING: [&str; 3] =
 /// never used again.
 const LISTENER: [&str; 2] = ["LISTEN_PID", "LISTEN_PIDFDID"];
 
-/// Returns the environment for `elect redeem`: that of this process with the store and the election, credentials
+/// Returns the environment for `elect redeem`: this process's own, with the store and the election, credentials
 /// included.
 pub(in crate::command) fn for_redeemer(
     backend: &BackendUrl,

@@ -95,7 +95,7 @@ struct Work {
     is_in_doubt: bool,
 }
 
-/// What people were told that had gone wrong, unless it is over.
+/// The last failure that people were told of, unless it is over.
 #[derive(Default)]
 struct Trouble(Complaints);
 
@@ -155,7 +155,7 @@ impl Work {
 }
 
 impl Trouble {
-    /// Tells what is wrong, once as long as it is the same, whatever was tried.
+    /// Reports a failure, once for as long as the error stays the same, at any attempted change.
     fn judge(&mut self, log: &Log, what: &str, outcome: &Result<(), Error>) {
         let Err(error) = outcome else {
             self.0.end();

@@ -95,7 +95,8 @@ struct Outage {
 }
 
 impl Outage {
-    /// How much it matters at `now` that the store fails with `text`, and what follows that; `None` if people know enough.
+    /// Returns the log level for the store's failure with `text` at `now`, and words that follow it. Returns `None` if
+    /// people know enough.
     fn again(
         &mut self,
         now: Boottime,
@@ -108,7 +109,7 @@ impl Outage {
         self.told.tell(level, text).map(|more| (level, more))
     }
 
-    /// Ends the outage. Returns the level at which to tell this, which is that of its last message.
+    /// Ends the outage. Returns the log level for the end, which is the level of its last message.
     fn over(&mut self) -> Level {
         std::mem::take(self).told.end().unwrap_or(Level::Info)
     }

@@ -1,4 +1,4 @@
-//! Who leads in the place of a run that gives way, in words.
+//! Describes in words the leader to which a run gives way.
 
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
@@ -7,7 +7,8 @@ use elect_api::{Candidate, Ending, Leader};
 
 use crate::report::wall_clock;
 
-/// Who leads, in words: for people, and by the clock of its machine; and if it is in doubt, since when it is silent.
+/// Returns the leader in words: for people, and by the clock of its machine. If it is in doubt, says since when it is
+/// silent.
 pub(super) fn in_words(leader: &Leader, is_in_doubt: bool) -> String {
     let Candidate { id, host, pid, .. } = &leader.entry.candidate;
     let mut words = id.clone();

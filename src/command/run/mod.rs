@@ -143,10 +143,11 @@ impl Finished {
         Self::of_none(outcome, reason)
     }
 
-    /// Nobody has taken part again without the files of the store, if that is so.
+    /// Returns the end of a run that a signal ended while it waited for the files of the store; `None` without a
+    /// signal.
     ///
     /// # Errors
-    /// They are not to be had.
+    /// The store could not be opened with its files in time.
     fn without_files(
         files: anyhow::Result<Option<i32>>,
         log: &Log,

@@ -180,7 +180,7 @@ impl<'a> ControlClient<'a> {
     /// # Errors
     /// The store refuses access, or does not tell.
     pub(super) async fn longest_ending(&self) -> anyhow::Result<Duration> {
-        // The examination has its own time limit, which is longer than that of one attempt.
+        // The examination has its own time limit, longer than one attempt's.
         let examining = self.store.examine(Arc::new(guard::now));
         let longest = aloud(&self.log, &self.location, examining).await?.longest_ending;
         longest

@@ -212,7 +212,7 @@ fn asking(control: Control, token: Token, request: &Request) -> Control {
     if control.ends(token) { control } else { control.stepping_down(token, request.clone()) }
 }
 
-/// A leader whose priority is lower than that of this candidate.
+/// A leader of lower priority than this candidate.
 struct Lesser<'a> {
     leader: &'a Leader,
     /// The priority of this candidate.

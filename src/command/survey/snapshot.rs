@@ -461,7 +461,7 @@ mod tests {
         seen(&["led", "crowd"], Reach::Whole).expect("the parts are not looked at");
     }
 
-    /// Nobody is in them, and each reason is as long as one may be.
+    /// The elections have no candidates, and each reason is as long as a reason may be.
     #[test]
     fn pauses_take_room_as_well() {
         let snapshot = seen_in(&Fake { paused: 3000 }, &[], Reach::Whole)

@@ -117,7 +117,7 @@ fn nothing_is_written_through_a_link_of_a_stranger() {
     }
 }
 
-/// The stranger's file may become another file under way, but a new file may not.
+/// In such a folder a stranger could replace an existing file before elect writes, but not a new one.
 #[test]
 fn in_a_folder_of_everybody_an_outcome_is_a_new_file() {
     let town = Town::new();

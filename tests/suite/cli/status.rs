@@ -131,7 +131,7 @@ fn a_reader_that_is_gone_does_no_harm() {
             assert!(!ended.stderr.contains("panicked"), "{ended:?}");
         }
     }
-    // The reader is gone from the start.
+    // Nothing can be written from the start: the device is full, or the reader is gone.
     let elect = ground.elect("status").under(["bash", "-c", "\"$@\" >/dev/full", "bash"]);
     elect.run().exits(125).says("cannot write to stdout");
     let closed = Elect::new("bash").args(["-c", "exec 3> >(:); wait $!; \"$@\" >&3", "bash"]);

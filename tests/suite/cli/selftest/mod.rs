@@ -46,7 +46,7 @@ fn with_result(report: &Value, result: &str) -> Vec<String> {
     found.map(|check| check["check"].as_str().expect("a name").to_owned()).collect()
 }
 
-/// Asserts that all checks hold but the skipped ones, and that no check waited for slack.
+/// Asserts that all checks hold but the skipped ones, and that each duel reports positive slack and a hand-over.
 #[track_caller]
 fn holds(ended: Ended, skipped: &[&str]) {
     let report = report(&ended);

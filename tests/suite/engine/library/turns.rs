@@ -1,4 +1,4 @@
-//! Two candidates never lead at once, in one process or in several.
+//! Two candidates never lead at once: campaigns in one process, and commands of `elect run` beside them.
 
 use std::sync::Mutex;
 use std::thread;

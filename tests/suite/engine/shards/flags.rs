@@ -40,7 +40,7 @@ fn whoever_waits_for_a_pause_is_told_that_somebody_has_ended_it() {
     let flags = ["--shards", "1", "--stop-timeout", "1h", "-v"];
     let mut member = ground.run().args(flags).env("D", ground.path()).sh(deaf).spawn();
     eventually("the command to run", || ground.path().join("runs").exists().then_some(()));
-    // No candidate takes part in a shard by its own name.
+    // A run that names a shard as its election is refused.
     let stray = ground.elect("run").args(["-e", "job:0", "-n", "true"]).run();
     stray.exits(125).says("job:0 is a part of job, which has 1 shard");
     let pause = ground.elect("pause").arg("job").spawn();

@@ -140,7 +140,7 @@ fn a_stopped_leftover_is_resumed_to_hear_that_it_is_to_end() {
     assert_eq!(ground.said("heard"), "heard");
 }
 
-/// Processes that a hook leaves have the same time, and get the same signals.
+/// Processes that a hook leaves get the same signals and the same time, and elect reports them.
 #[test]
 fn what_a_hook_leaves_is_asked_before_it_is_killed() {
     for (flag, command) in

@@ -207,6 +207,16 @@ impl Running {
         self.wait_for(PATIENCE)
     }
 
+    /// Sends a signal to it, and waits for its end as [`Self::wait`] does.
+    ///
+    /// # Panics
+    /// Panics if it is gone, or takes too long to end.
+    #[track_caller]
+    pub fn ended_by(mut self, signal: Signal) -> Ended {
+        self.signal(signal);
+        self.wait()
+    }
+
     #[track_caller]
     fn wait_for(mut self, patience: Duration) -> Ended {
         let mut child = self.child.take().expect("present until wait or drop");

@@ -54,14 +54,21 @@ impl Terminal {
 
     /// Types this text: `\r` is the return key, `\x03` is Ctrl-C, `\x1a` is Ctrl-Z.
     #[track_caller]
-    pub fn types(&mut self, text: &str) {
+    pub fn types(&mut self, text: &str) -> &mut Self {
         self.keyboard.write_all(text.as_bytes()).expect("the terminal takes what is typed");
+        self
     }
 
-    /// Waits until this text appears after all that was waited for before. Returns the text in
-    /// between.
+    /// Waits until this text appears after all that was waited for before.
     #[track_caller]
-    pub fn shows(&mut self, text: &str) -> String {
+    pub fn shows(&mut self, text: &str) -> &mut Self {
+        self.until(text);
+        self
+    }
+
+    /// Does the same as [`Self::shows`], and returns the text in between.
+    #[track_caller]
+    pub fn until(&mut self, text: &str) -> String {
         let screen = Arc::clone(&self.screen);
         let from = self.seen;
         let look = || lock(&screen)[from..].find(text);

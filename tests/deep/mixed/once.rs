@@ -132,14 +132,13 @@ fn attempts_are_those_of_the_newer_one(scene: &Scene) {
 
 fn a_crash_counts_and_the_older_one_goes_on(scene: &Scene) {
     let only = || scene.once(Newer, "today").args(["--once-attempts", "1"]);
-    let mut first = only().sh(STAY).arg("newer").spawn();
+    let first = only().sh(STAY).arg("newer").spawn();
     scene.awaits("newer\n");
     let next = scene.once(Older, "today").env("CODE", "3").sh(STAY).arg("older").spawn();
     scene.awaits_line(1);
     let last = only().sh(BRIEF).arg("last").spawn();
     scene.awaits_line(2);
-    first.signal(Signal::SIGKILL);
-    first.wait().exits(128 + 9);
+    first.ended_by(Signal::SIGKILL).exits(128 + 9);
     scene.awaits("newer\nolder\n");
     scene.end("older");
     next.wait().exits(3);
@@ -190,10 +189,9 @@ fn what_has_run_for_too_long_is_left_to_the_other(scene: &Scene) {
 fn the_history_keeps_what_only_the_newer_one_knows(scene: &Scene) {
     scene.once(Newer, "a").sh("sleep 0.5; exit 3").run().exits(3);
     scene.run(Older).sh("sleep 0.5; exit 4").run().exits(4);
-    let mut crashing = scene.once(Newer, "b").sh(STAY).arg("newer").spawn();
+    let crashing = scene.once(Newer, "b").sh(STAY).arg("newer").spawn();
     eventually("its start", || (scene.history(Newer).len() == 3).then_some(()));
-    crashing.signal(Signal::SIGKILL);
-    crashing.wait().exits(128 + 9);
+    crashing.ended_by(Signal::SIGKILL).exits(128 + 9);
     // The older successor closes the record of the crashed one, and keeps its key.
     scene.run(Older).sh("sleep 0.5").run().exits(0);
     let known = scene.history(Newer);

@@ -45,12 +45,11 @@ const ESCAPING: &str = "setsid sh -c 'echo $ELECT_LEASE >\"$D/lease\"; exec slee
 #[test]
 fn nothing_is_left_to_check_once_elect_was_killed() {
     let ground = Ground::new();
-    let mut elect = ground.job().sh(ESCAPING).spawn();
+    let elect = ground.job().sh(ESCAPING).spawn();
     ground.said("started");
     let check = Elect::new(ELECT).arg("check").env("ELECT_LEASE", ground.said("lease"));
     check.run().exits(0);
-    elect.signal(Signal::SIGKILL);
-    elect.wait();
+    elect.ended_by(Signal::SIGKILL);
     check.run().exits(125).prints("");
 }
 
@@ -66,8 +65,7 @@ fn leadership_is_over_as_soon_as_the_command_is_killed() {
     eventually("the end of the leadership", || (check.run().code() == 1).then_some(()));
     check.run().exits(1).prints("leadership has ended\n").is_quiet();
     assert!(elect.is_running());
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(137);
+    elect.ended_by(Signal::SIGTERM).exits(137);
 }
 
 #[test]

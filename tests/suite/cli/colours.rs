@@ -60,10 +60,8 @@ fn the_line_that_shows_the_waiting_needs_a_terminal_that_can_erase_it() {
     let mut terminal = shell(&ground);
     // The line has no colours, so a user who wants none may still see it.
     for variables in ["", "NO_COLOR=1", "CLICOLOR=0"] {
-        terminal.types(&format!("{variables} $E run -e job true\r"));
-        terminal.shows("place 1 of 1, led by ");
-        terminal.types("\x03");
-        terminal.shows("READY> ");
+        terminal.types(&format!("{variables} $E run -e job true\r")).shows("place 1 of 1, led by ");
+        terminal.types("\x03").shows("READY> ");
     }
     for variables in ["TERM=dumb", "TERM=", "env -u TERM", "CLICOLOR_FORCE=1 TERM=dumb"] {
         let shown = does(&mut terminal, &format!("{variables} $E run -w 1s -e job true"));

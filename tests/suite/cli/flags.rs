@@ -18,7 +18,7 @@ fn a_lease_is_held_after_the_command_until_a_signal() {
         let mut command = held.under(["env", "--default-signal"]).command();
         let log = ground.path().join("log");
         command.stdout(std::process::Stdio::null()).stderr(fs::File::create(&log).unwrap());
-        let mut elect = elect_testkit::program::Running::new(command.spawn().unwrap());
+        let elect = elect_testkit::program::Running::new(command.spawn().unwrap());
         eventually("word of the holding", || {
             fs::read_to_string(&log)
                 .is_ok_and(|text| text.contains("keeping the lease"))
@@ -26,8 +26,7 @@ fn a_lease_is_held_after_the_command_until_a_signal() {
         });
         ground.job().args(["-n", "true"]).run().exits(75);
         assert!(!ground.status()["leader"].is_null());
-        elect.signal(signal);
-        elect.wait().exits(3);
+        elect.ended_by(signal).exits(3);
         ground.job().args(["-n", "true"]).run().exits(0);
     }
 }
@@ -40,10 +39,9 @@ fn a_lease_is_held_no_longer_than_asked_for() {
     // Nothing is held for a command that was told to stop, nor for one that never ran.
     let script = unstartable(ground.path(), "/no/such");
     ground.job().args(["--hold", "1h"]).arg(script).run().exits(127);
-    let mut elect = ground.job().args(["--hold", "1h"]).sh(STAY).spawn();
+    let elect = ground.job().args(["--hold", "1h"]).sh(STAY).spawn();
     ground.said("started");
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(143);
+    elect.ended_by(Signal::SIGTERM).exits(143);
 }
 
 /// Returns the contents of `--outcome`.
@@ -86,12 +84,11 @@ fn the_outcome_of_those_who_never_led() {
     let found = outcome(&ground);
     assert_eq!((&found["outcome"], &found["exit_code"]), (&"not_acquired".into(), &0.into()));
     assert!(found["token"].is_null() && found["id"].is_string(), "{found}");
-    let mut waiter = recording(&ground).arg("true").spawn();
+    let waiter = recording(&ground).arg("true").spawn();
     ground.awaits(1);
     let record = ground.path().join("outcome");
     assert_eq!(fs::read_to_string(&record).unwrap(), "", "empty while elect is at work");
-    waiter.signal(Signal::SIGTERM);
-    waiter.wait().exits(143);
+    waiter.ended_by(Signal::SIGTERM).exits(143);
     assert_eq!(outcome(&ground)["outcome"], "interrupted");
     // The store fails after the file was opened: a file is in the directory's place.
     let broken = ground.path().join("broken");

@@ -159,14 +159,11 @@ fn a_long_page_is_shown_by_the_pager_of_a_terminal() {
         "export PAGER='{}'\r",
         pager.replace("$D", &ground.path().display().to_string())
     ));
-    terminal.shows("READY> ");
-    terminal.types("$E help run\r");
+    terminal.shows("READY> ").types("$E help run\r");
     eventually("the pager", || {
         fs::read_to_string(ground.path().join("lines")).ok().filter(|it| !it.is_empty())
     });
-    terminal.types("q\r");
-    terminal.shows("paged q");
-    terminal.shows("READY> ");
+    terminal.types("q\r").shows("paged q").shows("READY> ");
     // A text that fits needs no pager, and neither does a user without one.
     let shown = does(&mut terminal, "PAGER='echo paged' $E help resume | cat");
     assert!(!shown.contains("paged") && shown.contains("status=0"), "{shown}");

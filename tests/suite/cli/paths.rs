@@ -77,9 +77,8 @@ fn check(lease: &Path) -> Ended {
     Elect::new(ELECT).args(["check", "--lease-file"]).arg(lease).run()
 }
 
-fn end(mut run: Running) {
-    run.signal(Signal::SIGTERM);
-    run.wait();
+fn end(run: Running) {
+    run.ended_by(Signal::SIGTERM);
 }
 
 #[test]

@@ -176,8 +176,7 @@ fn zsh_completes_flags_and_names() {
         ("elect run --profile void -e b", "elect run --profile void -e b"),
     ] {
         // With the key that completes, and then in front of it all what prints the line as it is then.
-        terminal.types(&format!("{typed}\t\x01print -r '=>' \r"));
-        terminal.shows(&format!("=> {whole}\r\n"));
+        terminal.types(&format!("{typed}\t\x01print -r '=>' \r")).shows(&format!("=> {whole}\r\n"));
         terminal.shows("NEXT> ");
     }
     for (typed, all) in [
@@ -188,8 +187,7 @@ fn zsh_completes_flags_and_names() {
         for name in all {
             terminal.shows(name);
         }
-        terminal.types("\x15\r");
-        terminal.shows("NEXT> ");
+        terminal.types("\x15\r").shows("NEXT> ");
     }
     assert!(!scene.ground.has("odd"), "a name was executed");
 }

@@ -44,16 +44,14 @@ fn leader_and_waiters_in_their_places() {
     let host = nix::unistd::gethostname().unwrap().into_string().unwrap();
     assert!(head["host"] == *host && waiting[0]["host"] == *host, "{status}");
     // The one in the middle leaves: the places close up.
-    second.signal(Signal::SIGTERM);
-    second.wait().exits(143);
+    second.ended_by(Signal::SIGTERM).exits(143);
     let status = ground.status();
     assert!(status["waiting"][0]["id"].as_str().unwrap().starts_with("third-"), "{status}");
     assert_eq!(status["waiting"].as_array().unwrap().len(), 1);
     ground.elect("status").arg("job").run().exits(0);
     ground.elect("status").args(["job", "vacant"]).run().exits(1);
     // A crash of the leader leaves no leader behind.
-    leader.signal(Signal::SIGKILL);
-    leader.wait();
+    leader.ended_by(Signal::SIGKILL);
     ground.is_left_empty();
 }
 

@@ -27,8 +27,7 @@ fn whoever_has_led_sits_an_outage_out_that_no_newcomer_would(arena: &Arena) {
     }
     drop(silence);
     eventually("it to lead again", || (arena.record().len() == 2).then_some(()));
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(143);
+    elect.ended_by(Signal::SIGTERM).exits(143);
 }
 
 /// Longer than the lease.

@@ -29,11 +29,10 @@ fn twenty_at_once_on_a_bare_disk_run_once_each() {
 #[test]
 fn contenders_for_different_elections_do_not_wait_for_each_other() {
     let stage = Stage::new();
-    let (mut leader, _) = stage.lead(&[], &stage.stamper("A"), "A");
+    let (leader, _) = stage.lead(&[], &stage.stamper("A"), "A");
     let other = stage.ground.elect("run").args(["-e", "other", "-n", "--", "true"]);
     other.run().exits(0);
-    leader.signal(Signal::SIGTERM);
-    leader.wait().exits(128 + 15);
+    leader.ended_by(Signal::SIGTERM).exits(128 + 15);
 }
 
 /// Kills one of five in the queue in some way; the others have to run in their order.
@@ -90,8 +89,7 @@ fn a_stopped_waiter_is_not_passed() {
     stop(second.pid());
     end.raise();
     leader.wait().exits(0);
-    second.signal(Signal::SIGCONT);
-    second.wait().exits(0);
+    second.ended_by(Signal::SIGCONT).exits(0);
     third.wait().exits(0);
     stage.assert_runs(&["A", "B", "C"]);
 }

@@ -65,12 +65,11 @@ fn a_clean_end_is_not_waited_for(arena: &Arena) {
         let told = delaying(arena, NEVER).sh(script).run();
         assert!(!told.stderr.contains("starting nothing"), "{told:?}");
     }
-    let mut told_to_end = delaying(arena, NEVER).sh(&format!("{BRIEF}; exec sleep 3600")).spawn();
+    let told_to_end = delaying(arena, NEVER).sh(&format!("{BRIEF}; exec sleep 3600")).spawn();
     eventually("a start", || (starts(arena).len() == 2).then_some(()));
     let next = arena.candidate_with("next", 15, |run| run.args(["--lock-delay", NEVER]));
     arena.wait_for_waiter("next");
-    told_to_end.signal(Signal::SIGTERM);
-    told_to_end.wait().exits(143);
+    told_to_end.ended_by(Signal::SIGTERM).exits(143);
     arena.wait_for_leader("next");
     arena.elect("resign").arg("job").run().exits(0);
     next.wait().exits(124);
@@ -113,15 +112,14 @@ fn who_waits_is_leader_for_others_and_leaves_the_wait_to_the_next(arena: &Arena)
     delaying(arena, NEVER).sh("kill -9 $$").run().exits(137);
     for label in ["one", "two"] {
         let run = |run: Elect| run.args(["-n", "-v", "--lock-delay", NEVER]);
-        let mut held_back = arena.candidate_with(label, 5, run);
+        let held_back = arena.candidate_with(label, 5, run);
         eventually("a leader that starts nothing", || {
             let leader = arena.status()["leader"]["id"].as_str()?.to_owned();
             leader.starts_with(label).then_some(())
         });
         // A run that does not wait for leadership is refused, and the lease outlasts its length.
         delaying(arena, NEVER).args(["-n", "true"]).run().exits(75);
-        held_back.signal(Signal::SIGTERM);
-        held_back.wait().exits(143).says("starting nothing");
+        held_back.ended_by(Signal::SIGTERM).exits(143).says("starting nothing");
     }
     assert_eq!(arena.record(), []);
     starts_late(arena, now());

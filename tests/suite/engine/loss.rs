@@ -88,8 +88,7 @@ fn a_candidate_that_campaigns_after_a_loss_runs_again_with_a_greater_token() {
     assert_eq!(ground.status()["leader"]["token"], both[1]);
     assert_eq!(ground.status()["leader"]["pid"], pid, "the same process");
     assert_eq!(name(pid).as_deref(), Some("elect"), "people look for it by its name");
-    elect.signal(nix::sys::signal::Signal::SIGTERM);
-    let ended = elect.wait().exits(143);
+    let ended = elect.ended_by(nix::sys::signal::Signal::SIGTERM).exits(143);
     let masks: Vec<u64> = ended.stdout.lines().map(mask).collect();
     assert_eq!(masks[..2], masks[2..], "the same signals in both runs: {}", ended.stdout);
 }
@@ -107,7 +106,7 @@ fn who_is_told_to_end_during_a_loss_does_not_campaign_again() {
     let ground = Ground::new();
     let script = "trap 'echo asked >>\"$D/asked\"' TERM; echo $ELECT_TOKEN >>\"$D/tokens\"; \
                   while :; do sleep 0.02; done";
-    let mut elect = ground.job().args(["--after-loss", "campaign", "-k", "3s"]).sh(script).spawn();
+    let elect = ground.job().args(["--after-loss", "campaign", "-k", "3s"]).sh(script).spawn();
     let lines = |name: &str| {
         let text = fs::read_to_string(ground.path().join(name)).unwrap_or_default();
         text.lines().count()
@@ -115,8 +114,7 @@ fn who_is_told_to_end_during_a_loss_does_not_campaign_again() {
     eventually("the command", || (lines("tokens") == 1).then_some(()));
     evict(&ground);
     eventually("the command to be asked to stop", || (lines("asked") == 1).then_some(()));
-    elect.signal(nix::sys::signal::Signal::SIGTERM);
-    elect.wait().exits(124);
+    elect.ended_by(nix::sys::signal::Signal::SIGTERM).exits(124);
     assert_eq!(lines("tokens"), 1, "it was started again");
 }
 

@@ -99,8 +99,7 @@ fn wrapper_and_guardian_have_no_cores_and_commands_what_elect_was_started_with()
                     let told = limits(&someone.path(file)).expect(file);
                     assert_eq!(told, [soft, hard], "{file}, {containment}");
                 }
-                elect.signal(Signal::SIGTERM);
-                elect.wait().exits(143);
+                elect.ended_by(Signal::SIGTERM).exits(143);
             }
         }
     }
@@ -134,10 +133,9 @@ fn an_elect_that_aborts_leaves_no_core_where_its_command_leaves_one() {
     let there = "cd \"$D/here\" && ulimit -c unlimited && exec \"$0\" \"$@\"";
     let run = |script: &str| ground.job().sh(script).under(["sh", "-c", there]).spawn();
     let cores = || fs::read_dir(&folder).unwrap().count();
-    let mut elect = run(STAY);
+    let elect = run(STAY);
     ground.said("started");
-    elect.signal(Signal::SIGABRT);
-    assert_eq!(elect.wait().code(), 134);
+    assert_eq!(elect.ended_by(Signal::SIGABRT).code(), 134);
     assert_eq!(cores(), 0, "a core of elect");
     run("kill -SEGV $$").wait().exits(139);
     let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap();

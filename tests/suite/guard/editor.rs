@@ -20,21 +20,16 @@ fn an_editor_owns_the_terminal_and_comes_back_after_ctrl_z() {
     let file = ground.path().join("note");
     let mut terminal = shell(&ground);
     let before = does(&mut terminal, "stty -a");
-    terminal.types(&format!("$E run -e job {} -u NONE -i NONE -n $D/note\r", vim()));
-    terminal.shows("[New");
+    terminal.types(&format!("$E run -e job {} -u NONE -i NONE -n $D/note\r", vim())).shows("[New");
     let raw = terminal.modes();
-    terminal.types("ione\x1b");
-    terminal.types(":w\r");
+    terminal.types("ione\x1b").types(":w\r");
     eventually("what was typed", || (fs::read_to_string(&file).ok()? == "one\n").then_some(()));
-    terminal.types("\x1a");
-    terminal.shows("Stopped");
-    terminal.shows("READY> ");
+    terminal.types("\x1a").shows("Stopped").shows("READY> ");
     assert_eq!(does(&mut terminal, "stty -a"), before, "the shell has its modes back");
     terminal.types("fg\r");
     goes_on(&mut terminal);
     eventually("the editor's modes", || (terminal.modes() == raw).then_some(()));
-    terminal.types("otwo\x1b:wq\r");
-    terminal.shows("READY> ");
+    terminal.types("otwo\x1b:wq\r").shows("READY> ");
     assert_eq!(fs::read_to_string(&file).unwrap(), "one\ntwo\n");
     assert_eq!(does(&mut terminal, "stty -a"), before);
     ground.is_left_empty();
@@ -48,8 +43,7 @@ fn a_command_that_is_killed_leaves_the_terminal_as_it_was() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);
     let before = does(&mut terminal, "stty -a");
-    terminal.types(&format!("$E run -q -e job sh -c '{RAW}'\r"));
-    terminal.shows("asking");
+    terminal.types(&format!("$E run -q -e job sh -c '{RAW}'\r")).shows("asking");
     send(ground.said("started").parse().unwrap(), Signal::SIGKILL);
     terminal.shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").ends_with("status=137"));
@@ -60,13 +54,10 @@ fn a_command_that_is_killed_leaves_the_terminal_as_it_was() {
 fn a_command_that_was_stopped_finds_its_modes_again() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);
-    terminal.types(&format!("$E run -q -e job sh -c '{RAW}'\r"));
-    terminal.shows("asking");
+    terminal.types(&format!("$E run -q -e job sh -c '{RAW}'\r")).shows("asking");
     let raw = terminal.modes();
     for key in ["intr ^C", "intr ^G"] {
-        terminal.types("\x1a");
-        terminal.shows("Stopped");
-        terminal.shows("READY> ");
+        terminal.types("\x1a").shows("Stopped").shows("READY> ");
         assert_ne!(terminal.modes(), raw);
         does(&mut terminal, &format!("stty {key}"));
         terminal.types("fg\r");
@@ -92,13 +83,11 @@ fn a_window_that_changes_its_size_tells_the_command() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);
     let script = "trap \"stty size; exit 5\" WINCH; echo asking; while :; do sleep 0.01; done";
-    terminal.types(&format!("$E run -q -e job sh -c '{script}'\r"));
-    terminal.shows("asking");
+    terminal.types(&format!("$E run -q -e job sh -c '{script}'\r")).shows("asking");
     let shell = terminal.session().pid();
     let device = fs::read_link(format!("/proc/{shell}/fd/0")).unwrap();
     let mut stty = std::process::Command::new("stty");
     assert!(stty.arg("-F").arg(device).args(["rows", "33"]).status().unwrap().success());
-    terminal.shows("33 ");
-    terminal.shows("READY> ");
+    terminal.shows("33 ").shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").ends_with("status=5"));
 }

@@ -129,8 +129,7 @@ fn survive(filter: &Filter, strike: Strike) -> String {
     stage.oracle.assert_sound();
     let run = stage.oracle.newest("A").expect("A ran");
     assert!(!run.is_alive(), "{run} lives on");
-    a.signal(Signal::SIGCONT);
-    let said = a.wait().stderr;
+    let said = a.ended_by(Signal::SIGCONT).stderr;
     let containment = said.lines().find_map(|line| line.split("containment ").nth(1));
     let containment = containment.and_then(|words| words.split([',', ' ', ')', ';']).next());
     match containment {

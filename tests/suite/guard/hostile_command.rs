@@ -239,9 +239,8 @@ fn where_nobody_is_to_be_seen_who_has_its_mark_the_dead_one_is_not_named() {
     is_over(&ground, outsider);
 }
 
-fn ends(mut leader: Running) {
-    leader.signal(Signal::SIGTERM);
-    leader.wait().exits(128 + 15);
+fn ends(leader: Running) {
+    leader.ended_by(Signal::SIGTERM).exits(128 + 15);
 }
 
 /// It shares its user with elect, and so may open the page for writing.

@@ -25,16 +25,14 @@ fn ctrl_c_ends_a_loop_of_the_shell() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);
     terminal.types(&format!("while :; do $E run -q -e job sh -c '{PLAIN}'; done\r"));
-    terminal.shows("asking");
-    terminal.types("\x03");
-    let shown = terminal.shows("READY> ");
+    terminal.shows("asking").types("\x03");
+    let shown = terminal.until("READY> ");
     assert!(!shown.contains("asking"), "{shown}");
     // And while there is nothing but waiting.
     let _leader = ground.leader();
     terminal.types("while :; do $E run -q -e job true; done\r");
     ground.awaits(1);
-    terminal.types("\x03");
-    terminal.shows("READY> ");
+    terminal.types("\x03").shows("READY> ");
     ground.awaits(0);
 }
 
@@ -45,18 +43,12 @@ fn ctrl_c_ends_a_script_unless_the_command_caught_it() {
         let mut terminal = shell(&ground);
         let elect = |script| format!("$E run -q -e job sh -c \"{}\"", quoted(script));
         let line = format!("{interpreter} -c 'while :; do {}; echo again; done'", elect(PLAIN));
-        terminal.types(&format!("{line}; echo \"status=$?;\"\r"));
-        terminal.shows("asking");
-        terminal.types("\x03");
-        let shown = terminal.shows("READY> ");
+        terminal.types(&format!("{line}; echo \"status=$?;\"\r")).shows("asking").types("\x03");
+        let shown = terminal.until("READY> ");
         assert!(!shown.contains("again"), "{interpreter}: {shown}");
         let catching = elect(CATCHING).replace('\'', "'\\''");
-        terminal.types(&format!("{interpreter} -c '{catching}; echo after=$?'\r"));
-        terminal.shows("asking");
-        terminal.types("\x03");
-        terminal.shows("caught");
-        terminal.shows("after=0");
-        terminal.shows("READY> ");
+        terminal.types(&format!("{interpreter} -c '{catching}; echo after=$?'\r")).shows("asking");
+        terminal.types("\x03").shows("caught").shows("after=0").shows("READY> ");
     }
 }
 
@@ -84,26 +76,19 @@ fn a_key_that_the_command_survives_leaves_open_what_it_was_to_do_once() {
     let run = |script: &str| format!("$E run -e job --once today sh -c \"{}\"\r", quoted(script));
     does(&mut terminal, "ulimit -c 0");
     for (key, code, name) in [("\x03", 130, "SIGINT"), ("\x1c", 131, "SIGQUIT")] {
-        terminal.types(&run(caught));
-        terminal.shows("asking");
+        terminal.types(&run(caught)).shows("asking");
         witness(&mut terminal);
-        terminal.types(key);
-        terminal.shows("caught");
+        terminal.types(key).shows("caught");
         terminal.shows(&format!("told to end by {name} before the command had done its work"));
         terminal.shows("READY> ");
         assert!(does(&mut terminal, "(exit $?)").ends_with(&format!("status={code}")));
         assert!(does(&mut terminal, "$E done job today").ends_with("status=1"));
     }
     // A stop is no end, and a KILL of the command's whole group says nothing of keys.
-    terminal.types(&run("echo asking; read x"));
-    terminal.shows("asking");
-    terminal.types("\x1a");
-    terminal.shows("Stopped");
-    terminal.shows("READY> ");
-    terminal.types("fg\r");
+    terminal.types(&run("echo asking; read x")).shows("asking").types("\x1a").shows("Stopped");
+    terminal.shows("READY> ").types("fg\r");
     goes_on(&mut terminal);
-    terminal.types("hello\r");
-    terminal.shows("READY> ");
+    terminal.types("hello\r").shows("READY> ");
     assert!(does(&mut terminal, "$E done job today").ends_with("status=0"));
     assert!(
         does(&mut terminal, "$E run -q -e job --once more sh -c 'kill -9 0'")
@@ -131,9 +116,8 @@ fn the_quit_key_ends_a_script_as_well() {
     let mut terminal = shell(&ground);
     does(&mut terminal, "ulimit -c 0");
     terminal.types(&format!("sh -c '$E run -q -e job sh -c \"{}\"; echo after'\r", quoted(PLAIN)));
-    terminal.shows("asking");
-    terminal.types("\x1c");
-    let shown = terminal.shows("READY> ");
+    terminal.shows("asking").types("\x1c");
+    let shown = terminal.until("READY> ");
     assert!(!shown.contains("after"), "{shown}");
 }
 
@@ -144,13 +128,11 @@ fn an_interrupt_from_elsewhere_is_nobody_elses() {
     let mut terminal = shell(&ground);
     let script =
         "bash -c '$E run -q -e job sh -c \"echo asking; exec sleep 3600\"; echo after=$?'\r";
-    terminal.types(script);
-    terminal.shows("asking");
+    terminal.types(script).shows("asking");
     let bash = eventually("the script", || children(terminal.session().pid()).into_iter().next());
     let elect = eventually("elect", || children(bash).into_iter().next());
     crate::stage::send(elect, Signal::SIGINT);
-    terminal.shows("after=130");
-    terminal.shows("READY> ");
+    terminal.shows("after=130").shows("READY> ");
 }
 
 #[test]
@@ -160,11 +142,10 @@ fn elect_ends_by_the_interrupt_that_ended_its_command() {
         let ground = Ground::new();
         let record = ground.path().join("outcome");
         let elect = ground.job().arg("--outcome").arg(&record);
-        let mut elect =
+        let elect =
             elect.sh("ulimit -c 0; echo >\"$D/started\"; exec sleep 3600").under(heeding).spawn();
         ground.said("started");
-        elect.signal(signal);
-        let ended = elect.wait();
+        let ended = elect.ended_by(signal);
         assert_eq!(ended.status.signal(), Some(signal as i32));
         assert!(!ended.status.core_dumped());
         let record = std::fs::read_to_string(record).unwrap();
@@ -183,21 +164,14 @@ fn ctrl_z_stops_a_script_around_elect_and_fg_continues_it() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);
     let elect = "$E run -q -e job sh -c \"echo asking; read x; echo got \\$x\"";
-    terminal.types(&format!("sh -c '{elect}; echo after=$?'\r"));
-    terminal.shows("asking");
+    terminal.types(&format!("sh -c '{elect}; echo after=$?'\r")).shows("asking");
     for _ in 0..3 {
-        terminal.types("\x1a");
-        terminal.shows("Stopped");
-        terminal.shows("READY> ");
+        terminal.types("\x1a").shows("Stopped").shows("READY> ");
         assert!(does(&mut terminal, "(exit 9)").ends_with("status=9"), "the shell reads");
-        terminal.types("fg\r");
-        terminal.shows("sh -c");
+        terminal.types("fg\r").shows("sh -c");
         goes_on(&mut terminal);
     }
-    terminal.types("hello\r");
-    terminal.shows("got hello");
-    terminal.shows("after=0");
-    terminal.shows("READY> ");
+    terminal.types("hello\r").shows("got hello").shows("after=0").shows("READY> ");
 }
 
 #[test]
@@ -206,8 +180,7 @@ fn a_word_from_the_background_stops_the_job_where_the_user_wants_that() {
     let mut terminal = shell(&ground);
     let script =
         "echo >$D/started; until [ -e $D/go ]; do sleep 0.01; done; x=wo; echo ${x}rd; exit 3";
-    terminal.types(&format!("stty tostop; $E run -v -e job sh -c '{script}' &\r"));
-    terminal.shows("READY> ");
+    terminal.types(&format!("stty tostop; $E run -v -e job sh -c '{script}' &\r")).shows("READY> ");
     ground.said("started");
     let elect = wrapper(&mut terminal);
     does(&mut terminal, "echo >$D/go");
@@ -216,8 +189,6 @@ fn a_word_from_the_background_stops_the_job_where_the_user_wants_that() {
     });
     let shown = does(&mut terminal, "jobs");
     assert!(shown.contains("Stopped") && !shown.contains("word"), "{shown}");
-    terminal.types("fg\r");
-    terminal.shows("word");
-    terminal.shows("READY> ");
+    terminal.types("fg\r").shows("word").shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").ends_with("status=3"));
 }

@@ -21,9 +21,7 @@ fn ctrl_z_without_a_shell_is_no_end_of_the_job() {
     let mut terminal = Terminal::start(&mut ground.job().arg("-q").sh(script).command());
     terminal.shows("asking");
     for word in ["one", "two"] {
-        terminal.types("\x1a");
-        terminal.types(&format!("{word}\r"));
-        terminal.shows(&format!("got {word}"));
+        terminal.types("\x1a").types(&format!("{word}\r")).shows(&format!("got {word}"));
     }
     terminal.wait().exits(3);
 }
@@ -102,12 +100,9 @@ fn a_job_that_is_continued_after_the_deadline_is_dead_and_leaves_a_sane_terminal
     let mut terminal = shell(&ground);
     let before = does(&mut terminal, "stty -a");
     let elect = format!("$E run -q -b {} --ttl 5s -e job", server.url());
-    terminal.types(&format!("{elect} {}\r", stamping(&ground)));
-    terminal.shows("asking");
+    terminal.types(&format!("{elect} {}\r", stamping(&ground))).shows("asking");
     let command: i32 = ground.said("started").parse().unwrap();
-    terminal.types("\x1a");
-    terminal.shows("Stopped");
-    terminal.shows("READY> ");
+    terminal.types("\x1a").shows("Stopped").shows("READY> ");
     eventually("the deadline", || (!is_alive(command)).then_some(()));
     assert!(ground.has("heard"), "it was asked first");
     // Another leads as soon as the lease is over, while the job is still stopped.
@@ -116,9 +111,7 @@ fn a_job_that_is_continued_after_the_deadline_is_dead_and_leaves_a_sane_terminal
     let stamps = || fs::read(ground.path().join("stamps")).unwrap().len();
     let at_the_deadline = stamps();
     assert_eq!(does(&mut terminal, "stty -a"), before);
-    terminal.types("fg\r");
-    terminal.shows("run -q -b");
-    terminal.shows("READY> ");
+    terminal.types("fg\r").shows("run -q -b").shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").ends_with("status=124"));
     let shell = terminal.session().pid();
     assert_eq!((terminal.foreground(), stamps()), (shell, at_the_deadline));
@@ -134,8 +127,7 @@ fn a_job_whose_deadline_passes_in_the_foreground_leaves_a_sane_terminal() {
     let mut terminal = shell(&ground);
     let before = does(&mut terminal, "stty -a");
     let elect = format!("$E run -q -b {} --ttl 5s -e job", server.url());
-    terminal.types(&format!("{elect} {}\r", stamping(&ground)));
-    terminal.shows("asking");
+    terminal.types(&format!("{elect} {}\r", stamping(&ground))).shows("asking");
     server.controls().add(Rule::new(Effect::LoseReply).op(Op::Renew));
     terminal.shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").ends_with("status=124"));
@@ -151,20 +143,14 @@ fn a_job_that_is_continued_before_the_deadline_leads_on() {
     let mut terminal = shell(&ground);
     let read = "echo asking; read x; echo \"got $x\"; exit 3";
     terminal.types(&format!("$E run -q -b {} --ttl 15s -e job sh -c '{read}'\r", server.url()));
-    terminal.shows("asking");
-    terminal.types("\x1a");
-    terminal.shows("Stopped");
-    terminal.shows("READY> ");
-    terminal.types("fg\r");
+    terminal.shows("asking").types("\x1a").shows("Stopped").shows("READY> ").types("fg\r");
     terminal.shows("run -q -b");
     // It is renewed again, and so leads for longer than the lease that it was stopped with.
     let slow = Effect::DelayReply(Duration::from_millis(1));
     let renewals = server.controls().add(Rule::new(slow).op(Op::Renew));
     eventually("three renewals", || (server.controls().hits(renewals) >= 3).then_some(()));
     goes_on(&mut terminal);
-    terminal.types("hello\r");
-    terminal.shows("got hello");
-    terminal.shows("READY> ");
+    terminal.types("hello\r").shows("got hello").shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").ends_with("status=3"));
     let history = server.controls().history();
     assert_eq!(history.len(), 1, "{history:?}");

@@ -177,8 +177,7 @@ fn elect_lifts_for_itself_what_could_end_or_blind_it() {
             assert_eq!(soft, hard, "{name} of {pid}");
         }
     }
-    elect.signal(nix::sys::signal::Signal::SIGTERM);
-    elect.wait().exits(143);
+    elect.ended_by(nix::sys::signal::Signal::SIGTERM).exits(143);
 }
 
 /// The kernel would kill a guardian that kills for long.
@@ -216,8 +215,7 @@ fn nothing_is_left_of_a_run() {
     let mut elect = ground.job().env("TMPDIR", temporary.path()).sh(crate::usage::STAY).spawn();
     let (wrapper, guardian) = (elect.pid(), elect.guardian());
     let command: i32 = ground.said("started").parse().unwrap();
-    elect.signal(nix::sys::signal::Signal::SIGTERM);
-    elect.wait().exits(143);
+    elect.ended_by(nix::sys::signal::Signal::SIGTERM).exits(143);
     for pid in [wrapper, guardian, command] {
         eventually("the end of all processes", || (!is_alive(pid)).then_some(()));
     }

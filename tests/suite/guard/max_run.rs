@@ -117,10 +117,9 @@ fn an_end_that_was_asked_for_takes_no_longer() {
     let arena = Arena::on(Ground::File);
     let script = "trap '' INT; echo >>\"$D/starts\"; while :; do sleep 0.01; done";
     let run = run(&arena).args(["--max-run", LONG_ENOUGH]).sh(script);
-    let mut running = run.under(["env", "--default-signal"]).spawn();
+    let running = run.under(["env", "--default-signal"]).spawn();
     eventually("a start", || (starts(&arena) == 1).then_some(()));
-    running.signal(Signal::SIGINT);
-    running.wait().exits(128 + 15).says("--max-run");
+    running.ended_by(Signal::SIGINT).exits(128 + 15).says("--max-run");
 }
 
 #[test]

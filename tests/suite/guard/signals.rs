@@ -35,10 +35,9 @@ fn a_waiter_leaves_the_queue() {
     let ground = Ground::new();
     let _leader = ground.leader();
     for (signal, _, code) in ENDS {
-        let mut waiter = ground.job().sh("echo ran").under(HEEDING).spawn();
+        let waiter = ground.job().sh("echo ran").under(HEEDING).spawn();
         ground.awaits(1);
-        waiter.signal(signal);
-        waiter.wait().exits(code).is_silent();
+        waiter.ended_by(signal).exits(code).is_silent();
         assert_eq!(ground.queue().len(), 1, "the leader's entry");
         ground.awaits(0);
     }
@@ -63,9 +62,8 @@ fn a_command_may_trap_what_is_passed_on() {
     for (signal, name, _) in ENDS {
         let ground = Ground::new();
         let script = trapping(&format!("trap 'echo {name}; exit 5' {name}"));
-        let mut elect = started(&ground, &ground.job().sh(&script).under(HEEDING));
-        elect.signal(signal);
-        elect.wait().exits(5).prints(&format!("{name}\n"));
+        let elect = started(&ground, &ground.job().sh(&script).under(HEEDING));
+        elect.ended_by(signal).exits(5).prints(&format!("{name}\n"));
         ground.is_left_empty();
     }
 }
@@ -75,9 +73,8 @@ fn a_command_without_traps_ends_by_the_signal() {
     for (signal, _, code) in ENDS {
         let ground = Ground::new();
         let elect = ground.job().sh("ulimit -c 0; echo $$ >\"$D/started\"; exec sleep 3600");
-        let mut elect = started(&ground, &elect.under(HEEDING));
-        elect.signal(signal);
-        elect.wait().exits(code).is_silent();
+        let elect = started(&ground, &elect.under(HEEDING));
+        elect.ended_by(signal).exits(code).is_silent();
         ground.is_left_empty();
     }
 }
@@ -91,10 +88,8 @@ fn signals_with_a_meaning_of_the_commands_own_are_passed_on() {
         (Signal::SIGCONT, "CONT"),
     ] {
         let ground = Ground::new();
-        let mut elect =
-            started(&ground, &ground.job().sh(&trapping(&format!("trap 'exit 5' {name}"))));
-        elect.signal(signal);
-        elect.wait().exits(5);
+        let elect = started(&ground, &ground.job().sh(&trapping(&format!("trap 'exit 5' {name}"))));
+        elect.ended_by(signal).exits(5);
     }
 }
 
@@ -109,8 +104,7 @@ fn the_same_request_delivered_twice_counts_once() {
     tell(elect.pid(), Signal::SIGTERM);
     tell(elect.pid(), Signal::SIGTERM);
     assert_eq!(ground.said("count"), "1");
-    elect.signal(Signal::SIGWINCH);
-    elect.wait().exits(1);
+    elect.ended_by(Signal::SIGWINCH).exits(1);
 }
 
 #[test]
@@ -123,8 +117,7 @@ fn a_second_request_counts_a_second_later() {
         elect.signal(Signal::SIGTERM);
         (ground.said("count") == "2").then_some(())
     });
-    elect.signal(Signal::SIGWINCH);
-    elect.wait().exits(2);
+    elect.ended_by(Signal::SIGWINCH).exits(2);
 }
 
 #[test]
@@ -135,8 +128,7 @@ fn every_hang_up_counts() {
     assert_eq!(ground.said("count"), "1");
     elect.signal(Signal::SIGHUP);
     eventually("the second HUP", || (ground.said("count") == "2").then_some(()));
-    elect.signal(Signal::SIGWINCH);
-    elect.wait().exits(2);
+    elect.ended_by(Signal::SIGWINCH).exits(2);
 }
 
 /// With TERM blocked, as a parent may leave it behind.
@@ -159,17 +151,15 @@ fn what_a_parent_has_blocked_ends_elect_and_is_blocked_for_the_command() {
     fence.args(look).under(BLOCKING).run().exits(0).prints(BLOCKED);
     let leader = ground.leader();
     // One that reads signals, and one that leaves them to the kernel.
-    let mut waiter = ground.job().sh("echo ran").under(BLOCKING).spawn();
+    let waiter = ground.job().sh("echo ran").under(BLOCKING).spawn();
     ground.awaits(1);
-    waiter.signal(Signal::SIGTERM);
-    waiter.wait().exits(143).prints("");
+    waiter.ended_by(Signal::SIGTERM).exits(143).prints("");
     let mut looker = ground.elect("wait").args(["job", "--for", "vacant"]).under(BLOCKING).spawn();
     eventually("elect to be there", || {
         let pid = looker.pid();
         (elect_testkit::program::name(pid).as_deref() == Some("elect")).then_some(())
     });
-    looker.signal(Signal::SIGTERM);
-    looker.wait().exits(143);
+    looker.ended_by(Signal::SIGTERM).exits(143);
     drop(leader);
 }
 
@@ -181,9 +171,8 @@ fn who_blocked_a_request_to_end_is_told_that_the_command_may_not_get_it() {
     // With that it ends.
     let run = ground.job().args(["--stop-timeout", "50ms", "sh", "-c"]);
     let run = run.arg("echo $$ >\"$D/started\"; exec sleep 3600").under(BLOCKING);
-    let mut elect = started(&ground, &run);
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(137).says("killed sleep (process ");
+    let elect = started(&ground, &run);
+    elect.ended_by(Signal::SIGTERM).exits(137).says("killed sleep (process ");
 }
 
 /// A script's trap has left that behind; `nohup` and shells arrange it for other signals.
@@ -198,13 +187,11 @@ fn term_ends_elect_though_its_parent_ignored_it() {
         .prints(&String::from_utf8_lossy(&given.unwrap().stdout));
     let run = ground.job().args(["--stop-timeout", "50ms", "sh", "-c"]);
     let run = run.arg("echo $$ >\"$D/started\"; exec sleep 3600").under(IGNORING);
-    let mut leader = started(&ground, &run);
-    let mut waiter = ground.job().sh("echo ran").under(IGNORING).spawn();
+    let leader = started(&ground, &run);
+    let waiter = ground.job().sh("echo ran").under(IGNORING).spawn();
     ground.awaits(1);
-    waiter.signal(Signal::SIGTERM);
-    waiter.wait().exits(143).prints("");
-    leader.signal(Signal::SIGTERM);
-    leader.wait().exits(137).says("killed sleep (process ");
+    waiter.ended_by(Signal::SIGTERM).exits(143).prints("");
+    leader.ended_by(Signal::SIGTERM).exits(137).says("killed sleep (process ");
 }
 
 #[test]
@@ -212,10 +199,9 @@ fn under_timeout_the_command_is_told_once() {
     let ground = Ground::new();
     let script = trapping("trap 'echo got; exit 3' TERM");
     let elect = ground.job().sh(&script).under(["timeout", "3600"]);
-    let mut timeout = started(&ground, &elect);
+    let timeout = started(&ground, &elect);
     // The signals that `timeout` sends when its time is over: to its child, then to the whole group.
-    timeout.signal(Signal::SIGTERM);
-    timeout.wait().exits(3).prints("got\n").is_quiet();
+    timeout.ended_by(Signal::SIGTERM).exits(3).prints("got\n").is_quiet();
 }
 
 #[test]
@@ -223,10 +209,9 @@ fn timeout_itself_ends_a_command_in_good_order() {
     let ground = Ground::new();
     let script = trapping("trap 'echo got; exit 3' TERM");
     let elect = ground.job().sh(&script).under(["timeout", "--preserve-status", "3600"]);
-    let mut timeout = started(&ground, &elect);
+    let timeout = started(&ground, &elect);
     // So the kernel tells it that its time is over.
-    timeout.signal(Signal::SIGALRM);
-    timeout.wait().exits(3).prints("got\n").is_quiet();
+    timeout.ended_by(Signal::SIGALRM).exits(3).prints("got\n").is_quiet();
     ground.is_left_empty();
 }
 
@@ -237,9 +222,8 @@ fn the_stop_timeout_escalates() {
     {
         let ground = Ground::new();
         let elect = ground.job().args(["--stop-timeout", "50ms"]).under(HEEDING);
-        let mut elect = started(&ground, &elect.sh(&trapping(&format!("trap '' {name}"))));
-        elect.signal(signal);
-        elect.wait().exits(137);
+        let elect = started(&ground, &elect.sh(&trapping(&format!("trap '' {name}"))));
+        elect.ended_by(signal).exits(137);
         ground.is_left_empty();
     }
 }
@@ -252,21 +236,19 @@ fn a_hang_up_starts_no_countdown() {
     let mut elect = started(&ground, &elect.sh(&trapping(traps)));
     elect.signal(Signal::SIGHUP);
     ground.said("hup");
-    elect.signal(Signal::SIGUSR1);
-    elect.wait().exits(4);
+    elect.ended_by(Signal::SIGUSR1).exits(4);
 }
 
 #[test]
 fn a_stopped_command_can_obey() {
     let ground = Ground::new();
-    let mut elect = started(&ground, &ground.job().sh(&trapping("trap 'exit 5' TERM")));
+    let elect = started(&ground, &ground.job().sh(&trapping("trap 'exit 5' TERM")));
     let command: i32 = ground.said("started").parse().unwrap();
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(command), Signal::SIGSTOP).unwrap();
     eventually("a stopped command", || {
         (elect_testkit::program::state(command) == Some('T')).then_some(())
     });
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(5);
+    elect.ended_by(Signal::SIGTERM).exits(5);
 }
 
 #[test]
@@ -279,8 +261,7 @@ fn nohup_goes_for_elect_and_for_the_command() {
     ground.awaits(1);
     waiter.signal(Signal::SIGHUP);
     // Both are told something they do heed, and of a lower number first.
-    elect.signal(Signal::SIGUSR1);
-    elect.wait().exits(4);
+    elect.ended_by(Signal::SIGUSR1).exits(4);
     waiter.wait().exits(0).prints("ran\n");
 }
 
@@ -339,6 +320,5 @@ fn the_signals_of_a_wait_leave_a_running_command_alone() {
     fs::remove_file(ground.path().join("started")).unwrap();
     drop(leader);
     ground.said("started");
-    waiter.signal(Signal::SIGWINCH);
-    waiter.wait().exits(0);
+    waiter.ended_by(Signal::SIGWINCH).exits(0);
 }

@@ -57,8 +57,7 @@ fn the_reader_of_a_pipe_sees_its_end_while_elect_lives_on() {
         assert_eq!(text, "out\n");
         ground.said("closed");
         assert!(elect.is_running());
-        elect.signal(Signal::SIGTERM);
-        elect.wait();
+        elect.ended_by(Signal::SIGTERM);
     }
 }
 

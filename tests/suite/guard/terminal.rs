@@ -35,8 +35,8 @@ pub(crate) fn shell(ground: &Ground) -> Terminal {
 #[track_caller]
 pub(crate) fn does(terminal: &mut Terminal, line: &str) -> String {
     terminal.types(&format!("{line}; echo \"status=$?;\"\r"));
-    let shown = terminal.shows("status=");
-    let code = terminal.shows(";");
+    let shown = terminal.until("status=");
+    let code = terminal.until(";");
     terminal.shows("READY> ");
     format!("{shown}status={code}")
 }
@@ -70,10 +70,7 @@ fn the_command_reads_the_terminal_and_the_shell_gets_it_back() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);
     terminal.types("$E run -e job sh -c 'echo asking; read x; echo \"got $x\"; exit 3'\r");
-    terminal.shows("asking");
-    terminal.types("hello\r");
-    terminal.shows("got hello");
-    terminal.shows("READY> ");
+    terminal.shows("asking").types("hello\r").shows("got hello").shows("READY> ");
     assert!(does(&mut terminal, "(exit 9)").ends_with("status=9"), "the shell reads again");
     assert!(does(&mut terminal, "$E run -q -e job sh -c 'exit 3'").ends_with("status=3"));
     assert!(does(&mut terminal, "$E run -q -e job no-such-command").ends_with("status=127"));
@@ -86,11 +83,7 @@ fn a_script_without_job_control_gets_the_terminal_back() {
     let mut terminal = shell(&ground);
     let elect = "$E run -q -e job sh -c \"echo asking; read x\"";
     terminal.types(&format!("sh -c '{elect}; echo again; read x; echo \"got $x\"'\r"));
-    terminal.shows("asking");
-    terminal.types("one\r");
-    terminal.shows("again");
-    terminal.types("two\r");
-    terminal.shows("got two");
+    terminal.shows("asking").types("one\r").shows("again").types("two\r").shows("got two");
     terminal.shows("READY> ");
 }
 
@@ -101,14 +94,11 @@ fn ctrl_c_reaches_the_command_once() {
     let script = "n=0; trap \"n=\\$((n+1)); echo int \\$n\" INT; trap \"exit 5\\$n\" USR1; \
                   echo asking; while :; do read x && exit 40; done";
     terminal.types(&format!("$E run -q -e job sh -c '{script}'; echo \"status=$?;\"\r"));
-    terminal.shows("asking");
-    terminal.types("\x03");
-    terminal.shows("int 1");
+    terminal.shows("asking").types("\x03").shows("int 1");
     // The next signal that it gets is USR1. A second INT would have come before.
     let wrapper = wrapper(&mut terminal);
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(wrapper), Signal::SIGUSR1).unwrap();
-    terminal.shows("status=51;");
-    terminal.shows("READY> ");
+    terminal.shows("status=51;").shows("READY> ");
 }
 
 /// The elect that the shell has started.
@@ -143,16 +133,13 @@ pub(crate) fn goes_on(terminal: &mut Terminal) {
 fn ctrl_c_ends_a_command_without_traps_and_a_wait() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);
-    terminal.types("$E run -q -e job sh -c 'echo asking; exec sleep 3600'\r");
-    terminal.shows("asking");
-    terminal.types("\x03");
-    terminal.shows("READY> ");
+    terminal.types("$E run -q -e job sh -c 'echo asking; exec sleep 3600'\r").shows("asking");
+    terminal.types("\x03").shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").ends_with("status=130"));
     let _leader = ground.leader();
     terminal.types("$E run -e job true\r");
     ground.awaits(1);
-    terminal.types("\x03");
-    terminal.shows("READY> ");
+    terminal.types("\x03").shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").ends_with("status=130"));
     ground.awaits(0);
 }
@@ -165,18 +152,13 @@ fn ctrl_z_stops_the_job_and_fg_continues_it() {
     terminal.shows("asking");
     let elect = wrapper(&mut terminal);
     for _ in 0..3 {
-        terminal.types("\x1a");
-        terminal.shows("Stopped");
-        terminal.shows("READY> ");
+        terminal.types("\x1a").shows("Stopped").shows("READY> ");
         eventually("elect to be stopped", || (state(elect) == Some('T')).then_some(()));
         assert!(does(&mut terminal, "(exit 9)").ends_with("status=9"), "the shell reads");
-        terminal.types("fg\r");
-        terminal.shows("run -q -e job");
+        terminal.types("fg\r").shows("run -q -e job");
         goes_on(&mut terminal);
     }
-    terminal.types("hello\r");
-    terminal.shows("got hello");
-    terminal.shows("READY> ");
+    terminal.types("hello\r").shows("got hello").shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").ends_with("status=3"));
 }
 
@@ -187,20 +169,14 @@ fn fg_continues_the_command_once() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);
     let script = r#"trap "n=x\$n; echo again \$n" CONT; echo asking; until read x && test "$x"; do :; done; echo "$n $x""#;
-    terminal.types(&format!("$E run -q -e job sh -c '{script}'\r"));
-    terminal.shows("asking");
+    terminal.types(&format!("$E run -q -e job sh -c '{script}'\r")).shows("asking");
     for continued in ["again x", "again xx", "again xxx"] {
-        terminal.types("\x1a");
-        terminal.shows("Stopped");
-        terminal.shows("READY> ");
-        terminal.types("fg\r");
+        terminal.types("\x1a").shows("Stopped").shows("READY> ").types("fg\r");
         terminal.shows("run -q -e job");
         goes_on(&mut terminal);
         terminal.shows(continued);
     }
-    terminal.types("hello\r");
-    terminal.shows("xxx hello");
-    terminal.shows("READY> ");
+    terminal.types("hello\r").shows("xxx hello").shows("READY> ");
 }
 
 #[test]
@@ -210,13 +186,9 @@ fn ctrl_z_stops_a_waiter_too() {
     let mut terminal = shell(&ground);
     terminal.types("$E run -q -e job sh -c 'echo ran; exit 3'\r");
     ground.awaits(1);
-    terminal.types("\x1a");
-    terminal.shows("Stopped");
-    terminal.shows("READY> ");
+    terminal.types("\x1a").shows("Stopped").shows("READY> ");
     drop(leader);
-    terminal.types("fg\r");
-    terminal.shows("ran");
-    terminal.shows("READY> ");
+    terminal.types("fg\r").shows("ran").shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").ends_with("status=3"));
 }
 
@@ -235,10 +207,7 @@ fn in_the_background_the_terminal_stays_the_shells() {
         eventually("a stopped job", || (state(process) == Some('T')).then_some(()));
     }
     assert!(does(&mut terminal, "(exit 9)").ends_with("status=9"), "the shell reads");
-    terminal.types("fg\r");
-    terminal.shows("run -q -e job");
-    terminal.types("hello\r");
-    terminal.shows("READY> ");
+    terminal.types("fg\r").shows("run -q -e job").types("hello\r").shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").ends_with("status=3"));
 }
 
@@ -251,10 +220,7 @@ fn in_a_pipeline_the_terminal_is_taken_when_it_is_needed() {
         does(&mut terminal, &format!("$E run -q -e job sh -c '{own}' | cat")).contains("behind")
     );
     terminal.types("$E run -q -e job sh -c 'echo asking; read x; echo \"got $x\"' | cat\r");
-    terminal.shows("asking");
-    terminal.types("hello\r");
-    terminal.shows("got hello");
-    terminal.shows("READY> ");
+    terminal.shows("asking").types("hello\r").shows("got hello").shows("READY> ");
     assert!(does(&mut terminal, "(exit 9)").ends_with("status=9"), "the shell reads again");
 }
 
@@ -265,10 +231,10 @@ fn a_line_shows_the_wait_and_goes() {
     ground.said("started");
     let mut terminal = shell(&ground);
     terminal.types("$E run -e job sh -c 'echo ran'; echo \"status=$?;\"\r");
-    let before = terminal.shows("place 1 of 1, led by first-");
+    let before = terminal.until("place 1 of 1, led by first-");
     assert!(before.contains("elect: waiting") && before.contains("for job"), "{before:?}");
     drop(leader);
-    let after = terminal.shows("ran");
+    let after = terminal.until("ran");
     // Back to the start of the line, and all of it erased, before anything else is written.
     assert!(after.contains("\r\u{1b}[2K"), "{after:?}");
     let rest = &after[after.rfind("\u{1b}[2K").unwrap()..];
@@ -294,10 +260,9 @@ fn a_narrow_terminal_still_shows_who_leads() {
     let mut terminal = shell(&ground);
     does(&mut terminal, "stty cols 40");
     terminal.types("$E run -e job sh -c 'echo ran'\r");
-    let before = terminal.shows("led by first-");
+    let before = terminal.until("led by first-");
     assert!(!before.contains("for job") && !before.contains("place"), "{before:?}");
-    terminal.types("\x03");
-    terminal.shows("READY> ");
+    terminal.types("\x03").shows("READY> ");
 }
 
 #[test]
@@ -334,8 +299,7 @@ fn a_table_is_no_wider_than_the_terminal() {
 fn a_terminal_that_goes_away_ends_the_command() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);
-    terminal.types("$E run -q -e job sh -c 'echo asking; exec sleep 3600'\r");
-    terminal.shows("asking");
+    terminal.types("$E run -q -e job sh -c 'echo asking; exec sleep 3600'\r").shows("asking");
     let elect = wrapper(&mut terminal);
     drop(terminal);
     eventually("the end of elect", || (!is_alive(elect)).then_some(()));

@@ -30,9 +30,8 @@ fn a_kill_of_elects_whole_group_leaves_nothing_beside_the_next() {
 fn a_command_that_left_its_group_is_told_to_end() {
     let stage = Stage::new();
     let stamper = stage.stamper("A").joining_its_parents_group();
-    let (mut a, _) = stage.lead(&[], &stamper, "A");
-    a.signal(Signal::SIGTERM);
-    a.wait().exits(128 + 15);
+    let (a, _) = stage.lead(&[], &stamper, "A");
+    a.ended_by(Signal::SIGTERM).exits(128 + 15);
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn a_guardian_that_stands_still_for_longer_than_a_lease_starts_nothing_and_that_
     use crate::support::run_at;
     use elect_testkit::sim::{Effect, Kind, Op, Options, Rule, SimServer};
     let server = SimServer::start(&Options::new(Kind::Queue));
-    let mut one = run_at(&server.url(), "one").args(["sleep", "3600"]).spawn();
+    let one = run_at(&server.url(), "one").args(["sleep", "3600"]).spawn();
     let leads = |id: &str| {
         let leader = server.controls().leader(&"job".parse().expect("a good name"))?;
         leader.candidate.starts_with(id).then_some(())
@@ -55,8 +55,7 @@ fn a_guardian_that_stands_still_for_longer_than_a_lease_starts_nothing_and_that_
     stop(guardian);
     let slow = Rule::new(Effect::DelayReply(std::time::Duration::from_millis(1)));
     let renewals = server.controls().add(slow.op(Op::Renew).client("two-"));
-    one.signal(Signal::SIGTERM);
-    one.wait();
+    one.ended_by(Signal::SIGTERM);
     eventually("the second to lead", || leads("two-"));
     // Six of them are as long as a lease.
     let before = server.controls().hits(renewals);

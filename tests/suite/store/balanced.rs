@@ -158,8 +158,7 @@ fn ends_nobody(answer: Answer, words: &str) {
     stage.wait_for_leaders(2);
     for (label, mut run) in all {
         assert!(run.is_running(), "{label} has ended: {}", stage.said(label));
-        run.signal(Signal::SIGTERM);
-        let ended = run.wait();
+        let ended = run.ended_by(Signal::SIGTERM);
         assert!([0, 143].contains(&ended.code()), "{label}: {}", stage.said(label));
     }
 }
@@ -175,8 +174,7 @@ fn is_waited_out_at_the_start(answer: Answer) {
     });
     stage.is_back();
     stage.wait_for_leaders(1);
-    run.signal(Signal::SIGTERM);
-    run.wait().exits(143);
+    run.ended_by(Signal::SIGTERM).exits(143);
 }
 
 #[test]

@@ -88,8 +88,7 @@ fn campaigns_on_in_its_store(scheme: &str, [ours, other]: [SocketAddr; 2]) {
         (refusals() > known || !a.is_running()).then_some(())
     });
     assert_eq!(runs(), 1, "it leads in another store: {}", said());
-    a.signal(nix::sys::signal::Signal::SIGTERM);
-    a.wait();
+    a.ended_by(nix::sys::signal::Signal::SIGTERM);
 }
 
 #[test]
@@ -176,7 +175,7 @@ fn a_waiter_says_which_address_is_which_and_stays_where_it_is() {
         let child = elect(&words).command().stderr(log.expect("a log")).spawn();
         Running::new(child.expect("elect runs"))
     };
-    let mut leader = run(&a.url(), "sleep 60");
+    let leader = run(&a.url(), "sleep 60");
     let line = || elect(&["status", "-o", "json", "-b", &a.url(), "job"]).run().stdout;
     eventually("a leader", || line().contains("\"token\"").then_some(()));
     let waiter = run(&both, &format!("touch {led}"));
@@ -189,8 +188,7 @@ fn a_waiter_says_which_address_is_which_and_stays_where_it_is() {
     });
     assert!(!Path::new(led).exists(), "two led at once");
     way.refuse(false);
-    leader.signal(nix::sys::signal::Signal::SIGTERM);
-    leader.wait();
+    leader.ended_by(nix::sys::signal::Signal::SIGTERM);
     waiter.wait().exits(0);
     assert!(Path::new(led).exists());
 }

@@ -87,6 +87,5 @@ fn a_leader_stays_small_and_leads_on(torrent: Torrent) {
         elect("status", &home, way.address()).args(["-o", "json", "job"]).run().exits(0).stdout;
     let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
     assert_eq!(told["elections"][0]["leader"]["token"].to_string(), token.trim());
-    leader.signal(Signal::SIGTERM);
-    leader.wait().exits(128 + 15);
+    leader.ended_by(Signal::SIGTERM).exits(128 + 15);
 }

@@ -101,7 +101,7 @@ fn whoever_wins_on_a_full_etcd_does_not_do_what_is_to_be_done_once() {
         let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
         elect.args(["run", "-b", &url, "-e", "job", "--once", "today"]).env("STARTED", &started)
     };
-    let mut first = run().sh("echo first >>\"$STARTED\"; exec sleep 3600").spawn();
+    let first = run().sh("echo first >>\"$STARTED\"; exec sleep 3600").spawn();
     let text = || fs::read_to_string(&started).unwrap_or_default();
     eventually("the first to start", || (text() == "first\n").then_some(()));
     let second = run().sh("echo second >>\"$STARTED\"").spawn();
@@ -112,8 +112,7 @@ fn whoever_wins_on_a_full_etcd_does_not_do_what_is_to_be_done_once() {
         (status["elections"][0]["waiting"].as_array()?.len() == 1).then_some(())
     });
     fill(&etcd);
-    first.signal(nix::sys::signal::Signal::SIGTERM);
-    first.wait().exits(143);
+    first.ended_by(nix::sys::signal::Signal::SIGTERM).exits(143);
     second.wait().exits(125).says("its database is full");
     assert_eq!(text(), "first\n");
 }

@@ -34,7 +34,7 @@ fn a_password_that_others_may_read_is_told_once(arena: &Arena) {
     let (url, elect) = (url(arena), Elect::new(env!("CARGO_BIN_EXE_elect")));
     let run = elect.args(["run", "-b", &url, "-e", "job", "--after-loss", "campaign"]);
     let record = arena.path("record");
-    let mut run = run.sh("echo led >>\"$RECORD\"; exec sleep 3600").env("RECORD", &record).spawn();
+    let run = run.sh("echo led >>\"$RECORD\"; exec sleep 3600").env("RECORD", &record).spawn();
     let has_led = |times| {
         eventually("a command", || {
             let text = fs::read_to_string(&record).unwrap_or_default();
@@ -45,8 +45,7 @@ fn a_password_that_others_may_read_is_told_once(arena: &Arena) {
     let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
     elect.args(["resign", "-b", &url, "job"]).run().exits(0);
     has_led(2);
-    run.signal(Signal::SIGTERM);
-    let said = run.wait().exits(143).stderr;
+    let said = run.ended_by(Signal::SIGTERM).exits(143).stderr;
     for warning in [SENT, KEPT] {
         assert_eq!(said.matches(warning).count(), 1, "{said}");
     }
@@ -59,11 +58,10 @@ fn so_it_is_by_members_of_shards_and_sidecars(arena: &Arena) {
     let shards = elect(&["run", "-b", &url, "-e", "job", "--shards", "2", "sleep", "3600"]);
     let sidecar = elect(&["sidecar", "-b", &url, "-e", "web"]);
     for (run, leads, code) in [(shards, "job:0", 143), (sidecar, "web", 0)] {
-        let mut run = run.spawn();
+        let run = run.spawn();
         let wait = elect(&["wait", "-b", &url, leads]);
         wait.run().exits(0);
-        run.signal(Signal::SIGTERM);
-        let said = run.wait().exits(code).stderr;
+        let said = run.ended_by(Signal::SIGTERM).exits(code).stderr;
         for warning in [SENT, KEPT] {
             assert_eq!(said.matches(warning).count(), 1, "{said}");
         }

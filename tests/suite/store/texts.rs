@@ -93,7 +93,7 @@ fn what_others_wrote_is_shown_clean_everywhere(arena: &Arena) {
         let tell = r#"sh -c 'printf %s "$ELECT_LEADER_ID" >"$TOLD.new"; mv "$TOLD.new" "$TOLD"'"#;
         let run = arena.elect("run").args(["-e", "job", "-v", "--http", &server.to_string()]);
         let run = run.args(["--on-change", tell]).env("TOLD", &told).arg("true");
-        let mut waiter = run.spawn();
+        let waiter = run.spawn();
         let told = eventually("a word of the hook", || fs::read_to_string(&told).ok());
         assert_eq!(told, clean.id);
         let shown = eventually("the leader to be seen", || {
@@ -103,8 +103,7 @@ fn what_others_wrote_is_shown_clean_everywhere(arena: &Arena) {
         assert_eq!(shown, clean.id);
         let metrics = get(server, "/metrics").body;
         assert!(metrics.lines().all(|line| escape(line) == line), "{metrics}");
-        waiter.signal(Signal::SIGTERM);
-        let said = waiter.wait().exits(143).stderr;
+        let said = waiter.ended_by(Signal::SIGTERM).exits(143).stderr;
         assert!(said.lines().all(|line| escape(line) == line), "{said}");
         seat.resign(None).await.expect("a resign");
     });

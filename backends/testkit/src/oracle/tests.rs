@@ -46,14 +46,13 @@ fn runs_one_after_the_other_are_sound_whatever_ended_them() {
     let tree = |tag, token| oracle.stamper(tag).token(token).children(2).depth(2);
     start(&tree("A", 1).lasting(Duration::from_millis(5)).code(7)).wait().exits(7);
     let flag = oracle.flag("end");
-    let mut two = start(&tree("B", 2).groups(1).until(&flag));
+    let two = start(&tree("B", 2).groups(1).until(&flag));
     let run = oracle.wait_for_run("B");
     assert_eq!((run.processes.len(), run.others().len()), (6, 5));
     for process in run.others() {
         kill(Pid::from_raw(process.pid), Signal::SIGKILL).expect("it lives");
     }
-    two.signal(Signal::SIGKILL);
-    two.wait().exits(128 + 9);
+    two.ended_by(Signal::SIGKILL).exits(128 + 9);
     oracle.wait_for_end("B");
     let runs = oracle.assert_sound();
     assert_eq!(runs.iter().map(|run| run.tag.as_str()).collect::<Vec<_>>(), ["A", "B"]);
@@ -100,14 +99,13 @@ fn parts_of_an_election_are_elections_of_their_own() {
         command.args(&words[1..]).env("ELECT_SHARD", shard).stdin(Stdio::null());
         Running::new(command.spawn().expect("a stamper"))
     };
-    let mut one = start("A", 7, "0");
+    let one = start("A", 7, "0");
     let two = start("B", 7, "1");
     oracle.wait_for_run("A");
     oracle.wait_for_run("B");
     assert_eq!(oracle.assert_sound().len(), 2);
     let before = now();
-    one.signal(Signal::SIGTERM);
-    one.wait().exits(143);
+    one.ended_by(Signal::SIGTERM).exits(143);
     assert!(oracle.wait_for_end("A").last >= before, "no last stamp");
     let _three = start("C", 8, "1");
     oracle.wait_for_run("C");

@@ -72,12 +72,11 @@ fn a_crashed_leader_is_replaced_though_its_configuration_is_broken_meanwhile() {
     let config = ground.configure(&text);
     let run = Elect::new(ELECT).arg("run").env("ELECT_CONFIG", &config);
     let run = run.env("ELECT_PROFILE", "far").args(["-e", "job"]);
-    let mut leader = run.arg("--").sh("sleep 3600").spawn();
+    let leader = run.arg("--").sh("sleep 3600").spawn();
     let job = "job".parse().expect("a good name");
     eventually("a leader", || server.controls().leader(&job));
     fs::write(&config, "wiat: {").unwrap();
-    leader.signal(Signal::SIGKILL);
-    leader.wait().exits(137);
+    leader.ended_by(Signal::SIGKILL).exits(137);
     eventually("the end of the entry", || server.controls().leader(&job).is_none().then_some(()));
     let history = server.controls().history();
     let (at, cause) = history[0].over.expect("over");

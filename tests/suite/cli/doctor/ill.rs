@@ -126,10 +126,9 @@ fn interrupted_it_leaves_nothing() {
     let proxy = TcpProxy::start(etcd.endpoints()[0]);
     proxy.replies(Mode::Delay(Duration::from_millis(400)));
     let keys = || etcd.ctl(&["get", "", "--prefix", "--keys-only"]);
-    let mut doctor = doctor(&format!("etcd://{}", proxy.address())).spawn();
+    let doctor = doctor(&format!("etcd://{}", proxy.address())).spawn();
     eventually("an entry", || keys().contains("elect-doctor-").then_some(()));
-    doctor.signal(Signal::SIGTERM);
-    doctor.wait().exits(143).prints("");
+    doctor.ended_by(Signal::SIGTERM).exits(143).prints("");
     assert_eq!(keys_of(&keys()), [""; 0]);
     assert_eq!(etcd.ctl(&["lease", "list"]).trim(), "found 0 leases");
 }

@@ -68,8 +68,7 @@ fn who_connects_while_elect_starts_over_is_not_refused_and_nothing_is_forgotten(
     });
     let variables = fs::read_to_string(ground.path().join("env")).unwrap();
     assert!(!variables.contains("HANDOFF"), "{variables}");
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(143);
+    elect.ended_by(Signal::SIGTERM).exits(143);
 }
 
 /// elect ignores the variable if another program has set it.

@@ -37,7 +37,7 @@ fn who_starts_its_command_again_leads_on_and_counts_that() {
     let script =
         "echo >>\"$D/starts\"; [ $(wc -l <\"$D/starts\") -ge 3 ] || exit 4; exec sleep 3600";
     let flags = ["--restart", "on-failure", "--restart-delay", "1s", "--restart-max-delay", "1s"];
-    let mut elect = serving(&ground, server).args(flags).sh(script).spawn();
+    let elect = serving(&ground, server).args(flags).sh(script).spawn();
     get(server, "/leader");
     let events = Events::of(server).map(|event| event.kind);
     let kinds: Vec<String> = events
@@ -55,6 +55,5 @@ fn who_starts_its_command_again_leads_on_and_counts_that() {
     assert_eq!(sample(&page, "elect_command_exits_total{code=\"4\",outcome=\"exited\""), Some(2.0));
     assert_eq!(sample(&page, "elect_leadership_changes_total{reason=\"ended\""), Some(0.0));
     assert_eq!(get(server, "/leader").code, 200);
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(128 + 15);
+    elect.ended_by(Signal::SIGTERM).exits(128 + 15);
 }

@@ -17,7 +17,7 @@ fn a_leader_and_a_waiter_show_what_they_are() {
     let ground = Ground::new();
     let (one, two) = (address(), address());
     let first = leader(&ground, one);
-    let mut second = serving(&ground, two).sh("sleep 3600").spawn();
+    let second = serving(&ground, two).sh("sleep 3600").spawn();
     eventually("a waiter", || (get(two, "/readyz").code == 200).then_some(()));
 
     let status = ground.status();
@@ -56,8 +56,7 @@ fn a_leader_and_a_waiter_show_what_they_are() {
     drop(first);
     wait_for_leader(two);
     assert_eq!(get(two, "/").json()["place"], 0);
-    second.signal(Signal::SIGTERM);
-    second.wait().exits(143);
+    second.ended_by(Signal::SIGTERM).exits(143);
     assert!(try_get(two, "/").is_none(), "nobody serves any more");
 }
 
@@ -67,14 +66,12 @@ fn who_has_not_reached_the_store_is_not_ready() {
     let server = address();
     let nobody = format!("etcd://{}", address());
     let flags = ["run", "-b", &nobody, "-e", "job", "--wait", "1h", "--http", &server.to_string()];
-    let mut elect =
-        Elect::new(env!("CARGO_BIN_EXE_elect")).args(flags).args(["sleep", "1"]).spawn();
+    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(flags).args(["sleep", "1"]).spawn();
     assert_eq!(get(server, "/readyz").code, 503);
     assert_eq!(get(server, "/healthz").code, 200);
     let shown = get(server, "/").json();
     assert_eq!((&shown["place"], &shown["candidates"]), (&Value::Null, &Value::Null));
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(143);
+    elect.ended_by(Signal::SIGTERM).exits(143);
 }
 
 #[test]
@@ -210,8 +207,7 @@ fn nobody_inherits_the_socket_or_the_wish_for_it() {
         .collect();
     // The guardian's own socket has two ends, and each has its one.
     assert_eq!(shared, [""; 0]);
-    elect.signal(Signal::SIGKILL);
-    elect.wait();
+    elect.ended_by(Signal::SIGKILL);
     drop(TcpListener::bind(server).expect("the port is free"));
 }
 

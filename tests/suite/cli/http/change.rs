@@ -78,7 +78,7 @@ fn events_tell_of_troubles_with_the_store_and_of_their_end() {
     let server = address();
     let flags = ["-b", &store.url(), "-e", "job", "--http", &server.to_string()].map(String::from);
     let run = Elect::new(env!("CARGO_BIN_EXE_elect")).arg("run").args(&flags);
-    let mut leader = run.args(["sleep", "3600"]).spawn();
+    let leader = run.args(["sleep", "3600"]).spawn();
     wait_for_leader(server);
     let mut events = Events::of(server);
     assert_eq!(events.next().expect("how things are").kind, "present");
@@ -89,6 +89,5 @@ fn events_tell_of_troubles_with_the_store_and_of_their_end() {
     assert!(shown["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{shown}");
     let over = events.next().expect("a change");
     assert_eq!((over.kind.as_str(), &show("", &over)["is_leader"]), ("recovered", &true.into()));
-    leader.signal(Signal::SIGTERM);
-    leader.wait().exits(143);
+    leader.ended_by(Signal::SIGTERM).exits(143);
 }

@@ -227,7 +227,6 @@ pub(crate) fn label_of(id: &str) -> &str {
 
 /// Ends a candidate as a crash would.
 #[track_caller]
-pub(crate) fn crash(mut candidate: Running) {
-    candidate.signal(Signal::SIGKILL);
-    candidate.wait();
+pub(crate) fn crash(candidate: Running) {
+    candidate.ended_by(Signal::SIGKILL);
 }

@@ -200,8 +200,7 @@ fn who_waits_for_a_slot_is_shown_once(arena: &Arena) {
         ("job:1", "leader"),
     ];
     assert_eq!(roles(&table), expected, "{table}");
-    for mut running in all {
-        running.signal(Signal::SIGTERM);
-        running.wait().exits(143);
+    for running in all {
+        running.ended_by(Signal::SIGTERM).exits(143);
     }
 }

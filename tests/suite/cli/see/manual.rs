@@ -15,14 +15,10 @@ fn its_commands_look_on_as_they_are_written() {
     let [status, observe, wait, history] = commands[..] else { panic!("{commands:?}") };
     start_line(&mut terminal, status);
     end(&mut terminal);
-    terminal.types(&format!("{observe}\r"));
-    terminal.shows("vacant");
-    terminal.types("\x03");
-    terminal.shows("READY> ");
+    terminal.types(&format!("{observe}\r")).shows("vacant").types("\x03").shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").ends_with("status=0"));
     for command in [wait, history] {
-        terminal.types(&format!("{command}\r"));
-        terminal.shows("READY> ");
+        terminal.types(&format!("{command}\r")).shows("READY> ");
         assert!(does(&mut terminal, "(exit $?)").ends_with("status=0"));
     }
 }

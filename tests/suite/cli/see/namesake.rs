@@ -31,7 +31,7 @@ fn a_job_that_gives_way_to_another_one_of_its_name_says_so(arena: &Arena) {
     };
     let secret = "2971215073";
     for named in [&[][..], &["-e", "job"]] {
-        let mut leader = run(&[named, &["--id", "one"]].concat()).args(["sleep", secret]).spawn();
+        let leader = run(&[named, &["--id", "one"]].concat()).args(["sleep", secret]).spawn();
         eventually("one to lead", || arena.status()["leader"]["id"].as_str().map(drop));
         told(named, secret).is_silent();
         told(&["-e", "job"], secret).is_silent();
@@ -48,7 +48,6 @@ fn a_job_that_gives_way_to_another_one_of_its_name_says_so(arena: &Arena) {
             told(&[], "433494437").says("the same program with other arguments");
             told(named, "433494437").is_silent();
         }
-        leader.signal(Signal::SIGTERM);
-        leader.wait().exits(143);
+        leader.ended_by(Signal::SIGTERM).exits(143);
     }
 }

@@ -43,13 +43,12 @@ fn changes_are_told_in_their_order(arena: &Arena) {
     assert_eq!(observer.told(), ["vacant"]);
     let one = arena.leader("one", 15);
     observer.wait_for_last("leader one");
-    let mut two = arena.candidate("two", 15);
+    let two = arena.candidate("two", 15);
     observer.wait_for_last("joined two");
     crash(one);
     arena.wait_for_leader("two");
     observer.wait_for("two to lead", |told| told.iter().any(|told| told == "leader two"));
-    two.signal(Signal::SIGTERM);
-    two.wait().exits(143);
+    two.ended_by(Signal::SIGTERM).exits(143);
     observer.wait_for_last("vacant");
     let expected = ["leader one", "joined two", "left one", "leader two", "left two"];
     assert_eq!(without_moments(&observer.told()), expected);

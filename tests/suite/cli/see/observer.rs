@@ -73,9 +73,8 @@ impl Observer {
 
     /// Has it end.
     #[track_caller]
-    pub(super) fn end(mut self, signal: Signal) -> Ended {
-        self.running.signal(signal);
-        let ended = self.running.wait().exits(0);
+    pub(super) fn end(self, signal: Signal) -> Ended {
+        let ended = self.running.ended_by(signal).exits(0);
         // It may have begun before anybody was there.
         let said = ended.stderr.lines().filter(|line| !line.contains(": no election "));
         assert_eq!(said.collect::<Vec<_>>(), [""; 0]);

@@ -247,9 +247,8 @@ fn five_hundred_changes_are_told_as_they_were(arena: &Arena) {
     game.read_history();
     // The leader goes last, so that no other candidate leads.
     let leader = game.candidates.remove(label_of(&last)).expect("one of ours");
-    for mut running in game.candidates.drain().map(|(_, it)| it.running).chain([leader.running]) {
-        running.signal(Signal::SIGTERM);
-        running.wait().exits(143);
+    for running in game.candidates.drain().map(|(_, it)| it.running).chain([leader.running]) {
+        running.ended_by(Signal::SIGTERM).exits(143);
     }
     game.observer.wait_for_last("vacant");
     game.read_on();

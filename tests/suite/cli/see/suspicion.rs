@@ -82,7 +82,7 @@ fn a_leader_that_stands_still_is_suspected_before_its_lease_ends() {
     let (near, far) = (address(), address());
     let mut one = candidate(&arena, "one", near);
     arena.wait_for_leader("one");
-    let mut two = candidate(&arena, "two", far);
+    let two = candidate(&arena, "two", far);
     arena.wait_for_waiter("two");
     let mut terminal = shell(&arena);
     start(&mut terminal, "job");
@@ -134,8 +134,7 @@ fn a_leader_that_stands_still_is_suspected_before_its_lease_ends() {
     end(&mut terminal);
     send(wrapper, Signal::SIGCONT);
     one.wait().exits(124);
-    two.signal(Signal::SIGTERM);
-    two.wait().exits(143);
+    two.ended_by(Signal::SIGTERM).exits(143);
 }
 
 /// If the store does not show when a leader renews, no suspicion is made up.

@@ -105,13 +105,12 @@ fn a_server_of_zookeeper_that_is_cut_off_shows_no_old_leader() {
     });
     let [near, one, other] = [0, 1, 2].map(|index| servers.address(index));
     let (near, far) = (format!("zk://{near}"), format!("zk://{one},{other}"));
-    let mut first = candidate(&far, "first");
+    let first = candidate(&far, "first");
     wait_for_leader(&near, "first");
     let _second = candidate(&far, "second");
     wait_for_waiter(&far, "second");
     servers.cut_off();
-    first.signal(Signal::SIGKILL);
-    first.wait();
+    first.ended_by(Signal::SIGKILL);
     wait_for_leader(&far, "second");
     elect("status", &near).args(["-o", "json", "job"]).run().exits(125).prints("");
     servers.rejoin();

@@ -45,15 +45,14 @@ pub(super) fn start(terminal: &mut Terminal, words: &str) {
 /// Types a line that has it look on.
 #[track_caller]
 pub(super) fn start_line(terminal: &mut Terminal, line: &str) {
-    terminal.types(&format!("{line}\r"));
-    terminal.shows(ENTER);
+    terminal.types(&format!("{line}\r")).shows(ENTER);
 }
 
 /// Has it end, and returns what was shown until then.
 #[track_caller]
 pub(super) fn end(terminal: &mut Terminal) -> String {
     terminal.types("\x03");
-    let shown = terminal.shows(LEAVE);
+    let shown = terminal.until(LEAVE);
     terminal.shows("READY> ");
     assert!(does(terminal, "(exit $?)").ends_with("status=0"));
     shown
@@ -63,7 +62,7 @@ pub(super) fn end(terminal: &mut Terminal) -> String {
 #[track_caller]
 fn sees(terminal: &mut Terminal, role: &str, place: &str, id: &str) {
     eventually(&format!("{role} {id}"), || {
-        let picture = terminal.shows(HOME);
+        let picture = terminal.until(HOME);
         let is_it = |line: &str| {
             let words: Vec<&str> = line.split_whitespace().collect();
             words.len() > 3 && (words[1], words[2]) == (role, place) && words[3].starts_with(id)
@@ -102,17 +101,16 @@ fn an_old_picture_says_so_and_recovers(arena: &Arena) {
     start(&mut terminal, "job");
     sees(&mut terminal, "leader", "-", "one-");
     let silence = arena.silence();
-    terminal.shows("NO ANSWER for ");
-    terminal.shows("  last seen leading: one-");
+    terminal.shows("NO ANSWER for ").shows("  last seen leading: one-");
     // Until there is an answer, no candidate is shown as leader.
     terminal.shows(HOME);
-    let later = terminal.shows(HOME);
+    let later = terminal.until(HOME);
     assert!(!later.contains(" leader ") && later.contains(" unknown "), "{later:?}");
     // A shorter silence would be one that a leader may outlast.
     one.wait().exits(124);
     drop(silence);
     eventually("a picture that is new", || {
-        let picture = terminal.shows(HOME);
+        let picture = terminal.until(HOME);
         (!picture.contains("NO ANSWER") && picture.contains("job")).then_some(())
     });
     let _two = arena.leader("two", 15);
@@ -150,14 +148,9 @@ fn it_gives_the_terminal_back_and_takes_it_again() {
     terminal.shows("no-leader");
     assert_ne!(terminal.modes(), modes, "keys are not echoed");
     for _ in 0..2 {
-        terminal.types("\x1a");
-        terminal.shows(LEAVE);
-        terminal.shows("Stopped");
-        terminal.shows("READY> ");
+        terminal.types("\x1a").shows(LEAVE).shows("Stopped").shows("READY> ");
         assert!(does(&mut terminal, "(exit 9)").ends_with("status=9"), "the shell reads");
-        terminal.types("fg\r");
-        terminal.shows(ENTER);
-        terminal.shows("no-leader");
+        terminal.types("fg\r").shows(ENTER).shows("no-leader");
     }
     // The shell does not get the text that was typed meanwhile.
     terminal.types("echo nonsense\r");
@@ -166,12 +159,10 @@ fn it_gives_the_terminal_back_and_takes_it_again() {
     assert!(does(&mut terminal, "(exit 9)").ends_with("status=9"), "the shell reads");
     assert_eq!(terminal.modes(), modes);
     // In the background it leaves the terminal alone until it has it.
-    terminal.types("$E status --watch job &\r");
-    terminal.shows("READY> ");
+    terminal.types("$E status --watch job &\r").shows("READY> ");
     let shown = does(&mut terminal, "sleep 0.3; (exit 9)");
     assert!(shown.ends_with("status=9") && !shown.contains(ENTER), "{shown:?}");
-    terminal.types("fg\r");
-    terminal.shows(ENTER);
+    terminal.types("fg\r").shows(ENTER);
     end(&mut terminal);
 }
 
@@ -202,9 +193,8 @@ fn it_follows_the_size_of_the_terminal() {
     terminal.shows("election-8");
     resize("6", "20");
     // A heading, the store, and three of nine elections.
-    terminal.shows("(6 more lines)");
-    terminal.shows(HOME);
-    let frame = terminal.shows(HOME);
+    terminal.shows("(6 more lines)").shows(HOME);
+    let frame = terminal.until(HOME);
     let lines: Vec<String> = frame
         .split("\r\n")
         .map(|line| line.replace("\u{1b}[K", "").replace("\u{1b}[J", "").replace('\r', ""))

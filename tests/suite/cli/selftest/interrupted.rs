@@ -57,8 +57,7 @@ fn a_key_in_the_terminal_ends_it_and_all_that_it_has_made() {
         let url = format!("file://{}", ground.state().display());
         let mut running = selftest(&url).spawn();
         let name = leads(&mut running);
-        running.signal(signal);
-        running.wait().exits(code).prints("");
+        running.ended_by(signal).exits(code).prints("");
         assert_eq!(processes(&name), [0; 0]);
         assert!(!ground.state().exists());
         assert_eq!(files(&ground, &name), [""; 0].map(PathBuf::from));
@@ -66,8 +65,7 @@ fn a_key_in_the_terminal_ends_it_and_all_that_it_has_made() {
     let etcd = Etcd::start(1);
     let mut running = selftest(&etcd.url()).spawn();
     let name = leads(&mut running);
-    running.signal(Signal::SIGINT);
-    running.wait().exits(130).prints("");
+    running.ended_by(Signal::SIGINT).exits(130).prints("");
     assert_eq!(processes(&name), [0; 0]);
     assert_eq!(keys(&etcd.ctl(&["get", "--prefix", "", "--keys-only"])), [""; 0]);
 }
@@ -79,8 +77,7 @@ fn a_kill_ends_all_that_runs_and_leaves_no_file() {
     let mut running = selftest(&etcd.url()).env("TMPDIR", ground.path()).spawn();
     let name = leads(&mut running);
     assert_eq!(files(&ground, &name), [""; 0].map(PathBuf::from));
-    running.signal(Signal::SIGKILL);
-    running.wait();
+    running.ended_by(Signal::SIGKILL);
     eventually("the end of all its processes", || processes(&name).is_empty().then_some(()));
     eventually("the end of its entries", || {
         keys(&etcd.ctl(&["get", "--prefix", "", "--keys-only"])).is_empty().then_some(())
@@ -94,14 +91,12 @@ fn what_a_killed_one_has_left_is_removed_by_the_next() {
     let url = format!("file://{}", ground.state().display());
     let mut killed = selftest(&url).spawn();
     let name = leads(&mut killed);
-    killed.signal(Signal::SIGKILL);
-    killed.wait();
+    killed.ended_by(Signal::SIGKILL);
     eventually("the end of all its processes", || processes(&name).is_empty().then_some(()));
     let elections = || fs::read_dir(ground.state()).expect("a directory").count();
     assert!(elections() > 0, "it had no time to tidy up");
     let mut next = selftest(&url).spawn();
     leads(&mut next);
-    next.signal(Signal::SIGTERM);
-    next.wait().exits(143).prints("");
+    next.ended_by(Signal::SIGTERM).exits(143).prints("");
     assert_eq!(elections(), 0);
 }

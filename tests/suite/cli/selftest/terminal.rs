@@ -16,10 +16,7 @@ fn a_line_shows_how_far_it_is_and_goes() {
 fn ctrl_c_ends_it() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);
-    terminal.types("$E selftest\r");
-    terminal.shows("elect: check ");
-    terminal.types("\u{3}");
-    terminal.shows("READY> ");
+    terminal.types("$E selftest\r").shows("elect: check ").types("\u{3}").shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").contains("status=130"));
     assert!(!ground.state().exists());
 }

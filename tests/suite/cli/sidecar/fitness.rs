@@ -34,9 +34,8 @@ fn leadership_follows_the_applications() {
         pods.set_well("two", false);
         pods.wait_until_leads("one");
         witness.assert_apart(GRACE);
-        for mut sidecar in [one, two] {
-            sidecar.signal(Signal::SIGTERM);
-            let ended = sidecar.wait().exits(0).prints("");
+        for sidecar in [one, two] {
+            let ended = sidecar.ended_by(Signal::SIGTERM).exits(0).prints("");
             ended
                 .says("giving leadership up: the application is not well: test exited with code 1");
         }
@@ -46,7 +45,7 @@ fn leadership_follows_the_applications() {
 #[test]
 fn who_is_not_well_is_in_nobodys_way() {
     for pods in stores() {
-        let (one, mut two) = pods.two();
+        let (one, two) = pods.two();
         pods.set_well("two", false);
         pods.wait_for_queue(&[]);
         let three = pods.beside_an_application("three").spawn();
@@ -56,8 +55,7 @@ fn who_is_not_well_is_in_nobodys_way() {
         pods.wait_for_queue(&["three", "two"]);
         pods.set_well("two", false);
         pods.wait_for_queue(&["three"]);
-        two.signal(Signal::SIGTERM);
-        two.wait().exits(0).says("the application is not well");
+        two.ended_by(Signal::SIGTERM).exits(0).says("the application is not well");
         drop((one, three));
     }
 }
@@ -67,7 +65,7 @@ fn nobody_leads_before_the_first_check_has_passed() {
     let pods = Pods::on_disk();
     let elect = pods.beside_an_application("one");
     pods.set_well("one", false);
-    let mut sidecar = elect.spawn();
+    let sidecar = elect.spawn();
     eventually("a lease file", || pods.lease("one").exists().then_some(()));
     let others = pods.elect("run").args(["-n", "-e", "web", "true"]);
     others.run().exits(0);
@@ -75,14 +73,13 @@ fn nobody_leads_before_the_first_check_has_passed() {
     pods.set_well("one", true);
     pods.wait_until_leads("one");
     others.run().exits(75);
-    sidecar.signal(Signal::SIGTERM);
-    sidecar.wait().exits(0);
+    sidecar.ended_by(Signal::SIGTERM).exits(0);
 }
 
 #[test]
 fn it_shares_elections_with_commands() {
     let pods = Pods::on_etcd();
-    let mut sidecar = pods.beside_an_application("one").spawn();
+    let sidecar = pods.beside_an_application("one").spawn();
     pods.wait_until_leads("one");
     let run = pods.elect("run").args(["--ttl", "4s", "-e", "web", "--id", "job", "true"]).spawn();
     pods.wait_for_queue(&["job"]);
@@ -90,6 +87,5 @@ fn it_shares_elections_with_commands() {
     run.wait().exits(0);
     pods.set_well("one", true);
     pods.wait_until_leads("one");
-    sidecar.signal(Signal::SIGTERM);
-    sidecar.wait().exits(0);
+    sidecar.ended_by(Signal::SIGTERM).exits(0);
 }

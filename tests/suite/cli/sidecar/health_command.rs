@@ -20,7 +20,7 @@ fn number(pods: &Pods, file: &str) -> i32 {
 fn one_that_hangs_has_failed_and_leaves_nothing_behind() {
     let pods = Pods::on_disk();
     let elect = pods.sidecar("one").env("D", pods.path());
-    let mut one = elect.args(["--health-timeout", "300ms", "--health-cmd", HANGING]).spawn();
+    let one = elect.args(["--health-timeout", "300ms", "--health-cmd", HANGING]).spawn();
     for _ in 0..2 {
         let (hanging, escaped) = (number(&pods, "hanging"), number(&pods, "escaped"));
         wait_for_the_end_of(hanging);
@@ -30,8 +30,7 @@ fn one_that_hangs_has_failed_and_leaves_nothing_behind() {
         }
     }
     pods.check("one").exits(1).prints("not leading\n");
-    one.signal(Signal::SIGTERM);
-    one.wait().exits(0).says("sh did not end within 300ms");
+    one.ended_by(Signal::SIGTERM).exits(0).says("sh did not end within 300ms");
 }
 
 #[test]
@@ -41,7 +40,7 @@ fn one_that_hangs_is_in_no_renewals_way() {
     let script = "sh -c 'test -e $D/ran || { : >$D/ran; exit; }; echo >>$D/hung; sleep 3600'";
     let elect = pods.sidecar("one").env("D", pods.path());
     let flags = ["--health-timeout", "4s", "--health-threshold", "1000", "--health-cmd", script];
-    let mut one = elect.args(flags).spawn();
+    let one = elect.args(flags).spawn();
     pods.wait_until_leads("one");
     let hung = || fs::read_to_string(pods.path().join("hung")).unwrap_or_default().lines().count();
     // Longer than the lease, as each of these takes half of it.
@@ -49,8 +48,7 @@ fn one_that_hangs_is_in_no_renewals_way() {
         assert_eq!(pods.check("one").code(), 0);
         (hung() >= 4).then_some(())
     });
-    one.signal(Signal::SIGTERM);
-    let said = one.wait().exits(0).stderr;
+    let said = one.ended_by(Signal::SIGTERM).exits(0).stderr;
     assert!(!said.contains("lost"), "{said}");
 }
 
@@ -69,10 +67,9 @@ fn nothing_of_it_outlives_a_killed_sidecar() {
 fn nothing_of_it_outlives_a_sidecar_that_is_told_to_end() {
     let pods = Pods::on_disk();
     let elect = pods.sidecar("one").env("D", pods.path());
-    let mut one = elect.args(["--health-timeout", "1h", "--health-cmd", HANGING]).spawn();
+    let one = elect.args(["--health-timeout", "1h", "--health-cmd", HANGING]).spawn();
     let (hanging, escaped) = (number(&pods, "hanging"), number(&pods, "escaped"));
-    one.signal(Signal::SIGTERM);
-    one.wait().exits(0);
+    one.ended_by(Signal::SIGTERM).exits(0);
     wait_for_the_end_of(hanging);
     wait_for_the_end_of(escaped);
 }
@@ -95,8 +92,7 @@ fn each_run_is_cleaned_up_after() {
         let count = sleeping.filter(|&pid| name(pid).as_deref() == Some("sleep")).count();
         assert!(count <= 1, "{count} are left");
     }
-    one.signal(Signal::SIGTERM);
-    one.wait().exits(0);
+    one.ended_by(Signal::SIGTERM).exits(0);
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn an_application_is_well_while_it_answers_with_success() {
     let application = Application::start(WELL);
     let url = format!("http://{}/healthz?full=1", application.address());
     let elect = pods.sidecar("one").args(["--health-timeout", "200ms", "--health-http", &url]);
-    let mut one = elect.spawn();
+    let one = elect.spawn();
     pods.wait_until_leads("one");
     let asked = application.asked().to_lowercase();
     assert!(asked.starts_with("get /healthz?full=1 http/1.1\r\n"), "{asked}");
@@ -31,8 +31,7 @@ fn an_application_is_well_while_it_answers_with_success() {
         application.answers(WELL);
         pods.wait_until_leads("one");
     }
-    one.signal(Signal::SIGTERM);
-    let ended = one.wait().exits(0).says("answered 503 Service Unavailable");
+    let ended = one.ended_by(Signal::SIGTERM).exits(0).says("answered 503 Service Unavailable");
     ended.says("answered 301").says("no proper answer").says("did not answer within 200ms");
 }
 
@@ -40,12 +39,16 @@ fn an_application_is_well_while_it_answers_with_success() {
 fn an_application_that_is_not_there_is_not_well() {
     let pods = Pods::on_disk();
     let url = format!("http://127.0.0.1:{}/secret-path?token=hush", free_port());
-    let mut one = pods.sidecar("one").args(["--health-http", &url]).spawn();
+    let one = pods.sidecar("one").args(["--health-http", &url]).spawn();
     eventually("a lease file", || (pods.check("one").code() == 1).then_some(()));
     // No candidate holds up another meanwhile.
     pods.elect("run").args(["-n", "-e", "web", "true"]).run().exits(0);
-    one.signal(Signal::SIGTERM);
-    let ended = one.wait().exits(0).prints("").says("cannot connect").says("/secret-path");
+    let ended = one
+        .ended_by(Signal::SIGTERM)
+        .exits(0)
+        .prints("")
+        .says("cannot connect")
+        .says("/secret-path");
     assert!(!ended.stderr.contains("hush"), "{}", ended.stderr);
 }
 
@@ -74,7 +77,7 @@ fn a_sidecar_says_over_http_what_check_says() {
         let address = format!("127.0.0.1:{}", free_port());
         let elect = pods.beside_an_application("one").args(["--http", &address]);
         pods.set_well("one", false);
-        let mut one = elect.spawn();
+        let one = elect.spawn();
         let status = |path: &str| get(&address, path).map_or(0, |(status, _)| status);
         eventually("a server", || (status("/healthz") == 200).then_some(()));
         assert_eq!((status("/leader"), status("/readyz")), (503, 503), "it takes no part yet");
@@ -100,7 +103,6 @@ fn a_sidecar_says_over_http_what_check_says() {
             metrics.lines().any(|line| line.contains(ended) && line.ends_with(" 1")),
             "{metrics}"
         );
-        one.signal(Signal::SIGTERM);
-        one.wait().exits(0);
+        one.ended_by(Signal::SIGTERM).exits(0);
     }
 }

@@ -27,19 +27,17 @@ fn a_stopped_sidecar_leads_no_longer_than_its_lease() {
     pods.wait_for_queue(&["one"]);
     pods.check("one").exits(1);
     witness.assert_apart(GRACE);
-    one.signal(Signal::SIGTERM);
-    one.wait().exits(0).says("leadership is lost");
+    one.ended_by(Signal::SIGTERM).exits(0).says("leadership is lost");
     drop(two);
 }
 
 #[test]
 fn a_killed_sidecar_is_told_to_lead_no_more() {
     let pods = Pods::with_leases("4s");
-    let (mut one, two) = pods.two();
+    let (one, two) = pods.two();
     let witness = Witness::of(&pods, &["one", "two"]);
     let killed = now();
-    one.signal(Signal::SIGKILL);
-    one.wait();
+    one.ended_by(Signal::SIGKILL);
     pods.check("one").exits(1).prints("leadership has ended\n");
     pods.wait_until_leads("two");
     // An application that was told so a moment before may go on for the grace. Nothing cuts that short.
@@ -59,8 +57,7 @@ fn a_silent_store_ends_leadership_and_not_the_sidecar() {
     assert!(one.is_running());
     drop(stopped);
     pods.wait_until_leads("one");
-    one.signal(Signal::SIGTERM);
-    one.wait().exits(0).says("leadership is lost");
+    one.ended_by(Signal::SIGTERM).exits(0).says("leadership is lost");
 }
 
 #[test]
@@ -68,15 +65,14 @@ fn whoever_ends_it_waits_for_the_grace_and_the_next_for_nothing_more() {
     // One of the stores grants leases so long that the test cannot wait for the next renewal.
     for pods in [Pods::on_disk(), Pods::with_leases("10h")] {
         for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM] {
-            let (mut one, mut two) = pods.two();
+            let (mut one, two) = pods.two();
             let witness = Witness::of(&pods, &["one", "two"]);
             one.signal(signal);
             pods.wait_until_leads("two");
             one.wait().exits(0).prints("");
             pods.check("one").exits(1).prints("leadership has ended\n");
             witness.assert_apart(GRACE);
-            two.signal(signal);
-            two.wait().exits(0).prints("");
+            two.ended_by(signal).exits(0).prints("");
         }
     }
 }
@@ -84,9 +80,8 @@ fn whoever_ends_it_waits_for_the_grace_and_the_next_for_nothing_more() {
 #[test]
 fn a_waiting_sidecar_leaves_at_once() {
     let pods = Pods::on_etcd();
-    let (one, mut two) = pods.two();
-    two.signal(Signal::SIGTERM);
-    two.wait().exits(0);
+    let (one, two) = pods.two();
+    two.ended_by(Signal::SIGTERM).exits(0);
     assert!(pods.queue().is_empty());
     drop(one);
 }
@@ -110,10 +105,9 @@ fn the_history_tells_how_a_sidecar_has_led() {
     for (signal, words) in
         [(Signal::SIGTERM, "told to end by SIGTERM"), (Signal::SIGINT, "told to end by SIGINT")]
     {
-        let mut one = pods.beside_an_application("one").spawn();
+        let one = pods.beside_an_application("one").spawn();
         pods.wait_until_leads("one");
-        one.signal(signal);
-        one.wait().exits(0);
+        one.ended_by(signal).exits(0);
         let history = pods.elect("history").args(["--last", "1", "web"]).run().exits(0).stdout;
         assert!(history.trim_end().ends_with(words), "{history}");
     }

@@ -61,10 +61,9 @@ fn two_do_not_keep_one_file() {
         .exits(125)
         .says("no folder no");
     // No process keeps the file now.
-    let mut other = other.spawn();
+    let other = other.spawn();
     pods.wait_until_leads("one");
-    other.signal(Signal::SIGTERM);
-    other.wait().exits(0);
+    other.ended_by(Signal::SIGTERM).exits(0);
 }
 
 #[test]
@@ -89,10 +88,9 @@ fn a_command_and_its_lease_file_end_together() {
     pods.check("one").exits(1).prints("leadership has ended\n");
     let mut killed = pods.elect("run").args(["-e", "web", "--lease-file"]).arg(&lease);
     killed = killed.args(["sleep", "3600"]);
-    let mut killed = killed.spawn();
+    let killed = killed.spawn();
     pods.wait_until_leads("one");
-    killed.signal(Signal::SIGKILL);
-    killed.wait();
+    killed.ended_by(Signal::SIGKILL);
     pods.check("one").exits(1).prints("leadership has ended\n");
 }
 
@@ -112,8 +110,7 @@ fn a_lease_file_has_the_deadline_of_the_kill() {
     check(&["--remaining", "6s"]).exits(1);
     run.signal(Signal::SIGSTOP);
     eventually("the deadline", || (check(&[]).code() == 1).then_some(()));
-    run.signal(Signal::SIGCONT);
-    run.wait().exits(124);
+    run.ended_by(Signal::SIGCONT).exits(124);
 }
 
 #[test]
@@ -132,15 +129,14 @@ fn it_works_as_the_manual_shows_it() {
         let elect = Elect::new("sh").env("ELECT", ELECT).env("STATE_DIRECTORY", state);
         elect.args(["-c", &here(line)])
     };
-    let mut sidecar = sh(&shown[0]).spawn();
+    let sidecar = sh(&shown[0]).spawn();
     let mut answers = shown[1].lines();
     let (curl, check) = (answers.next().expect("a line"), answers.next().expect("a line"));
     eventually("a leader", || (sh(check).run().code() == 0).then_some(()));
     sh(check).run().exits(0).prints(&format!("{}\n", answers.next().expect("an answer")));
     let leads = || sh(curl).run().code() == 0;
     eventually("the same over HTTP", || leads().then_some(()));
-    sidecar.signal(Signal::SIGTERM);
-    sidecar.wait().exits(0);
+    sidecar.ended_by(Signal::SIGTERM).exits(0);
     assert!(!leads());
 }
 

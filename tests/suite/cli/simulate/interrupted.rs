@@ -19,8 +19,7 @@ fn a_signal_ends_it_and_what_is_known_is_printed() {
             let threads = std::fs::read_dir(&tasks).ok()?.count();
             (threads > 2).then_some(())
         });
-        running.signal(signal);
-        let ended = running.wait();
+        let ended = running.ended_by(signal);
         let code = ended.status.code().or_else(|| ended.status.signal().map(|signal| 128 + signal));
         assert_eq!(code, Some(128 + signal as i32));
         let report = report(&ended);
@@ -36,8 +35,7 @@ fn ended_as_it_plays(words: &str) -> Ended {
         let threads = std::fs::read_dir(&tasks).ok()?.count();
         (threads > 1).then_some(())
     });
-    running.signal(Signal::SIGTERM);
-    running.wait().exits(143)
+    running.ended_by(Signal::SIGTERM).exits(143)
 }
 
 /// A run of an hour with a hundred candidates takes long here, and ends where it is. It does not warn of events that it
@@ -73,11 +71,9 @@ fn a_line_shows_how_far_it_is_and_ctrl_c_ends_it() {
         ("compare", "elect beside other elections"),
         ("ttl --rtt 80ms", "Store: etcd with 3 members"),
     ] {
-        terminal.types(&format!("$E simulate {call} --runs 1000000\r"));
-        terminal.shows(" of ");
-        terminal.shows(" runs");
-        terminal.types("\u{3}");
-        let shown = terminal.shows("READY> ");
+        terminal.types(&format!("$E simulate {call} --runs 1000000\r")).shows(" of ");
+        terminal.shows(" runs").types("\u{3}");
+        let shown = terminal.until("READY> ");
         assert!(shown.contains(known) && shown.contains("Seed 1."), "{call}: {shown}");
         assert!(does(&mut terminal, "(exit $?)").contains("status=130"), "{call}");
     }

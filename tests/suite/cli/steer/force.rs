@@ -92,8 +92,7 @@ fn a_holder_that_stands_still_is_waited_out(arena: &Arena) {
     one.signal(Signal::SIGSTOP);
     let forced = force(arena, &[]).run().exits(0).is_quiet();
     assert!(forced.stdout.starts_with("two-"), "{}", forced.stdout);
-    one.signal(Signal::SIGCONT);
-    one.wait().exits(124);
+    one.ended_by(Signal::SIGCONT).exits(124);
 }
 
 fn whoever_lives_keeps_its_entry_but_for_the_second_word(arena: &Arena) {
@@ -125,8 +124,7 @@ fn on_the_local_disk_the_process_is_named_that_has_the_lock() {
     let took = now().since(began);
     assert!(took < Duration::from_secs(15), "{took:?}");
     assert!(leads(&arena, "one"));
-    one.signal(Signal::SIGKILL);
-    one.wait().exits(128 + 9);
+    one.ended_by(Signal::SIGKILL).exits(128 + 9);
     arena.wait_for_leader("two");
 }
 
@@ -140,14 +138,13 @@ fn the_second_word_alone_is_refused() {
 fn an_entry_without_a_lease_is_removed(peer: Peer) {
     let arena = Mixed::of(&[peer]);
     arena.plant();
-    let mut elect = arena.elect(&arena.oracle.stamper("elect")).spawn();
+    let elect = arena.elect(&arena.oracle.stamper("elect")).spawn();
     foreign::wait_for_waiter(&arena);
     let forced = arena.about("resign").arg("--force").run().exits(0);
     let forced = forced.says("removing the entry of hand: it has no lease");
     assert!(forced.stdout.contains(" leads, token "), "{}", forced.stdout);
     arena.oracle.wait_for_run("elect");
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(128 + 15);
+    elect.ended_by(Signal::SIGTERM).exits(128 + 15);
 }
 
 #[test]
@@ -163,7 +160,7 @@ fn a_persistent_node_is_removed() {
 /// It leads on beside the next one.
 #[test]
 fn a_program_that_is_no_elect_loses_its_entry_by_the_second_word_only() {
-    let (arena, end, peer, mut elect) = foreign::stage(Peer::EtcdctlLock);
+    let (arena, end, peer, elect) = foreign::stage(Peer::EtcdctlLock);
     let force = || arena.about("resign").arg("--force");
     force().run().exits(125).says("lives").says("end it where it runs").prints("");
     assert!(arena.oracle.newest("elect").is_none());
@@ -176,6 +173,5 @@ fn a_program_that_is_no_elect_loses_its_entry_by_the_second_word_only() {
     arena.oracle.wait_for_run("elect");
     end.raise();
     peer.wait();
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(128 + 15);
+    elect.ended_by(Signal::SIGTERM).exits(128 + 15);
 }

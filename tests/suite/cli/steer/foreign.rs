@@ -25,7 +25,7 @@ pub(super) fn wait_for_waiter(arena: &Arena) {
 }
 
 fn goes_on_until_it_ends(peer: Peer) {
-    let (arena, end, peer, mut elect) = stage(peer);
+    let (arena, end, peer, elect) = stage(peer);
     let leader = arena.status()["leader"].take();
     assert!(leader["host"].is_null() && leader["id"].is_string(), "{leader}");
     arena.about("resign").run().exits(125).says("is not an elect run").prints("");
@@ -52,8 +52,7 @@ fn goes_on_until_it_ends(peer: Peer) {
     arena.about("resume").run().exits(0);
     arena.oracle.wait_for_run("elect");
     arena.oracle.assert_sound();
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(128 + 15);
+    elect.ended_by(Signal::SIGTERM).exits(128 + 15);
 }
 
 #[test]
@@ -72,7 +71,7 @@ fn kazoo_goes_on_until_it_ends() {
 }
 
 fn what_it_would_not_keep_is_refused(peer: Peer) {
-    let (arena, end, peer, mut elect) = stage(peer);
+    let (arena, end, peer, elect) = stage(peer);
     let waiting = arena.status()["waiting"][0]["id"].as_str().expect("an id").to_owned();
     arena.about("resign").args(["--to", &waiting]).run().exits(125).says("cannot yield");
     let preempt = arena.elect(&arena.oracle.stamper("preempt").until(&end));
@@ -80,16 +79,14 @@ fn what_it_would_not_keep_is_refused(peer: Peer) {
     let log = arena.oracle.flag("log");
     let mut preempt = preempt.command();
     preempt.stderr(std::fs::File::create(log.path()).expect("a file"));
-    let mut preempt = Running::new(preempt.spawn().expect("elect starts"));
+    let preempt = Running::new(preempt.spawn().expect("elect starts"));
     eventually("the reason", || {
         let said = std::fs::read_to_string(log.path()).ok()?;
         said.contains("is not an elect run, and knows no priorities").then_some(())
     });
     assert!(arena.oracle.newest("elect").is_none() && arena.oracle.newest("preempt").is_none());
-    preempt.signal(Signal::SIGTERM);
-    preempt.wait();
-    elect.signal(Signal::SIGTERM);
-    elect.wait();
+    preempt.ended_by(Signal::SIGTERM);
+    elect.ended_by(Signal::SIGTERM);
     end.raise();
     peer.wait().exits(0);
     arena.oracle.assert_sound();

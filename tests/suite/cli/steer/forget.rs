@@ -36,10 +36,9 @@ fn what_would_be_lost_is_shown_and_goes_with_a_yes(arena: &Arena) {
 
 fn who_is_in_it_or_has_paused_it_keeps_it(arena: &Arena) {
     let forget = || arena.elect("forget").args(["job", "--yes"]).run();
-    let mut one = arena.leader("one", 15);
+    let one = arena.leader("one", 15);
     forget().exits(125).says("job has 1 candidate, one-").prints("");
-    one.signal(nix::sys::signal::Signal::SIGTERM);
-    one.wait();
+    one.ended_by(nix::sys::signal::Signal::SIGTERM);
     arena.elect("pause").args(["job", "--create"]).run().exits(0);
     forget().exits(125).says("job is paused by ").says("elect resume job");
     assert!(names(arena).contains("job"));

@@ -32,12 +32,11 @@ fn a_name_of_no_election_is_told_with_the_nearest(arena: &Arena) {
     let said = arena.path("said");
     let to_file = ["sh", "-c", "exec \"$@\" 2>\"$SAID\"", "sh"];
     let observer = arena.elect("observe").arg("jobs").env("SAID", &said).under(to_file);
-    let mut observer = observer.spawn();
+    let observer = observer.spawn();
     eventually("a warning", || {
         std::fs::read_to_string(&said).is_ok_and(|said| said.contains(UNKNOWN)).then_some(())
     });
-    observer.signal(Signal::SIGTERM);
-    observer.wait().exits(0);
+    observer.ended_by(Signal::SIGTERM).exits(0);
     // A pause of it would be for good.
     run(&["pause", "jobs"]).exits(125).says(UNKNOWN).says("--create pauses it all the same");
     assert_eq!(

@@ -139,9 +139,8 @@ fn a_pause_with_an_end_ends_by_itself(arena: &Arena) {
     assert!(log.contains(&format!("starting nothing: paused until {until} by ")), "{log}");
 }
 
-fn crash_and_read(mut candidate: Running) -> String {
-    candidate.signal(nix::sys::signal::Signal::SIGTERM);
-    candidate.wait().stderr
+fn crash_and_read(candidate: Running) -> String {
+    candidate.ended_by(nix::sys::signal::Signal::SIGTERM).stderr
 }
 
 fn an_end_is_that_of_the_last_pause(arena: &Arena) {

@@ -160,9 +160,8 @@ fn a_best_candidate_that_joins_leaves_and_joins_leads(arena: &Arena) {
     }
     for _ in 0..3 {
         crowd.join("best", 200, LONG);
-        let mut best = crowd.take("best");
-        best.signal(Signal::SIGTERM);
-        best.wait().exits(128 + 15);
+        let best = crowd.take("best");
+        best.ended_by(Signal::SIGTERM).exits(128 + 15);
     }
     crowd.join("best", 200, LONG);
     crowd.kill(&["leader"]);
@@ -186,11 +185,10 @@ fn priority_0_is_seen_and_never_leads(arena: &Arena) {
     });
     arena.elect("wait").args(["job", "--for", "vacant"]).run().exits(0);
     let from = now();
-    let mut other = arena.candidate("other", LONG);
+    let other = arena.candidate("other", LONG);
     arena.wait_for_leader("other");
     println!("an observer alone gave way after {:.0?}", now().since(from));
-    other.signal(Signal::SIGTERM);
-    other.wait().exits(128 + 15);
+    other.ended_by(Signal::SIGTERM).exits(128 + 15);
     eventually("nobody to lead", || arena.status()["leader"].is_null().then_some(()));
     arena.elect("priority").args(["job", "observer", "5"]).run().exits(0);
     arena.wait_for_leader("observer");
@@ -260,9 +258,8 @@ fn a_priority_set_by_label_also_counts_for_whoever_comes_later(arena: &Arena) {
     crowd.join("three", 100, LONG);
     let set = arena.elect("priority").args(["job", "two", "0", "--reason", "disk"]).run().exits(0);
     set.prints("two has priority 0, and does not lead\n");
-    let mut two = crowd.take("two");
-    two.signal(Signal::SIGTERM);
-    two.wait();
+    let two = crowd.take("two");
+    two.ended_by(Signal::SIGTERM);
     crowd.join("two", 100, LONG);
     crowd.kill(&["one"]);
     arena.wait_for_leader("three");
@@ -272,9 +269,8 @@ fn a_priority_set_by_label_also_counts_for_whoever_comes_later(arena: &Arena) {
     let own = arena.elect("priority").args(["job", "two", "own"]).run().exits(0);
     own.prints("two has the priority that it was started with\n");
     arena.wait_for_leader("two");
-    let mut two = crowd.take("two");
-    two.signal(Signal::SIGTERM);
-    let told = two.wait();
+    let two = crowd.take("two");
+    let told = two.ended_by(Signal::SIGTERM);
     told.says("priority set to 0 by ").says(": disk").says("priority 100 again, as it was started");
 }
 

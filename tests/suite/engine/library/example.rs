@@ -48,20 +48,17 @@ fn wait_for_another_than(arena: &Arena, token: u64) -> u64 {
 }
 
 fn the_example_takes_over(arena: &Arena) {
-    let mut one = lines(arena);
+    let one = lines(arena);
     let first = wait_for_another_than(arena, 0);
-    let mut two = lines(arena);
+    let two = lines(arena);
     wait_for_waiters(arena, 1);
-    one.signal(Signal::SIGINT);
-    one.wait().exits(0);
+    one.ended_by(Signal::SIGINT).exits(0);
     let second = wait_for_another_than(arena, first);
     assert!(second > first);
-    let mut three = lines(arena);
+    let three = lines(arena);
     wait_for_waiters(arena, 1);
-    three.signal(Signal::SIGINT);
-    three.wait().exits(0);
-    two.signal(Signal::SIGINT);
-    two.wait().exits(0);
+    three.ended_by(Signal::SIGINT).exits(0);
+    two.ended_by(Signal::SIGINT).exits(0);
     assert!(tokens(arena).is_sorted());
 }
 
@@ -85,8 +82,7 @@ fn the_example_adds_nothing_to_anothers_lines_once_it_was_stopped(arena: &Arena)
     fs::remove_file(flag).expect("a file");
     run.wait().exits(0);
     let third = wait_for_another_than(arena, second);
-    one.signal(Signal::SIGINT);
-    one.wait().exits(0);
+    one.ended_by(Signal::SIGINT).exits(0);
     let tokens = tokens(arena);
     assert!(first < second && second < third && tokens.is_sorted(), "{tokens:?}");
 }

@@ -39,10 +39,9 @@ fn a_command_that_a_signal_ends_with_0_is_not_done(scene: &Scene) {
         for restart in [&[][..], &["--restart", "on-failure"]] {
             let key = format!("{signal} {restart:?}");
             let run = scene.once(&key).args(restart).sh(AGREEABLE).arg("a");
-            let mut run = run.under(["env", "--default-signal"]).spawn();
+            let run = run.under(["env", "--default-signal"]).spawn();
             scene.awaits("a\n");
-            run.signal(signal);
-            run.wait().exits(code);
+            run.ended_by(signal).exits(code);
             scene.once(&key).sh(BRIEF).arg("b").run().exits(0);
             assert_eq!(scene.word(), "a\nb\n", "{key} was not open");
             std::fs::remove_file(scene.folder.path().join("word")).expect("a word");
@@ -75,9 +74,8 @@ fn half(scene: &Scene, flags: [&str; 2]) -> Running {
 }
 
 fn a_part_that_is_cut_short_is_not_done(scene: &Scene) {
-    let mut run = half(scene, AWAITED);
-    run.signal(Signal::SIGTERM);
-    run.wait().exits(143);
+    let run = half(scene, AWAITED);
+    run.ended_by(Signal::SIGTERM).exits(143);
     is_open(scene);
 }
 
@@ -110,13 +108,12 @@ fn a_command_that_has_ended_before_the_signal_is_done() {
     let scene = Scene::new(None);
     let lease = scene.folder.path().join("lease");
     let flags = ["--leftover-grace=1h", &format!("--lease-file={}", lease.display())];
-    let mut run = half(&scene, flags);
+    let run = half(&scene, flags);
     // So elect has heard of the end, too.
     eventually("the end of the lease that the command had", || {
         let check = Elect::new(env!("CARGO_BIN_EXE_elect")).args(["check", "--lease-file"]);
         (check.arg(&lease).run().code() == 1).then_some(())
     });
-    run.signal(Signal::SIGTERM);
-    run.wait().exits(0);
+    run.ended_by(Signal::SIGTERM).exits(0);
     assert_eq!(scene.key("today")["done"], true);
 }

@@ -177,10 +177,9 @@ fn an_interrupted_change_leaves_no_place_behind() {
     let scene = Scene::new(None);
     let leader = scene.once("today").sh(STAY).arg("a").spawn();
     scene.awaits("a\n");
-    let mut waiter = scene.elect("done").args(["nightly", "x", "--record"]).spawn();
+    let waiter = scene.elect("done").args(["nightly", "x", "--record"]).spawn();
     scene.awaits_line(1);
-    waiter.signal(nix::sys::signal::Signal::SIGTERM);
-    waiter.wait().exits(143);
+    waiter.ended_by(nix::sys::signal::Signal::SIGTERM).exits(143);
     scene.awaits_line(0);
     scene.raise("end");
     leader.wait().exits(0);

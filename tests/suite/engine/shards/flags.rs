@@ -38,7 +38,7 @@ fn whoever_waits_for_a_pause_is_told_that_somebody_has_ended_it() {
     let ground = Ground::new();
     let deaf = "trap '' TERM; echo >>\"$D/runs\"; while :; do sleep 60; done";
     let flags = ["--shards", "1", "--stop-timeout", "1h", "-v"];
-    let mut member = ground.run().args(flags).env("D", ground.path()).sh(deaf).spawn();
+    let member = ground.run().args(flags).env("D", ground.path()).sh(deaf).spawn();
     eventually("the command to run", || ground.path().join("runs").exists().then_some(()));
     // A run that names a shard as its election is refused.
     let stray = ground.elect("run").args(["-e", "job:0", "-n", "true"]).run();
@@ -50,8 +50,7 @@ fn whoever_waits_for_a_pause_is_told_that_somebody_has_ended_it() {
     });
     ground.elect("resume").arg("job").run().exits(0);
     pause.wait().exits(125).says("it was resumed");
-    member.signal(Signal::SIGKILL);
-    member.wait().exits(137);
+    member.ended_by(Signal::SIGKILL).exits(137);
 }
 
 #[test]

@@ -82,7 +82,6 @@ fn once_nobody_takes_part_the_number_may_be_another(brand: Option<Brand>) {
 }
 
 #[track_caller]
-fn end(mut leader: Running) {
-    leader.signal(nix::sys::signal::Signal::SIGTERM);
-    leader.wait().exits(128 + 15);
+fn end(leader: Running) {
+    leader.ended_by(nix::sys::signal::Signal::SIGTERM).exits(128 + 15);
 }

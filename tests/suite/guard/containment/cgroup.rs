@@ -101,8 +101,7 @@ fn who_was_moved_into_it_is_awaited_where_that_is_asked_for() {
     });
     someone.run().args(["-n", "true"]).run().exits(75);
     assert!(leader.is_running() && is_alive(stranger.pid()));
-    stranger.signal(Signal::SIGTERM);
-    stranger.wait().exits(128 + 15);
+    stranger.ended_by(Signal::SIGTERM).exits(128 + 15);
     leader.wait().exits(0);
 }
 

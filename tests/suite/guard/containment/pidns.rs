@@ -49,8 +49,7 @@ fn the_command_is_the_second_process_and_hears_signals() {
         let guardian = elect.guardian();
         let (init, command) = children_by_name(guardian);
         assert!(init.is_some() && command.len() == 1, "{init:?} {command:?}");
-        elect.signal(Signal::SIGTERM);
-        elect.wait().exits(code);
+        elect.ended_by(Signal::SIGTERM).exits(code);
         for pid in [guardian, init.unwrap(), command[0]] {
             assert!(!is_alive(pid), "{pid} is left");
         }
@@ -118,8 +117,7 @@ fn what_it_leaves_hears_signals_and_is_killed_when_there_is_no_more_time() {
         ground.said("started");
         let guardian = elect.guardian();
         eventually("the command's end", || children_by_name(guardian).1.is_empty().then_some(()));
-        elect.signal(Signal::SIGTERM);
-        elect.wait().exits(3);
+        elect.ended_by(Signal::SIGTERM).exits(3);
         assert_eq!(ground.has("heard"), trap.contains("heard"));
         ground.is_left_empty();
     }
@@ -195,10 +193,9 @@ fn one_inside_another_ends_with_it() {
     let inner = "\"$E\" run -b \"$B\" -e inner --containment pidns sh -c 'echo $$ >\"$D/started\"; exec sleep 3600'";
     let url = format!("file://{}", ground.state().display());
     let outer = ground.walled().env("E", env!("CARGO_BIN_EXE_elect")).env("B", &url).sh(inner);
-    let mut elect = outer.spawn();
+    let elect = outer.spawn();
     ground.said("started");
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(143);
+    elect.ended_by(Signal::SIGTERM).exits(143);
     ground.elect("status").arg("inner").run().exits(1);
 }
 
@@ -227,23 +224,16 @@ fn keys_in_the_terminal_do_what_they_do() {
     terminal.shows("asking");
     let pid = wrapper(&mut terminal);
     for _ in 0..2 {
-        terminal.types("\x1a");
-        terminal.shows("Stopped");
-        terminal.shows("READY> ");
+        terminal.types("\x1a").shows("Stopped").shows("READY> ");
         eventually("elect to be stopped", || (state(pid) == Some('T')).then_some(()));
         assert!(does(&mut terminal, "(exit 9)").ends_with("status=9"), "the shell reads");
-        terminal.types("fg\r");
-        terminal.shows("run -q");
+        terminal.types("fg\r").shows("run -q");
         goes_on(&mut terminal);
     }
-    terminal.types("hello\r");
-    terminal.shows("got hello");
-    terminal.shows("READY> ");
+    terminal.types("hello\r").shows("got hello").shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").ends_with("status=3"));
-    terminal.types(&format!("{elect} 'echo asking; exec sleep 3600'\r"));
-    terminal.shows("asking");
-    terminal.types("\x03");
-    terminal.shows("READY> ");
+    terminal.types(&format!("{elect} 'echo asking; exec sleep 3600'\r")).shows("asking");
+    terminal.types("\x03").shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").ends_with("status=130"));
     // A shell with job control of its own in it.
     let script = "set -m; sleep 3600 & kill -STOP $!; wait $! 2>/dev/null; kill -9 $!; exit 4";
@@ -264,10 +254,7 @@ fn in_the_background_the_terminal_stays_the_shells() {
     does(&mut terminal, "echo >$D/go");
     let elect = wrapper(&mut terminal);
     eventually("a stopped job", || (state(elect) == Some('T')).then_some(()));
-    terminal.types("fg\r");
-    terminal.shows("run -q");
-    terminal.types("hello\r");
-    terminal.shows("READY> ");
+    terminal.types("fg\r").shows("run -q").types("hello\r").shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").ends_with("status=3"));
 }
 

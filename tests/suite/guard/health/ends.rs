@@ -65,8 +65,7 @@ fn a_command_that_is_told_to_end_need_not_be_well() {
     let ground = Ground::new();
     let script = "trap 'echo >\"$D/ill\"; sleep 0.5; exit 7' TERM; echo >\"$D/started\"; \
                   while :; do sleep 0.01; done";
-    let mut elect = ground.looking(&ground.unless("ill")).sh(script).spawn();
+    let elect = ground.looking(&ground.unless("ill")).sh(script).spawn();
     ground.said("started");
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(7);
+    elect.ended_by(Signal::SIGTERM).exits(7);
 }

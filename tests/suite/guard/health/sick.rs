@@ -58,13 +58,12 @@ fn some_failures_are_none() {
     let ground = Ground::new();
     // Every second one fails.
     let script = "sh -c 'echo >>$D/checks; exit $(($(wc -l <$D/checks) % 2))'";
-    let mut elect = ground.looking(script).sh(STAY).spawn();
+    let elect = ground.looking(script).sh(STAY).spawn();
     eventually("many checks", || {
         let checks = fs::read_to_string(ground.path().join("checks")).unwrap_or_default();
         (checks.lines().count() > 12).then_some(())
     });
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(128 + 15);
+    elect.ended_by(Signal::SIGTERM).exits(128 + 15);
 }
 
 #[test]
@@ -72,7 +71,7 @@ fn who_campaigns_after_a_loss_takes_part_again() {
     let ground = Ground::new();
     let script = "echo $ELECT_TOKEN >>\"$D/tokens\"; exec sleep 3600";
     let elect = ground.looking(&ground.unless("ill")).args(["--after-loss", "campaign"]);
-    let mut elect = elect.sh(script).spawn();
+    let elect = elect.sh(script).spawn();
     let tokens = |count| {
         eventually(&format!("{count} leaderships"), || {
             let text = fs::read_to_string(ground.path().join("tokens")).unwrap_or_default();
@@ -83,8 +82,7 @@ fn who_campaigns_after_a_loss_takes_part_again() {
     fs::write(ground.path().join("ill"), "").unwrap();
     tokens(2);
     fs::remove_file(ground.path().join("ill")).unwrap();
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(128 + 15);
+    elect.ended_by(Signal::SIGTERM).exits(128 + 15);
 }
 
 #[test]
@@ -110,13 +108,12 @@ fn who_campaigns_again_and_again_waits_longer_each_time() {
     let ground = Ground::new();
     let flags = ["--after-loss", "campaign", "--restart-delay", "100ms"];
     let script = "echo >>\"$D/starts\"; exec sleep 3600";
-    let mut elect = ground.looking("false").args(flags).sh(script).spawn();
+    let elect = ground.looking("false").args(flags).sh(script).spawn();
     eventually("four leaderships", || {
         let starts = fs::read_to_string(ground.path().join("starts")).unwrap_or_default();
         (starts.lines().count() >= 4).then_some(())
     });
-    elect.signal(Signal::SIGTERM);
-    let mut ended = elect.wait();
+    let mut ended = elect.ended_by(Signal::SIGTERM);
     for pause in ["100ms", "200ms", "400ms"] {
         ended = ended.says(&format!("health check failed; campaigning again in {pause}"));
     }
@@ -128,13 +125,12 @@ fn who_waits_to_campaign_again_is_ended_by_a_signal() {
     let ground = Ground::new();
     let flags = ["--after-loss", "campaign", "--restart-delay", "1h"];
     let to_file = ["sh", "-c", "exec \"$@\" 2>\"$D/said\"", "sh"];
-    let mut elect = ground.looking("false").args(flags).sh(STAY).under(to_file).spawn();
+    let elect = ground.looking("false").args(flags).sh(STAY).under(to_file).spawn();
     eventually("the pause", || {
         let said = fs::read_to_string(ground.path().join("said")).unwrap_or_default();
         said.contains("campaigning again in 1h").then_some(())
     });
     // Others lead meanwhile.
     ground.job().arg("true").run().exits(0);
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(128 + 15);
+    elect.ended_by(Signal::SIGTERM).exits(128 + 15);
 }

@@ -73,11 +73,10 @@ fn a_hook_is_asked_to_stop_when_the_command_has_ended() {
 fn a_hook_is_asked_to_stop_in_a_pause() {
     let arena = Arena::on(Ground::File);
     let rests = ["--restart", "always", "--restart-delay", "1h", "--on-elected", LISTEN, "-v"];
-    let mut elect = run(&arena, &rests, STAYS.split(';').next().expect("a record"));
+    let elect = run(&arena, &rests, STAYS.split(';').next().expect("a record"));
     arena.wait_for_leader("us");
     wait_until_ready(&arena);
-    elect.signal(Signal::SIGTERM);
-    let ended = elect.wait();
+    let ended = elect.ended_by(Signal::SIGTERM);
     // By the signal, or the command was about to end by itself.
     assert!([0, 143].contains(&ended.code()), "{}", ended.stderr);
     assert_eq!(lines(&arena, "hook"), ["ready", "asked"], "{}", ended.stderr);
@@ -86,10 +85,9 @@ fn a_hook_is_asked_to_stop_in_a_pause() {
 #[test]
 fn a_hook_that_is_deaf_is_killed_without_a_warning() {
     let arena = Arena::on(Ground::File);
-    let mut elect = run(&arena, &["--stop-timeout", "200ms", "--on-elected", HANG], STAYS);
+    let elect = run(&arena, &["--stop-timeout", "200ms", "--on-elected", HANG], STAYS);
     wait_until_ready(&arena);
-    elect.signal(Signal::SIGTERM);
-    let ended = elect.wait().exits(143);
+    let ended = elect.ended_by(Signal::SIGTERM).exits(143);
     assert!(!ended.stderr.contains("--on-elected"), "{}", ended.stderr);
 }
 
@@ -109,12 +107,11 @@ fn whoever_wants_an_end_during_the_last_hook_has_it_asked_to_stop() {
 fn the_last_hook_is_killed_if_it_does_not_listen_and_nobody_campaigns_after_that() {
     let arena = Arena::on(Ground::File);
     let flags = ["--on-lost", HANG, "--stop-timeout", "200ms", "--after-loss", "campaign"];
-    let mut elect = run(&arena, &flags, STAYS);
+    let elect = run(&arena, &flags, STAYS);
     arena.wait_for_leader("us");
     arena.elect("resign").arg("job").run().exits(0);
     wait_until_ready(&arena);
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(124);
+    elect.ended_by(Signal::SIGTERM).exits(124);
     assert_eq!(arena.record().len(), 1);
 }
 
@@ -146,10 +143,9 @@ fn a_leader_that_has_started_nothing_has_lost_nothing() {
     let arena = Arena::on(Ground::File);
     arena.elect("pause").args(["job", "--create"]).run().exits(0);
     let hooks = ["--on-elected", LISTEN, "--on-lost", LISTEN];
-    let mut elect = run(&arena, &hooks, STAYS);
+    let elect = run(&arena, &hooks, STAYS);
     arena.wait_for_candidate("us");
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(143);
+    elect.ended_by(Signal::SIGTERM).exits(143);
     assert_eq!(lines(&arena, "hook"), [""; 0]);
 }
 

@@ -48,7 +48,7 @@ fn tell(name: &str) -> String {
 fn hooks_are_told_who_leads(arena: &Arena) {
     let hooked =
         |run: Elect| run.args(["--on-elected", &tell("elected"), "--on-lost", &tell("lost")]);
-    let mut first = arena.candidate_with("first", 15, hooked);
+    let first = arena.candidate_with("first", 15, hooked);
     let id = arena.wait_for_leader("first");
     let told = format!("{} {id}", arena.record()[0].0);
     eventually("a word of the hook", || (lines(arena, "elected") == [told.clone()]).then_some(()));
@@ -57,8 +57,7 @@ fn hooks_are_told_who_leads(arena: &Arena) {
     eventually("a word of the other", || (lines(arena, "changed") == [told.clone()]).then_some(()));
     assert_eq!(lines(arena, "lost"), [""; 0]);
     arena.wait_for_waiter("second");
-    first.signal(Signal::SIGTERM);
-    first.wait().exits(143);
+    first.ended_by(Signal::SIGTERM).exits(143);
     assert_eq!(lines(arena, "lost"), [told]);
     let id = arena.wait_for_leader("second");
     eventually("word of the change", || {
@@ -240,15 +239,14 @@ fn a_sidecar_has_hooks(arena: &Arena) {
     let sidecar = arena.elect("sidecar").args(["-e", "web", "--grace", "100ms"]);
     let sidecar = sidecar.args(["--on-elected", &tell("elected"), "--on-lost", &tell("lost")]);
     let sidecar = sidecar.args(["--on-change", &tell("changed")]);
-    let mut sidecar = sidecar.env("RECORD", arena.path("record")).spawn();
+    let sidecar = sidecar.env("RECORD", arena.path("record")).spawn();
     for name in ["elected", "changed"] {
         eventually(name, || {
             let last = lines(arena, name).pop()?;
             last.split_once(' ').filter(|(token, id)| *token != "0" && !id.is_empty()).map(drop)
         });
     }
-    sidecar.signal(Signal::SIGTERM);
-    sidecar.wait().exits(0);
+    sidecar.ended_by(Signal::SIGTERM).exits(0);
     assert_eq!(lines(arena, "lost"), lines(arena, "elected"));
 }
 

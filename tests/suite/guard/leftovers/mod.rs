@@ -52,11 +52,10 @@ fn what_the_command_leaves_is_awaited() {
 #[test]
 fn a_leftover_that_is_awaited_is_told_to_stop_too() {
     let ground = Ground::new();
-    let mut elect = ground.job().args(["--leftover", "wait"]).sh(LEAVING).spawn();
+    let elect = ground.job().args(["--leftover", "wait"]).sh(LEAVING).spawn();
     let pid: i32 = ground.said("pid").parse().unwrap();
     awaits_orphan(pid);
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(3);
+    elect.ended_by(Signal::SIGTERM).exits(3);
     assert!(!ground.has("orphan") && !is_alive(pid));
 }
 

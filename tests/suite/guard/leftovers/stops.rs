@@ -188,8 +188,7 @@ fn a_daemon_that_elect_waits_for_is_handed_over(arena: &Arena) {
     eventually("a second start", || {
         (fs::read(case.folder.join("starts")).is_ok_and(|starts| starts.len() == 2)).then_some(())
     });
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(0);
+    elect.ended_by(Signal::SIGTERM).exits(0);
 }
 
 /// The shell dies of TERM, and what it leaves has the rest of the grace.

@@ -79,8 +79,7 @@ fn starts_leave_no_descriptors() {
         fs::write(&gate, "").unwrap();
         reached(20);
         eventually("as few descriptors as before", || (open() <= before).then_some(()));
-        elect.signal(Signal::SIGTERM);
-        elect.wait();
+        elect.ended_by(Signal::SIGTERM);
     }
 }
 
@@ -91,9 +90,7 @@ fn a_key_in_the_terminal_ends_it_for_good() {
     let script = "echo >>\"$D/starts\"; [ $(wc -l <\"$D/starts\") -ge 2 ] || exit 1; echo second; exec sleep 3600";
     fs::write(ground.path().join("script"), script).unwrap();
     terminal.types(&format!("$E run -e job {} sh \"$D/script\"\r", FLAGS.join(" ")));
-    terminal.shows("second");
-    terminal.types("\x03");
-    terminal.shows("READY> ");
+    terminal.shows("second").types("\x03").shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").ends_with("status=130"));
     let starts = fs::read_to_string(ground.path().join("starts")).unwrap();
     assert_eq!(starts.lines().count(), 2);

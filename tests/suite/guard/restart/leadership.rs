@@ -80,9 +80,8 @@ fn a_rest_ends_at_once_when_somebody_wants_an_end() {
     };
     let says = |ground: &Ground, words| assert!(said(ground).contains(words), "{}", said(ground));
     let ground = Ground::new();
-    let mut elect = rest(&ground);
-    elect.signal(Signal::SIGTERM);
-    elect.wait().exits(128 + 15);
+    let elect = rest(&ground);
+    elect.ended_by(Signal::SIGTERM).exits(128 + 15);
     says(&ground, "told to end by SIGTERM");
     let ground = Ground::new();
     let elect = rest(&ground);

@@ -165,14 +165,13 @@ fn in_each_case(play: impl Fn(Kept, First) + Sync) {
 fn a_waiter_waits_on(kind: Kind) {
     in_each_case(|kept, first| {
         let stage = Stage::new(kept);
-        let mut leader = stage.candidate(Kind::Sidecar, "a", &stage.server.url("elect"));
+        let leader = stage.candidate(Kind::Sidecar, "a", &stage.server.url("elect"));
         stage.wait_until("a leader", |leader, _| leader.starts_with("a-"));
         let mut waiter = stage.candidate(kind, "b", &stage.url());
         stage.wait_until("a waiter", |_, waiting| waiting.iter().any(|id| id.starts_with("b-")));
         stage.rotate(first);
         assert!(waiter.is_running(), "{}", waiter.wait().stderr);
-        leader.signal(Signal::SIGTERM);
-        leader.wait().exits(0);
+        leader.ended_by(Signal::SIGTERM).exits(0);
         stage.wait_until("the next leader", |leader, _| leader.starts_with("b-"));
         stage.end(kind, waiter);
     });
@@ -219,14 +218,13 @@ fn a_leading_sidecar_outlasts_refused_credentials() {
 fn one_refusal_of_what_was_never_asked_before_ends_no_waiter() {
     for kind in [Kind::Run, Kind::Sidecar] {
         let stage = Stage::new(Kept::InAFile);
-        let mut leader = stage.candidate(Kind::Sidecar, "a", &stage.server.url("elect"));
+        let leader = stage.candidate(Kind::Sidecar, "a", &stage.server.url("elect"));
         stage.wait_until("a leader", |leader, _| leader.starts_with("a-"));
         let scope = Scope::verbs(&["get"]).of("leases").times(1);
         stage.server.fault(Fault::Fail { scope, status: 401, done: false });
         let waiter = stage.candidate(kind, "b", &stage.url());
         stage.wait_for_refusals(1);
-        leader.signal(Signal::SIGTERM);
-        leader.wait().exits(0);
+        leader.ended_by(Signal::SIGTERM).exits(0);
         stage.wait_until("the next leader", |leader, _| leader.starts_with("b-"));
         stage.end(kind, waiter);
     }

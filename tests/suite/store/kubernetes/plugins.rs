@@ -82,8 +82,7 @@ fn nobody_waits_for_a_plugin_that_hangs_and_it_ends_with_elect() {
             [fields[3], fields[5]].map(|field| field.parse().expect("a number"));
         assert_eq!((parent, session), (wrapper, plugin), "{stat}");
         if is_killed {
-            elect.signal(Signal::SIGKILL);
-            elect.wait().exits(128 + Signal::SIGKILL as i32);
+            elect.ended_by(Signal::SIGKILL).exits(128 + Signal::SIGKILL as i32);
         } else {
             fs::write(cluster.path("end"), "").expect("a file");
             elect.wait().exits(0).prints("done\n");

@@ -169,11 +169,10 @@ fn a_container_that_starts_again_removes_what_it_has_left() {
     let left =
         json!({"metadata": {"labels": {"elect/leader": "true", "elect/election": "worker"}}});
     cluster.server.call("PATCH", &format!("{PODS}/worker-1"), Some(&left));
-    let mut again = cluster.elect("run", "worker-1").sh(SLOW).spawn();
+    let again = cluster.elect("run", "worker-1").sh(SLOW).spawn();
     cluster.wait_for_label("worker-1", false);
     assert!(cluster.is_labelled("worker-2"), "that one leads");
-    again.signal(Signal::SIGTERM);
-    again.wait().exits(143);
+    again.ended_by(Signal::SIGTERM).exits(143);
     drop(other);
 }
 
@@ -193,14 +192,13 @@ fn a_leader_that_resigns_loses_the_label_and_gets_it_again() {
     let cluster = Cluster::new();
     let url = cluster.server.url("elect");
     let run = cluster.elect("run", "worker-1").args(["--after-loss", "campaign"]);
-    let mut run = run.sh("exec sleep 3600").spawn();
+    let run = run.sh("exec sleep 3600").spawn();
     cluster.wait_for_label("worker-1", true);
     Elect::new(ELECT).args(["pause", "-b", &url, "worker"]).run().exits(0);
     assert!(!cluster.is_labelled("worker-1"));
     Elect::new(ELECT).args(["resume", "-b", &url, "worker"]).run().exits(0);
     cluster.wait_for_label("worker-1", true);
-    run.signal(Signal::SIGTERM);
-    run.wait();
+    run.ended_by(Signal::SIGTERM);
     assert!(!cluster.is_labelled("worker-1"));
 }
 

@@ -96,8 +96,7 @@ fn whoever_comes_meanwhile_is_let_in_later(store: Store) {
     scene.balancer.hang_up(false);
     scene.wait_for_sidecar();
     scene.end(all);
-    sidecar.signal(Signal::SIGTERM);
-    sidecar.wait().exits(0);
+    sidecar.ended_by(Signal::SIGTERM).exits(0);
 }
 
 #[track_caller]
@@ -125,8 +124,7 @@ fn everybody_is_back_after_longer_than_a_lease(store: Store) {
     are_there(3);
     scene.wait_for_sidecar();
     scene.end(all);
-    sidecar.signal(Signal::SIGTERM);
-    sidecar.wait().exits(0);
+    sidecar.ended_by(Signal::SIGTERM).exits(0);
 }
 
 macro_rules! balancer {

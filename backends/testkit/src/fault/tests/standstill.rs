@@ -115,8 +115,7 @@ fn a_process_killed_under_a_debugger_is_its_parents_at_once() {
     let mut held = start(&oracle.stamper("A").token(1), &[]);
     oracle.wait_for_run("A");
     let traced = Traced::hold(held.pid());
-    held.signal(Signal::SIGKILL);
-    held.wait().exits(128 + 9);
+    held.ended_by(Signal::SIGKILL).exits(128 + 9);
     drop(traced);
     // The same holds for a parent that is not the tracer.
     let sh = Elect::new("sh").args(["-c", "\"$@\" & wait $!; echo $?", "sh"]);

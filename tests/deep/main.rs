@@ -21,6 +21,9 @@ mod kubernetes;
 mod memory;
 mod mixed;
 mod page;
+#[path = "../suite/prelude.rs"]
+#[allow(dead_code, unused_imports, reason = "the other tests use the rest of it")]
+mod prelude;
 mod random;
 mod reality;
 mod replies;

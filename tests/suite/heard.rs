@@ -1,10 +1,6 @@
 //! Candidates that tests listen to while they run.
 
-use std::fs;
-use std::path::PathBuf;
-
-use elect_testkit::program::{Elect, Running, eventually};
-use nix::sys::signal::Signal;
+use crate::prelude::*;
 
 /// A candidate, and all that it has said so far.
 pub(crate) struct Heard {

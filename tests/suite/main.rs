@@ -5,6 +5,7 @@ mod cli;
 mod engine;
 mod guard;
 mod heard;
+mod prelude;
 mod stage;
 mod store;
 mod support;

@@ -1,14 +1,9 @@
 //! The shared parts of the tests of faults and contention: commands that stamp, and a look at the queue.
 
-use std::time::Duration;
+use elect_testkit::oracle::Run;
+use nix::sys::signal::kill;
 
-use elect_testkit::oracle::{Oracle, Run, Stamper};
-use elect_testkit::program::{Elect, Running, eventually};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use serde_json::Value;
-
-use crate::support::Ground;
+use crate::prelude::*;
 
 /// A state directory and an oracle.
 pub(crate) struct Stage {
@@ -112,7 +107,7 @@ pub(crate) fn stop(pid: i32) {
 pub(crate) fn tell(wrapper: i32, signal: Signal) {
     send(wrapper, signal);
     eventually("a signal to be read", || {
-        let status = std::fs::read_to_string(format!("/proc/{wrapper}/status")).ok()?;
+        let status = fs::read_to_string(format!("/proc/{wrapper}/status")).ok()?;
         let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"))?;
         let pending = u64::from_str_radix(pending.trim(), 16).ok()?;
         (pending & (1 << (signal as u32 - 1)) == 0).then_some(())

@@ -6,13 +6,34 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use elect_testkit::program::Elect;
+use elect_api::ElectionName;
+use elect_testkit::program::{Elect, Ended};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// `elect run` in the election "job" of a store whose leases end by time, after 5 s.
 pub(crate) fn run_at(url: &str, id: &str) -> Elect {
     let words = ["run", "-b", url, "-e", "job", "--id", id, "--ttl", "5s"];
     Elect::new(env!("CARGO_BIN_EXE_elect")).args(words)
+}
+
+/// The election of most tests.
+pub(crate) fn job() -> ElectionName {
+    "job".parse().expect("a good name")
+}
+
+/// What was printed with `-o json`.
+#[track_caller]
+pub(crate) fn report(ended: &Ended) -> Value {
+    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"))
+}
+
+/// The names of those who wait, as `elect status -o json` has printed them, without what elect adds to each.
+pub(crate) fn waiting(status: &Ended) -> Vec<String> {
+    let report: Value = serde_json::from_str(&status.stdout).unwrap_or_default();
+    let waiting = report["elections"][0]["waiting"].as_array().cloned().unwrap_or_default();
+    let name = |entry: &Value| Some(entry["id"].as_str()?.rsplit_once('-')?.0.to_owned());
+    waiting.iter().filter_map(name).collect()
 }
 
 /// A state directory of its own, and `elect` that uses it.

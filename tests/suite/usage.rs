@@ -1,14 +1,10 @@
 //! The shared parts of the transcripts of usage.
 
-use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::PathBuf;
 
-use elect_testkit::program::{Elect, Running, eventually, is_alive, line_of, name};
-use serde_json::Value;
-use tempfile::TempDir;
+use elect_testkit::program::{is_alive, line_of, name};
 
-use crate::support::Ground;
+use crate::prelude::*;
 
 /// A script that says it runs, and goes on until it is ended.
 pub(crate) const STAY: &str = "echo $$ >\"$D/started\"; exec sleep 3600";
@@ -87,8 +83,8 @@ pub(crate) fn as_nobody() -> User {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("our own");
     let copy = folder.path().join("elect");
     // A link where it can be made: the program is large.
-    fs::hard_link(env!("CARGO_BIN_EXE_elect"), &copy)
-        .or_else(|_| fs::copy(env!("CARGO_BIN_EXE_elect"), &copy).map(|_| ()))
+    fs::hard_link(ELECT, &copy)
+        .or_else(|_| fs::copy(ELECT, &copy).map(|_| ()))
         .expect("a copy of the program");
     User { id: 2_000_000 + std::process::id(), folder }
 }

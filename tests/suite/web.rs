@@ -1,10 +1,9 @@
 //! Applications that speak HTTP, and their clients.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::Duration;
+use std::net::{TcpListener, TcpStream};
+
+use crate::prelude::*;
 
 /// Answers every request with these bytes, and hangs where there are none.
 pub(crate) struct Application {

@@ -1,20 +1,17 @@
 //! Wrong or missing arguments: a clear error, exit 125, nothing left behind.
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 
 use elect_testkit::fault::Disk;
-use elect_testkit::program::Elect;
 
-use crate::support::Ground;
+use crate::prelude::*;
 use crate::usage::as_nobody;
 
 /// Runs with these flags in front; the command must not run, and no directory come to be.
 #[track_caller]
 fn refused(flags: &[&str], said: &[&str]) {
     let ground = Ground::new();
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg("run").env("HOME", ground.path());
+    let elect = Elect::new(ELECT).arg("run").env("HOME", ground.path());
     let state = ground.state();
     let elect = elect.env("STATE_DIRECTORY", &state).args(flags).sh("echo ran");
     let ended = elect.run().exits(125).prints("");
@@ -76,7 +73,7 @@ fn urls_that_name_no_store() {
     }
     // A password is not repeated.
     let ground = Ground::new();
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg("run").env("HOME", ground.path());
+    let elect = Elect::new(ELECT).arg("run").env("HOME", ground.path());
     let ended = elect.args(["-e", "job", "-b", "abacus://me:secret@here", "true"]).run().exits(125);
     assert!(!ended.stderr.contains("secret"), "{ended:?}");
 }
@@ -97,7 +94,7 @@ fn urls_with_what_people_do_not_see() {
             (inside(&url), "a space inside", "/a b\""),
             (format!("{url}\u{200b}"), "an invisible character at its end", r#"x\u{200b}""#),
         ] {
-            let bare = || Elect::new(env!("CARGO_BIN_EXE_elect")).env("HOME", ground.path());
+            let bare = || Elect::new(ELECT).env("HOME", ground.path());
             let run = || bare().args(["run", "-n", "-e", "job"]);
             let by_flag = run().args(["-b", &bad, "true"]).run().exits(125);
             let by_variable = run().env("ELECT_BACKEND", &bad).arg("true").run().exits(125);
@@ -112,12 +109,12 @@ fn urls_with_what_people_do_not_see() {
             }
         }
     }
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(["run", "-e", "job", "-b"]);
+    let elect = Elect::new(ELECT).args(["run", "-e", "job", "-b"]);
     let ended = elect.args(["zk://me:sec ret@here", "true"]).run().exits(125);
     assert!(ended.stderr.contains("in its user name or password"), "{ended:?}");
     assert!(!ended.stderr.contains("ret@"), "{ended:?}");
     // Encoded characters belong to the name.
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(["run", "-e", "job", "-b"]);
+    let elect = Elect::new(ELECT).args(["run", "-e", "job", "-b"]);
     elect.args([&format!("file://{dir}/a%20b"), "true"]).run().exits(0);
     assert!(ground.path().join("a b").is_dir());
 }
@@ -139,7 +136,7 @@ fn all_that_is_wrong_with_words_begins_alike() {
         &["config", "nonsense"],
     ];
     for words in calls {
-        let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(words);
+        let elect = Elect::new(ELECT).args(words);
         let said = elect.env("ELECT_BACKEND", "etcd://a").run().exits(125).prints("").stderr;
         assert!(said.starts_with("elect: error: "), "{words:?}: {said}");
         // A value from a variable need not be given again.
@@ -147,7 +144,7 @@ fn all_that_is_wrong_with_words_begins_alike() {
     }
     for subcommand in elect::cli::grammar().get_subcommands() {
         let words = [subcommand.get_name(), "--bogus"];
-        let ended = Elect::new(env!("CARGO_BIN_EXE_elect")).args(words).run();
+        let ended = Elect::new(ELECT).args(words).run();
         let said = &ended.stderr;
         assert!(said.starts_with("elect: error: "), "{words:?}: {ended:?}");
     }
@@ -172,12 +169,11 @@ fn slips_are_told_what_was_meant() {
         (&["run", "--once-per", "day@02:40CET", "true"], "names of time zones"),
         (&["status", "etcd://me:hush@here"], "a store is given with -b"),
     ] {
-        let said = Elect::new(env!("CARGO_BIN_EXE_elect")).args(words).run().exits(125).says(tip);
-        let said = said.stderr;
+        let said = Elect::new(ELECT).args(words).run().exits(125).says(tip).stderr;
         assert!(!said.contains("as a value") && !said.contains("hush"), "{words:?}: {said}");
     }
     // Without a better answer there is no tip.
-    let said = Elect::new(env!("CARGO_BIN_EXE_elect")).args(["status", "--bogus"]).run().exits(125);
+    let said = Elect::new(ELECT).args(["status", "--bogus"]).run().exits(125);
     assert!(!said.stderr.contains("tip:"), "{said:?}");
 }
 
@@ -187,7 +183,7 @@ fn a_relative_path_is_told_with_its_folder() {
     let here = ground.path().canonicalize().unwrap();
     let from = format!("No such file or directory (from {})", here.display());
     let script = "cd \"$D\" && exec \"$@\"";
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg("run").env("D", &here);
+    let elect = Elect::new(ELECT).arg("run").env("D", &here);
     let elect = elect.args(["-b", &format!("file://{}", ground.state().display())]);
     elect
         .args(["-e", "job", "./nosuch"])
@@ -202,7 +198,7 @@ fn a_relative_path_is_told_with_its_folder() {
 fn a_store_that_was_left_out_is_told() {
     let ground = Ground::new();
     let elect = |words: &[&str]| {
-        let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(words).env("HOME", ground.path());
+        let elect = Elect::new(ELECT).args(words).env("HOME", ground.path());
         elect.env("STATE_DIRECTORY", ground.state())
     };
     let warning = "no store is named with -b, ELECT_BACKEND or a configuration file";
@@ -232,10 +228,7 @@ fn a_store_that_was_left_out_is_told() {
 
 #[test]
 fn what_people_do_not_call_is_not_suggested() {
-    let said = |word: &str| {
-        let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg(word);
-        elect.run().exits(125).prints("").stderr
-    };
+    let said = |word: &str| Elect::new(ELECT).arg(word).run().exits(125).prints("").stderr;
     for word in ["nams", "redeen", "redeem1"] {
         let text = said(word);
         assert!(!text.contains("tip:") && !text.contains("\n\n\n"), "{text}");
@@ -244,7 +237,7 @@ fn what_people_do_not_call_is_not_suggested() {
     assert!(text.contains("elect --version") && !text.contains("resign"), "{text}");
     let text = said("stam");
     assert!(text.contains("'status'") && !text.contains("'stamp'"), "{text}");
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(["-n", "run", "true"]);
+    let elect = Elect::new(ELECT).args(["-n", "run", "true"]);
     elect.run().exits(125).says("flags come after the subcommand: elect run -n");
 }
 
@@ -334,7 +327,7 @@ fn values_that_a_flag_does_not_know() {
 fn an_error_shows_no_escape_of_a_terminal() {
     let ground = Ground::new();
     for (flag, value) in [("--id", "\u{1b}[31m"), ("-e", "\u{1b}[31m"), ("-b", "\u{1b}[31m:x")] {
-        let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg("run").env("HOME", ground.path());
+        let elect = Elect::new(ELECT).arg("run").env("HOME", ground.path());
         let ended = elect.args([flag, value, "true"]).run().exits(125);
         assert!(!ended.stderr.contains('\u{1b}'), "{flag}: {ended:?}");
     }
@@ -367,8 +360,7 @@ fn a_directory_without_rights() {
 
 fn on(disk: &Disk) -> Elect {
     let url = format!("file://{}", disk.path().join("state").display());
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
-    elect.args(["run", "-n", "-e", "job", "-b", &url]).sh("echo ran")
+    Elect::new(ELECT).args(["run", "-n", "-e", "job", "-b", &url]).sh("echo ran")
 }
 
 fn entries(disk: &Disk) -> usize {

@@ -1,14 +1,8 @@
 //! `elect check`: whether the leadership that a command runs under still holds.
 
-use std::fs;
+use nix::sys::signal::kill;
 
-use elect_testkit::program::{Elect, eventually};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-
-use crate::support::Ground;
-
-const ELECT: &str = env!("CARGO_BIN_EXE_elect");
+use crate::prelude::*;
 
 #[test]
 fn a_command_and_its_descendants_see_their_leadership() {

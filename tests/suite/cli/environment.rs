@@ -1,14 +1,9 @@
 //! The variables that the command finds in its environment, and those that elect takes from its own.
 
 use std::collections::BTreeMap;
-use std::fs;
-
-use elect_testkit::program::Elect;
 
 use crate::cli::manual::page;
-use crate::support::Ground;
-
-const ELECT: &str = env!("CARGO_BIN_EXE_elect");
+use crate::prelude::*;
 
 /// The variables of the command that are called `ELECT_...`.
 fn variables(elect: &Elect) -> BTreeMap<String, String> {

@@ -1,13 +1,9 @@
 //! The flags of `elect run` that no other chapter has.
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use elect_testkit::program::{Elect, eventually};
-use nix::sys::signal::Signal;
-use serde_json::Value;
-
-use crate::support::{Ground, unstartable};
+use crate::prelude::*;
+use crate::support::unstartable;
 use crate::usage::STAY;
 
 #[test]
@@ -17,8 +13,8 @@ fn a_lease_is_held_after_the_command_until_a_signal() {
         let held = ground.job().args(["-v", "--hold", "1h"]).sh("exit 3");
         let mut command = held.under(["env", "--default-signal"]).command();
         let log = ground.path().join("log");
-        command.stdout(std::process::Stdio::null()).stderr(fs::File::create(&log).unwrap());
-        let elect = elect_testkit::program::Running::new(command.spawn().unwrap());
+        command.stdout(Stdio::null()).stderr(fs::File::create(&log).unwrap());
+        let elect = Running::new(command.spawn().unwrap());
         eventually("word of the holding", || {
             fs::read_to_string(&log)
                 .is_ok_and(|text| text.contains("keeping the lease"))
@@ -93,7 +89,7 @@ fn the_outcome_of_those_who_never_led() {
     // The store fails after the file was opened: a file is in the directory's place.
     let broken = ground.path().join("broken");
     fs::write(&broken, "").unwrap();
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg("run");
+    let elect = Elect::new(ELECT).arg("run");
     let url = format!("file://{}", broken.display());
     elect.args(["-e", "job", "-b", &url, "--outcome"]).arg(&record).arg("true").run().exits(125);
     assert_eq!(outcome(&ground)["outcome"], "failed");

@@ -1,20 +1,13 @@
 //! Habits that people bring from elsewhere: what elect makes of them, and the hint that helps.
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use elect_testkit::program::Elect;
-use serde_json::Value;
-
 use crate::guard::terminal::{does, shell};
-use crate::support::Ground;
-
-const ELECT: &str = env!("CARGO_BIN_EXE_elect");
+use crate::prelude::*;
 
 /// On the local disk of the ground, as people call it who name no store.
 fn bare(ground: &Ground, words: &[&str]) -> Elect {
-    let elect = Elect::new(ELECT).env("HOME", ground.path());
-    elect.env("STATE_DIRECTORY", ground.state()).args(words)
+    Elect::new(ELECT).env("HOME", ground.path()).env("STATE_DIRECTORY", ground.state()).args(words)
 }
 
 #[test]
@@ -101,7 +94,7 @@ fn whatever_can_be_executed_takes_part() {
     for folder in [&bin, &other] {
         fs::create_dir(folder).expect("a folder");
     }
-    let program = |path: &std::path::Path, text: &str, mode: u32| {
+    let program = |path: &Path, text: &str, mode: u32| {
         fs::write(path, text).expect("a program");
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("mine");
     };

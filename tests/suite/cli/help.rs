@@ -1,20 +1,14 @@
 //! elect's texts about itself: on the screen, in the manual, to shells.
 
 use std::ffi::OsString;
-use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use clap::Command as Grammar;
 use elect::cli;
 use elect::manual;
-use elect_testkit::program::{Elect, eventually};
-use tempfile::TempDir;
 
 use crate::guard::terminal::{does, shell};
-use crate::support::{Ground, installed};
-
-const ELECT: &str = env!("CARGO_BIN_EXE_elect");
+use crate::prelude::*;
+use crate::support::installed;
 
 /// Each subcommand that people call, with the words that call it; the first is elect itself.
 fn all() -> Vec<(Vec<String>, Grammar)> {

@@ -1,14 +1,9 @@
 //! README and the pages of the manual, and their blocks that are run as they are written.
 
 use std::ffi::OsString;
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::Command;
 
-use elect_testkit::program::Elect;
-
-use crate::support::Ground;
+use crate::prelude::*;
 
 /// Returns the whole text of a page. README is the page without a topic.
 pub(crate) fn page(topic: &str) -> String {
@@ -86,7 +81,7 @@ fn types(ground: &Ground, lines: &str) -> String {
     let bin = ground.path().join("bin");
     fs::create_dir_all(&bin).expect("a folder");
     // It may be there already.
-    let _ = std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_elect"), bin.join("elect"));
+    let _ = std::os::unix::fs::symlink(ELECT, bin.join("elect"));
     let path = std::env::var("PATH").expect("a path");
     let mut bash: Command = Elect::new("bash").args(["-euc", lines]).command();
     bash.env("PATH", format!("{}:{path}", bin.display()));

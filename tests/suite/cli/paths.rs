@@ -1,20 +1,14 @@
 //! Paths that elect is given, and other users on the way: what they put there is neither written nor believed.
 
-use std::fs::{self, Permissions};
+use std::fs::Permissions;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use elect_testkit::program::{Elect, Ended, Running, eventually};
-use nix::sys::signal::Signal;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
-use crate::support::Ground;
+use crate::prelude::*;
 use crate::usage::{User, as_nobody};
-
-const ELECT: &str = env!("CARGO_BIN_EXE_elect");
 
 /// A machine on which a stranger lives, and a folder of root's in which everybody may make files, as in `/tmp`.
 struct Town {
@@ -294,8 +288,7 @@ fn pictures_are_not_written_through_links_nor_figures_read_through_a_strangers()
     let town = Town::new();
     let victim = town.path("victim");
     let simulate = |words: &[&str], path: &Path| {
-        let elect = Elect::new(ELECT).args(["simulate", "what-if", "--runs", "1"]).args(words);
-        elect.arg(path).run()
+        Elect::new(ELECT).args(["simulate", "what-if", "--runs", "1"]).args(words).arg(path).run()
     };
     for flag in ["--svg", "--html"] {
         fs::write(&victim, "precious").unwrap();

@@ -1,16 +1,9 @@
 //! Completion in real shells: words of the grammar, and names that elect is asked for.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
-
-use elect_testkit::oracle::now;
-use elect_testkit::program::Elect;
 use elect_testkit::terminal::Terminal;
 
-use crate::support::{Ground, installed};
-
-const ELECT: &str = env!("CARGO_BIN_EXE_elect");
+use crate::prelude::*;
+use crate::support::installed;
 
 /// A ground with two profiles and two elections.
 struct Scene {
@@ -198,7 +191,7 @@ fn elvish_completes_flags() {
     // Stubs for the parts that only an interactive elvish has.
     let editor = "var edit: = (ns [&completion:=(ns [&arg-completer=[&]]) \
                   &complex-candidate~={|text &display=''| put $text}])\nuse str\n";
-    let script = std::fs::read_to_string(kept("elect.elv")).unwrap();
+    let script = fs::read_to_string(kept("elect.elv")).unwrap();
     let calls = "echo (str:join ' ' [($edit:completion:arg-completer[elect] elect config s)])\n\
                  echo (str:join ' ' [($edit:completion:arg-completer[elect] elect check -)])";
     let mut elvish = scene.shell("elvish");

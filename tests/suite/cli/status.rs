@@ -1,13 +1,10 @@
 //! `elect status`: who leads and who waits.
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use elect_testkit::program::{Elect, eventually, state};
-use nix::sys::signal::Signal;
-use serde_json::Value;
+use elect_testkit::program::state;
 
-use crate::support::Ground;
+use crate::prelude::*;
 
 #[test]
 fn nobody_leads() {
@@ -133,7 +130,7 @@ fn a_reader_that_is_gone_does_no_harm() {
     let elect = ground.elect("status").under(["bash", "-c", "\"$@\" >/dev/full", "bash"]);
     elect.run().exits(125).says("cannot write to stdout");
     let closed = Elect::new("bash").args(["-c", "exec 3> >(:); wait $!; \"$@\" >&3", "bash"]);
-    let closed = closed.args([env!("CARGO_BIN_EXE_elect"), "status", "-b"]);
+    let closed = closed.args([ELECT, "status", "-b"]);
     let ended = closed.arg(format!("file://{}", ground.state().display())).run();
     assert!(!ended.stderr.contains("panicked"), "{ended:?}");
 }
@@ -175,7 +172,7 @@ fn whoever_is_stopped_is_shown_to_be() {
     };
     let seen = || is_stopped(["first-", "second-"]).expect("table and JSON agree");
     assert_eq!(seen(), [false, false]);
-    let stop = |running: &mut elect_testkit::program::Running| {
+    let stop = |running: &mut Running| {
         running.signal(Signal::SIGSTOP);
         let pid = running.pid();
         eventually("it to be stopped", || (state(pid) == Some('T')).then_some(()));

@@ -1,12 +1,8 @@
 //! An ordinary user, and where elections are kept.
 
-use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
-use std::path::{Path, PathBuf};
 
-use elect_testkit::program::Elect;
-use tempfile::TempDir;
-
+use crate::prelude::*;
 use crate::usage::{User, as_nobody};
 
 /// A user with a home of its own.
@@ -74,7 +70,7 @@ fn variables_and_urls_choose_the_directory() {
 fn root_finds_the_directory_of_its_service() {
     let folder = TempDir::new().unwrap();
     let root = folder.path().join("service");
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).env("STATE_DIRECTORY", &root);
+    let elect = Elect::new(ELECT).env("STATE_DIRECTORY", &root);
     keeps_elections_at(&root, &elect, &[], 0);
 }
 
@@ -97,11 +93,11 @@ fn everything_works_for_an_ordinary_user() {
     elect_testkit::program::line_of(&home.path("started"));
     job().args(["-n", "true"]).run().exits(75);
     let waiter = job().sh("exit 3").spawn();
-    elect_testkit::program::eventually("a waiter", || {
+    eventually("a waiter", || {
         let status = home.elect().args(["status", "job"]).run().exits(0).stdout;
         status.contains("waiting").then_some(())
     });
-    leader.signal(nix::sys::signal::Signal::SIGKILL);
+    leader.signal(Signal::SIGKILL);
     waiter.wait().exits(3);
     job().arg(home.user.program()).arg("check").run().exits(0).prints("leading, no time limit\n");
     home.user.has_no_process_of("elect");

@@ -1,16 +1,10 @@
 //! A clock that is slewed further than leases allow for.
 
-use std::fs;
-use std::path::PathBuf;
-use std::time::Duration;
-
-use elect_api::ElectionName;
-use elect_testkit::oracle::Oracle;
-use elect_testkit::program::{Elect, eventually};
 use elect_testkit::sim::{Cause, Kind, Options, SimServer};
-use tempfile::TempDir;
 
+use crate::prelude::*;
 use crate::stage::Stage;
+use crate::support::job;
 
 /// A store, and a clock that runs as a file says.
 struct Ground {
@@ -38,15 +32,11 @@ impl Ground {
     }
 
     fn run(&self, flags: &[&str], tag: &str) -> Elect {
-        let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+        let elect = Elect::new(ELECT);
         let elect = elect.args(["run", "-b", &self.server.url(), "-e", "job", "--ttl", "9s"]);
         let command = self.oracle.stamper(tag).children(2).command();
         elect.env("ELECT_TEST_SLEW", self.slew()).args(flags).arg("--").args(command)
     }
-}
-
-fn job() -> ElectionName {
-    "job".parse().expect("a good name")
 }
 
 #[test]
@@ -78,7 +68,7 @@ fn a_candidate_whose_clock_is_slewed_too_far_never_starts_its_command() {
     let a = ground.run(&[], "A").spawn();
     ground.oracle.wait_for_run("A");
     let b = ground.run(&["--id", "B"], "B").spawn();
-    let status = Elect::new(env!("CARGO_BIN_EXE_elect"));
+    let status = Elect::new(ELECT);
     let status = status.args(["status", "-b", &ground.server.url(), "-o", "json"]);
     eventually("B in line", || status.run().stdout.contains("\"B-").then_some(()));
     ground.tick(11_100);

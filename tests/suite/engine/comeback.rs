@@ -1,12 +1,9 @@
 //! Leadership that is lost in an outage of the store, and won again after it.
 
 use std::thread::sleep;
-use std::time::Duration;
-
-use elect_testkit::program::eventually;
-use nix::sys::signal::Signal;
 
 use crate::cli::see::{Arena, Ground, on_each_cluster};
+use crate::prelude::*;
 
 on_each_cluster! {
     alone: whoever_has_led_sits_an_outage_out_that_no_newcomer_would

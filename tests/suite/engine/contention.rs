@@ -1,8 +1,4 @@
-use std::time::Duration;
-
-use elect_testkit::program::{Running, eventually};
-use nix::sys::signal::Signal;
-
+use crate::prelude::*;
 use crate::stage::{Stage, contend, send, stop};
 
 #[test]

@@ -3,17 +3,13 @@
 
 use std::time::Duration;
 
-use elect_api::{Candidate, ElectionName, Standing};
+use elect_api::{Candidate, Standing};
 use elect_testkit::program::{Elect, eventually};
 use elect_testkit::sim::{Effect, Kind, Op, Options, Rule, SimServer, boottime};
 
-use crate::support::run_at;
+use crate::support::{job, run_at};
 
 const TTL: Duration = Duration::from_secs(5);
-
-fn job() -> ElectionName {
-    "job".parse().expect("a good name")
-}
 
 /// Lets a candidate lead for a moment, and die without a word.
 fn leave_a_dead_leader(server: &SimServer) {

@@ -1,17 +1,13 @@
 //! Tests against a store whose leases end by time: the whole tree is dead before its lease can end, at any answer of
 //! the store and with any process stopped. The same tests notice when a guard is missing.
 
-use std::thread;
-use std::time::Duration;
-
-use elect_api::{Boottime, ElectionName};
 use elect_testkit::fault::{Cgroup, Outcome, Table, Traced};
-use elect_testkit::oracle::{Oracle, Run, Stamper};
-use elect_testkit::program::{Elect, Running, eventually};
+use elect_testkit::oracle::Run;
 use elect_testkit::sim::{Cause, Effect, Kind, Op, Options, Rule, SimServer};
-use nix::sys::signal::Signal;
 
+use crate::prelude::*;
 use crate::stage::{send_if_alive, stop};
+use crate::support::job;
 
 /// A leads and B waits, with the store between them.
 struct Duel {
@@ -44,12 +40,8 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
-fn job() -> ElectionName {
-    "job".parse().expect("a good name")
-}
-
 fn elect(server: &SimServer, id: &str, flags: &[String], command: &Stamper) -> Elect {
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+    let elect = Elect::new(ELECT);
     elect
         .args(["run", "-b", &server.url(), "-e", "job", "--id", id])
         .args(flags)
@@ -72,13 +64,7 @@ impl Duel {
         oracle.wait_for_run("A");
         let next = oracle.stamper("B").children(1).lasting(Duration::from_millis(50));
         let b = elect(&server, "B", &setting.flags, &next).spawn();
-        let status = Elect::new(env!("CARGO_BIN_EXE_elect")).args([
-            "status",
-            "-b",
-            &server.url(),
-            "-o",
-            "json",
-        ]);
+        let status = Elect::new(ELECT).args(["status", "-b", &server.url(), "-o", "json"]);
         eventually("B in line", || status.run().stdout.contains("\"B-").then_some(()));
         Self { server, oracle, a, b, cgroup }
     }
@@ -313,13 +299,7 @@ fn a_waiter_that_is_killed_blocks_nobody() {
     let mut duel = Duel::start(&long());
     let next = duel.oracle.stamper("C").lasting(Duration::from_millis(5));
     let c = elect(&duel.server, "C", &long().flags, &next).spawn();
-    let status = Elect::new(env!("CARGO_BIN_EXE_elect")).args([
-        "status",
-        "-b",
-        &duel.server.url(),
-        "-o",
-        "json",
-    ]);
+    let status = Elect::new(ELECT).args(["status", "-b", &duel.server.url(), "-o", "json"]);
     eventually("C in line", || status.run().stdout.contains("\"C-").then_some(()));
     duel.b.signal(Signal::SIGKILL);
     eventually("the end of B's entry", || (!status.run().stdout.contains("\"B-")).then_some(()));

@@ -1,18 +1,11 @@
 //! `--lock-delay`, on each store: the successor of a leader that was cut short waits, and the successor of a clean end
 //! does not.
 
-use std::fs;
 use std::os::unix::fs::symlink;
-use std::thread;
-use std::time::Duration;
-
-use elect_api::Boottime;
-use elect_testkit::oracle::now;
-use elect_testkit::program::{Elect, eventually};
-use nix::sys::signal::Signal;
 
 use crate::cli::manual;
 use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store};
+use crate::prelude::*;
 use crate::stage::{send, send_if_alive};
 use crate::support::unstartable;
 
@@ -130,7 +123,7 @@ fn the_manual_shows_a_call_that_works() {
     let arena = Arena::on(Ground::File);
     let bin = arena.path("bin");
     fs::create_dir(&bin).expect("a folder");
-    symlink(env!("CARGO_BIN_EXE_elect"), bin.join("elect")).expect("a link");
+    symlink(ELECT, bin.join("elect")).expect("a link");
     symlink("/bin/true", arena.path("import")).expect("a link");
     let typed = manual::commands(&manual::block("fencing", "After a crash", "console"));
     let path = std::env::var("PATH").expect("a path");

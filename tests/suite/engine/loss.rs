@@ -1,12 +1,9 @@
 //! Leadership that is lost while the command runs. The cause is an act that the manual forbids: files of a living
 //! election removed by hand. The leader notices at its next renewal.
 
-use std::fs;
+use elect_testkit::program::{is_alive, name};
 
-use elect_testkit::program::{Ended, Running, eventually, is_alive, name};
-use serde_json::Value;
-
-use crate::support::Ground;
+use crate::prelude::*;
 
 const OBEYING: &str = "trap 'echo obeyed; exit 0' TERM; trap 'echo usr1; exit 0' USR1; \
                        echo $$ >\"$D/started\"; while :; do sleep 3600 & wait; done";
@@ -70,8 +67,8 @@ fn a_candidate_that_campaigns_after_a_loss_runs_again_with_a_greater_token() {
     let script = "echo $ELECT_TOKEN >>\"$D/tokens\"; grep Sig[BI] /proc/self/status; \
                   cat; exec sleep 3600";
     let mut command = ground.job().args(["--after-loss", "campaign"]).sh(script).command();
-    command.stdin(std::process::Stdio::null());
-    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    command.stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut elect = Running::new(command.spawn().unwrap());
     let pid = elect.pid();
     let tokens = |count| {
@@ -88,7 +85,7 @@ fn a_candidate_that_campaigns_after_a_loss_runs_again_with_a_greater_token() {
     assert_eq!(ground.status()["leader"]["token"], both[1]);
     assert_eq!(ground.status()["leader"]["pid"], pid, "the same process");
     assert_eq!(name(pid).as_deref(), Some("elect"), "people look for it by its name");
-    let ended = elect.ended_by(nix::sys::signal::Signal::SIGTERM).exits(143);
+    let ended = elect.ended_by(Signal::SIGTERM).exits(143);
     let masks: Vec<u64> = ended.stdout.lines().map(mask).collect();
     assert_eq!(masks[..2], masks[2..], "the same signals in both runs: {}", ended.stdout);
 }
@@ -114,7 +111,7 @@ fn who_is_told_to_end_during_a_loss_does_not_campaign_again() {
     eventually("the command", || (lines("tokens") == 1).then_some(()));
     evict(&ground);
     eventually("the command to be asked to stop", || (lines("asked") == 1).then_some(()));
-    elect.ended_by(nix::sys::signal::Signal::SIGTERM).exits(124);
+    elect.ended_by(Signal::SIGTERM).exits(124);
     assert_eq!(lines("tokens"), 1, "it was started again");
 }
 

@@ -2,20 +2,15 @@
 
 use std::time::Duration;
 
-use elect_api::ElectionName;
 use elect_testkit::program::{Elect, eventually};
 use elect_testkit::sim::{Cause, Effect, Kind, Op, Options, Rule, SimServer};
 
-use crate::support::{Ground, run_at};
+use crate::support::{Ground, job, run_at};
 
 const KINDS: [Kind; 3] = [Kind::Queue, Kind::Record, Kind::Race];
 
 fn run(server: &SimServer, id: &str) -> Elect {
     run_at(&server.url(), id)
-}
-
-fn job() -> ElectionName {
-    "job".parse().expect("a good name")
 }
 
 #[test]

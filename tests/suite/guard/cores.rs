@@ -1,14 +1,10 @@
 //! elect, which may know passwords, leaves no core; its commands have the limits that it was started with.
 
-use std::fs;
 use std::os::unix::fs::chown;
-use std::path::{Path, PathBuf};
 
-use elect_testkit::program::{Elect, Running, children, eventually, name};
-use nix::sys::signal::Signal;
-use tempfile::TempDir;
+use elect_testkit::program::{children, name};
 
-use crate::support::Ground;
+use crate::prelude::*;
 use crate::usage::{STAY, User, as_nobody};
 
 /// Soft and hard limits to start elect with.
@@ -40,7 +36,7 @@ impl Someone {
 
     /// `elect run` with a command that tells, as do a hook and a health command.
     fn run(&self, [soft, hard]: [&str; 2], containment: &str) -> Running {
-        let program = PathBuf::from(env!("CARGO_BIN_EXE_elect"));
+        let program = PathBuf::from(ELECT);
         let (elect, program) = match &self.user {
             Some(user) => (user.elect(), user.program()),
             None => (Elect::new(&program), program),

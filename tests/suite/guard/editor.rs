@@ -1,13 +1,9 @@
 //! Programs that want the whole terminal, and what they leave behind in it.
 
-use std::fs;
-
-use elect_testkit::program::eventually;
-use nix::sys::signal::Signal;
-
 use crate::guard::terminal::{does, goes_on, shell};
+use crate::prelude::*;
 use crate::stage::send;
-use crate::support::{Ground, installed};
+use crate::support::installed;
 
 /// The editor of Debian's `vim-tiny`, or of a larger package.
 fn vim() -> &'static str {
@@ -86,7 +82,7 @@ fn a_window_that_changes_its_size_tells_the_command() {
     terminal.types(&format!("$E run -q -e job sh -c '{script}'\r")).shows("asking");
     let shell = terminal.session().pid();
     let device = fs::read_link(format!("/proc/{shell}/fd/0")).unwrap();
-    let mut stty = std::process::Command::new("stty");
+    let mut stty = Command::new("stty");
     assert!(stty.arg("-F").arg(device).args(["rows", "33"]).status().unwrap().success());
     terminal.shows("33 ").shows("READY> ");
     assert!(does(&mut terminal, "(exit $?)").ends_with("status=5"));

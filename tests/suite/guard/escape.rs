@@ -1,11 +1,8 @@
 //! Commands that are hard to be rid of: gone all the same before the next one starts.
 
-use std::time::Duration;
+use elect_testkit::oracle::{Flag, Run};
 
-use elect_testkit::oracle::{Flag, Oracle, Run, Stamper};
-use elect_testkit::program::{Running, eventually};
-use nix::sys::signal::Signal;
-
+use crate::prelude::*;
 use crate::stage::{Stage, send, send_if_alive, stop};
 
 /// The cause of the command's end.

@@ -1,13 +1,9 @@
 //! A leads, B waits; wrapper and guardian of A are killed and stopped in every combination. The
 //! oracle sees every process of A's tree.
 
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use elect_testkit::oracle::{Flag, Run};
 
-use elect_testkit::oracle::{Flag, Run, Stamper, now};
-use elect_testkit::program::{Running, eventually};
-use nix::sys::signal::Signal;
-
+use crate::prelude::*;
 use crate::stage::{Stage, send, send_if_alive, stop, tell};
 
 const KILL: Signal = Signal::SIGKILL;
@@ -48,7 +44,7 @@ impl Duel {
     }
 
     /// B runs to its end, and never beside A. Returns A's exit code and how long after `at` B came.
-    fn ends(self, at: elect_api::Boottime) -> (i32, Duration) {
+    fn ends(self, at: Boottime) -> (i32, Duration) {
         self.b.wait().exits(0);
         let runs = self.stage.assert_runs(&["A", "B"]);
         assert!(!runs[0].is_alive(), "{} is not gone", runs[0]);
@@ -82,7 +78,7 @@ fn follow_flock() -> Duration {
     let mut b = flock(&stage.brief("B").token(2));
     let waiting = format!(" {} ", b.pid());
     eventually("flock to wait", || {
-        let locks = std::fs::read_to_string("/proc/locks").ok()?;
+        let locks = fs::read_to_string("/proc/locks").ok()?;
         locks.lines().any(|line| line.contains("->") && line.contains(&waiting)).then_some(())
     });
     let at = now();

@@ -2,15 +2,11 @@
 
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::sync::Mutex;
-use std::thread;
 
 use elect_testkit::fault::{Filter, Refusal};
-use elect_testkit::oracle::Oracle;
-use elect_testkit::program::{Running, eventually};
 use elect_testkit::sim::{Kind, Options, SimServer};
-use nix::sys::signal::Signal;
 
+use crate::prelude::*;
 use crate::stage::{Stage, send, stop};
 use crate::support::run_at;
 

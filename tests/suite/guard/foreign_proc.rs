@@ -1,15 +1,10 @@
 //! A `/proc` that does not say who our children are: an empty one, and one of another pid namespace,
 //! whose numbers are strangers' here.
 
-use std::fs;
-use std::time::Duration;
+use elect_testkit::program::is_alive;
 
-use elect_testkit::oracle::Stamper;
-use elect_testkit::program::{Elect, Ended, eventually, is_alive};
-use nix::sys::signal::Signal;
-
+use crate::prelude::*;
 use crate::stage::{Stage, send};
-use crate::support::Ground;
 
 const EMPTY_PROC: &str = "mount -t tmpfs none /proc && exec \"$@\"";
 const FULL_PROC: &str = "mount -t proc proc /proc && exec \"$@\"";
@@ -75,9 +70,9 @@ fn under_a_foreign_proc_the_lease_that_is_checked_is_the_own_one() {
     let look = "[ \"$ELECT_LEASE\" -ef \"$OUTER\" ] && echo the outer one; exec \"$E\" check";
     for tier in ["group", "cgroup", "pidns"] {
         let run = ground.elect("run").args(["-e", "outer", "--", "bash", "-c", close, "bash"]);
-        let run = run.args(NAMESPACE).arg(env!("CARGO_BIN_EXE_elect"));
+        let run = run.args(NAMESPACE).arg(ELECT);
         let run = run.args(["run", "-b", &url, "-e", "inner", "--containment", tier]).sh(look);
-        let run = run.env("E", env!("CARGO_BIN_EXE_elect"));
+        let run = run.env("E", ELECT);
         let container = ["unshare", "-pf", "--mount-proc", "--kill-child"];
         run.under(container).run().exits(0).prints("leading, no time limit\n");
     }

@@ -1,14 +1,11 @@
 //! A command that forks faster than anybody can look: a limit on processes bounds it, nothing else.
 
-use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::time::Duration;
 
 use elect_testkit::oracle::fork_bomb;
-use elect_testkit::program::{Elect, children, eventually, name};
-use nix::sys::signal::Signal;
-use tempfile::TempDir;
+use elect_testkit::program::{children, name};
 
+use crate::prelude::*;
 use crate::stage::send;
 use crate::usage::as_nobody;
 

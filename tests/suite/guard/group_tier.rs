@@ -1,12 +1,9 @@
 //! If `/proc` does not list children, as `strace` pretends here, only the command's process group can be killed. elect
 //! does not find processes that left it, but waits for them.
 
-use std::time::Duration;
+use elect_testkit::program::children;
 
-use elect_testkit::oracle::Stamper;
-use elect_testkit::program::{Elect, Running, children, eventually};
-use nix::sys::signal::Signal;
-
+use crate::prelude::*;
 use crate::stage::{Stage, send};
 
 const LIST: &str = "/proc/thread-self/children";

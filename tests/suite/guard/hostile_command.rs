@@ -1,87 +1,17 @@
 //! Attacks by a command of another user, with the descriptors that it inherits from root's elect.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
-use elect_testkit::program::{Elect, Ended, Running, eventually, is_alive};
-use nix::sys::signal::Signal;
-use serde_json::Value;
+use elect_testkit::program::is_alive;
 
+use crate::prelude::*;
 use crate::stage::{send, stop};
-use crate::support::Ground;
 
-/// Becomes another user, for whom Python need not be there.
-const NOBODY: &str = "
-import array, ctypes, fcntl, os, signal, socket, struct, sys
-os.setgroups([])
-os.setresgid(65534, 65534, 65534)
-os.setresuid(65534, 65534, 65534)
-";
-
-/// Tries all calls that could let go of a lease, or turn a death-pipe elsewhere, on each descriptor but the standard
-/// ones. Then it hands them to the listener at the first argument, if there is one, names them, and stays.
-const ATTACK: &str = "
-inherited = []
-for name in os.listdir('/proc/self/fd'):
-    try:
-        inherited.append((int(name), os.readlink('/proc/self/fd/' + name)))
-    except OSError:
-        pass
-inherited = [(number, path) for number, path in sorted(inherited) if number > 2]
-F_OFD_SETLK = 37
-def attempt(deed, *words):
-    try:
-        deed(*words)
-    except OSError:
-        pass
-if len(sys.argv) > 1:
-    with socket.socket(socket.AF_UNIX) as other:
-        other.connect(chr(0) + sys.argv[1])
-        socket.send_fds(other, [b'x'], [number for number, _ in inherited])
-        other.recv(1)
-else:
-    for number, _ in inherited:
-        attempt(os.write, number, b'x')
-        attempt(os.ftruncate, number, 0)
-        for kind in (fcntl.F_UNLCK, fcntl.F_WRLCK, fcntl.F_UNLCK):
-            attempt(fcntl.fcntl, number, F_OFD_SETLK, struct.pack('hhqqi', kind, 0, 0, 0, 0))
-        attempt(fcntl.fcntl, number, fcntl.F_SETOWN, 0)
-        attempt(fcntl.fcntl, number, fcntl.F_SETFL, 0)
-child = os.fork()
-while child == 0:
-    signal.pause()
-print(child, *(path for _, path in inherited), flush=True)
-while True:
-    signal.pause()
-";
-
-/// Takes what the command hands on, and keeps it: as descriptors, mapped into its memory, or in a socket that is never
-/// read.
-const OUTSIDER: &str = "
-with socket.socket(socket.AF_UNIX) as listener:
-    listener.bind(chr(0) + sys.argv[1])
-    listener.listen()
-    print('listens', flush=True)
-    other, _ = listener.accept()
-    _, kept, _, _ = socket.recv_fds(other, 1, 16)
-    if sys.argv[2] == 'maps':
-        # As Python's own keeps a descriptor.
-        mmap = ctypes.CDLL(None).mmap
-        mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + 3 * [ctypes.c_int] + [ctypes.c_long]
-        for mark in kept:
-            mmap(None, 4096, 1, 1, mark, 0)
-    if sys.argv[2] == 'hides':
-        here, there = socket.socketpair()
-        socket.send_fds(here, [b'x'], kept)
-    if sys.argv[2] != 'keeps':
-        for mark in kept:
-            os.close(mark)
-    other.send(b'x')
-while True:
-    signal.pause()
-";
+/// Become another user, let go of all that was inherited, and keep it from outside.
+const NOBODY: &str = include_str!("hostile/nobody.py");
+const ATTACK: &str = include_str!("hostile/attack.py");
+const OUTSIDER: &str = include_str!("hostile/outsider.py");
 
 /// `elect run` as root of a command that is another user's by then.
 fn hostile(ground: &Ground, words: &[&str]) -> Elect {
@@ -249,6 +179,6 @@ fn a_command_does_not_shrink_the_page_of_its_lease() {
     let ground = Ground::new();
     let script = "truncate -s 0 \"$ELECT_LEASE\" 2>/dev/null && exit 3; truncate -s 1M \"$ELECT_LEASE\" 2>/dev/null && exit 4; \
                   $E check";
-    let ended = ground.job().env("E", env!("CARGO_BIN_EXE_elect")).sh(script).run().exits(0);
+    let ended = ground.job().env("E", ELECT).sh(script).run().exits(0);
     assert!(ended.stdout.starts_with("leading"), "{ended:?}");
 }

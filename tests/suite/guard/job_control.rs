@@ -1,17 +1,12 @@
 //! Stops and goings-on of a job, where they are not what they seem.
 
-use std::fs;
-use std::time::Duration;
-
-use elect_testkit::oracle::now;
 use elect_testkit::program::state;
 use elect_testkit::terminal::Terminal;
-use nix::sys::signal::Signal;
 
-#[cfg(feature = "sim")]
 use crate::guard::terminal::{does, goes_on, shell};
+#[cfg(feature = "sim")]
+use crate::prelude::*;
 use crate::stage::{send, stop, tell};
-use crate::support::Ground;
 
 /// As in `xterm -e elect ...` and `ssh -t host elect ...`: there is no shell to say `fg` in.
 #[test]

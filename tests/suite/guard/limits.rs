@@ -1,13 +1,10 @@
 //! Descriptors and processes that run out: success or a clear error, never a hang or a remainder.
 
-use std::fs;
-
 use elect_testkit::fault::Limits;
-use elect_testkit::program::{Elect, Ended, eventually, is_alive};
+use elect_testkit::program::is_alive;
 use elect_testkit::sim::{Kind, Options, SimServer};
-use tempfile::TempDir;
 
-use crate::support::Ground;
+use crate::prelude::*;
 use crate::usage::as_nobody;
 
 /// Asserts what must be true when any limit was reached. Returns true if the command ran.
@@ -99,8 +96,7 @@ fn processes_run_out() {
 fn signals_run_out() {
     let server = SimServer::start(&Options::new(Kind::Queue));
     let run = |url: &str| {
-        let elect =
-            Elect::new(env!("CARGO_BIN_EXE_elect")).args(["run", "-n", "-e", "job", "-b", url]);
+        let elect = Elect::new(ELECT).args(["run", "-n", "-e", "job", "-b", url]);
         elect.sh("echo ran").under(["prlimit", "--sigpending=0"]).run()
     };
     run(&server.url()).exits(125).prints("").says("cannot set a timer that kills");
@@ -137,7 +133,7 @@ fn commands_have_the_limits_that_elect_was_started_with() {
         std::os::unix::fs::chown(folder.path(), id, id).unwrap();
         let elect = match &user {
             Some(user) => user.elect(),
-            None => Elect::new(env!("CARGO_BIN_EXE_elect")),
+            None => Elect::new(ELECT),
         };
         let url = format!("file://{}", folder.path().join("state").display());
         for containment in ["scan", "group"] {
@@ -177,7 +173,7 @@ fn elect_lifts_for_itself_what_could_end_or_blind_it() {
             assert_eq!(soft, hard, "{name} of {pid}");
         }
     }
-    elect.ended_by(nix::sys::signal::Signal::SIGTERM).exits(143);
+    elect.ended_by(Signal::SIGTERM).exits(143);
 }
 
 /// The kernel would kill a guardian that kills for long.
@@ -202,8 +198,7 @@ fn files_that_may_not_grow_do_not_end_elect_by_a_signal() {
     let ground = Ground::new();
     let to_a_file = ["sh", "-c", "exec \"$@\" >\"$D/said\" 2>&1", "sh"];
     for words in [vec!["run"], vec!["run", "-e", "job", "true"], vec!["help", "run"]] {
-        let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(words.iter());
-        let elect = elect.env("D", ground.path()).under(to_a_file);
+        let elect = Elect::new(ELECT).args(words.iter()).env("D", ground.path()).under(to_a_file);
         elect.under(Limits::new().file_size(0)).run().exits(125);
     }
 }
@@ -215,7 +210,7 @@ fn nothing_is_left_of_a_run() {
     let mut elect = ground.job().env("TMPDIR", temporary.path()).sh(crate::usage::STAY).spawn();
     let (wrapper, guardian) = (elect.pid(), elect.guardian());
     let command: i32 = ground.said("started").parse().unwrap();
-    elect.ended_by(nix::sys::signal::Signal::SIGTERM).exits(143);
+    elect.ended_by(Signal::SIGTERM).exits(143);
     for pid in [wrapper, guardian, command] {
         eventually("the end of all processes", || (!is_alive(pid)).then_some(()));
     }

@@ -1,13 +1,9 @@
 //! The command has ended, and the lease is still held.
 
-use std::fs;
-use std::process::Stdio;
+use elect_testkit::program::{children, is_alive};
 
-use elect_testkit::program::{Running, children, eventually, is_alive};
-use nix::sys::signal::Signal;
-
+use crate::prelude::*;
 use crate::stage::send;
-use crate::support::Ground;
 
 #[test]
 fn what_the_command_left_running_is_stopped_when_the_lease_is_lost() {
@@ -17,7 +13,7 @@ fn what_the_command_left_running_is_stopped_when_the_lease_is_lost() {
     let elect = ground.job().args(["--leftover", "wait", "-k", "1s"]).sh(script).spawn();
     let left = ground.said("left").parse().unwrap();
     let command = ground.said("started");
-    let reaped = || (!std::path::Path::new("/proc").join(&command).exists()).then_some(());
+    let reaped = || (!Path::new("/proc").join(&command).exists()).then_some(());
     eventually("the end of the command", reaped);
     for entry in ground.queue() {
         fs::remove_file(entry).unwrap();

@@ -1,12 +1,7 @@
 //! `--max-run`: a command that has run for as long as it may is stopped in good order, on each store.
 
-use std::fs;
-
-use elect_testkit::program::{Elect, eventually};
-use nix::sys::signal::Signal;
-use serde_json::Value;
-
 use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store};
+use crate::prelude::*;
 
 on_each_store! {
     it_is_stopped_in_good_order_and_elect_ends_as_it_does

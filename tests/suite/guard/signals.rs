@@ -1,12 +1,8 @@
 //! Signals to elect: before the win they end the wait, after it they are the command's.
 
-use std::fs;
-
-use elect_testkit::program::{Elect, Ended, Running, eventually};
-use nix::sys::signal::Signal;
-
+use crate::prelude::*;
 use crate::stage::tell;
-use crate::support::{Ground, unstartable};
+use crate::support::unstartable;
 
 const ENDS: [(Signal, &str, i32); 4] = [
     (Signal::SIGTERM, "TERM", 143),
@@ -181,7 +177,7 @@ fn term_ends_elect_though_its_parent_ignored_it() {
     let ground = Ground::new();
     let look = ["grep", "SigIgn", "/proc/self/status"];
     let inherited = ground.job().args(look).under(IGNORING).run().exits(0);
-    let given = std::process::Command::new(IGNORING[0]).args(&IGNORING[1..]).args(look).output();
+    let given = Command::new(IGNORING[0]).args(&IGNORING[1..]).args(look).output();
     inherited
         .says("blocks or ignores SIGTERM")
         .prints(&String::from_utf8_lossy(&given.unwrap().stdout));
@@ -244,7 +240,7 @@ fn a_stopped_command_can_obey() {
     let ground = Ground::new();
     let elect = started(&ground, &ground.job().sh(&trapping("trap 'exit 5' TERM")));
     let command: i32 = ground.said("started").parse().unwrap();
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(command), Signal::SIGSTOP).unwrap();
+    nix::sys::signal::kill(Pid::from_raw(command), Signal::SIGSTOP).unwrap();
     eventually("a stopped command", || {
         (elect_testkit::program::state(command) == Some('T')).then_some(())
     });

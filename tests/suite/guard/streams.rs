@@ -1,14 +1,11 @@
 //! stdin, stdout, stderr and every further descriptor are the command's, and only the command's.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Read, Write};
-use std::process::Stdio;
 
-use elect_testkit::program::{Elect, Running, eventually};
-use nix::sys::signal::Signal;
 use nix::sys::stat::Mode;
 
-use crate::support::Ground;
+use crate::prelude::*;
 
 /// Runs elect in a shell that first does this.
 fn after(preparation: &str) -> [String; 4] {
@@ -153,7 +150,7 @@ fn a_full_stderr_holds_up_nothing() {
     let ground = Ground::new();
     // A pipe that is full to the brim and never read.
     let (reader, writer) = std::io::pipe().unwrap();
-    let mut filler = std::process::Command::new("dd");
+    let mut filler = Command::new("dd");
     filler.args(["if=/dev/zero", "bs=1", "count=1000000", "oflag=nonblock", "status=none"]);
     let full = filler.stdout(writer.try_clone().unwrap()).stderr(Stdio::null()).status().unwrap();
     assert!(!full.success(), "the pipe is full");

@@ -1,13 +1,10 @@
 //! elect in a terminal, under a shell with job control, as a person sees it.
 
-use std::process::Command;
-
-use elect_testkit::program::{children, eventually, is_alive, name, state};
+use elect_testkit::program::{children, is_alive, name, state};
 use elect_testkit::terminal::Terminal;
-use nix::sys::signal::Signal;
 
 use crate::cli::manual;
-use crate::support::Ground;
+use crate::prelude::*;
 
 /// A terminal with bash in it, in which `elect` is a function that runs the program in the election
 /// "job" of the ground.
@@ -22,7 +19,7 @@ pub(crate) fn shell(ground: &Ground) -> Terminal {
     }
     bash.env("PS1", "READY> ").env("TERM", "xterm").env("HISTFILE", "/dev/null");
     bash.env("ELECT_BACKEND", format!("file://{}", ground.state().display()));
-    bash.env("E", env!("CARGO_BIN_EXE_elect")).env("D", ground.path());
+    bash.env("E", ELECT).env("D", ground.path());
     // No echo: what is shown is what programs write.
     let mut terminal = Terminal::start(&mut bash);
     terminal.shows("READY> ");
@@ -97,7 +94,7 @@ fn ctrl_c_reaches_the_command_once() {
     terminal.shows("asking").types("\x03").shows("int 1");
     // The next signal that it gets is USR1. A second INT would have come before.
     let wrapper = wrapper(&mut terminal);
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(wrapper), Signal::SIGUSR1).unwrap();
+    nix::sys::signal::kill(Pid::from_raw(wrapper), Signal::SIGUSR1).unwrap();
     terminal.shows("status=51;").shows("READY> ");
 }
 

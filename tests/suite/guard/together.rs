@@ -2,12 +2,10 @@
 //! Others are for a command that is in another group than elect put it in.
 
 use std::os::unix::process::CommandExt;
-use std::process::Stdio;
 
-use elect_testkit::program::Running;
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::sys::signal::killpg;
 
+use crate::prelude::*;
 use crate::stage::Stage;
 
 #[test]

@@ -1,15 +1,13 @@
 //! Death before the command is started: the guardian's, or elect's own.
 
-use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
-use elect_testkit::program::{children, eventually, name};
-use nix::sys::signal::Signal;
+use elect_testkit::program::{children, name};
 
+use crate::prelude::*;
 use crate::stage::send;
-use crate::support::Ground;
 
 #[test]
 fn a_guardian_killed_before_the_start_is_no_fault_of_the_command() {
@@ -53,7 +51,7 @@ fn a_guardian_that_stands_still_for_longer_than_a_lease_starts_nothing_and_that_
     let mut two = run_at(&server.url(), "two").args(["echo", "ran"]).spawn();
     let guardian = two.guardian();
     stop(guardian);
-    let slow = Rule::new(Effect::DelayReply(std::time::Duration::from_millis(1)));
+    let slow = Rule::new(Effect::DelayReply(Duration::from_millis(1)));
     let renewals = server.controls().add(slow.op(Op::Renew).client("two-"));
     one.ended_by(Signal::SIGTERM);
     eventually("the second to lead", || leads("two-"));

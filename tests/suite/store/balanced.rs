@@ -1,18 +1,14 @@
 //! A server answers in the place of etcd for a while, as a balancer does whose members are away. It ends no candidate
 //! that has, or had, a place, or was given time.
 
-use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
-use std::thread;
 
 use elect_testkit::fault::TcpProxy;
-use elect_testkit::program::{Elect, Running, eventually};
-use elect_testkit::servers::Etcd;
-use nix::sys::signal::Signal;
 use nix::sys::socket::{setsockopt, sockopt};
-use tempfile::TempDir;
+
+use crate::prelude::*;
 
 /// The answer to a connection.
 pub(crate) type Answer = fn(&mut TcpStream);
@@ -95,7 +91,7 @@ impl Stage {
 
     fn elect(&self, words: &[&str]) -> Elect {
         let url = self.etcd.url_through(&[self.proxy.address()]);
-        let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args([words[0], "-b", &url]);
+        let elect = Elect::new(ELECT).args([words[0], "-b", &url]);
         elect.args(&words[1..]).env("RECORD", self.folder.path().join("record"))
     }
 
@@ -140,7 +136,7 @@ fn ends_nobody(answer: Answer, words: &str) {
     all.push(("sidecar", stage.spawn("sidecar", &["sidecar", "--ttl", "5"])));
     eventually("two to wait", || {
         let status = stage.elect(&["status", "-o", "json", "job"]).run().stdout;
-        let status: serde_json::Value = serde_json::from_str(&status).ok()?;
+        let status: Value = serde_json::from_str(&status).ok()?;
         (status["elections"][0]["waiting"].as_array()?.len() == 2).then_some(())
     });
     stage.is_away_behind(stranger(answer));

@@ -1,17 +1,11 @@
 //! One URL, two stores: two command trees of an election would run at a time.
 
-use std::net::SocketAddr;
-use std::path::Path;
-
 use elect_testkit::fault::TcpProxy;
-use elect_testkit::program::{Elect, Running, eventually};
-use elect_testkit::servers::{Etcd, ZooKeeper};
-use serde_json::Value;
 
-use crate::support::Ground;
+use crate::prelude::*;
 
 fn elect(words: &[&str]) -> Elect {
-    Elect::new(env!("CARGO_BIN_EXE_elect")).args(words)
+    Elect::new(ELECT).args(words)
 }
 
 /// Asserts that `elect doctor` tells these two stores apart, in one URL.
@@ -75,10 +69,10 @@ fn campaigns_on_in_its_store(scheme: &str, [ours, other]: [SocketAddr; 2]) {
     let script = format!("echo ran >> {}; exec sleep 60", ran.display());
     let words = ["run", "-v", "--after-loss", "campaign", "--ttl", "5s", "-b", &url, "-e", "job"];
     let mut command = elect(&words).args(["--", "sh", "-c", &script]).command();
-    let file = std::fs::File::create(&log).expect("a log");
+    let file = fs::File::create(&log).expect("a log");
     let mut a = Running::new(command.stderr(file).spawn().expect("elect runs"));
-    let said = || std::fs::read_to_string(&log).unwrap_or_default();
-    let runs = || std::fs::read_to_string(&ran).unwrap_or_default().lines().count();
+    let said = || fs::read_to_string(&log).unwrap_or_default();
+    let runs = || fs::read_to_string(&ran).unwrap_or_default().lines().count();
     eventually("a command", || (runs() == 1).then_some(()));
     way.redirect(other);
     eventually("the loss", || said().contains("leadership is lost").then_some(()));
@@ -88,7 +82,7 @@ fn campaigns_on_in_its_store(scheme: &str, [ours, other]: [SocketAddr; 2]) {
         (refusals() > known || !a.is_running()).then_some(())
     });
     assert_eq!(runs(), 1, "it leads in another store: {}", said());
-    a.ended_by(nix::sys::signal::Signal::SIGTERM);
+    a.ended_by(Signal::SIGTERM);
 }
 
 #[test]
@@ -104,8 +98,8 @@ fn who_campaigns_again_stays_in_its_ensemble_of_zookeeper() {
 }
 
 fn copy(from: &Path, to: &Path) {
-    let _ = std::fs::remove_dir_all(to);
-    let copied = std::process::Command::new("cp").args(["-a".as_ref(), from, to]).status();
+    let _ = fs::remove_dir_all(to);
+    let copied = Command::new("cp").args(["-a".as_ref(), from, to]).status();
     assert!(copied.expect("cp runs").success());
 }
 
@@ -127,12 +121,12 @@ fn a_store_that_was_restored_ends_each_candidate_that_saw_more() {
     }
     let tokens = ground.path().join("tokens");
     let script = format!("echo $ELECT_TOKEN >> {}; exec sleep 60", tokens.display());
-    let led = || std::fs::read_to_string(&tokens).unwrap_or_default().lines().count();
+    let led = || fs::read_to_string(&tokens).unwrap_or_default().lines().count();
     let log = |name: &str| ground.path().join(name);
     let start = |name: &str, words: &[&str]| {
         let command = ["run", "-b", &url, "-e", "job", "--ttl", "5s"];
         let mut command = elect(&command).args(words).args(["--", "sh", "-c", &script]).command();
-        let file = std::fs::File::create(log(name)).expect("a log");
+        let file = fs::File::create(log(name)).expect("a log");
         Running::new(command.stderr(file).spawn().expect("elect runs"))
     };
     let leader = start("leader", &["--after-loss", "campaign"]);
@@ -147,11 +141,11 @@ fn a_store_that_was_restored_ends_each_candidate_that_saw_more() {
     etcd.wait_until_it_serves();
     for (name, one) in ["waiter", "patient"].into_iter().zip(waiters) {
         one.wait().exits(125);
-        let said = std::fs::read_to_string(log(name)).expect("a log");
+        let said = fs::read_to_string(log(name)).expect("a log");
         assert!(said.contains("has gone back to revision"), "{name}: {said}");
     }
     leader.wait().exits(125);
-    let said = std::fs::read_to_string(log("leader")).expect("a log");
+    let said = fs::read_to_string(log("leader")).expect("a log");
     assert!(said.contains("has gone back"), "{said}");
     assert_eq!(led(), 1, "a smaller token was given: {said}");
 }
@@ -170,7 +164,7 @@ fn a_waiter_says_which_address_is_which_and_stays_where_it_is() {
     let led = led.to_str().expect("a path");
     let log = ground.path().join("log");
     let run = |url: &str, script: &str| {
-        let log = std::fs::OpenOptions::new().create(true).append(true).open(&log);
+        let log = fs::OpenOptions::new().create(true).append(true).open(&log);
         let words = ["run", "-v", "-b", url, "-e", "job", "--", "sh", "-c", script];
         let child = elect(&words).command().stderr(log.expect("a log")).spawn();
         Running::new(child.expect("elect runs"))
@@ -184,11 +178,11 @@ fn a_waiter_says_which_address_is_which_and_stays_where_it_is() {
     way.cut();
     let words = format!("{} is another store", b.endpoints()[0]);
     eventually("a word of the other store", || {
-        std::fs::read_to_string(&log).ok()?.contains(&words).then_some(())
+        fs::read_to_string(&log).ok()?.contains(&words).then_some(())
     });
     assert!(!Path::new(led).exists(), "two led at once");
     way.refuse(false);
-    leader.ended_by(nix::sys::signal::Signal::SIGTERM);
+    leader.ended_by(Signal::SIGTERM);
     waiter.wait().exits(0);
     assert!(Path::new(led).exists());
 }

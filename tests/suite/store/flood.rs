@@ -1,12 +1,9 @@
 //! An etcd that announces more than a client can want to read, and sends it: elect stays small.
 
-use std::net::SocketAddr;
-use std::thread;
-
 use elect_testkit::fault::{Flood, Frames, Torrent};
-use elect_testkit::program::{Elect, Running, line_of, peak_memory};
-use nix::sys::signal::Signal;
+use elect_testkit::program::{line_of, peak_memory};
 
+use crate::prelude::*;
 use crate::store::real::{Brand, Home};
 
 #[test]
@@ -48,8 +45,7 @@ fn last_peak(mut running: Running) -> u64 {
 }
 
 fn elect(subcommand: &str, home: &Home, way: SocketAddr) -> Elect {
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
-    elect.args([subcommand, "-b", &home.url_through(way)])
+    Elect::new(ELECT).args([subcommand, "-b", &home.url_through(way)])
 }
 
 fn a_look_stays_small(torrent: Torrent) {
@@ -85,7 +81,7 @@ fn a_leader_stays_small_and_leads_on(torrent: Torrent) {
     assert!(peak < SMALL, "{peak} KiB");
     let told =
         elect("status", &home, way.address()).args(["-o", "json", "job"]).run().exits(0).stdout;
-    let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+    let told: Value = serde_json::from_str(&told).expect("JSON");
     assert_eq!(told["elections"][0]["leader"]["token"].to_string(), token.trim());
     leader.ended_by(Signal::SIGTERM).exits(128 + 15);
 }

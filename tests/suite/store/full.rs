@@ -1,23 +1,20 @@
 //! Stores that answer what only reads and take no entry: they have failed, whatever else they answer.
 
-use std::fs;
-use std::process::Stdio;
-
 use elect_testkit::fault::Disk;
-use elect_testkit::program::{Elect, Ended, eventually};
-use elect_testkit::servers::{Etcd, ZooKeeper};
 use zookeeper_client::{Acls, Client, CreateMode};
+
+use crate::prelude::*;
 
 /// Runs with these flags side by side, which takes until they have tried long enough.
 fn run_all(url: &str, flags: &[&[&str]]) -> Vec<Ended> {
     let all: Vec<_> = flags
         .iter()
         .map(|flags| {
-            let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+            let elect = Elect::new(ELECT);
             elect.args(["run", "-b", url, "-e", "job"]).args(*flags).sh("echo ran").spawn()
         })
         .collect();
-    all.into_iter().map(elect_testkit::program::Running::wait).collect()
+    all.into_iter().map(Running::wait).collect()
 }
 
 /// None of the runs says that a candidate leads, is silent, goes on for ever or ends with 0.
@@ -51,8 +48,7 @@ fn an_election_that_was_led_before_is_led_on_a_full_disk() {
     let disk = Disk::of_kib(64);
     let url = format!("file://{}/state", disk.path().display());
     let run = |words: &[&str]| {
-        let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
-        elect.args(["run", "-b", &url, "-e", "job", "-n"]).args(words).run()
+        Elect::new(ELECT).args(["run", "-b", &url, "-e", "job", "-n"]).args(words).run()
     };
     run(&["true"]).exits(0).is_silent();
     for _ in 0..3 {
@@ -98,7 +94,7 @@ fn whoever_wins_on_a_full_etcd_does_not_do_what_is_to_be_done_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let (started, url) = (folder.path().join("started"), etcd.url());
     let run = || {
-        let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+        let elect = Elect::new(ELECT);
         elect.args(["run", "-b", &url, "-e", "job", "--once", "today"]).env("STARTED", &started)
     };
     let first = run().sh("echo first >>\"$STARTED\"; exec sleep 3600").spawn();
@@ -106,13 +102,13 @@ fn whoever_wins_on_a_full_etcd_does_not_do_what_is_to_be_done_once() {
     eventually("the first to start", || (text() == "first\n").then_some(()));
     let second = run().sh("echo second >>\"$STARTED\"").spawn();
     eventually("the second to wait", || {
-        let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+        let elect = Elect::new(ELECT);
         let status = elect.args(["status", "-b", &url, "-o", "json", "job"]).run().stdout;
-        let status: serde_json::Value = serde_json::from_str(&status).ok()?;
+        let status: Value = serde_json::from_str(&status).ok()?;
         (status["elections"][0]["waiting"].as_array()?.len() == 1).then_some(())
     });
     fill(&etcd);
-    first.ended_by(nix::sys::signal::Signal::SIGTERM).exits(143);
+    first.ended_by(Signal::SIGTERM).exits(143);
     second.wait().exits(125).says("its database is full");
     assert_eq!(text(), "first\n");
 }
@@ -121,12 +117,11 @@ fn whoever_wins_on_a_full_etcd_does_not_do_what_is_to_be_done_once() {
 fn the_doctor_does_not_wait_for_a_full_etcd_to_get_well() {
     let etcd = Etcd::start_with(1, &["--quota-backend-bytes=1000000"]);
     fill(&etcd);
-    let began = elect_testkit::oracle::now();
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
-    let found = elect.args(["doctor", "-b", &etcd.url()]).run().exits(1).stdout;
+    let began = now();
+    let found = Elect::new(ELECT).args(["doctor", "-b", &etcd.url()]).run().exits(1).stdout;
     assert!(found.contains("the database of etcd is full"), "{found}");
-    let took = elect_testkit::oracle::now().since(began);
-    assert!(took < std::time::Duration::from_secs(15), "{took:?}");
+    let took = now().since(began);
+    assert!(took < Duration::from_secs(15), "{took:?}");
 }
 
 #[test]
@@ -154,7 +149,7 @@ fn a_zookeeper_that_refuses_writes_is_a_failed_store() {
 mod simulated {
     use elect_testkit::sim::{Effect, Kind, Op, Options, Rule, SimServer};
 
-    use super::{Elect, fails};
+    use super::{ELECT, Elect, fails};
 
     #[test]
     fn any_store_that_takes_no_entry_is_a_failed_one() {
@@ -164,8 +159,7 @@ mod simulated {
         for kind in [Kind::Record, Kind::Race] {
             let server = SimServer::start(&Options::new(kind));
             server.controls().add(Rule::new(Effect::Refuse).op(Op::Enter));
-            let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
-            let elect = elect.args(["run", "-b", &server.url(), "-e", "job", "-q"]);
+            let elect = Elect::new(ELECT).args(["run", "-b", &server.url(), "-e", "job", "-q"]);
             elect.args(["--once", "today", "-n", "true"]).run().exits(125).says("error");
         }
     }
@@ -175,7 +169,7 @@ mod simulated {
     fn whoever_rode_out_an_outage_before_it_led_says_nothing() {
         let server = SimServer::start(&Options::new(Kind::Queue));
         let rule = server.controls().add(Rule::new(Effect::Refuse).op(Op::Enter));
-        let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+        let elect = Elect::new(ELECT);
         let elect = elect.args(["run", "-b", &server.url(), "-e", "job", "--ttl", "600s"]);
         let (silent, verbose) = (elect.clone().sh("exit 0"), elect.arg("-v").sh("exit 0"));
         let (silent, verbose) = (silent.spawn(), verbose.spawn());

@@ -1,16 +1,14 @@
 //! Every reader of foreign bytes gets the corpus of `tests/fuzz`, also cut, bent and doubled. It neither panics nor
 //! takes long, and reads what it prints.
 
-use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use elect::fuzzing::targets;
 use elect_api::FuzzTarget;
-use elect_testkit::oracle::now;
 use elect_testkit::program::peak_memory;
 use fastrand::Rng;
+
+use crate::prelude::*;
 
 /// Of each reader at the most.
 const CASES: usize = 3_000;

@@ -2,13 +2,9 @@
 //! again, so is the election. Meanwhile two may lead, as the manual says of an attacker who can change answers: that is
 //! counted.
 
-use std::time::Duration;
-
 use elect_testkit::fault::{Frames, Garbling, Mode, Spoil, TcpProxy};
-use elect_testkit::oracle::{Oracle, now};
-use elect_testkit::program::{Elect, Ended, Running, eventually};
-use nix::sys::signal::Signal;
 
+use crate::prelude::*;
 use crate::store::real::Brand;
 
 /// The time for which answers are garbled.
@@ -28,7 +24,7 @@ struct Den {
 impl Den {
     fn elect(&self, subcommand: &str) -> Elect {
         let url = self.brand.url(&[self.proxy.address()]);
-        Elect::new(env!("CARGO_BIN_EXE_elect")).args([subcommand, "--backend", &url])
+        Elect::new(ELECT).args([subcommand, "--backend", &url])
     }
 
     fn candidate(&self, tag: &str) -> Running {

@@ -1,13 +1,10 @@
 //! Passwords that others may come to know: elect says so once, and `elect doctor` finds it.
 
-use std::fs::{self, Permissions};
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 
-use elect_testkit::program::{Elect, eventually};
-use nix::sys::signal::Signal;
-use tempfile::TempDir;
-
 use crate::cli::see::{Arena, Ground, on_etcd_and_zookeeper};
+use crate::prelude::*;
 
 on_etcd_and_zookeeper! {
     a_password_that_others_may_read_is_told_once
@@ -31,7 +28,7 @@ fn url(arena: &Arena) -> String {
 }
 
 fn a_password_that_others_may_read_is_told_once(arena: &Arena) {
-    let (url, elect) = (url(arena), Elect::new(env!("CARGO_BIN_EXE_elect")));
+    let (url, elect) = (url(arena), Elect::new(ELECT));
     let run = elect.args(["run", "-b", &url, "-e", "job", "--after-loss", "campaign"]);
     let record = arena.path("record");
     let run = run.sh("echo led >>\"$RECORD\"; exec sleep 3600").env("RECORD", &record).spawn();
@@ -42,8 +39,7 @@ fn a_password_that_others_may_read_is_told_once(arena: &Arena) {
         });
     };
     has_led(1);
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
-    elect.args(["resign", "-b", &url, "job"]).run().exits(0);
+    Elect::new(ELECT).args(["resign", "-b", &url, "job"]).run().exits(0);
     has_led(2);
     let said = run.ended_by(Signal::SIGTERM).exits(143).stderr;
     for warning in [SENT, KEPT] {
@@ -54,7 +50,7 @@ fn a_password_that_others_may_read_is_told_once(arena: &Arena) {
 
 fn so_it_is_by_members_of_shards_and_sidecars(arena: &Arena) {
     let url = url(arena);
-    let elect = |words: &[&str]| Elect::new(env!("CARGO_BIN_EXE_elect")).args(words);
+    let elect = |words: &[&str]| Elect::new(ELECT).args(words);
     let shards = elect(&["run", "-b", &url, "-e", "job", "--shards", "2", "sleep", "3600"]);
     let sidecar = elect(&["sidecar", "-b", &url, "-e", "web"]);
     for (run, leads, code) in [(shards, "job:0", 143), (sidecar, "web", 0)] {
@@ -69,8 +65,7 @@ fn so_it_is_by_members_of_shards_and_sidecars(arena: &Arena) {
 }
 
 fn doctor_finds_it(arena: &Arena) {
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
-    let found = elect.args(["doctor", "-b", &url(arena)]).run().exits(1).stdout;
+    let found = Elect::new(ELECT).args(["doctor", "-b", &url(arena)]).run().exits(1).stdout;
     for warning in [SENT, KEPT, "+tls://", "chmod o-r"] {
         assert!(found.contains(warning), "{found}");
     }
@@ -100,7 +95,7 @@ fn a_file_that_only_its_own_may_read_or_that_was_handed_over_is_not_told() {
         // No server is there.
         let url =
             format!("etcd://me@127.0.0.1:1?password-file={}/password", folder.path().display());
-        let run = Elect::new(env!("CARGO_BIN_EXE_elect"));
+        let run = Elect::new(ELECT);
         let run = run.args(["run", "-b", &url, "-e", "job", "-w", "100ms", "true"]);
         let run = run.under(["unshare", "--mount", "sh", "-euc", script]);
         let run = run.env("D", folder.path()).env("MOUNT", mount).env("MODE", mode);

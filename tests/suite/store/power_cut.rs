@@ -5,10 +5,8 @@
 //! falls, would hide it if the directory's were not looked at.
 
 use std::collections::HashMap;
-use std::fs;
-use std::path::{Path, PathBuf};
 
-use crate::support::Ground;
+use crate::prelude::*;
 
 const SLOT: usize = 4096;
 const FUTURE: u64 = 1 << 62;
@@ -73,7 +71,7 @@ impl Disk {
         self.job().join("token")
     }
 
-    fn tell_token(&self, under: &[&str]) -> elect_testkit::program::Ended {
+    fn tell_token(&self, under: &[&str]) -> Ended {
         let run = self.ground.run().under(under).args(["--wait", "20s", "--"]);
         run.args(["sh", "-c", "echo $ELECT_TOKEN"]).run()
     }

@@ -1,17 +1,12 @@
 //! Credentials that are renewed while candidates of etcd lead and wait: files and servers one after the other, in any
 //! order.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-
 use elect::{Campaign, Error};
-use elect_testkit::program::{Elect, eventually};
-use elect_testkit::servers::{Authority, Etcd, Pem};
-use tempfile::TempDir;
+use elect_testkit::servers::{Authority, Pem};
 use tokio::time::timeout;
 
 use crate::heard::{Heard, all_say};
+use crate::prelude::*;
 
 const NAMES: [&str; 2] = ["127.0.0.1", "localhost"];
 /// The messages of candidates while only one side is renewed.
@@ -78,7 +73,7 @@ impl Stage {
 
     fn spawn(&self, subcommand: &str, label: &str, ttl: &str, flags: &[&str]) -> Heard {
         let said = self.path(&format!("{label}-said"));
-        let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
+        let elect = Elect::new(ELECT);
         let elect = elect.args([subcommand, "-v", "-b", &self.url, "-e", "job", "--id", label]);
         let elect = elect.args(["--ttl", ttl]).args(flags);
         let elect = elect.env("RECORD", self.path("record"));
@@ -126,18 +121,15 @@ impl Stage {
 
     #[track_caller]
     fn wait_for_entry(&self, label: &str) {
-        let waits = |entry: &serde_json::Value| {
-            entry["id"].as_str().is_some_and(|id| id.starts_with(label))
-        };
+        let waits = |entry: &Value| entry["id"].as_str().is_some_and(|id| id.starts_with(label));
         eventually(&format!("{label} to wait"), || {
             self.status()["waiting"].as_array()?.iter().any(waits).then_some(())
         });
     }
 
-    fn status(&self) -> serde_json::Value {
-        let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
-        let ended = elect.args(["status", "-b", &self.url, "-o", "json", "job"]).run();
-        let report = serde_json::from_str::<serde_json::Value>(&ended.stdout);
+    fn status(&self) -> Value {
+        let ended = Elect::new(ELECT).args(["status", "-b", &self.url, "-o", "json", "job"]).run();
+        let report = serde_json::from_str::<Value>(&ended.stdout);
         report.map(|mut report| report["elections"][0].take()).unwrap_or_default()
     }
 }
@@ -197,7 +189,7 @@ fn a_password_that_the_file_has_first_ends_no_leadership_and_no_wait() {
 fn an_empty_password_file_is_named_at_the_start_and_ridden_out_later() {
     let mut stage = Stage::of_passwords();
     stage.file_password("");
-    let elect = || Elect::new(env!("CARGO_BIN_EXE_elect"));
+    let elect = || Elect::new(ELECT);
     let start = elect().args(["run", "-b", &stage.url, "-e", "job", "true"]).run().exits(125);
     start.says("there is no password in").says("it is empty");
     stage.file_password("\nold\n");
@@ -328,7 +320,7 @@ fn a_refusal_that_outlasts_the_time_that_was_given_is_final() {
 fn a_password_that_is_in_no_file_is_said_to_stay() {
     let stage = Stage::of_passwords();
     stage.etcd.change_password("me", "new");
-    let elect = || Elect::new(env!("CARGO_BIN_EXE_elect")).args(["run", "-e", "job"]);
+    let elect = || Elect::new(ELECT).args(["run", "-e", "job"]);
     let url = stage.etcd.url();
     let variable = elect().args(["-b", &url, "true"]).env("ELECT_USER", "me");
     let ended = variable.env("ELECT_PASSWORD", "old").run().exits(125);

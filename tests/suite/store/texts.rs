@@ -1,19 +1,14 @@
 //! A user who may write to a store may write anything. elect shows only clean text of it to people and programs, on
 //! each store.
 
-use std::fs;
-use std::time::Duration;
-
 use elect::config;
 use elect_api::text::{NAME, WORDS, escape};
-use elect_api::{Candidate, Cell, Durability, ElectionName, If, Seat, Standing, Store};
-use elect_testkit::oracle::now;
-use elect_testkit::program::eventually;
-use nix::sys::signal::Signal;
-use serde_json::{Value, json};
+use elect_api::{Candidate, Cell, Durability, If, Seat, Standing, Store};
 
 use crate::cli::http::client::{address, get};
 use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store};
+use crate::prelude::*;
+use crate::support::job;
 
 on_each_store! {
     slow: what_others_wrote_is_shown_clean_everywhere
@@ -31,10 +26,6 @@ async fn lead(store: &dyn Store, candidate: &Candidate) -> Box<dyn Seat> {
     let standing = seat.refresh(now()).await.expect("a standing").standing;
     assert!(matches!(standing, Standing::Leading { .. }), "it does not lead");
     seat
-}
-
-fn job() -> ElectionName {
-    "job".parse().expect("a good name")
 }
 
 /// No character of it is obeyed, and it is no longer than it may be.

@@ -1,6 +1,7 @@
 use elect_testkit::program::Elect;
 
-use super::{ELECT, elect};
+use super::elect;
+use crate::prelude::ELECT;
 use crate::support::Ground;
 
 /// A configuration, the line and column that are named, and the way out.

@@ -1,10 +1,6 @@
-use std::fs;
-
-use elect_testkit::program::Elect;
-
-use super::{ELECT, elect, shown, value};
+use super::{elect, shown, value};
 use crate::cli::manual;
-use crate::support::Ground;
+use crate::prelude::*;
 
 const LAYERS: &str = "\
 backend: STATE
@@ -176,8 +172,7 @@ fn the_manual_shows_a_file_and_calls_that_work() {
     let calls: Vec<_> = calls.lines().filter(|call| call.contains("config show")).collect();
     let shown = |call: &str| {
         let words = call.split(" #").next().unwrap_or_default().split_whitespace().skip(1);
-        let elect = Elect::new(ELECT).env("ELECT_CONFIG", &config).args(words);
-        elect.run().exits(0).is_quiet().stdout
+        Elect::new(ELECT).env("ELECT_CONFIG", &config).args(words).run().exits(0).is_quiet().stdout
     };
     let nightly = shown(calls[0]);
     // However wide the columns are.

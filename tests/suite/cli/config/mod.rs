@@ -8,16 +8,9 @@ mod spelling;
 mod trust;
 mod writing;
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 
-use elect_testkit::program::Elect;
-use serde_json::Value;
-
-use crate::support::Ground;
-
-const ELECT: &str = env!("CARGO_BIN_EXE_elect");
+use crate::prelude::*;
 
 impl Ground {
     /// Writes a configuration file, which the words `STATE` lead to this ground's store.

@@ -1,12 +1,6 @@
-use std::fs;
-use std::time::Duration;
-
-use elect_testkit::program::{Elect, eventually};
 use elect_testkit::sim::{Cause, Kind, Options, SimServer};
-use nix::sys::signal::Signal;
 
-use super::ELECT;
-use crate::support::Ground;
+use crate::prelude::*;
 
 const NAMES: &str = "\
 backend: STATE
@@ -19,7 +13,7 @@ profiles:
     election: inner
 ";
 
-fn named(ground: &Ground) -> (std::path::PathBuf, std::path::PathBuf) {
+fn named(ground: &Ground) -> (PathBuf, PathBuf) {
     let outcome = ground.path().join("outcome");
     let text = NAMES.replace("OUTCOME", &outcome.display().to_string());
     (ground.configure(&text), outcome)

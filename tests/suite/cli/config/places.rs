@@ -1,9 +1,5 @@
-use std::fs;
-
-use elect_testkit::program::Elect;
-
-use super::{ELECT, shown, value, write};
-use crate::support::Ground;
+use super::{shown, value, write};
+use crate::prelude::*;
 
 fn file_shown(elect: &Elect) -> String {
     shown(elect, &[])["file"].as_str().unwrap_or("none").to_owned()

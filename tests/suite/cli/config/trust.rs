@@ -1,12 +1,9 @@
-use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
-use std::path::Path;
 
-use elect_testkit::program::Elect;
 use nix::sys::stat::Mode;
 
-use super::{ELECT, elect, shown, write};
-use crate::support::Ground;
+use super::{elect, shown, write};
+use crate::prelude::*;
 use crate::usage::as_nobody;
 
 fn mode(path: &Path, mode: u32) {

@@ -1,12 +1,9 @@
 //! `elect config set`: what it writes, and what it leaves alone.
 
-use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use elect_testkit::program::Elect;
-
-use super::{ELECT, shown, value, write};
-use crate::support::Ground;
+use super::{shown, value, write};
+use crate::prelude::*;
 use crate::usage::as_nobody;
 
 #[test]

@@ -1,15 +1,11 @@
 //! Stores of which there is nothing to say.
 
-use std::time::Duration;
-
-use elect_testkit::program::eventually;
+use elect_testkit::servers::ZooKeeperSetup;
 use elect_testkit::servers::kubernetes::Rule;
-use elect_testkit::servers::{ApiServer, Etcd, ZooKeeper, ZooKeeperSetup};
-use serde_json::{Value, json};
 
 use super::{RIGHTS, doctor, endpoints, findings, granted, list, only, report};
 use crate::cli::selftest::stores::{keys, leases, nodes};
-use crate::support::Ground;
+use crate::prelude::*;
 
 #[test]
 fn on_the_local_disk() {
@@ -27,7 +23,7 @@ fn on_the_local_disk() {
     // Files that were there before stay. People read the report, too.
     ground.run().arg("true").run().exits(0);
     let said = ground.elect("doctor").run().exits(0).is_quiet().stdout;
-    assert_eq!(std::fs::read_dir(ground.state()).expect("it is there").count(), 1);
+    assert_eq!(fs::read_dir(ground.state()).expect("it is there").count(), 1);
     assert!(said.starts_with(&format!("backend: {url}\n")), "{said}");
     assert!(said.ends_with("\nnothing is wrong\n"), "{said}");
 }

@@ -1,20 +1,16 @@
 //! Stores that are slow, old, or not there.
 
-use std::time::Duration;
-
 use elect_testkit::fault::{Mode, TcpProxy};
-use elect_testkit::program::eventually;
-use elect_testkit::servers::{Etcd, ZooKeeper, ZooKeeperSetup};
-use nix::sys::signal::Signal;
-use serde_json::Value;
+use elect_testkit::servers::ZooKeeperSetup;
 
 use crate::cli::selftest::stores::keys as keys_of;
+use crate::prelude::*;
 
 use super::{RIGHTS, doctor, endpoints, findings, granted, only, report, told};
 
 /// Returns the TTL that is advised if this server's answers are so late, and checks that the reason is given.
 #[track_caller]
-fn advised_through(scheme: &str, server: std::net::SocketAddr, late: Duration) -> u64 {
+fn advised_through(scheme: &str, server: SocketAddr, late: Duration) -> u64 {
     let proxy = TcpProxy::start(server);
     proxy.replies(Mode::Delay(late));
     let found = told(doctor(&format!("{scheme}://{}", proxy.address())).run(), 1);
@@ -106,14 +102,14 @@ fn a_store_out_of_reach_is_said() {
         ),
     ] {
         let ended = doctor(url).run().exits(125).prints("");
-        words.into_iter().fold(ended, elect_testkit::program::Ended::says);
+        words.into_iter().fold(ended, Ended::says);
     }
     let folder = tempfile::tempdir().expect("a folder");
     let kubeconfig = folder.path().join("kubeconfig");
     let text = "{current-context: c, contexts: [{name: c, context: {cluster: c}}], \
                 clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]}";
-    std::fs::write(&kubeconfig, text).expect("a file");
-    let url = elect_testkit::servers::ApiServer::url_with("elect", &kubeconfig);
+    fs::write(&kubeconfig, text).expect("a file");
+    let url = ApiServer::url_with("elect", &kubeconfig);
     let ended = doctor(&url).run().exits(125).prints("");
     ended.says("cannot connect to http://127.0.0.1:1: nothing listens there");
     doctor("file:///dev/null/x").run().exits(125).prints("").says("/dev/null");

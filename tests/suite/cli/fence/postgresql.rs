@@ -1,16 +1,13 @@
 //! The manual's script that writes to `PostgreSQL`.
 
-use std::fs;
-
-use elect_testkit::program::{Elect, eventually};
 use elect_testkit::servers::Postgres;
-use tempfile::TempDir;
 
 use super::example::Example;
 use super::resource::{self, Resource, SENDS};
 use super::stopping::Stopped;
 use crate::cli::manual;
 use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store};
+use crate::prelude::*;
 
 on_each_store! {
     a_leader_that_stood_still_before_its_update_is_refused

@@ -1,15 +1,9 @@
 //! `--after-loss campaign`: elect starts over, and its clients do not notice.
 
-use std::fs;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::thread;
-
-use elect_testkit::program::eventually;
-use nix::sys::signal::Signal;
 
 use super::client::{connect, get, sample, sockets};
-use crate::support::Ground;
+use crate::prelude::*;
 
 #[test]
 fn who_connects_while_elect_starts_over_is_not_refused_and_nothing_is_forgotten() {

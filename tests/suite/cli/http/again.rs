@@ -1,10 +1,7 @@
 //! `--restart`: a command that is started again is no end of a leadership.
 
-use elect_testkit::program::eventually;
-use nix::sys::signal::Signal;
-
 use super::client::{Events, address, get, sample, serving};
-use crate::support::Ground;
+use crate::prelude::*;
 
 #[test]
 fn a_leader_whose_command_rests_says_so() {
@@ -22,7 +19,7 @@ fn a_leader_whose_command_rests_says_so() {
         });
     };
     shows(true);
-    std::fs::write(ground.path().join("go"), "").unwrap();
+    fs::write(ground.path().join("go"), "").unwrap();
     shows(false);
     assert_eq!(get(server, "/").json()["is_leader"], true);
     assert_eq!(get(server, "/leader").code, 200);

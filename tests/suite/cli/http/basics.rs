@@ -1,16 +1,14 @@
 //! Every page, the address, and who inherits what.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener};
 
-use elect_testkit::program::{Elect, children, eventually};
+use elect_testkit::program::children;
 use elect_testkit::servers::free_port;
-use nix::sys::signal::Signal;
-use serde_json::Value;
 
 use super::client::{
     Events, address, exchange, get, leader, serving, sockets, try_get, wait_for_leader,
 };
-use crate::support::Ground;
+use crate::prelude::*;
 
 #[test]
 fn a_leader_and_a_waiter_show_what_they_are() {
@@ -66,7 +64,7 @@ fn who_has_not_reached_the_store_is_not_ready() {
     let server = address();
     let nobody = format!("etcd://{}", address());
     let flags = ["run", "-b", &nobody, "-e", "job", "--wait", "1h", "--http", &server.to_string()];
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(flags).args(["sleep", "1"]).spawn();
+    let elect = Elect::new(ELECT).args(flags).args(["sleep", "1"]).spawn();
     assert_eq!(get(server, "/readyz").code, 503);
     assert_eq!(get(server, "/healthz").code, 200);
     let shown = get(server, "/").json();
@@ -183,7 +181,7 @@ fn a_port_that_the_kernel_chose_is_told() {
     let told: SocketAddr = ground.said("address").parse().unwrap();
     assert!(told.ip() == Ipv4Addr::LOCALHOST && told.port() != 0, "{told}");
     assert_eq!(get(told, "/leader").code, 200);
-    std::fs::write(ground.path().join("end"), "").unwrap();
+    fs::write(ground.path().join("end"), "").unwrap();
     elect.wait().exits(0).says(&format!("http://{told}/"));
 }
 
@@ -194,7 +192,7 @@ fn nobody_inherits_the_socket_or_the_wish_for_it() {
     let script = "env >\"$D/env\"; echo $$ >\"$D/started\"; exec sleep 3600";
     let mut elect = ground.job().env("ELECT_HTTP", server.to_string()).sh(script).spawn();
     let command: i32 = ground.said("started").parse().unwrap();
-    let variables = std::fs::read_to_string(ground.path().join("env")).unwrap();
+    let variables = fs::read_to_string(ground.path().join("env")).unwrap();
     assert!(!variables.contains("ELECT_HTTP=") && !variables.contains("HANDOFF"), "{variables}");
     let _events = Events::of(server);
     let ours = sockets(elect.pid());

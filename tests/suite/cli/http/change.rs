@@ -1,16 +1,12 @@
 //! A change of leader on etcd, as the readers of events of both candidates see it.
 
-use elect_testkit::program::{Elect, Running, eventually};
-use elect_testkit::servers::Etcd;
-use nix::sys::signal::Signal;
-use serde_json::Value;
-
 use super::client::{Event, Events, address, get, wait_for_leader};
+use crate::prelude::*;
 
-fn candidate(etcd: &Etcd, id: &str, server: std::net::SocketAddr) -> Running {
+fn candidate(etcd: &Etcd, id: &str, server: SocketAddr) -> Running {
     let (url, server) = (etcd.url(), server.to_string());
     let flags = ["run", "-b", &url, "-e", "job", "--id", id, "--ttl", "60s", "--http", &server];
-    Elect::new(env!("CARGO_BIN_EXE_elect")).args(flags).args(["sleep", "3600"]).spawn()
+    Elect::new(ELECT).args(flags).args(["sleep", "3600"]).spawn()
 }
 
 fn show(who: &str, event: &Event) -> Value {
@@ -77,8 +73,7 @@ fn events_tell_of_troubles_with_the_store_and_of_their_end() {
     let store = SimServer::start(&Options::new(Kind::Queue));
     let server = address();
     let flags = ["-b", &store.url(), "-e", "job", "--http", &server.to_string()].map(String::from);
-    let run = Elect::new(env!("CARGO_BIN_EXE_elect")).arg("run").args(&flags);
-    let leader = run.args(["sleep", "3600"]).spawn();
+    let leader = Elect::new(ELECT).arg("run").args(&flags).args(["sleep", "3600"]).spawn();
     wait_for_leader(server);
     let mut events = Events::of(server);
     assert_eq!(events.next().expect("how things are").kind, "present");

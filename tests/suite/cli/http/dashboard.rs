@@ -2,21 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::net::SocketAddr;
-use std::process::Command;
 
-use elect_testkit::program::{Elect, eventually};
-use elect_testkit::servers::{Etcd, ZooKeeper, ZooKeeperSetup};
-use serde_json::Value;
-use tempfile::TempDir;
+use elect_testkit::servers::ZooKeeperSetup;
 
 use super::client::{address, get, sample, wait_for_leader};
+use crate::prelude::*;
 
 const PACKAGE: &str = "apt-get install prometheus";
 
 pub(super) fn dashboard(words: &[&str]) -> String {
-    let ended = Elect::new(env!("CARGO_BIN_EXE_elect")).arg("dashboard").args(words).run();
-    ended.exits(0).is_quiet().stdout
+    Elect::new(ELECT).arg("dashboard").args(words).run().exits(0).is_quiet().stdout
 }
 
 /// `promtool`, which is content.
@@ -25,9 +20,9 @@ fn promtool(words: &[&str], stdin: &str) -> String {
     use std::io::Write as _;
     let mut child = Command::new("promtool")
         .args(words)
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap_or_else(|_| panic!("promtool is missing: {PACKAGE}"));
     child.stdin.take().expect("a pipe").write_all(stdin.as_bytes()).expect("it reads");
@@ -46,7 +41,7 @@ fn full_pages() -> [String; 2] {
     let candidate = |server: SocketAddr| {
         let (url, http) = (etcd.url(), server.to_string());
         let flags = ["run", "-b", &url, "-e", "job", "--ttl", "8s", "--http", &http];
-        Elect::new(env!("CARGO_BIN_EXE_elect")).args(flags).args(["sleep", "3600"]).spawn()
+        Elect::new(ELECT).args(flags).args(["sleep", "3600"]).spawn()
     };
     let _leader = candidate(server);
     wait_for_leader(server);
@@ -112,7 +107,7 @@ fn what_zookeeper_is_asked_is_counted_too() {
     let server = address();
     let (url, http) = (format!("zk://{}", zookeeper.address(0)), server.to_string());
     let flags = ["run", "-b", &url, "-e", "job", "--ttl", "10s", "--http", &http];
-    let _elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(flags).args(["sleep", "60"]).spawn();
+    let _elect = Elect::new(ELECT).args(flags).args(["sleep", "60"]).spawn();
     for operation in ["connect", "create", "sync", "get_children", "multi"] {
         let begin = format!("elect_store_round_trips_total{{operation=\"{operation}\"");
         eventually(operation, || {
@@ -126,7 +121,7 @@ fn the_rules_are_good_ones() {
     let folder = TempDir::new().expect("a temporary folder");
     let path = folder.path().join("elect.yaml");
     let check = |text: &str| {
-        std::fs::write(&path, text).expect("written");
+        fs::write(&path, text).expect("written");
         promtool(
             &["check", "rules", "--lint=all", "--lint-fatal", path.to_str().expect("a path")],
             "",
@@ -156,264 +151,37 @@ fn the_rules_are_good_ones() {
     check(&(rules + "]}]\n"));
 }
 
-/// Checks what the rules say of these series, by `promtool test rules`.
+/// What the rules that are printed with these words say of these series, by `promtool test rules`.
 #[track_caller]
-fn judge(tests: &str) {
-    judge_by(&[], tests);
-}
-
-/// Checks the same of the rules that are printed with these words.
-#[track_caller]
-fn judge_by(words: &[&str], tests: &str) {
+fn judge(words: &[&str], tests: &str) {
     let folder = TempDir::new().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name);
     let rules = dashboard(&[&["alerts"], words].concat());
-    std::fs::write(path("elect.yaml"), rules).expect("written");
+    fs::write(path("elect.yaml"), rules).expect("written");
     let head = "rule_files: [elect.yaml]\nevaluation_interval: 5s\ntests:\n";
-    std::fs::write(path("test.yaml"), format!("{head}{tests}")).expect("written");
+    fs::write(path("test.yaml"), format!("{head}{tests}")).expect("written");
     let test = path("test.yaml");
     assert!(promtool(&["test", "rules", test.to_str().expect("a path")], "").contains("SUCCESS"));
 }
 
-/// Both sides of the threshold, by the very rules; and it is still seen when the rules are evaluated a minute later.
-#[test]
-fn the_alert_of_a_suspected_leader_goes_off_at_8() {
-    judge(
-        r#"
-  - interval: 5s
-    input_series:
-      - {series: 'elect_leader_suspicion{election="job", store_id="a1", instance="two"}', values: '0.1 7.99 8 stale'}
-    alert_rule_test:
-      - {eval_time: 5s, alertname: ElectLeaderSuspected, exp_alerts: []}
-      - eval_time: 10s
-        alertname: ElectLeaderSuspected
-        exp_alerts: &suspected
-          - exp_labels: {election: job, store_id: a1, severity: warning}
-            exp_annotations:
-              summary: The leader of job did not renew its lease as it did before.
-              description: Within the last five minutes it hung, died, or lost its way to the store. Unless it came back, the next candidate leads once the lease has ended.
-      - {eval_time: 70s, alertname: ElectLeaderSuspected, exp_alerts: *suspected}
-      - {eval_time: 315s, alertname: ElectLeaderSuspected, exp_alerts: []}
-"#,
-    );
+/// Each is a file of series, and of the alerts that come of them.
+macro_rules! judged {
+    ($($name:ident $words:expr;)*) => {
+        $(#[test] fn $name() {
+            judge(&$words, include_str!(concat!("alerts/", stringify!($name), ".yaml")));
+        })*
+    };
 }
 
-/// One election is paused, the other is not, and an older elect, which knows no such metric, is in a third.
-#[test]
-fn a_pause_pages_nobody() {
-    judge(
-        r#"
-  - interval: 5s
-    input_series:
-      - {series: 'elect_is_leader{election="paused", store_id="a1", instance="one"}', values: '0x30'}
-      - {series: 'elect_paused{election="paused", store_id="a1", instance="one"}', values: '1x30'}
-      - {series: 'elect_is_leader{election="vacant", store_id="a1", instance="one"}', values: '0x30'}
-      - {series: 'elect_paused{election="vacant", store_id="a1", instance="one"}', values: '0x30'}
-      - {series: 'elect_is_leader{election="older", instance="one"}', values: '0x30'}
-    alert_rule_test:
-      - eval_time: 120s
-        alertname: ElectNoLeader
-        exp_alerts:
-          - exp_labels: {election: older, severity: critical}
-            exp_annotations:
-              summary: Nobody leads older.
-              description: Candidates are up, but none leads. Look at the store, and at what the candidates say on stderr.
-          - exp_labels: {election: vacant, store_id: a1, severity: critical}
-            exp_annotations:
-              summary: Nobody leads vacant.
-              description: Candidates are up, but none leads. Look at the store, and at what the candidates say on stderr.
-  - interval: 5s
-    input_series:
-      - {series: 'elect_is_leader{election="paused", store_id="a1", instance="one"}', values: '1 0x11 stale'}
-      - {series: 'elect_paused{election="paused", store_id="a1", instance="one"}', values: '0 1x11 stale'}
-      - {series: 'elect_is_leader{election="gone", store_id="a1", instance="one"}', values: '1 0x11 stale'}
-      - {series: 'elect_paused{election="gone", store_id="a1", instance="one"}', values: '0 0x11 stale'}
-      - {series: 'elect_is_leader{election="resumed", store_id="a1", instance="one"}', values: '0x6 stale'}
-      - {series: 'elect_paused{election="resumed", store_id="a1", instance="one"}', values: '1x6 stale'}
-      - {series: 'elect_is_leader{election="resumed", store_id="a1", instance="two"}', values: '0x11 stale'}
-      - {series: 'elect_paused{election="resumed", store_id="a1", instance="two"}', values: '1x8 0x3 stale'}
-    alert_rule_test:
-      - eval_time: 180s
-        alertname: ElectNoCandidates
-        exp_alerts: &gone
-          - exp_labels: {election: gone, store_id: a1, severity: critical}
-            exp_annotations:
-              summary: No candidate of gone is up any more.
-              description: &description Nothing leads, and nothing stands by. Look at the hosts. This alert ends a day after the last candidate.
-          - exp_labels: {election: resumed, store_id: a1, severity: critical}
-            exp_annotations:
-              summary: No candidate of resumed is up any more.
-              description: *description
-      - {eval_time: 2h, alertname: ElectNoCandidates, exp_alerts: *gone}
-"#,
-    );
-}
-
-/// A pause of four hours; the other election was resumed after three.
-#[test]
-fn a_long_pause_is_recalled() {
-    judge(
-        r#"
-  - interval: 1m
-    input_series:
-      - {series: 'elect_paused{election="forgotten", store_id="a1", instance="one"}', values: '1x250'}
-      - {series: 'elect_paused{election="resumed", store_id="a1", instance="one"}', values: '1x180 0x70'}
-    alert_rule_test:
-      - {eval_time: 235m, alertname: ElectPausedLong, exp_alerts: []}
-      - eval_time: 245m
-        alertname: ElectPausedLong
-        exp_alerts:
-          - exp_labels: {election: forgotten, store_id: a1, severity: warning}
-            exp_annotations:
-              summary: The election forgotten has been paused for more than four hours.
-              description: Nobody leads. `elect status forgotten` shows who paused it, and until when. `elect resume forgotten` ends the pause.
-"#,
-    );
-}
-
-/// Each election but `both` has one candidate. The local disk's is on the one machine that there is.
-#[test]
-fn a_leader_without_a_standby_is_warned_of() {
-    judge(
-        r#"
-  - interval: 5s
-    input_series:
-      - {series: 'elect_is_leader{election="alone", store_id="a1", instance="one"}', values: '1x30'}
-      - {series: 'elect_candidate_info{election="alone", store_id="a1", instance="one", store="etcd"}', values: '1x30'}
-      - {series: 'elect_is_leader{election="both", store_id="a1", instance="one"}', values: '1x30'}
-      - {series: 'elect_is_leader{election="both", store_id="a1", instance="two"}', values: '0x30'}
-      - {series: 'elect_is_leader{election="local", store_id="file://one/x", instance="one"}', values: '1x30'}
-      - {series: 'elect_candidate_info{election="local", store_id="file://one/x", instance="one", store="file"}', values: '1x30'}
-    alert_rule_test:
-      - {eval_time: 30s, alertname: ElectNoStandby, exp_alerts: []}
-      - eval_time: 120s
-        alertname: ElectNoStandby
-        exp_alerts:
-          - exp_labels: {election: alone, store_id: a1, severity: warning}
-            exp_annotations:
-              summary: Nobody stands by for alone.
-              description: One candidate is up. If it goes, nobody leads. Look at the other hosts.
-"#,
-    );
-}
-
-/// A candidate that waits runs nothing either, and a sidecar has no command.
-#[test]
-fn a_leader_whose_command_does_not_run_pages() {
-    judge(
-        r#"
-  - interval: 5s
-    input_series:
-      - {series: 'elect_is_leader{election="job", store_id="a1", instance="idle"}', values: '1x30'}
-      - {series: 'elect_command_running{election="job", store_id="a1", instance="idle"}', values: '1 0x29'}
-      - {series: 'elect_is_leader{election="job", store_id="a1", instance="waiting"}', values: '0x30'}
-      - {series: 'elect_command_running{election="job", store_id="a1", instance="waiting"}', values: '0x30'}
-      - {series: 'elect_is_leader{election="job", store_id="a1", instance="busy"}', values: '1x30'}
-      - {series: 'elect_command_running{election="job", store_id="a1", instance="busy"}', values: '1x30'}
-      - {series: 'elect_is_leader{election="job", store_id="a1", instance="sidecar"}', values: '1x30'}
-    alert_rule_test:
-      - {eval_time: 30s, alertname: ElectCommandNotRunning, exp_alerts: []}
-      - eval_time: 120s
-        alertname: ElectCommandNotRunning
-        exp_alerts:
-          - exp_labels: {election: job, store_id: a1, instance: idle, severity: critical}
-            exp_annotations:
-              summary: The leader of job runs nothing.
-              description: Its command has ended, and is to be started again, or --hold keeps the lease. Look at what idle says on stderr.
-"#,
-    );
-}
-
-/// Elections of one name in two namespaces, each with its leader but one. They are in two clusters with one etcd each,
-/// and on the disks of two hosts, one of which is gone.
-#[test]
-fn elections_of_one_name_in_different_stores_are_different_ones() {
-    judge(
-        r#"
-  - interval: 5s
-    input_series:
-      - {series: 'elect_is_leader{election="worker", store_id="kubernetes:///prod", instance="one"}', values: '1x11 0x60'}
-      - {series: 'elect_is_leader{election="worker", store_id="kubernetes:///prod", instance="two"}', values: '0x72'}
-      - {series: 'elect_is_leader{election="worker", store_id="kubernetes:///staging", instance="three"}', values: '1x72'}
-      - {series: 'elect_paused{election="worker", store_id="kubernetes:///staging", instance="three"}', values: '1x72'}
-      - {series: 'elect_is_leader{election="job", store_id="00000000000000a1", instance="four"}', values: '1x72'}
-      - {series: 'elect_is_leader{election="job", store_id="00000000000000b2", instance="five"}', values: '1x72'}
-      - {series: 'elect_is_leader{election="cron", store_id="file://a/var/lib/elect", instance="six"}', values: '1x11 stale'}
-      - {series: 'elect_is_leader{election="cron", store_id="file://b/var/lib/elect", instance="seven"}', values: '1x72'}
-    alert_rule_test:
-      - {eval_time: 300s, alertname: ElectTwoLeaders, exp_alerts: []}
-      - {eval_time: 55s, alertname: ElectNoLeader, exp_alerts: []}
-      - eval_time: 150s
-        alertname: ElectNoLeader
-        exp_alerts:
-          - exp_labels: {election: worker, store_id: "kubernetes:///prod", severity: critical}
-            exp_annotations:
-              summary: Nobody leads worker.
-              description: Candidates are up, but none leads. Look at the store, and at what the candidates say on stderr.
-      - {eval_time: 300s, alertname: ElectNoCandidates, exp_alerts: []}
-      - eval_time: 300s
-        alertname: ElectSeveralStores
-        exp_alerts:
-          - exp_labels: {election: job, severity: warning}
-            exp_annotations:
-              summary: Leaders of job are in different stores.
-              description: Name one store with store-id in all URLs. If these are different elections, give `elect dashboard alerts` the label that tells them apart with --by.
-"#,
-    );
-}
-
-/// One store, and candidates that do not know yet which one it is, or never will, as their version is older.
-#[test]
-fn who_has_not_heard_of_its_store_is_no_election_of_its_own() {
-    judge(
-        r#"
-  - interval: 5s
-    input_series:
-      - {series: 'elect_is_leader{election="led", store_id="a1", instance="one"}', values: '1x72'}
-      - {series: 'elect_is_leader{election="led", instance="two"}', values: '0x72'}
-      - {series: 'elect_is_leader{election="older", store_id="a1", instance="one"}', values: '0x72'}
-      - {series: 'elect_is_leader{election="older", instance="two"}', values: '1x72'}
-      - {series: 'elect_is_leader{election="joined", store_id="a1", instance="one"}', values: '_ 1x72'}
-      - {series: 'elect_is_leader{election="joined", instance="one"}', values: '0 stale'}
-      - {series: 'elect_is_leader{election="unheard", instance="one"}', values: '0x72'}
-    alert_rule_test:
-      - {eval_time: 300s, alertname: ElectNoCandidates, exp_alerts: []}
-      - {eval_time: 300s, alertname: ElectTwoLeaders, exp_alerts: []}
-      - eval_time: 300s
-        alertname: ElectNoLeader
-        exp_alerts:
-          - exp_labels: {election: unheard, severity: critical}
-            exp_annotations:
-              summary: Nobody leads unheard.
-              description: Candidates are up, but none leads. Look at the store, and at what the candidates say on stderr.
-"#,
-    );
-}
-
-/// One store for two teams, and one Prometheus for two clusters.
-#[test]
-fn labels_that_people_name_tell_elections_apart() {
-    judge_by(
-        &["--by", "cluster"],
-        r#"
-  - interval: 5s
-    input_series:
-      - {series: 'elect_is_leader{election="job", store_id="kubernetes:///jobs", cluster="eu", instance="one"}', values: '1x72'}
-      - {series: 'elect_is_leader{election="job", store_id="kubernetes:///jobs", cluster="us", instance="two"}', values: '0x72'}
-      - {series: 'elect_is_leader{election="twice", store_id="00000000000000a1", cluster="eu", instance="one"}', values: '1x72'}
-      - {series: 'elect_is_leader{election="twice", store_id="00000000000000b2", cluster="us", instance="two"}', values: '1x72'}
-    alert_rule_test:
-      - {eval_time: 300s, alertname: ElectTwoLeaders, exp_alerts: []}
-      - {eval_time: 300s, alertname: ElectSeveralStores, exp_alerts: []}
-      - eval_time: 300s
-        alertname: ElectNoLeader
-        exp_alerts:
-          - exp_labels: {election: job, store_id: "kubernetes:///jobs", cluster: us, severity: critical}
-            exp_annotations:
-              summary: Nobody leads job.
-              description: Candidates are up, but none leads. Look at the store, and at what the candidates say on stderr.
-"#,
-    );
+judged! {
+    the_alert_of_a_suspected_leader_goes_off_at_8 [];
+    a_pause_pages_nobody [];
+    a_long_pause_is_recalled [];
+    a_leader_without_a_standby_is_warned_of [];
+    a_leader_whose_command_does_not_run_pages [];
+    elections_of_one_name_in_different_stores_are_different_ones [];
+    who_has_not_heard_of_its_store_is_no_election_of_its_own [];
+    labels_that_people_name_tell_elections_apart ["--by", "cluster"];
 }
 
 #[test]
@@ -425,7 +193,7 @@ fn a_label_that_tells_no_elections_apart_is_refused() {
         ("cluster,", "letters, digits and _"),
     ] {
         let words = ["dashboard", "alerts", "--by", label];
-        let ended = Elect::new(env!("CARGO_BIN_EXE_elect")).args(words).run().exits(125);
+        let ended = Elect::new(ELECT).args(words).run().exits(125);
         assert!(ended.stderr.contains(why), "{label}: {ended:?}");
     }
 }
@@ -437,7 +205,7 @@ fn metrics_have_the_identity_of_the_store_once_it_has_answered() {
         let server = address();
         let http = server.to_string();
         let flags = ["run", "-b", url, "-e", "job", "--http", &http, "sleep", "3600"];
-        let _elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(flags).spawn();
+        let _elect = Elect::new(ELECT).args(flags).spawn();
         eventually("a store", || {
             let page = get(server, "/metrics").body;
             let begin = "elect_is_leader{election=\"job\",store_id=\"";

@@ -2,21 +2,15 @@
 //! lease counts are read from what the guardian was told, and compared with each other.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
-use std::time::Duration;
 
 use elect::guard::{Until, lease};
-use elect_api::Boottime;
-use elect_testkit::program::{Elect, Running, eventually, line_of};
-use elect_testkit::servers::Etcd;
+use elect_testkit::program::line_of;
 use nix::sys::socket::{setsockopt, sockopt};
-use tempfile::TempDir;
 
 use super::client::{address, get, sample, sockets, wait_for_leader};
+use crate::prelude::*;
 
 const TTL: Duration = Duration::from_secs(5);
 /// A renewal is sent each sixth of it, one after the other.
@@ -41,7 +35,7 @@ impl Victim {
         let folder = TempDir::new().expect("a temporary folder");
         let file = folder.path().join("lease");
         let (url, http) = (etcd.url(), server.to_string());
-        let elect = Elect::new(env!("CARGO_BIN_EXE_elect"))
+        let elect = Elect::new(ELECT)
             .under(under)
             .args(["run", "-b", &url, "-e", "job", "--ttl", "5s", "--http", &http])
             .env("FILE", &file)
@@ -75,7 +69,7 @@ impl Victim {
 
     /// Returns a process's own memory, in KiB.
     fn memory(pid: i32) -> usize {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it lives");
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it lives");
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("a size");
         line.trim().trim_end_matches(" kB").parse().expect("a number")
     }

@@ -1,15 +1,10 @@
 //! The blocks of the manual's section on `--http`, run as they are written.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::Command;
-
-use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::cli::manual;
+use crate::prelude::*;
 
 /// The commands of each block of the section.
 fn blocks() -> Vec<Vec<String>> {
@@ -44,7 +39,7 @@ fn the_blocks_work_as_they_are_written() {
         server[0],
         dashboards.join("\n"),
     );
-    let elect = Path::new(env!("CARGO_BIN_EXE_elect")).parent().expect("a folder");
+    let elect = Path::new(ELECT).parent().expect("a folder");
     let search = std::env::var("PATH").expect("a search path");
     let output = Command::new("unshare")
         .args(["--net", "--", "bash", "-c", &script])

@@ -1,15 +1,10 @@
 //! A real Prometheus scrapes a real elect on a real etcd, and notices when there is no leader.
 
-use std::fs;
-use std::net::SocketAddr;
-
-use elect_testkit::program::{Elect, eventually};
-use elect_testkit::servers::{Etcd, Place, Process};
-use serde_json::Value;
-use tempfile::TempDir;
+use elect_testkit::servers::{Place, Process};
 
 use super::client::{address, get, try_get, wait_for_leader};
 use super::dashboard::dashboard;
+use crate::prelude::*;
 
 /// Looks twice a second, and does not wait long before it says something.
 fn prometheus(folder: &TempDir, targets: &[SocketAddr]) -> (Process, SocketAddr) {
@@ -88,7 +83,7 @@ fn prometheus_scrapes_and_the_alert_goes_off_when_the_store_is_stopped() {
             "--http",
             &http,
         ];
-        Elect::new(env!("CARGO_BIN_EXE_elect")).args(flags).args(["sleep", "3600"]).spawn()
+        Elect::new(ELECT).args(flags).args(["sleep", "3600"]).spawn()
     };
     let _leader = candidate(servers[0]);
     wait_for_leader(servers[0]);

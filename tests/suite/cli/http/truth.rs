@@ -1,15 +1,12 @@
 //! No client is told that this candidate leads once it may not lead.
 
 use std::io::{Read, Write};
-use std::time::Duration;
 
-use elect_testkit::program::{Elect, children, eventually, is_alive};
-use elect_testkit::servers::Etcd;
-use nix::sys::signal::Signal;
+use elect_testkit::program::{children, is_alive};
 
 use super::client::{address, connect, get, request, sample, serving, wait_for_leader};
+use crate::prelude::*;
 use crate::stage::stop;
-use crate::support::Ground;
 
 /// The wrapper is stopped until its command is dead. Clients ask meanwhile; their answers come at once when
 /// it goes on, before the engine has looked around.
@@ -19,8 +16,7 @@ fn a_leader_that_was_stopped_past_its_deadline_never_says_so() {
     let server = address();
     let url = etcd.url();
     let flags = ["run", "-b", &url, "-e", "job", "--ttl", "4s", "--http", &server.to_string()];
-    let mut elect =
-        Elect::new(env!("CARGO_BIN_EXE_elect")).args(flags).args(["sleep", "3600"]).spawn();
+    let mut elect = Elect::new(ELECT).args(flags).args(["sleep", "3600"]).spawn();
     wait_for_leader(server);
     let left = get(server, "/").json()["valid_for_ms"].as_u64().unwrap();
     assert!((1..4000).contains(&left), "{left}");

@@ -1,11 +1,4 @@
-use std::net::SocketAddr;
-use std::path::PathBuf;
-
-use elect_testkit::program::{Elect, Running, eventually};
-use nix::sys::signal::Signal;
-use serde_json::Value;
-use tempfile::TempDir;
-
+use crate::prelude::*;
 use crate::store::real::{Brand, Home};
 
 /// Which store.
@@ -78,7 +71,7 @@ impl Arena {
     }
 
     pub(crate) fn elect(&self, subcommand: &str) -> Elect {
-        Elect::new(env!("CARGO_BIN_EXE_elect")).args([subcommand, "-b", &self.url()])
+        Elect::new(ELECT).args([subcommand, "-b", &self.url()])
     }
 
     /// A candidate with a lease of so many seconds, where leases end by time. Its command writes its token and
@@ -113,7 +106,7 @@ impl Arena {
 
     /// Returns the token and id of each leader so far, in this order.
     pub(crate) fn record(&self) -> Vec<(u64, String)> {
-        let text = std::fs::read_to_string(self.path("record")).unwrap_or_default();
+        let text = fs::read_to_string(self.path("record")).unwrap_or_default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let read = |line: &str| {
             let (token, id) = line.split_once(' ')?;

@@ -1,14 +1,11 @@
 //! Leases that candidates judge: a leader that crashed leaves its entry, and who looks on finds that its lease is over.
 
-use std::time::Duration;
-
 use elect::config;
 use elect_api::{Candidate, Seat, Standing};
-use elect_testkit::oracle::now;
-use elect_testkit::program::{Ended, eventually};
 
 use super::arena::{Arena, Ground};
 use super::observer::Observer;
+use crate::prelude::*;
 
 /// As long as a quick look waits for a renewal, so that it is over before this lease is.
 const TTL: Duration = Duration::from_secs(4);

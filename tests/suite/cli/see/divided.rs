@@ -1,16 +1,12 @@
 //! `elect status` of what is divided into slots or shards.
 
-use std::time::Duration;
-
 use elect::config;
 use elect::election::control::Control;
 use elect_api::{Candidate, Cell, Division, ElectionName, If, Seat, Standing, Store, Written};
-use elect_testkit::oracle::now;
-use elect_testkit::program::{Ended, eventually};
-use nix::sys::signal::Signal;
-use serde_json::Value;
 
 use super::{Arena, Ground, on_each_cluster, on_each_store};
+use crate::prelude::*;
+use crate::support::job;
 
 on_each_store! {
     slots_show_who_leads_and_who_waits_for_one
@@ -69,10 +65,6 @@ impl<'a> Divided<'a> {
         let ended = self.status(&[&["-o", "json"], words].concat()).await;
         serde_json::from_str(&ended.stdout).expect("JSON")
     }
-}
-
-fn job() -> ElectionName {
-    "job".parse().expect("a name")
 }
 
 /// The ids in a list of candidates.

@@ -8,8 +8,7 @@ fn a_store_without_its_majority_is_told_from_one_member_that_is_down() {
     let mut etcd = Etcd::start_own(3);
     let url = etcd.url();
     let elect = |words: &[&str]| {
-        let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).env("ELECT_BACKEND", &url);
-        elect.args(words).spawn()
+        Elect::new(env!("CARGO_BIN_EXE_elect")).env("ELECT_BACKEND", &url).args(words).spawn()
     };
     elect(&["run", "-e", "job", "true"]).wait().exits(0);
     for member in [1, 2] {

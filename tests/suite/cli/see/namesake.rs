@@ -1,14 +1,10 @@
 //! Two jobs of one name: one that gives way to the other says so.
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-
-use elect_testkit::program::{Elect, eventually};
-use nix::sys::signal::Signal;
 
 use super::arena::{Arena, Ground};
 use super::{on_each_cluster, on_each_store};
+use crate::prelude::*;
 
 on_each_store! {
     a_job_that_gives_way_to_another_one_of_its_name_says_so

@@ -1,14 +1,11 @@
 //! `elect observe`: a line for each change, and none for what was not.
 
-use std::path::PathBuf;
-
 use elect_testkit::fault::{Mode, TcpProxy};
-use elect_testkit::program::Elect;
-use nix::sys::signal::Signal;
 
 use super::arena::{Arena, Ground, crash};
 use super::observer::Observer;
 use super::{on_each_cluster, on_each_store};
+use crate::prelude::*;
 
 on_each_store! {
     changes_are_told_in_their_order
@@ -75,7 +72,7 @@ fn after_an_outage_the_difference_is_told(arena: &Arena) {
     let two = arena.candidate("two", 15);
     arena.wait_for_waiter("two");
     let url = arena.url_through(proxy.address());
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).args(["observe", "-b", &url]);
+    let elect = Elect::new(ELECT).args(["observe", "-b", &url]);
     let observer = Observer::start(&elect, arena.path("observed"));
     observer.wait_for_last("joined two");
     proxy.both(Mode::Hold);

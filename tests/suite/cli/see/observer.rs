@@ -1,10 +1,6 @@
-use std::fs::{self, File};
-use std::path::PathBuf;
-use std::process::Stdio;
+use std::fs::File;
 
-use elect_testkit::program::{Elect, Ended, Running, eventually};
-use nix::sys::signal::Signal;
-use serde_json::Value;
+use crate::prelude::*;
 
 /// `elect observe -o json` of the election "job", and what it has written so far.
 pub(super) struct Observer {

@@ -1,17 +1,11 @@
 //! SUSPICION: it rises while a leader does not renew its lease, before that has ended, and at no other time.
 
-use std::net::SocketAddr;
-use std::time::Duration;
-
-use elect_api::Boottime;
-use elect_testkit::oracle;
-use elect_testkit::program::{Elect, Running, eventually};
 use elect_testkit::terminal::Terminal;
-use nix::sys::signal::Signal;
 
 use super::arena::{Arena, Ground};
 use super::watch::{HOME, end, shell, start};
 use crate::cli::http::client::{address, get, sample};
+use crate::prelude::*;
 use crate::stage::send;
 
 /// The suspicion from which a person should have a look.
@@ -37,14 +31,14 @@ struct Count {
 
 impl Count {
     fn of(server: SocketAddr) -> Self {
-        Self { server, seen: 0.0, at: oracle::now(), longest: Duration::ZERO }
+        Self { server, seen: 0.0, at: now(), longest: Duration::ZERO }
     }
 
     /// Returns the present count.
     fn look(&mut self) -> f64 {
         let page = get(self.server, "/metrics").body;
         let count = sample(&page, "elect_renewal_duration_seconds_count").unwrap_or(0.0);
-        let now = oracle::now();
+        let now = now();
         self.longest = self.longest.max(now.since(self.at));
         if count > self.seen {
             (self.seen, self.at) = (count, now);
@@ -112,10 +106,9 @@ fn a_leader_that_stands_still_is_suspected_before_its_lease_ends() {
     let (wrapper, guardian) = (one.pid(), one.guardian());
     send(wrapper, Signal::SIGSTOP);
     send(guardian, Signal::SIGSTOP);
-    let stopped = oracle::now();
-    let measured_at = eventually("the next in line to suspect it", || {
-        (measured()? >= THRESHOLD).then(oracle::now)
-    });
+    let stopped = now();
+    let measured_at =
+        eventually("the next in line to suspect it", || (measured()? >= THRESHOLD).then(now));
     let pictures = eventually("the picture to show it", || {
         let pictures = shown(&terminal, "one-");
         (greatest(&pictures) >= THRESHOLD).then_some(pictures)

@@ -1,16 +1,12 @@
 //! A server that is behind does not show a former leader as leading. People are told when a server does not answer for
 //! a while.
 
-use std::fs::{self, File};
-use std::path::Path;
-use std::time::Duration;
+use std::fs::File;
 
-use elect_testkit::program::{Elect, Running, eventually};
-use elect_testkit::servers::{Etcd, ZooKeeper, ZooKeeperSetup};
-use nix::sys::signal::Signal;
-use serde_json::Value;
+use elect_testkit::servers::ZooKeeperSetup;
 
 use super::{Arena, Ground, on_each_cluster};
+use crate::prelude::*;
 
 on_each_cluster! {
     alone: whoever_waits_for_an_answer_is_told_so
@@ -37,7 +33,7 @@ fn whoever_waits_for_an_answer_is_told_so(arena: &Arena) {
 }
 
 fn elect(subcommand: &str, url: &str) -> Elect {
-    Elect::new(env!("CARGO_BIN_EXE_elect")).args([subcommand, "-b", url])
+    Elect::new(ELECT).args([subcommand, "-b", url])
 }
 
 fn candidate(url: &str, label: &str) -> Running {

@@ -1,14 +1,11 @@
 //! `elect status --watch`: a picture on a terminal that is up to date, or says how old it is.
 
-use std::path::PathBuf;
-use std::process::Command;
-
-use elect_testkit::program::eventually;
 use elect_testkit::terminal::Terminal;
 
 use super::arena::{Arena, Ground, crash};
 use super::{on_each_cluster, on_each_store};
 use crate::guard::terminal::does;
+use crate::prelude::*;
 
 const ENTER: &str = "\u{1b}[?1049h";
 const LEAVE: &str = "\u{1b}[?1049l";
@@ -169,7 +166,7 @@ fn it_gives_the_terminal_back_and_takes_it_again() {
 /// The terminal that a program has.
 fn device(terminal: &mut Terminal) -> PathBuf {
     let pid = terminal.session().pid();
-    std::fs::read_link(format!("/proc/{pid}/fd/0")).expect("a terminal")
+    fs::read_link(format!("/proc/{pid}/fd/0")).expect("a terminal")
 }
 
 #[test]

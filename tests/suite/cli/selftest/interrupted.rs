@@ -1,15 +1,8 @@
 //! Whatever ends it, nothing of it lives on.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
-use elect_testkit::program::{Running, eventually};
-use elect_testkit::servers::Etcd;
-use nix::sys::signal::Signal;
-
 use super::selftest;
 use super::stores::keys;
-use crate::support::Ground;
+use crate::prelude::*;
 
 /// The pids of all processes with this on their command line, or in the environment that they began with.
 fn processes(word: &str) -> Vec<i32> {

@@ -6,10 +6,8 @@ mod places;
 pub(crate) mod stores;
 mod terminal;
 
-use std::time::Duration;
-
-use elect_testkit::program::{Elect, Ended};
-use serde_json::Value;
+use crate::prelude::*;
+use crate::support::report;
 
 /// All checks, in order.
 const CHECKS: [&str; 10] = [
@@ -27,15 +25,7 @@ const CHECKS: [&str; 10] = [
 
 fn selftest(url: &str) -> Elect {
     // Seven checks wait for a lease to end each, and a check is made again where a busy machine spoils it.
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).patience(Duration::from_secs(170));
-    elect.args(["selftest", "-b", url])
-}
-
-/// Returns the report of a run with `-o json`.
-#[track_caller]
-fn report(ended: &Ended) -> Value {
-    serde_json::from_str(&ended.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}{}", ended.stdout, ended.stderr))
+    Elect::new(ELECT).patience(Duration::from_secs(170)).args(["selftest", "-b", url])
 }
 
 /// The names of the checks with this result.

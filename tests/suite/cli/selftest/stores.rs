@@ -1,15 +1,11 @@
 //! Against each kind of store.
 
-use std::fs;
-
-use elect_testkit::program::eventually;
 use elect_testkit::servers::kubernetes::Rule;
-use elect_testkit::servers::{ApiServer, Authority, Etcd, ZooKeeper, ZooKeeperSetup};
-use serde_json::Value;
+use elect_testkit::servers::{Authority, ZooKeeperSetup};
 use zookeeper_client::Client;
 
 use super::{CHECKS, holds, report, selftest};
-use crate::support::Ground;
+use crate::prelude::*;
 
 #[test]
 fn all_holds_on_the_local_disk() {
@@ -87,8 +83,7 @@ pub(crate) fn nodes(url: &str) -> Vec<String> {
 #[test]
 fn all_holds_on_zookeeper() {
     // Sessions end sooner after their time with this.
-    let setup =
-        ZooKeeperSetup { tick: std::time::Duration::from_secs(1), ..ZooKeeperSetup::default() };
+    let setup = ZooKeeperSetup { tick: Duration::from_secs(1), ..ZooKeeperSetup::default() };
     let zookeeper = ZooKeeper::start(&setup);
     let url = zookeeper.url();
     let before = nodes(&url);

@@ -1,14 +1,9 @@
 //! Sidecars, and applications that only look as if they were well.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use elect_testkit::program::is_alive;
 
-use elect_testkit::program::{Elect, Ended, Running, eventually, is_alive};
-use elect_testkit::servers::Etcd;
-use serde_json::Value;
-use tempfile::TempDir;
-
-pub(crate) const ELECT: &str = env!("CARGO_BIN_EXE_elect");
+use crate::prelude::*;
+use crate::support::waiting;
 
 /// The store of the election.
 pub(crate) enum Store {
@@ -104,12 +99,7 @@ impl Pods {
 
     /// The pods that wait, first come first.
     pub(crate) fn queue(&self) -> Vec<String> {
-        let ended = self.elect("status").args(["-o", "json", "web"]).run();
-        let report: Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
-        let waiting = report["elections"][0]["waiting"].as_array().cloned().unwrap_or_default();
-        let pod =
-            |entry: &Value| entry["id"].as_str()?.rsplit_once('-').map(|(pod, _)| pod.to_owned());
-        waiting.iter().filter_map(pod).collect()
+        waiting(&self.elect("status").args(["-o", "json", "web"]).run())
     }
 
     #[track_caller]

@@ -1,12 +1,8 @@
 //! The application's health decides which candidate leads.
 
-use std::time::Duration;
-
-use elect_testkit::program::eventually;
-use nix::sys::signal::Signal;
-
 use super::application::Pods;
 use super::witness::Witness;
+use crate::prelude::*;
 
 const GRACE: Duration = Duration::from_millis(500);
 

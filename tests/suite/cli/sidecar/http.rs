@@ -1,11 +1,9 @@
 //! Applications that are asked over HTTP, and sidecars that answer.
 
-use elect_testkit::program::eventually;
 use elect_testkit::servers::free_port;
-use nix::sys::signal::Signal;
-use serde_json::Value;
 
 use super::application::Pods;
+use crate::prelude::*;
 use crate::web::{Application, BUSY, WELL, get};
 
 #[test]

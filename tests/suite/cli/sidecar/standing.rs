@@ -1,13 +1,10 @@
 //! An application gets only true answers about its leadership, at any fault of the sidecar.
 
-use std::time::Duration;
-
-use elect_testkit::oracle::now;
-use elect_testkit::program::{eventually, state};
-use nix::sys::signal::Signal;
+use elect_testkit::program::state;
 
 use super::application::{Pods, Store};
 use super::witness::Witness;
+use crate::prelude::*;
 
 const GRACE: Duration = Duration::from_millis(500);
 

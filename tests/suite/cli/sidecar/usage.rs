@@ -1,13 +1,10 @@
 //! Arguments that `elect sidecar` refuses, the examples of the manual, and files of `--lease-file` that others keep.
 
-use std::fs;
-
-use elect_testkit::program::{Elect, eventually};
 use elect_testkit::servers::free_port;
-use nix::sys::signal::Signal;
 
-use super::application::{ELECT, Pods};
+use super::application::Pods;
 use crate::cli::manual::blocks;
+use crate::prelude::*;
 use crate::web::{Application, WELL};
 
 #[test]
@@ -102,8 +99,7 @@ fn a_lease_file_has_the_deadline_of_the_kill() {
     let mut run = elect.args(["sleep", "3600"]).spawn();
     pods.wait_until_leads("one");
     let check = |flags: &[&str]| {
-        let check = Elect::new(ELECT).args(["check", "--lease-file"]).arg(&lease);
-        check.args(flags).run()
+        Elect::new(ELECT).args(["check", "--lease-file"]).arg(&lease).args(flags).run()
     };
     assert!(check(&[]).stdout.ends_with("s left\n"));
     check(&["--remaining", "2s"]).exits(0);
@@ -126,8 +122,7 @@ fn it_works_as_the_manual_shows_it() {
     };
     let sh = |line: &str| {
         let state = pods.path().join("state");
-        let elect = Elect::new("sh").env("ELECT", ELECT).env("STATE_DIRECTORY", state);
-        elect.args(["-c", &here(line)])
+        Elect::new("sh").env("ELECT", ELECT).env("STATE_DIRECTORY", state).args(["-c", &here(line)])
     };
     let sidecar = sh(&shown[0]).spawn();
     let mut answers = shown[1].lines();

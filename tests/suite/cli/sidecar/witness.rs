@@ -1,16 +1,11 @@
 //! Applications that ask again and again whether they lead, and what they would have done.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
 
-use elect_api::Boottime;
-use elect_testkit::oracle::now;
-use elect_testkit::program::Elect;
-
-use super::application::{ELECT, Pods};
+use super::application::Pods;
+use crate::prelude::*;
 
 /// One answer that we lead: which pod's, and between which instants it was given.
 struct Answer {

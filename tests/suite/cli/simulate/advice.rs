@@ -1,12 +1,9 @@
 //! `ttl`: what it advises. A run of it is hours of simulated time, so that few have to do.
 
-use std::fs;
-
 use elect::cli::{Command, parse};
-use serde_json::{Value, json};
 
 use super::{list, number, report, simulate};
-use crate::support::Ground;
+use crate::prelude::*;
 
 #[track_caller]
 fn advised(words: &str) -> f64 {

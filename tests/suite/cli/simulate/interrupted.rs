@@ -1,13 +1,10 @@
 //! Long runs: a line shows how far they are, and a signal ends them with what is known.
 
-use nix::sys::signal::Signal;
 use std::os::unix::process::ExitStatusExt;
-
-use elect_testkit::program::{Ended, eventually};
 
 use super::{list, number, report, simulate};
 use crate::guard::terminal::{does, shell};
-use crate::support::Ground;
+use crate::prelude::*;
 
 #[test]
 fn a_signal_ends_it_and_what_is_known_is_printed() {
@@ -16,7 +13,7 @@ fn a_signal_ends_it_and_what_is_known_is_printed() {
         // It works: several threads at once.
         let tasks = format!("/proc/{}/task", running.pid());
         eventually("threads that play", || {
-            let threads = std::fs::read_dir(&tasks).ok()?.count();
+            let threads = fs::read_dir(&tasks).ok()?.count();
             (threads > 2).then_some(())
         });
         let ended = running.ended_by(signal);
@@ -32,7 +29,7 @@ fn ended_as_it_plays(words: &str) -> Ended {
     let mut running = simulate(words).spawn();
     let tasks = format!("/proc/{}/task", running.pid());
     eventually("a thread that plays", || {
-        let threads = std::fs::read_dir(&tasks).ok()?.count();
+        let threads = fs::read_dir(&tasks).ok()?.count();
         (threads > 1).then_some(())
     });
     running.ended_by(Signal::SIGTERM).exits(143)

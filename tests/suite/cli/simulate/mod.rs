@@ -13,10 +13,8 @@ mod same;
 mod screens;
 pub(crate) mod tables;
 
-use std::time::Duration;
-
-use elect_testkit::program::{Elect, Ended};
-use serde_json::Value;
+use crate::prelude::*;
+use crate::support::report;
 
 /// The number of runs that is enough if each has to show the same.
 const RUNS: &str = "60";
@@ -24,15 +22,7 @@ const RUNS: &str = "60";
 /// `elect simulate` with these words.
 fn simulate(words: &str) -> Elect {
     // On a busy machine without optimisation many runs take long.
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).patience(Duration::from_secs(170));
-    elect.arg("simulate").args(words.split(' '))
-}
-
-/// Returns the report of a call with `-o json`.
-#[track_caller]
-fn report(ended: &Ended) -> Value {
-    serde_json::from_str(&ended.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}{}", ended.stdout, ended.stderr))
+    Elect::new(ELECT).patience(Duration::from_secs(170)).arg("simulate").args(words.split(' '))
 }
 
 /// Returns the report of `what-if` on a few runs with these words. It must end with this exit code.

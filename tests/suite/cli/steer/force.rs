@@ -1,14 +1,10 @@
 //! `elect resign --force`: a leader that does not answer.
 
-use std::time::Duration;
-
-use elect_testkit::oracle::now;
-use elect_testkit::program::{Elect, Running};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::kill;
 
 use super::foreign;
 use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store};
+use crate::prelude::*;
 use crate::store::mixed::{Arena as Mixed, Peer};
 
 on_each_store! {
@@ -58,7 +54,7 @@ fn whoever_obeys_is_not_removed(arena: &Arena) {
     let forced = force(arena, &["--reason", "stuck"]).run().exits(0).is_quiet();
     assert!(forced.stdout.starts_with("two-"), "{}", forced.stdout);
     one.wait().exits(124);
-    let outcome = std::fs::read_to_string(arena.path("outcome")).unwrap();
+    let outcome = fs::read_to_string(arena.path("outcome")).unwrap();
     assert!(outcome.contains("stepped_down"), "{outcome}");
 }
 

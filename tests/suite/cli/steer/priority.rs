@@ -1,12 +1,7 @@
 //! Priorities: who leads rather than whom, on each store.
 
-use std::time::Duration;
-
-use elect_testkit::oracle::now;
-use elect_testkit::program::{Elect, Running, eventually};
-use nix::sys::signal::Signal;
-
 use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store};
+use crate::prelude::*;
 
 on_each_store! {
     the_best_of_five_leads_and_after_it_the_next_best
@@ -359,7 +354,7 @@ fn a_leader_is_shown_though_its_history_is_gone(arena: &Arena) {
     let leads = || arena.status()["leader"]["id"] == id.as_str();
     eventually("it to be shown", || leads().then_some(()));
     if let Some(cell) = arena.cell("history") {
-        std::fs::remove_file(cell).expect("a cell");
+        fs::remove_file(cell).expect("a cell");
         assert!(leads());
     }
     let said = arena.elect("resign").arg("job").run().exits(0);
@@ -375,7 +370,7 @@ fn a_history_that_cannot_be_read_keeps_nobody_from_leading() {
     let first = arena.wait_for_leader("low");
     let cell = arena.cell("history").expect("a file");
     eventually("it to be written", || cell.exists().then_some(()));
-    std::fs::write(&cell, [0xff; 64]).expect("our own file");
+    fs::write(&cell, [0xff; 64]).expect("our own file");
     crowd.join("high", 200, LONG);
     crowd.join("middle", 100, LONG);
     crowd.kill(&["low"]);

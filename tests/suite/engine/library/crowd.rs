@@ -1,13 +1,10 @@
 //! Many campaigns in one process cost little each.
 
-use std::fs;
-use std::time::Duration;
-
 use elect::Campaign;
-use elect_testkit::servers::Etcd;
 use tokio::task::JoinSet;
 
 use super::block_on;
+use crate::prelude::*;
 
 /// So many come at once: etcd writes several times for each, one after the other.
 const GROUP: usize = 10;

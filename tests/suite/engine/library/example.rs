@@ -1,12 +1,7 @@
 //! The example, as its users start it.
 
-use std::fs;
-use std::path::Path;
-
-use elect_testkit::program::{Elect, Running, eventually};
-use nix::sys::signal::Signal;
-
 use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store};
+use crate::prelude::*;
 
 on_each_store! {
     the_example_takes_over
@@ -22,7 +17,7 @@ mod stopped {
 
 /// It is built with the tests.
 fn lines(arena: &Arena) -> Running {
-    let program = Path::new(env!("CARGO_BIN_EXE_elect")).with_file_name("examples/lines");
+    let program = Path::new(ELECT).with_file_name("examples/lines");
     assert!(program.exists(), "there is no {}: cargo build --example lines", program.display());
     Elect::new(program).args([&arena.url(), "job"]).arg(arena.path("lines")).spawn()
 }

@@ -1,13 +1,10 @@
 //! A program is told in time.
 
-use std::time::Duration;
-
 use elect_testkit::fault::{Mode, TcpProxy};
-use elect_testkit::oracle::now;
-use elect_testkit::program::eventually;
 
 use super::{GRACE, TTL, block_on, campaign};
 use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store};
+use crate::prelude::*;
 
 on_each_store! {
     whoever_is_asked_to_step_down_is_told
@@ -73,7 +70,7 @@ fn whoevers_entry_is_removed_by_hand_leads_no_more_at_once() {
         let leadership = campaign.lead().await.expect("leadership");
         let validity = leadership.validity();
         assert_eq!((validity.deadline(), validity.remaining()), (None, Duration::MAX));
-        std::fs::remove_file(arena.path("state/job/lock")).expect("a lock");
+        fs::remove_file(arena.path("state/job/lock")).expect("a lock");
         let why = validity.lost().await;
         assert!(!validity.is_valid() && why.contains("removed or replaced"), "{why}");
         leadership.resign().await.expect("it is no error");

@@ -1,15 +1,10 @@
 //! Two candidates never lead at once: campaigns in one process, and commands of `elect run` beside them.
 
-use std::sync::Mutex;
-use std::thread;
-use std::time::Duration;
-
 use elect::Campaign;
-use elect_api::Boottime;
-use elect_testkit::oracle::{Oracle, now};
 
 use super::{block_on, campaign};
 use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store};
+use crate::prelude::*;
 
 on_each_store! {
     campaigns_and_commands_take_turns

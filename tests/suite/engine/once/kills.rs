@@ -1,15 +1,12 @@
 //! KILL at random moments: it is done at least once, never again after a success, never twice at a time.
 
-use std::thread;
-use std::time::Duration;
-
-use elect_testkit::oracle::{Oracle, Run};
-use elect_testkit::program::{Running, children, name};
+use elect_testkit::oracle::Run;
+use elect_testkit::program::{children, name};
 use fastrand::Rng;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::kill;
 
 use super::{Brand, Scene};
+use crate::prelude::*;
 
 const KILLS: usize = 200;
 

@@ -6,18 +6,13 @@ mod cut_short;
 mod details;
 mod kills;
 
-use std::fs;
-use std::time::Duration;
-
 use elect::config;
 use elect::election::once::KEPT;
 use elect::guard::now;
 use elect_api::{Candidate, Cell, Durability, Standing};
-use elect_testkit::program::{Elect, Ended, eventually, state};
-use nix::sys::signal::Signal;
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use elect_testkit::program::state;
 
+use crate::prelude::*;
 use crate::stage::{send, stop};
 use crate::store::real::{Brand, Cluster};
 
@@ -43,9 +38,7 @@ impl Scene {
     }
 
     fn elect(&self, subcommand: &str) -> Elect {
-        Elect::new(env!("CARGO_BIN_EXE_elect"))
-            .args([subcommand, "-b", &self.url])
-            .env("D", self.folder.path())
+        Elect::new(ELECT).args([subcommand, "-b", &self.url]).env("D", self.folder.path())
     }
 
     /// `elect run --once KEY` in the election "nightly".
@@ -203,7 +196,7 @@ fn the_command_does_not_inherit_it(scene: &Scene) {
     let nested = r#"exec "$E" run -b "$B" -e other sh -c 'echo "${ELECT_ONCE-none}" >>$D/word'"#;
     for key in ["one", "two"] {
         let run = scene.elect("run").args(["-e", "nightly"]).env("ELECT_ONCE", key);
-        let run = run.env("E", env!("CARGO_BIN_EXE_elect")).env("B", &scene.url);
+        let run = run.env("E", ELECT).env("B", &scene.url);
         run.sh(nested).run().exits(0);
     }
     assert_eq!(scene.word(), "none\nnone\n");
@@ -273,7 +266,7 @@ fn a_success_that_cannot_be_recorded_is_not_repeated() {
         exec "$E" run -b "file://$D/small/state" -e full --once today --after-loss campaign \
             sh -c 'echo ran >>$D/word; dd if=/dev/zero of=$D/small/fill bs=1k 2>/dev/null; exit 0'"#;
     let run = Elect::new("unshare").args(["--mount", "sh", "-c", script]);
-    let run = run.env("D", scene.folder.path()).env("E", env!("CARGO_BIN_EXE_elect")).run();
+    let run = run.env("D", scene.folder.path()).env("E", ELECT).run();
     run.exits(124)
         .says("ENOSPC")
         .says("elect: error: the command exited with code 0, but that could not be recorded");

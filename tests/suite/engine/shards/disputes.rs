@@ -1,13 +1,10 @@
 //! Members that do not agree on how many shards there are.
 
-use std::time::Duration;
-
 use elect::config;
 use elect_api::{Candidate, Standing};
-use elect_testkit::oracle::now;
-use nix::sys::signal::Signal;
 
 use super::{Arena, Ground, Troop, on_each_cluster, on_each_store};
+use crate::prelude::*;
 
 on_each_store! {
     slow: whoever_names_another_number_is_refused_with_both

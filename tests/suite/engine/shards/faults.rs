@@ -1,13 +1,10 @@
 //! Members that are killed, that freeze, or lose what guards a command of theirs.
 
-use std::fs;
-
-use elect_testkit::program::eventually;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::kill;
 
 use super::{Arena, Ground, Troop, on_each_cluster, on_each_store};
 use crate::cli::see::on_etcd_and_zookeeper;
+use crate::prelude::*;
 
 on_each_store! {
     slow: others_take_over_from_whoever_is_killed

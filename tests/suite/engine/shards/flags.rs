@@ -1,9 +1,6 @@
 //! Flags that do not go with `--shards`.
 
-use elect_testkit::program::eventually;
-use nix::sys::signal::Signal;
-
-use crate::support::Ground;
+use crate::prelude::*;
 
 #[test]
 fn flags_of_a_candidate_that_leads_one_election_are_refused() {

@@ -1,13 +1,7 @@
 //! A user who may write into the store writes with ill intent.
 
-use std::fs;
-use std::path::PathBuf;
-
-use elect_testkit::program::eventually;
-use nix::sys::signal::Signal;
-use serde_json::{Value, json};
-
 use super::{Arena, Ground, Troop};
+use crate::prelude::*;
 
 const SHARDS: u32 = 3;
 

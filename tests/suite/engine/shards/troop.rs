@@ -1,11 +1,8 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use elect_testkit::oracle::{Oracle, Stamper};
-use elect_testkit::program::{Elect, Ended, Running, eventually};
-use nix::sys::signal::Signal;
-
 use super::{Arena, Picture};
+use crate::prelude::*;
 
 /// The members of the election "job", by their labels. The command of each shard stamps.
 pub(super) struct Troop<'a> {

@@ -1,17 +1,14 @@
 //! Two candidates on a store that keeps documents and knows no time: looks that take long, wins that come late, and
 //! values of one who leads no more.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use elect_api::{
-    Boottime, Candidate, Cell, ElectionName, Error, If, Key, Refreshed, Seat, Standing, Store,
-    Token,
+    Candidate, Cell, ElectionName, Error, If, Key, Refreshed, Seat, Standing, Store, Token,
 };
 use elect_testkit::sim::{Clock, Effect, Kind, ManualClock, Op, Options, Rule, Sim};
 use elect_testkit::{poll_n, poll_n_eagerly};
 
 use super::stage::Breach;
+use crate::prelude::*;
 
 const TTL: Duration = Duration::from_secs(6);
 const STEPS: u32 = 60;

@@ -1,20 +1,18 @@
 //! The simulated store as a candidate has it: with a witness, perhaps with sessions as in `ZooKeeper`, and
 //! perhaps with a client that makes an entry anew on its own.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use async_trait::async_trait;
 use elect::election::control as election;
 use elect_api::{
-    Boottime, Cadence, Candidate, Cell, Durability, ElectionName, Error, If, Keys, Lease, Profile,
-    Refreshed, Removal, Scope, Seat, Standing, Store, Survey, Ticket, Validity, Versioned, Wake,
-    WatchedCell, Written,
+    Cadence, Candidate, Cell, Durability, ElectionName, Error, If, Keys, Lease, Profile, Refreshed,
+    Removal, Scope, Seat, Standing, Store, Survey, Ticket, Validity, Versioned, Wake, WatchedCell,
+    Written,
 };
 use elect_testkit::switches::{Part, is_off};
 use elect_zookeeper::{Anchors, Calls};
 
 use super::witness::Witness;
+use crate::prelude::*;
 
 pub(crate) struct SeenStore {
     pub(crate) inner: Box<dyn Store>,

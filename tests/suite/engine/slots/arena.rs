@@ -1,11 +1,9 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
-use elect_testkit::oracle::{Oracle, Run, Stamper};
-use elect_testkit::program::{Elect, eventually};
-use tempfile::TempDir;
+use elect_testkit::oracle::Run;
 
+use crate::prelude::*;
 use crate::store::real::{Brand, Home};
 
 pub(crate) const SLOTS: usize = 3;
@@ -46,7 +44,7 @@ impl SlotsArena {
             None => format!("file://{}", self.folder.path().join("state").display()),
             Some(home) => home.url(),
         };
-        Elect::new(env!("CARGO_BIN_EXE_elect")).args([subcommand, "-b", &url])
+        Elect::new(ELECT).args([subcommand, "-b", &url])
     }
 
     /// A candidate whose command stamps with the oracle of its slot. `ttl` counts where leases end by time.
@@ -89,7 +87,7 @@ impl SlotsArena {
     /// Returns the candidates at the door, the next one first.
     pub(crate) fn queue(&self) -> Vec<String> {
         let ended = self.elect("status").args(["-o", "json", "job"]).run();
-        let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
+        let report: Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
         let all = report["elections"].as_array().cloned().unwrap_or_default();
         let Some(job) = all.iter().find(|election| election["election"] == "job") else {
             return Vec::new();

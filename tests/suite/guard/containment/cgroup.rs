@@ -1,12 +1,9 @@
 //! A command in a cgroup of its own.
 
-use std::fs;
-use std::path::PathBuf;
-
-use elect_testkit::program::{Running, eventually, is_alive};
-use nix::sys::signal::Signal;
+use elect_testkit::program::is_alive;
 
 use super::Someone;
+use crate::prelude::*;
 use crate::stage::{send, stop};
 use crate::usage::STAY;
 
@@ -73,8 +70,7 @@ fn what_is_left_of_the_dead_is_removed_by_the_next_and_nothing_else() {
 #[test]
 fn who_was_moved_into_it_is_killed_with_it() {
     let someone = Someone::root();
-    let mut stranger =
-        Running::new(std::process::Command::new("sleep").arg("3600").spawn().unwrap());
+    let mut stranger = Running::new(Command::new("sleep").arg("3600").spawn().unwrap());
     let leader = someone.leads_in_a_cgroup(
         &[],
         "echo >\"$D/started\"; until [ -e \"$D/go\" ]; do sleep 0.01; done",
@@ -89,8 +85,7 @@ fn who_was_moved_into_it_is_killed_with_it() {
 #[test]
 fn who_was_moved_into_it_is_awaited_where_that_is_asked_for() {
     let someone = Someone::root();
-    let mut stranger =
-        Running::new(std::process::Command::new("sleep").arg("3600").spawn().unwrap());
+    let mut stranger = Running::new(Command::new("sleep").arg("3600").spawn().unwrap());
     let script = "echo $$ >\"$D/started\"; until [ -e \"$D/go\" ]; do sleep 0.01; done";
     let mut leader = someone.leads_in_a_cgroup(&["--leftover", "wait"], script);
     let command: i32 = fs::read_to_string(someone.path("started")).unwrap().trim().parse().unwrap();

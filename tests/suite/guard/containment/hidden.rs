@@ -1,14 +1,11 @@
 //! A `/proc` that hides from the user who runs elect what is not dumpable (`hidepid`).
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 
-use elect_testkit::oracle::Oracle;
-use elect_testkit::program::{Elect, eventually, is_alive};
-use nix::sys::signal::Signal;
+use elect_testkit::program::is_alive;
 
 use super::Someone;
+use crate::prelude::*;
 use crate::stage::{send, stop};
 
 const HIDING: &str = "mount -t proc -o hidepid=2 proc /proc && exec \"$@\"";

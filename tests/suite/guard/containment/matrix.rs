@@ -3,19 +3,14 @@
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::sync::Mutex;
-use std::thread;
-use std::time::Duration;
 
-use elect_testkit::oracle::{Flag, Oracle, Run, Stamper};
-use elect_testkit::program::{Running, children, eventually, is_alive, state};
+use elect_testkit::oracle::{Flag, Run};
+use elect_testkit::program::{children, is_alive, state};
 use elect_testkit::sim::{Effect, Kind, Op, Options, Rule, SimServer};
-use nix::sys::signal::Signal;
 
 use super::{Someone, children_by_name};
+use crate::prelude::*;
 use crate::stage::{send, send_if_alive, stop};
 use crate::support::installed;
 

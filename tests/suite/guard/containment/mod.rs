@@ -7,14 +7,12 @@ mod pidns;
 mod refusals;
 
 use std::ffi::OsString;
-use std::fs;
 use std::os::unix::fs::chown;
-use std::path::{Path, PathBuf};
 
 use elect_testkit::fault::Cgroup;
-use elect_testkit::program::{Elect, children, eventually, name};
-use tempfile::TempDir;
+use elect_testkit::program::{children, name};
 
+use crate::prelude::*;
 use crate::usage::{User, as_nobody};
 
 /// The user who runs elect: root or an ordinary user, with a folder of its own and a cgroup that it may divide.
@@ -56,7 +54,7 @@ impl Someone {
     fn elect(&self) -> Elect {
         let elect = match &self.user {
             Some(user) => user.elect(),
-            None => Elect::new(env!("CARGO_BIN_EXE_elect")),
+            None => Elect::new(ELECT),
         };
         elect.env("D", self.folder.path()).under(self.cgroup.enter())
     }
@@ -80,7 +78,7 @@ impl Someone {
     }
 
     /// The stamper's command, as this user may execute it.
-    fn command_of(&self, stamper: &elect_testkit::oracle::Stamper) -> Vec<OsString> {
+    fn command_of(&self, stamper: &Stamper) -> Vec<OsString> {
         match self.user {
             Some(_) => {
                 stamper.command_of(&self.copy_of(&std::env::current_exe().unwrap(), "stamper"))

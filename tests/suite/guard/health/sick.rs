@@ -1,11 +1,8 @@
 //! A command that is not well.
 
-use std::fs;
+use elect_testkit::program::is_alive;
 
-use elect_testkit::program::{eventually, is_alive};
-use nix::sys::signal::Signal;
-
-use crate::support::Ground;
+use crate::prelude::*;
 use crate::usage::STAY;
 
 const DEAF: &str = "trap '' TERM; echo $$ >\"$D/started\"; while :; do sleep 0.01; done";

@@ -1,12 +1,8 @@
 //! A hook that must end is first asked to. elect does not warn of an end that it has asked for.
 
-use std::path::Path;
-
-use elect_testkit::program::{Elect, Ended, Running, eventually};
-use nix::sys::signal::Signal;
-
 use super::{HANG, lines};
 use crate::cli::see::{Arena, Ground, on_each_cluster};
+use crate::prelude::*;
 use crate::stage::stop;
 
 /// Says when it is asked to stop, and fails.
@@ -126,7 +122,7 @@ fn a_signal_that_comes_as_the_last_hook_ends_is_not_lost() {
         arena.elect("resign").arg("job").run().exits(0);
         wait_until_ready(&arena);
         stop(elect.pid());
-        std::fs::write(arena.path("record.end"), "").expect("a file");
+        fs::write(arena.path("record.end"), "").expect("a file");
         let hook = format!("/proc/{}", lines(&arena, "hook")[0]);
         eventually("the end of the hook", || (!Path::new(&hook).exists()).then_some(()));
         elect.signal(Signal::SIGTERM);
@@ -168,10 +164,10 @@ fn a_loss_of_the_election_is_told_as_one() {
         elect
     });
     let [evicted, removed] = arenas.each_ref().map(|arena| arena.path("state").join("job"));
-    for entry in std::fs::read_dir(evicted.join("queue")).expect("a queue") {
-        std::fs::remove_file(entry.expect("an entry").path()).expect("mine");
+    for entry in fs::read_dir(evicted.join("queue")).expect("a queue") {
+        fs::remove_file(entry.expect("an entry").path()).expect("mine");
     }
-    std::fs::remove_dir_all(removed).expect("an election");
+    fs::remove_dir_all(removed).expect("an election");
     for elect in runs {
         elect.wait().exits(124).says("leadership is lost").says("code 124");
     }

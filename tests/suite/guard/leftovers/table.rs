@@ -1,13 +1,11 @@
 //! Each tree against each end of its command: what lives how long. The manual has the table.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::PathBuf;
 
-use elect_testkit::program::{Ended, Running, eventually, is_alive, line_of};
-use nix::sys::signal::Signal;
+use elect_testkit::program::{is_alive, line_of};
 
 use crate::cli::see::{Arena, Ground};
+use crate::prelude::*;
 use crate::support::installed;
 
 /// The tree when its command ends.

@@ -1,17 +1,12 @@
 //! Each later start of a command gets the same descriptors as the first.
 
-use std::fs;
 use std::io::{Read, Write};
-use std::path::Path;
-use std::process::Stdio;
 
-use elect_testkit::program::{Running, eventually};
-use nix::sys::signal::Signal;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
 use crate::guard::terminal::{does, shell};
-use crate::support::Ground;
+use crate::prelude::*;
 
 const FLAGS: [&str; 6] =
     ["--restart", "on-failure", "--restart-delay", "20ms", "--restart-max-delay", "20ms"];

@@ -1,15 +1,13 @@
 //! It is one leadership, whatever the command does.
 
-use std::fs::{self, Permissions};
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
-use elect_testkit::program::{eventually, is_alive};
-use nix::sys::signal::Signal;
-use serde_json::Value;
+use elect_testkit::program::is_alive;
 
 use crate::engine::loss::evict;
+use crate::prelude::*;
 use crate::stage::send;
-use crate::support::Ground;
 
 const FAST: [&str; 4] = ["--restart-delay", "20ms", "--restart-max-delay", "40ms"];
 /// Says how often it was started, by now, and with which token.
@@ -32,7 +30,7 @@ fn a_command_that_fails_is_started_again_with_the_same_token_until_it_succeeds()
         "{COUNT} \"$E\" check >&2; case $n in 1) exit 3;; 2) kill -9 $$;; *) echo done;; esac"
     );
     let elect = ground.job().args(["-v", "--restart", "on-failure"]).args(FAST).sh(&script);
-    let elect = elect.env("E", env!("CARGO_BIN_EXE_elect"));
+    let elect = elect.env("E", ELECT);
     elect
         .run()
         .exits(0)

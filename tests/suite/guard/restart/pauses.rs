@@ -1,11 +1,6 @@
 //! The pauses between restarts.
 
-use std::fs;
-use std::time::Duration;
-
-use elect_testkit::oracle::now;
-
-use crate::support::Ground;
+use crate::prelude::*;
 
 #[test]
 fn pauses_grow_and_are_no_shorter_than_was_asked() {

@@ -1,11 +1,8 @@
 //! Whatever holds the command's descendants holds those of each of its starts.
 
-use std::time::Duration;
-
 use elect_testkit::fault::Cgroup;
-use elect_testkit::oracle::Oracle;
 
-use crate::support::Ground;
+use crate::prelude::*;
 
 const STARTS: u32 = 5;
 

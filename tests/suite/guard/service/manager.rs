@@ -5,16 +5,13 @@ use std::io::{ErrorKind, IoSliceMut};
 use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::time::Duration;
 
-use elect_testkit::oracle::now;
-use elect_testkit::program::{Elect, Ended, PATIENCE, Running, children, eventually, is_alive};
-use nix::sys::signal::Signal;
+use elect_testkit::program::{PATIENCE, children, is_alive};
 use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt::PassCred,
 };
-use tempfile::TempDir;
 
+use crate::prelude::*;
 use crate::stage::send_if_alive;
 
 /// Which processes of a unit get TERM, and which KILL when `TimeoutStopSec` is over.

@@ -7,15 +7,11 @@ mod stopping;
 mod unit_file;
 mod units;
 
-use std::fs;
-use std::time::Duration;
-
 use elect_testkit::program::is_alive;
-use nix::sys::signal::Signal;
 
 use self::manager::{KillMode, Manager};
+use crate::prelude::*;
 use crate::stage::{send, stop};
-use crate::support::Ground;
 use crate::usage::STAY;
 
 /// More than any stop takes that needs no KILL.
@@ -122,7 +118,7 @@ fn troubles_with_the_store_are_told_until_they_are_over() {
     use elect_testkit::sim::{Effect, Kind, Op, Options, Rule, SimServer};
     let server = SimServer::start(&Options::new(Kind::Queue));
     let run = ["run", "-b", &server.url(), "-e", "job", "sleep", "1000"];
-    let mut unit = Manager::new().starts(Elect::new(env!("CARGO_BIN_EXE_elect")).args(run));
+    let mut unit = Manager::new().starts(Elect::new(ELECT).args(run));
     let calm = unit.hears("STATUS=leading job");
     server.controls().add(Rule::new(Effect::Refuse).op(Op::Renew).times(2));
     let trouble = unit.hears(&format!("{calm}; "));
@@ -213,7 +209,7 @@ fn a_manager_that_does_not_read_delays_nothing() {
     let elect = ground.job().sh("echo ran").env("WATCHDOG_USEC", "1000");
     let mut unit = manager.starts(elect);
     // Nothing is read before it has ended.
-    elect_testkit::program::eventually("its end", || (!unit.main.is_running()).then_some(()));
+    eventually("its end", || (!unit.main.is_running()).then_some(()));
     unit.main.wait().exits(0).prints("ran\n").is_quiet();
 
     let manager = Manager::new();

@@ -1,12 +1,7 @@
 //! Units as systemd reads them, as far as those that elect shows need it.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
-use elect_testkit::program::Elect;
-
 use super::manager::KillMode;
-use crate::support::Ground;
+use crate::prelude::*;
 
 /// The `[Service]` of a unit.
 pub(super) struct UnitFile {
@@ -103,7 +98,7 @@ pub(super) fn shown() -> PathBuf {
 /// The text with the places of the example turned into those of this test.
 pub(super) fn at_home(ground: &Ground, text: &str) -> String {
     let here = |path: &str| ground.path().join(path).display().to_string();
-    text.replace("/usr/bin/elect", env!("CARGO_BIN_EXE_elect"))
+    text.replace("/usr/bin/elect", ELECT)
         .replace("/usr/bin/server", &here("server"))
         .replace("/usr/bin/nightly", &here("nightly"))
         .replace("/etc/elect", &here("etc"))

@@ -1,19 +1,15 @@
 //! The units that elect shows, in the manual and beside it.
 
-use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::Path;
-use std::process::Command;
 
 use elect_testkit::fault::{Filter, Refusal};
-use elect_testkit::program::Elect;
-use tempfile::TempDir;
 
 use super::LONG;
 use super::manager::Manager;
 use super::unit_file::{UnitFile, at_home, shown};
 use crate::cli::manual;
-use crate::support::{Ground, WallClock, installed};
+use crate::prelude::*;
+use crate::support::{WallClock, installed};
 use crate::usage::as_nobody;
 
 const SERVER: &str = "#!/bin/sh\ntrap 'echo term >>\"$D/terms\"; exit 0' TERM\necho >\"$D/started\"\n\

@@ -1,18 +1,9 @@
 //! Tokens that the API server does not accept any more, and the tokens that replace them. No leader and no waiter ends
 //! by that.
 
-use std::fs;
-use std::path::PathBuf;
-use std::thread;
-
-use elect_testkit::program::{Elect, Running, eventually};
-use elect_testkit::servers::ApiServer;
 use elect_testkit::servers::kubernetes::{Fault, Rule, Scope};
-use nix::sys::signal::Signal;
-use serde_json::Value;
-use tempfile::TempDir;
 
-use super::ELECT;
+use crate::prelude::*;
 
 /// The place of a candidate's token.
 #[derive(Clone, Copy, Debug)]

@@ -1,18 +1,13 @@
 //! Kubeconfigs that strangers can write, and API servers that send too much.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, chown};
-use std::path::{Path, PathBuf};
-use std::thread;
 
-use elect_testkit::program::{Elect, Running, peak_memory};
-use elect_testkit::servers::{ApiServer, free_port};
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use elect_testkit::program::peak_memory;
+use elect_testkit::servers::free_port;
 
-use super::ELECT;
+use crate::prelude::*;
 use crate::usage::as_nobody;
 
 /// A home whose kubeconfig has a plugin, which leaves a mark and shows its environment.
@@ -179,10 +174,10 @@ const SMALL: u64 = 64 << 10;
 fn flooding(folder: &TempDir, body: impl Fn(&str) -> String + Send + Sync + 'static) -> PathBuf {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address");
-    let body = std::sync::Arc::new(body);
+    let body = Arc::new(body);
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            let body = std::sync::Arc::clone(&body);
+            let body = Arc::clone(&body);
             thread::spawn(move || {
                 let mut lines = BufReader::new(&stream);
                 let mut first = String::new();

@@ -9,23 +9,18 @@ mod plugins;
 mod pod_label;
 mod words;
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::process::Command;
 
-use elect_testkit::program::{Elect, Running, children, eventually, line_of, name};
-use elect_testkit::servers::{Etcd, fetched, free_port};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use serde_json::Value;
-use tempfile::TempDir;
+use elect_testkit::program::{children, line_of, name};
+use elect_testkit::servers::{fetched, free_port};
+use nix::sys::signal::kill;
 
 use self::manifest::{Container, Manifest, words};
 use crate::cli::manual::{block, blocks};
+use crate::prelude::*;
+use crate::support::waiting;
 use crate::web::{Application, BUSY, WELL, get};
 
-const ELECT: &str = env!("CARGO_BIN_EXE_elect");
 /// The first version with native sidecars, and the newest that the checker knows.
 const VERSIONS: [&str; 2] = ["1.29.1", "1.37.0"];
 const SETUP: &str = "run `tests/run setup` once, which installs it";
@@ -182,12 +177,7 @@ impl Node {
     fn queue(&self, election: &str) -> Vec<String> {
         let status =
             Elect::new(ELECT).args(["status", "-o", "json", "-b", &self.etcd.url(), election]);
-        let ended = status.env("ELECT_USER", "user").env("ELECT_PASSWORD", "password").run();
-        let report: Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
-        let waiting = report["elections"][0]["waiting"].as_array().cloned().unwrap_or_default();
-        let pod =
-            |entry: &Value| entry["id"].as_str()?.rsplit_once('-').map(|(pod, _)| pod.to_owned());
-        waiting.iter().filter_map(pod).collect()
+        waiting(&status.env("ELECT_USER", "user").env("ELECT_PASSWORD", "password").run())
     }
 
     #[track_caller]

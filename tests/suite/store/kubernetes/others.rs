@@ -1,13 +1,6 @@
 //! A Lease of another program: for how long `-n` and `-w` look at it, and what they say.
 
-use std::time::Duration;
-
-use elect_testkit::oracle::now;
-use elect_testkit::program::{Elect, Ended};
-use elect_testkit::servers::ApiServer;
-use serde_json::{Value, json};
-
-use super::ELECT;
+use crate::prelude::*;
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/elect/leases";
 

@@ -1,16 +1,10 @@
 //! Programs that print who we are: children of elect that belong to no command.
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
 
-use elect_testkit::program::{Elect, eventually, is_alive};
-use elect_testkit::servers::ApiServer;
-use nix::sys::signal::Signal;
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use elect_testkit::program::is_alive;
 
-use super::ELECT;
+use crate::prelude::*;
 
 /// An API server, and a folder with a user's plugin.
 struct Cluster {

@@ -1,19 +1,12 @@
 //! `--pod-label`: the pod has the label while it leads, and no longer.
 
-use std::fs;
-use std::path::PathBuf;
-
-use elect_testkit::program::{Elect, Ended, Running, children, eventually};
-use elect_testkit::servers::ApiServer;
+use elect_testkit::program::children;
 use elect_testkit::servers::kubernetes::{Fault, Rule, Scope};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use nix::sys::signal::kill;
 
 use crate::cli::manual::blocks;
+use crate::prelude::*;
 
-const ELECT: &str = env!("CARGO_BIN_EXE_elect");
 const PODS: &str = "/api/v1/namespaces/elect/pods";
 /// All that elections need.
 const LEASES: &[&str] = &["get", "list", "watch", "create", "update", "delete"];

@@ -1,14 +1,10 @@
 //! The messages that new users get who begin with the store on Kubernetes.
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use elect_testkit::program::{Elect, Ended};
-use elect_testkit::servers::{ApiServer, free_port};
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use elect_testkit::servers::free_port;
 
-use super::ELECT;
+use crate::prelude::*;
 use crate::web::Application;
 
 /// A home with nothing in it, and no way to an API server but what is put there.

@@ -1,13 +1,9 @@
-use std::time::Duration;
-
-use elect_testkit::oracle::{Oracle, Stamper};
-use elect_testkit::program::Elect;
-use elect_testkit::servers::{Etcd, ZooKeeper, ZooKeeperSetup};
-use serde_json::Value;
+use elect_testkit::servers::ZooKeeperSetup;
 use zookeeper_client::{Acls, Client, CreateMode};
 
 use super::peer::Peer;
 use super::programs::Programs;
+use crate::prelude::*;
 
 /// Below this elect has all elections of the server.
 const PREFIX: &str = "mixed";
@@ -88,7 +84,7 @@ impl Arena {
     }
 
     fn bare(&self, subcommand: &str) -> Elect {
-        Elect::new(env!("CARGO_BIN_EXE_elect")).args([subcommand, "-b", &self.url])
+        Elect::new(ELECT).args([subcommand, "-b", &self.url])
     }
 
     /// Returns the report of `elect status` on the election.

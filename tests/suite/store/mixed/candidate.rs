@@ -1,15 +1,12 @@
 use std::mem::replace;
-use std::time::Duration;
 
-use elect_api::Boottime;
-use elect_testkit::oracle::{Flag, Run, now};
-use elect_testkit::program::Running;
+use elect_testkit::oracle::{Flag, Run};
 use fastrand::Rng;
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::sys::signal::killpg;
 
 use super::arena::Arena;
 use super::peer::Peer;
+use crate::prelude::*;
 
 /// When a candidate is killed.
 #[derive(Clone, Copy, Debug)]

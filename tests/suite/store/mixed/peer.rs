@@ -1,12 +1,8 @@
 use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
-
-use elect_testkit::oracle::Stamper;
-use elect_testkit::program::Running;
 
 use super::arena::{Arena, DIES_WITH_THE_TEST};
 use super::programs::Programs;
+use crate::prelude::*;
 
 /// A program other than elect that takes part in its elections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

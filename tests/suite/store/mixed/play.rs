@@ -1,14 +1,12 @@
 use std::fmt::Write as _;
-use std::time::Duration;
 
-use elect_api::Boottime;
-use elect_testkit::oracle::{Flag, Oracle, Run, Verdict, now};
-use elect_testkit::program::eventually;
+use elect_testkit::oracle::{Flag, Run, Verdict};
 use fastrand::Rng;
 
 use super::arena::Arena;
 use super::candidate::{Candidate, Fate};
 use super::peer::Peer;
+use crate::prelude::*;
 
 /// Of each kind; one or two of them are killed.
 const OF_A_KIND: usize = 3;
@@ -154,7 +152,7 @@ struct Account<'a>(&'a Oracle);
 
 impl Drop for Account<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if thread::panicking() {
             self.0.verdict().runs.iter().for_each(|run| println!("  {run}"));
             println!("  now it is {:.4?}", now().since_boot());
         }

@@ -1,11 +1,10 @@
 //! The paths of the peers' programs, and their needs.
 
 use std::cell::OnceCell;
-use std::path::Path;
-use std::process::Command;
 
 use elect_testkit::servers::fetched;
-use tempfile::TempDir;
+
+use crate::prelude::*;
 
 /// The folder of Debian's Java libraries, and the libraries that Curator needs.
 const JARS: &str = "/usr/share/java";

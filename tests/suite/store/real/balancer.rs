@@ -1,19 +1,14 @@
 //! All candidates reach the store through a balancer, which has no server for a while: each connection ends without a
 //! byte. No candidate gives up for good, whether it is new, waits or leads.
 
-use std::time::Duration;
-
 use elect_testkit::fault::TcpProxy;
-use elect_testkit::oracle::{Flag, Oracle};
-use elect_testkit::program::{Elect, Running, eventually};
+use elect_testkit::oracle::Flag;
 use elect_testkit::servers::Place;
-use nix::sys::signal::Signal;
-use serde_json::Value;
-use tempfile::TempDir;
 
 use super::duel::{elect, wait_in_line};
 use super::store::{Ground, Store};
 use super::{ETCD, ZOOKEEPER};
+use crate::prelude::*;
 
 const TTL: Duration = Duration::from_secs(5);
 /// Connections of candidates that try again and again.
@@ -46,14 +41,14 @@ impl Scene {
     }
 
     fn sidecar(&self) -> Running {
-        let sidecar = Elect::new(env!("CARGO_BIN_EXE_elect"));
+        let sidecar = Elect::new(ELECT);
         let sidecar = sidecar.args(["sidecar", "-b", &self.url(), "-e", "web", "--ttl", "5s"]);
         sidecar.arg("--lease-file").arg(self.folder.path().join("lease")).spawn()
     }
 
     #[track_caller]
     fn wait_for_sidecar(&self) {
-        let check = Elect::new(env!("CARGO_BIN_EXE_elect")).args(["check", "--lease-file"]);
+        let check = Elect::new(ELECT).args(["check", "--lease-file"]);
         let check = check.arg(self.folder.path().join("lease"));
         eventually("the sidecar to lead", || (check.run().code() == 0).then_some(()));
     }
@@ -77,7 +72,7 @@ impl Scene {
 
 /// Returns the number of candidates in both elections, as the store tells it.
 fn candidates(url: &str) -> Option<usize> {
-    let status = Elect::new(env!("CARGO_BIN_EXE_elect"));
+    let status = Elect::new(ELECT);
     let status = status.args(["status", "-b", url, "-o", "json", "job", "web"]);
     let report: Value = serde_json::from_str(&status.run().stdout).ok()?;
     let count =

@@ -1,15 +1,13 @@
 //! Between the fork of the command and its exec, in moments that `strace` makes long.
 
 use elect_testkit::fault::Outcome;
-use elect_testkit::oracle::{Oracle, now};
-use elect_testkit::program::{children, eventually, is_alive, name};
+use elect_testkit::program::{children, is_alive, name};
 use elect_testkit::servers::Place;
-use nix::sys::signal::Signal;
-use std::time::Duration;
 
 use super::duel::elect;
 use super::store::{Ground, Store};
 use super::{ETCD, KUBERNETES, ZOOKEEPER, report};
+use crate::prelude::*;
 use crate::stage::send_if_alive;
 
 const TTL: Duration = Duration::from_secs(5);

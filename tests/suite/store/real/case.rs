@@ -1,15 +1,12 @@
 //! A fault: its setting, what is done, and how that has to end.
 
-use std::time::Duration;
-
 use elect_testkit::fault::Outcome;
-use elect_testkit::oracle::now;
-use elect_testkit::program::{Running, eventually};
 
 use super::cluster::Brand;
 use super::duel::{Duel, Setting};
 use super::store::Store;
 use super::surroundings::Surroundings;
+use crate::prelude::*;
 
 /// A fault.
 pub(crate) struct Case {

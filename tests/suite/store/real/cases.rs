@@ -1,17 +1,11 @@
 //! The faults: what is done to A or to its store, and how that has to end.
 
-use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
-
 use elect_testkit::fault::{Direction, Mode, Traced};
-use elect_testkit::oracle::now;
-use elect_testkit::program::eventually;
-use nix::sys::signal::Signal;
 
 use super::case::{Case, Ending, case};
 use super::duel::{Duel, Freezer, Route, Setting};
 use super::surroundings::{Surroundings, Tree};
+use crate::prelude::*;
 use crate::stage::{send, stop};
 
 const TTL: Duration = Duration::from_secs(5);

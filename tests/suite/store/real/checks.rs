@@ -1,17 +1,14 @@
 //! A check that hangs, on real stores: it is in no renewal's way, and dead before anybody else leads.
 
 use std::ffi::OsString;
-use std::time::Duration;
 
 use elect_testkit::fault::{Mode, TcpProxy};
-use elect_testkit::oracle::Oracle;
-use elect_testkit::program::Running;
 use elect_testkit::servers::Place;
-use nix::sys::signal::Signal;
 
 use super::duel::{elect, wait_in_line};
 use super::store::{Ground, Store};
 use super::{ETCD, KUBERNETES, ZOOKEEPER};
+use crate::prelude::*;
 use crate::stage::{send_if_alive, stop};
 
 const TTL: Duration = Duration::from_secs(6);

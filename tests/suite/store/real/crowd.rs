@@ -1,13 +1,9 @@
 //! Hundreds who wait: a change of leader is the business of one of them.
 
-use std::time::Duration;
-
 use elect_testkit::fault::TcpProxy;
-use elect_testkit::oracle::Oracle;
-use elect_testkit::program::{Elect, Running, eventually};
-use serde_json::Value;
 
 use super::cluster::Brand;
+use crate::prelude::*;
 
 const CROWD: usize = 300;
 /// So many of them come at a time.
@@ -25,15 +21,10 @@ struct Member {
     running: Running,
 }
 
-fn join(
-    brand: Brand,
-    address: std::net::SocketAddr,
-    id: &str,
-    command: Vec<std::ffi::OsString>,
-) -> Member {
+fn join(brand: Brand, address: SocketAddr, id: &str, command: Vec<std::ffi::OsString>) -> Member {
     let proxy = TcpProxy::start(address);
     let url = brand.url(&[proxy.address()]);
-    let running = Elect::new(env!("CARGO_BIN_EXE_elect"))
+    let running = Elect::new(ELECT)
         .args(["run", "-b", &url, "-e", "job", "--id", id, "--ttl", TTL, "--"])
         .args(command)
         .spawn();
@@ -41,7 +32,7 @@ fn join(
 }
 
 fn waiting(url: &str) -> Vec<String> {
-    let status = Elect::new(env!("CARGO_BIN_EXE_elect"));
+    let status = Elect::new(ELECT);
     let ended = status.args(["status", "-b", url, "-o", "json", "job"]).run();
     let report: Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
     let waiting = report["elections"][0]["waiting"].as_array().cloned().unwrap_or_default();
@@ -74,7 +65,7 @@ fn one_change_is_the_business_of_one(brand: Brand) {
     };
     let mut before = sent();
     eventually("quiet", || {
-        std::thread::sleep(Duration::from_millis(300));
+        thread::sleep(Duration::from_millis(300));
         let now = sent();
         let is_quiet = !before.iter().zip(&now).any(|(before, now)| now - before > PINGS);
         before = now;

@@ -1,17 +1,13 @@
 //! A follower of ZooKeeper that is cut off from its leader goes on answering pings and reads. A follower that dies
 //! takes with it what it has not told its leader. No candidate leads by either.
 
-use std::time::Duration;
-
 use elect_testkit::fault::Outcome;
-use elect_testkit::oracle::{Oracle, now};
-use elect_testkit::program::{Running, eventually};
-use elect_testkit::servers::{ZooKeeper, ZooKeeperSetup};
-use nix::sys::signal::Signal;
+use elect_testkit::servers::ZooKeeperSetup;
 
 use super::duel::{elect, wait_in_line};
 use super::witness::Witness;
 use super::{ZOOKEEPER, report};
+use crate::prelude::*;
 use crate::stage::{send, stop};
 
 /// A talks to the first member, which follows another one; everybody else talks to the others.

@@ -1,20 +1,15 @@
 //! A leads and B waits, and a witness watches A's entry in the store.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
-
 use elect_testkit::fault::{Cgroup, Network, Outcome, TcpProxy, Traced};
-use elect_testkit::oracle::{Flag, Oracle, Run};
-use elect_testkit::program::{Elect, Running, children, eventually};
-use elect_testkit::servers::{ApiServer, Place};
-use nix::sys::signal::Signal;
+use elect_testkit::oracle::{Flag, Run};
+use elect_testkit::program::children;
+use elect_testkit::servers::Place;
 
 use super::cluster::Cluster;
 use super::store::{Ground, Store};
 use super::surroundings::{Surroundings, Tree, World};
 use super::witness::Witness;
+use crate::prelude::*;
 use crate::stage::send_if_alive;
 
 /// The route from A to the store.
@@ -218,8 +213,7 @@ impl Duel {
 
 /// The program that this candidate runs: where releases are mixed, another one than all others.
 fn binary_of(id: &str) -> PathBuf {
-    std::env::var_os(format!("ELECT_BINARY_{id}"))
-        .map_or_else(|| env!("CARGO_BIN_EXE_elect").into(), PathBuf::from)
+    std::env::var_os(format!("ELECT_BINARY_{id}")).map_or_else(|| ELECT.into(), PathBuf::from)
 }
 
 /// Waits until all processes of A's command have stamped. One that ends before says why at once.
@@ -250,7 +244,7 @@ pub(crate) fn elect(url: &str, id: &str, ttl: Duration, on: Option<(&Network, us
 /// Waits until a candidate whose id begins like this has an entry.
 #[track_caller]
 pub(crate) fn wait_in_line(url: &str, id: &str, on: Option<(&Network, usize)>) {
-    let status = Elect::new(env!("CARGO_BIN_EXE_elect"));
+    let status = Elect::new(ELECT);
     let status = match on {
         Some((network, machine)) => status.under(network.enter(machine)),
         None => status,

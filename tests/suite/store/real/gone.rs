@@ -1,12 +1,9 @@
 //! A person removes the leader's entry by hand. The promise does not cover this, but the leader notices at once.
 
-use std::time::Duration;
-
-use elect_testkit::oracle::{Oracle, now};
-use elect_testkit::program::Elect;
-use elect_testkit::servers::{ApiServer, Etcd, ZooKeeper, ZooKeeperSetup};
+use elect_testkit::servers::ZooKeeperSetup;
 
 use super::cluster::{Brand, Cluster as _};
+use crate::prelude::*;
 
 /// So long that neither a renewal nor a deadline comes in the test's time, nor the end of a grace.
 const TTL: &str = "10m";
@@ -14,7 +11,7 @@ const TTL: &str = "10m";
 /// A leads with a tree that is deaf to TERM; `remove` takes its entry away.
 fn is_killed_at_once(url: &str, remove: impl FnOnce()) {
     let oracle = Oracle::new();
-    let leader = Elect::new(env!("CARGO_BIN_EXE_elect"))
+    let leader = Elect::new(ELECT)
         .args(["run", "-b", url, "-e", "job", "--ttl", TTL, "--"])
         .args(oracle.stamper("A").children(2).depth(2).deaf().command())
         .spawn();

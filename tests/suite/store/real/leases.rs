@@ -1,20 +1,13 @@
 //! Faults that only an API server has: credentials that end, Leases that a person deletes, waiters.
 
-use std::fs;
-use std::path::PathBuf;
-use std::time::Duration;
-
 use elect_testkit::fault::Outcome;
-use elect_testkit::oracle::{Flag, Oracle};
-use elect_testkit::program::{Running, eventually};
-use elect_testkit::servers::ApiServer;
+use elect_testkit::oracle::Flag;
 use elect_testkit::servers::kubernetes::Rule;
-use serde_json::Value;
-use tempfile::TempDir;
 
 use super::duel::{elect, wait_in_line};
 use super::witness::Witness;
 use super::{Brand, KUBERNETES, report};
+use crate::prelude::*;
 
 const TTL: Duration = Duration::from_secs(15);
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/elect/leases";

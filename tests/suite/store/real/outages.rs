@@ -1,15 +1,11 @@
 //! The faults that API servers of Kubernetes have, beside those of any server.
 
-use std::time::Duration;
-
-use elect_testkit::program::eventually;
-use elect_testkit::servers::ApiServer;
 use elect_testkit::servers::kubernetes::{Fault, Scope};
-use nix::sys::signal::Signal;
 
 use super::case::{Case, Ending, case};
 use super::cases::{ALONE, ROOMY};
 use super::duel::Duel;
+use crate::prelude::*;
 use crate::stage::send;
 
 /// As long as a real one waits for its etcd, or less.

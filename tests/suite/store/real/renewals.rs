@@ -1,25 +1,18 @@
 //! Certificates, passwords and tokens of candidates and stores are renewed while candidates lead, wait and start. Or
 //! the store has no free connection for a while. The leader goes on, and all others are there afterwards.
 
-use std::fs::{self, Permissions};
+use std::fs::Permissions;
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::{self, JoinHandle, sleep};
-use std::time::Duration;
+use std::thread::{JoinHandle, sleep};
 
 use elect_testkit::fault::{Outcome, TcpProxy};
-use elect_testkit::oracle::{Flag, Oracle};
-use elect_testkit::program::eventually;
+use elect_testkit::oracle::Flag;
 use elect_testkit::run;
 use elect_testkit::servers::kubernetes::Rule;
-use elect_testkit::servers::{
-    ApiServer, Authority, Etcd, Pem, ZooKeeper, ZooKeeperSetup, free_port,
-};
-use tempfile::TempDir;
+use elect_testkit::servers::{Authority, Pem, ZooKeeperSetup, free_port};
 use zookeeper_client::{Acl, AuthId, Client, Permission};
 
 use super::cluster::Cluster;
@@ -27,6 +20,7 @@ use super::duel::{elect, wait_in_line};
 use super::store::Store;
 use super::{ETCD, KUBERNETES, ZOOKEEPER, report};
 use crate::heard::{Heard, all_say};
+use crate::prelude::*;
 
 const TTL: Duration = Duration::from_secs(15);
 /// Within it a lease is renewed.

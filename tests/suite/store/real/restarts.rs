@@ -1,18 +1,14 @@
 //! A command that ends again and again, and is started again, until something befalls A: nothing of it runs beside
 //! its own next start, and nothing when B leads.
 
-use std::time::Duration;
-
 use elect_testkit::fault::{Mode, TcpProxy};
-use elect_testkit::oracle::{Oracle, Run};
-use elect_testkit::program::{Running, eventually};
+use elect_testkit::oracle::Run;
 use elect_testkit::servers::Place;
-use nix::sys::signal::Signal;
-use tempfile::TempDir;
 
 use super::duel::{elect, wait_in_line};
 use super::store::{Ground, Store};
 use super::{ETCD, KUBERNETES, ZOOKEEPER};
+use crate::prelude::*;
 use crate::stage::{send, send_if_alive, stop};
 
 const TTL: Duration = Duration::from_secs(6);

@@ -1,12 +1,9 @@
 //! The stores of the table of faults: those with servers, and the local disk.
 
-use std::net::SocketAddr;
-use std::time::Duration;
-
 use elect_testkit::servers::Place;
-use tempfile::TempDir;
 
 use super::cluster::{Brand, Cluster};
+use crate::prelude::*;
 
 /// Which store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,15 +1,11 @@
 //! A's surroundings and its command: another user, a crowd beside it, a wrong clock.
 
 use std::ffi::OsString;
-use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Command, Stdio};
 
-use elect_api::Boottime;
-use elect_testkit::oracle::{Crowd, Habit, Stamper};
-use elect_testkit::program::{Elect, Running, eventually};
-use tempfile::TempDir;
+use elect_testkit::oracle::{Crowd, Habit};
 
+use crate::prelude::*;
 use crate::support::WallClock;
 
 /// The further work of A's command.
@@ -159,7 +155,7 @@ impl World {
 
     /// The other user may execute a copy of the stamper, and write to its map.
     fn of_another_user(&self, mut words: Vec<OsString>) -> Vec<OsString> {
-        let open = |path: &std::path::Path, mode| {
+        let open = |path: &Path, mode| {
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our own");
         };
         open(self.folder.path(), 0o755);

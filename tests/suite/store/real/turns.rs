@@ -1,13 +1,10 @@
 //! Many changes of leader in one process: tokens rise, and nothing is left behind.
 
-use std::fs;
-use std::time::Duration;
-
 use elect::config::{self, BackendUrl};
 use elect_api::{Candidate, ElectionName, Seat, Standing, Store, Token};
-use elect_testkit::oracle::now;
 
 use super::cluster::Brand;
+use crate::prelude::*;
 
 const TTL: Duration = Duration::from_secs(10);
 

@@ -1,17 +1,12 @@
 //! Requests reach the store, and replies do not come back. A candidate that gets no reply keeps neither its lead nor
 //! its place by what it goes on asking.
 
-use std::net::SocketAddr;
-use std::time::Duration;
-
-use elect_api::Boottime;
 use elect_testkit::fault::{Mode, Outcome, TcpProxy};
-use elect_testkit::oracle::{Oracle, now};
-use elect_testkit::program::{Elect, Running, eventually};
 
 use super::cluster::{Brand, Cluster};
 use super::duel::{elect, wait_in_line};
 use super::{ETCD, KUBERNETES, Store, ZOOKEEPER, report};
+use crate::prelude::*;
 
 const TTL: Duration = Duration::from_secs(5);
 /// As they end where nothing arrives: a TTL after the last request, which is sent before a silence is noticed, and a tick
@@ -114,13 +109,12 @@ fn a_member(brand: Brand) -> Duration {
     let scene = Scene::new(brand);
     let shards = ["--shards", "2"];
     let a = scene.near(&shards).args(["sleep", "1000"]).spawn();
-    let look = Elect::new(env!("CARGO_BIN_EXE_elect"));
-    let look = look.args(["status", "-b", &scene.far, "-o", "json", "job:0", "job:1"]);
+    let look = Elect::new(ELECT).args(["status", "-b", &scene.far, "-o", "json", "job:0", "job:1"]);
     let all_led_by = |id: &str| {
         let said = look.run().stdout;
-        let report: serde_json::Value = serde_json::from_str(&said).unwrap_or_default();
+        let report: Value = serde_json::from_str(&said).unwrap_or_default();
         let elections = report["elections"].as_array().cloned().unwrap_or_default();
-        let leads = |election: &serde_json::Value| {
+        let leads = |election: &Value| {
             election["leader"]["id"].as_str().is_some_and(|leader| leader.starts_with(id))
         };
         (elections.len() == 2 && elections.iter().all(leads)).then_some(())

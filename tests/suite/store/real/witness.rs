@@ -1,23 +1,19 @@
 //! A witness with its own way to the store, which notes how long an entry was there.
 
 use std::future::pending;
-use std::net::SocketAddr;
-use std::process::{Command, Stdio};
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, sleep};
-use std::time::Duration;
 
 use elect::config::{self, BackendUrl};
-use elect_api::{Boottime, ElectionName, Survey};
-use elect_testkit::oracle::{Run, now};
-use elect_testkit::program::eventually;
+use elect_api::{ElectionName, Survey};
+use elect_testkit::oracle::Run;
 use elect_testkit::servers::kubernetes::{Ask, ask};
 use futures_util::future::Either;
 use nix::unistd::gettid;
-use serde_json::Value;
 
 use super::cluster::{TOKEN, api_server};
+use crate::prelude::*;
 
 /// Between two looks at most: how long before its end an entry may have been seen last. The store tells of the end
 /// itself, and that is looked at without a pause.
@@ -66,7 +62,7 @@ impl Witness {
         around: impl FnOnce(&mut (dyn FnMut() + Send)) + Send + 'static,
     ) -> Self {
         let (seen, over) = (Arc::<Mutex<Sightings>>::default(), Arc::<AtomicBool>::default());
-        let thread = std::thread::spawn({
+        let thread = thread::spawn({
             let (seen, over, url) = (Arc::clone(&seen), Arc::clone(&over), url.to_owned());
             move || around(&mut || watch(&url, id, &seen, &over))
         });

@@ -1,20 +1,17 @@
 //! The messages of the program when a store cannot be used, and words that it never says.
 
-use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::Path;
+use std::net::{Ipv4Addr, TcpListener};
 
-use elect_testkit::program::{Elect, eventually};
 use elect_testkit::servers::kubernetes::Rule;
-use elect_testkit::servers::{ApiServer, Authority, Etcd, ZooKeeper, free_port};
+use elect_testkit::servers::{Authority, free_port};
 
 use super::cluster::{Brand, Cluster as _};
+use crate::prelude::*;
 
 const SECRET: &str = "hush-hush-7";
 
 fn elect(subcommand: &str, url: &str) -> Elect {
-    let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
-    let elect = elect.args([subcommand, "-b", url]);
+    let elect = Elect::new(ELECT).args([subcommand, "-b", url]);
     if subcommand == "run" { elect.args(["-v", "-e", "job", "true"]) } else { elect }
 }
 
@@ -129,7 +126,7 @@ fn tls_that_cannot_be_trusted_is_named() {
 /// Returns the command line of each process of this machine.
 fn command_lines() -> Vec<String> {
     let all = fs::read_dir("/proc").expect("procfs").filter_map(Result::ok);
-    let read = |path: std::path::PathBuf| fs::read(path.join("cmdline")).ok();
+    let read = |path: PathBuf| fs::read(path.join("cmdline")).ok();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).replace('\0', " ");
     all.filter_map(|entry| read(entry.path())).map(text).collect()
 }
@@ -149,7 +146,7 @@ fn a_secret_is_in_no_command_line_and_the_guardian_has_it() {
     let by_variable = |elect: Elect| elect.env("ELECT_USER", "ann").env("ELECT_PASSWORD", &secret);
     for use_file in [true, false] {
         let elect = |subcommand| {
-            let elect = Elect::new(env!("CARGO_BIN_EXE_elect")).arg(subcommand);
+            let elect = Elect::new(ELECT).arg(subcommand);
             if use_file {
                 elect.args(["-b", &by_file])
             } else {
@@ -161,7 +158,7 @@ fn a_secret_is_in_no_command_line_and_the_guardian_has_it() {
         let status = elect("status").args(["-o", "json", "job"]);
         eventually("a leader", || (status.run().code() == 0).then_some(()));
         assert!(!command_lines().iter().any(|line| line.contains(&secret)));
-        leader.signal(nix::sys::signal::Signal::SIGKILL);
+        leader.signal(Signal::SIGKILL);
         eventually("the end of the entry", || (status.run().code() == 1).then_some(()));
         assert!(!command_lines().iter().any(|line| line.contains(&secret)));
     }

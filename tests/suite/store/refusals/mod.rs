@@ -5,15 +5,11 @@ mod front;
 mod seen;
 mod stores;
 
-use std::fs;
-use std::net::SocketAddr;
-use std::path::Path;
-use std::thread;
-
 use elect_testkit::fault::TcpProxy;
 
 use self::seen::{Saw, see};
 use crate::cli::manual;
+use crate::prelude::*;
 
 /// The rows of the page, in their order.
 pub(super) const ANSWERS: [&str; 13] = [
@@ -50,8 +46,8 @@ pub(super) fn redirected(
     elsewhere: SocketAddr,
     url: &dyn Fn(SocketAddr) -> String,
 ) -> Stage {
-    let proxy = std::sync::Arc::new(TcpProxy::start(target));
-    let (url, other) = (url(proxy.address()), std::sync::Arc::clone(&proxy));
+    let proxy = Arc::new(TcpProxy::start(target));
+    let (url, other) = (url(proxy.address()), Arc::clone(&proxy));
     let begin = Box::new(move || proxy.redirect(elsewhere));
     Stage { answer, url, begin, end: Box::new(move || other.redirect(target)), keeps: Box::new(()) }
 }

@@ -1,14 +1,7 @@
 //! A leader, a candidate that waits, and two that come while the store refuses; and how they fare.
 
-use std::fs;
-use std::path::Path;
-use std::time::Duration;
-
-use elect_testkit::oracle::now;
-use elect_testkit::program::{Elect, Running, eventually};
-use tempfile::TempDir;
-
 use super::Stage;
+use crate::prelude::*;
 
 const TTL: Duration = Duration::from_secs(5);
 const WAIT: Duration = Duration::from_secs(4);
@@ -44,8 +37,7 @@ struct Candidate {
 
 impl Candidate {
     fn start(name: &'static str, url: &str, folder: &Path, flags: &[&str]) -> Self {
-        let elect = Elect::new(env!("CARGO_BIN_EXE_elect"));
-        let elect = elect.args(["run", "-v", "-b", url, "-e", "job", "--id", name]);
+        let elect = Elect::new(ELECT).args(["run", "-v", "-b", url, "-e", "job", "--id", name]);
         // On the local disk leases have no limit of time.
         let ttl: &[&str] = if url.starts_with("file:") { &[] } else { &["--ttl", "5"] };
         let elect = elect.args(ttl);

@@ -1,19 +1,13 @@
 //! The stores, each with a way to have it give one answer.
 
-use std::fs;
-use std::net::SocketAddr;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
-
 use elect_testkit::fault::{Disk, Mode, TcpProxy};
-use elect_testkit::program::eventually;
 use elect_testkit::servers::kubernetes::{Fault, Rule, Scope};
-use elect_testkit::servers::{ApiServer, Authority, Etcd, ZooKeeper, ZooKeeperSetup};
-use tempfile::TempDir;
+use elect_testkit::servers::{Authority, ZooKeeperSetup};
 use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Permission};
 
 use super::front::front;
 use super::{Stage, redirected};
+use crate::prelude::*;
 use crate::store::balanced::{closes, is_foreign, is_unavailable, resets, stranger};
 use crate::store::full::fill;
 
@@ -221,7 +215,7 @@ pub(super) fn zookeeper() -> Vec<Stage> {
     let runtime = runtime.expect("a runtime");
     let handle = runtime.handle().clone();
     // Sessions are kept alive on it until the test ends.
-    std::thread::spawn(move || runtime.block_on(std::future::pending::<()>()));
+    thread::spawn(move || runtime.block_on(std::future::pending::<()>()));
     let connect = |address: SocketAddr| handle.block_on(Client::connect(&address.to_string()));
     let client = connect(server.address(0)).expect("a session");
     let taken = connect(limited.address(0)).expect("a session");

@@ -13,11 +13,11 @@ use elect_api::Error;
 use elect_remote::{Host, Secret, Url};
 use hyper::client::conn::http1;
 use hyper::header::{HOST, PROXY_AUTHORIZATION};
+use hyper::http::uri::Authority;
 use hyper::{Request, StatusCode, Uri, upgrade};
 use hyper_util::client::legacy::connect::proxy::SocksV5;
 use hyper_util::rt::TokioIo;
 use ipnet::IpNet;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tower::{ServiceExt as _, service_fn};
 
@@ -107,14 +107,11 @@ impl Proxy {
     ///
     /// # Errors
     /// The status of its answer. The message does not quote its words, which may echo our login.
-    pub(super) async fn connect<S>(
+    pub(super) async fn connect(
         &self,
-        stream: S,
+        stream: Box<dyn Stream>,
         server: &Host,
-    ) -> Result<Box<dyn Stream>, String>
-    where
-        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    {
+    ) -> Result<Box<dyn Stream>, String> {
         let uri = Uri::builder().authority(server.to_string()).build();
         let uri = uri.map_err(|error| format!("it cannot be asked for {server}: {error}"))?;
         match self.kind {
@@ -123,10 +120,11 @@ impl Proxy {
         }
     }
 
-    async fn tunnel<S>(&self, stream: S, server: Uri) -> Result<Box<dyn Stream>, String>
-    where
-        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    {
+    async fn tunnel(
+        &self,
+        stream: Box<dyn Stream>,
+        server: Uri,
+    ) -> Result<Box<dyn Stream>, String> {
         let odd = |error| format!("it does not tunnel: {}", chain_of(&error));
         let (mut sender, connection) = http1::Builder::new()
             .max_buf_size(LONGEST)
@@ -157,10 +155,7 @@ impl Proxy {
         Ok(Box::new(TokioIo::new(upgrade::on(answer).await.map_err(odd)?)))
     }
 
-    async fn socks<S>(&self, stream: S, server: Uri) -> Result<Box<dyn Stream>, String>
-    where
-        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    {
+    async fn socks(&self, stream: Box<dyn Stream>, server: Uri) -> Result<Box<dyn Stream>, String> {
         let mut stream = Some(TokioIo::new(stream));
         let dial = service_fn(move |_: Uri| ready(stream.take().ok_or(NotConnected)));
         let mut socks = SocksV5::new(Uri::default(), dial);
@@ -174,7 +169,7 @@ impl Proxy {
             let words = words.trim_start_matches("SOCKS error: ");
             format!("it does not connect us to {server} by SOCKS 5 ({words}): {hint}")
         })?;
-        Ok(Box::new(tunnel.into_inner()))
+        Ok(tunnel.into_inner())
     }
 }
 
@@ -186,14 +181,15 @@ fn is_exempt(server: &Host, list: &str) -> bool {
         if let Ok(net) = entry.parse::<IpNet>() {
             return address.is_some_and(|address| net.contains(&address));
         }
-        let (entry, port) = split_port(entry);
-        if entry.is_empty() || port.is_some_and(|port| port != server.port) {
-            return false;
-        }
-        match address {
-            Some(address) => entry == "*" || entry.parse() == Ok(address),
-            None => entry == "*" || is_of(&name, entry),
-        }
+        // An IPv6 address without brackets is none.
+        let authority = entry.parse::<Authority>().ok();
+        let entry = authority.as_ref().map_or(entry, |parts| parts.host().trim_matches(['[', ']']));
+        let port = authority.as_ref().and_then(Authority::port_u16);
+        let is_here = match address {
+            Some(address) => entry.parse() == Ok(address),
+            None => !entry.is_empty() && is_of(&name, entry),
+        };
+        (is_here || entry == "*") && port.is_none_or(|port| port == server.port)
     };
     let mut entries = list.split(',').map(|entry| entry.trim().to_ascii_lowercase());
     server.is_loopback() || entries.any(|entry| is_named(&entry))
@@ -205,17 +201,6 @@ fn is_of(name: &str, domain: &str) -> bool {
     let bare = below.trim_start_matches('.');
     let is_below = name.strip_suffix(bare).is_some_and(|rest| rest.ends_with('.'));
     is_below || (name == bare && !below.starts_with('.'))
-}
-
-/// Splits an entry of `NO_PROXY` into a name and a port.
-fn split_port(entry: &str) -> (&str, Option<u16>) {
-    if let Some((address, rest)) = entry.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        return (address, rest.strip_prefix(':').and_then(|port| port.parse().ok()));
-    }
-    match entry.rsplit_once(':') {
-        Some((name, port)) if !name.contains(':') => (name, port.parse().ok()),
-        _ => (entry, None),
-    }
 }
 
 #[cfg(test)]

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use elect_api::{
-    Clock, Endpoint, EndpointAnswer, Error, ErrorKind, Examination, Finding, Grants, StoreIdentity,
-    Supply, Unit, middle,
+    Clock, EndpointAnswer, Error, ErrorKind, Examination, Finding, Grants, StoreIdentity, Supply,
+    Unit,
 };
-use elect_remote::Witness;
+use elect_remote::{ANSWER_TIMEOUT, Measured, Round, Witness, measure, unnamed};
 use etcd_client::{Client, LeaseGrantOptions, StatusResponse};
-use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::error::{Doing, Failure};
@@ -19,12 +18,6 @@ use crate::{advisories, lease};
 
 /// For a connection, and the login over it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(6);
-/// For one answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
-/// How often each member is asked.
-const QUESTIONS: usize = 5;
-/// Whoever takes longer than this is not asked again.
-const LONG: Duration = Duration::from_secs(1);
 /// The share of its room that a database may take before it is worth a word: nine tenths.
 const NEARLY: (u64, u64) = (9, 10);
 
@@ -38,27 +31,23 @@ struct Respondent {
 
 /// Asks all members at once, and then one of them about the cluster.
 pub(crate) async fn examine(link: &Arc<Link>, clock: Clock) -> Examination {
-    let mut rounds = JoinSet::new();
-    for member in 0..link.count() {
+    let round = Round::visit(link.hosts(), |member, _| {
         let (link, clock) = (Arc::clone(link), Arc::clone(&clock));
-        rounds.spawn(async move { (member, visit(&link, member, &clock).await) });
-    }
-    let mut visits = rounds.join_all().await;
-    visits.sort_by_key(|(member, _)| *member);
-    let respondents: Vec<(String, &Respondent)> = visits
-        .iter()
-        .filter_map(|(member, visit)| Some((link.address(*member), visit.as_ref().ok()?)))
-        .collect();
+        async move { visit(&link, member, &clock).await }
+    });
+    let round = round.await;
+    let respondents = round.respondents();
     let mut examination = Examination::default();
     if let Some((_, respondent)) = respondents.first() {
-        let named = link.count();
+        let named = link.hosts().count();
         let voters = advisories::voters(&respondent.client).await;
         let versions: Vec<_> = respondents
             .iter()
-            .map(|(address, respondent)| (address.clone(), respondent.status.version().to_owned()))
+            .map(|(address, it)| ((*address).to_owned(), it.status.version().to_owned()))
             .collect();
         examination.findings = advisories::known(&versions, voters.unwrap_or(named) == 1);
-        examination.findings.extend(unnamed(voters, named));
+        let few = voters.and_then(|voters| unnamed(named, voters, "members of the cluster"));
+        examination.findings.extend(few);
         examination.grants =
             Grants { least: least_grant(&respondent.client).await, greatest: None };
     }
@@ -66,13 +55,7 @@ pub(crate) async fn examine(link: &Arc<Link>, clock: Clock) -> Examination {
         examination.supplies.push(database(address, &respondent.status));
         examination.findings.extend(complaints(address, &respondent.status));
     }
-    examination.endpoints = visits
-        .iter()
-        .map(|(member, visit)| Endpoint {
-            address: link.address(*member),
-            answer: visit.as_ref().map(answer).map_err(Clone::clone),
-        })
-        .collect();
+    examination.endpoints = round.endpoints(answer);
     examination
 }
 
@@ -82,34 +65,28 @@ async fn visit(link: &Arc<Link>, member: usize, clock: &Clock) -> Result<Respond
         let what = format!("etcd at {} does not answer", link.address(member));
         Error::new(ErrorKind::Unreachable, what)
     };
+    let explain =
+        async |doing, cause| link.explain(member, "", &Failure { doing, cause }, &witness).await;
     let connected = timeout(CONNECT_TIMEOUT, link.connect(member, &witness));
     let client = match connected.await.map_err(|_| silent())? {
         Ok(client) => client,
-        Err(cause) => {
-            let failure = Failure { doing: Doing::Connect, cause };
-            return Err(link.explain(member, "", &failure, &witness).await);
-        }
+        Err(cause) => return Err(explain(Doing::Connect, cause).await),
     };
-    let (mut spans, mut last) = (Vec::new(), None);
-    while spans.len() < QUESTIONS && spans.last().is_none_or(|span| *span < LONG) {
-        let sent = clock();
-        match timeout(ANSWER_TIMEOUT, client.maintenance_client().status()).await {
-            Ok(Ok(status)) => last = Some(status),
-            Ok(Err(cause)) if last.is_none() => {
-                let failure = Failure { doing: Doing::Look, cause };
-                return Err(link.explain(member, "", &failure, &witness).await);
-            }
-            Err(_) if last.is_none() => return Err(silent()),
-            Ok(Err(_)) | Err(_) => break,
-        }
-        spans.push(clock().since(sent));
-    }
-    let status = last.ok_or_else(silent)?;
+    let status = || {
+        let mut client = client.maintenance_client();
+        async move { client.status().await }
+    };
+    let Measured { round_trip, last } = match measure(clock, status).await {
+        Ok(measured) => measured,
+        Err(None) => return Err(silent()),
+        Err(Some(cause)) => return Err(explain(Doing::Look, cause).await),
+    };
     let asked = timeout(ANSWER_TIMEOUT, link.store_check().ask(&client)).await;
-    let store = asked.map_or(StoreIdentity::Untold, |asked| {
-        asked.map_or(StoreIdentity::Untold, StoreIdentity::of)
-    });
-    Ok(Respondent { client, status, round_trip: middle(spans), store })
+    let store = match asked {
+        Ok(Ok(id)) => StoreIdentity::of(id),
+        _ => StoreIdentity::Untold,
+    };
+    Ok(Respondent { client, status: last, round_trip, store })
 }
 
 fn answer(respondent: &Respondent) -> EndpointAnswer {
@@ -126,15 +103,6 @@ fn answer(respondent: &Respondent) -> EndpointAnswer {
         role: Some(role.to_owned()),
         store: respondent.store.clone(),
     }
-}
-
-fn unnamed(voters: Option<usize>, named: usize) -> Option<Finding> {
-    let voters = voters.filter(|&voters| named < voters)?;
-    Some(Finding::note(
-        format!("the URL names {named} of the {voters} members of the cluster"),
-        "name all of them, separated by commas, so that any of them may fail; or have what the URL names find \
-         one that lives",
-    ))
 }
 
 /// The length of the lease that is granted to whoever asks for one second. Nothing hangs on the lease, and it is

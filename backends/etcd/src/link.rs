@@ -169,9 +169,9 @@ impl Link {
         &self.store_check
     }
 
-    /// How many members the URL names.
-    pub(crate) const fn count(&self) -> usize {
-        self.members.len()
+    /// The members that the URL names.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &Host> {
+        self.members.iter().map(Member::host)
     }
 
     /// A member, in words.

@@ -12,6 +12,7 @@
 //! | dialling one server, with or without TLS | [`dial`](fn@dial), [`Stream`] |
 //! | why a server cannot be used, as a type and in words | [`Trouble`] |
 //! | what a server speaks instead | [`Protocol`] |
+//! | the round over all servers for `elect doctor` | [`Round`], [`measure`] |
 //! | files that are read anew for each connection | [`Renewed`] |
 
 mod credentials;
@@ -20,6 +21,7 @@ mod exposure;
 mod identity;
 mod protocol;
 mod renewed;
+mod round;
 mod stream;
 mod tls;
 mod trouble;
@@ -31,6 +33,7 @@ pub use exposure::is_open;
 pub use identity::Identity;
 pub use protocol::Protocol;
 pub use renewed::{Renewed, Tries};
+pub use round::{ANSWER_TIMEOUT, Measured, Round, measure, unnamed};
 pub use stream::{Seen, Stream, Witness};
 pub use tls::{Pem, Tls};
 pub use trouble::{Hints, Trouble};

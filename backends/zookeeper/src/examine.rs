@@ -4,11 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use elect_api::{
-    Clock, Endpoint, EndpointAnswer, Error, ErrorKind, Examination, Finding, Grants, StoreIdentity,
-    middle,
+    Clock, EndpointAnswer, Error, ErrorKind, Examination, Finding, Grants, StoreIdentity,
 };
-use elect_remote::Host;
-use tokio::task::JoinSet;
+use elect_remote::{ANSWER_TIMEOUT, Host, Measured, Round, measure, unnamed};
 use tokio::time::timeout;
 use zookeeper_client::Error as Zk;
 
@@ -22,12 +20,6 @@ use crate::{connect, identity};
 const LOOK_TIMEOUT: Duration = Duration::from_secs(4);
 /// For a session.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(6);
-/// For one answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
-/// How often each server is asked.
-const QUESTIONS: usize = 5;
-/// Whoever takes longer than this is not asked again.
-const LONG: Duration = Duration::from_secs(1);
 /// Shorter, and longer, than servers grant that are set up as usual. What is shorter still the client library
 /// cannot connect in.
 const ASKED: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(24 * 60 * 60)];
@@ -44,24 +36,19 @@ struct Respondent {
 
 /// Asks all servers at once.
 pub(crate) async fn examine(settings: &Arc<Settings>, clock: Clock) -> Examination {
-    let mut rounds = JoinSet::new();
-    for (index, host) in settings.hosts.iter().enumerate() {
+    let round = Round::visit(&settings.hosts, |_, host| {
         let (settings, host, clock) = (Arc::clone(settings), host.clone(), Arc::clone(&clock));
-        rounds.spawn(async move {
-            let visit = visit(&settings, &host, &clock).await;
-            (index, host.to_string(), visit)
-        });
-    }
-    let mut visits = rounds.join_all().await;
-    visits.sort_by_key(|(index, ..)| *index);
-    let respondents: Vec<(&str, &Respondent)> = visits
-        .iter()
-        .filter_map(|(_, address, visit)| Some((&**address, visit.as_ref().ok()?)))
-        .collect();
+        async move { visit(&settings, &host, &clock).await }
+    });
+    let round = round.await;
+    let respondents = round.respondents();
     let mut findings: Vec<_> =
         respondents.iter().flat_map(|(address, respondent)| misfits(address, respondent)).collect();
     findings.extend(unlike(&respondents));
-    findings.extend(unnamed(&respondents, settings.hosts.len()));
+    let voters = respondents.iter().filter_map(|(_, respondent)| respondent.voters).max();
+    findings.extend(
+        voters.and_then(|voters| unnamed(settings.hosts.len(), voters, "servers of the ensemble")),
+    );
     let grants = || respondents.iter().map(|(_, respondent)| respondent.grants);
     Examination {
         grants: Grants {
@@ -73,13 +60,7 @@ pub(crate) async fn examine(settings: &Arc<Settings>, clock: Clock) -> Examinati
         longest_ending: grants().filter_map(|grants| grants.greatest).max().map(|it| it * 5 / 4),
         supplies: Vec::new(),
         findings,
-        endpoints: visits
-            .into_iter()
-            .map(|(_, address, visit)| Endpoint {
-                address,
-                answer: visit.map(|respondent| respondent.answer),
-            })
-            .collect(),
+        endpoints: round.endpoints(|respondent| respondent.answer.clone()),
     }
 }
 
@@ -95,14 +76,15 @@ async fn visit(settings: &Arc<Settings>, host: &Host, clock: &Clock) -> Result<R
     let [short, long] = ASKED;
     let client = open(settings, host, long).await?;
     let greatest = client.session_timeout();
-    let spans = ask(&client, clock).await;
+    // The leader of the ensemble has a part in each answer. No rights are needed.
+    let measured = measure(clock, || client.sync("/")).await;
     let voters = voters(&client).await;
     let store = match timeout(ANSWER_TIMEOUT, identity::read(&client, settings)).await {
         Ok(Ok(id)) => StoreIdentity::of(id),
         _ => StoreIdentity::Untold,
     };
     close(client).await;
-    let Some(spans) = spans else {
+    let Ok(Measured { round_trip, .. }) = measured else {
         let what = format!("ZooKeeper at {host} grants a session, and then does not answer");
         return Err(Error::new(ErrorKind::Unreachable, what));
     };
@@ -117,7 +99,7 @@ async fn visit(settings: &Arc<Settings>, host: &Host, clock: &Clock) -> Result<R
     };
     Ok(Respondent {
         answer: EndpointAnswer {
-            round_trip: middle(spans),
+            round_trip,
             version: version(&said),
             role: line(&said, "Mode: ").map(str::to_owned),
             store,
@@ -149,20 +131,6 @@ async fn open(settings: &Arc<Settings>, host: &Host, span: Duration) -> Result<C
 /// A session that does not hear of its end is none that anybody waits for.
 async fn close(client: Client) {
     let _ = timeout(ANSWER_TIMEOUT, connect::close(client)).await;
-}
-
-/// How long answers take that the leader of the ensemble has a part in; `None` if there is none. No rights are
-/// needed for it.
-async fn ask(client: &Client, clock: &Clock) -> Option<Vec<Duration>> {
-    let mut spans: Vec<Duration> = Vec::new();
-    while spans.len() < QUESTIONS && spans.last().is_none_or(|span| *span < LONG) {
-        let sent = clock();
-        match timeout(ANSWER_TIMEOUT, client.sync("/")).await {
-            Ok(Ok(())) => spans.push(clock().since(sent)),
-            _ => break,
-        }
-    }
-    (!spans.is_empty()).then_some(spans)
 }
 
 /// How many servers have a vote, as the ensemble's configuration says to whoever may read it.
@@ -228,17 +196,6 @@ fn unlike(respondents: &[(&str, &Respondent)]) -> Option<Finding> {
     ))
 }
 
-fn unnamed(respondents: &[(&str, &Respondent)], named: usize) -> Option<Finding> {
-    let voters = respondents.iter().filter_map(|(_, respondent)| respondent.voters).max()?;
-    (named < voters).then(|| {
-        Finding::note(
-            format!("the URL names {named} of the {voters} servers of the ensemble"),
-            "name all of them, separated by commas, so that any of them may fail; or have what the URL names find \
-             one that lives",
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use elect_api::Severity;
@@ -292,7 +249,5 @@ mod tests {
         assert_eq!(unlike(&[("a:1", &one), ("b:1", &same)]), None);
         let found = unlike(&[("a:1", &one), ("b:1", &same), ("c:1", &other)]).expect("a finding");
         assert!(found.what.contains("c:1 from ? to 9s"), "{found:?}");
-        assert_eq!(unnamed(&[("a:1", &one)], 3), None);
-        assert!(unnamed(&[("a:1", &one)], 2).is_some());
     }
 }

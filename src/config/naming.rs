@@ -11,7 +11,7 @@ use super::ConfigError;
 /// number at the end (`python3.12`) is cut off before the lookup. No such list is complete. For programs
 /// that it misses, [`Candidate::is_of_another_job`](elect_api::Candidate::is_of_another_job) reports
 /// different jobs in one election.
-const RUNNERS: [&str; lines_of(NAMES)] = split(NAMES);
+static RUNNERS: [&str; lines_of(NAMES)] = split(NAMES);
 const NAMES: &str = include_str!("runners.txt");
 
 const fn lines_of(text: &str) -> usize {

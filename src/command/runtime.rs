@@ -54,14 +54,14 @@ impl Clock for BootClock {
     }
 }
 
-/// Waits for the next signal that ends elect: HUP, INT, QUIT or TERM.
+/// Waits for the next signal that ends elect.
 ///
 /// # Cancellation
 /// The future may be dropped at any time.
 pub(crate) async fn interruption(incoming: &Incoming) -> i32 {
     loop {
         let signal = incoming.next().await;
-        if matches!(signal, libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM) {
+        if guard::ends_elect(signal) {
             return signal;
         }
     }
@@ -109,7 +109,7 @@ impl Wishes {
     pub(in crate::command) async fn next(&self) -> Wish {
         loop {
             match self.0.next().await {
-                libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM => return Wish::End,
+                signal if guard::ends_elect(signal) => return Wish::End,
                 libc::SIGTSTP => return Wish::Pause,
                 libc::SIGWINCH | libc::SIGCONT => return Wish::Redraw,
                 _ => {}

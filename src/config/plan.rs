@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::campaign::parse_election;
 use super::conflicts::division;
+use super::variables::LEASE;
 use super::{BackendUrl, CampaignPlan, ConfigError, naming};
 use crate::cli::{CheckArgs, Origins, RedeemArgs, Restart, RestartArgs, RunArgs, RunFlags};
 use crate::election::machine::Restarts;
@@ -107,7 +108,7 @@ impl CheckPlan {
     /// # Errors
     /// [`ConfigError::NoLease`] outside any `elect run`.
     pub fn new(args: &CheckArgs) -> Result<Self, ConfigError> {
-        let ours = || env::var_os("ELECT_LEASE").filter(|path| !path.is_empty());
+        let ours = || env::var_os(LEASE).filter(|path| !path.is_empty());
         let lease = args.lease_file.clone().or_else(|| ours().map(PathBuf::from));
         Ok(Self {
             remaining: args.remaining.unwrap_or_default(),

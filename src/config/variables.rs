@@ -5,25 +5,34 @@ use std::env;
 use std::ffi::OsStr;
 
 use crate::cli::{self, Origins, VARIABLES};
-use crate::guard::HANDOFF;
+use crate::guard::{self, HANDOFF};
 
 /// Tells a command the fencing token of its leadership. The guardian sets it, because the token is known only after the
 /// win.
-pub const TOKEN: &str = "ELECT_TOKEN";
+pub const TOKEN: &str = guard::TOKEN.name;
 /// The slot of the leadership, if the election has slots.
-pub const SLOT: &str = "ELECT_SLOT";
+pub const SLOT: &str = guard::SLOT.name;
 /// The shard of the leadership, if the election has shards.
 pub const SHARD: &str = "ELECT_SHARD";
+/// Tells a command the path that `elect check` reads.
+pub const LEASE: &str = guard::LEASE.name;
 /// The id of the leader.
 pub const LEADER_ID: &str = "ELECT_LEADER_ID";
 /// The address on which `--http` listens.
 pub const HTTP_ADDRESS: &str = "ELECT_HTTP_ADDRESS";
 
+/// The variable of `--backend`.
+pub const BACKEND: &str = "ELECT_BACKEND";
+/// The variable of `--election`.
+pub const ELECTION: &str = "ELECT_ELECTION";
+/// Tells `elect redeem` which entry to give up.
+pub const TICKET: &str = "ELECT_TICKET";
+
 /// Tells a hook of `--on-lost` how the command ended, as a shell shows it.
 pub const EXIT_CODE: &str = "ELECT_EXIT_CODE";
 
 /// Tells a command the election in which its `elect run` leads.
-pub const LEADER_ELECTION: &str = "ELECT_LEADER_ELECTION";
+pub const LEADER_ELECTION: &str = guard::PART.name;
 
 /// Tells a command the store of that election: see [`crate::cli::BackendUrl::for_others`].
 pub const LEADER_BACKEND: &str = "ELECT_LEADER_BACKEND";
@@ -83,7 +92,7 @@ const WITHOUT_FLAG: [&str; 13] = [
     SLOT,
     SHARD,
     LEADER_ID,
-    "ELECT_LEASE",
+    LEASE,
     HTTP_ADDRESS,
     "ELECT_USER",
     "ELECT_PASSWORD",

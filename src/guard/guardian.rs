@@ -64,8 +64,8 @@ struct GuardianProcess {
     /// The entry to give up if the wrapper dies.
     ticket: TicketText,
     holds: [Option<OwnedFd>; MOST_HOLDS],
-    /// How many of `holds`, counted from the first, the command inherits.
-    marks: usize,
+    /// How many of `holds` are locks. The command inherits the marks that follow them.
+    locks: usize,
     /// The process id of the command, until it is reaped.
     command: Option<i32>,
     /// The process group that the command has, or had.
@@ -94,7 +94,7 @@ pub(super) fn main(mut parts: GuardianParts) -> ! {
         dead_man,
         ticket: TicketText::NONE,
         holds: [const { None }; MOST_HOLDS],
-        marks: 0,
+        locks: 0,
         command: None,
         group: None,
         launched: false,
@@ -256,8 +256,8 @@ impl GuardianProcess {
                     self.outlive_wrapper()
                 }
                 Received::Message { complete } => match ToGuardian::decode(&message) {
-                    Some(ToGuardian::Start { token, marks }) if complete => {
-                        self.marks = usize::from(marks).min(MOST_HOLDS);
+                    Some(ToGuardian::Start { token, locks }) if complete => {
+                        self.locks = usize::from(locks).min(MOST_HOLDS);
                         self.parts.launch.image.set_token(token);
                         self.parts.lease.begin(token);
                         self.step(Event::Start);
@@ -294,7 +294,7 @@ impl GuardianProcess {
         }
         let request = SpawnRequest {
             launch: &mut self.parts.launch,
-            marks: &self.holds[..self.marks],
+            marks: &self.holds[self.locks..],
             death_writers: Some(self.parts.death_writers.descriptors()),
             lease: self.parts.lease.memory(),
             null: &self.parts.null,

@@ -146,6 +146,7 @@ impl Forked {
             takeover: Takeover::default(),
             turn: None,
             unsent: Unsent::default(),
+            life: Life::Alive,
         })
     }
 }
@@ -156,11 +157,11 @@ fn prepare(settings: Settings<'_>) -> io::Result<(OwnedFd, GuardianParts)> {
     let (failure_read, failure_write) = spawn::failure_pipe()?;
     let lease = lease::Writer::new()?;
     let mut environment = settings.environment;
-    environment.retain(|(name, _)| name != "ELECT_LEASE");
+    environment.retain(|(name, _)| name != LEASE.name);
     let has_init = settings.enclosure.has_init();
     let is_alone = settings.role == Role::Leads;
     if settings.role.leads() && !has_init {
-        environment.push(("ELECT_LEASE".into(), lease.path().into()));
+        environment.push((LEASE.name.into(), lease.path().into()));
     }
     let late: Vec<Late> = [
         (settings.role.leads(), TOKEN),
@@ -228,6 +229,28 @@ pub struct Guardian {
     turn: Option<Turn>,
     /// Requests that the socket had no room for, as the guardian is stopped.
     unsent: Unsent,
+    life: Life,
+}
+
+/// How far the end of a guardian has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Life {
+    Alive,
+    /// The guardian is dead, and processes of the tree may be left.
+    Dead,
+    /// The same, and the wrapper kills them.
+    Swept,
+}
+
+/// An event of a guardian and its tree.
+#[derive(Clone, Copy, Debug)]
+pub enum Happened {
+    /// The guardian has reported this.
+    Reported(FromGuardian),
+    /// The guardian is dead, or as good as dead. Processes of the tree may be left.
+    Died,
+    /// All processes that the dead guardian left are dead.
+    Swept,
 }
 
 impl Guardian {
@@ -237,12 +260,12 @@ impl Guardian {
     /// # Errors
     /// The order cannot be sent. Nothing was started in that case.
     pub fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()> {
-        // A dying guardian closes lower descriptor numbers first. So a candidate that gets the lock finds no mark of
-        // this lease any more.
-        let all = holds.marks.iter().chain(&holds.locks);
+        // The marks get the highest numbers, so a dead guardian releases them first (see `dead_man`). A candidate that
+        // gets the lock then finds no mark of this lease any more.
+        let all = holds.locks.iter().chain(&holds.marks);
         let numbers: Vec<RawFd> = all.map(AsRawFd::as_raw_fd).collect();
-        let marks = u8::try_from(holds.marks.len()).ok().filter(|_| numbers.len() <= MOST_HOLDS);
-        let Some(marks) = marks else {
+        let locks = u8::try_from(holds.locks.len()).ok().filter(|_| numbers.len() <= MOST_HOLDS);
+        let Some(locks) = locks else {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "too many descriptors hold the lease",
@@ -252,7 +275,7 @@ impl Guardian {
             // The start must not overtake requests that the guardian must know before.
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        wire::send(self.socket.get_ref(), &ToGuardian::Start { token, marks }.encode(), &numbers)?;
+        wire::send(self.socket.get_ref(), &ToGuardian::Start { token, locks }.encode(), &numbers)?;
         self.takeover.begin();
         Ok(())
     }
@@ -359,12 +382,36 @@ impl Guardian {
         }
     }
 
-    /// Waits for the guardian's next report. Returns `None` if the guardian is dead, or as good as dead: killed, with
-    /// no living process below it.
+    /// Waits for the next event. Waits for ever once the guardian is dead and there is nothing to sweep.
     ///
     /// # Cancellation
-    /// No report is lost if the future is dropped.
-    pub async fn next_report(&mut self) -> Option<FromGuardian> {
+    /// No event is lost if the future is dropped.
+    pub async fn next(&mut self) -> Happened {
+        match self.life {
+            Life::Alive => {
+                if let Some(report) = self.next_report().await {
+                    return Happened::Reported(report);
+                }
+                self.life = Life::Dead;
+                Happened::Died
+            }
+            Life::Dead => std::future::pending().await,
+            Life::Swept => {
+                self.kill_what_is_left().await;
+                self.life = Life::Dead;
+                Happened::Swept
+            }
+        }
+    }
+
+    /// Lets [`Guardian::next`] kill the processes that a dead guardian has left.
+    pub const fn sweep(&mut self) {
+        self.life = Life::Swept;
+    }
+
+    /// Waits for the guardian's next report. Returns `None` if the guardian is dead, or as good as dead: killed, with
+    /// no living process below it.
+    async fn next_report(&mut self) -> Option<FromGuardian> {
         loop {
             let interest = if self.unsent.is_empty() {
                 Interest::READABLE
@@ -435,11 +482,9 @@ impl Guardian {
         true
     }
 
-    /// Kills what is left of the tree after the guardian's death, until no process of it lives.
-    ///
-    /// # Cancellation
-    /// May be called again if the future is dropped.
-    pub async fn sweep(&mut self) {
+    /// Kills what is left of the tree after the guardian's death, until no process of it lives. May be called again if
+    /// the future is dropped.
+    async fn kill_what_is_left(&mut self) {
         self.kill_loop.begin(clock::now());
         self.turn.get_or_insert_with(Turn::begin);
         loop {

@@ -15,22 +15,22 @@ use super::signals::{self, Dispositions};
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 /// A variable whose value is known only when nothing can be allocated any more.
 #[derive(Clone, Copy)]
-pub(super) struct Late {
-    pub(super) name: &'static str,
+pub(crate) struct Late {
+    pub(crate) name: &'static str,
     /// The longest value, in bytes.
     pub(super) room: usize,
 }
 
 /// The command's token, which is known when the lease is won.
-pub(super) const TOKEN: Late = Late { name: "ELECT_TOKEN", room: DIGITS };
+pub(crate) const TOKEN: Late = Late { name: "ELECT_TOKEN", room: DIGITS };
 /// The number of the part of the election that the command leads, which is known when the lease is won.
-pub(super) const SLOT: Late = Late { name: "ELECT_SLOT", room: DIGITS };
+pub(crate) const SLOT: Late = Late { name: "ELECT_SLOT", room: DIGITS };
 /// The name of that part.
-pub(super) const PART: Late = Late { name: "ELECT_LEADER_ELECTION", room: ElectionName::MAX_LEN };
+pub(crate) const PART: Late = Late { name: "ELECT_LEADER_ELECTION", room: ElectionName::MAX_LEN };
 /// The process that takes sockets from the service manager: the command itself, which is known after its fork.
 pub(super) const LISTEN_PID: Late = Late { name: "LISTEN_PID", room: DIGITS };
 /// The path that `elect check` reads, if it is known only when the command is forked.
-pub(super) const LEASE: Late = Late { name: "ELECT_LEASE", room: 2 * DIGITS + "/proc//fd/".len() };
+pub(crate) const LEASE: Late = Late { name: "ELECT_LEASE", room: 2 * DIGITS + "/proc//fd/".len() };
 /// The number of digits of the greatest number.
 const DIGITS: usize = 20;
 

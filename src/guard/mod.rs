@@ -77,14 +77,16 @@ pub use children::{Ended, reap, reason, signal_name, told_to_end};
 pub use clock::{Alarm, now, rate};
 pub use enclosure::{Containment, Enclosure, Unavailable};
 pub use exec_handoff::{ExecHandoff, HANDOFF};
-pub use handle::{Forked, Guardian, Pulse, Settings, Starts};
+pub use handle::{Forked, Guardian, Happened, Pulse, Settings, Starts};
 pub use image::become_command;
+#[cfg(feature = "cli")]
+pub(crate) use image::{LEASE, PART, SLOT, TOKEN};
 pub use key_witness::KeyWitness;
 pub use ladder::{Deadlines, Leftover, Order};
 pub use lease_file::LeaseFile;
 pub use left::{Fate, Left};
 pub use redeemer::Redeem;
-pub use signals::{Incoming, Inherited, Whom, end_by, make_ready, stop};
+pub use signals::{Incoming, Inherited, Whom, end_by, ends_command, ends_elect, make_ready, stop};
 pub use spawn::Role;
 pub use terminal::Terminal;
 pub use view::{LeadershipView, Until};

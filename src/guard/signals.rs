@@ -39,9 +39,19 @@ const READ: [Signal; 10] = [
     Signal::SIGCHLD,
 ];
 
-/// The signals that ask for an end. A parent that blocked one of them did not mean elect: otherwise nothing could end
-/// an elect that waits for a store.
+/// The signals that end elect while it runs no command. A parent that blocked one of them did not mean elect: otherwise
+/// nothing could end an elect that waits for a store.
 const ENDING: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
+
+/// Returns whether this signal ends elect while it runs no command.
+pub fn ends_elect(signal: i32) -> bool {
+    ENDING.into_iter().any(|ending| ending as i32 == signal)
+}
+
+/// Returns whether this signal ends elect with its command. HUP is passed on only, as many daemons reload on it.
+pub fn ends_command(signal: i32) -> bool {
+    ends_elect(signal) && signal != libc::SIGHUP
+}
 
 /// The state at the start of this process, as far as [`make_ready`] changes it.
 static STARTED: OnceLock<Started> = OnceLock::new();
@@ -189,7 +199,7 @@ struct Requests(Vec<(i32, Boottime)>);
 impl Requests {
     /// Returns whether this is a repetition of an earlier request. Takes in the request if it is not.
     fn is_repeated(&mut self, signal: i32, now: Boottime) -> bool {
-        if !matches!(signal, libc::SIGINT | libc::SIGQUIT | libc::SIGTERM) {
+        if !ends_command(signal) {
             return false;
         }
         let is_same = |&(other, at)| other == signal && now.since(at) < SAME_REQUEST;

@@ -36,8 +36,8 @@ pub(super) enum ToGuardian<'a> {
     Start {
         /// The command's `ELECT_TOKEN`.
         token: Token,
-        /// How many of the descriptors, counted from the first, the command inherits.
-        marks: u8,
+        /// How many of the descriptors are locks. The command inherits the marks that follow them.
+        locks: u8,
     },
     /// The command leads the part of the election with this number. This comes before the start.
     Part(u16),
@@ -171,9 +171,9 @@ pub(super) fn nanos(at: Option<Boottime>) -> u64 {
 impl<'a> ToGuardian<'a> {
     pub(super) fn encode(self) -> Message {
         let parts = match self {
-            Self::Start { token, marks } => {
+            Self::Start { token, locks } => {
                 let wide = [token.get(), 0, 0, 0];
-                Parts { tag: 1, small: marks.into(), wide, ..Parts::default() }
+                Parts { tag: 1, small: locks.into(), wide, ..Parts::default() }
             }
             Self::Order(Order::Renewed(Deadlines { soft, hard, dead_man, last })) => {
                 let wide = [soft, hard, dead_man, last].map(|at| nanos(Some(at)));
@@ -204,7 +204,7 @@ impl<'a> ToGuardian<'a> {
         let Parts { tag, flag, small, wide: [first, second, third, fourth] } =
             Parts::unpack(bytes)?;
         Some(match tag {
-            1 => Self::Start { token: Token::new(first), marks: u8::try_from(small).ok()? },
+            1 => Self::Start { token: Token::new(first), locks: u8::try_from(small).ok()? },
             2 => Self::Order(Order::Renewed(Deadlines {
                 soft: instant(first),
                 hard: instant(second),

@@ -8,7 +8,8 @@ use elect_system::path::read_kernel;
 
 use crate::config::BackendUrl;
 use crate::config::variables::{
-    HTTP_ADDRESS, LEADER_BACKEND, LEADER_ELECTION, LEADER_ID, SHARD, SLOT, is_of_one_run,
+    BACKEND, ELECTION, HTTP_ADDRESS, LEADER_BACKEND, LEADER_ELECTION, LEADER_ID, SHARD, SLOT,
+    TICKET, is_of_one_run,
 };
 use crate::guard::HANDOFF;
 use crate::report::ServiceManager;
@@ -28,11 +29,11 @@ pub(in crate::command) fn for_redeemer(
     backend: &BackendUrl,
     election: &ElectionName,
 ) -> Vec<(OsString, OsString)> {
-    let replaced = ["ELECT_BACKEND", "ELECT_ELECTION", "ELECT_TICKET", HANDOFF];
+    let replaced = [BACKEND, ELECTION, TICKET, HANDOFF];
     let ours = env::vars_os().filter(|(name, _)| replaced.iter().all(|other| name != other));
     ours.chain([
-        ("ELECT_BACKEND".into(), backend.with_secrets().into()),
-        ("ELECT_ELECTION".into(), election.as_str().into()),
+        (BACKEND.into(), backend.with_secrets().into()),
+        (ELECTION.into(), election.as_str().into()),
     ])
     .collect()
 }

@@ -125,7 +125,7 @@ impl<'a, T: Tree> HookSupervisor<'a, T> {
     /// Returns whether this event is a signal that ends elect. Such a signal stops the hook of `--on-lost`.
     fn tells_to_end(&mut self, event: &Event) -> bool {
         let Event::Signal(signal) = *event else { return false };
-        let tells = matches!(signal, libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM);
+        let tells = guard::ends_elect(signal);
         if tells {
             self.stop_lost();
         } else {

@@ -13,8 +13,8 @@ use crate::config::variables::{LEADER_ELECTION, LEADER_ID, SLOT, TOKEN};
 use crate::config::{self, CampaignPlan, CommandLine, HookArgs};
 use crate::election::slots::Slot;
 use crate::guard::{
-    Deadlines, Enclosure, Ended, Fate, Forked, FromGuardian, Guardian, Inherited, Left, Leftover,
-    Order, Role, Settings, Starts,
+    Deadlines, Enclosure, Ended, Fate, Forked, FromGuardian, Guardian, Happened, Inherited, Left,
+    Leftover, Order, Role, Settings, Starts,
 };
 use crate::report::Log;
 
@@ -151,7 +151,6 @@ pub(in crate::command) struct Helper {
     is_late: bool,
     /// The helper was asked to end, or killed, before its time limit. Then its end counts as no failure.
     is_asked: bool,
-    guardian_is_dead: bool,
     outcome: Option<Result<(), String>>,
     /// The processes that the helper left running when it ended by itself.
     left: Option<Left>,
@@ -196,10 +195,16 @@ impl Helper {
         let refused = |error: std::io::Error| format!("cannot start {name}: {error}");
         let guardian = start().map_err(refused)?;
         let late = Box::pin(sleep(spec.limit));
-        let (limit, outcome) = (spec.limit, None);
-        let (is_late, is_asked, guardian_is_dead) = (false, false, false);
-        let left = None;
-        Ok(Self { name, guardian, limit, late, is_late, is_asked, guardian_is_dead, outcome, left })
+        Ok(Self {
+            name,
+            guardian,
+            limit: spec.limit,
+            late,
+            is_late: false,
+            is_asked: false,
+            outcome: None,
+            left: None,
+        })
     }
 
     /// Passes on that the lease was renewed.
@@ -245,12 +250,8 @@ impl Helper {
 
     /// Waits for the next event. Returns whether the helper is over.
     async fn is_empty(&mut self) -> bool {
-        if self.guardian_is_dead {
-            self.guardian.sweep().await;
-            return true;
-        }
-        let report = tokio::select! {
-            report = self.guardian.next_report() => report,
+        let happened = tokio::select! {
+            happened = self.guardian.next() => happened,
             () = self.late.as_mut(), if !self.is_late => {
                 self.is_late = true;
                 self.outcome.get_or_insert(Err(self.overdue()));
@@ -258,20 +259,26 @@ impl Helper {
                 return false;
             }
         };
+        let report = match happened {
+            Happened::Reported(report) => report,
+            Happened::Swept => return true,
+            Happened::Died => {
+                self.is_late = true;
+                self.end(Err("was killed with its guardian".to_owned()));
+                self.guardian.sweep();
+                return false;
+            }
+        };
         match report {
-            Some(FromGuardian::Ended(Ended::Exited(0))) => self.end(Ok(())),
-            Some(FromGuardian::Ended(ended)) => self.end(Err(ended.to_string())),
-            Some(FromGuardian::NotStarted(errno)) => {
+            FromGuardian::Ended(Ended::Exited(0)) => self.end(Ok(())),
+            FromGuardian::Ended(ended) => self.end(Err(ended.to_string())),
+            FromGuardian::NotStarted(errno) => {
                 self.end(Err(format!("cannot be executed: {}", crate::guard::reason(errno))));
             }
-            Some(FromGuardian::SoftPassed) => self.is_asked = true,
-            Some(FromGuardian::Left(left)) if left.fate == Fate::Asked => self.left = Some(left),
-            Some(FromGuardian::Empty) => return true,
-            Some(_) => {}
-            None => {
-                self.guardian_is_dead = true;
-                self.end(Err("was killed with its guardian".to_owned()));
-            }
+            FromGuardian::SoftPassed => self.is_asked = true,
+            FromGuardian::Left(left) if left.fate == Fate::Asked => self.left = Some(left),
+            FromGuardian::Empty => return true,
+            _ => {}
         }
         false
     }

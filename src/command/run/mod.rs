@@ -23,8 +23,7 @@ use tokio::time::timeout;
 use self::comeback::wait_for_files;
 use self::leaders::in_words;
 use self::terms::Terms;
-use self::tree::Job;
-use self::tree::Watched;
+use self::tree::{CommandTree, Job};
 use self::words::{cannot_execute, unstarted, warn_of_strays};
 use super::attempts::with_members;
 use super::candidacy::{
@@ -312,7 +311,7 @@ impl Terms<'_> {
             let service = Service::new(self.charge(), Some(guardian.pulse()), &self.log);
             let (tell, mut inbox) = unbounded_channel();
             let job = Some(Job::new(self.plan.flags.once.is_some()));
-            let tree = Watched::new(guardian, job, self.slot.clone(), lease_file);
+            let tree = CommandTree::new(guardian, job, self.slot.clone(), lease_file);
             let shared = Shared::new(&self.log, clock.now());
             let told = Audience {
                 shared: &shared,
@@ -329,7 +328,7 @@ impl Terms<'_> {
                 never = keep_in_touch(service.as_ref()) => match never {},
             };
             let ended_by_key = tree.ended_by_key();
-            let guardian = tree.into_guardian();
+            let guardian = tree.guardian;
             guardian.send_off();
             let leader = self.who_leads_instead(&verdict).await;
             let token = shared.token();

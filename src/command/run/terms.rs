@@ -216,7 +216,7 @@ impl<'a> Terms<'a> {
                 &self.plan.campaign.flags.backend,
                 &self.election,
             ),
-            variable: "ELECT_TICKET",
+            variable: variables::TICKET,
         })
     }
 

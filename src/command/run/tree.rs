@@ -9,17 +9,20 @@ use crate::command::candidacy::LeaseFileWriter;
 use crate::election::driver::Tree;
 use crate::election::machine::{Event, StoppedBy};
 use crate::election::slots::Slot;
-use crate::guard::{self, Ended, FromGuardian, Guardian, KeyWitness, Order, Terminal, Whom};
+use crate::guard::{
+    self, Ended, FromGuardian, Guardian, Happened, KeyWitness, Order, Terminal, Whom,
+};
 
-pub(super) struct Watched {
-    guarded: Guarded,
+/// The guardian with its command. It owns all that serves this one command: the job and the lease file.
+pub(super) struct CommandTree {
+    pub(super) guardian: Guardian,
     /// The command as a job in the terminal. `None` if elect runs several commands.
     job: Option<Job>,
     slot: Option<Slot>,
     lease_file: LeaseFileWriter,
 }
 
-impl Watched {
+impl CommandTree {
     /// Makes the tree of a guardian. `job` is given only if elect runs a single command. `slot` is the slot in which it
     /// leads, if the election has slots.
     pub(super) const fn new(
@@ -28,15 +31,11 @@ impl Watched {
         slot: Option<Slot>,
         lease_file: LeaseFileWriter,
     ) -> Self {
-        Self { guarded: Guarded::new(guardian), job, slot, lease_file }
+        Self { guardian, job, slot, lease_file }
     }
 
     pub(super) fn ended_by_key(&self) -> bool {
         self.job.as_ref().is_some_and(Job::ended_by_key)
-    }
-
-    pub(super) fn into_guardian(self) -> Guardian {
-        self.guarded.into_guardian()
     }
 
     fn happened(&mut self, happened: Happened) -> Option<Event> {
@@ -48,13 +47,13 @@ impl Watched {
         {
             self.lease_file.end();
         }
-        let Some(job) = &mut self.job else { return happened.event() };
+        let Some(job) = &mut self.job else { return event_of(happened) };
         match happened {
             Happened::Died | Happened::Reported(FromGuardian::NotStarted(_)) => job.is_gone(),
             Happened::Reported(FromGuardian::Started { group }) => job.started(group),
             Happened::Reported(FromGuardian::Stopped(signal)) => {
                 if job.stopped(signal) {
-                    self.guarded.guardian().obey(Order::pass_on(libc::SIGCONT));
+                    self.guardian.obey(Order::pass_on(libc::SIGCONT));
                 }
             }
             Happened::Reported(FromGuardian::Ended(ended)) => {
@@ -70,20 +69,20 @@ impl Watched {
             )
             | Happened::Swept => {}
         }
-        happened.event()
+        event_of(happened)
     }
 }
 
 #[async_trait]
-impl Tree for Watched {
+impl Tree for CommandTree {
     fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()> {
         if let Some(job) = &mut self.job {
             job.starts();
         }
         if let Some(number) = self.slot.as_ref().and_then(Slot::number) {
-            self.guarded.guardian().leads_part(number);
+            self.guardian.leads_part(number);
         }
-        self.guarded.guardian().start(token, holds)?;
+        self.guardian.start(token, holds)?;
         self.lease_file.begin(token);
         Ok(())
     }
@@ -94,26 +93,26 @@ impl Tree for Watched {
         {
             job.passes_on(signal);
         }
-        self.guarded.guardian().obey(order);
+        self.guardian.obey(order);
         self.lease_file.ordered(order);
     }
 
     fn keep(&mut self, ticket: Option<&Ticket>) {
-        self.guarded.guardian().keep(ticket);
+        self.guardian.keep(ticket);
     }
 
     fn resigns(&mut self) {}
 
     fn sweep(&mut self) {
-        self.guarded.sweep();
+        self.guardian.sweep();
     }
 
     fn signaled(&mut self, signal: i32) -> Option<i32> {
         match (signal, &mut self.job) {
-            (libc::SIGCHLD, _) => _ = self.guarded.guardian().reap(),
+            (libc::SIGCHLD, _) => _ = self.guardian.reap(),
             (libc::SIGTSTP, Some(job)) => {
                 if job.suspend() {
-                    self.guarded.guardian().obey(Order::pass_on(signal));
+                    self.guardian.obey(Order::pass_on(signal));
                 }
             }
             (libc::SIGCONT, Some(job)) => {
@@ -127,7 +126,7 @@ impl Tree for Watched {
 
     async fn next_event(&mut self) -> Event {
         loop {
-            let happened = self.guarded.next().await;
+            let happened = self.guardian.next().await;
             if let Some(event) = self.happened(happened) {
                 return event;
             }
@@ -135,76 +134,19 @@ impl Tree for Watched {
     }
 }
 
-pub(super) struct Guarded {
-    guardian: Guardian,
-    is_dead: bool,
-    sweeps: bool,
-}
-
-/// An event of the guardian.
-#[derive(Clone, Copy)]
-pub(super) enum Happened {
-    Reported(FromGuardian),
-    /// The guardian is dead, and processes of the tree may be left.
-    Died,
-    /// All processes that the dead guardian left are dead.
-    Swept,
-}
-
-impl Happened {
-    /// Returns the engine's event for this one, if there is one.
-    pub(super) const fn event(self) -> Option<Event> {
-        Some(match self {
-            Self::Died => Event::GuardianDied,
-            Self::Reported(FromGuardian::Started { .. }) => Event::Started,
-            Self::Reported(FromGuardian::NotStarted(errno)) => Event::NotStarted(errno),
-            Self::Reported(FromGuardian::SoftPassed) => Event::SoftPassed,
-            Self::Reported(FromGuardian::Stopped(_)) => return None,
-            Self::Reported(FromGuardian::MayNotSignal(pid)) => Event::MayNotSignal(pid),
-            Self::Reported(FromGuardian::Left(left)) => Event::Left(left),
-            Self::Reported(FromGuardian::Ended(ended)) => Event::Ended(ended),
-            Self::Reported(FromGuardian::Empty) | Self::Swept => Event::Empty,
-        })
-    }
-}
-
-impl Guarded {
-    pub(super) const fn new(guardian: Guardian) -> Self {
-        Self { guardian, is_dead: false, sweeps: false }
-    }
-
-    pub(super) const fn guardian(&mut self) -> &mut Guardian {
-        &mut self.guardian
-    }
-
-    pub(super) fn into_guardian(self) -> Guardian {
-        self.guardian
-    }
-
-    /// Begins to kill the processes that a dead guardian has left.
-    pub(super) const fn sweep(&mut self) {
-        self.sweeps = true;
-    }
-
-    /// Waits for the next event. Waits for ever once the guardian is dead and there is nothing to sweep.
-    ///
-    /// # Cancellation
-    /// No event is lost if the future is dropped.
-    pub(super) async fn next(&mut self) -> Happened {
-        match (self.is_dead, self.sweeps) {
-            (false, _) => {
-                let report = self.guardian.next_report().await;
-                self.is_dead = report.is_none();
-                report.map_or(Happened::Died, Happened::Reported)
-            }
-            (true, true) => {
-                self.guardian.sweep().await;
-                self.sweeps = false;
-                Happened::Swept
-            }
-            (true, false) => std::future::pending().await,
-        }
-    }
+/// Returns the engine's event for one of the guardian, if there is one.
+const fn event_of(happened: Happened) -> Option<Event> {
+    Some(match happened {
+        Happened::Died => Event::GuardianDied,
+        Happened::Reported(FromGuardian::Started { .. }) => Event::Started,
+        Happened::Reported(FromGuardian::NotStarted(errno)) => Event::NotStarted(errno),
+        Happened::Reported(FromGuardian::SoftPassed) => Event::SoftPassed,
+        Happened::Reported(FromGuardian::Stopped(_)) => return None,
+        Happened::Reported(FromGuardian::MayNotSignal(pid)) => Event::MayNotSignal(pid),
+        Happened::Reported(FromGuardian::Left(left)) => Event::Left(left),
+        Happened::Reported(FromGuardian::Ended(ended)) => Event::Ended(ended),
+        Happened::Reported(FromGuardian::Empty) | Happened::Swept => Event::Empty,
+    })
 }
 
 /// The command as a job in the terminal: which process group has the foreground, and which one the terminal's keys are

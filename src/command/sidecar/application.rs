@@ -81,7 +81,7 @@ fn signaled(signal: i32) -> Option<Event> {
     match signal {
         // A sidecar has nothing to reload.
         libc::SIGHUP => Some(Event::Signal(libc::SIGTERM)),
-        libc::SIGINT | libc::SIGQUIT | libc::SIGTERM => Some(Event::Signal(signal)),
+        signal if guard::ends_command(signal) => Some(Event::Signal(signal)),
         libc::SIGCHLD => {
             guard::reap();
             None

@@ -11,7 +11,7 @@ use super::{
     Attempted, Block, Call, Command, Heeds, Machine, News, Phase, Reply, StoppedBy, Verdict,
 };
 use crate::election::control::Control;
-use crate::guard::Order;
+use crate::guard::{Order, ends_command, ends_elect};
 
 impl Machine {
     pub(super) fn tell_gates(&mut self, now: Boottime, heard: &Notice<'_>) {
@@ -233,10 +233,8 @@ impl Machine {
 
 impl Machine {
     pub(super) fn signaled(&mut self, now: Boottime, signal: i32) {
-        let interrupts =
-            matches!(signal, libc::SIGHUP | libc::SIGINT | libc::SIGQUIT | libc::SIGTERM);
-        // Many daemons reload on HUP. It is passed on, and starts no countdown.
-        let stops = interrupts && signal != libc::SIGHUP;
+        let interrupts = ends_elect(signal);
+        let stops = ends_command(signal);
         if stops {
             self.ended_by = Some(signal);
         }

@@ -6,7 +6,7 @@ use super::*;
 fn requests_survive_the_wire() {
     let at = Boottime::from_boot(Duration::from_millis(7));
     for request in [
-        ToGuardian::Start { token: Token::new(u64::MAX), marks: u8::MAX },
+        ToGuardian::Start { token: Token::new(u64::MAX), locks: u8::MAX },
         ToGuardian::Order(Order::Renewed(Deadlines {
             soft: at,
             hard: at + at.since_boot(),

@@ -28,7 +28,7 @@ use tokio::task::yield_now;
 use self::roster::Coordinator;
 use self::roster::{Roster, RosterObserver, RosterState};
 use super::terms::Terms;
-use super::tree::{Guarded, Watched};
+use super::tree::CommandTree;
 use super::{Audience, CandidacyEnd, Finished, judge};
 use crate::command::candidacy::{
     LeaseFileWriter, Observer, Service, Shared, keep_in_touch, warn_of,
@@ -94,8 +94,7 @@ async fn campaign(
     let line = Shared::new(&terms.log, clock.now());
     let (told, mut known) = watch::channel(RosterState::default());
     let (tell, mut inbox) = unbounded_channel();
-    let mut roster =
-        OnDuty::new(Roster { guarded: Guarded::new(guardian), known: &told }, &clock, None);
+    let mut roster = OnDuty::new(Roster { guardian, known: &told }, &clock, None);
     let inner = Observer::new(&terms.log, &line, &terms.candidate, service.as_ref(), None);
     let mut observer = RosterObserver { inner, known: &told };
     let coordinator =
@@ -143,7 +142,7 @@ async fn campaign(
             }
         }
     }
-    roster.duty.guarded.into_guardian().dismiss();
+    roster.duty.guardian.dismiss();
     Ok(member.into_verdict())
 }
 
@@ -280,7 +279,7 @@ impl ShardHolder<'_> {
         match signal {
             libc::SIGCHLD => guard::reap(),
             libc::SIGTSTP => _ = guard::stop(Whom::Ourselves),
-            libc::SIGINT | libc::SIGQUIT | libc::SIGTERM => {
+            signal if guard::ends_command(signal) => {
                 self.verdict.get_or_insert(Verdict::Interrupted(signal));
                 self.leave_roster(&guard::told_to_end(signal));
                 self.pass_on(signal);
@@ -338,7 +337,7 @@ async fn lead(
     yield_now().await;
     match inbox.try_recv() {
         Ok(Event::Release(why)) => return Ok((Verdict::Withdrawn(why), None)),
-        Ok(Event::Signal(signal @ (libc::SIGINT | libc::SIGQUIT | libc::SIGTERM))) => {
+        Ok(Event::Signal(signal)) if guard::ends_command(signal) => {
             return Ok((Verdict::Interrupted(signal), None));
         }
         _ => {}
@@ -359,9 +358,9 @@ async fn lead(
         gives_way: true,
     };
     let lease_file = LeaseFileWriter::of(&plan.campaign, None, &terms.log)?;
-    let tree = Watched::new(guardian, None, None, lease_file);
+    let tree = CommandTree::new(guardian, None, None, lease_file);
     let CandidacyEnd { verdict, relapse, tree, .. } =
         terms.compete(tree, &mut inbox, inherited, &clock, told, pause).await;
-    tree.into_guardian().dismiss();
+    tree.guardian.dismiss();
     Ok((verdict, relapse))
 }

@@ -13,13 +13,12 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::command::candidacy::Observer;
-use crate::command::run::tree::{Guarded, Happened};
 use crate::election::control::Control;
 use crate::election::driver::{self, Duty};
 use crate::election::machine::{Event, News};
 use crate::election::spread::{Member, Spread};
 use crate::election::{CallEnd, Reply};
-use crate::guard::Deadlines;
+use crate::guard::{Deadlines, Guardian, Happened};
 use crate::report::{Complaints, Level, Log};
 
 /// The state of the roster as a member knows it.
@@ -34,7 +33,7 @@ pub(super) struct RosterState {
 /// The duty of a member in the roster. It ends as soon as it is asked to. Its guardian starts no command, and gives up
 /// the entry if elect crashes.
 pub(super) struct Roster<'a> {
-    pub(super) guarded: Guarded,
+    pub(super) guardian: Guardian,
     pub(super) known: &'a watch::Sender<RosterState>,
 }
 
@@ -52,11 +51,11 @@ impl Duty for Roster<'_> {
     }
 
     fn keep(&mut self, ticket: Option<&Ticket>) {
-        self.guarded.guardian().keep(ticket);
+        self.guardian.keep(ticket);
     }
 
     async fn next_event(&mut self) -> Event {
-        while !matches!(self.guarded.next().await, Happened::Died) {}
+        while !matches!(self.guardian.next().await, Happened::Died) {}
         Event::GuardianDied
     }
 }

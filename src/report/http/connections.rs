@@ -1,33 +1,40 @@
 //! This file limits how many HTTP clients are served at once, and how fast.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use elect_api::Boottime;
 use nix::sys::resource::{Resource, getrlimit};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::AbortHandle;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// The most connections at a time.
 const MOST: usize = 64;
 /// The most of them that may read events, which can go on without end.
 const MOST_STREAMS: usize = 16;
 
-/// The open connections. When there are too many, the oldest is closed. An ordinary page takes milliseconds, so an old
-/// connection is the one that can be spared.
+/// The room for connections, and for those among them that read events. Further clients wait in the kernel's queue.
 pub(super) struct Connections {
-    most: usize,
     room: Arc<Semaphore>,
-    members: Mutex<BTreeMap<u64, Client>>,
+    streams: Arc<Semaphore>,
+    most_streams: usize,
 }
 
 /// A permit for one connection, held until it is dropped.
 pub(super) type Permit = OwnedSemaphorePermit;
 
-struct Client {
-    task: AbortHandle,
-    reads_events: bool,
+/// One connection as the pages see it.
+#[derive(Default)]
+pub(super) struct Client {
+    events: OnceLock<Permit>,
+    /// Ends the connection of a client that does not read.
+    pub(super) hang_up: Notify,
+}
+
+impl Client {
+    /// Returns whether this client reads events.
+    pub(super) fn is_reader(&self) -> bool {
+        self.events.get().is_some()
+    }
 }
 
 impl Connections {
@@ -40,73 +47,28 @@ impl Connections {
     }
 
     fn with_room_for(most: usize) -> Self {
-        Self { most, room: Arc::new(Semaphore::new(most)), members: Mutex::default() }
+        let most_streams = MOST_STREAMS.min(most / 2);
+        let (room, streams) = (Semaphore::new(most), Semaphore::new(most_streams));
+        Self { room: Arc::new(room), streams: Arc::new(streams), most_streams }
     }
 
-    /// Waits for a permit for one more connection. If there is no room, closes the oldest connection first, and spares
-    /// readers of events as long as it can.
+    /// Waits for room for one more connection.
     ///
     /// # Cancellation
     /// May be dropped at any time.
     pub(super) async fn place(&self) -> Option<Permit> {
-        if self.room.available_permits() == 0 {
-            let mut members = self.members();
-            let first = |streams| first(&members, streams);
-            if let Some(number) = first(false).or_else(|| first(true)) {
-                dismiss(&mut members, number);
-            }
-        }
         Arc::clone(&self.room).acquire_owned().await.ok()
     }
 
-    /// Records a connection that has a permit.
-    pub(super) fn enter(&self, number: u64, task: AbortHandle) {
-        self.members().insert(number, Client { task, reads_events: false });
-    }
-
-    /// Marks a connection as a reader of events. If there are too many readers, closes the oldest of them.
-    pub(super) fn reads_events(&self, number: u64) {
-        let mut members = self.members();
-        let streams = members.values().filter(|member| member.reads_events).count();
-        if streams >= MOST_STREAMS.min(self.most / 2)
-            && let Some(number) = first(&members, true)
-        {
-            dismiss(&mut members, number);
-        }
-        if let Some(member) = members.get_mut(&number) {
-            member.reads_events = true;
-        }
-    }
-
-    /// Removes a connection, and aborts its task.
-    pub(super) fn leave(&self, number: u64) {
-        dismiss(&mut self.members(), number);
-    }
-
-    /// Returns whether this connection reads events.
-    pub(super) fn is_reader(&self, number: u64) -> bool {
-        self.members().get(&number).is_some_and(|member| member.reads_events)
+    /// Makes the client a reader of events. Returns whether there was room for one more.
+    pub(super) fn reads_events(&self, client: &Client) -> bool {
+        let permit = Arc::clone(&self.streams).try_acquire_owned();
+        permit.map(|permit| client.events.set(permit)).is_ok() || client.is_reader()
     }
 
     /// Returns whether any connection reads events.
     pub(super) fn has_readers(&self) -> bool {
-        self.members().values().any(|member| member.reads_events)
-    }
-
-    fn members(&self) -> MutexGuard<'_, BTreeMap<u64, Client>> {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Returns the oldest of the connections that read events, or of the others.
-fn first(members: &BTreeMap<u64, Client>, reads_events: bool) -> Option<u64> {
-    let mut alike = members.iter().filter(|(_, member)| member.reads_events == reads_events);
-    alike.next().map(|(number, _)| *number)
-}
-
-fn dismiss(members: &mut BTreeMap<u64, Client>, number: u64) {
-    if let Some(member) = members.remove(&number) {
-        member.task.abort();
+        self.streams.available_permits() < self.most_streams
     }
 }
 
@@ -151,36 +113,20 @@ impl Pace {
 mod connections_tests {
     use super::*;
 
-    fn numbers(connections: &Connections) -> Vec<u64> {
-        connections.members().keys().copied().collect()
-    }
-
-    fn enter(connections: &Arc<Connections>, number: u64, place: Option<Permit>) {
-        let task = tokio::spawn(async move {
-            let _place = place;
-            std::future::pending::<()>().await;
-        });
-        connections.enter(number, task.abort_handle());
-    }
-
     #[tokio::test]
-    async fn the_first_to_come_is_the_first_to_go_and_readers_of_events_last() {
-        let connections = Arc::new(Connections::with_room_for(3));
-        for number in 0..4 {
-            let place = connections.place().await;
-            enter(&connections, number, place);
-            if number == 0 {
-                connections.reads_events(0);
-            }
-        }
-        assert_eq!(numbers(&connections), [0, 2, 3]);
-        assert_eq!(connections.room.available_permits(), 0);
-        // Half of the room is for one reader, so the next reader takes its place.
-        connections.reads_events(3);
-        assert_eq!(numbers(&connections), [2, 3]);
-        assert!(connections.has_readers() && connections.is_reader(3));
-        connections.leave(3);
-        assert!(!connections.has_readers());
+    async fn further_clients_wait_and_further_readers_of_events_are_refused() {
+        let connections = Connections::with_room_for(3);
+        let permits = [(); 3].map(|()| Arc::clone(&connections.room).try_acquire_owned().unwrap());
+        let mut waits = Box::pin(connections.place());
+        assert!(futures_util::poll!(&mut waits).is_pending());
+        drop(permits);
+        assert!(waits.await.is_some());
+        // Half of the room is for one reader.
+        let (one, two) = (Client::default(), Client::default());
+        assert!(connections.reads_events(&one) && !connections.reads_events(&two));
+        assert!(one.is_reader() && !two.is_reader() && connections.has_readers());
+        drop(one);
+        assert!(!connections.has_readers() && connections.reads_events(&two));
     }
 }
 

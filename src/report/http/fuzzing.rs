@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::connections::{Connections, Pace};
 use super::pages::{Pages, Room};
-use super::server::Guest;
+use super::server::converse;
 use super::{Clocks, ElectionWatcher, HttpState, Identity, StatusSnapshot};
 use crate::report::Suspicion;
 
@@ -32,7 +32,8 @@ pub fn fuzz(bytes: &[u8]) {
         }
         let server = UnixStream::from_std(server).expect("a socket");
         let client = UnixStream::from_std(client).expect("a socket");
-        let talk = async { tokio::join!(guest().converse(server), listen(&client)) };
+        let pages = pages();
+        let talk = async { tokio::join!(converse(&pages, server, None), listen(&client)) };
         let over = tokio::time::timeout(PATIENCE, talk).await;
         assert!(over.is_ok(), "the connection does not end");
     });
@@ -56,7 +57,7 @@ async fn listen(client: &UnixStream) {
     }
 }
 
-fn guest() -> Guest {
+fn pages() -> Pages {
     let identity = Identity {
         election: "job".to_owned(),
         id: "me".to_owned(),
@@ -70,7 +71,7 @@ fn guest() -> Guest {
     let state = Arc::new(HttpState::new(identity, clocks));
     let pace = Pace::new(clocks.now);
     let watcher = Box::new(Blind);
-    let pages = Pages {
+    Pages {
         is_local: false,
         state,
         watcher,
@@ -78,8 +79,7 @@ fn guest() -> Guest {
         pace,
         stopping,
         room: Room::default(),
-    };
-    Guest::new(Arc::new(pages), 0, None)
+    }
 }
 
 /// A watcher that knows of no candidates.

@@ -12,7 +12,7 @@ use hyper::http::uri::Authority;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
-use super::connections::{Connections, Pace};
+use super::connections::{Client, Connections, Pace};
 use super::events;
 use super::present::{ElectionWatcher, Present};
 use super::state::HttpState;
@@ -28,6 +28,7 @@ const UNKNOWN: &str =
 const DISGUISED: &str = "only requests to an IP address, or to localhost, are answered here\n";
 const OF_ANOTHER_ORIGIN: &str = "pages of other origins get no answer here\n";
 const CROWDED: &str = "too many long responses are in progress: try again\n";
+const MANY_READERS: &str = "too many clients read events: try again\n";
 
 /// The bytes that are sent at a time. A page of at most this length takes none of the room for long pages.
 const PIECE: usize = 64 << 10;
@@ -48,10 +49,10 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Answers a request on the connection with this number.
+    /// Answers a request of this client.
     pub(super) async fn answer(
-        self: Arc<Self>,
-        number: u64,
+        &self,
+        client: Arc<Client>,
         request: Request<Incoming>,
     ) -> Response<Body> {
         self.pace.turn().await;
@@ -87,7 +88,7 @@ impl Pages {
                 let text = self.state.metrics().text(&view, suspicion, store.as_deref());
                 page(StatusCode::OK, PROMETHEUS, text)
             }
-            "/events" => self.events(number),
+            "/events" => self.events(client),
             _ => page(StatusCode::NOT_FOUND, TEXT, UNKNOWN),
         }
     }
@@ -102,10 +103,12 @@ impl Pages {
         }
     }
 
-    fn events(self: Arc<Self>, number: u64) -> Response<Body> {
-        self.connections.reads_events(number);
+    fn events(&self, client: Arc<Client>) -> Response<Body> {
+        if !self.connections.reads_events(&client) {
+            return last(page(StatusCode::SERVICE_UNAVAILABLE, TEXT, MANY_READERS));
+        }
         let (state, stopping) = (Arc::clone(&self.state), self.stopping.clone());
-        let events = events::stream(state, stopping, move || self.connections.leave(number));
+        let events = events::stream(state, stopping, move || client.hang_up.notify_one());
         last(respond(StatusCode::OK, EVENTS, Body::Stream(events)))
     }
 }

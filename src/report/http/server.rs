@@ -13,13 +13,13 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use nix::sys::socket::{setsockopt, sockopt};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::connections::{Connections, Pace, Permit};
+use super::connections::{Client, Connections, Pace, Permit};
 use super::pages::{Pages, Room};
 use super::{ElectionWatcher, HttpState};
-use crate::cli::ListenAddress;
+use crate::config::ListenAddress;
 
 /// The time limit for the head of a request, and for the silence before the next request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -105,14 +105,15 @@ async fn serve(listener: &TcpListener, pages: &Arc<Pages>) {
 
 /// Accepts connections without end.
 async fn take_in(listener: &TcpListener, pages: &Arc<Pages>) {
-    for number in 0.. {
+    loop {
         pages.pace.turn().await;
+        let place = pages.connections.place().await;
         match listener.accept().await {
             Ok((stream, _)) => {
-                let place = pages.connections.place().await;
-                let guest = Guest::new(Arc::clone(pages), number, place);
-                let task = tokio::spawn(async move { guest.attend(stream).await });
-                pages.connections.enter(number, task.abort_handle());
+                // Small answers must not wait for more data.
+                let _ = stream.set_nodelay(true);
+                let pages = Arc::clone(pages);
+                tokio::spawn(async move { converse(&pages, stream, place).await });
             }
             // A connection that ended before it was accepted needs no handling.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -121,59 +122,41 @@ async fn take_in(listener: &TcpListener, pages: &Arc<Pages>) {
     }
 }
 
-/// One connection, from beginning to end.
-pub(super) struct Guest {
-    pages: Arc<Pages>,
-    number: u64,
+/// Answers the requests of one stream until the stream ends. The connection keeps its place until then.
+pub(super) async fn converse(
+    pages: &Pages,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     _place: Option<Permit>,
-}
-
-impl Guest {
-    pub(super) const fn new(pages: Arc<Pages>, number: u64, place: Option<Permit>) -> Self {
-        Self { pages, number, _place: place }
-    }
-
-    async fn attend(self, stream: TcpStream) {
-        // Small answers must not wait for more data.
-        let _ = stream.set_nodelay(true);
-        self.converse(stream).await;
-    }
-
-    /// Answers the requests of one stream until the stream ends.
-    pub(super) async fn converse(
-        self,
-        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    ) {
-        let number = self.number;
-        let service = service_fn(|request| {
-            let answer = Arc::clone(&self.pages).answer(number, request);
-            async move { Ok::<_, Infallible>(answer.await) }
-        });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_TIMEOUT)
-            .max_buf_size(BUFFER)
-            .max_headers(MOST_HEADERS)
-            .half_close(false)
-            .serve_connection(TokioIo::new(stream), service);
-        tokio::pin!(connection);
-        // Errors of the connection concern only the client.
+) {
+    let client = Arc::new(Client::default());
+    let service = service_fn(|request| {
+        let answer = pages.answer(Arc::clone(&client), request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(BUFFER)
+        .max_headers(MOST_HEADERS)
+        .half_close(false)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    // Errors of the connection concern only the client.
+    let served = async {
         if tokio::time::timeout(LIFETIME, connection.as_mut()).await.is_ok() {
             return;
         }
-        if self.pages.connections.is_reader(number) {
+        if client.is_reader() {
             let _ = connection.await;
         } else {
             // An answer that is under way may still finish.
             connection.as_mut().graceful_shutdown();
             let _ = tokio::time::timeout(HEAD_TIMEOUT, connection).await;
         }
-    }
-}
-
-impl Drop for Guest {
-    fn drop(&mut self) {
-        self.pages.connections.leave(self.number);
+    };
+    tokio::select! {
+        () = served => {}
+        () = client.hang_up.notified() => {}
     }
 }
 

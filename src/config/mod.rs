@@ -20,7 +20,7 @@ pub mod variables;
 
 pub use crate::cli::{
     AfterLoss, CommandLine, Containment, Goal, HealthArgs, HealthUrl, HookArgs, LeftoverChoice,
-    ListenAddress, LogFormat, OutputFormat, Period, Preference,
+    ListenAddress, LogFormat, OutputFormat, Period, Preference, Strays,
 };
 pub(crate) use crate::identity::label_of;
 pub use crate::identity::{candidate_id, host_name, is_known_as};

@@ -7,7 +7,9 @@ use super::campaign::parse_election;
 use super::conflicts::division;
 use super::variables::LEASE;
 use super::{BackendUrl, CampaignPlan, ConfigError, naming};
-use crate::cli::{CheckArgs, Origins, RedeemArgs, Restart, RestartArgs, RunArgs, RunFlags};
+use crate::cli::{
+    CheckArgs, Origins, RedeemArgs, Restart, RestartArgs, RunArgs, RunFlags, Strays, strays,
+};
 use crate::election::machine::Restarts;
 pub use crate::election::machine::Wait;
 use crate::stores;
@@ -62,6 +64,11 @@ impl RunPlan {
     pub fn typed(self, origins: &Origins) -> Self {
         let before = origins.before(&self.command).to_vec();
         Self { before, ..self }
+    }
+
+    /// The flags of elect that stand after the command; short ones too, if asked `with_letters`.
+    pub fn strays(&self, with_letters: bool) -> Strays {
+        strays(&self.before, &self.command, with_letters)
     }
 
     /// How long to wait for leadership.

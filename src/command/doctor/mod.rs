@@ -16,8 +16,7 @@ use self::machine::Machine;
 use self::trial::Trial;
 use super::runtime::block_on;
 use super::runtime::{ended_by, interruption};
-use crate::cli::DoctorArgs;
-use crate::config;
+use crate::config::{self, BackendUrl, OutputFormat};
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{self, DoctorReport, RightReport};
 
@@ -26,8 +25,8 @@ use crate::report::{self, DoctorReport, RightReport};
 ///
 /// # Errors
 /// No endpoint of the store can be asked, for the reasons in the message. Or stdout cannot be written.
-pub(super) fn doctor(args: &DoctorArgs) -> anyhow::Result<u8> {
-    let store = config::connect(&args.backend)?;
+pub(super) fn doctor(backend: &BackendUrl, output: OutputFormat) -> anyhow::Result<u8> {
+    let store = config::connect(backend)?;
     let inherited = Inherited::take().context("cannot block signals")?;
     // The examination of the machine forks, so it comes before there is any thread.
     let machine = Machine::examine();
@@ -35,7 +34,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> anyhow::Result<u8> {
         Ok(report) => report,
         Err(signal) => return Ok(ended_by(signal)),
     };
-    report::print_report(&report, args.output, || report.table(report::width()))?;
+    report::print_report(&report, output, || report.table(report::width()))?;
     Ok(u8::from(!report.well))
 }
 

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use crate::cli::{Strays, strays};
-use crate::config::RunPlan;
+use crate::config::{RunPlan, Strays};
 use crate::guard;
 use crate::report::{Level, Log, Outcome};
 
@@ -45,7 +44,7 @@ pub(super) fn warn_of_strays(plan: &RunPlan, log: &Log) {
     if !log.tells(Level::Warn) {
         return;
     }
-    let Strays { of_elect, common } = strays(&plan.before, &plan.command, log.tells(Level::Info));
+    let Strays { of_elect, common } = plan.strays(log.tells(Level::Info));
     let program = plan.shown_program();
     for (level, flags) in [(Level::Warn, of_elect), (Level::Info, common)] {
         if !flags.is_empty() {

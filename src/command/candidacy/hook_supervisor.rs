@@ -26,7 +26,7 @@ use crate::report::{LOST, Outcome};
 /// While one of them lives, the guardian has no ticket. It could redeem the ticket before they are dead. So if elect
 /// crashes in that time, the lease ends by its TTL.
 pub(in crate::command) struct HookSupervisor<'a, T> {
-    tree: T,
+    pub(in crate::command) tree: T,
     hooks: Hooks<'a>,
     monitor: Option<HealthMonitor>,
     ticket: Option<Ticket>,
@@ -75,10 +75,6 @@ impl<'a, T: Tree> HookSupervisor<'a, T> {
             label,
             pending: VecDeque::new(),
         }
-    }
-
-    pub(in crate::command) fn into_inner(self) -> T {
-        self.tree
     }
 
     /// Returns how long the command had run when it was found unhealthy, if it was.

@@ -30,7 +30,7 @@ use super::candidacy::{
     CandidatePage, Feed, HookSupervisor, HttpHandoff, LabelKeeper, LeaseFileWriter, Observer,
     Service, Shared, keep_in_touch, keep_looking, listen, look_after, warn_of,
 };
-use super::runtime::{BootClock, forward};
+use super::runtime::{BootClock, block_on, forward};
 use super::steer::preempt;
 use crate::config::{self, AfterLoss, RunPlan, Wait};
 use crate::election::driver::{self, Clock as _, Inbox, Tree};
@@ -298,11 +298,7 @@ impl Terms<'_> {
         let board = page.as_ref().map(|page| Arc::clone(&page.board));
         let http = page.as_ref().map(CandidatePage::address);
         let server = page.map(|page| page.serve(&self.plan.campaign)).transpose()?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .context("cannot start the runtime")?;
-        let outcome = runtime.block_on(async {
+        let outcome = block_on(async {
             let clock = BootClock::new()?;
             let incoming = Incoming::new(inherited).context("cannot read signals")?;
             let guardian = guardian.attach().context("cannot watch the guardian")?;
@@ -338,8 +334,6 @@ impl Terms<'_> {
         if let Some(server) = server {
             server.stop();
         }
-        // A blocked name resolution may keep a thread for minutes, so the runtime is not awaited.
-        runtime.shutdown_background();
         let (close, guardian) = outcome?;
         guardian.dismiss();
         Ok(close)
@@ -420,7 +414,7 @@ impl Terms<'_> {
         };
         told.shared.clear();
         let told_to_end = tree.see_out(inbox).await;
-        CandidacyEnd { verdict, told_to_end, relapse: tree.relapse(), tree: tree.into_inner() }
+        CandidacyEnd { verdict, told_to_end, relapse: tree.relapse(), tree: tree.tree }
     }
 
     /// Logs the outcome, at a level that fits it.

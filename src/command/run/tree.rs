@@ -35,7 +35,7 @@ impl CommandTree {
     }
 
     pub(super) fn ended_by_key(&self) -> bool {
-        self.job.as_ref().is_some_and(Job::ended_by_key)
+        self.job.as_ref().is_some_and(|job| job.ended_by_key)
     }
 
     fn happened(&mut self, happened: Happened) -> Option<Event> {
@@ -161,6 +161,8 @@ pub(super) struct Job {
     suspending: bool,
     /// elect got SIGINT or SIGQUIT and passed it on. So a key in the terminal did not cause the end of the command.
     interrupted: bool,
+    /// A key in the terminal ended the command. The terminal sent the signal to the command's group alone, but the
+    /// person meant the whole job.
     ended_by_key: bool,
     keys: Keys,
 }
@@ -181,12 +183,6 @@ impl Job {
             interrupted: false,
             ended_by_key: false,
         }
-    }
-
-    /// Returns whether a key in the terminal ended the command. The terminal sent the signal to the command's group
-    /// alone, but the person meant the whole job.
-    pub(super) const fn ended_by_key(&self) -> bool {
-        self.ended_by_key
     }
 
     /// Prepares for the start of the command.

@@ -38,7 +38,7 @@ use crate::config::{self, RunPlan};
 use crate::election::control::Control;
 use crate::election::driver::{self, Clock as _, Inbox, OnDuty};
 use crate::election::machine::{Event, Machine, Verdict};
-use crate::guard::{self, Enclosure, Ended, ExecHandoff, Forked, Incoming, Inherited, Whom};
+use crate::guard::{self, Enclosure, Ended, Forked, Incoming, Inherited, Whom};
 use crate::report::Log;
 
 /// Takes part as a member until the end.
@@ -69,16 +69,7 @@ pub(super) fn take_part(
         judge(verdict, &super::VerdictContext { location: &location, once: None, leader: None });
     terms.tell(outcome, &reason, None);
     let id = Some(terms.candidate.id);
-    Ok(Finished {
-        outcome,
-        reason,
-        id,
-        token: None,
-        slot: None,
-        may_campaign,
-        handoff: ExecHandoff::default(),
-        ended_by_key: false,
-    })
+    Ok(Finished { id, may_campaign, ..Finished::of_none(outcome, reason) })
 }
 
 async fn campaign(

@@ -16,9 +16,9 @@ use crate::store_check::{StoreCheck, Unusable};
 
 /// The way to the cluster: a connection to one member at a time.
 ///
-/// It is made when first needed, and given up when a request failed in a way in which another member
-/// might serve, or was dropped before its answer: the next request goes to the next member, over a new
-/// connection. So neither a dead member nor a dead connection takes more than one attempt.
+/// The first request makes the connection. A request gives it up if it failed in a way in which another member might
+/// serve, or if it was dropped before its answer. The next request goes to the next member over a new connection. So
+/// neither a dead member nor a dead connection takes more than one attempt.
 pub(crate) struct Link {
     members: Vec<Member>,
     accesses: Renewed<Access>,
@@ -29,18 +29,18 @@ pub(crate) struct Link {
 
 #[derive(Default)]
 struct State {
-    /// How often the connection was given up.
+    /// The number of connections given up so far.
     generation: u64,
     /// The place of the member in use.
     member: usize,
     connection: Option<Connection>,
-    /// The way to one, which all go together who need it.
+    /// The attempt to connect, which all callers share.
     connecting: Option<Arc<Connecting>>,
-    /// Somebody has answered: all of the URL is right.
+    /// A member has answered, so the URL is right.
     served: bool,
-    /// The members that cannot serve us, if nobody does.
+    /// The members that cannot serve this process, while none has served it.
     unfit: BTreeSet<usize>,
-    /// The members whose log has proven that they went back, since one was as new as it should be.
+    /// The members whose log has proven that they went back, since the last answer that was new enough.
     restored: BTreeSet<usize>,
     /// The last attempt was dropped before its answer.
     was_dropped: bool,
@@ -57,14 +57,14 @@ struct Connection {
     trust: Arc<Trust>,
 }
 
-/// Whether what a member answers to reads is to be trusted: not before it was asked for its version.
+/// Whether a member's answers to reads are trusted. They are not before the member was asked for its version.
 #[derive(Default)]
 struct Trust {
     is_asked: AtomicBool,
     is_given: AtomicBool,
 }
 
-/// What comes of connecting to the member in use. Whoever is waiting for it goes on if another drops it.
+/// An attempt to connect to the member in use. If one caller drops it, the others go on with it.
 #[derive(Default)]
 struct Connecting {
     outcome: OnceCell<Result<(Client, Arc<Access>), Unusable>>,
@@ -78,13 +78,13 @@ pub(crate) struct Attempt {
     connection: Connection,
 }
 
-/// An attempt from its begin to its end. Dropped before that, it counts as a failure of the member:
-/// whoever dropped it had waited in vain.
+/// An attempt from its begin to its end. If its caller drops it before that, it counts as a failure of the member, for
+/// which the caller had waited in vain.
 struct Turn {
     link: Arc<Link>,
     generation: u64,
     member: usize,
-    /// What all keys begin with that it needs.
+    /// The beginning of all keys that it needs.
     keys: String,
     strict: bool,
     over: bool,
@@ -158,13 +158,13 @@ impl Link {
         }
     }
 
-    /// The next one connects anew.
+    /// Makes the next attempt connect anew.
     fn forget(&self, failed: &Arc<Connecting>) {
         let mut state = self.lock();
         state.connecting.take_if(|connecting| Arc::ptr_eq(connecting, failed));
     }
 
-    /// What is known of the store that it leads to.
+    /// The id and the newest revision of the store.
     pub(crate) const fn store_check(&self) -> &StoreCheck {
         &self.store_check
     }
@@ -184,8 +184,8 @@ impl Link {
         self.members[member].host().to_string()
     }
 
-    /// Connects to a member with what the files say by now, or with what served before where it does not take that:
-    /// they are renewed one after the other.
+    /// Connects to a member with what the files hold now. A member that does not take that gets what served last, because
+    /// files and servers are renewed one after the other.
     async fn reach(
         &self,
         member: usize,
@@ -223,7 +223,7 @@ impl Link {
         Ok(client)
     }
 
-    /// Connects to a member and, if we have a name, logs in, with what the files say by now.
+    /// Connects to a member with what the files hold now, and logs in if there is a user.
     pub(crate) async fn connect(
         &self,
         member: usize,
@@ -246,7 +246,7 @@ impl Link {
         };
         let with_user = options.clone().with_user(user, password.reveal());
         match Client::from_channel(channel.clone(), Some(with_user)).await {
-            // A cluster that asks nobody for a name lets in whoever has one, as it does with Go's client.
+            // A cluster without logins also lets in a client that has a user, as it does with Go's client.
             Err(cause) if error::is_login_unknown(&cause) => {
                 Client::from_channel(channel, Some(options)).await
             }
@@ -254,7 +254,7 @@ impl Link {
         }
     }
 
-    /// What a failure at a member means, to whoever was concerned with keys that begin with `keys`.
+    /// Explains a failure at a member to a caller that needs keys which begin with `keys`.
     pub(crate) async fn explain(
         &self,
         member: usize,
@@ -300,8 +300,8 @@ impl Link {
         }
     }
 
-    /// Whether the login over this connection was over: what was asked over it was not done, and the next attempt
-    /// logs in anew.
+    /// Whether the login of this connection had ended. Its requests were not carried out, and the next attempt logs in
+    /// anew.
     pub(crate) fn has_logged_out(&self, generation: u64) -> bool {
         self.lock().logged_out == Some(generation)
     }

@@ -1,6 +1,7 @@
 //! The shared parts of the tests of faults and contention: commands that stamp, and a look at the queue.
 
 use elect_testkit::oracle::Run;
+use elect_testkit::program::{children, name};
 use nix::sys::signal::kill;
 
 use crate::prelude::*;
@@ -91,6 +92,27 @@ pub(crate) fn send(pid: i32, signal: Signal) {
 /// Sends a signal to a process that may be gone by now.
 pub(crate) fn send_if_alive(pid: i32, signal: Signal) {
     let _ = kill(Pid::from_raw(pid), signal);
+}
+
+/// What the command's process calls between its fork and its exec, and wrapper and guardian call before.
+pub(crate) const CALLS: [&str; 5] = ["setpgid", "fcntl", "prctl", "rt_sigprocmask", "execve"];
+
+/// The words under which each process of elect spends 0.2 s in its first one of these calls.
+pub(crate) fn stretched(call: &str) -> [String; 9] {
+    let (trace, inject) =
+        (format!("trace={call}"), format!("inject={call}:delay_enter=200000:when=1"));
+    ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject].map(str::to_owned)
+}
+
+/// Waits until the guardian of the elect under this tracer has forked: wrapper, guardian, and its child.
+#[track_caller]
+pub(crate) fn newborn(tracer: i32) -> [i32; 3] {
+    eventually("a command that was forked", || {
+        let wrapper = *children(tracer).first()?;
+        let mut below = children(wrapper).into_iter();
+        let guardian = below.find(|&pid| name(pid).as_deref() == Some("elect-guardian"))?;
+        Some([wrapper, guardian, *children(guardian).first()?])
+    })
 }
 
 /// Stops a process, and waits until it is.

@@ -1,9 +1,11 @@
 //! The shared parts of all tests of the program.
 
+use std::fmt::Debug;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use elect_api::ElectionName;
@@ -34,6 +36,20 @@ pub(crate) fn waiting(status: &Ended) -> Vec<String> {
     let waiting = report["elections"][0]["waiting"].as_array().cloned().unwrap_or_default();
     let name = |entry: &Value| Some(entry["id"].as_str()?.rsplit_once('-')?.0.to_owned());
     waiting.iter().filter_map(name).collect()
+}
+
+/// Plays all cases at once, as each mostly waits. A thread has the name of its case.
+pub(crate) fn side_by_side<C: Debug + Send>(
+    cases: impl IntoIterator<Item = C>,
+    play: impl Fn(C) + Sync,
+) {
+    let play = &play;
+    thread::scope(|scope| {
+        for case in cases {
+            let thread = thread::Builder::new().name(format!("{case:?}"));
+            thread.spawn_scoped(scope, move || play(case)).expect("a thread");
+        }
+    });
 }
 
 /// A state directory of its own, and `elect` that uses it.

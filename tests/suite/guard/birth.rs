@@ -1,15 +1,11 @@
 //! The moments between the fork of the command and its exec, stretched by `strace`. If processes are killed then, the
 //! command is gone before the next one starts. With a pid namespace a door is forked first, which forks two more.
 
-use elect_testkit::program::{children, eventually, is_alive, name};
+use elect_testkit::program::{eventually, is_alive};
 use nix::sys::signal::Signal;
 
-use crate::stage::{Stage, send_if_alive};
+use crate::stage::{CALLS, Stage, newborn, send_if_alive, stretched};
 
-/// The system calls that the command's process makes on its way, and that wrapper and guardian make before. Each
-/// process spends this long, in microseconds, in its first one.
-const CALLS: [&str; 5] = ["setpgid", "fcntl", "prctl", "rt_sigprocmask", "execve"];
-const DELAY: u32 = 200_000;
 /// The system calls that only a door makes.
 const CALLS_OF_A_DOOR: [&str; 2] = ["unshare", "clone3"];
 
@@ -22,18 +18,10 @@ fn kill_in(containment: &str, calls: &[&str], victims: [bool; 3]) {
     for call in calls {
         println!("{containment}: in {call}");
         let stage = Stage::new();
-        let (trace, inject) =
-            (format!("trace={call}"), format!("inject={call}:delay_enter={DELAY}:when=1"));
-        let strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject];
         let flags = ["--containment", containment];
-        let mut a = stage.run_with(&flags, &stage.stamper("A").children(1)).under(strace).spawn();
-        let tracer = a.pid();
-        let newborn = eventually("a command that was forked", || {
-            let wrapper = *children(tracer).first()?;
-            let mut below = children(wrapper).into_iter();
-            let guardian = below.find(|&pid| name(pid).as_deref() == Some("elect-guardian"))?;
-            Some([wrapper, guardian, *children(guardian).first()?])
-        });
+        let mut a =
+            stage.run_with(&flags, &stage.stamper("A").children(1)).under(stretched(call)).spawn();
+        let newborn = newborn(a.pid());
         // The guardian before the wrapper: it is the one that could still act.
         for place in [1, 0, 2] {
             if victims[place] {

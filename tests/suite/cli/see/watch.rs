@@ -120,9 +120,9 @@ fn a_single_look_says_that_there_is_no_answer(arena: &Arena) {
     let one = arena.leader("one", 10);
     let silence = arena.silence();
     one.wait().exits(124);
-    for form in ["table", "json", "yaml"] {
-        let ended = arena.elect("status").args(["-o", form, "job"]).run();
-        ended.exits(125).prints("").says(&arena.address().port().to_string());
+    let look = |form| arena.elect("status").args(["-o", form, "job"]).spawn();
+    for look in ["table", "json", "yaml"].map(look) {
+        look.wait().exits(125).prints("").says(&arena.address().port().to_string());
     }
     drop(silence);
     eventually("an answer", || {

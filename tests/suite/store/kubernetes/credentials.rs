@@ -4,6 +4,7 @@
 use elect_testkit::servers::kubernetes::{Fault, Rule, Scope};
 
 use crate::prelude::*;
+use crate::support::side_by_side;
 
 /// The place of a candidate's token.
 #[derive(Clone, Copy, Debug)]
@@ -142,19 +143,8 @@ const ALL: [(Kept, First); 4] = [
     (Kept::InTheKubeconfig, First::Server),
 ];
 
-/// Plays all of them side by side: each mostly waits for the next request of a candidate.
-fn in_each_case(play: impl Fn(Kept, First) + Sync) {
-    let play = &play;
-    thread::scope(|scope| {
-        for (kept, first) in ALL {
-            let case = thread::Builder::new().name(format!("{kept:?}, {first:?} first"));
-            case.spawn_scoped(scope, move || play(kept, first)).expect("a thread");
-        }
-    });
-}
-
 fn a_waiter_waits_on(kind: Kind) {
-    in_each_case(|kept, first| {
+    side_by_side(ALL, |(kept, first)| {
         let stage = Stage::new(kept);
         let leader = stage.candidate(Kind::Sidecar, "a", &stage.server.url("elect"));
         stage.wait_until("a leader", |leader, _| leader.starts_with("a-"));
@@ -169,7 +159,7 @@ fn a_waiter_waits_on(kind: Kind) {
 }
 
 fn a_leader_leads_on(kind: Kind) {
-    in_each_case(|kept, first| {
+    side_by_side(ALL, |(kept, first)| {
         let stage = Stage::new(kept);
         let mut leader = stage.candidate(kind, "a", &stage.url());
         stage.wait_until("a leader", |leader, _| leader.starts_with("a-"));
@@ -207,7 +197,7 @@ fn a_leading_sidecar_outlasts_refused_credentials() {
 /// Of the requests of a waiter some come late: it is known by then all the same.
 #[test]
 fn one_refusal_of_what_was_never_asked_before_ends_no_waiter() {
-    for kind in [Kind::Run, Kind::Sidecar] {
+    side_by_side([Kind::Run, Kind::Sidecar], |kind| {
         let stage = Stage::new(Kept::InAFile);
         let leader = stage.candidate(Kind::Sidecar, "a", &stage.server.url("elect"));
         stage.wait_until("a leader", |leader, _| leader.starts_with("a-"));
@@ -218,7 +208,7 @@ fn one_refusal_of_what_was_never_asked_before_ends_no_waiter() {
         leader.ended_by(Signal::SIGTERM).exits(0);
         stage.wait_until("the next leader", |leader, _| leader.starts_with("b-"));
         stage.end(kind, waiter);
-    }
+    });
 }
 
 /// No candidate has been accepted before, so a refusal cannot be a passing one: a slip is told at once.

@@ -1,20 +1,16 @@
 //! Between the fork of the command and its exec, in moments that `strace` makes long.
 
 use elect_testkit::fault::Outcome;
-use elect_testkit::program::{children, is_alive, name};
+use elect_testkit::program::is_alive;
 use elect_testkit::servers::Place;
 
 use super::duel::elect;
 use super::store::{Ground, Store};
 use super::{ETCD, KUBERNETES, ZOOKEEPER, report};
 use crate::prelude::*;
-use crate::stage::send_if_alive;
+use crate::stage::{CALLS, newborn, send_if_alive, stretched};
 
 const TTL: Duration = Duration::from_secs(5);
-/// The system calls that the command's process makes on its way.
-const CALLS: [&str; 5] = ["setpgid", "fcntl", "prctl", "rt_sigprocmask", "execve"];
-/// The time that the process spends in the first call of each kind, in microseconds.
-const DELAY: u32 = 200_000;
 /// The processes that are killed, of wrapper, guardian and command.
 const VICTIMS: [&[usize]; 4] = [&[1], &[0], &[1, 0], &[2]];
 
@@ -26,18 +22,10 @@ fn kill_at_birth(store: Store) -> Outcome {
     let ground = Ground::start(store, 1, &Place::here());
     let url = ground.url(&ground.addresses());
     let (oracle, ttl) = (Oracle::new(), store.grants(TTL));
-    let (trace, inject) =
-        (format!("trace={call}"), format!("inject={call}:delay_enter={DELAY}:when=1"));
-    let strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject];
     let tree = oracle.stamper("A").children(1);
-    let mut a = elect(&url, "A", ttl, None).under(strace).arg("--").args(tree.command()).spawn();
-    let tracer = a.pid();
-    let newborn = eventually("a command that was forked", || {
-        let wrapper = *children(tracer).first()?;
-        let mut below = children(wrapper).into_iter();
-        let guardian = below.find(|&pid| name(pid).as_deref() == Some("elect-guardian"))?;
-        Some([wrapper, guardian, *children(guardian).first()?])
-    });
+    let mut a =
+        elect(&url, "A", ttl, None).under(stretched(call)).arg("--").args(tree.command()).spawn();
+    let newborn = newborn(a.pid());
     let last = now();
     for &victim in victims {
         send_if_alive(newborn[victim], Signal::SIGKILL);

@@ -7,6 +7,7 @@ use elect_testkit::servers::{Authority, free_port};
 
 use super::cluster::{Brand, Cluster as _};
 use crate::prelude::*;
+use crate::support::side_by_side;
 
 const SECRET: &str = "hush-hush-7";
 
@@ -17,7 +18,7 @@ fn elect(subcommand: &str, url: &str) -> Elect {
 
 /// Neither command gets anywhere; both say these words, and not the secret.
 fn refused(url: &str, variables: &[(&str, &str)], words: &[&str]) {
-    for subcommand in ["run", "status"] {
+    side_by_side(["run", "status"], |subcommand| {
         let mut elect = elect(subcommand, url);
         for (name, value) in variables {
             elect = elect.env(name, value);
@@ -27,24 +28,27 @@ fn refused(url: &str, variables: &[(&str, &str)], words: &[&str]) {
         assert!(!all.contains(SECRET), "{subcommand} told the secret: {all}");
         let ended = ended.exits(125);
         words.iter().fold(ended, |ended, word| ended.says(word));
-    }
+    });
 }
 
 #[test]
 fn a_wrong_host_port_or_server_is_named() {
-    for scheme in ["etcd", "zk"] {
-        refused(
-            &format!("{scheme}://me:{SECRET}@no-such-machine.invalid"),
-            &[],
-            &["no-such-machine.invalid"],
-        );
-        let port = free_port();
-        refused(&format!("{scheme}://127.0.0.1:{port}"), &[], &[&port.to_string(), "refused"]);
-    }
     let (etcd, zookeeper) = (Etcd::start(1), ZooKeeper::one());
     let (etcd, zookeeper) = (etcd.endpoints()[0], zookeeper.address(0));
-    refused(&format!("etcd://{zookeeper}"), &[], &[&zookeeper.to_string()]);
-    refused(&format!("zk://{etcd}"), &[], &[&etcd.to_string()]);
+    let cases = [("etcd", zookeeper), ("zk", etcd)].into_iter().flat_map(|(scheme, other)| {
+        let (here, port) = (format!("{scheme}://127.0.0.1"), free_port());
+        [
+            (
+                format!("{scheme}://me:{SECRET}@no-such-machine.invalid"),
+                "no-such-machine.invalid".into(),
+            ),
+            (format!("{here}:{port}"), format!("{port} refused")),
+            (format!("{scheme}://{other}"), other.to_string()),
+        ]
+    });
+    side_by_side(cases, |(url, words): (String, String)| {
+        refused(&url, &[], &words.split(' ').collect::<Vec<_>>());
+    });
 }
 
 /// Neither command gets anywhere on Kubernetes; both say these words.
@@ -77,9 +81,7 @@ fn stem(path: &Path) -> String {
 fn a_server_that_says_nothing_is_given_up_in_time() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = listener.local_addr().expect("its address");
-    for scheme in ["etcd", "zk"] {
-        refused(&format!("{scheme}://{address}"), &[], &[]);
-    }
+    side_by_side(["etcd", "zk"], |scheme| refused(&format!("{scheme}://{address}"), &[], &[]));
 }
 
 #[test]

@@ -11,7 +11,6 @@ use super::rest::State;
 use super::status::{self, Reply};
 use super::store::{Key, Objects};
 
-const LIST_EXPIRED: &str = "The resourceVersion for the provided list is too old.";
 const CONTINUE_EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. You \
      can start a new list without the continue parameter, or use the continue token in this response to retrieve the \
      remainder of the results.";
@@ -62,31 +61,20 @@ impl State {
         if let Some(token) = request.parameter("continue") {
             let (version, start) = parse_token(token)
                 .ok_or_else(|| status::bad_request("continue key is not valid"))?;
-            let objects = Cow::Owned(self.past(version, CONTINUE_EXPIRED)?);
+            let objects = Cow::Owned(self.past(version)?);
             return Ok(Page { objects, version, start: Some(start), limit, cached: false });
         }
-        let (objects, version, limit, cached) = match request.version()? {
-            None if request.parameter("resourceVersionMatch").is_some() => {
-                return Err(status::match_without_version());
-            }
-            None => (Cow::Borrowed(self.store.objects()), self.store.version(), limit, false),
-            Some(version) if request.is_exact() && version > 0 => {
-                (Cow::Owned(self.past(version, LIST_EXPIRED)?), version, limit, false)
-            }
-            Some(_) => {
-                let version = self.store.cached_version();
-                (Cow::Borrowed(self.store.cached()), version, usize::MAX, true)
-            }
+        let cached = request.version()?.is_some();
+        let (objects, version, limit) = if cached {
+            (self.store.cached(), self.store.cached_version(), usize::MAX)
+        } else {
+            (self.store.objects(), self.store.version(), limit)
         };
-        Ok(Page { objects, version, start: None, limit, cached })
+        Ok(Page { objects: Cow::Borrowed(objects), version, start: None, limit, cached })
     }
 
-    fn past(&self, version: u64, expired: &str) -> Result<Objects, Reply> {
-        if version > self.store.version() {
-            let message = "etcdserver: mvcc: required revision is a future revision";
-            return Err(status::internal(message));
-        }
-        self.store.at(version).ok_or_else(|| status::expired(expired))
+    fn past(&self, version: u64) -> Result<Objects, Reply> {
+        self.store.at(version).ok_or_else(|| status::expired(CONTINUE_EXPIRED))
     }
 }
 

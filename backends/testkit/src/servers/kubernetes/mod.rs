@@ -10,7 +10,6 @@ mod elector;
 mod faults;
 mod listing;
 mod objects;
-mod patch;
 mod programs;
 mod real;
 mod request;

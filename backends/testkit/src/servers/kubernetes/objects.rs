@@ -120,8 +120,7 @@ fn normalize(kind: Kind, mut value: Value) -> Result<Value, String> {
 }
 
 fn metadata(given: Option<Value>) -> Result<Value, String> {
-    const TEXTS: [&str; 6] =
-        ["name", "generateName", "namespace", "uid", "resourceVersion", "creationTimestamp"];
+    const TEXTS: [&str; 5] = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
     let mut given = match given {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(fields)) => fields,

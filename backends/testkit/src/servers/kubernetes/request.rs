@@ -14,7 +14,6 @@ pub(super) struct Request {
     pub(super) path: String,
     pub(super) query: Vec<(String, String)>,
     pub(super) authorization: Option<String>,
-    pub(super) content_type: String,
     pub(super) body: Bytes,
     pub(super) target: Option<Target>,
 }
@@ -73,7 +72,6 @@ impl Request {
             path: path.to_owned(),
             query: query.collect(),
             authorization: None,
-            content_type: String::new(),
             body: Bytes::new(),
             target: Target::parse(path),
         }
@@ -134,14 +132,6 @@ impl Request {
         text.parse().map(Some).map_err(|_| no_version(text))
     }
 
-    /// Returns whether it asks for exactly that version, if it asks for one.
-    pub(super) fn is_exact(&self) -> bool {
-        match self.parameter("resourceVersionMatch") {
-            None => self.parameter("limit").is_some_and(|limit| limit != "0"),
-            Some(rule) => rule == "Exact",
-        }
-    }
-
     pub(super) fn selector(&self) -> Result<Selector, Reply> {
         let labels = self.parameter("labelSelector").unwrap_or_default();
         let fields = self.parameter("fieldSelector").unwrap_or_default();
@@ -174,72 +164,34 @@ pub(super) struct Selector {
     fields: Vec<Term>,
 }
 
-/// One condition: a name, and the values that it may have. `None` means any value.
+/// One condition: a name, and the value that it must have. `None` means that there must be none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Term {
     name: String,
-    values: Option<Vec<String>>,
-    differs: bool,
+    value: Option<String>,
 }
 
 impl Term {
-    /// Parses `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a` or `!a`.
+    /// Parses `a=b` or `!a`. No client of the fake needs more.
     fn parse(text: &str) -> Result<Self, Reply> {
-        let text = text.trim();
-        let (name, values, differs) = if let Some((name, set)) = text.split_once(" in ") {
-            (name, Some(set), false)
-        } else if let Some((name, set)) = text.split_once(" notin ") {
-            (name, Some(set), true)
-        } else if let Some((name, value)) = text.split_once("!=") {
-            (name, Some(value), true)
-        } else if let Some((name, value)) = text.split_once("==").or_else(|| text.split_once('=')) {
-            (name, Some(value), false)
-        } else if let Some(name) = text.strip_prefix('!') {
-            (name, None, true)
-        } else {
-            (text, None, false)
+        let (name, value) = match (text.split_once('='), text.strip_prefix('!')) {
+            (Some((name, value)), _) => (name, Some(value.to_owned())),
+            (None, Some(name)) => (name, None),
+            _ => return Err(bad_request(&format!("unable to parse requirement: found '{text}'"))),
         };
-        let name = name.trim();
-        if name.is_empty() || name.contains([' ', '(', ')']) {
-            return Err(bad_request(&format!("unable to parse requirement: found '{text}'")));
-        }
-        let values = values.map(|values| {
-            let values = values.trim().trim_start_matches('(').trim_end_matches(')');
-            values.split(',').map(|value| value.trim().to_owned()).collect()
-        });
-        Ok(Self { name: name.to_owned(), values, differs })
+        Ok(Self { name: name.to_owned(), value })
     }
-
-    fn fits(&self, value: Option<&str>) -> bool {
-        let same = match &self.values {
-            None => value.is_some(),
-            Some(values) => value.is_some_and(|value| values.iter().any(|own| own == value)),
-        };
-        same != self.differs
-    }
-}
-
-/// Splits a text at the commas outside of sets.
-fn split(text: &str) -> Vec<&str> {
-    let mut depth = 0;
-    let parts = text.split(|char| {
-        depth += i32::from(char == '(') - i32::from(char == ')');
-        char == ',' && depth == 0
-    });
-    parts.filter(|part| !part.is_empty()).collect()
 }
 
 impl Selector {
     fn parse(labels: &str, fields: &str) -> Result<Self, Reply> {
-        let terms = |text| -> Result<Vec<Term>, Reply> {
-            split(text).into_iter().map(Term::parse).collect()
+        let terms = |text: &str| -> Result<Vec<Term>, Reply> {
+            text.split(',').filter(|term| !term.is_empty()).map(Term::parse).collect()
         };
         let selector = Self { labels: terms(labels)?, fields: terms(fields)? };
-        let known = ["metadata.name", "metadata.namespace"];
-        match selector.fields.iter().find(|term| !known.contains(&term.name.as_str())) {
+        match selector.fields.iter().find(|term| term.name != "metadata.name") {
             Some(Term { name, .. }) => {
-                let known = known.map(|name| format!("\"{name}\"")).join(", ");
-                Err(bad_request(&format!("\"{name}\" is not a known field selector: only {known}")))
+                Err(bad_request(&format!("\"{name}\" is not a known field selector")))
             }
             None => Ok(selector),
         }
@@ -251,15 +203,15 @@ impl Selector {
 
     /// Returns the one name that a selected object can have, if the selector has one.
     pub(super) fn name(&self) -> Option<&str> {
-        let is_one = |term: &&Term| term.name == "metadata.name" && !term.differs;
-        self.fields.iter().find(is_one)?.values.as_ref()?.first().map(String::as_str)
+        self.fields.first()?.value.as_deref()
     }
 
     pub(super) fn fits(&self, object: &Value) -> bool {
         let metadata = &object["metadata"];
-        let field = |term: &Term| metadata[&term.name["metadata.".len()..]].as_str();
-        self.labels.iter().all(|term| term.fits(metadata["labels"][&term.name].as_str()))
-            && self.fields.iter().all(|term| term.fits(field(term)))
+        self.labels
+            .iter()
+            .all(|term| metadata["labels"][&term.name].as_str() == term.value.as_deref())
+            && self.fields.iter().all(|term| metadata["name"].as_str() == term.value.as_deref())
     }
 }
 
@@ -274,15 +226,15 @@ mod tests {
         let request = Request::new(
             "GET",
             "/apis/coordination.k8s.io/v1/namespaces/elections/leases",
-            Some("watch=1&fieldSelector=metadata.name%3Da&labelSelector=elect%2Fof%3Dh1%2Cx"),
+            Some("watch=1&fieldSelector=metadata.name%3Da&labelSelector=elect%2Fof%3Dh1%2C!x"),
         );
         let deed = request.deed().expect("objects");
         assert_eq!((deed.verb, deed.namespace, deed.name), ("watch", "elections", "a"));
         let selector = request.selector().expect("a selector");
         let object = |labels| json!({"metadata": {"name": "a", "labels": labels}});
-        assert!(selector.fits(&object(json!({"elect/of": "h1", "x": ""}))));
-        assert!(!selector.fits(&object(json!({"elect/of": "h1"}))));
-        assert!(!selector.fits(&object(json!({"elect/of": "h2", "x": ""}))));
+        assert!(selector.fits(&object(json!({"elect/of": "h1"}))));
+        assert!(!selector.fits(&object(json!({"elect/of": "h1", "x": ""}))));
+        assert!(!selector.fits(&object(json!({"elect/of": "h2"}))));
         let one = Request::new("DELETE", "/api/v1/namespaces/elect/pods/p", None);
         assert_eq!(one.target.as_ref().and_then(Target::kind), Some(Kind::Pods));
         assert_eq!(one.verb(), "delete");
@@ -291,14 +243,13 @@ mod tests {
     }
 
     #[test]
-    fn labels_may_be_unequal_or_missing() {
-        let selector = Selector::parse("a!=b,!c", "").expect("a selector");
+    fn labels_may_be_missing() {
+        let selector = Selector::parse("a=b,!c", "").expect("a selector");
         let fits = |labels| selector.fits(&json!({"metadata": {"labels": labels}}));
-        assert!(fits(json!({"a": "x"})) && fits(json!({})));
-        assert!(!fits(json!({"a": "b"})) && !fits(json!({"c": ""})));
-        let selector = Selector::parse("a in (b, c),d notin (e)", "").expect("a selector");
-        let fits = |labels| selector.fits(&json!({"metadata": {"labels": labels}}));
-        assert!(fits(json!({"a": "c"})) && fits(json!({"a": "b", "d": "f"})));
-        assert!(!fits(json!({"a": "d"})) && !fits(json!({"a": "b", "d": "e"})));
+        assert!(fits(json!({"a": "b"})) && fits(json!({"a": "b", "d": "e"})));
+        assert!(!fits(json!({"a": "x"})) && !fits(json!({})) && !fits(json!({"a": "b", "c": ""})));
+        for unknown in ["a in (b,c)", "a", "metadata.uid"] {
+            assert!(Selector::parse(unknown, "").is_err(), "{unknown}");
+        }
     }
 }

@@ -18,19 +18,18 @@ pub(super) fn review(
     let body: Value = serde_json::from_slice(&request.body).map_err(|error| {
         bad_request(&format!("couldn't get version/kind; json parse error: {error}"))
     })?;
-    let (kind, spec, status) = match resource {
-        "selfsubjectaccessreviews" => {
-            ("SelfSubjectAccessReview", spec(&body), access(users, user, &body))
-        }
-        "selfsubjectrulesreviews" => {
-            ("SelfSubjectRulesReview", json!({}), rules(users, user, &body))
-        }
-        _ => return Err(no_such_path()),
-    };
-    let metadata = json!({"creationTimestamp": null});
+    if resource != "selfsubjectaccessreviews" {
+        return Err(no_such_path());
+    }
     Ok(Reply::json(
         201,
-        json!({"kind": kind, "apiVersion": "authorization.k8s.io/v1", "metadata": metadata, "spec": spec, "status": status}),
+        json!({
+            "kind": "SelfSubjectAccessReview",
+            "apiVersion": "authorization.k8s.io/v1",
+            "metadata": {"creationTimestamp": null},
+            "spec": spec(&body),
+            "status": access(users, user, &body),
+        }),
     ))
 }
 
@@ -60,21 +59,4 @@ fn access(users: &Users, user: &str, body: &Value) -> Value {
         "RBAC: allowed by RoleBinding \"{user}/{namespace}\" of Role \"{user}\" to User \"{user}\""
     );
     json!({"allowed": true, "reason": reason})
-}
-
-fn rules(users: &Users, user: &str, body: &Value) -> Value {
-    let namespace = body["spec"]["namespace"].as_str().unwrap_or_default();
-    let here = users
-        .rules_of(user)
-        .iter()
-        .filter(|rule| [namespace, "*"].contains(&rule.namespace.as_str()));
-    let told = here.map(|rule| {
-        let mut told =
-            json!({"verbs": rule.verbs, "apiGroups": [rule.group], "resources": [rule.resource]});
-        if !rule.names.is_empty() {
-            told["resourceNames"] = rule.names.clone().into();
-        }
-        told
-    });
-    json!({"resourceRules": told.collect::<Vec<_>>(), "nonResourceRules": [], "incomplete": false})
 }

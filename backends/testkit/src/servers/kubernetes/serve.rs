@@ -240,11 +240,8 @@ impl Server {
     ) -> Result<Response<Out>, Silence> {
         let (head, body) = request.into_parts();
         let mut request = Request::new(head.method.as_str(), head.uri.path(), head.uri.query());
-        let header = |name: &str| {
-            head.headers.get(name).and_then(|value| value.to_str().ok()).map(ToOwned::to_owned)
-        };
-        request.authorization = header("authorization");
-        request.content_type = header("content-type").unwrap_or_default();
+        let header = head.headers.get("authorization").and_then(|value| value.to_str().ok());
+        request.authorization = header.map(ToOwned::to_owned);
         let reply = match Limited::new(body, LIMIT).collect().await {
             Ok(body) => {
                 request.body = body.to_bytes();
@@ -340,7 +337,7 @@ impl Server {
     }
 
     async fn handle(&self, user: &str, request: &Request) -> Reply {
-        let waits = matches!(request.verb(), "get" | "list") && !request.is_exact();
+        let waits = matches!(request.verb(), "get" | "list");
         if let Some(version) = request.version().ok().flatten().filter(|_| waits) {
             let mut known = self.version.subscribe();
             let fresh = known.wait_for(|known| *known >= version);

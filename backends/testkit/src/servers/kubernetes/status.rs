@@ -183,28 +183,9 @@ pub(super) fn flawed(kind: Kind, name: &str, flaws: &[Flaw]) -> Reply {
     invalid(kind.group(), kind.name(), name, flaws)
 }
 
-pub(super) fn match_without_version() -> Reply {
-    let message = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided";
-    let flaw = Flaw {
-        field: "resourceVersionMatch".to_owned(),
-        reason: "FieldValueForbidden",
-        message: message.to_owned(),
-    };
-    invalid("meta.k8s.io", "ListOptions", "", &[flaw])
-}
-
 pub(super) fn version_missing(kind: Kind, name: &str) -> Reply {
     let flaw = Flaw::value("metadata.resourceVersion", "0x0", "must be specified for an update");
     invalid(kind.group(), kind.plural(), name, &[flaw])
-}
-
-pub(super) fn patch_fails() -> Reply {
-    let message = "the server rejected our request due to an error in our request";
-    failure(422, "Invalid", message, Some(json!({})))
-}
-
-pub(super) fn unknown_format() -> Reply {
-    failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", Some(json!({})))
 }
 
 pub(super) fn too_large() -> Reply {

@@ -6,22 +6,17 @@ use super::{Answer, Api, Ask, Who, list, new_name, version};
 
 list! {
     labelled: "PATCH of a pod's label, and its removal (merge)",
-    labelled_strategically: "PATCH of a pod's label, and its removal (strategic merge)",
-    labelled_by_path: "PATCH of a pod's label, and its removal (by path)",
     unchanged: "PATCH that changes nothing: nothing is written",
     stale: "PATCH with a stale resourceVersion",
     another: "PATCH with another pod's uid",
     gone: "PATCH of a pod that is gone",
-    unknown_format: "PATCH in a format that there is not",
     no_json: "PATCH, not JSON",
     bad_label: "PATCH, a label that is none",
-    untrue: "PATCH by path, whose test fails",
     found: "LIST of pods by label",
     deleted: "DELETE of a pod, which no PUT makes again",
     event: "POST of an event on a Lease",
     event_elsewhere: "POST of an event on a Lease of another namespace",
     server_version: "GET /version, without a token",
-    health: "GET /healthz, /livez and /readyz, without a token",
     no_such_path: "A path that there is not",
     no_such_page: "A page that there is not, without a token",
 }
@@ -72,16 +67,6 @@ fn labelled(api: &Api<'_>) {
     put_on_and_off(api, "merge-patch", &labels(&json!("true")), &labels(&Value::Null));
 }
 
-fn labelled_strategically(api: &Api<'_>) {
-    put_on_and_off(api, "strategic-merge-patch", &labels(&json!("true")), &labels(&Value::Null));
-}
-
-fn labelled_by_path(api: &Api<'_>) {
-    let on = json!([{"op": "add", "path": "/metadata/labels", "value": {LABEL: "true"}}]);
-    let off = json!([{"op": "remove", "path": "/metadata/labels/elect~1leader"}]);
-    put_on_and_off(api, "json-patch", &on, &off);
-}
-
 fn unchanged(api: &Api<'_>) {
     let (path, made) = pod(api);
     let answer = patch(api, &path, "merge-patch", &labels(&Value::Null)).is(200);
@@ -111,19 +96,6 @@ fn gone(api: &Api<'_>) {
         .fails(404, "NotFound")
         .says(&format!("pods \"{name}\" not found"))
         .about("", "pods", &name);
-}
-
-fn unknown_format(api: &Api<'_>) {
-    let (path, _) = pod(api);
-    let body = labels(&json!("true")).to_string();
-    let ask = Ask {
-        method: "PATCH",
-        path: &path,
-        content_type: "application/json",
-        body: body.as_bytes(),
-        ..Ask::default()
-    };
-    api.raw(Who::Seats, &ask).fails(415, "UnsupportedMediaType");
 }
 
 fn found(api: &Api<'_>) {
@@ -170,13 +142,6 @@ fn server_version(api: &Api<'_>) {
     answer.expect(answer.body["gitVersion"].is_string(), "version");
 }
 
-fn health(api: &Api<'_>) {
-    for path in ["/healthz", "/livez", "/readyz"] {
-        let answer = api.by(Who::Anonymous, "GET", path, None).is(200);
-        answer.expect(answer.body == "ok", "ok");
-    }
-}
-
 fn no_such_path(api: &Api<'_>) {
     let path = api.lease("a").replace("/v1/", "/v9/");
     api.by(Who::Admin, "GET", &path, None)
@@ -195,17 +160,6 @@ fn bad_label(api: &Api<'_>) {
     patch(api, &path, "merge-patch", &labels(&json!("b c")))
         .fails(422, "Invalid")
         .because("FieldValueInvalid", "metadata.labels");
-}
-
-fn untrue(api: &Api<'_>) {
-    let (path, made) = pod(api);
-    let test = json!({"op": "test", "path": "/metadata/uid", "value": super::NO_UID});
-    let labels = json!({"op": "add", "path": "/metadata/labels", "value": {LABEL: "true"}});
-    patch(api, &path, "json-patch", &json!([test, labels]))
-        .fails(422, "Invalid")
-        .says("the server rejected our request due to an error in our request");
-    let read = api.get(&path).is(200);
-    read.expect(version(&read.body) == version(&made), "same version");
 }
 
 fn deleted(api: &Api<'_>) {

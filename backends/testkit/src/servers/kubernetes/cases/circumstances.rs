@@ -13,7 +13,6 @@ pub fn throttled() -> Vec<Case> {
 pub fn compacted() -> Vec<Case> {
     vec![
         Case { name: "WATCH from a compacted version: 200, and 410 in an ERROR event", run: watch },
-        Case { name: "LIST of a compacted version, exactly: 410", run: list },
         Case { name: "LIST that goes on from a token that is none: 400", run: bad_token },
     ]
 }
@@ -34,13 +33,6 @@ fn watch(api: &Api<'_>) {
     let status = &events[0].1;
     answer.expect(status["kind"] == "Status" && status["code"] == 410, "410");
     answer.expect(status["reason"] == "Expired", "reason");
-}
-
-fn list(api: &Api<'_>) {
-    let path = format!("{}?resourceVersion=1&resourceVersionMatch=Exact", api.leases());
-    api.get(&path)
-        .fails(410, "Expired")
-        .says("The resourceVersion for the provided list is too old.");
 }
 
 fn bad_token(api: &Api<'_>) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Api, COORDINATION, Who, lease, list, new_name, version, with};
+use super::{Api, COORDINATION, lease, list, new_name, version, with};
 
 list! {
     missing: "GET of what is missing",
@@ -16,11 +16,6 @@ list! {
     nothing: "LIST by label, nothing found",
     in_parts: "LIST by label, limit=1, and what follows",
     in_parts_cached: "LIST by label, limit=1, resourceVersion=0: the limit does not hold",
-    of_the_past: "LIST of an older version, exactly",
-    of_the_future: "LIST of a version that there is not yet, exactly",
-    exactly_nothing: "LIST, exactly, of no version",
-    sets: "LIST by sets of labels",
-    bad_selectors: "LIST by what is no selector",
 }
 
 fn missing(api: &Api<'_>) {
@@ -102,9 +97,9 @@ fn by_labels(api: &Api<'_>) {
     let selector = format!("elect%2Fof%3D{label},elect%2Fseat%3Dseat2");
     let found = api.get(&format!("{}?labelSelector={selector}", api.leases())).is(200);
     found.expect(found.body["items"] == json!([item(&made[1])]), "one Lease");
-    let selector = format!("elect%2Fof%3D{label},elect%2Fseat%21%3Dseat2");
+    let selector = format!("elect%2Fof%3D{label},%21elect%2Fseat");
     let found = api.get(&format!("{}?labelSelector={selector}", api.leases())).is(200);
-    found.expect(found.body["items"] == json!([item(&made[0])]), "the other Lease");
+    found.expect(found.body["items"] == json!([]), "no Lease");
 }
 
 fn by_name(api: &Api<'_>) {
@@ -154,40 +149,4 @@ fn in_parts_cached(api: &Api<'_>) {
     let mut items = found.body["items"].as_array().cloned().unwrap_or_default();
     items.sort_by_key(version);
     found.expect(items == made.each_ref().map(item), "two Leases");
-}
-
-fn of_the_past(api: &Api<'_>) {
-    let (label, made) = two(api);
-    let path = format!("{}?labelSelector=elect%2Fof%3D{label}", api.leases());
-    let then = version(&made[0]);
-    let past = format!("{path}&resourceVersion={then}&resourceVersionMatch=Exact");
-    let found = api.by(Who::Seats, "GET", &past, None).is(200);
-    found.expect(found.body["items"] == json!([item(&made[0])]), "first Lease only");
-    found.expect(version(&found.body) == then, "version that was asked for");
-}
-
-fn of_the_future(api: &Api<'_>) {
-    let path = format!("{}?resourceVersion=99999999&resourceVersionMatch=Exact", api.leases());
-    api.get(&path).fails(500, "").says("required revision is a future revision");
-}
-
-fn exactly_nothing(api: &Api<'_>) {
-    api.get(&format!("{}?resourceVersionMatch=Exact", api.leases()))
-        .fails(422, "Invalid")
-        .because("FieldValueForbidden", "resourceVersionMatch");
-}
-
-fn sets(api: &Api<'_>) {
-    let (label, made) = two(api);
-    for (set, expected) in [("in%20(seat1,x)", &made[0]), ("notin%20(seat1,x)", &made[1])] {
-        let selector = format!("elect%2Fof%3D{label},elect%2Fseat%20{set},!none");
-        let found = api.get(&format!("{}?labelSelector={selector}", api.leases())).is(200);
-        found.expect(found.body["items"] == json!([item(expected)]), "one Lease");
-    }
-}
-
-fn bad_selectors(api: &Api<'_>) {
-    for selector in ["labelSelector=a%20b", "labelSelector=%3D%3D", "fieldSelector=spec.x%3Da"] {
-        api.get(&format!("{}?{selector}", api.leases())).fails(400, "BadRequest");
-    }
 }

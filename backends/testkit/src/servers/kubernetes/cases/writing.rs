@@ -21,7 +21,6 @@ list! {
     other_kind: "POST, an object of another kind",
     other_types: "POST, fields of other types",
     below_zero: "POST, numbers below zero",
-    generated: "POST, the start of a name",
     misplaced: "POST to a Lease, and PUT and PATCH to all of them",
     current: "PUT, current",
     same: "PUT of the same content: nothing is written",
@@ -318,14 +317,6 @@ fn below_zero(api: &Api<'_>) {
         .fails(422, "Invalid")
         .because("FieldValueInvalid", "spec.leaseDurationSeconds")
         .because("FieldValueInvalid", "spec.leaseTransitions");
-}
-
-fn generated(api: &Api<'_>) {
-    let start = new_name("a");
-    let body = without(&with(&lease(""), "metadata.generateName", start.as_str()), "name");
-    let answer = api.post(&api.leases(), &body).is(201);
-    let name = answer.body["metadata"]["name"].as_str().unwrap_or_default();
-    answer.expect(name.len() == start.len() + 5 && name.starts_with(&start), "name");
 }
 
 fn misplaced(api: &Api<'_>) {

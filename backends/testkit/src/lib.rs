@@ -12,7 +12,9 @@
 #![allow(clippy::missing_panics_doc, reason = "to panic is how what is here fails a test")]
 
 mod bench;
+mod clock;
 mod contender;
+mod entry;
 pub mod fault;
 pub mod laws;
 pub mod oracle;

@@ -13,7 +13,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::oracle::now;
+use crate::clock::now;
 
 /// The longest time before a test gives up. No test waits for it to pass.
 pub const PATIENCE: Duration = Duration::from_secs(60);

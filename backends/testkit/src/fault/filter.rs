@@ -32,7 +32,7 @@ impl Filter {
     /// # Panics
     /// Never: the test's own executable is known.
     pub fn words(&self) -> Vec<OsString> {
-        crate::oracle::link_programs();
+        link();
         let own = std::env::current_exe().expect("the test's own executable");
         let (place, value) = self.argument.unwrap_or((u32::MAX, 0));
         let refusal = match self.refusal {
@@ -45,9 +45,11 @@ impl Filter {
     }
 }
 
+crate::entry::entry!(enter);
+
 /// Installs a filter and executes the program behind it, if `words` begin as [`Filter::words`] does. Returns the
 /// exit code if that fails.
-pub(crate) fn enter(words: &[&str]) -> Option<i32> {
+fn enter(words: &[&str]) -> Option<i32> {
     let [FIRST_WORD, call, place, value, refusal, program @ ..] = words else { return None };
     let (call, refusal) = (call.parse().ok()?, refusal.parse().ok()?);
     let program: Vec<CString> =

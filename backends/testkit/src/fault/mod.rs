@@ -30,7 +30,6 @@ mod table;
 
 pub use self::disk::Disk;
 pub use self::exhaust::Limits;
-pub(crate) use self::filter::enter as enter_filter;
 pub use self::filter::{Filter, Refusal};
 pub use self::flood::{Flood, Torrent};
 pub use self::frames::Frames;

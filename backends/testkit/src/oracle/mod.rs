@@ -24,9 +24,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use elect_api::Boottime;
 use nix::sys::signal::{Signal, kill};
-use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 use tempfile::{NamedTempFile, TempPath};
 
@@ -35,22 +33,8 @@ pub use self::crowd::{Crowd, Habit};
 use self::map::Map;
 pub use self::stamper::Stamper;
 pub use self::verdict::{Fault, Process, Run, Verdict};
+pub use crate::clock::now;
 use crate::program::{eventually, state};
-
-/// Keeps the programs in the test's executable that it runs in the place of its tests. The linker would drop them
-/// otherwise.
-pub(crate) fn link_programs() {
-    process::link();
-}
-
-/// Returns the time that a stamp would have now.
-///
-/// # Panics
-/// Never on a kernel that runs Rust programs.
-pub fn now() -> Boottime {
-    let spec = clock_gettime(ClockId::CLOCK_BOOTTIME).expect("Linux has CLOCK_BOOTTIME");
-    Boottime::from_boot(Duration::from(spec))
-}
 
 /// One file of stamps. A drop kills every stamper that still lives.
 pub struct Oracle {

@@ -6,13 +6,14 @@
 )]
 
 use std::ffi::CString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::map::{Claim, ListHead, Map, Slot, nanos};
 use super::plan::{Plan, Stop};
+use crate::entry::exit;
 
 /// A stamper that is still there after this many nanoseconds ends by itself, with its own exit code.
 const FORGOTTEN: u64 = 300 * 1_000_000_000;
@@ -31,40 +32,12 @@ extern "C" fn end(_: libc::c_int) {
     IS_ENDED.store(true, Relaxed);
 }
 
-// SAFETY: the C library calls each function of this section once, before main and with a single
-// thread. This one needs nothing that main sets up, and returns if the process is no stamper.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static ENTRY: extern "C" fn() = enter;
+crate::entry::entry!(enter);
 
-/// Keeps [`ENTRY`] in every program that refers to this function. The linker would drop it
-/// otherwise.
-pub(super) fn link() {
-    std::hint::black_box(&ENTRY);
-}
-
-extern "C" fn enter() {
-    let Ok(line) = fs::read("/proc/self/cmdline") else { return };
-    let words = line.split(|&byte| byte == 0).skip(1);
-    let words: Vec<&str> = words.filter_map(|word| std::str::from_utf8(word).ok()).collect();
-    let own = &words[..words.len().saturating_sub(1)];
-    if let Some(code) = crate::fault::enter_filter(own) {
-        exit(code)
-    }
-    if let Some(code) = super::bomb::explode(own).or_else(|| super::crowd::gather(own)) {
-        exit(code)
-    }
-    if let Some(code) = crate::servers::kubernetes::enter(own) {
-        exit(code)
-    }
-    let Some(plan) = Plan::parse(words.into_iter()) else { return };
-    let code = run(&plan).unwrap_or(98);
-    exit(code)
-}
-
-fn exit(code: i32) -> ! {
-    // SAFETY: _exit has no preconditions. No test, harness or destructor may run here.
-    unsafe { libc::_exit(code) }
+/// Becomes a stamper or one of its companions, if `words` are their command line.
+fn enter(words: &[&str]) -> Option<i32> {
+    let other = super::bomb::explode(words).or_else(|| super::crowd::gather(words));
+    other.or_else(|| Plan::parse(words.iter().copied()).map(|plan| run(&plan).unwrap_or(98)))
 }
 
 struct Tree<'a> {

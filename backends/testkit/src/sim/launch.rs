@@ -4,7 +4,6 @@
 //! A test so needs no other binary.
 
 use std::fs::Permissions;
-use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -38,7 +37,7 @@ impl SimServer {
     /// # Panics
     /// Panics if the process cannot be started.
     pub fn start(options: &Options) -> Self {
-        entry::link();
+        link();
         let folder = TempDir::new().expect("a temporary folder");
         let words = serde_json::to_string(options).expect("options as JSON");
         let socket = folder.path().join(SOCKET);
@@ -108,35 +107,12 @@ impl Drop for SimServer {
     }
 }
 
-/// Runs the server if the variable makes this process one, and returns its result. `None` in any other process.
-fn serve_if_told() -> Option<io::Result<()>> {
+crate::entry::entry!(serve_if_told);
+
+/// Runs the server if the variable makes this process one. `None` in any other process.
+fn serve_if_told(_: &[&str]) -> Option<i32> {
     let words = std::env::var(VARIABLE).ok()?;
     let (socket, options) = words.split_once('\n')?;
     let options = serde_json::from_str(options).ok()?;
-    Some(super::serve(Path::new(socket), options))
-}
-
-#[allow(
-    unsafe_code,
-    reason = "to come before main needs a section of its own, to leave needs _exit"
-)]
-mod entry {
-    // SAFETY: the C library calls each function of this section once, before main and with a single
-    // thread. This one needs nothing that main sets up, and returns unless the variable makes it a
-    // server.
-    #[used]
-    #[unsafe(link_section = ".init_array")]
-    static ENTRY: extern "C" fn() = enter;
-
-    /// Keeps [`ENTRY`] in every program that refers to this function. The linker would drop it
-    /// otherwise.
-    pub(super) fn link() {
-        std::hint::black_box(&ENTRY);
-    }
-
-    extern "C" fn enter() {
-        let Some(result) = super::serve_if_told() else { return };
-        // SAFETY: _exit has no preconditions. No test, harness or destructor may run here.
-        unsafe { libc::_exit(i32::from(result.is_err())) }
-    }
+    Some(super::serve(Path::new(socket), options).is_err().into())
 }

@@ -17,7 +17,7 @@ use nix::sys::socket::{
 
 use super::lane::Lane;
 use super::{Mode, Orders, Shared, Traffic, Welcome};
-use crate::oracle::now;
+use crate::clock::now;
 
 /// How long a target may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(5);

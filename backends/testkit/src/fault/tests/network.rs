@@ -6,8 +6,8 @@ use std::panic::{catch_unwind, resume_unwind};
 use std::path::Path;
 use std::time::Duration;
 
+use crate::clock::now;
 use crate::fault::{Direction, Mode, Network, TcpProxy};
-use crate::oracle::now;
 use crate::program::{Elect, PATIENCE, eventually};
 
 /// Longer than a packet takes over two links, and shorter than the kernel waits before it sends

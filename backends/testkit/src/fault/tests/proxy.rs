@@ -3,8 +3,8 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
+use crate::clock::now;
 use crate::fault::{Mode, TcpProxy};
-use crate::oracle::now;
 use crate::program::{PATIENCE, eventually};
 
 fn listener() -> (TcpListener, SocketAddr) {

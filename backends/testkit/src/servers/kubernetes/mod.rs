@@ -39,7 +39,6 @@ pub use self::elector::{ClientGo, GoElector, GoEvent, GoSetup};
 pub use self::faults::{Counts, Fault, Scope};
 pub use self::programs::program;
 use self::real::Real;
-pub(crate) use self::serve::enter;
 use self::serve::{Command, FIRST_WORD, SOCKET};
 use super::{Etcd, Place, Process, free_port};
 use crate::program::{PATIENCE, eventually, state};
@@ -82,7 +81,7 @@ impl ApiServer {
     /// # Panics
     /// Panics if it cannot be started.
     pub fn start_at(place: &Place) -> Self {
-        crate::oracle::link_programs();
+        serve::link();
         let folder = tempfile::tempdir().expect("a temporary folder");
         let address = SocketAddr::from((place.address(), free_port()));
         let own = std::env::current_exe().expect("the test's own executable");

@@ -75,8 +75,10 @@ struct Server {
     version: watch::Sender<u64>,
 }
 
+crate::entry::entry!(enter);
+
 /// Becomes the server, if `words` are its command line.
-pub(crate) fn enter(words: &[&str]) -> Option<i32> {
+fn enter(words: &[&str]) -> Option<i32> {
     let [FIRST_WORD, address, folder] = words else { return None };
     let Err(error) = serve(address.parse().ok()?, Path::new(folder));
     eprintln!("the API server ends: {error}");

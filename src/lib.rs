@@ -52,29 +52,30 @@
 //! # Theory of operation
 //!
 //! A *candidate* is one `elect run` that takes part in an *election*. It has an *entry* in a *store*, which it
-//! reaches through a *seat*. One candidate at a time is the *leader*: it holds the *lease*, has a *token*, and runs
-//! its command.
+//! reaches through a *seat* ([`elect_api::Seat`]). One candidate at a time is the *leader*: it holds the *lease*, has
+//! a *token*, and runs its command. Paths below begin in `src`; `machine` and `driver` are in `src/election`.
 //!
 //! ```text
 //! elect (wrapper: command line, runtime, store, signals; a subreaper)
 //!   └─ guardian   one thread, no allocation, no network; a subreaper
 //!        └─ command tree, in a process group of its own
 //!
+//! which part calls which:
 //! main → cli → config → command → election → elect_api ← backends/* → elect_remote → elect_system
 //!                          └────→ guard, report
 //! ```
 //!
 //! ## From the command line to a plan
 //! `cli` parses arguments and does no I/O. `config` finds the configuration file and uses its values as the defaults
-//! of the same grammar. It returns a plan that contradicts itself nowhere. `command` carries the plan out. `main`
-//! maps the result to an exit code. A limit that only the store knows, such as its longest lease, is checked once the
-//! store is open.
+//! of the same grammar. It returns a plan that contradicts itself nowhere. `command` carries the plan out, and maps the
+//! result to an exit code (`command/mod.rs`). A limit that only the store knows, such as its longest lease, is checked
+//! once the store is open.
 //!
 //! ## The engine
 //! **The machine** (`election/machine`) decides. It is a pure function of state, time and event, and returns
 //! commands. **The driver** (`election/driver`) is the one loop. It waits for time, for the store, for the tree and
-//! for the inbox, asks the machine, and executes the commands. The inbox brings signals to elect, and requests of the
-//! code that drives the candidacy.
+//! for the inbox, asks the machine, and executes the commands. The inbox brings signals to elect, and requests of
+//! `command` and `library`.
 //!
 //! **A store** (a crate in `backends`) offers bounded steps by the laws of [`elect_api`]. It never waits, renews or
 //! retries by itself, so only the engine decides who leads. Kubernetes keeps documents and knows no time. Its
@@ -90,8 +91,9 @@
 //! a pause, the key of `--once-per` and the least token on the local disk do go by wall clocks.
 //!
 //! **Timing** (`election/timing.rs`) derives and checks all durations. `config/campaign.rs` makes a timing of `--ttl`
-//! and its like; the store's answer makes it exact (`Timing::regrant`). Each proof that a candidate leads counts from
-//! *before* its request was sent. Three instants follow from it:
+//! and its like; the store's answer makes it exact (`Timing::regrant`). A *proof* is an answer of the store that the
+//! candidate leads. It counts from *before* its request was sent. The *margin* is a fifteenth of the lease, at least
+//! 500 ms. The hard deadline is a margin before the end of the lease, the soft one a grace earlier:
 //!
 //! | instant | what happens | who acts |
 //! |---|---|---|
@@ -99,22 +101,23 @@
 //! | hard deadline | all processes of the command are killed | the guardian, by its ladder |
 //! | dead-man instant, a quarter of the margin later | the guardian and the command's group are killed | the kernel, by a timer |
 //!
-//! The guardian keeps these deadlines by itself; the wrapper only moves them on. A guardian that has made one whole
-//! pass of killing, and still finds processes, has until a quarter of the margin before the end of the lease. A
-//! candidate whose clock is slewed further than its leases allow for does not lead. A winner starts nothing by a
-//! proof that the next proof cannot follow in time (`Timing::will_be_proven`).
+//! The guardian keeps these deadlines by itself. After each proof the wrapper sends it later ones (`Order::Renewed`,
+//! `guard/wire.rs`). Once the soft deadline has passed, no proof takes it back. A guardian that has made one whole pass
+//! of killing has until a quarter of the margin before the end of the lease. Local leases do not end by time. A
+//! candidate whose clock is slewed further than its leases allow for does not lead. A winner starts nothing if its next
+//! proof would come too late (`Timing::will_be_proven`).
 //!
 //! ## From the win to the command
 //! **Gates** (`machine/gates`) stand between a win and a start, in one order: the division, `--once`, a pause,
 //! priorities, the lock delay, the count of attempts. A winner that a gate holds back keeps its place, or leaves, and
 //! starts nothing. A start also needs the whole grace left on the lease.
 //!
-//! **The token** reaches the command as `ELECT_TOKEN`: the store returns it with the win, the engine hands it to the
-//! guardian, and the guardian writes it into the command's environment (`guard/image.rs`). Hooks get theirs from
-//! `command/candidacy/hooks.rs`.
+//! **The token** reaches the command as `ELECT_TOKEN`. The store returns it with the win; `Guardian::start` sends it
+//! over the socket, and the guardian writes it into the command's environment (`guard/image.rs`). Hooks get theirs from
+//! `command/candidacy/hooks.rs`. `elect check` reads token and deadline from the lease file (`guard/lease.rs`).
 //!
-//! **A local lease** is a lock that a descriptor holds. The guardian has that descriptor; the command tree inherits a
-//! mark only. So a local lease outlives a crash of elect, and the command cannot give it away.
+//! **A local lease** is a lock on a file of the local disk, which a descriptor of the guardian holds. The command tree
+//! inherits another file, the *mark*. So the lease outlives a crash of elect, and the command cannot give it away.
 //!
 //! **A ticket** names an entry before the entry exists. The guardian gets it first. If the wrapper dies, the guardian
 //! kills the tree and then executes `elect redeem`, which removes the entry. The next candidate need not wait for the
@@ -122,16 +125,17 @@
 //!
 //! ## From the end of the lease to the KILL
 //! **The ladder** (`guard/ladder.rs`) decides when to signal and when to kill. It is pure as well. The guardian asks
-//! with TERM and CONT, then kills all descendants at any depth, pass after pass, until `wait` says that it has no
-//! child left (`guard/kill_loop.rs`, `guard/pass.rs`). Only then does the machine let the wrapper resign.
+//! with TERM (or `--signal`) and CONT. Then it kills pass after pass (`guard/kill_loop.rs`, `guard/descendants.rs`),
+//! until it has no child left and the containment is empty. Only then does the machine let the wrapper resign.
 //!
 //! **If the wrapper dies**, the guardian sees the end of its socket and kills the tree. **If the guardian dies**, the
 //! kernel kills the command (PDEATHSIG) and its group (death-pipes, `guard/dead_man.rs`). The wrapper is a subreaper
-//! too, and kills the rest. At the hard deadline it also kills a guardian that is stopped, or kills below one that a
-//! tracer holds (`guard/takeover.rs`).
+//! too, and kills the rest. When it is time to kill, it also kills a guardian that is stopped, and the tree below a
+//! guardian that a tracer holds (`guard/takeover.rs`). The table in `guard/mod.rs` has all cases.
 //!
 //! **Containments** (`guard::Containment`) are ways to start a command, to kill all of its tree, and to prove the
-//! tree empty. A pid namespace also holds processes that leave the group while wrapper and guardian are both dead.
+//! tree empty. `group` reaches the command's process group only; the others reach descendants at any depth. A pid
+//! namespace also reaches those that left the group after the deaths of wrapper and guardian.
 //! elect tries the system calls first (`guard/self_check.rs`), and starts nothing if the kernel refuses one.
 //!
 //! **A lost entry** is found by a refresh, often after a wake. `Standing::Gone` means that another candidate may
@@ -199,14 +203,14 @@
 //!
 //! | to add | change |
 //! |---|---|
-//! | a flag of `run` | `cli/run.rs`, or `cli/groups.rs` if a sidecar has the flag too; `cli/help/run.txt` lists some variables; the plans in `config` hold it as it is given. `hide_short_help` hides a flag that few need. A flag that limits what runs is in `LIMITS` (`cli/grammar.rs`); one that needs or excludes another is in `config/conflicts.rs`. For a flag of the engine, add a field to `Rules`, which `command/run/terms.rs` fills |
+//! | a flag of `run` | `cli/run.rs`, or `cli/groups.rs` if a sidecar has the flag too; its `env` is `ELECT_` and its name, and one that an `elect` inside the command must not inherit is in `OF_ONE_RUN` (`config/variables.rs`) and in `cli/help/run.txt`; the plans in `config` hold it as it is given. `hide_short_help` hides a flag that few need. A flag that limits what runs is in `LIMITS` (`cli/grammar.rs`); one that needs another is in `config/conflicts.rs`, and one that yields to another in `RunArgs::overrule`. For a flag of the engine, add a field to `Rules`, which `command/run/terms.rs` fills, and `command/sidecar` and `library` if it concerns them. Completions are made anew |
 //! | a variable that replaces no flag | `config/variables.rs`, and the topic `environment` |
 //! | a condition of a start | a gate in `election/machine/gates`, its field in `Gates`, and its place in their order. `Block` (`election/machine/messages.rs`) names the gate for people, and the topic `metrics` lists the name. `machine/obeying.rs` has the candidates leave that do not wait for it. A gate may ask the store, by a `Call` and a `Reply` (`election/call.rs`, `driver/requests.rs`). It learns all else from `Rules`, or from an event of the inbox |
 //! | a hint for a slip | `cli/hints.rs` for flags; `config/programs.rs` for a command that does not exist; `config/elsewhere.rs` for a store that was not named |
 //! | a health check | its flag in `HealthArgs` (`cli/groups.rs`), its conflicts in `config/conflicts.rs`, and the check in `command/candidacy/health.rs`; for a sidecar, `command/sidecar/health.rs` |
-//! | a field of `status` | `report/status` shows it, and `command/survey/mod.rs` finds it |
+//! | a field of `status` | `report/status/mod.rs` has its key, `report/status/table.rs` its column, and `command/survey/mod.rs` finds it; the topic `status` lists it |
 //! | a page of the manual | `manual/TOPIC.md`, and its name in `manual/mod.rs`; a store has its page, `manual.md`, beside its code |
-//! | a subcommand | its arguments in `cli`, the end of its help in `cli/help`, its plan in `config` if it needs one, its work in `command`, and a line in the `mod.rs` of each |
+//! | a subcommand | its arguments in `cli`, the end of its help in `cli/help`, its plan in `config` if it needs one, its work in `command`; its line in `Command` (`cli/mod.rs`) and in `carry_out` (`command/mod.rs`) |
 //! | a store | a crate in `backends`, on `elect_remote` if it has servers, that passes all laws (`elect_testkit::conformance!`), with one constant `KIND` of [`elect_api::StoreKind`]; a dependency and a feature in `Cargo.toml`; its line in `stores/mod.rs`; its row in the topic `stores` |
 //! | a question for `elect simulate` | a subcommand of it: arguments in `simulate/args`, runs in a file of `simulate`, keys in `simulate/report.rs`, and its part of `manual/simulate.md` |
 //! | a kind of store in it | a `StoreKind` in `simulate/args`, its leases in `simulate/plan`, and the state of its members in `simulate/model/kinds.rs` |

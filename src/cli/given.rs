@@ -134,7 +134,7 @@ fn read(words: Vec<OsString>, extent: Extent) -> Result<Given, clap::Error> {
         return Err(usage_error(&mut self::grammar(), matches, kind, why));
     }
     let settings = Settings::default();
-    let overruled = settle(&mut command, grammar, matches, &settings).map_err(|rivals| {
+    let overruled = overrule(&mut command, grammar, matches, &settings).map_err(|rivals| {
         usage_error(&mut self::grammar(), matches, ErrorKind::ArgumentConflict, rivals)
     })?;
     Ok(Given { command, origins: Origins { words, extent, matches, settings, overruled } })
@@ -215,7 +215,7 @@ impl Given {
         let matches = kept(matches);
         let mut command = Cli::from_arg_matches(matches).map_err(|error| misfit(&error))?.command;
         let overruled =
-            settle(&mut command, &grammar, matches, &settings).map_err(Misfit::Rivals)?;
+            overrule(&mut command, &grammar, matches, &settings).map_err(Misfit::Rivals)?;
         Ok(Self { command, origins: Origins { words, extent, matches, settings, overruled } })
     }
 }
@@ -306,7 +306,7 @@ fn deepest(matches: &ArgMatches) -> &ArgMatches {
 }
 
 /// Drops each flag that loses against a rival from a nearer layer.
-fn settle(
+fn overrule(
     command: &mut Command,
     grammar: &ClapCommand,
     matches: &ArgMatches,
@@ -315,10 +315,10 @@ fn settle(
     let (leaf, matches) = innermost(grammar, matches);
     let layers = Layers { command: leaf, matches, settings };
     match command {
-        Command::Run(run) => run.settle(layers),
-        Command::Status(status) => status.settle(layers),
-        Command::Pause(pause) => pause.settle(layers),
-        Command::Sidecar(sidecar) => Ok(sidecar.log.settle(layers)?.into_iter().collect()),
+        Command::Run(run) => run.overrule(layers),
+        Command::Status(status) => status.overrule(layers),
+        Command::Pause(pause) => pause.overrule(layers),
+        Command::Sidecar(sidecar) => Ok(sidecar.log.overrule(layers)?.into_iter().collect()),
         _ => Ok(Vec::new()),
     }
 }

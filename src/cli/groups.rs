@@ -270,12 +270,15 @@ pub struct LogArgs {
 
 impl LogArgs {
     /// Drops the flag whose rival comes from a nearer layer, and returns which one lost.
-    pub(super) fn settle(&mut self, layers: Layers<'_>) -> Result<Option<Overruled>, Box<Rivals>> {
+    pub(super) fn overrule(
+        &mut self,
+        layers: Layers<'_>,
+    ) -> Result<Option<Overruled>, Box<Rivals>> {
         if !(self.quiet && self.verbose) {
             return Ok(None);
         }
         let quiet = ("quiet", || self.quiet = false);
-        layers.settle(quiet, ("verbose", || self.verbose = false)).map(Some)
+        layers.overrule(quiet, ("verbose", || self.verbose = false)).map(Some)
     }
 }
 

@@ -182,12 +182,12 @@ pub struct StatusArgs {
 
 impl StatusArgs {
     /// Drops the flag whose rival comes from a nearer layer, and returns which one lost. `--watch` shows a table only.
-    pub(super) fn settle(&mut self, layers: Layers<'_>) -> Result<Vec<Overruled>, Box<Rivals>> {
+    pub(super) fn overrule(&mut self, layers: Layers<'_>) -> Result<Vec<Overruled>, Box<Rivals>> {
         if !self.watch || self.output == OutputFormat::Table {
             return Ok(Vec::new());
         }
         let output = ("output", || self.output = OutputFormat::Table);
-        Ok(vec![layers.settle(output, ("watch", || self.watch = false))?])
+        Ok(vec![layers.overrule(output, ("watch", || self.watch = false))?])
     }
 }
 

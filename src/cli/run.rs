@@ -195,17 +195,17 @@ pub struct RunFlags {
 
 impl RunArgs {
     /// Drops the flags whose rivals come from a nearer layer, and returns which ones lost.
-    pub(super) fn settle(&mut self, layers: Layers<'_>) -> Result<Vec<Overruled>, Box<Rivals>> {
+    pub(super) fn overrule(&mut self, layers: Layers<'_>) -> Result<Vec<Overruled>, Box<Rivals>> {
         let (flags, mut all) = (&mut self.flags, Vec::new());
         if flags.no_wait && flags.wait.is_some() {
             let wait = ("wait", || flags.wait = None);
-            all.push(layers.settle(("no-wait", || flags.no_wait = false), wait)?);
+            all.push(layers.overrule(("no-wait", || flags.no_wait = false), wait)?);
         }
         if flags.once.is_some() && flags.once_per.is_some() {
             let once_per = ("once-per", || flags.once_per = None);
-            all.push(layers.settle(("once", || flags.once = None), once_per)?);
+            all.push(layers.overrule(("once", || flags.once = None), once_per)?);
         }
-        all.extend(self.log.settle(layers)?);
+        all.extend(self.log.overrule(layers)?);
         Ok(all)
     }
 }

@@ -199,7 +199,7 @@ impl Layers<'_> {
     ///
     /// # Errors
     /// If both come from the same layer.
-    pub(super) fn settle(
+    pub(super) fn overrule(
         &self,
         (first, drop_first): (&'static str, impl FnOnce()),
         (second, drop_second): (&'static str, impl FnOnce()),

@@ -95,12 +95,12 @@ pub struct PauseArgs {
 
 impl PauseArgs {
     /// Drops the flag whose rival comes from a nearer layer, and returns which one lost.
-    pub(super) fn settle(&mut self, layers: Layers<'_>) -> Result<Vec<Overruled>, Box<Rivals>> {
+    pub(super) fn overrule(&mut self, layers: Layers<'_>) -> Result<Vec<Overruled>, Box<Rivals>> {
         if self.span.is_none() || self.until.is_none() {
             return Ok(Vec::new());
         }
         let span = ("for", || self.span = None);
-        Ok(vec![layers.settle(span, ("until", || self.until = None))?])
+        Ok(vec![layers.overrule(span, ("until", || self.until = None))?])
     }
 }
 

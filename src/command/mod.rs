@@ -31,8 +31,8 @@ use crate::cli::{Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, O
 use crate::config::{
     CheckPlan, ConfigError, DonePlan, Elsewhere, FencePlan, ForgetPlan, GetPlan, HistoryPlan,
     ObservePlan, PausePlan, PriorityPlan, PutPlan, RedeemPlan, ResignPlan, RunPlan, SidecarPlan,
-    StatusPlan, Target, Verbosity, WaitPlan, election_of_run, elsewhere, misspelt_variables,
-    over_file, settle_run, settle_sidecar,
+    StatusPlan, Target, Verbosity, WaitPlan, check_sidecar, election_of_run, elsewhere,
+    misspelt_variables, over_file, resolve_run,
 };
 use crate::report::{FAILED, Level, Log, LogEvent, wall_clock};
 
@@ -73,7 +73,7 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
     match command {
         Command::Run(args) => run(*args, origins, log),
         Command::Sidecar(args) => {
-            settle_sidecar(&args, origins)?;
+            check_sidecar(&args, origins)?;
             sidecar::sidecar(&SidecarPlan::new(*args)?, log)
         }
         Command::Status(args) => status::status(&StatusPlan::new(args)?, log),
@@ -181,7 +181,7 @@ fn complain_to_programs(said: &clap::Error) {
 }
 
 fn run(mut args: RunArgs, origins: &Origins, log: &Log) -> anyhow::Result<u8> {
-    settle_run(&mut args, origins)?;
+    resolve_run(&mut args, origins)?;
     let plan = RunPlan::new(args)?.typed(origins);
     let conflict = plan.flags.conflict_exit_code;
     Ok(run::run(plan, log)?.exit_code(conflict))

@@ -54,11 +54,11 @@ pub(super) fn division(args: &RunArgs) -> Result<Division, ConfigError> {
 /// Flags that require another one, whether that is given, and its name for the message.
 type Parts<'a> = (&'a [&'static str], bool, &'static str);
 
-/// Checks the flags of `elect run`, and settles the lengths of its pauses.
+/// Checks the flags of `elect run`, and resolves the lengths of its pauses.
 ///
 /// # Errors
 /// [`ConfigError::Alone`], [`ConfigError::Undivided`], or [`ConfigError::Delays`].
-pub fn settle_run(args: &mut RunArgs, origins: &Origins) -> Result<(), ConfigError> {
+pub fn resolve_run(args: &mut RunArgs, origins: &Origins) -> Result<(), ConfigError> {
     let flags = &mut args.flags;
     let of_health = of_health(&flags.health);
     // A candidate whose command was not healthy also pauses before it takes part again.
@@ -82,14 +82,14 @@ pub fn settle_run(args: &mut RunArgs, origins: &Origins) -> Result<(), ConfigErr
     if flags.once_attempts.is_some() && flags.restart.restart != Restart::Never {
         return Err(ConfigError::Undivided { flag: "--restart", with: "--once-attempts" });
     }
-    if has_pauses { settle_delays(&mut flags.restart, origins) } else { Ok(()) }
+    if has_pauses { resolve_delays(&mut flags.restart, origins) } else { Ok(()) }
 }
 
 /// Checks the flags of `elect sidecar`.
 ///
 /// # Errors
 /// [`ConfigError::Alone`].
-pub fn settle_sidecar(args: &SidecarArgs, origins: &Origins) -> Result<(), ConfigError> {
+pub fn check_sidecar(args: &SidecarArgs, origins: &Origins) -> Result<(), ConfigError> {
     check(origins, &[of_hooks(&args.campaign.hooks), of_health(&args.health)])
 }
 
@@ -114,7 +114,7 @@ fn check(origins: &Origins, all: &[Parts]) -> Result<(), ConfigError> {
 }
 
 /// Resolves a first pause that is longer than the longest: a default value yields to a given one.
-fn settle_delays(args: &mut RestartArgs, origins: &Origins) -> Result<(), ConfigError> {
+fn resolve_delays(args: &mut RestartArgs, origins: &Origins) -> Result<(), ConfigError> {
     let (delay, longest) = (args.restart_delay, args.restart_max_delay);
     if delay > longest {
         if origins.of("restart-max-delay") == Origin::Default {

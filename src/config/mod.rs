@@ -26,7 +26,7 @@ pub(crate) use crate::identity::label_of;
 pub use crate::identity::{candidate_id, host_name, is_known_as};
 pub use crate::stores::{BackendUrl, connect, schemes};
 pub use campaign::{CampaignPlan, SidecarPlan, Verbosity, queues};
-pub use conflicts::{settle_run, settle_sidecar};
+pub use conflicts::{check_sidecar, resolve_run};
 pub use elsewhere::{Elsewhere, elsewhere};
 pub use error::ConfigError;
 #[cfg(feature = "fuzzing")]

@@ -17,10 +17,9 @@
 //! closes.
 //!
 //! There are two pipes because the guardian closes both ends of each. A pipe whose read end closes first kills no
-//! process, and the kernel closes the descriptors of a dead process one after another. Linux goes through the numbers
-//! upwards, but stacks the releases: since 4.3 the highest number is released first, before that the lowest. No
-//! interface promises either. So one pipe has its read end numbered lower than its write end, the other one higher. In
-//! whichever order the kernel goes, one of them still has its reader.
+//! process, and the kernel closes the descriptors of a dead process one after another. Linux 6.18 was seen to release
+//! the highest number first, and no interface promises an order. So one pipe has its read end numbered lower than its
+//! write end, the other one higher. In whichever order the kernel goes, one of them still has its reader.
 
 use std::io;
 use std::mem;

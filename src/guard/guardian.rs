@@ -525,7 +525,10 @@ impl GuardianProcess {
         if let Some(dead_man) = &self.dead_man {
             let _ = dead_man.set(None);
         }
-        self.holds = [const { None }; MOST_HOLDS];
+        // The marks go before the locks, as at the guardian's death.
+        for hold in self.holds.iter_mut().rev() {
+            *hold = None;
+        }
         self.report(FromGuardian::Empty);
     }
 

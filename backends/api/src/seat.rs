@@ -101,7 +101,8 @@ pub trait Seat: Send {
 /// The descriptors that hold a lease: see [`Seat::holds`].
 #[derive(Default)]
 pub struct Holds<'a> {
-    /// For the wrapper and its guardian alone. A process with one of these can give the lease up.
+    /// For the wrapper and its guardian alone. A process with one of these can give the lease up. A dead guardian's are
+    /// closed from the last to the first, after the marks.
     pub locks: Vec<BorrowedFd<'a>>,
     /// For the command tree too. They show that some process of the tree lives. A process with one of these can hide
     /// only that, and can change nothing else in the store.

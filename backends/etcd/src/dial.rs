@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::time::Duration;
 
 use elect_api::{Error, ErrorKind};
-use elect_remote::{Credentials, Host, Secured, Tls, Witness};
+use elect_remote::{Credentials, Host, Secured, Seen, Tls, Trouble, Witness};
 use hyper_util::rt::TokioIo;
 use tonic::transport::{Channel, Endpoint, Uri};
 
@@ -40,9 +40,10 @@ impl Access {
         })
     }
 
-    /// TLS for one member, whose name was checked before.
-    fn secured(&self, host: &Host) -> Option<Secured> {
-        self.tls.as_ref()?.secure(host).ok()
+    /// Returns TLS for one member; `None` for a connection in the clear. No error ends in such a connection.
+    fn secured(&self, host: &Host) -> Result<Option<Secured>, Trouble> {
+        let secured = self.tls.as_ref().map(|tls| tls.secure(host)).transpose();
+        secured.map_err(|error| Trouble::Failed(error.to_string()))
     }
 }
 
@@ -88,7 +89,10 @@ impl Member {
             (self.host.clone(), witness.clone(), access.secured(&self.host));
         let connector = tower::service_fn(move |_| {
             let (host, witness, secured) = (host.clone(), witness.clone(), secured.clone());
-            async move { elect_remote::dial(&host, secured.as_ref(), &witness).await.map(TokioIo::new) }
+            async move {
+                let secured = secured.inspect_err(|_| witness.restore(Seen::default()))?;
+                elect_remote::dial(&host, secured.as_ref(), &witness).await.map(TokioIo::new)
+            }
         });
         self.endpoint.connect_with_connector(connector).await
     }

@@ -253,6 +253,8 @@ fn from_the_way(doing: Doing, cause: &Cause, circumstances: &Circumstances<'_>) 
                        starting";
             return verdict(ErrorKind::Unreachable, why.to_owned());
         }
+        // A connection that broke in the middle of TLS may have brought the request to the server.
+        (None, Some(Trouble::Tls(_))) if !matches!(cause, Cause::TransportError(_)) => {}
         (None, Some(trouble)) if trouble.is_unanswered() || trouble.is_of_tls() => {
             return of(trouble);
         }

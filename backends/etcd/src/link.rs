@@ -206,7 +206,10 @@ impl Link {
                     refusal
                 })
             }
-            (None, Some(unread)) => Err(Unusable::Foreign(unread)),
+            // The files were usable before, and may be again.
+            (None, Some(unread)) => {
+                Err(Unusable::Foreign(unread.with_kind(ErrorKind::Unreachable)))
+            }
             (None, None) => Err(refusal),
         }
     }

@@ -283,7 +283,7 @@ impl Seat for FileSeat {
     fn holds(&self) -> Holds<'_> {
         match &self.state {
             State::Leading(Leading { place, lock, mark, .. }) => {
-                Holds { locks: vec![lock.as_fd(), place.file.as_fd()], marks: vec![mark.as_fd()] }
+                Holds { locks: vec![place.file.as_fd(), lock.as_fd()], marks: vec![mark.as_fd()] }
             }
             State::Out | State::Waiting(_) => Holds::default(),
         }

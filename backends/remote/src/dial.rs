@@ -11,6 +11,7 @@ use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use crate::stream::Tcp;
@@ -18,6 +19,8 @@ use crate::{Stream, Trouble, Witness};
 
 /// How long one address of a machine is tried alone before the next one is tried too.
 const HEAD_START: Duration = Duration::from_millis(250);
+/// How long the rest of a short answer may take after its beginning.
+const REST: Duration = Duration::from_millis(500);
 
 /// TLS for one server.
 #[derive(Clone)]
@@ -28,7 +31,7 @@ pub struct Secured {
     pub name: ServerName<'static>,
 }
 
-/// Connects to a server, with TLS if it is `secured`. The `witness` forgets the connection before.
+/// Connects to a server, with TLS if it is `secured`. The `witness` forgets an earlier connection.
 ///
 /// # Errors
 /// The trouble, which the witness keeps too.
@@ -41,7 +44,7 @@ pub async fn dial(
     witness: &Witness,
 ) -> Result<Stream, Trouble> {
     witness.restore(crate::Seen::default());
-    // The way to a connection is long, and seldom taken: callers need not have room for it.
+    // This future is large and seldom runs, so it must not enlarge those of callers.
     let dialled = Box::pin(dial_at(host, secured, witness)).await;
     dialled.inspect_err(|trouble| witness.note(trouble))
 }
@@ -54,7 +57,7 @@ async fn dial_at(
     let addresses = lookup_host((host.name.as_str(), host.port)).await;
     let addresses = addresses.map_err(|error| Trouble::NoSuchName(error.to_string()))?;
     let stream = race(addresses).await?;
-    // A request waits for its answer: nothing else would come to fill the packet.
+    // A request waits for its answer, so no further bytes would fill the packet.
     let _ = stream.set_nodelay(true);
     let tcp = Tcp::new(stream, witness.clone());
     let Some(Secured { config, name }) = secured else {
@@ -118,8 +121,11 @@ pub async fn ask(
     let mut stream = dial(host, secured, &witness).await?;
     let mut answer = Vec::new();
     if stream.write_all(question).await.is_ok() && stream.flush().await.is_ok() {
-        // A server that resets the connection may have answered first.
-        let _ = (&mut stream).take(limit).read_to_end(&mut answer).await;
+        let mut rest = (&mut stream).take(limit);
+        // A server that resets the connection may have answered first, and one that greets may keep it open.
+        if rest.read_buf(&mut answer).await.is_ok_and(|read| read > 0) {
+            let _ = timeout(REST, rest.read_to_end(&mut answer)).await;
+        }
     }
     match witness.seen().trouble {
         // With TLS 1.3 a server refuses the client's certificate after the handshake.

@@ -36,7 +36,7 @@ impl Witness {
         self.lock().clone()
     }
 
-    /// Puts an earlier record back, after a second attempt that does not count.
+    /// Replaces the record: by an earlier one after a second attempt that does not count, or by an empty one.
     pub fn restore(&self, seen: Seen) {
         *self.lock() = seen;
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use elect_api::{Error, ErrorKind};
+use rustls::client::Resumption;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -150,6 +151,8 @@ impl Pem {
                     .map_err(|error| unfit(IDENTITY).because(error))?
             }
         };
+        // A resumed session would not show the certificate that the server has by now.
+        config.resumption = Resumption::disabled();
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         Ok(Arc::new(config))
     }
@@ -166,7 +169,9 @@ fn read_pem(option: &str, path: &str) -> Result<String, Error> {
         Error::new(kind, format!("cannot read the file of the option {option}, {path}"))
             .because(error)
     })?;
-    String::from_utf8(bytes).ok().filter(|text| text.contains("-----BEGIN ")).ok_or_else(|| {
+    // The text around the blocks may have any encoding.
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Some(text).filter(|text| text.contains("-----BEGIN ")).ok_or_else(|| {
         unfit(format!("the file of the option {option}, {path}, is not in PEM form"))
     })
 }
@@ -222,6 +227,12 @@ mod tests {
         let query = |parts: &[&str]| of(&format!("x+tls://a?{}", parts.join("&")));
         let tls = query(&[&ca, &cert, &key]).expect("good files").expect("TLS");
         assert!(tls.again().expect("the same files") == tls);
+        // Text beside the certificates has any encoding.
+        let commented =
+            [b"M\xfcller\n".to_vec(), fs::read(authority.ca()).expect("a file")].concat();
+        let path = one.cert.with_file_name("commented");
+        fs::write(&path, commented).expect("a file");
+        query(&[&format!("ca={}", path.display())]).expect("a good file");
         // Half of a renewal: the key is still to come.
         let others = Authority::new();
         let other = others.client("other");

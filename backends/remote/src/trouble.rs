@@ -91,7 +91,7 @@ impl Trouble {
             | Self::NoTls
             | Self::NoProtocol
             | Self::Certificate(_)
-            | Self::Tls(_) => ErrorKind::Unfit,
+            | Self::Tls(Rustls::PeerIncompatible(_)) => ErrorKind::Unfit,
             Self::Alert(_) => ErrorKind::Denied,
             _ => ErrorKind::Unreachable,
         }

@@ -146,7 +146,10 @@ const LONGEST: u64 = 2000;
 
 /// The answer of a server to one question.
 pub(crate) async fn look(host: &Host, security: Option<&Security>) -> Diagnosis {
-    let secured = security.and_then(|security| security.secured(host));
+    let secured = match security.map(|security| security.secured(host)).transpose() {
+        Ok(secured) => secured,
+        Err(error) => return Diagnosis::Trouble(Trouble::Failed(error.to_string()), None),
+    };
     match ask(host, secured.as_ref(), SRVR, LONGEST).await {
         Ok(answer) if answer.is_empty() && secured.is_some() => Diagnosis::Answers(String::new()),
         Ok(answer) => read(&answer),

@@ -31,6 +31,14 @@ impl Security {
                  server's certificate: write that name as the host",
             ));
         }
+        // The client library looks for the host as it is in the certificate, and panics if no certificate can have it.
+        if let Some(host) = url.hosts.iter().find(|host| host.name != host.without_zone()) {
+            let what = format!(
+                "{:?} is no name that a certificate can have: leave out the zone",
+                host.name
+            );
+            return Err(Error::new(ErrorKind::Unfit, what));
+        }
         let certs = TlsDynamicCerts::new(certs(&tls.pem)?);
         Ok(Some(Self { files: Renewed::new(tls), certs, doubt: Mutex::default() }))
     }
@@ -55,10 +63,13 @@ impl Security {
         TlsOptions::new().with_certs(TlsCertsOptions::from(self.certs.clone()))
     }
 
-    /// For one handshake with a host, whose name was checked before.
-    pub(crate) fn secured(&self, host: &Host) -> Option<Secured> {
+    /// Returns TLS for one handshake with a host.
+    ///
+    /// # Errors
+    /// No certificate can have the host's name.
+    pub(crate) fn secured(&self, host: &Host) -> Result<Secured, Error> {
         self.renew();
-        self.files.known().secure(host).ok()
+        self.files.known().secure(host)
     }
 
     /// Why the files are not used as they are now, in words.

@@ -256,6 +256,14 @@ mod tests {
         assert_eq!(cautions("zk://b"), 0);
     }
 
+    /// The client library panics over such a host.
+    #[test]
+    fn a_zone_is_in_no_certificate() {
+        let error = of("zk+tls://a,[fe80::1%25eth0]").expect_err("refused");
+        assert!(error.to_string().contains("leave out the zone"), "{error}");
+        of("zk://[fe80::1%25eth0]").expect("it is dialled without TLS");
+    }
+
     #[test]
     fn what_is_left_out_has_a_default() {
         let settings = of("zk://a,[::1]:7").unwrap();

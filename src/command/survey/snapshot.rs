@@ -161,7 +161,7 @@ impl Asking<'_> {
     }
 
     /// Returns all elections with candidates, a pause or a past, each whole before its parts. A store may not list an
-    /// election without candidates. A divided election is one while all of its candidates have a slot.
+    /// election without candidates, such as the whole of a divided one while all candidates have a slot.
     async fn all(&self) -> anyhow::Result<Vec<ElectionName>> {
         let all = self.insist(async || self.store.list(Scope::Entered).await).await?;
         let mut all = BTreeSet::from_iter(all);
@@ -194,8 +194,8 @@ impl Asking<'_> {
         Ok(all.into_iter().collect())
     }
 
-    /// Returns whether leaders have left anything in the cells of this election. Without orders, something else is kept,
-    /// and only leaders write that.
+    /// Returns whether the election has a history. Without a control cell something else is kept: what leaders wrote, or
+    /// a fence.
     async fn has_past(&self, name: &ElectionName, is_asked: bool) -> anyhow::Result<bool> {
         if !is_asked {
             return Ok(true);

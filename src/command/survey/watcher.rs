@@ -34,8 +34,8 @@ const MOST_WAKES: usize = 16;
 pub(in crate::command) enum Rhythm {
     /// At long intervals, as a wake may be lost.
     Calm,
-    /// So often that the last answer stays true, as the store tells of no renewal. A leader that has stopped its renewals
-    /// is [suspected](crate::report::Suspicion) soon. Slots and shards are surveyed as well.
+    /// As often as [`pace`] says, because a renewal wakes no watcher. A leader that has stopped its renewals is
+    /// [suspected](crate::report::Suspicion) soon. Slots and shards are surveyed as well.
     Live,
 }
 
@@ -138,7 +138,7 @@ impl Surveyor {
         (self, answer)
     }
 
-    /// Asks for wakes first, so that no change after the survey goes unnoticed.
+    /// Asks for wakes first, so that a change during the survey is noticed.
     async fn survey(&mut self) -> anyhow::Result<Snapshot> {
         let (store, location) = (self.store.as_ref(), &self.location);
         for name in &self.named {
@@ -211,8 +211,9 @@ async fn woken(wakes: &mut BTreeMap<ElectionName, Wake>) {
 const SHORTEST: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Returns the pause before the next survey of these leaders. A leader renews its lease every sixth of its length, and a
-/// survey twice as often sees each renewal. The pause is between a quarter of a second and two seconds.
+/// Returns the pause before the next survey of these leaders: a twelfth of the shortest time that a lease has left,
+/// between a quarter of a second and two seconds. A leader on etcd renews every sixth of its lease, so each renewal is
+/// seen.
 pub(in crate::command) fn pace<'a>(leaders: impl Iterator<Item = &'a Leader>) -> Duration {
     let shortest = leaders.filter_map(|leader| leader.remaining).min();
     shortest.map_or(LONGEST, |left| (left / 12).clamp(SHORTEST, LONGEST))

@@ -1,6 +1,7 @@
 //! This file limits how many HTTP clients are served at once, and how fast.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use elect_api::Boottime;
@@ -12,9 +13,12 @@ const MOST: usize = 64;
 /// The most of them that may read events, which can go on without end.
 const MOST_STREAMS: usize = 16;
 
-/// The room for connections, and for those among them that read events. Further clients wait in the kernel's queue.
+/// The room for connections, and for those among them that read events. A further client takes the place of the oldest
+/// that reads no events. An ordinary page takes milliseconds, and a probe of the service must not wait for slow clients.
 pub(super) struct Connections {
     room: Arc<Semaphore>,
+    /// The clients, the oldest first.
+    clients: Mutex<VecDeque<Weak<Client>>>,
     streams: Arc<Semaphore>,
     most_streams: usize,
 }
@@ -26,7 +30,7 @@ pub(super) type Permit = OwnedSemaphorePermit;
 #[derive(Default)]
 pub(super) struct Client {
     events: OnceLock<Permit>,
-    /// Ends the connection of a client that does not read.
+    /// Ends the connection of a client that does not read, or whose place another client gets.
     pub(super) hang_up: Notify,
 }
 
@@ -49,15 +53,32 @@ impl Connections {
     fn with_room_for(most: usize) -> Self {
         let most_streams = MOST_STREAMS.min(most / 2);
         let (room, streams) = (Semaphore::new(most), Semaphore::new(most_streams));
-        Self { room: Arc::new(room), streams: Arc::new(streams), most_streams }
+        let (room, streams) = (Arc::new(room), Arc::new(streams));
+        Self { room, clients: Mutex::default(), streams, most_streams }
     }
 
-    /// Waits for room for one more connection.
+    /// Waits for room for one more connection. If there is none, hangs up on the oldest client that reads no events.
     ///
     /// # Cancellation
     /// May be dropped at any time.
     pub(super) async fn place(&self) -> Option<Permit> {
+        if self.room.available_permits() == 0 {
+            let clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut clients = clients.iter().filter_map(Weak::upgrade);
+            if let Some(oldest) = clients.find(|client| !client.is_reader()) {
+                oldest.hang_up.notify_one();
+            }
+        }
         Arc::clone(&self.room).acquire_owned().await.ok()
+    }
+
+    /// Returns a new client, the youngest.
+    pub(super) fn enter(&self) -> Arc<Client> {
+        let client = Arc::new(Client::default());
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.retain(|client| client.strong_count() > 0);
+        clients.push_back(Arc::downgrade(&client));
+        client
     }
 
     /// Makes the client a reader of events. Returns whether there was room for one more.
@@ -114,16 +135,20 @@ mod connections_tests {
     use super::*;
 
     #[tokio::test]
-    async fn further_clients_wait_and_further_readers_of_events_are_refused() {
+    async fn the_oldest_page_makes_room_and_further_readers_of_events_are_refused() {
         let connections = Connections::with_room_for(3);
+        let [one, two, three] = [(); 3].map(|()| connections.enter());
+        // Half of the room is for one reader.
+        assert!(connections.reads_events(&one) && !connections.reads_events(&two));
         let permits = [(); 3].map(|()| Arc::clone(&connections.room).try_acquire_owned().unwrap());
         let mut waits = Box::pin(connections.place());
         assert!(futures_util::poll!(&mut waits).is_pending());
+        assert!(futures_util::poll!(Box::pin(two.hang_up.notified())).is_ready());
+        for spared in [&one, &three] {
+            assert!(futures_util::poll!(Box::pin(spared.hang_up.notified())).is_pending());
+        }
         drop(permits);
         assert!(waits.await.is_some());
-        // Half of the room is for one reader.
-        let (one, two) = (Client::default(), Client::default());
-        assert!(connections.reads_events(&one) && !connections.reads_events(&two));
         assert!(one.is_reader() && !two.is_reader() && connections.has_readers());
         drop(one);
         assert!(!connections.has_readers() && connections.reads_events(&two));

@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::connections::{Client, Connections, Pace, Permit};
+use super::connections::{Connections, Pace, Permit};
 use super::pages::{Pages, Room};
 use super::{ElectionWatcher, HttpState};
 use crate::config::ListenAddress;
@@ -107,9 +107,9 @@ async fn serve(listener: &TcpListener, pages: &Arc<Pages>) {
 async fn take_in(listener: &TcpListener, pages: &Arc<Pages>) {
     loop {
         pages.pace.turn().await;
-        let place = pages.connections.place().await;
         match listener.accept().await {
             Ok((stream, _)) => {
+                let place = pages.connections.place().await;
                 // Small answers must not wait for more data.
                 let _ = stream.set_nodelay(true);
                 let pages = Arc::clone(pages);
@@ -128,7 +128,7 @@ pub(super) async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     _place: Option<Permit>,
 ) {
-    let client = Arc::new(Client::default());
+    let client = pages.connections.enter();
     let service = service_fn(|request| {
         let answer = pages.answer(Arc::clone(&client), request);
         async move { Ok::<_, Infallible>(answer.await) }

@@ -29,6 +29,9 @@ use super::kubeconfig::unfit;
 
 /// The longest answer of a proxy, in bytes.
 const LONGEST: usize = 8192;
+/// The bytes that user, password and server may have together for SOCKS 5. The library's buffer of 262 bytes holds the
+/// greetings, too.
+pub(super) const MOST_OF_SOCKS: usize = 234;
 
 /// A proxy.
 pub(super) struct Proxy {
@@ -161,6 +164,13 @@ impl Proxy {
         let mut socks = SocksV5::new(Uri::default(), dial);
         let mut hint = "its rules may not allow it, or it may demand a login";
         if let Some((user, password)) = &self.login {
+            // The library keeps the whole handshake in one short buffer.
+            let length = user.len() + password.reveal().len() + server.host().map_or(0, str::len);
+            if length > MOST_OF_SOCKS {
+                return Err(format!(
+                    "its user, password and the server's name have {length} bytes, and SOCKS 5 takes {MOST_OF_SOCKS} of them"
+                ));
+            }
             socks = socks.with_auth(user.clone(), password.reveal().to_owned());
             hint = "its rules may not allow it, or it may take no login, or another one";
         }

@@ -136,7 +136,8 @@ impl ZkSeat {
         }
     }
 
-    /// Tells the other seats in the session of this seat's entries.
+    /// Registers this seat's entries in the session. If the seat makes no call for the length of the session, the other
+    /// seats remove them.
     fn enrol(&self, client: &Client, now: Boottime) {
         let guids = self.strays.iter().copied().chain([self.guid]).collect();
         self.link.enrol(client, now, &self.directory, guids);

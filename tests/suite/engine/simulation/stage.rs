@@ -183,7 +183,7 @@ impl Stage {
         }
     }
 
-    /// Since when no tree lives, if so; of a game that has just begun that is `now`.
+    /// Returns since when no tree lives; `None` while one does. If none ever lived: since the first such question.
     pub(crate) fn vacant_since(&self, now: Boottime) -> Option<Boottime> {
         let mut inner = self.inner();
         if inner.trees.values().any(|tree| tree.dead.is_none()) {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::client::proxy::MOST_OF_SOCKS;
 
 /// A proxy that speaks HTTP, of which `server` is all that it reaches; says what it was asked.
 async fn http_proxy(server: u16, answer: &'static str) -> (u16, UnboundedReceiver<String>) {
@@ -106,10 +107,18 @@ async fn a_socks_proxy_connects_us() {
     assert_eq!(asked.recv().await.unwrap(), [5, 1, 2]);
     assert_eq!(asked.recv().await.unwrap(), [&[1, 2][..], b"me", &[4], b"hush"].concat());
     assert_eq!(asked.recv().await.unwrap(), asks);
+    // The longest login, and one that is longer.
+    let long =
+        format!("me:{}", "hush".repeat((MOST_OF_SOCKS - "me".len() - "api.invalid".len()) / 4));
+    let (port, mut asked) = socks_proxy(server.port, 2, 0).await;
+    get(&by_proxy(&format!("socks5://{long}@127.0.0.1:{port}"))).await.unwrap();
+    assert_eq!(asked.recv().await.unwrap(), [5, 1, 2]);
+    let longer = format!("{long}hush@");
     for (login, method, reply, expected) in [
         ("", 255, 0, "it may demand a login"),
         ("me:hush@", 0, 0, "no login"),
         ("", 0, 2, "connection not allowed"),
+        (&longer, 2, 0, "SOCKS 5 takes 234"),
     ] {
         let (port, _asked) = socks_proxy(server.port, method, reply).await;
         let failed = get(&by_proxy(&format!("socks5://{login}127.0.0.1:{port}"))).await;

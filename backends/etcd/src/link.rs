@@ -17,8 +17,9 @@ use crate::store_check::{StoreCheck, Unusable};
 /// The way to the cluster: a connection to one member at a time.
 ///
 /// The first request makes the connection. A request gives it up if it failed in a way in which another member might
-/// serve, or if it was dropped before its answer. The next request goes to the next member over a new connection. So
-/// neither a dead member nor a dead connection takes more than one attempt.
+/// serve, or if it was dropped before its answer; a casual attempt only if the one before was dropped, too. The next
+/// request goes to the next member over a new connection. So neither a dead member nor a dead connection takes more
+/// than one attempt, or two casual ones.
 pub(crate) struct Link {
     members: Vec<Member>,
     accesses: Renewed<Access>,
@@ -44,7 +45,7 @@ struct State {
     restored: BTreeSet<usize>,
     /// The last attempt was dropped before its answer.
     was_dropped: bool,
-    /// The connection whose login was over.
+    /// The generation of the connection whose login had ended.
     logged_out: Option<u64>,
 }
 
@@ -78,13 +79,13 @@ pub(crate) struct Attempt {
     connection: Connection,
 }
 
-/// An attempt from its begin to its end. If its caller drops it before that, it counts as a failure of the member, for
-/// which the caller had waited in vain.
+/// An attempt from its begin to its end. If its caller drops it before that, the caller has waited for the member
+/// without success, and the link moves on to the next member.
 struct Turn {
     link: Arc<Link>,
     generation: u64,
     member: usize,
-    /// The beginning of all keys that it needs.
+    /// The prefix of all keys that the attempt needs.
     keys: String,
     strict: bool,
     over: bool,
@@ -112,7 +113,7 @@ impl Link {
         self.begin(keys, true).await
     }
 
-    /// Begins an attempt that may be dropped for no reason.
+    /// Begins an attempt whose drop says nothing about the member, unless it happens twice in a row.
     pub(crate) async fn casual_attempt(self: &Arc<Self>, keys: &str) -> Result<Attempt, Error> {
         self.begin(keys, false).await
     }
@@ -135,7 +136,7 @@ impl Link {
         }
         let Connecting { outcome, witness, trust } = connecting.as_ref();
         let connect = || self.reach(turn.member, witness);
-        // The way to a connection is long, and seldom taken: callers need not have room for it.
+        // This future is large and seldom runs, so it must not enlarge those of callers.
         match Box::pin(outcome.get_or_init(connect)).await {
             Ok((client, access)) => {
                 let connection = Connection {
@@ -351,7 +352,7 @@ impl Attempt {
         self.turn.link.store_check.newest()
     }
 
-    /// The store has shown this.
+    /// Notes the revision that this reply shows.
     pub(crate) fn saw(&self, reply: &TxnResponse) {
         self.turn.link.store_check.saw(reply);
     }
@@ -394,7 +395,7 @@ impl Attempt {
         trust.is_given.load(Ordering::Relaxed)
     }
 
-    /// It is over: what came of it.
+    /// Ends the attempt with its outcome. An odd answer keeps the connection.
     pub(crate) async fn conclude<T>(
         mut self,
         outcome: Result<T, impl Into<Setback>>,
@@ -409,7 +410,7 @@ impl Attempt {
         answered
     }
 
-    /// It was answered.
+    /// Ends the attempt as answered.
     pub(crate) fn succeed(mut self) {
         {
             let mut state = self.turn.link.lock();
@@ -420,7 +421,7 @@ impl Attempt {
         self.turn.end(Then::Stay);
     }
 
-    /// It was not answered, or with an error: what that means.
+    /// Ends the attempt as failed. Returns the error.
     pub(crate) async fn fail(mut self, failure: &Failure) -> Error {
         self.turn.fail(failure, &self.connection.witness).await
     }
@@ -462,8 +463,8 @@ impl Turn {
         if is_final { error } else { error.with_kind(ErrorKind::Unreachable) }
     }
 
-    /// Whether no member is fit, as far as we have ever seen: then trying again does not help. What is
-    /// wrong with one of them, or only now, may be mended, or another one may serve.
+    /// Counts this member as unfit. Returns whether all are, and none has ever served: then trying again does not help.
+    /// A fault of some members, or a new one, may be mended, or another member may serve.
     fn is_the_last_hope(&self) -> bool {
         let mut state = self.link.lock();
         state.unfit.insert(self.member);
@@ -476,7 +477,7 @@ impl Drop for Turn {
         if self.over {
             return;
         }
-        // One that may be dropped for no reason says something when it happens again.
+        // The drop of a casual attempt counts only if it happens twice in a row.
         let was_dropped = std::mem::replace(&mut self.link.lock().was_dropped, true);
         if self.strict || was_dropped {
             self.link.after(self.generation, Then::MoveOn);

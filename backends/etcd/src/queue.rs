@@ -171,8 +171,8 @@ pub(crate) enum By {
     /// By a linearizable read.
     Read,
     /// By a transaction that etcd takes for a write, because it might remove a key. So all members agree on it before
-    /// etcd answers. It would remove the key only if the entry were gone, and that key never exists. So it changes
-    /// nothing, wakes no watch, takes no room, and makes no revision.
+    /// etcd answers. If the entry is gone it would remove the key `PREFIX ELECTION /proof`, which never exists. So it
+    /// changes nothing, wakes no watch, takes no room, and makes no revision.
     Write,
 }
 
@@ -191,7 +191,7 @@ pub(crate) enum Ask<'a> {
 /// Proves that the entry created at `revision` is there and is this candidate's. If not, all candidates are listed. The
 /// transaction also gets the control cell, unless it writes a cell.
 ///
-/// A member would answer a transaction without a single get from its own state, which may be old.
+/// Each branch has a get or a put: a member would answer an empty transaction from its own state, which may be old.
 ///
 /// If the entry is missing, the transaction gets the store's id too: in another store a missing entry means nothing.
 pub(crate) fn prove(

@@ -55,7 +55,8 @@ pub(crate) struct EtcdSeat {
     control: Versioned,
 }
 
-/// One round to learn which member answers, one that counts, and one more for a change meanwhile.
+/// The most rounds of a proof, which counts once two in a row show the same member and term: two, and one more for a
+/// change meanwhile.
 const ROUNDS: usize = 3;
 
 enum EntryState {

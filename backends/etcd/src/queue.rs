@@ -171,7 +171,7 @@ pub(crate) enum By {
     /// By a linearizable read.
     Read,
     /// By a transaction that etcd takes for a write, because it might remove a key. So all members agree on it before
-    /// etcd answers. If the entry is gone it would remove the key `PREFIX ELECTION /proof`, which never exists. So it
+    /// etcd answers. If the entry is gone it would remove the key `proof` of the election, which never exists. So it
     /// changes nothing, wakes no watch, takes no room, and makes no revision.
     Write,
 }

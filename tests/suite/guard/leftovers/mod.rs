@@ -14,11 +14,14 @@ use crate::usage::as_nobody;
 /// Waits until what started this process has ended, and it is a guardian's child.
 #[track_caller]
 fn awaits_orphan(pid: i32) {
-    eventually("a guardian to be the leftover's parent", || {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
-        (name(parent.trim().parse().ok()?)? == "elect-guardian").then_some(())
-    });
+    eventually("a guardian to be the leftover's parent", || is_orphan(pid));
+}
+
+/// Returns `Some` if the parent of this process is a guardian.
+fn is_orphan(pid: i32) -> Option<()> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    (name(parent.trim().parse().ok()?)? == "elect-guardian").then_some(())
 }
 
 /// A command that leaves a process which runs until there is a file "go", and then writes "orphan".

@@ -188,6 +188,11 @@ fn a_daemon_that_elect_waits_for_is_handed_over(arena: &Arena) {
     eventually("a second start", || {
         (fs::read(case.folder.join("starts")).is_ok_and(|starts| starts.len() == 2)).then_some(())
     });
+    // The command itself has ended by then.
+    eventually("a second daemon without its command", || {
+        let pid = fs::read_to_string(case.folder.join("pid")).ok()?;
+        super::is_orphan(pid.trim().parse().ok()?)
+    });
     elect.ended_by(Signal::SIGTERM).exits(0);
 }
 

@@ -11,32 +11,7 @@ use super::ConfigError;
 /// number at the end (`python3.12`) is cut off before the lookup. No such list is complete. For programs
 /// that it misses, [`Candidate::is_of_another_job`](elect_api::Candidate::is_of_another_job) reports
 /// different jobs in one election.
-static RUNNERS: [&str; lines_of(NAMES)] = split(NAMES);
-const NAMES: &str = include_str!("runners.txt");
-
-const fn lines_of(text: &str) -> usize {
-    let (mut lines, mut at) = (0, 0);
-    while at < text.len() {
-        lines += (text.as_bytes()[at] == b'\n') as usize;
-        at += 1;
-    }
-    lines
-}
-
-/// Splits the text at compile time, as each start of `elect run` compares its command with all lines.
-const fn split<const N: usize>(mut text: &str) -> [&str; N] {
-    let (mut lines, mut number) = ([""; N], 0);
-    while number < N {
-        let mut end = 0;
-        while text.as_bytes()[end] != b'\n' {
-            end += 1;
-        }
-        lines[number] = text.split_at(end).0;
-        text = text.split_at(end + 1).1;
-        number += 1;
-    }
-    lines
-}
+const RUNNERS: &str = include_str!("runners.txt");
 
 /// The election of a command that was given without `-e`: the command's file name.
 ///
@@ -49,7 +24,7 @@ pub(super) fn name_after(command: &OsStr) -> Result<ElectionName, ConfigError> {
         .ok_or_else(|| ConfigError::Nameless(shown()))?
         .to_string_lossy();
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    if RUNNERS.contains(&name.as_ref()) || RUNNERS.contains(&stem) {
+    if RUNNERS.lines().any(|runner| runner == name || runner == stem) {
         return Err(ConfigError::NamedAfterRunner(name.into_owned()));
     }
     name.parse().map_err(|source| ConfigError::CommandName { command: shown(), source })

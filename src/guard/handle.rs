@@ -232,7 +232,7 @@ pub struct Guardian {
     life: Life,
 }
 
-/// How far the end of a guardian has come.
+/// The stages of a guardian's end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Life {
     Alive,

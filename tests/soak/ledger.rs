@@ -14,7 +14,7 @@ use crate::fault::{Active, Kind};
 
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    /// The time and target of each action, for the person who has to find a cause.
+    /// The time and target of each action, for the person who searches for a cause.
     diary: File,
     pub(crate) faults: BTreeMap<Kind, usize>,
     pub(crate) exits: BTreeMap<i32, usize>,

@@ -47,7 +47,7 @@ impl Identity {
 
     /// Notes that the store refuses to show its id. Returns whether that is an error: it is if the URL names an id.
     /// Otherwise ids are not compared.
-    pub fn is_refused(&self) -> bool {
+    pub fn note_refusal(&self) -> bool {
         let mut known = self.lock();
         if self.wanted.is_none() && matches!(*known, Known::Nothing) {
             *known = Known::Unreadable;
@@ -128,13 +128,13 @@ mod tests {
         identity.admit("etcd at a", None).expect_err("no id yet");
         identity.admit("etcd at a", Some(&id(B))).expect_err("another");
         identity.admit("etcd at a", Some(&id(A))).expect("it is");
-        assert!(identity.is_refused() && identity.is_readable());
+        assert!(identity.note_refusal() && identity.is_readable());
     }
 
     #[test]
     fn who_may_not_ask_compares_nothing() {
         let identity = Identity::new(None);
-        assert!(identity.is_readable() && !identity.is_refused() && !identity.is_readable());
+        assert!(identity.is_readable() && !identity.note_refusal() && !identity.is_readable());
         assert_eq!(identity.expected(), None);
     }
 }

@@ -127,8 +127,8 @@ impl AsyncWrite for Stream {
 
 /// A connection below TLS.
 ///
-/// Once the other side has hung up, writes succeed in vain. The reader learns of the end, and reads first what the other
-/// side sent last. That may be the reason: a TLS alert, or the answer of a web server.
+/// After the other side has hung up, writes succeed without effect. So the reader learns of the end, and first reads the
+/// last bytes of the other side. They may be the reason: a TLS alert, or the answer of a web server.
 pub(crate) struct Tcp {
     stream: TcpStream,
     witness: Witness,

@@ -34,7 +34,7 @@ pub(crate) async fn learn(client: &Client, settings: &Settings) -> Result<(), Er
         Ok((text, _)) => admit(settings, &settings.location, &text),
         Err(Zk::NoNode) => Ok(()),
         Err(Zk::NoAuth) => {
-            settings.identity.is_refused();
+            settings.identity.note_refusal();
             Ok(())
         }
         Err(error) => Err(fault(Action::Read, &path, error)),
@@ -55,7 +55,7 @@ pub(crate) async fn found(client: &Client, settings: &Settings) -> Result<(), Er
         },
         // A user with rights to one election only makes no id, and compares nothing.
         Err(Zk::NoAuth) => {
-            settings.identity.is_refused();
+            settings.identity.note_refusal();
             Ok(())
         }
         Err(error) => Err(fault(Action::Create, &path, error)),
@@ -79,7 +79,7 @@ pub(crate) async fn greet(who: &str, client: &Client, settings: &Settings) -> Re
     }
     match read(client, settings).await {
         Ok(id) => settings.identity.admit(who, id.as_ref()),
-        Err(error) if error.kind() == ErrorKind::Denied && !settings.identity.is_refused() => {
+        Err(error) if error.kind() == ErrorKind::Denied && !settings.identity.note_refusal() => {
             Ok(())
         }
         Err(error) => Err(error),

@@ -177,7 +177,7 @@ impl EtcdSeat {
             }
             Err(cause)
                 if is_refused(&cause)
-                    && store_check.is_some_and(|it| !it.identity().is_refused()) =>
+                    && store_check.is_some_and(|it| !it.identity().note_refusal()) =>
             {
                 // A user with rights to one election only may not read the id.
                 self.may_come = may_come;

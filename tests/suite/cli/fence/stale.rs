@@ -24,7 +24,7 @@ fn whoever_was_replaced_is_refused(arena: &Arena) {
     let new = arena.record()[1].0;
     let refused = with_token(arena, "put", old).args(["cursor", "late"]).run().exits(124);
     refused.says("cursor is not written").says(&old.to_string()).prints("");
-    // Until the new leader has come, the resource knows no newer one.
+    // Before the new leader writes, the resource knows no newer token.
     with_token(arena, "fence", old).args(["disk", "true"]).run().exits(0);
     with_token(arena, "fence", new).args(["disk", "true"]).run().exits(0);
     let ran = arena.path("ran");

@@ -17,9 +17,7 @@ pub struct Ask<'a> {
     pub path: &'a str,
     /// The bearer token.
     pub token: Option<&'a str>,
-    /// The body's type. Empty means JSON, or a merge patch with PATCH.
-    pub content_type: &'a str,
-    /// The body. Empty means no body.
+    /// The body, as JSON or, with PATCH, as a merge patch. Empty means no body.
     pub body: &'a [u8],
     /// The time limit for each part of the answer.
     pub patience: Duration,
@@ -28,14 +26,7 @@ pub struct Ask<'a> {
 impl Default for Ask<'_> {
     fn default() -> Self {
         let none: &[u8] = &[];
-        Self {
-            method: "GET",
-            path: "/",
-            token: None,
-            content_type: "",
-            body: none,
-            patience: PATIENCE,
-        }
+        Self { method: "GET", path: "/", token: None, body: none, patience: PATIENCE }
     }
 }
 
@@ -45,12 +36,8 @@ impl Ask<'_> {
         let mut lines = vec!["Accept: application/json".to_owned(), "Connection: close".to_owned()];
         lines.extend(self.token.map(|token| format!("Authorization: Bearer {token}")));
         if !self.body.is_empty() {
-            let kind = match (self.content_type, self.method) {
-                ("", "PATCH") => "application/merge-patch+json",
-                ("", _) => "application/json",
-                (kind, _) => kind,
-            };
-            lines.push(format!("Content-Type: {kind}"));
+            let kind = if self.method == "PATCH" { "merge-patch+json" } else { "json" };
+            lines.push(format!("Content-Type: application/{kind}"));
             lines.push(format!("Content-Length: {}", self.body.len()));
         }
         lines

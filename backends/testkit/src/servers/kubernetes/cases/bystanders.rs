@@ -33,51 +33,38 @@ fn pod(api: &Api<'_>) -> (String, Value) {
     (api.core(&format!("pods/{name}")), made)
 }
 
-fn patch(api: &Api<'_>, path: &str, format: &str, body: &Value) -> Answer {
-    let content_type = format!("application/{format}+json");
-    let body = body.to_string();
-    let ask = Ask {
-        method: "PATCH",
-        path,
-        content_type: &content_type,
-        body: body.as_bytes(),
-        ..Ask::default()
-    };
-    api.raw(Who::Seats, &ask)
+fn patch(api: &Api<'_>, path: &str, body: &Value) -> Answer {
+    api.by(Who::Seats, "PATCH", path, Some(body))
 }
 
 fn labels(value: &Value) -> Value {
     json!({"metadata": {"labels": {LABEL: value}}})
 }
 
-fn put_on_and_off(api: &Api<'_>, format: &str, on: &Value, off: &Value) {
+fn labelled(api: &Api<'_>) {
     let (path, made) = pod(api);
-    let answer = patch(api, &path, format, on).is(200);
+    let answer = patch(api, &path, &labels(&json!("true"))).is(200);
     answer.expect(answer.body["kind"] == "Pod", "pod");
     answer.expect(answer.body["metadata"]["labels"] == json!({LABEL: "true"}), "label");
     answer.expect(answer.body["spec"] == made["spec"], "spec as it was");
     answer.expect(version(&answer.body) > version(&made), "higher version");
-    let answer = patch(api, &path, format, off).is(200);
+    let answer = patch(api, &path, &labels(&Value::Null)).is(200);
     answer.expect(answer.body["metadata"].get("labels").is_none(), "pod without labels");
     let read = api.get(&path).is(200);
     read.expect(read.body == answer.body, "what was answered to PATCH");
 }
 
-fn labelled(api: &Api<'_>) {
-    put_on_and_off(api, "merge-patch", &labels(&json!("true")), &labels(&Value::Null));
-}
-
 fn unchanged(api: &Api<'_>) {
     let (path, made) = pod(api);
-    let answer = patch(api, &path, "merge-patch", &labels(&Value::Null)).is(200);
+    let answer = patch(api, &path, &labels(&Value::Null)).is(200);
     answer.expect(version(&answer.body) == version(&made), "same version");
 }
 
 fn stale(api: &Api<'_>) {
     let (path, made) = pod(api);
-    patch(api, &path, "merge-patch", &labels(&json!("true"))).is(200);
+    patch(api, &path, &labels(&json!("true"))).is(200);
     let metadata = json!({"resourceVersion": version(&made).to_string(), "labels": {LABEL: null}});
-    patch(api, &path, "merge-patch", &json!({"metadata": metadata}))
+    patch(api, &path, &json!({"metadata": metadata}))
         .fails(409, "Conflict")
         .says("the object has been modified");
 }
@@ -85,14 +72,14 @@ fn stale(api: &Api<'_>) {
 fn another(api: &Api<'_>) {
     let (path, _) = pod(api);
     let metadata = json!({"uid": super::NO_UID, "labels": {LABEL: "true"}});
-    patch(api, &path, "merge-patch", &json!({"metadata": metadata}))
+    patch(api, &path, &json!({"metadata": metadata}))
         .fails(422, "Invalid")
         .because("FieldValueInvalid", "metadata.uid");
 }
 
 fn gone(api: &Api<'_>) {
     let name = new_name("px");
-    patch(api, &api.core(&format!("pods/{name}")), "merge-patch", &labels(&json!("true")))
+    patch(api, &api.core(&format!("pods/{name}")), &labels(&json!("true")))
         .fails(404, "NotFound")
         .says(&format!("pods \"{name}\" not found"))
         .about("", "pods", &name);
@@ -101,7 +88,7 @@ fn gone(api: &Api<'_>) {
 fn found(api: &Api<'_>) {
     let (path, _) = pod(api);
     let leader = new_name("l");
-    patch(api, &path, "merge-patch", &labels(&json!(leader))).is(200);
+    patch(api, &path, &labels(&json!(leader))).is(200);
     let list = format!("{}?labelSelector=elect%2Fleader%3D{leader}", api.core("pods"));
     let answer = api.by(Who::Admin, "GET", &list, None).is(200);
     answer.expect(answer.body["kind"] == "PodList", "list of pods");
@@ -157,7 +144,7 @@ fn no_json(api: &Api<'_>) {
 
 fn bad_label(api: &Api<'_>) {
     let (path, _) = pod(api);
-    patch(api, &path, "merge-patch", &labels(&json!("b c")))
+    patch(api, &path, &labels(&json!("b c")))
         .fails(422, "Invalid")
         .because("FieldValueInvalid", "metadata.labels");
 }

@@ -50,7 +50,7 @@ pub struct RunArgs {
     pub command: Vec<OsString>,
 }
 
-/// The flags of `elect run` about what it runs. A plan has them as they are.
+/// The flags of `elect run` about what it runs.
 #[derive(Args, Clone, Debug)]
 pub struct RunFlags {
     /// Exit at once if another candidate leads

@@ -183,7 +183,7 @@ fn complain_to_programs(said: &clap::Error) {
 fn run(mut args: RunArgs, origins: &Origins, log: &Log) -> anyhow::Result<u8> {
     resolve_run(&mut args, origins)?;
     let plan = RunPlan::new(args)?.typed(origins);
-    let conflict = plan.flags.conflict_exit_code;
+    let conflict = plan.conflict_exit_code;
     Ok(run::run(plan, log)?.exit_code(conflict))
 }
 

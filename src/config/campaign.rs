@@ -1,14 +1,16 @@
 //! The plans of programs that take part in an election: the common part of `run` and `sidecar`, and the plan of
 //! `sidecar`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use elect_api::{Candidate, Division, ElectionName, Lease, Order, Profile, Work};
+use elect_api::{Candidate, Division, ElectionName, Lease, Order, Profile};
 
-use super::ConfigError;
 use super::pod_label::knows_pods;
 use super::programs::find_programs;
-use crate::cli::{CampaignArgs, HealthArgs, LogArgs, SidecarArgs};
+use super::{BackendUrl, CommandLine, ConfigError, HealthUrl, ListenAddress};
+use crate::cli::{CampaignArgs, HealthArgs, HookArgs, LogArgs, SidecarArgs};
+use crate::election::machine::{Rules, Settles};
 use crate::election::timing::{Timing, TimingOptions};
 use crate::identity::{self, candidate_id, host_name};
 use crate::stores;
@@ -16,23 +18,79 @@ use crate::stores;
 /// The default of `--preempt-after`: how long a leader of lower priority is left alone.
 const PREEMPT_AFTER: Duration = Duration::from_secs(30);
 
-/// The plan of one candidacy: which candidate takes part in which election.
+/// The plan of one candidacy: which candidate takes part in which election, and who is told of it.
 #[derive(Clone, Debug)]
 pub struct CampaignPlan {
-    /// The arguments as they were given, except for the label, which is moved to `label`.
-    pub flags: CampaignArgs,
+    /// The store that keeps the election.
+    pub backend: BackendUrl,
     /// The election to take part in.
     pub election: ElectionName,
-    /// The division of the election.
-    pub division: Division,
-    /// The label by which people know this candidate: 1 to 64 graphic ASCII characters without `/`.
-    pub label: String,
-    /// The name of this machine.
-    pub host: String,
-    /// The program without its arguments, as other candidates see it.
-    pub command: String,
-    /// The fingerprint of the job; `None` if no command runs.
-    pub work: Option<Work>,
+    /// The candidate, as far as it is known before the start: see [`CampaignPlan::candidate`].
+    pub candidate: Candidate,
+    /// The length of the lease and what follows from it.
+    options: TimingOptions,
+    /// The flag that was given about the time of leases, if there is one.
+    timed_by: Option<&'static str>,
+    /// The delay from a win to the start, unless the previous leader has ended cleanly; `None` for no delay.
+    lock_delay: Option<Duration>,
+    /// The waiting time after which a leader of lower priority is asked to hand over; `None` for never.
+    pub preempt_after: Option<Duration>,
+    /// The address of the pages about this candidate.
+    pub http: Option<ListenAddress>,
+    /// The file that tells others whether this candidate leads.
+    pub lease_file: Option<PathBuf>,
+    /// Whether this pod gets a label while the candidate leads.
+    pub pod_label: bool,
+    /// What is run beside, when leadership changes.
+    pub hooks: HookPlan,
+}
+
+/// What is run beside, when leadership changes.
+#[derive(Clone, Debug)]
+pub struct HookPlan {
+    /// The command for the begin of a leadership.
+    pub elected: Option<CommandLine>,
+    /// The command for the end of a leadership.
+    pub lost: Option<CommandLine>,
+    /// The command for a change of the leader.
+    pub change: Option<CommandLine>,
+    /// The time after which a hook is killed.
+    pub timeout: Duration,
+}
+
+/// The checks of the health of a command, or of an application. One of both checks is there at least.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HealthPlan {
+    /// The URL that answers with success.
+    pub http: Option<HealthUrl>,
+    /// The command that exits with 0.
+    pub command: Option<CommandLine>,
+    /// The time from the start of one check to that of the next.
+    pub interval: Duration,
+    /// The longest time for a check.
+    pub timeout: Duration,
+    /// The number of failures in a row that count.
+    pub threshold: u32,
+}
+
+impl HookPlan {
+    /// Returns whether there is any hook.
+    pub const fn has_any(&self) -> bool {
+        self.elected.is_some() || self.lost.is_some() || self.change.is_some()
+    }
+}
+
+impl HealthPlan {
+    /// The plan of these arguments; `None` without a check.
+    pub(super) fn new(args: HealthArgs) -> Option<Self> {
+        args.looks().then_some(Self {
+            http: args.health_http,
+            command: args.health_cmd,
+            interval: args.health_interval,
+            timeout: args.health_timeout,
+            threshold: args.health_threshold,
+        })
+    }
 }
 
 /// Checks that waiting candidates queue in this store, as `what`, a flag or a command, requires. Without a queue no
@@ -48,85 +106,103 @@ pub fn queues(profile: &Profile, what: &'static str) -> Result<(), ConfigError> 
 }
 
 impl CampaignPlan {
-    /// Makes the plan from these arguments, for this election.
+    /// Makes the plan from these arguments, for this election. `grace` is the time that the work has to end after a
+    /// loss; `None` for the default.
     ///
     /// # Errors
     /// If the arguments are wrong. The error has a hint.
     pub(super) fn new(
-        mut flags: CampaignArgs,
+        args: CampaignArgs,
         election: ElectionName,
         division: Division,
         command: String,
+        grace: Option<Duration>,
     ) -> Result<Self, ConfigError> {
         let host = host_name();
-        let label = match flags.id.take() {
+        let label = match args.id {
             Some(label) => identity::label(label)?,
             None => identity::label_of_host(&host),
         };
-        stores::find(&flags.backend)?;
-        if flags.pod_label {
-            knows_pods(&flags.backend)?;
+        stores::find(&args.backend)?;
+        if args.pod_label {
+            knows_pods(&args.backend)?;
         }
-        Ok(Self { flags, election, division, label, host, command, work: None })
+        let usual = TimingOptions::default();
+        let (ttl, drift) = (args.ttl, args.max_clock_drift);
+        let HookArgs { on_elected, on_lost, on_change, hook_timeout } = args.hooks;
+        Ok(Self {
+            backend: args.backend,
+            election,
+            candidate: Candidate {
+                id: candidate_id(&label),
+                host,
+                pid: std::process::id(),
+                command,
+                containment: String::new(),
+                priority: args.priority,
+                division,
+                work: None,
+            },
+            options: TimingOptions {
+                ttl: ttl.unwrap_or(usual.ttl),
+                kill_grace: grace,
+                max_clock_drift: drift.unwrap_or(usual.max_clock_drift),
+            },
+            timed_by: ttl.map(|_| "--ttl").or(drift.map(|_| "--max-clock-drift")),
+            lock_delay: args.lock_delay.filter(|delay| !delay.is_zero()),
+            preempt_after: args.preempt_after.or(args.preempt.then_some(PREEMPT_AFTER)),
+            http: args.http,
+            lease_file: args.lease_file,
+            pod_label: args.pod_label,
+            hooks: HookPlan {
+                elected: on_elected,
+                lost: on_lost,
+                change: on_change,
+                timeout: hook_timeout,
+            },
+        })
     }
 
-    /// The delay from a win to the start, unless the previous leader has ended cleanly; `None` for no delay.
-    pub fn lock_delay(&self) -> Option<Duration> {
-        self.flags.lock_delay.filter(|delay| !delay.is_zero())
-    }
-
-    /// The waiting time after which a leader of lower priority is asked to hand over; `None` for never.
-    pub fn preempt_after(&self) -> Option<Duration> {
-        self.flags.preempt_after.or(self.flags.preempt.then_some(PREEMPT_AFTER))
-    }
-
-    /// The timing of this plan with the leases of this store, and this grace. Flags that do not apply to the store are
-    /// refused.
+    /// The timing of this plan with the leases of this store. Flags that do not apply to the store are refused.
     ///
     /// # Errors
     /// [`ConfigError::Timeless`] if a flag is about the time of leases, and these leases have no limit;
     /// [`ConfigError::Orderless`] if a flag needs a queue that the store does not have;
     /// [`TooTight`](crate::election::timing::TooTight) if such leases leave no time to renew them.
-    pub fn timing(&self, store: &Profile, kill_grace: Option<Duration>) -> anyhow::Result<Timing> {
-        let CampaignArgs { ttl, max_clock_drift, priority, .. } = self.flags;
+    pub fn timing(&self, store: &Profile) -> anyhow::Result<Timing> {
+        let Candidate { priority, division, .. } = self.candidate;
         let about_order = [
-            ("--slots", matches!(self.division, Division::Slots(_))),
-            ("--shards", matches!(self.division, Division::Shards(_))),
+            ("--slots", matches!(division, Division::Slots(_))),
+            ("--shards", matches!(division, Division::Shards(_))),
             ("--priority", priority != Candidate::USUAL_PRIORITY),
-            ("--preempt", self.preempt_after().is_some()),
+            ("--preempt", self.preempt_after.is_some()),
         ];
         about_order
             .iter()
             .filter(|(_, given)| *given)
             .try_for_each(|(flag, _)| queues(store, flag))?;
-        let about_time =
-            [("--ttl", ttl.is_some()), ("--max-clock-drift", max_clock_drift.is_some())];
-        let given = about_time.into_iter().find(|(_, given)| *given);
-        if let (Lease::Unlimited, Some((flag, _))) = (store.lease, given) {
+        if let (Lease::Unlimited, Some(flag)) = (store.lease, self.timed_by) {
             return Err(ConfigError::Timeless { scheme: store.scheme, flag }.into());
         }
-        let usual = TimingOptions::default();
-        let options = TimingOptions {
-            ttl: ttl.unwrap_or(usual.ttl),
-            kill_grace,
-            max_clock_drift: max_clock_drift.unwrap_or(usual.max_clock_drift),
-        };
-        Ok(Timing::new(&options, store.lease)?)
+        Ok(Timing::new(&self.options, store.lease)?)
     }
 
-    /// A candidate of this plan in the process `pid`. Each call makes a new id.
-    pub fn candidate(&self, pid: u32, containment: &str) -> Candidate {
-        Candidate {
-            id: candidate_id(&self.label),
-            host: self.host.clone(),
-            pid,
-            command: self.command.clone(),
-            containment: containment.to_owned(),
-            priority: self.flags.priority,
-            division: self.division,
-            work: self.work,
+    /// The rules of this candidacy, for work that is no command.
+    pub fn rules(&self) -> Rules {
+        let Candidate { ref id, priority, division, .. } = self.candidate;
+        // The coordinator decides which member holds a shard, so priorities play no part in these elections.
+        let is_ranked = !matches!(division, Division::Shards(_));
+        Rules {
+            division,
+            settles: Settles::of(division, &self.election),
+            lock_delay: self.lock_delay,
+            ..Rules::of(id, if is_ranked { priority } else { Candidate::USUAL_PRIORITY })
         }
-        .cleaned()
+    }
+
+    /// The candidate of this plan, with the containment that its command has.
+    pub fn candidate(&self, containment: &str) -> Candidate {
+        Candidate { containment: containment.to_owned(), ..self.candidate.clone() }.cleaned()
     }
 }
 
@@ -138,10 +214,8 @@ const COMMAND: &str = "elect sidecar";
 pub struct SidecarPlan {
     /// The common part of all candidacies.
     pub campaign: CampaignPlan,
-    /// The time that the application has to stop; `None` for the engine's default.
-    pub grace: Option<Duration>,
-    /// The health checks of the application.
-    pub health: HealthArgs,
+    /// The health checks of the application, if there are any.
+    pub health: Option<HealthPlan>,
 }
 
 impl SidecarPlan {
@@ -150,7 +224,7 @@ impl SidecarPlan {
     /// # Errors
     /// [`ConfigError::NoProgram`].
     pub fn find_programs(&self) -> Result<(), ConfigError> {
-        find_programs(&self.health, &self.campaign.flags.hooks)
+        find_programs(self.health.as_ref(), &self.campaign.hooks)
     }
 
     /// Makes the plan from these arguments.
@@ -161,8 +235,9 @@ impl SidecarPlan {
         let election = args.campaign.election.as_deref().ok_or(ConfigError::Unnamed)?;
         let election = parse_election(election)?;
         let SidecarArgs { campaign, grace, health, .. } = args;
-        let campaign = CampaignPlan::new(campaign, election, Division::Whole, COMMAND.to_owned())?;
-        Ok(Self { campaign, grace, health })
+        let (division, command) = (Division::Whole, COMMAND.to_owned());
+        let campaign = CampaignPlan::new(campaign, election, division, command, grace)?;
+        Ok(Self { campaign, health: HealthPlan::new(health) })
     }
 }
 
@@ -183,10 +258,11 @@ mod tests {
     #[test]
     fn the_default_plan() {
         let plan = sidecar(&["-e", "web"]).unwrap();
-        let health = &plan.health;
-        assert_eq!((health.health_interval, health.health_threshold), (Duration::from_secs(2), 3));
-        assert_eq!((&health.health_http, &health.health_cmd), (&None, &None));
-        assert_eq!(plan.campaign.candidate(7, "none").command, "elect sidecar");
+        assert_eq!(plan.health, None);
+        assert_eq!(plan.campaign.candidate("none").command, "elect sidecar");
+        let plan = sidecar(&["-e", "web", "--health-cmd", "true"]).unwrap();
+        let health = plan.health.unwrap();
+        assert_eq!((health.interval, health.threshold), (Duration::from_secs(2), 3));
     }
 
     #[test]

@@ -19,13 +19,13 @@ mod steering;
 pub mod variables;
 
 pub use crate::cli::{
-    AfterLoss, CommandLine, Containment, Goal, HealthArgs, HealthUrl, HookArgs, LeftoverChoice,
-    ListenAddress, LogFormat, OutputFormat, Period, Preference, Strays,
+    AfterLoss, CommandLine, Containment, Goal, HealthUrl, ListenAddress, LogFormat, OutputFormat,
+    Period, Preference, Strays,
 };
 pub(crate) use crate::identity::label_of;
 pub use crate::identity::{candidate_id, host_name, is_known_as};
 pub use crate::stores::{BackendUrl, connect, schemes};
-pub use campaign::{CampaignPlan, SidecarPlan, Verbosity, queues};
+pub use campaign::{CampaignPlan, HealthPlan, HookPlan, SidecarPlan, Verbosity, queues};
 pub use conflicts::{check_sidecar, resolve_run};
 pub use elsewhere::{Elsewhere, elsewhere};
 pub use error::ConfigError;

@@ -1,17 +1,21 @@
 use std::env;
 use std::ffi::OsString;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::campaign::parse_election;
 use super::conflicts::division;
 use super::variables::LEASE;
-use super::{BackendUrl, CampaignPlan, ConfigError, naming};
-use crate::cli::{
-    CheckArgs, Origins, RedeemArgs, Restart, RestartArgs, RunArgs, RunFlags, Strays, strays,
+use super::{
+    AfterLoss, BackendUrl, CampaignPlan, ConfigError, Containment, HealthPlan, Period, is_scratch,
+    naming,
 };
-use crate::election::machine::Restarts;
+use crate::cli::{
+    CheckArgs, LeftoverChoice, Origins, RedeemArgs, Restart, RestartArgs, RunArgs, Strays, strays,
+};
 pub use crate::election::machine::Wait;
+use crate::election::machine::{Counting, Restarts, Rules};
 use crate::stores;
 use elect_api::{ElectionName, Ticket, Work};
 
@@ -20,14 +24,35 @@ use elect_api::{ElectionName, Ticket, Work};
 pub struct RunPlan {
     /// The common part of all candidacies.
     pub campaign: CampaignPlan,
-    /// The flags as they were given. With `--once-per`, the key of `--once` is made at the start of the program.
-    pub flags: RunFlags,
+    /// The rules of the candidacy, as far as the plan makes them.
+    pub rules: Rules,
     /// Whether the election was named after the command, because `-e` was missing.
     pub named_after_command: bool,
     /// The command and its arguments; never empty.
     pub command: Vec<OsString>,
     /// The words before the command on the command line, if they are known. For hints.
     pub before: Vec<OsString>,
+    /// The containment of the command; `None` for the best that changes nothing the command can see.
+    pub containment: Option<Containment>,
+    /// The weakest containment to accept.
+    pub require_containment: Option<Containment>,
+    /// The pauses before this process takes part again after its command was not healthy. They are the pauses
+    /// after a command that has ended.
+    pub relapses: Restarts,
+    /// The health checks of the command, if there are any.
+    pub health: Option<HealthPlan>,
+    /// What happens after the leadership was lost and the command is dead.
+    pub after_loss: AfterLoss,
+    /// The key of `--once`. With `--once-per`, it is made at the start of the program.
+    pub once: Option<String>,
+    /// The period that the key of `--once` is made from.
+    pub once_per: Option<Period>,
+    /// The number of runs that there may be for the key; `None` for any number.
+    pub once_attempts: Option<NonZeroU32>,
+    /// The exit code without leadership.
+    pub conflict_exit_code: u8,
+    /// The file for the outcome.
+    pub outcome: Option<PathBuf>,
 }
 
 /// The election that these arguments name, or that is named after their command; `None` if the name is refused.
@@ -54,9 +79,50 @@ impl RunPlan {
         let shown = program.to_string_lossy().into_owned();
         let division = division(&args)?;
         let RunArgs { campaign, flags, command, .. } = args;
-        let mut campaign = CampaignPlan::new(campaign, election, division, shown)?;
-        campaign.work = Some(Work::new(&command, !named_after_command));
-        Ok(Self { campaign, flags, named_after_command, command, before: Vec::new() })
+        let mut campaign =
+            CampaignPlan::new(campaign, election, division, shown, flags.kill_grace)?;
+        campaign.candidate.work = Some(Work::new(&command, !named_after_command));
+        let RestartArgs { restart, restart_delay, restart_max_delay } = flags.restart;
+        let relapses = Restarts {
+            after_success: restart == Restart::Always,
+            delay: restart_delay,
+            longest_delay: restart_max_delay,
+        };
+        let rules = Rules {
+            wait: match (flags.no_wait, flags.wait) {
+                (true, _) => Wait::No,
+                (false, Some(limit)) => Wait::For(limit),
+                (false, None) => Wait::Forever,
+            },
+            signal: flags.signal as i32,
+            stop_timeout: flags.stop_timeout,
+            hold: flags.hold,
+            max_run: flags.max_run,
+            restarts: (restart != Restart::Never).then_some(relapses),
+            once: flags.once.is_some() || flags.once_per.is_some(),
+            counting: flags.once_attempts.map_or(Counting::Off, |_| Counting::BeforeStart),
+            leftover_grace: (flags.leftover == LeftoverChoice::Kill)
+                .then_some(flags.leftover_grace),
+            keeps_history: !is_scratch(&campaign.election),
+            ..campaign.rules()
+        };
+        Ok(Self {
+            campaign,
+            rules,
+            named_after_command,
+            command,
+            before: Vec::new(),
+            containment: flags.containment.tier(),
+            require_containment: flags.require_containment,
+            relapses,
+            health: HealthPlan::new(flags.health),
+            after_loss: flags.after_loss,
+            once: flags.once,
+            once_per: flags.once_per,
+            once_attempts: flags.once_attempts,
+            conflict_exit_code: flags.conflict_exit_code,
+            outcome: flags.outcome,
+        })
     }
 
     /// The same plan, with the words that were typed before the command.
@@ -69,31 +135,6 @@ impl RunPlan {
     /// The flags of elect that stand after the command; short ones too, if asked `with_letters`.
     pub fn strays(&self, with_letters: bool) -> Strays {
         strays(&self.before, &self.command, with_letters)
-    }
-
-    /// How long to wait for leadership.
-    pub const fn wait(&self) -> Wait {
-        match (self.flags.no_wait, self.flags.wait) {
-            (true, _) => Wait::No,
-            (false, Some(limit)) => Wait::For(limit),
-            (false, None) => Wait::Forever,
-        }
-    }
-
-    /// The rule for starting an ended command again; `None` for never.
-    pub fn restarts(&self) -> Option<Restarts> {
-        (self.flags.restart.restart != Restart::Never).then_some(self.relapses())
-    }
-
-    /// The pauses before this process takes part again after its command was not healthy. They are the pauses
-    /// after a command that has ended.
-    pub fn relapses(&self) -> Restarts {
-        let RestartArgs { restart, restart_delay, restart_max_delay } = self.flags.restart;
-        Restarts {
-            after_success: restart == Restart::Always,
-            delay: restart_delay,
-            longest_delay: restart_max_delay,
-        }
     }
 }
 
@@ -174,13 +215,19 @@ mod tests {
         }
     }
 
+    const TIMED: Lease = Lease::Timed(elect_api::Cadence::LEASE);
+
+    fn store(lease: Lease) -> Profile {
+        Profile::new("some", "some:".into(), lease, elect_api::Order::Queue)
+    }
+
     #[test]
     fn the_default_plan() {
         let plan = run(&["./job", "-x"]).unwrap();
         assert_eq!(plan.campaign.election.as_str(), "job");
         assert!(plan.named_after_command);
-        assert_eq!((plan.wait(), plan.flags.conflict_exit_code), (Wait::Forever, 75));
-        assert_eq!((plan.flags.signal, plan.flags.kill_grace), (Signal::SIGTERM, None));
+        assert_eq!((plan.rules.wait, plan.conflict_exit_code), (Wait::Forever, 75));
+        assert_eq!(plan.rules.signal, Signal::SIGTERM as i32);
         assert_eq!(plan.command, ["./job", "-x"]);
     }
 
@@ -191,19 +238,24 @@ mod tests {
         ])
         .unwrap();
         assert_eq!((plan.campaign.election.as_str(), plan.named_after_command), ("nightly", false));
-        assert_eq!(plan.wait(), Wait::For(Duration::from_secs(5)));
-        assert_eq!(
-            (plan.flags.signal, plan.flags.kill_grace),
-            (Signal::SIGUSR1, Some(Duration::from_secs(3)))
-        );
-        assert_eq!(run(&["-n", "job"]).unwrap().wait(), Wait::No);
+        assert_eq!(plan.rules.wait, Wait::For(Duration::from_secs(5)));
+        assert_eq!(plan.rules.signal, Signal::SIGUSR1 as i32);
+        let grace = plan.campaign.timing(&store(TIMED)).unwrap().kill_grace;
+        assert_eq!(grace, Duration::from_secs(3));
+        assert_eq!(run(&["-n", "job"]).unwrap().rules.wait, Wait::No);
     }
 
     #[test]
     fn what_means_nothing_where_an_election_is_divided_is_refused() {
         use elect_api::Division;
-        assert_eq!(run(&["--slots", "3", "job"]).unwrap().campaign.division, Division::Slots(3));
-        assert_eq!(run(&["--shards", "8", "job"]).unwrap().campaign.division, Division::Shards(8));
+        assert_eq!(
+            run(&["--slots", "3", "job"]).unwrap().campaign.candidate.division,
+            Division::Slots(3)
+        );
+        assert_eq!(
+            run(&["--shards", "8", "job"]).unwrap().campaign.candidate.division,
+            Division::Shards(8)
+        );
         // A configuration file can hold both flags, which the grammar does not see.
         let mut given = parse(["elect", "run", "--shards", "8", "job"]).unwrap();
         let Command::Run(args) = &mut given.command else { panic!("not read as a run") };
@@ -215,27 +267,23 @@ mod tests {
 
     #[test]
     fn leases_without_limit_take_no_flags_about_time() {
-        let store = |lease| Profile::new("some", "some:".into(), lease, elect_api::Order::Queue);
-        let timed = Lease::Timed(elect_api::Cadence::LEASE);
-        let timing = |args: &[&str], lease| run(args).unwrap().campaign.timing(&store(lease), None);
-        assert_eq!(timing(&["--ttl", "30s", "job"], timed).unwrap().window().as_secs(), 30);
+        let timing = |args: &[&str], lease| run(args).unwrap().campaign.timing(&store(lease));
+        assert_eq!(timing(&["--ttl", "30s", "job"], TIMED).unwrap().window().as_secs(), 30);
         let refusal = timing(&["--ttl", "30s", "job"], Lease::Unlimited).unwrap_err();
         assert!(refusal.to_string().contains("--ttl"), "{refusal}");
         let drifting = ["--max-clock-drift", "5%", "job"];
-        assert_eq!(timing(&drifting, timed).unwrap().window().as_secs(), 15);
+        assert_eq!(timing(&drifting, TIMED).unwrap().window().as_secs(), 15);
         assert!(timing(&drifting, Lease::Unlimited).is_err());
         assert!(timing(&["job"], Lease::Unlimited).is_ok());
     }
 
     #[test]
-    fn candidates_of_one_plan_differ() {
-        let plan = run(&["--id", "me", "/bin/job", "secret"]).unwrap();
-        let (one, two) = (plan.campaign.candidate(7, "scan"), plan.campaign.candidate(7, "scan"));
+    fn candidates_of_equal_plans_differ() {
+        let candidate =
+            || run(&["--id", "me", "/bin/job", "secret"]).unwrap().campaign.candidate("scan");
+        let (one, two) = (candidate(), candidate());
         assert!(one.id.starts_with("me-") && one.id != two.id);
-        assert_eq!(
-            (one.pid, one.command.as_str(), one.containment.as_str()),
-            (7, "/bin/job", "scan")
-        );
+        assert_eq!((one.command.as_str(), one.containment.as_str()), ("/bin/job", "scan"));
     }
 
     #[test]

@@ -69,11 +69,11 @@ impl PodLabel for elect_kubernetes::PodLabel {
 /// When it is not known which pod this is, or the store cannot be used.
 #[cfg(feature = "kubernetes")]
 pub fn pod_label(plan: &CampaignPlan) -> Result<Option<Box<dyn PodLabel>>, Error> {
-    if !plan.flags.pod_label {
+    if !plan.pod_label {
         return Ok(None);
     }
-    let url = plan.flags.backend.with_secrets();
-    let label = elect_kubernetes::PodLabel::of(url, &plan.election, &plan.host)?;
+    let url = plan.backend.with_secrets();
+    let label = elect_kubernetes::PodLabel::of(url, &plan.election, &plan.candidate.host)?;
     Ok(Some(Box::new(label)))
 }
 

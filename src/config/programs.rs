@@ -9,8 +9,8 @@ use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags};
 use nix::unistd::{AccessFlags, faccessat};
 
-use super::{ConfigError, RunPlan};
-use crate::cli::{HealthArgs, HookArgs, parse_duration, split_duration};
+use super::{ConfigError, HealthPlan, HookPlan, RunPlan};
+use crate::cli::{parse_duration, split_duration};
 
 /// The search path if `PATH` is not set, as in the C library.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
@@ -19,15 +19,18 @@ const DEFAULT_PATH: &str = "/bin:/usr/bin";
 ///
 /// # Errors
 /// [`ConfigError::NoProgram`].
-pub(super) fn find_programs(health: &HealthArgs, hooks: &HookArgs) -> Result<(), ConfigError> {
+pub(super) fn find_programs(
+    health: Option<&HealthPlan>,
+    hooks: &HookPlan,
+) -> Result<(), ConfigError> {
     let given = [
-        ("--health-cmd", &health.health_cmd),
-        ("--on-elected", &hooks.on_elected),
-        ("--on-lost", &hooks.on_lost),
-        ("--on-change", &hooks.on_change),
+        ("--health-cmd", health.and_then(|health| health.command.as_ref())),
+        ("--on-elected", hooks.elected.as_ref()),
+        ("--on-lost", hooks.lost.as_ref()),
+        ("--on-change", hooks.change.as_ref()),
     ];
     for (flag, command) in given {
-        let program = command.as_ref().and_then(|command| command.words().first());
+        let program = command.and_then(|command| command.words().first());
         if let Some(program) = program.filter(|program| !is_program(program)) {
             let program = program.to_string_lossy().into_owned();
             return Err(ConfigError::NoProgram { flag, program });
@@ -79,7 +82,7 @@ impl RunPlan {
     /// # Errors
     /// [`ConfigError::NoProgram`].
     pub fn find_programs(&self) -> Result<(), ConfigError> {
-        find_programs(&self.flags.health, &self.campaign.flags.hooks)
+        find_programs(self.health.as_ref(), &self.campaign.hooks)
     }
 
     /// The errno with which the execution of the command would fail: it does not exist, or is not
@@ -91,7 +94,7 @@ impl RunPlan {
     /// The program of the command, for messages. A word like `PASSWORD=secret` in its place is shown
     /// without the value.
     pub fn shown_program(&self) -> String {
-        let program = self.campaign.command.as_str();
+        let program = self.campaign.candidate.command.as_str();
         match self.command.first().and_then(|word| variable(word)) {
             Some(name) => format!("{name}=..."),
             None => program.to_owned(),

@@ -16,14 +16,13 @@ use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep, timeout};
 
 use super::hooks::{HeldLease, Helper, HelperSpec};
-use crate::config::{CommandLine, HealthArgs, HealthUrl};
+use crate::config::{CommandLine, HealthPlan, HealthUrl};
 use crate::election::machine::Event;
 use crate::guard::{self, Deadlines, Inherited, Order};
 use crate::report::Log;
 
 /// The task that checks the health of the command again and again.
 pub(in crate::command) struct CommandHealth<'a> {
-    plan: &'a HealthArgs,
     check: HealthCheck<'a>,
     log: &'a Log,
     leave: watch::Receiver<Leave>,
@@ -58,14 +57,12 @@ pub(super) enum Heard {
 
 /// Makes the two ends of a health check, if the plan has one. A health command gets this environment.
 pub(in crate::command) fn look_after<'a>(
-    plan: &'a HealthArgs,
+    plan: Option<&'a HealthPlan>,
     inherited: &'a Inherited,
     log: &'a Log,
     environment: impl Fn() -> Vec<(OsString, OsString)> + 'a,
 ) -> Option<(HealthMonitor, CommandHealth<'a>)> {
-    if !plan.looks() {
-        return None;
-    }
+    let plan = plan?;
     let (leave, left) = watch::channel(Leave { is_over: true, deadlines: None });
     let (found, finds) = watch::channel(None);
     let (looks, looking) = watch::channel(false);
@@ -80,7 +77,7 @@ pub(in crate::command) fn look_after<'a>(
         relapse,
     };
     let check = HealthCheck::new(plan, inherited, environment);
-    let health = CommandHealth { plan, check, log, leave: left, found, looks, withheld };
+    let health = CommandHealth { check, log, leave: left, found, looks, withheld };
     Some((monitor, health))
 }
 
@@ -97,10 +94,10 @@ impl CommandHealth<'_> {
     async fn look_at_one(&mut self) {
         self.until(false).await;
         let (mut failures, mut stuck) = (0, Vec::new());
-        let mut pause = Box::pin(sleep(self.plan.health_interval));
+        let mut pause = Box::pin(sleep(self.check.plan.interval));
         while self.waits_for(pause.as_mut()).await {
-            pause.set(sleep(self.plan.health_interval));
-            if self.plan.health_cmd.is_some() {
+            pause.set(sleep(self.check.plan.interval));
+            if self.check.plan.command.is_some() {
                 self.has_the_ticket_withheld().await;
             }
             let found = self.check.look(&mut self.leave).await;
@@ -115,7 +112,7 @@ impl CommandHealth<'_> {
             }
             self.log.debug(format_args!("the command did not pass: {why}"));
             failures += 1;
-            if failures == self.plan.health_threshold {
+            if failures == self.check.plan.threshold {
                 self.found.send_replace(Some(why));
                 break;
             }
@@ -245,7 +242,7 @@ pub(in crate::command) struct Leave {
 
 /// A health check as the user has configured it.
 pub(in crate::command) struct HealthCheck<'a> {
-    plan: &'a HealthArgs,
+    pub(in crate::command) plan: &'a HealthPlan,
     inherited: &'a Inherited,
     environment: Box<dyn Fn() -> Vec<(OsString, OsString)> + 'a>,
 }
@@ -261,7 +258,7 @@ pub(in crate::command) struct LookResult {
 impl<'a> HealthCheck<'a> {
     /// Makes a check. `environment` returns the environment of the health command, and is called for each check.
     pub(in crate::command) fn new(
-        plan: &'a HealthArgs,
+        plan: &'a HealthPlan,
         inherited: &'a Inherited,
         environment: impl Fn() -> Vec<(OsString, OsString)> + 'a,
     ) -> Self {
@@ -273,17 +270,17 @@ impl<'a> HealthCheck<'a> {
     /// # Cancellation
     /// If the future is dropped, a health command is killed, and nothing waits for its end.
     pub(in crate::command) async fn look(&self, leave: &mut watch::Receiver<Leave>) -> LookResult {
-        if let Some(url) = &self.plan.health_http {
+        if let Some(url) = &self.plan.http {
             let outcome = tokio::select! {
                 biased;
                 () = end_of_leave(leave) => Err(UNWAITED.to_owned()),
-                outcome = look_at(url, self.plan.health_timeout) => outcome,
+                outcome = look_at(url, self.plan.timeout) => outcome,
             };
             if outcome.is_err() {
                 return LookResult { outcome, stuck: None };
             }
         }
-        match &self.plan.health_cmd {
+        match &self.plan.command {
             Some(command) => self.ask(command, leave).await,
             None => LookResult { outcome: Ok(()), stuck: None },
         }
@@ -291,7 +288,7 @@ impl<'a> HealthCheck<'a> {
 
     /// Runs a health command under a guardian. All of its processes are dead at the end, whatever it does.
     async fn ask(&self, command: &CommandLine, leave: &mut watch::Receiver<Leave>) -> LookResult {
-        let limit = self.plan.health_timeout;
+        let limit = self.plan.timeout;
         let deadlines = leave.borrow_and_update().deadlines;
         let nothing = Holds::default();
         let held = deadlines.map(|_| HeldLease { deadlines, holds: &nothing });

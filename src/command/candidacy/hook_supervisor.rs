@@ -101,7 +101,7 @@ impl<'a, T: Tree> HookSupervisor<'a, T> {
     async fn see_hook_out(&mut self, inbox: &mut Inbox) -> bool {
         self.start_lost();
         // If the kernel cannot kill a process of the hook, elect leaves, and the hook's guardian goes on waiting.
-        let mut patience = std::pin::pin!(sleep(self.hooks.wanted().hook_timeout * 2));
+        let mut patience = std::pin::pin!(sleep(self.hooks.wanted().timeout * 2));
         let mut is_told_to_end = false;
         while self.lost.is_some() {
             tokio::select! {
@@ -131,7 +131,7 @@ impl<'a, T: Tree> HookSupervisor<'a, T> {
     }
 
     fn start_lost(&mut self) {
-        if let (Some(token), Some(command)) = (self.over.take(), &self.hooks.wanted().on_lost) {
+        if let (Some(token), Some(command)) = (self.over.take(), &self.hooks.wanted().lost) {
             // The code is empty if elect did not see the command end.
             let code = self.code.map(|code| code.to_string()).unwrap_or_default();
             let variables = vec![(EXIT_CODE.into(), code.into())];
@@ -239,7 +239,7 @@ impl<'a, T: Tree> HookSupervisor<'a, T> {
 #[async_trait]
 impl<T: Tree> Tree for HookSupervisor<'_, T> {
     fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()> {
-        let command = self.hooks.wanted().on_elected.as_ref();
+        let command = self.hooks.wanted().elected.as_ref();
         let command = command.filter(|_| self.led != Some(token));
         if command.is_some() {
             // The ticket is taken back first. Orders to the guardian keep their order, so the start does not overtake

@@ -10,7 +10,7 @@ use tokio::time::{Sleep, sleep};
 
 use crate::command::survey::{Answer, Rhythm, Watcher};
 use crate::config::variables::{LEADER_ELECTION, LEADER_ID, SLOT, TOKEN};
-use crate::config::{self, CampaignPlan, CommandLine, HookArgs};
+use crate::config::{self, CampaignPlan, CommandLine, HookPlan};
 use crate::election::slots::Slot;
 use crate::guard::{
     Deadlines, Enclosure, Ended, Fate, Forked, FromGuardian, Guardian, Happened, Inherited, Left,
@@ -33,8 +33,8 @@ pub(in crate::command) struct Hooks<'a> {
 }
 
 impl Hooks<'_> {
-    pub(super) const fn wanted(&self) -> &HookArgs {
-        &self.plan.flags.hooks
+    pub(super) const fn wanted(&self) -> &HookPlan {
+        &self.plan.hooks
     }
 
     pub(super) fn start(
@@ -65,7 +65,7 @@ impl Hooks<'_> {
         let mut environment = self.environment.clone();
         environment.retain(|(name, _)| variables.iter().all(|(other, _)| name != other));
         environment.extend(variables);
-        let spec = HelperSpec { command, environment, limit: self.wanted().hook_timeout, lease };
+        let spec = HelperSpec { command, environment, limit: self.wanted().timeout, lease };
         self.log.debug(format_args!("running the hook of {flag}"));
         let started = Helper::start(spec, self.inherited);
         started.map_err(|why| self.log.warn(format_args!("{flag}: {why}"))).ok()
@@ -89,7 +89,7 @@ impl Hooks<'_> {
     /// Runs the hook of `--on-change` for the first known leader and after each change of the leader. Changes
     /// during one run of the hook are merged: the next run gets the leader of that time.
     pub(in crate::command) async fn follow_changes(&self) -> Infallible {
-        let Some(command) = &self.wanted().on_change else { return std::future::pending().await };
+        let Some(command) = &self.wanted().change else { return std::future::pending().await };
         if let Err(error) = self.follow(command).await {
             self.log.warn(format_args!("--on-change: nothing more is told: {error:#}"));
         }
@@ -97,7 +97,7 @@ impl Hooks<'_> {
     }
 
     async fn follow(&self, command: &CommandLine) -> anyhow::Result<()> {
-        let store = config::connect(&self.plan.flags.backend)?;
+        let store = config::connect(&self.plan.backend)?;
         let mut watcher = Watcher::over(store, vec![self.plan.election.clone()], Rhythm::Calm)?;
         let mut known = None;
         loop {

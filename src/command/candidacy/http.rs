@@ -106,7 +106,7 @@ impl CandidatePage {
     /// # Errors
     /// The kernel refuses a thread or a descriptor, or the store cannot be opened a second time.
     pub(in crate::command) fn serve(self, plan: &CampaignPlan) -> anyhow::Result<Server> {
-        let store = config::connect(&plan.flags.backend)?;
+        let store = config::connect(&plan.backend)?;
         let surveyor = Surveyor::new(store, plan.election.clone());
         let server = Server::start(self.listener, self.board, Box::new(surveyor));
         server.context("cannot start the HTTP server")

@@ -45,7 +45,7 @@ impl LeaseFileWriter {
                 }
             })
         };
-        let file = plan.flags.lease_file.as_ref().map(open).transpose()?;
+        let file = plan.lease_file.as_ref().map(open).transpose()?;
         Ok(Self { file, log: log.clone(), hard: None, kill_at: None })
     }
 

@@ -27,9 +27,9 @@ pub(super) fn wait_for_files(
     log: &Log,
     inherited: &Inherited,
 ) -> anyhow::Result<Option<i32>> {
-    let open = || config::connect(&plan.campaign.flags.backend).map(drop);
+    let open = || config::connect(&plan.campaign.backend).map(drop);
     let Err(error) = open() else { return Ok(None) };
-    let end = match plan.wait() {
+    let end = match plan.rules.wait {
         Wait::Forever => None,
         Wait::For(limit) => Some(guard::now() + limit),
         Wait::No => Some(guard::now() + PATIENCE),

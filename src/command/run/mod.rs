@@ -52,29 +52,29 @@ pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
     let mut inherited = Inherited::take().context("cannot block signals")?;
     let handoff = inherited.handoff();
     let started = wall_clock();
-    if let Some(period) = plan.flags.once_per {
+    if let Some(period) = plan.once_per {
         // A candidate that starts over after a loss keeps the key of its first start, even if the period has changed.
         let before = handoff.as_ref().and_then(|handoff| handoff.once.clone());
-        plan.flags.once = Some(before.unwrap_or_else(|| period.key(started)));
+        plan.once = Some(before.unwrap_or_else(|| period.key(started)));
     }
-    if plan.flags.once.is_some() && handoff.is_none() && log.is_of_default_store() {
+    if plan.once.is_some() && handoff.is_none() && log.is_of_default_store() {
         log.warn(ONCE_PER_MACHINE);
     }
-    if plan.flags.stop_timeout.is_none() && handoff.is_none() {
+    if plan.rules.stop_timeout.is_none() && handoff.is_none() {
         inherited.unheard().into_iter().for_each(|signal| log.warn(is_unheard(signal)));
     }
     let plan = &plan;
     if handoff.is_none() {
         warn_of_strays(plan, log);
     }
-    let outcome_file = plan.flags.outcome.as_deref().map(open_outcome).transpose()?;
+    let outcome_file = plan.outcome.as_deref().map(open_outcome).transpose()?;
     // A candidate that starts over has found the programs before. A program that is missing by now is reported when it
     // is needed.
     let is_first = handoff.is_none();
     let found = if is_first { plan.find_programs() } else { Ok(()) };
     let obstacle = plan.obstacle().filter(|_| is_first);
     let files = if is_first { Ok(None) } else { wait_for_files(plan, log, &inherited) };
-    let result = match plan.campaign.division {
+    let result = match plan.campaign.candidate.division {
         _ if let Some(errno) = obstacle => Ok(Finished::before_the_start(plan, log, errno)),
         _ if let Err(error) = found => Err(error.into()),
         _ if let Some(past) = Finished::without_files(files, log).transpose() => past,
@@ -87,7 +87,7 @@ pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
         write_outcome(&file, plan, started, &result)?;
     }
     let Finished { outcome, may_campaign, handoff, ended_by_key, .. } = result?;
-    if may_campaign && plan.flags.after_loss == AfterLoss::Campaign {
+    if may_campaign && plan.after_loss == AfterLoss::Campaign {
         // The new start is needed because a guardian that has begun to kill starts nothing more. A fresh process can
         // fork a new guardian.
         return Err(inherited.start_over(&handoff)).context("cannot start over to campaign again");
@@ -136,7 +136,7 @@ impl Finished {
     /// Reports a command that cannot be executed. elect did not take part for it.
     fn before_the_start(plan: &RunPlan, log: &Log, errno: i32) -> Self {
         let (outcome, reason) = unstarted(errno);
-        let exit_code = Some(outcome.exit_code(plan.flags.conflict_exit_code));
+        let exit_code = Some(outcome.exit_code(plan.conflict_exit_code));
         let event = LogEvent { exit_code, ..LogEvent::named(outcome.name()) };
         log.event(Level::Error, event, cannot_execute(plan, outcome, &reason), &[]);
         Self::of_none(outcome, reason)
@@ -183,9 +183,8 @@ fn take_part(
     let (socket, note) = listener.unzip();
     let (store, slot) = connect(plan, store.as_deref())?;
     let listener =
-        plan.campaign.flags.http.as_ref().map(|address| listen(address, socket)).transpose()?;
-    let enclosure =
-        Enclosure::choose(plan.flags.containment.tier(), plan.flags.require_containment)?;
+        plan.campaign.http.as_ref().map(|address| listen(address, socket)).transpose()?;
+    let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
     let containment = enclosure.containment();
     let terms = Terms::new(plan, log, &*store, containment)?.in_slot(slot).again(has_led, before);
     if !has_led {
@@ -193,31 +192,31 @@ fn take_part(
     }
     let page = listener.map(|listener| terms.page(listener, note.as_deref()));
     let guardian = terms.fork(inherited, enclosure, page.as_ref().map(CandidatePage::address))?;
-    if plan.flags.after_loss == AfterLoss::Exit {
+    if plan.after_loss == AfterLoss::Exit {
         inherited.release().context("cannot let go of stdin")?;
     }
-    let starts_over = plan.flags.after_loss == AfterLoss::Campaign;
+    let starts_over = plan.after_loss == AfterLoss::Campaign;
     let kept = page.as_ref().filter(|_| starts_over).map(CandidatePage::kept).transpose()?;
     let close = terms.campaign(guardian, inherited, page, pause)?;
     let CampaignEnd { verdict, leader, token, told_to_end, ended_by_key, relapse } = close;
     let may_campaign =
         !told_to_end && matches!(verdict, Verdict::Lost(_) | Verdict::SteppedDown(_));
     let location = store.profile().location;
-    let known = VerdictContext { location: &location, once: plan.flags.once.as_deref(), leader };
+    let known = VerdictContext { location: &location, once: plan.once.as_deref(), leader };
     let (outcome, reason) = judge(verdict, &known);
     terms.tell(outcome, &reason, token);
-    if let (Outcome::Interrupted(_), Some(_), Some(key)) = (outcome, token, &plan.flags.once) {
+    if let (Outcome::Interrupted(_), Some(_), Some(key)) = (outcome, token, &plan.once) {
         terms.log.warn(format_args!(
             "{reason} before the command had done its work: the key {} stays open",
             report::escape(key)
         ));
     }
-    let pause = relapse.map(|ran| plan.relapses().next_pause(pause, Some(ran)));
+    let pause = relapse.map(|ran| plan.relapses.next_pause(pause, Some(ran)));
     let handoff = ExecHandoff {
         pause: pause.unwrap_or_default(),
         store: store.profile().id.map(|id| id.to_string()),
         token: token.map(Token::get).max(before),
-        once: plan.flags.once_per.and_then(|_| plan.flags.once.clone()),
+        once: plan.once_per.and_then(|_| plan.once.clone()),
         listener: kept.map(HttpHandoff::into_listener),
     };
     let slot = terms.slot.as_ref().and_then(Slot::number);
@@ -228,11 +227,13 @@ fn take_part(
 /// Connects to the store, and returns the slot in which this candidate leads, if the election has slots. `before` is
 /// the id of the store before a new start: any other store is refused then.
 fn connect(plan: &RunPlan, before: Option<&str>) -> anyhow::Result<(Box<dyn Store>, Option<Slot>)> {
-    let backend = &plan.campaign.flags.backend;
+    let backend = &plan.campaign.backend;
     let pinned = before.and_then(|id| StoreId::read(id.as_bytes())).map(|id| backend.pinned(&id));
     let store = config::connect(pinned.as_ref().unwrap_or(backend))?;
-    let Division::Slots(number) = plan.campaign.division else { return Ok((store, None)) };
-    let store = Slots::new(store, &plan.campaign.election, number, plan.wait() == Wait::No)?;
+    let Division::Slots(number) = plan.campaign.candidate.division else {
+        return Ok((store, None));
+    };
+    let store = Slots::new(store, &plan.campaign.election, number, plan.rules.wait == Wait::No)?;
     let slot = store.slot();
     Ok((Box::new(store), Some(slot)))
 }
@@ -262,7 +263,7 @@ fn write_outcome(
     let past = result.as_ref().ok();
     let record = OutcomeRecord {
         outcome: outcome.name(),
-        exit_code: outcome.exit_code(plan.flags.conflict_exit_code),
+        exit_code: outcome.exit_code(plan.conflict_exit_code),
         election: &plan.campaign.election,
         id: past.and_then(|past| past.id.as_deref()),
         token: past.and_then(|past| past.token),
@@ -306,7 +307,7 @@ impl Terms<'_> {
             let label = LabelKeeper::of(&self.plan.campaign, &self.log)?;
             let service = Service::new(self.charge(), Some(guardian.pulse()), &self.log);
             let (tell, mut inbox) = unbounded_channel();
-            let job = Some(Job::new(self.plan.flags.once.is_some()));
+            let job = Some(Job::new(self.plan.once.is_some()));
             let tree = CommandTree::new(guardian, job, self.slot.clone(), lease_file);
             let shared = Shared::new(&self.log, clock.now());
             let told = Audience {
@@ -343,7 +344,7 @@ impl Terms<'_> {
     /// another job is logged even if conflicts are silent: with the same name, this job may never run.
     async fn who_leads_instead(&self, verdict: &Verdict) -> Option<String> {
         let is_led = matches!(verdict, Verdict::NotAcquired(why) if why == LED || why == IN_DOUBT);
-        if !is_led || !(self.log.tells(Level::Warn) || self.plan.flags.outcome.is_some()) {
+        if !is_led || !(self.log.tells(Level::Warn) || self.plan.outcome.is_some()) {
             return None;
         }
         timeout(LOOK, self.see_leader(verdict)).await.ok()?
@@ -355,7 +356,7 @@ impl Terms<'_> {
         if self.candidate.is_of_another_job(&leader.entry.candidate) {
             self.log.warn(self.another_job(&leader.entry.candidate));
         }
-        let is_read = self.plan.flags.outcome.is_some() || self.plan.flags.conflict_exit_code != 0;
+        let is_read = self.plan.outcome.is_some() || self.plan.conflict_exit_code != 0;
         if !is_read || self.slot.is_some() {
             return None;
         }
@@ -392,7 +393,7 @@ impl Terms<'_> {
         pause: Duration,
     ) -> CandidacyEnd<T> {
         let environment = || self.environment_of_health();
-        let looks = look_after(&self.plan.flags.health, inherited, &self.log, environment);
+        let looks = look_after(self.plan.health.as_ref(), inherited, &self.log, environment);
         let (monitor, health) = looks.unzip();
         let changes = self.hooks(inherited, told.http);
         let mut tree = HookSupervisor::new(tree, changes.clone(), monitor, told.label);
@@ -402,7 +403,7 @@ impl Terms<'_> {
             let mut observer =
                 Observer::new(&self.log, told.shared, &self.candidate, told.service, feed)
                     .giving_way(told.gives_way)
-                    .silent(self.plan.flags.conflict_exit_code == 0)
+                    .silent(self.plan.conflict_exit_code == 0)
                     .in_slot(self.slot.as_ref(), &self.election);
             let machine = self.machine(clock.now(), pause);
             tokio::select! {
@@ -419,7 +420,7 @@ impl Terms<'_> {
 
     /// Logs the outcome, at a level that fits it.
     fn tell(&self, outcome: Outcome, reason: &str, token: Option<Token>) {
-        let conflict = self.plan.flags.conflict_exit_code;
+        let conflict = self.plan.conflict_exit_code;
         let level = match outcome {
             Outcome::NotAcquired | Outcome::AttemptsUsedUp if conflict == 0 => return,
             Outcome::NotAcquired | Outcome::AttemptsUsedUp => Level::Warn,

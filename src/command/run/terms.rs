@@ -12,9 +12,9 @@ use tokio::sync::Semaphore;
 
 use super::words::no_guardian;
 use crate::command::candidacy::{Charge, Hooks, environment};
-use crate::config::{BackendUrl, LeftoverChoice, RunPlan, Wait, is_scratch, variables};
+use crate::config::{BackendUrl, RunPlan, Wait, variables};
 use crate::election::driver::{Candidacy, Once};
-use crate::election::machine::{Counting, Heeds, LetIn, Machine, Rules, Settles};
+use crate::election::machine::{Heeds, LetIn, Machine, Rules, Settles};
 use crate::election::slots::Slot;
 use crate::election::timing::Timing;
 use crate::guard::{
@@ -58,10 +58,10 @@ impl<'a> Terms<'a> {
     ) -> anyhow::Result<Self> {
         let log = log.about(&plan.campaign.election);
         let profile = store.profile();
-        let timing = plan.campaign.timing(&profile, plan.flags.kill_grace)?;
-        let candidate = plan.campaign.candidate(std::process::id(), containment.name());
+        let timing = plan.campaign.timing(&profile)?;
+        let candidate = plan.campaign.candidate(containment.name());
         let log = log.of_candidate(&candidate.id);
-        let stands_by = plan.wait() == Wait::Forever && plan.flags.once.is_none();
+        let stands_by = plan.rules.wait == Wait::Forever && plan.once.is_none();
         let log = if stands_by { log.telling_turns() } else { log };
         log.debug(format_args!(
             "store {}, candidate {}, containment {containment}{}",
@@ -69,7 +69,7 @@ impl<'a> Terms<'a> {
             candidate.id,
             if plan.named_after_command { ", election named after the command" } else { "" }
         ));
-        if containment == Containment::Group && plan.flags.containment.tier().is_none() {
+        if containment == Containment::Group && plan.containment.is_none() {
             log.warn("processes that leave the command's process group cannot be found here: /proc does not list children");
         }
         let election = plan.campaign.election.clone();
@@ -131,19 +131,24 @@ impl<'a> Terms<'a> {
         enclosure: Enclosure,
         http: Option<SocketAddr>,
     ) -> anyhow::Result<Forked> {
-        let role = match self.plan.campaign.division {
+        let role = match self.plan.campaign.candidate.division {
             Division::Shards(_) => Role::LeadsAmongOthers,
             Division::Whole | Division::Slots(_) => Role::Leads,
         };
+        let rules = &self.plan.rules;
+        let kill_grace = self.timing.kill_grace;
+        let leftover = rules
+            .leftover_grace
+            .map_or(Leftover::Wait, |grace| Leftover::Kill { grace, kill_grace });
         Forked::fork(Settings {
             command: &self.plan.command,
             role,
             environment: self.environment(http),
             whole: self.slot.as_ref().map(|_| self.election.to_string()),
             gets_sockets: role == Role::Leads && environment::has_sockets(),
-            starts: if self.plan.restarts().is_some() { Starts::Again } else { Starts::Once },
-            leftover: self.leftover(),
-            signal: self.plan.flags.signal as i32,
+            starts: if rules.restarts.is_some() { Starts::Again } else { Starts::Once },
+            leftover,
+            signal: rules.signal,
             is_timed: self.store.profile().lease != Lease::Unlimited,
             inherited,
             enclosure,
@@ -153,16 +158,6 @@ impl<'a> Terms<'a> {
             let what = no_guardian(&error);
             anyhow::Error::from(error).context(what)
         })
-    }
-
-    const fn leftover(&self) -> Leftover {
-        match self.plan.flags.leftover {
-            LeftoverChoice::Wait => Leftover::Wait,
-            LeftoverChoice::Kill => Leftover::Kill {
-                grace: self.plan.flags.leftover_grace,
-                kill_grace: self.timing.kill_grace,
-            },
-        }
     }
 
     fn environment(&self, http: Option<SocketAddr>) -> Vec<(OsString, OsString)> {
@@ -195,16 +190,16 @@ impl<'a> Terms<'a> {
         inherited: &'h Inherited,
         http: Option<SocketAddr>,
     ) -> Hooks<'h> {
-        let has_any = self.plan.campaign.flags.hooks.has_any();
+        let has_any = self.plan.campaign.hooks.has_any();
         let environment = if has_any { self.environment(http) } else { Vec::new() };
         let slot = self.slot.clone();
-        let grace = self.plan.flags.stop_timeout.unwrap_or(self.timing.kill_grace);
+        let grace = self.plan.rules.stop_timeout.unwrap_or(self.timing.kill_grace);
         Hooks { plan: &self.plan.campaign, environment, slot, inherited, grace, log: &self.log }
     }
 
     /// Returns the URL of the store as the command gets it.
     fn told(&self) -> BackendUrl {
-        self.plan.campaign.flags.backend.for_others(&self.store.profile().location)
+        self.plan.campaign.backend.for_others(&self.store.profile().location)
     }
 
     /// Returns the command that gives up the entry after a crash. A store whose leases do not end by time
@@ -212,10 +207,7 @@ impl<'a> Terms<'a> {
     fn redeem(&self) -> Option<Redeem> {
         (self.store.profile().lease != Lease::Unlimited).then(|| Redeem {
             arguments: vec!["elect".into(), "redeem".into()],
-            environment: environment::for_redeemer(
-                &self.plan.campaign.flags.backend,
-                &self.election,
-            ),
+            environment: environment::for_redeemer(&self.plan.campaign.backend, &self.election),
             variable: variables::TICKET,
         })
     }
@@ -237,8 +229,8 @@ impl<'a> Terms<'a> {
             store: self.store,
             election: &self.election,
             candidate: &self.candidate,
-            once: self.plan.flags.once.as_deref().map(|key| {
-                let attempts = self.plan.flags.once_attempts.map(NonZeroU32::get);
+            once: self.plan.once.as_deref().map(|key| {
+                let attempts = self.plan.once_attempts.map(NonZeroU32::get);
                 Once { key, attempts }
             }),
             surveys: Some(&self.surveys),
@@ -249,44 +241,22 @@ impl<'a> Terms<'a> {
         Charge {
             election: &self.election,
             slot: self.slot.as_ref(),
-            stop_timeout: self.plan.flags.stop_timeout,
-            after_loss: self.plan.flags.after_loss,
+            stop_timeout: self.plan.rules.stop_timeout,
+            after_loss: self.plan.after_loss,
         }
     }
 
     pub(super) fn rules(&self) -> Rules {
-        let division = self.shard.map_or(self.plan.campaign.division, |_| Division::Whole);
-        let settles =
-            self.shard.map_or_else(|| Settles::of(division, &self.election), |_| Settles::IfShown);
-        // The coordinator decides which member holds a shard, so priorities play no part in these elections.
-        let priority = match self.plan.campaign.division {
-            Division::Shards(_) => Candidate::USUAL_PRIORITY,
-            Division::Whole | Division::Slots(_) => self.candidate.priority,
+        let rules = self.plan.rules.clone();
+        // The division of the election does not concern a shard, which is an election of its own.
+        let rules = match self.shard {
+            Some(_) => Rules { division: Division::Whole, settles: Settles::IfShown, ..rules },
+            None => rules,
         };
         // A candidate that has led before, or that holds a shard, has reached the store before.
         let returns = self.has_led || self.shard.is_some();
-        Rules {
-            wait: self.plan.wait(),
-            signal: self.plan.flags.signal as i32,
-            stop_timeout: self.plan.flags.stop_timeout,
-            hold: self.plan.flags.hold,
-            max_run: self.plan.flags.max_run,
-            restarts: self.plan.restarts(),
-            insists: returns,
-            floor: self.floor,
-            let_in: if returns { LetIn::Before } else { LetIn::Never },
-            once: self.plan.flags.once.is_some(),
-            leftover: self.leftover(),
-            counting: match self.plan.flags.once_attempts {
-                None => Counting::Off,
-                Some(_) => Counting::BeforeStart,
-            },
-            division,
-            settles,
-            keeps_history: !is_scratch(&self.election),
-            lock_delay: self.plan.campaign.lock_delay(),
-            ..Rules::of(&self.candidate.id, priority)
-        }
+        let let_in = if returns { LetIn::Before } else { LetIn::Never };
+        Rules { insists: returns, let_in, floor: self.floor, ..rules }
     }
 
     /// Returns the rules for a candidacy in the roster, which runs no command.

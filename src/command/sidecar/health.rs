@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::command::candidacy::{HealthCheck, Leave, environment};
-use crate::config::HealthArgs;
+use crate::config::HealthPlan;
 use crate::guard::Inherited;
 use crate::report::Log;
 
@@ -23,42 +23,42 @@ pub(super) enum Fitness {
 }
 
 pub(super) struct ApplicationHealth<'a> {
-    plan: &'a HealthArgs,
-    check: HealthCheck<'a>,
+    /// `None` if nothing is checked.
+    check: Option<HealthCheck<'a>>,
     log: &'a Log,
     told: watch::Sender<Fitness>,
 }
 
 impl<'a> ApplicationHealth<'a> {
     pub(super) fn new(
-        plan: &'a HealthArgs,
+        plan: Option<&'a HealthPlan>,
         inherited: &'a Inherited,
         log: &'a Log,
         told: watch::Sender<Fitness>,
     ) -> Self {
-        let check = HealthCheck::new(plan, inherited, environment::for_helper);
-        Self { plan, check, log, told }
+        let check = plan.map(|plan| HealthCheck::new(plan, inherited, environment::for_helper));
+        Self { check, log, told }
     }
 
     /// Checks the application, and reports changes.
     pub(super) async fn keep_looking(&self) -> Infallible {
-        if !self.plan.looks() {
+        let Some(check) = &self.check else {
             self.told.send_replace(Fitness::Fit);
             return std::future::pending().await;
-        }
+        };
         let mut failures = 0_u32;
         // The leave of a sidecar's checks never ends. Only their time limit ends a check.
         let (_unchanged, mut leave) = watch::channel(Leave::default());
         loop {
-            let pause = sleep(self.plan.health_interval);
-            match self.check.look(&mut leave).await.outcome {
+            let pause = sleep(check.plan.interval);
+            match check.look(&mut leave).await.outcome {
                 Ok(()) => {
                     failures = 0;
                     self.passed();
                 }
                 Err(why) => {
                     failures = failures.saturating_add(1);
-                    self.failed(failures, &why);
+                    self.failed(failures, check.plan.threshold, &why);
                 }
             }
             pause.await;
@@ -72,10 +72,10 @@ impl<'a> ApplicationHealth<'a> {
         }
     }
 
-    fn failed(&self, failures: u32, why: &str) {
+    fn failed(&self, failures: u32, threshold: u32, why: &str) {
         let is_new = match &*self.told.borrow() {
             Fitness::Unknown => failures == 1,
-            Fitness::Fit => failures >= self.plan.health_threshold,
+            Fitness::Fit => failures >= threshold,
             Fitness::Unfit(known) => *known != why,
         };
         self.log.debug(format_args!("the application did not pass: {why}"));

@@ -26,7 +26,7 @@ use super::runtime::{BootClock, block_on};
 use super::steer::preempt;
 use crate::config::{self, AfterLoss, SidecarPlan};
 use crate::election::driver::{self, Candidacy, Clock as _, Inbox, OnDuty};
-use crate::election::machine::{Event, LetIn, Machine, Rules, Settles, Verdict};
+use crate::election::machine::{Event, LetIn, Machine, Rules, Verdict};
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::Log;
 use crate::report::http::HttpState;
@@ -49,15 +49,15 @@ pub(super) fn sidecar(plan: &SidecarPlan, log: &Log) -> anyhow::Result<u8> {
 async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::Result<()> {
     // Errors in the plan are reported now, and not only when the application becomes healthy.
     plan.find_programs()?;
-    let candidate = plan.campaign.candidate(std::process::id(), CONTAINMENT);
+    let candidate = plan.campaign.candidate(CONTAINMENT);
     let log = &log.of_candidate(&candidate.id);
-    let store = config::connect(&plan.campaign.flags.backend)?;
+    let store = config::connect(&plan.campaign.backend)?;
     warn_of(&*store, log);
     let profile = store.profile();
-    let grace = plan.campaign.timing(&profile, plan.grace)?.kill_grace;
+    let grace = plan.campaign.timing(&profile)?.kill_grace;
     let lease_file = LeaseFileWriter::of(&plan.campaign, Some(grace), log)?;
     let label = LabelKeeper::of(&plan.campaign, log)?;
-    let page = plan.campaign.flags.http.as_ref().map(|address| {
+    let page = plan.campaign.http.as_ref().map(|address| {
         let listener = listen(address, None)?;
         log.info(format_args!("HTTP is served on http://{}/", listener.address()));
         anyhow::Ok(CandidatePage::new(listener, &plan.campaign, &candidate, &profile, Some(grace)))
@@ -72,7 +72,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let clock = BootClock::new()?;
     let application = Application { lease_file, board: board.as_deref() };
     let application = OnDuty::new(application, &clock, Some(grace));
-    let known = plan.campaign.flags.backend.for_others(&profile.location);
+    let known = plan.campaign.backend.for_others(&profile.location);
     let environment =
         environment::for_command(&plan.campaign.election, &candidate, &known, address);
     let hooks = Hooks { plan: &plan.campaign, environment, slot: None, inherited, grace, log };
@@ -98,7 +98,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
         inbox,
         fitness: fitness.clone(),
     };
-    let health = ApplicationHealth::new(&plan.health, inherited, log, told);
+    let health = ApplicationHealth::new(plan.health.as_ref(), inherited, log, told);
     let outcome = tokio::select! {
         outcome = sidecar.campaign() => outcome,
         never = health.keep_looking() => match never {},
@@ -193,7 +193,7 @@ impl Sidecar<'_> {
         self.others.joins();
         let campaign = &self.plan.campaign;
         let profile = self.store.profile();
-        let timing = campaign.timing(&profile, self.plan.grace)?;
+        let timing = campaign.timing(&profile)?;
         let candidate = &self.candidate;
         self.log.debug(format_args!("store {}, candidate {}", profile.location, candidate.id));
         let candidacy = Candidacy {
@@ -224,15 +224,7 @@ impl Sidecar<'_> {
     }
 
     fn rules(&self) -> Rules {
-        let (campaign, candidate) = (&self.plan.campaign, &self.candidate);
-        Rules {
-            insists: true,
-            let_in: self.let_in,
-            division: candidate.division,
-            settles: Settles::of(candidate.division, &campaign.election),
-            lock_delay: campaign.lock_delay(),
-            ..Rules::of(&candidate.id, candidate.priority)
-        }
+        Rules { insists: true, let_in: self.let_in, ..self.plan.campaign.rules() }
     }
 
     fn judge(&self, verdict: Verdict, location: &str) -> anyhow::Result<Next> {

@@ -165,7 +165,7 @@ pub(in crate::command) async fn preempt(
     candidate: &Candidate,
     log: &Log,
 ) -> Infallible {
-    let Some(after) = plan.preempt_after() else { return std::future::pending().await };
+    let Some(after) = plan.preempt_after else { return std::future::pending().await };
     // The engine needs a clock as well, and reports the failure.
     let Ok(clock) = BootClock::new() else { return std::future::pending().await };
     clock.until(Some(guard::now() + after)).await;
@@ -185,7 +185,7 @@ pub(in crate::command) async fn preempt(
 }
 
 async fn ask_each(plan: &CampaignPlan, candidate: &Candidate, log: &Log) -> anyhow::Result<()> {
-    let client = ControlClient::new(&plan.flags.backend, &plan.election, None, log)?;
+    let client = ControlClient::new(&plan.backend, &plan.election, None, log)?;
     let mut asked = None;
     loop {
         let is_met = |survey: &Survey| lesser(survey, &candidate.id, asked).is_some();

@@ -4,8 +4,8 @@ use elect_api::{Boottime, Token, Validity};
 
 use super::leader_state::{CommandRuns, LeaderState, RunStage};
 use super::{Answer, Command, Machine, News, Phase, StoppedBy, Verdict};
+use crate::guard::Order;
 use crate::guard::is_off;
-use crate::guard::{Leftover, Order};
 
 impl Machine {
     /// Starts the command, if the lease as granted leaves it the time that it was promised.
@@ -201,7 +201,7 @@ impl Machine {
         // The guardian itself limits processes that a command left at its own end, if they are not awaited.
         let is_bounded = state.stage == RunStage::Lingering
             && state.asked_at.is_none()
-            && self.rules.leftover != Leftover::Wait;
+            && self.rules.leftover_grace.is_some();
         if is_bounded {
             return None;
         }

@@ -10,7 +10,7 @@ use super::leader_state::RunStage;
 use super::patience::CallState;
 use super::{Command, Event, Limit, Machine, News, Phase, Verdict};
 use crate::election::Call;
-use crate::guard::{Ended, Fate, Left, Leftover, Order, is_off};
+use crate::guard::{Ended, Fate, Left, Order, is_off};
 
 impl Machine {
     pub(super) fn tree_changed(&mut self, now: Boottime, event: &Event) {
@@ -278,7 +278,7 @@ impl Machine {
     /// Handles the end of the command's own process.
     fn command_ended(&mut self, ended: Ended) {
         let restarts = self.overran.is_none() && self.is_to_restart(ended);
-        let awaits = self.rules.leftover == Leftover::Wait;
+        let awaits = self.rules.leftover_grace.is_none();
         let is_half_done = awaits && is_success(ended);
         if !is_half_done {
             self.note_interruption();

@@ -7,7 +7,7 @@ use elect_api::{Boottime, Division, ElectionName, Error, Token};
 
 use crate::election::control::Control;
 use crate::election::{Call, Reply};
-use crate::guard::{Ended, Left, Leftover, Order};
+use crate::guard::{Ended, Left, Order};
 
 /// The rules of a candidacy, except for the times of its lease ([`Timing`](crate::election::timing::Timing)).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +33,9 @@ pub struct Rules {
     pub floor: Option<Token>,
     /// Whether the command runs for a `--once` key.
     pub once: bool,
-    /// What happens to processes that the command leaves running. If they are awaited, they are a part of the work.
-    pub leftover: Leftover,
+    /// How long processes that the command leaves running may go on until they are asked to end. With `None` they are
+    /// awaited, as a part of the work.
+    pub leftover_grace: Option<Duration>,
     /// Whether each run is counted before it starts.
     pub counting: Counting,
     /// The division of the election that the candidate wants.
@@ -78,7 +79,7 @@ impl Rules {
             let_in: LetIn::Never,
             floor: None,
             once: false,
-            leftover: Leftover::Kill { grace: Duration::ZERO, kill_grace: Duration::ZERO },
+            leftover_grace: Some(Duration::ZERO),
             counting: Counting::Off,
             division: Division::Whole,
             settles: Settles::IfShown,

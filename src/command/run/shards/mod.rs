@@ -52,9 +52,8 @@ pub(super) fn take_part(
     has_led: bool,
     shards: u16,
 ) -> anyhow::Result<Finished> {
-    let store = config::connect(&plan.campaign.flags.backend)?;
-    let enclosure =
-        Enclosure::choose(plan.flags.containment.tier(), plan.flags.require_containment)?;
+    let store = config::connect(&plan.campaign.backend)?;
+    let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
     let terms = Terms::new(plan, log, &*store, enclosure.containment())?;
     if !has_led {
         warn_of(&*store, &terms.log);
@@ -228,7 +227,7 @@ impl ShardHolder<'_> {
             past.unwrap_or_else(|error| (Verdict::Failed(format!("{error:#}")), None));
         let before = self.pauses.remove(&shard).unwrap_or_default();
         if let Some(ran) = relapse {
-            let pause = self.terms.plan.relapses().next_pause(before, Some(ran));
+            let pause = self.terms.plan.relapses.next_pause(before, Some(ran));
             self.pauses.insert(shard, pause);
         }
         match verdict {
@@ -334,8 +333,7 @@ async fn lead(
         _ => {}
     }
     let clock = BootClock::new()?;
-    let enclosure =
-        Enclosure::choose(plan.flags.containment.tier(), plan.flags.require_containment)?;
+    let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
     let guardian = terms.fork(inherited, enclosure, None)?;
     let guardian = guardian.attach().context("cannot watch the guardian")?;
     drop(turn);

@@ -3,7 +3,7 @@ use elect_api::{Error, ErrorKind, Lease, Written};
 use super::{ETCD, TERM, Transcript, after, at, gone, leading, rules, unreachable, waiting, word};
 use crate::election::machine::{Command, Counting, Event, News, Rules};
 use crate::election::{Attempted, Call, Reply};
-use crate::guard::{Ended, Leftover};
+use crate::guard::Ended;
 
 const LOCAL: Lease = Lease::Unlimited;
 
@@ -110,7 +110,7 @@ fn what_a_signal_has_cut_short_is_neither_done_nor_a_success() {
 
 #[test]
 fn what_is_awaited_is_a_part_of_what_is_done() {
-    let awaiting = || running(Rules { leftover: Leftover::Wait, ..once() });
+    let awaiting = || running(Rules { leftover_grace: None, ..once() });
     let ended = Event::Ended(Ended::Exited(0));
     awaiting().tell(1.0, ended.clone(), &[]).tell(9.0, Event::Empty, &["record"]);
     for (event, order, end) in [
@@ -134,7 +134,7 @@ fn what_is_awaited_is_a_part_of_what_is_done() {
 #[test]
 fn what_is_awaited_and_handed_over_has_not_ended_by_itself() {
     let awaiting = || {
-        let rules = Rules { leftover: Leftover::Wait, once: false, ..once() };
+        let rules = Rules { leftover_grace: None, once: false, ..once() };
         Transcript::running(Lease::Unlimited, rules)
     };
     for (event, end) in [

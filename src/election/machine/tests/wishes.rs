@@ -1,7 +1,6 @@
 //! Tests of what people want of a candidacy: signals, requests, and the times to wait and to hold.
 
 use super::*;
-use crate::guard::Leftover;
 
 #[test]
 fn a_command_that_is_not_well_gets_its_grace_and_no_more() {
@@ -249,7 +248,7 @@ fn a_command_is_stopped_when_it_has_run_for_the_most_that_it_may() {
 
 #[test]
 fn what_a_command_has_left_is_stopped_with_the_time_of_its_start() {
-    let awaiting = Rules { leftover: Leftover::Wait, ..limited() };
+    let awaiting = Rules { leftover_grace: None, ..limited() };
     Transcript::running(Lease::Unlimited, awaiting)
         .tell(1.0, Event::Ended(Ended::Exited(5)), &[])
         .pass(3.2, &["signal 15, kill at 7.1"])
@@ -268,7 +267,7 @@ fn a_command_that_was_stopped_for_its_time_is_not_started_again() {
             .tell(4.0, Event::Empty, &["resign"]);
     }
     // The processes that it left delay the next start for too long.
-    let awaiting = Rules { leftover: Leftover::Wait, ..restarting.clone() };
+    let awaiting = Rules { leftover_grace: None, ..restarting.clone() };
     Transcript::running(Lease::Unlimited, awaiting)
         .tell(1.0, Event::Ended(Ended::Exited(1)), &[])
         .pass(3.2, &["signal 15, kill at 7.1"])
@@ -322,15 +321,14 @@ fn whatever_comes_after_the_longest_run_ends_it_as_its_command_ends() {
 /// The processes that it left are stopped in any case.
 #[test]
 fn a_command_that_has_ended_in_time_has_not_overrun() {
-    let rules = |leftover| Rules { leftover, ..limited() };
-    let kill = Leftover::Kill { grace: after(1.0), kill_grace: after(4.0) };
+    let rules = |leftover_grace| Rules { leftover_grace, ..limited() };
     let ended = || Event::Ended(Ended::Exited(0));
-    Transcript::running(Lease::Unlimited, rules(kill))
+    Transcript::running(Lease::Unlimited, rules(Some(after(1.0))))
         .tell(3.0, ended(), &[])
         .pass(4.8, &[])
         .tell(4.9, Event::Empty, &["resign"])
         .tell(4.9, Event::Replied(Ok(Reply::Resigned)), &["finish: Exited(0)"]);
-    Transcript::running(Lease::Unlimited, rules(Leftover::Wait))
+    Transcript::running(Lease::Unlimited, rules(None))
         .tell(3.0, ended(), &[])
         .pass(3.2, &["signal 15, kill at 7.1"]);
 }

@@ -1,15 +1,66 @@
-//! Describes in words the leader to which a run gives way.
+//! Finds and describes the leader to which a run gives way.
 
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
 use elect_api::{Candidate, Ending, Leader};
+use tokio::time::timeout;
 
-use crate::report::wall_clock;
+use super::terms::Terms;
+use crate::election::history::since;
+use crate::election::machine::{IN_DOUBT, LED, Verdict};
+use crate::report::{Level, wall_clock};
+
+/// How long a survey may take whose only purpose is to name the leader to people.
+const LOOK: Duration = Duration::from_secs(1);
+
+impl Terms<'_> {
+    /// Returns who leads, in words, if that is the reason for the verdict and if people read it. A leader that runs
+    /// another job is logged even if conflicts are silent: with the same name, this job may never run.
+    pub(super) async fn who_leads_instead(&self, verdict: &Verdict) -> Option<String> {
+        let is_led = matches!(verdict, Verdict::NotAcquired(why) if why == LED || why == IN_DOUBT);
+        if !is_led || !(self.log.tells(Level::Warn) || self.plan.outcome.is_some()) {
+            return None;
+        }
+        timeout(LOOK, self.see_leader(verdict)).await.ok()?
+    }
+
+    /// Returns who leads, in words, as far as the store tells.
+    async fn see_leader(&self, verdict: &Verdict) -> Option<String> {
+        let mut leader = self.store.survey(&self.election).await.ok()?.leader?;
+        if self.candidate.is_of_another_job(&leader.entry.candidate) {
+            self.log.warn(self.another_job(&leader.entry.candidate));
+        }
+        let is_read = self.plan.outcome.is_some() || self.plan.conflict_exit_code != 0;
+        if !is_read || self.slot.is_some() {
+            return None;
+        }
+        leader.since = since(self.store, &self.election, &leader).await;
+        let is_in_doubt = matches!(verdict, Verdict::NotAcquired(why) if why == IN_DOUBT);
+        Some(in_words(&leader, is_in_doubt))
+    }
+
+    /// Returns the warning that another job has the same name. The arguments of its command are unknown, except that
+    /// they differ.
+    fn another_job(&self, leader: &Candidate) -> String {
+        let Candidate { command, host, .. } = leader;
+        let ours = self.candidate.command.as_str();
+        let what = if ours == command {
+            "the same program with other arguments"
+        } else {
+            "another command"
+        };
+        format!(
+            "not run: the leader on {host} runs {what} ({command}) under the same name, {}; \
+             give each job a name of its own with -e NAME, or both this one if they are to exclude each other",
+            self.plan.campaign.election
+        )
+    }
+}
 
 /// Returns the leader in words: for people, and by the clock of its machine. If it is in doubt, says since when it is
 /// silent.
-pub(super) fn in_words(leader: &Leader, is_in_doubt: bool) -> String {
+fn in_words(leader: &Leader, is_in_doubt: bool) -> String {
     let Candidate { id, host, pid, .. } = &leader.entry.candidate;
     let mut words = id.clone();
     // Writing to a String cannot fail.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Candidate, Division, ElectionName, Lease, Store, Token};
 use tokio::sync::Semaphore;
 
-use super::words::no_guardian;
+use super::outcome::no_guardian;
 use crate::command::candidacy::{Charge, Hooks, environment};
 use crate::config::{BackendUrl, RunPlan, Wait, variables};
 use crate::election::driver::{Candidacy, Once};
@@ -31,7 +31,7 @@ pub(super) struct Terms<'a> {
     pub(super) candidate: Candidate,
     pub(super) timing: Timing,
     /// The number of the shard, if this candidacy is for one shard of the election in the plan.
-    shard: Option<u16>,
+    pub(super) shard: Option<u16>,
     /// The slot in which this candidate leads, if the election has slots.
     pub(super) slot: Option<Slot>,
     /// Whether elect has led in this process before, and lost the leadership.

@@ -28,11 +28,8 @@ use tokio::task::yield_now;
 use self::roster::Coordinator;
 use self::roster::{Roster, RosterObserver, RosterState};
 use super::terms::Terms;
-use super::tree::CommandTree;
-use super::{Audience, CandidacyEnd, Finished, judge};
-use crate::command::candidacy::{
-    LeaseFileWriter, Observer, Service, Shared, keep_in_touch, warn_of,
-};
+use super::{Finished, compete::Audience};
+use crate::command::candidacy::{Observer, Service, Shared, keep_in_touch, warn_of};
 use crate::command::runtime::{self, BootClock};
 use crate::config::{self, RunPlan};
 use crate::election::control::Control;
@@ -63,10 +60,7 @@ pub(super) fn take_part(
     let guardian = terms.fork(inherited, enclosure, None)?;
     let verdict = runtime::block_on(campaign(&terms, inherited, shards, guardian))?;
     let may_campaign = matches!(verdict, Verdict::Lost(_) | Verdict::SteppedDown(_));
-    let location = store.profile().location;
-    let (outcome, reason) =
-        judge(verdict, &super::VerdictContext { location: &location, once: None, leader: None });
-    terms.tell(outcome, &reason, None);
+    let (outcome, reason) = terms.conclude(verdict, None, None);
     let id = Some(terms.candidate.id);
     Ok(Finished { id, may_campaign, ..Finished::of_none(outcome, reason) })
 }
@@ -332,24 +326,11 @@ async fn lead(
         }
         _ => {}
     }
-    let clock = BootClock::new()?;
     let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
     let guardian = terms.fork(inherited, enclosure, None)?;
     let guardian = guardian.attach().context("cannot watch the guardian")?;
     drop(turn);
-    let line = Shared::new(&terms.log, clock.now());
-    let told = Audience {
-        shared: &line,
-        service: None,
-        board: None,
-        http: None,
-        label: None,
-        gives_way: true,
-    };
-    let lease_file = LeaseFileWriter::of(&plan.campaign, None, &terms.log)?;
-    let tree = CommandTree::new(guardian, None, None, lease_file);
-    let CandidacyEnd { verdict, relapse, tree, .. } =
-        terms.compete(tree, &mut inbox, inherited, &clock, told, pause).await;
-    tree.guardian.dismiss();
-    Ok((verdict, relapse))
+    let end = terms.compete(guardian, &mut inbox, inherited, Audience::default(), pause).await?;
+    end.guardian.dismiss();
+    Ok((end.verdict, end.relapse))
 }

@@ -236,6 +236,7 @@ impl GuardianProcess {
     /// Exits, as the wrapper is gone and no tree lives. The entry is given up first, so that the next candidate need
     /// not wait for the end of the lease.
     fn exit(&mut self) -> ! {
+        self.let_go_of_the_lease();
         if let Some(redeemer) = &mut self.parts.redeemer
             && !self.ticket.is_none()
         {
@@ -525,11 +526,15 @@ impl GuardianProcess {
         if let Some(dead_man) = &self.dead_man {
             let _ = dead_man.set(None);
         }
-        // The marks go before the locks, as at the guardian's death.
+        self.let_go_of_the_lease();
+        self.report(FromGuardian::Empty);
+    }
+
+    /// Closes the marks before the locks, as the kernel does at a guardian's death.
+    fn let_go_of_the_lease(&mut self) {
         for hold in self.holds.iter_mut().rev() {
             *hold = None;
         }
-        self.report(FromGuardian::Empty);
     }
 
     fn report(&mut self, report: FromGuardian) {

@@ -260,8 +260,9 @@ impl Guardian {
     /// # Errors
     /// The order cannot be sent. Nothing was started in that case.
     pub fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()> {
-        // The marks get the highest numbers, so a dead guardian releases them first (see `dead_man`). A candidate that
-        // gets the lock then finds no mark of this lease any more.
+        // The marks get the highest numbers, so the kernel releases those of a dead guardian first (see `dead_man`). In
+        // another order the lease is as safe. But a candidate or `elect status` that finds the lock free, and a mark,
+        // would take that for a tree that outlived its guardian.
         let all = holds.locks.iter().chain(&holds.marks);
         let numbers: Vec<RawFd> = all.map(AsRawFd::as_raw_fd).collect();
         let locks = u8::try_from(holds.locks.len()).ok().filter(|_| numbers.len() <= MOST_HOLDS);

@@ -11,7 +11,7 @@ use elect_api::{Boottime, Ticket, Token};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 
 use super::children::Ended;
-use super::descriptors::out_of_the_way;
+use super::descriptors::{another, out_of_the_way};
 use super::ladder::{Deadlines, Order};
 use super::left::{Fate, Left, MOST_NAMED, NAME_SIZE, Named};
 
@@ -356,19 +356,19 @@ pub(super) fn receive(
         },
         Ok(0) => Received::End,
         Ok(length) => {
-            let kept = take_holds(&header, holds);
+            take_holds(&header, holds);
             message.length = length.min(MAX);
-            Received::Message { complete: kept && header.msg_flags & libc::MSG_CTRUNC == 0 }
+            Received::Message { complete: header.msg_flags & libc::MSG_CTRUNC == 0 }
         }
     }
 }
 
-/// Takes the descriptors of a message, and returns whether all of them could be kept.
+/// Takes the descriptors of a message. A message without descriptors leaves `holds` as they are.
 ///
 /// The command inherits the marks among them under their numbers in this process. So they get high numbers, lest a
-/// script's `exec 6>file` close one.
-fn take_holds(header: &libc::msghdr, holds: &mut [Option<OwnedFd>; MOST_HOLDS]) -> bool {
-    let mut kept = true;
+/// script's `exec 6>file` close one. The numbers rise in the order of the message, as the kernel releases them by number.
+fn take_holds(header: &libc::msghdr, holds: &mut [Option<OwnedFd>; MOST_HOLDS]) {
+    let mut received = [const { None }; MOST_HOLDS];
     // SAFETY: the kernel filled the header and the buffer it points to. CMSG_FIRSTHDR returns null or a complete
     // control header in it. An SCM_RIGHTS header carries descriptors that this process now owns.
     unsafe {
@@ -377,20 +377,22 @@ fn take_holds(header: &libc::msghdr, holds: &mut [Option<OwnedFd>; MOST_HOLDS]) 
             || (*first).cmsg_level != libc::SOL_SOCKET
             || (*first).cmsg_type != libc::SCM_RIGHTS
         {
-            return true;
+            return;
         }
         let data = libc::CMSG_DATA(first);
-        for (index, slot) in holds.iter_mut().enumerate() {
+        for (index, slot) in received.iter_mut().enumerate() {
             let through = u32::try_from((index + 1) * size_of::<RawFd>()).unwrap_or(u32::MAX);
             if (*first).cmsg_len < libc::CMSG_LEN(through) as _ {
                 break;
             }
             let number = ptr::read_unaligned(data.add(index * size_of::<RawFd>()).cast::<RawFd>());
-            *slot = out_of_the_way(OwnedFd::from_raw_fd(number)).ok();
-            kept &= slot.is_some();
+            *slot = Some(OwnedFd::from_raw_fd(number));
         }
     }
-    kept
+    // No number becomes free before all have moved, so a later descriptor gets no lower one.
+    let moved = received.each_ref().map(|fd| another(fd.as_ref()?).ok());
+    let count = |fds: &[Option<OwnedFd>]| fds.iter().flatten().count();
+    *holds = if count(&moved) == count(&received) { moved } else { received };
 }
 
 /// Checks that wrapper and guardian would encode any message that they accept in the same way.

@@ -64,3 +64,15 @@ fn messages_carry_descriptors_and_the_end_is_seen() {
     assert!(matches!(receive(&theirs, &mut message, &mut holds), Received::End));
     assert!(send(&theirs, &message, &[]).is_err());
 }
+
+/// The kernel releases the descriptors of a dead guardian by their numbers.
+#[test]
+fn numbers_rise_in_the_order_of_the_message_even_if_all_low_ones_are_taken() {
+    let (ours, theirs) = pair().expect("a socket");
+    let _low: Vec<OwnedFd> = (0..120).map(|_| ours.try_clone().expect("a copy")).collect();
+    let (mut message, mut holds) = (Message::EMPTY, [const { None }; MOST_HOLDS]);
+    send(&ours, &FromGuardian::Empty.encode(), &[0, 1, 2]).expect("sent");
+    receive(&theirs, &mut message, &mut holds);
+    let numbers: Vec<RawFd> = holds.iter().flatten().map(AsRawFd::as_raw_fd).collect();
+    assert!(numbers.len() == 3 && numbers.is_sorted(), "{numbers:?}");
+}

@@ -120,6 +120,27 @@ fn after_a_kill_of_wrapper_or_guardian_the_next_starts_soon() {
     }
 }
 
+/// The kernel releases a dead guardian's descriptors from the highest number down. So the mark goes first, and then the
+/// lock. The next candidate sleeps on the entry in the queue.
+#[test]
+fn the_guardians_descriptors_have_the_order_in_which_the_lease_ends() {
+    let duel = Duel::start();
+    let election = duel.stage.ground.state().join("job");
+    let open = fs::read_dir(format!("/proc/{}/fd", duel.guardian)).unwrap().flatten();
+    let mut files: Vec<(i32, PathBuf)> = open
+        .filter_map(|open| {
+            let path = fs::read_link(open.path()).ok()?;
+            let path = path.strip_prefix(&election).ok()?.to_owned();
+            Some((open.file_name().to_str()?.parse().ok()?, path))
+        })
+        .collect();
+    files.sort();
+    let names: Vec<_> = files.iter().map(|(_, path)| path.iter().next().unwrap()).collect();
+    assert_eq!(names, ["queue", "lock", "tree"]);
+    duel.end.raise();
+    assert_eq!(duel.ends(now()).0, 0);
+}
+
 #[test]
 fn a_wrapper_that_is_stopped_and_goes_on_makes_no_difference() {
     let duel = Duel::start();

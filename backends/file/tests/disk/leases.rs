@@ -50,6 +50,26 @@ fn the_lease_outlives_a_crash_as_long_as_the_guardian_holds_it() {
     });
 }
 
+/// The kernel promises no order in which it closes the descriptors of a dead guardian.
+#[test]
+fn the_lease_ends_with_the_last_descriptor_in_whichever_order_they_go() {
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        run("an order", async {
+            let (bench, _) = bench();
+            let mut line = Contender::in_line(&bench, &["a", "b"]).await;
+            let mut guardian =
+                guardian_of(&mut line[0]).await.into_iter().map(Some).collect::<Vec<_>>();
+            assert_eq!(guardian.len(), order.len());
+            line.remove(0).crash().await;
+            for place in order {
+                line[0].wait_behind(1).await;
+                guardian[place] = None;
+            }
+            line[0].lead().await;
+        });
+    }
+}
+
 /// This also holds if several threads sleep on the mark, and come one after another.
 #[test]
 fn nobody_leads_beside_a_tree_that_outlived_its_guardian() {

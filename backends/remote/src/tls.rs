@@ -201,9 +201,14 @@ fn unfit(what: impl Into<String>) -> Error {
 mod tests {
     use std::fs;
 
-    use elect_testkit::servers::Authority;
+    use elect_testkit::servers::{Authority, Pem as Files};
+    use rustls::ServerConfig;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
 
     use super::*;
+    use crate::{Trouble, Witness, dial};
 
     fn of(url: &str) -> Result<Option<Tls>, Error> {
         Tls::of(&Url::parse(url, 1, Tls::OPTIONS).expect("a good URL"), &[])
@@ -253,5 +258,48 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::Unfit);
             assert!(error.to_string().contains(why), "{parts:?}: {error}");
         }
+    }
+
+    fn server(files: &Files) -> ServerConfig {
+        let chain = vec![CertificateDer::from_pem_file(&files.cert).expect("a certificate")];
+        let key = PrivateKeyDer::from_pem_file(&files.key).expect("a key");
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
+            .expect("a pair")
+    }
+
+    /// A resumed session would hide the new certificate.
+    #[tokio::test]
+    async fn each_connection_sees_the_certificate_that_the_server_has_by_now() {
+        let (ours, other) = (Authority::new(), Authority::new());
+        let old = server(&ours.server(&["127.0.0.1"]));
+        let mut new = server(&other.server(&["127.0.0.1"]));
+        // A server that reads its files again keeps the sessions of its clients.
+        new.session_storage = Arc::clone(&old.session_storage);
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let url = format!("x+tls://127.0.0.1:{port}?ca={}", ours.ca().display());
+        let url = Url::parse(&url, 1, Tls::OPTIONS).expect("a good URL");
+        let tls = Tls::of(&url, &[]).expect("good files").expect("TLS");
+        let secured = tls.secure(&url.hosts[0]).expect("a name");
+        let mut seen = Vec::new();
+        for config in [old, new] {
+            let serve = async {
+                let (stream, _) = listener.accept().await.expect("a client");
+                let stream = TlsAcceptor::from(Arc::new(config)).accept(stream).await;
+                // The byte follows the means to resume the session.
+                if let Ok(mut stream) = stream {
+                    stream.write_all(b"x").await.expect("room");
+                }
+            };
+            let connect = async {
+                let mut stream = dial(&url.hosts[0], Some(&secured), &Witness::default()).await?;
+                Ok(stream.read_u8().await.expect("a byte"))
+            };
+            seen.push(tokio::join!(serve, connect).1);
+        }
+        assert!(matches!(seen[..], [Ok(b'x'), Err(Trouble::Certificate(_))]), "{seen:?}");
     }
 }

@@ -112,3 +112,38 @@ pub(crate) fn chain_of(error: &dyn StdError) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use elect_testkit::servers::Authority;
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::address::Address;
+
+    /// The URL was checked, but nothing else keeps such a host away from here.
+    #[tokio::test]
+    async fn a_host_that_no_certificate_can_name_is_not_dialled_at_all() {
+        let authority = Authority::new();
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let url = format!("etcd+tls://127.0.0.1:{port}?ca={}", authority.ca().display());
+        let Address { credentials, tls, .. } = Address::parse(&url, |_| None).expect("a good URL");
+        let access = Access { credentials, tls };
+        let dialled = async |name: &str| {
+            let member =
+                Member::new(Host { name: name.to_owned(), port }, true).expect("an address");
+            let witness = Witness::default();
+            let dial = member.dial(&access, &witness);
+            tokio::select! {
+                biased;
+                _ = listener.accept() => Ok(()),
+                outcome = dial => Err(chain_of(&outcome.expect_err("no server"))),
+            }
+        };
+        dialled("127.0.0.1").await.expect("a connection");
+        // Another way to write the same address.
+        let refusal = dialled("127.1").await.expect_err("a connection");
+        assert!(refusal.contains("no name that a certificate can have"), "{refusal}");
+    }
+}

@@ -12,7 +12,8 @@ use tokio::time::MissedTickBehavior;
 use super::present::Present;
 use super::state::{Change, HttpState};
 
-/// The time between two heartbeat comments, by which either end notices that the other is gone.
+/// The time between two heartbeat comments. By these either end notices that the other is gone; see also
+/// `UNACKNOWLEDGED` in `server`.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 /// The time that a client may leave data unread once its connection has no more room.
 const PATIENCE: Duration = Duration::from_secs(10);

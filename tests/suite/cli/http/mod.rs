@@ -10,3 +10,4 @@ mod hostile;
 mod manual;
 mod prometheus;
 mod truth;
+mod vanished;

@@ -3,22 +3,26 @@ use zookeeper_client::{Error as Zk, OneshotWatcher, StateWatcher};
 
 use crate::client::Client;
 use crate::error::{Action, fault};
-use crate::look::Look;
+use crate::observer::Observer;
 
 /// Watches the candidates below `queue` and these cells, whether they exist or not. The wake ends with the first
 /// change, and also when the connection is lost or comes back.
-pub(crate) async fn changed(look: &Look, queue: &str, cells: &[String]) -> Result<Wake, Error> {
-    let mut states = look.state_watcher();
+pub(crate) async fn changed(
+    observer: &Observer,
+    queue: &str,
+    cells: &[String],
+) -> Result<Wake, Error> {
+    let mut states = observer.state_watcher();
     // Forgets earlier changes of the state: only later ones count.
     states.state();
-    let mut wakes: Vec<Wake> = vec![interruption(states), Box::pin(look.falls())];
-    match children(look, queue).await {
+    let mut wakes: Vec<Wake> = vec![interruption(states), Box::pin(observer.falls())];
+    match children(observer, queue).await {
         Ok(Some(watcher)) => wakes.push(wake(watcher)),
         Ok(None) => return Ok(awake()),
         Err(error) => return Err(fault(Action::List, queue, error)),
     }
     for cell in cells {
-        match look.wake_of(cell).await {
+        match observer.wake_of(cell).await {
             Ok(wake) => wakes.push(wake),
             // A user who may read an election may lack the right to read its cells.
             Err(Zk::NoAuth) => {}

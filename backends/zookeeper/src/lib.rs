@@ -160,7 +160,7 @@ mod identity;
 mod layout;
 mod link;
 mod login;
-mod look;
+mod observer;
 mod probe;
 mod queue;
 mod registry;

@@ -9,7 +9,7 @@ use crate::client::Client;
 use crate::dialer::no_session;
 use crate::directory::Directory;
 use crate::guid::Guid;
-use crate::look::Look;
+use crate::observer::Observer;
 use crate::registry::Sharer;
 use crate::session::Session;
 use crate::sessions::{Sessions, SharedSession};
@@ -67,11 +67,13 @@ impl SessionSeat {
 
     /// Returns a client to remove this seat's nodes: that of the session, if it lives, or else an observer's. The end
     /// of a session is still reported to the next call: another session must not prove the old entries.
-    pub(crate) async fn any_client(&self) -> Result<Look, Error> {
-        if let Some(look) = self.joined.as_ref().and_then(|joined| joined.session.look().ok()) {
-            return Ok(look);
+    pub(crate) async fn any_client(&self) -> Result<Observer, Error> {
+        if let Some(observer) =
+            self.joined.as_ref().and_then(|joined| joined.session.observer().ok())
+        {
+            return Ok(observer);
         }
-        self.sessions.look().await
+        self.sessions.observer().await
     }
 
     /// Returns how the session ended, if it did. Reports that once.

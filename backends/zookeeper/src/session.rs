@@ -13,7 +13,7 @@ use crate::anchor::{Anchors, Calls};
 use crate::client::Client;
 use crate::connect::{close, patience, resume, shorter_grant};
 use crate::error::ends_session;
-use crate::look::{Look, Lookers};
+use crate::observer::{Observer, Observers};
 use crate::registry::Registry;
 use crate::serving;
 use crate::settings::Settings;
@@ -39,7 +39,7 @@ pub(crate) struct Session {
     /// Checks after an interruption whether the servers still grant the same timeout.
     audit: Mutex<Option<Task<()>>>,
     shortening: Arc<OnceLock<String>>,
-    lookers: Arc<Lookers>,
+    observers: Arc<Observers>,
     pub(crate) registry: Registry,
     /// S, as the server granted it.
     pub(crate) window: Duration,
@@ -79,7 +79,7 @@ impl Session {
             anchors: Mutex::new(Anchors::new(window, sent)),
             audit: Mutex::default(),
             shortening: Arc::default(),
-            lookers: Arc::default(),
+            observers: Arc::default(),
             registry: Registry::default(),
             window,
             id,
@@ -127,8 +127,8 @@ impl Session {
     ///
     /// # Errors
     /// The same as of [`Session::client`].
-    pub(crate) fn look(&self) -> Result<Look, String> {
-        Ok(Look::new(self.client()?, Arc::clone(&self.lookers)))
+    pub(crate) fn observer(&self) -> Result<Observer, String> {
+        Ok(Observer::new(self.client()?, Arc::clone(&self.observers)))
     }
 
     /// Returns whether it was without a connection since the last call of this: it may have another server now.
@@ -189,11 +189,11 @@ impl Session {
     /// # Cancellation
     /// It is closed all the same.
     pub(crate) async fn close(self) {
-        let Self { line, lookers, registry, .. } = self;
+        let Self { line, observers, registry, .. } = self;
         drop(registry);
         let client = mem::replace(&mut lock(&line).client, Err(String::new()));
         if let Ok(client) = client
-            && Arc::strong_count(&lookers) == 1
+            && Arc::strong_count(&observers) == 1
         {
             close(client).await;
         }

@@ -7,21 +7,21 @@ use elect_api::{Boottime, Error};
 use crate::client::Client;
 use crate::dialer::Dialer;
 use crate::login::Login;
-use crate::look::Look;
+use crate::observer::Observer;
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::task::lock;
 
 /// The timeout of a session that only reads and redeems tickets. It has no entry, so no candidate waits for its end.
-const LOOKING: Duration = Duration::from_secs(10);
+const OBSERVER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The sessions of one store. The seats have one for each TTL, which observers use too. Observers have a separate one
 /// only while no seat has a session.
 pub(crate) struct Sessions {
     settings: Arc<Settings>,
     by_ttl: Mutex<HashMap<Duration, Arc<SharedSession>>>,
-    glances: Dialer<()>,
-    looking: Mutex<Option<Look>>,
+    observer_dialer: Dialer<()>,
+    observer: Mutex<Option<Observer>>,
 }
 
 /// The part that all seats with the same TTL share.
@@ -35,8 +35,8 @@ impl Sessions {
     pub(crate) fn new(settings: Arc<Settings>) -> Self {
         Self {
             by_ttl: Mutex::default(),
-            glances: Dialer::new(Arc::clone(&settings), LOOKING),
-            looking: Mutex::default(),
+            observer_dialer: Dialer::new(Arc::clone(&settings), OBSERVER_TIMEOUT),
+            observer: Mutex::default(),
             settings,
         }
     }
@@ -68,36 +68,36 @@ impl Sessions {
             let session = Arc::new(Session::new(Arc::clone(&self.settings), &client, since));
             *lock(&shared.session) = Arc::downgrade(&session);
             // Observers use this session from now on.
-            lock(&self.looking).take();
+            lock(&self.observer).take();
             session
         };
         shared.dialer.get(now, || shared.session(), make).await
     }
 
     /// Returns a client for an observer.
-    pub(crate) async fn look(&self) -> Result<Look, Error> {
+    pub(crate) async fn observer(&self) -> Result<Observer, Error> {
         let make = |client: Client, ()| {
-            self.look_by_seats().unwrap_or_else(|| {
-                let look = Look::new(client, Arc::default());
-                *lock(&self.looking) = Some(look.clone());
-                look
+            self.observer_by_seats().unwrap_or_else(|| {
+                let observer = Observer::new(client, Arc::default());
+                *lock(&self.observer) = Some(observer.clone());
+                observer
             })
         };
-        self.glances.get((), || self.look_at_hand(), make).await
+        self.observer_dialer.get((), || self.observer_at_hand(), make).await
     }
 
-    fn look_at_hand(&self) -> Option<Look> {
-        let serves = |look: &Look| {
-            let is_known = self.login().is_none_or(|login| look.is_up_to_date(login));
-            is_known && !look.state().is_terminated() && !look.has_fallen()
+    fn observer_at_hand(&self) -> Option<Observer> {
+        let serves = |observer: &Observer| {
+            let is_known = self.login().is_none_or(|login| observer.is_up_to_date(login));
+            is_known && !observer.state().is_terminated() && !observer.has_fallen()
         };
-        let own = || lock(&self.looking).clone().filter(serves);
-        self.look_by_seats().or_else(own)
+        let own = || lock(&self.observer).clone().filter(serves);
+        self.observer_by_seats().or_else(own)
     }
 
-    fn look_by_seats(&self) -> Option<Look> {
+    fn observer_by_seats(&self) -> Option<Observer> {
         let by_ttl = lock(&self.by_ttl);
-        by_ttl.values().find_map(|shared| shared.session()?.look().ok())
+        by_ttl.values().find_map(|shared| shared.session()?.observer().ok())
     }
 }
 

@@ -11,7 +11,6 @@ use elect_api::{
 use crate::directory::Directory;
 use crate::forget::{forget, forget_directory, has_directory};
 use crate::guid::Guid;
-use crate::look::Look;
 use crate::seat::ZkSeat;
 use crate::sessions::Sessions;
 use crate::settings::{Settings, expect_no_candidate};
@@ -34,10 +33,6 @@ impl ZkStore {
 
     fn directory(&self, election: &ElectionName) -> Directory {
         Directory::new(Arc::clone(&self.settings), election)
-    }
-
-    async fn look(&self) -> Result<Look, Error> {
-        self.sessions.look().await
     }
 }
 
@@ -66,7 +61,7 @@ impl Store for ZkStore {
     }
 
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
-        let client = self.look().await?;
+        let client = self.sessions.observer().await?;
         let survey = survey::survey(&client, &self.directory(election)).await;
         let survey = survey.map_err(|error| self.settings.explain(error))?;
         if survey.leader.is_none() && !has_directory(&client, &self.settings).await? {
@@ -80,17 +75,17 @@ impl Store for ZkStore {
         let removed = match what {
             Removal::Crashed(ticket) => {
                 let guid = Guid::of_ticket(ticket)?;
-                directory.remove_all(&*self.look().await?, &[guid]).await
+                directory.remove_all(&*self.sessions.observer().await?, &[guid]).await
             }
             Removal::Leader { token, .. } => {
-                let client = self.look().await?;
+                let client = self.sessions.observer().await?;
                 match directory.led_by(&client, token).await {
                     Ok(Some(node)) => directory.remove(&client, &[node]).await,
                     other => other.map(drop),
                 }
             }
             Removal::Everything { fences } => {
-                let client = self.look().await?;
+                let client = self.sessions.observer().await?;
                 let forgotten = forget(&client, &self.settings, election, fences).await;
                 if forgotten.is_ok() && self.is_new.load(Ordering::Relaxed) {
                     return forget_directory(&client, &self.settings).await;
@@ -104,14 +99,14 @@ impl Store for ZkStore {
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
         let queue = self.settings.path_of(election);
         let cells = Cell::WATCHED.map(|cell| self.settings.path_of_cell(election, cell));
-        let wake = changes::changed(&self.look().await?, &queue, &cells).await;
+        let wake = changes::changed(&self.sessions.observer().await?, &queue, &cells).await;
         wake.map_err(|error| self.settings.explain(error))
     }
 
     async fn read(&self, election: &ElectionName, cell: Cell<'_>) -> Result<Versioned, Error> {
         let path = self.settings.path_of_cell(election, cell);
-        let look = self.look().await?;
-        let found = cells::read(&look, &path).await;
+        let client = self.sessions.observer().await?;
+        let found = cells::read(&client, &path).await;
         found.map_err(|error| self.settings.explain(error))
     }
 
@@ -125,20 +120,20 @@ impl Store for ZkStore {
         cell.check(bytes, condition)?;
         let path = self.settings.path_of_cell(election, cell);
         let directory = self.directory(election);
-        let client = self.look().await?;
+        let client = self.sessions.observer().await?;
         let written = cells::write(&client, &directory, &path, bytes, condition).await;
         written.map_err(|error| self.settings.explain(error))
     }
 
     async fn list(&self, scope: Scope) -> Result<Vec<ElectionName>, Error> {
-        let look = self.look().await?;
-        let names = survey::elections(&look, &self.settings, scope).await;
+        let client = self.sessions.observer().await?;
+        let names = survey::elections(&client, &self.settings, scope).await;
         names.map_err(|error| self.settings.explain(error))
     }
 
     async fn keys(&self, election: &ElectionName) -> Result<Keys, Error> {
-        let look = self.look().await?;
-        let keys = survey::keys(&look, &self.settings, election).await;
+        let client = self.sessions.observer().await?;
+        let keys = survey::keys(&client, &self.settings, election).await;
         keys.map_err(|error| self.settings.explain(error))
     }
 

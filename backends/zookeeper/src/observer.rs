@@ -11,22 +11,22 @@ use crate::watch::NodeWatch;
 
 /// An observer's client. Closing a session does not wait for its observers.
 #[derive(Clone)]
-pub(crate) struct Look {
+pub(crate) struct Observer {
     client: Client,
-    lookers: Arc<Lookers>,
+    observers: Arc<Observers>,
 }
 
 /// The part that all observers of one session share.
 #[derive(Default)]
-pub(crate) struct Lookers {
+pub(crate) struct Observers {
     /// Watches on cells, by their paths. None is cancelled before it has fired: the library would cancel all watches of
     /// the path at the server. One of these may be a seat's, requested but not answered yet.
     watches: Mutex<HashMap<String, NodeWatch>>,
 }
 
-impl Look {
-    pub(crate) const fn new(client: Client, lookers: Arc<Lookers>) -> Self {
-        Self { client, lookers }
+impl Observer {
+    pub(crate) const fn new(client: Client, observers: Arc<Observers>) -> Self {
+        Self { client, observers }
     }
 
     /// Returns a wake that ends when the cell at this path is made, changed or removed later. One request, unless
@@ -43,11 +43,11 @@ impl Look {
     }
 
     fn watches(&self) -> MutexGuard<'_, HashMap<String, NodeWatch>> {
-        lock(&self.lookers.watches)
+        lock(&self.observers.watches)
     }
 }
 
-impl Deref for Look {
+impl Deref for Observer {
     type Target = Client;
 
     fn deref(&self) -> &Client {

@@ -178,7 +178,7 @@
 //! **`status`, `observe` and `wait`** (`command/survey`) take no part. [`elect_api::Store::changed`] wakes them, and a
 //! survey shows the state. Without an answer they show the last state and its age.
 //!
-//! **`fence`, `put` and `get`** (`command/kv.rs`) run beside the leader and may be stopped between any two steps. So
+//! **`fence`, `put` and `get`** (`command/data.rs`) run beside the leader and may be stopped between any two steps. So
 //! the store compares tokens as it writes.
 //!
 //! ## Around the command

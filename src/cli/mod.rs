@@ -6,6 +6,7 @@
 //! [`Settings`] to [`Given::over`].
 
 pub(crate) mod addresses;
+mod data;
 mod doctor;
 mod given;
 mod grammar;
@@ -13,7 +14,6 @@ mod groups;
 mod help;
 mod hints;
 mod inspecting;
-mod kv;
 mod period;
 mod run;
 mod settings;
@@ -30,6 +30,7 @@ use crate::simulate::args::SimulateArgs;
 pub(crate) use crate::stores::BackendUrl;
 
 pub use addresses::ListenAddress;
+pub use data::{DataArgs, FenceArgs, GetArgs, PutArgs};
 pub use doctor::DoctorArgs;
 pub use given::{Choice, FileChoice, Given, Misfit, Origins, log_format, parse, parse_part};
 pub use grammar::{grammar, keys, manual, try_value, variables};
@@ -38,7 +39,6 @@ pub use groups::{
 };
 pub use hints::{Strays, split_duration, strays};
 pub use inspecting::{CheckArgs, DoneArgs, Goal, HistoryArgs, ObserveArgs, StatusArgs, WaitArgs};
-pub use kv::{FenceArgs, GetArgs, KeptArgs, PutArgs};
 pub use period::Period;
 pub use run::{RunArgs, RunFlags, SidecarArgs};
 pub use settings::{Origin, Rivals};

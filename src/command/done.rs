@@ -14,10 +14,10 @@ use elect_api::{
 use tokio::time::{sleep, timeout};
 
 use super::attempts::{ATTEMPTS, aloud, insist, with_members};
+use super::cells::UnknownName;
 use super::runtime::{block_on, ended_by, interruption};
 use super::steer::who_asks;
 use super::survey;
-use super::traces::UnknownName;
 use crate::config::{self, Done, DonePlan, Period};
 use crate::election::history::History;
 use crate::election::once;

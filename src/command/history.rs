@@ -5,9 +5,9 @@ use std::num::NonZeroUsize;
 use elect_api::{Cell, Division};
 
 use super::attempts::{ATTEMPTS, aloud, insist};
+use super::cells::UnknownName;
 use super::runtime::block_on;
 use super::survey::control;
-use super::traces::UnknownName;
 use crate::config::{self, HistoryPlan};
 use crate::election::history::History;
 use crate::report::{self, HistoryReport, LeadershipReport, Log};

@@ -1,16 +1,17 @@
 //! The work of each subcommand, and what the subcommands share: each turns its arguments into a plan, and the plan into
 //! an exit code.
 //!
-//! A file holds one subcommand, or several that do one thing: `kv` holds those for values and fences, `tools` those
+//! A file holds one subcommand, or several that do one thing: `data` holds those for values and fences, `tools` those
 //! that are made from the grammar.
 
 pub(crate) mod attempts;
 pub(crate) mod candidacy;
+mod cells;
 mod check;
+mod data;
 mod doctor;
 mod done;
 mod history;
-mod kv;
 mod observe;
 mod run;
 pub(crate) mod runtime;
@@ -19,7 +20,6 @@ mod status;
 mod steer;
 mod survey;
 mod tools;
-mod traces;
 mod wait;
 
 use std::io::{self, Write as _};
@@ -86,9 +86,9 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
         Command::Resume(args) => steer::resume(&Target::new(args.target)?, log),
         Command::Priority(args) => steer::priority(&PriorityPlan::new(args)?, log),
         Command::Forget(args) => steer::forget(&ForgetPlan::new(args)?, log),
-        Command::Fence(args) => kv::fence(&FencePlan::new(args, origins)?, log),
-        Command::Put(args) => kv::put(&PutPlan::new(args, origins)?, log),
-        Command::Get(args) => kv::get(&GetPlan::new(args, origins)?),
+        Command::Fence(args) => data::fence(&FencePlan::new(args, origins)?, log),
+        Command::Put(args) => data::put(&PutPlan::new(args, origins)?, log),
+        Command::Get(args) => data::get(&GetPlan::new(args, origins)?),
         Command::Check(args) => check::check(&CheckPlan::new(&args)?, check::read_lease),
         #[cfg(feature = "selftest")]
         Command::Selftest(args) => crate::selftest::selftest(&args, log),

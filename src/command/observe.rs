@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::Context;
 use elect_api::Survey;
 
+use super::cells::UnknownName;
 use super::runtime::{BootClock, Wish, Wishes, block_on};
 use super::survey::{Answer, Rhythm, Watcher};
-use super::traces::UnknownName;
 use crate::config::{self, ObservePlan, OutputFormat};
 use crate::election::driver::Clock as _;
 use crate::guard::{self, Inherited};

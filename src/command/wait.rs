@@ -6,9 +6,9 @@ use anyhow::bail;
 use elect_api::{Cell, Division, ElectionName, Store};
 
 use super::attempts::insist;
+use super::cells::UnknownName;
 use super::runtime::block_on;
 use super::survey::{Awaited, ElectionSnapshot, Proof, Rhythm, Watcher, until};
-use super::traces::UnknownName;
 use crate::config::{self, Goal, WaitPlan, is_known_as, nearest_names};
 use crate::election::control::Control;
 use crate::guard;

@@ -6,11 +6,11 @@
 
 mod campaign;
 mod conflicts;
+mod data;
 mod elsewhere;
 mod error;
 mod file;
 mod inspecting;
-mod kv;
 mod naming;
 mod plan;
 mod pod_label;
@@ -27,6 +27,7 @@ pub use crate::identity::{candidate_id, host_name, is_known_as};
 pub use crate::stores::{BackendUrl, connect, schemes};
 pub use campaign::{CampaignPlan, HealthPlan, HookPlan, SidecarPlan, Verbosity, queues};
 pub use conflicts::{check_sidecar, resolve_run};
+pub use data::{FencePlan, GetPlan, PutPlan};
 pub use elsewhere::{Elsewhere, elsewhere};
 pub use error::ConfigError;
 #[cfg(feature = "fuzzing")]
@@ -35,7 +36,6 @@ pub use file::{
     ConfigFile, NO_FILE, Places, over_chosen, over_file, own_file, places, read_file, set_in_file,
 };
 pub use inspecting::{Done, DonePlan, HistoryPlan, ObservePlan, StatusPlan, Target, WaitPlan};
-pub use kv::{FencePlan, GetPlan, PutPlan};
 pub use naming::SCRATCH_PREFIX;
 pub(crate) use naming::is_scratch;
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, Wait, election_of_run};

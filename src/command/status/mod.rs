@@ -7,9 +7,9 @@ use std::time::SystemTime;
 use elect_api::{Finding, Severity, Store};
 
 use super::attempts::{ATTEMPTS, aloud};
+use super::cells::UnknownName;
 use super::runtime::block_on;
 use super::survey::{FRESH, Reach, Snapshot, survey_closely};
-use super::traces::UnknownName;
 use crate::config::{self, StatusPlan};
 use crate::guard;
 use crate::report::{self, ElectionStatus, Log, StatusReport, wall_clock};

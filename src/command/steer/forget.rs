@@ -7,9 +7,9 @@ use anyhow::{Context, bail};
 use elect_api::{Division, ElectionName, Ending, Leader, Removal, Scope, Store};
 
 use crate::command::attempts::{ATTEMPTS, aloud, insist};
+use crate::command::cells::{KeptCells, UnknownName};
 use crate::command::runtime::block_on;
 use crate::command::survey::{Awaited, ElectionSnapshot, Proof, Rhythm, Watcher, patience, until};
-use crate::command::traces::{KeptCells, UnknownName};
 use crate::config::{self, ForgetPlan, RedeemPlan, Target};
 use crate::election::slots;
 use crate::report::{self, Log};

@@ -19,8 +19,8 @@ use elect_api::{
 use tokio::time::sleep;
 
 use crate::command::attempts::{ATTEMPTS, aloud, insist_until};
+use crate::command::cells::UnknownName;
 use crate::command::survey::{Awaited, ElectionSnapshot, Rhythm, Watcher, survey_one, until};
-use crate::command::traces::UnknownName;
 use crate::config::{self, BackendUrl, host_name};
 use crate::election::control::{Control, Request};
 use crate::guard;

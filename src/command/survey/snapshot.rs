@@ -294,7 +294,7 @@ mod tests {
     };
 
     use super::{BESIDES, FULL, ROOM, Reach, Snapshot, survey_all};
-    use crate::command::traces::KeptCells;
+    use crate::command::cells::KeptCells;
     use crate::election::control::{Control, Request};
     use crate::report::StatusReport;
 

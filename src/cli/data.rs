@@ -10,7 +10,7 @@ use super::{BackendUrl, FileArgs};
 
 /// Of which election: inside a command that `elect run` started, of that one.
 #[derive(Args, Clone, Debug)]
-pub struct KeptArgs {
+pub struct DataArgs {
     /// Store [default: the command's, else file:]
     #[arg(short, long, env = "ELECT_BACKEND", value_name = "URL", value_hint = ValueHint::Url, default_value = "file:", hide_default_value = true, long_help = BACKEND_HELP)]
     pub backend: BackendUrl,
@@ -32,7 +32,7 @@ pub struct KeptArgs {
 pub struct GetArgs {
     /// Of which election.
     #[command(flatten)]
-    pub kept: KeptArgs,
+    pub data: DataArgs,
 
     /// Key of the value
     #[arg(value_name = "KEY", required = true, value_hint = ValueHint::Other)]
@@ -45,7 +45,7 @@ pub struct GetArgs {
 pub struct PutArgs {
     /// Of which election.
     #[command(flatten)]
-    pub kept: KeptArgs,
+    pub data: DataArgs,
 
     /// Fencing token [default: the command's own]
     #[arg(long, env = "ELECT_TOKEN", value_name = "N", value_parser = whole::<u64>(0..=u64::MAX))]
@@ -73,7 +73,7 @@ pub struct PutArgs {
 pub struct FenceArgs {
     /// Of which election.
     #[command(flatten)]
-    pub kept: KeptArgs,
+    pub data: DataArgs,
 
     /// Fencing token [default: the command's own]
     #[arg(long, env = "ELECT_TOKEN", value_name = "N", value_parser = whole::<u64>(0..=u64::MAX))]

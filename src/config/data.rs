@@ -8,7 +8,7 @@ use elect_api::{ElectionName, Key, Token};
 use super::campaign::parse_election;
 use super::variables::{LEADER_BACKEND, LEADER_ELECTION};
 use super::{BackendUrl, ConfigError, Target};
-use crate::cli::{FenceArgs, GetArgs, KeptArgs, Origin, Origins, PutArgs};
+use crate::cli::{DataArgs, FenceArgs, GetArgs, Origin, Origins, PutArgs};
 use crate::stores;
 
 /// The plan of `elect fence`.
@@ -30,7 +30,7 @@ impl FencePlan {
     /// # Errors
     /// If the arguments are wrong. The error has a hint.
     pub fn new(args: FenceArgs, origins: &Origins) -> Result<Self, ConfigError> {
-        let target = place(args.kept, origins)?;
+        let target = place(args.data, origins)?;
         let token = token(args.token, &target.election, origins)?;
         let resource = parse_key("resource", &args.resource.unwrap_or_default())?;
         Ok(Self { target, resource, token, command: args.command })
@@ -56,7 +56,7 @@ impl PutPlan {
     /// # Errors
     /// If the arguments are wrong. The error has a hint.
     pub fn new(args: PutArgs, origins: &Origins) -> Result<Self, ConfigError> {
-        let target = place(args.kept, origins)?;
+        let target = place(args.data, origins)?;
         let token = token(args.token, &target.election, origins)?;
         let key = parse_key("key", &args.key.unwrap_or_default())?;
         Ok(Self { target, token, key, value: args.value.filter(|value| value != "-") })
@@ -78,7 +78,7 @@ impl GetPlan {
     /// # Errors
     /// If the arguments are wrong. The error has a hint.
     pub fn new(args: GetArgs, origins: &Origins) -> Result<Self, ConfigError> {
-        let target = place(args.kept, origins)?;
+        let target = place(args.data, origins)?;
         let key = parse_key("key", &args.key.unwrap_or_default())?;
         Ok(Self { target, key })
     }
@@ -87,7 +87,7 @@ impl GetPlan {
 /// The store and the election. Inside the command of an `elect run`, the defaults are the store and the election
 /// in which that run leads. A token that is compared in another store would stop no other writer. Only a store
 /// that is named in this very call replaces that default.
-fn place(args: KeptArgs, origins: &Origins) -> Result<Target, ConfigError> {
+fn place(args: DataArgs, origins: &Origins) -> Result<Target, ConfigError> {
     let election = args.election.or_else(|| variable(LEADER_ELECTION));
     let election = parse_election(&election.ok_or(ConfigError::NoElection)?)?;
     let backend = match variable(LEADER_BACKEND).map(|url| url.parse::<BackendUrl>()) {

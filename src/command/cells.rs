@@ -1,4 +1,4 @@
-//! The traces that an election leaves beside its entries. They tell whether a name is known, and what `elect forget`
+//! The cells that an election leaves beside its entries. They tell whether a name is known, and what `elect forget`
 //! would remove.
 
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ pub(super) struct KeptCells {
     pub(super) keys: Keys,
     /// The reason why the keys are unknown. elect has not written the data.
     pub(super) damage: Option<String>,
-    /// The traces of leaders, for people.
+    /// What leaders have left, for people.
     left: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ impl KeptCells {
         self.lines().is_empty()
     }
 
-    /// Returns the traces, one line each.
+    /// Returns what the cells hold, one line each.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = self.left.clone();
         let listed = |what: &str, keys: &[elect_api::Key]| {

@@ -217,6 +217,17 @@ impl Running {
         self.wait()
     }
 
+    /// Waits for its end as [`Self::wait`] does, and returns the most memory that it was seen to have, in KiB.
+    #[track_caller]
+    pub fn wait_with_peak(mut self) -> (Ended, u64) {
+        let (pid, mut peak) = (self.pid(), 0);
+        while self.is_running() {
+            peak = peak_memory(pid).map_or(peak, |now| peak.max(now));
+            thread::sleep(Duration::from_millis(1));
+        }
+        (self.wait(), peak)
+    }
+
     #[track_caller]
     fn wait_for(mut self, patience: Duration) -> Ended {
         let mut child = self.child.take().expect("present until wait or drop");
@@ -367,8 +378,8 @@ pub fn eventually<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
     found
 }
 
-/// Calls `look` again and again for so long. Pauses grow with the time waited, and each lasts at least as long as its
-/// look took. So an early event is seen early, and the waiting test leaves the processors to the program.
+/// Calls `look` again and again for so long. Pauses grow with the time waited, and each lasts at least four times as
+/// long as its look took. So an early event is seen early, and the waiting test leaves the processors to the program.
 fn until<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let began = now();
     loop {
@@ -381,7 +392,7 @@ fn until<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T
             return None;
         }
         let pause = (waited / 50).clamp(Duration::from_millis(1), Duration::from_millis(20));
-        thread::sleep(pause.max(took));
+        thread::sleep(pause.max(took * 4));
     }
 }
 

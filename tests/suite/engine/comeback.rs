@@ -33,13 +33,13 @@ const WORK: &str = "echo \"$ELECT_TOKEN $ELECT_LEADER_ID\" >>\"$RECORD\"; sleep 
 /// When the outage is over, its knowledge of the store is as old as the outage: it starts nothing that it would have to
 /// stop.
 fn who_comes_in_an_outage_leads_for_longer_than_a_lease_after_it(arena: &Arena) {
-    for time in ["2s", "5s", "8s"] {
+    arena.each(["2s", "5s", "8s"], |arena, time| {
         let silence = arena.silence();
         let elect = arena.run_with("one", 6, |it| it.args(["-w", "60"]), WORK);
         arena.elect("wait").args(["job", "--timeout", time]).run().exits(125);
         drop(silence);
         elect.wait().exits(0);
-    }
+    });
 }
 
 fn who_waits_in_an_outage_leads_for_longer_than_a_lease_after_it(arena: &Arena) {

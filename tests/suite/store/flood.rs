@@ -32,13 +32,8 @@ const SMALL: u64 = 48 << 10;
 const FLOODS: u8 = 4;
 
 /// Until it ends.
-fn last_peak(mut running: Running) -> u64 {
-    let (pid, mut last) = (running.pid(), 0);
-    while running.is_running() {
-        last = peak_memory(pid).map_or(last, |peak| last.max(peak));
-        thread::yield_now();
-    }
-    let ended = running.wait();
+fn last_peak(running: Running) -> u64 {
+    let (ended, last) = running.wait_with_peak();
     println!("{last} KiB; {}{}", ended.stdout, ended.stderr);
     assert_ne!(ended.code(), 0, "it cannot have seen anything");
     last

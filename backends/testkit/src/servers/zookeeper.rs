@@ -19,10 +19,12 @@ const JARS: &str = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.j
 const JAVA: &str = "/usr/bin/java";
 const PACKAGES: &str = "zookeeper default-jre-headless";
 /// Options for a small heap and a quick start.
-const FLAGS: [&str; 6] = [
+const FLAGS: [&str; 7] = [
     "-Xmx64m",
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
+    // Servers that live for seconds gain less by compiled code than it takes to compile.
+    "-XX:CompileThresholdScaling=10",
     "-Xshare:auto",
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
     "-Dzookeeper.jmx.log4j.disable=true",

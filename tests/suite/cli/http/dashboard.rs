@@ -158,7 +158,9 @@ fn judge(words: &[&str], tests: &str) {
     let path = |name: &str| folder.path().join(name);
     let rules = dashboard(&[&["alerts"], words].concat());
     fs::write(path("elect.yaml"), rules).expect("written");
-    let head = "rule_files: [elect.yaml]\nevaluation_interval: 5s\ntests:\n";
+    let interval = tests.split("interval: ").nth(1).and_then(|rest| rest.lines().next());
+    let interval = interval.expect("the one of the series");
+    let head = format!("rule_files: [elect.yaml]\nevaluation_interval: {interval}\ntests:\n");
     fs::write(path("test.yaml"), format!("{head}{tests}")).expect("written");
     let test = path("test.yaml");
     assert!(promtool(&["test", "rules", test.to_str().expect("a path")], "").contains("SUCCESS"));

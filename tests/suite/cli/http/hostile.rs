@@ -1,4 +1,4 @@
-//! Clients that are slow, huge or hostile, while a lease of 5 s is renewed. The instants from which the
+//! Clients that are slow, huge or hostile, while a lease of 4 s is renewed. The instants from which the
 //! lease counts are read from what the guardian was told, and compared with each other.
 
 use std::io::{Read, Write};
@@ -12,9 +12,9 @@ use nix::sys::socket::{setsockopt, sockopt};
 use super::client::{address, get, sample, sockets, wait_for_leader};
 use crate::prelude::*;
 
-const TTL: Duration = Duration::from_secs(5);
+const TTL: Duration = Duration::from_secs(4);
 /// A renewal is sent each sixth of it, one after the other.
-const INTERVAL: Duration = Duration::from_millis(833);
+const INTERVAL: Duration = Duration::from_millis(667);
 /// Under each attack.
 const RENEWALS: usize = 4;
 /// The most that each client may send, in bytes. Otherwise a server that takes it all is a test that never ends.
@@ -37,7 +37,7 @@ impl Victim {
         let (url, http) = (etcd.url(), server.to_string());
         let elect = Elect::new(ELECT)
             .under(under)
-            .args(["run", "-b", &url, "-e", "job", "--ttl", "5s", "--http", &http])
+            .args(["run", "-b", &url, "-e", "job", "--ttl", "4s", "--http", &http])
             .env("FILE", &file)
             .sh("echo $ELECT_LEASE >\"$FILE\"; exec sleep 3600")
             .spawn();

@@ -12,6 +12,8 @@ pub(crate) enum Ground {
 
 /// The election "job" in a store of its own.
 pub(crate) struct Arena {
+    ground: Ground,
+    make: fn(Brand) -> Home,
     folder: TempDir,
     /// For a store with servers.
     home: Option<Home>,
@@ -35,14 +37,25 @@ impl Arena {
         Self::with(ground, Home::alone)
     }
 
-    fn with(ground: Ground, home: impl FnOnce(Brand) -> Home) -> Self {
+    fn with(ground: Ground, make: fn(Brand) -> Home) -> Self {
         let brand = match ground {
             Ground::File => None,
             Ground::Etcd => Some(Brand::Etcd),
             Ground::ZooKeeper => Some(Brand::ZooKeeper),
             Ground::Kubernetes => Some(Brand::Kubernetes),
         };
-        Self { folder: TempDir::new().expect("a temporary folder"), home: brand.map(home) }
+        let folder = TempDir::new().expect("a temporary folder");
+        Self { ground, make, folder, home: brand.map(make) }
+    }
+
+    /// Plays cases that wait for the ends of leases beside each other, each in an arena of the same kind.
+    pub(crate) fn each<T: Send>(&self, cases: impl IntoIterator<Item = T>, play: fn(&Self, T)) {
+        let (ground, make) = (self.ground, self.make);
+        thread::scope(|scope| {
+            for case in cases {
+                scope.spawn(move || play(&Self::with(ground, make), case));
+            }
+        });
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -129,7 +129,6 @@ enum Beside {
 }
 
 fn leader_whose_hook_hangs(arena: &Arena, label: &str, beside: Beside) -> Running {
-    let _ = fs::remove_file(arena.path("record.hook"));
     let hooked = |run: Elect| run.args(["--hook-timeout", "1h", "--on-elected", HANG]);
     let running = match beside {
         Beside::Runs => arena.candidate_with(label, TTL, hooked),
@@ -168,58 +167,55 @@ fn a_hook_that_hangs_beside_a_rest_is_dead_before_anybody_else_leads(arena: &Are
     outlives_no_leadership(arena, Beside::Rests);
 }
 
+/// The fates of leaders, each in an arena of its own.
 fn outlives_no_leadership(arena: &Arena, beside: Beside) {
-    let all = [
-        Fate::ToldToEnd,
-        Fate::WrapperKilled,
-        Fate::GuardiansKilled,
-        Fate::AllKilled,
-        Fate::WrapperStopped,
-        Fate::HooksGuardianHeldAndWrapperKilled,
-    ];
-    for (round, fate) in all.into_iter().enumerate() {
-        // If leases have no end, a stopped leader leads on.
-        let stops = [Fate::WrapperStopped, Fate::HooksGuardianHeldAndWrapperKilled];
-        if stops.contains(&fate) && !arena.has_server() {
-            continue;
-        }
-        let mut leader = leader_whose_hook_hangs(arena, &format!("leader{round}"), beside);
+    // If leases have no end, a stopped leader leads on.
+    let stops = [Fate::WrapperStopped, Fate::HooksGuardianHeldAndWrapperKilled];
+    let all = [Fate::ToldToEnd, Fate::WrapperKilled, Fate::GuardiansKilled, Fate::AllKilled];
+    let all = all.into_iter().chain(stops.into_iter().filter(|_| arena.has_server()));
+    arena.each(all.map(|fate| (fate, beside)), |arena, (fate, beside)| {
+        let mut leader = leader_whose_hook_hangs(arena, "leader", beside);
         let next = arena.run_with("next", TTL, |run| run, LOOK);
         // On a machine that is busy enough the leader loses its lease by itself: then that is its fate.
         let is_next = eventually("next to wait, or to have led", || {
             let waits = arena.status()["waiting"].as_array().is_some_and(|all| !all.is_empty());
-            (waits || lines(arena, "seen").len() > round).then_some(waits)
+            (waits || !lines(arena, "seen").is_empty()).then_some(waits)
         });
-        let fate = if is_next { fate } else { Fate::ToldToEnd };
-        let wrapper = leader.pid();
-        let guardians = || {
-            let all = children(wrapper).into_iter();
-            all.filter(|&child| name(child).as_deref() == Some("elect-guardian"))
-        };
-        let mut held = None;
-        match fate {
-            Fate::ToldToEnd => send_if_alive(wrapper, Signal::SIGTERM),
-            Fate::WrapperKilled => leader.signal(Signal::SIGKILL),
-            Fate::GuardiansKilled => guardians().for_each(|pid| send(pid, Signal::SIGKILL)),
-            Fate::AllKilled => {
-                let guardians: Vec<i32> = guardians().collect();
-                leader.signal(Signal::SIGKILL);
-                // They may be done before.
-                for pid in guardians {
-                    send_if_alive(pid, Signal::SIGKILL);
-                }
-            }
-            Fate::WrapperStopped => stop(wrapper),
-            Fate::HooksGuardianHeldAndWrapperKilled => {
-                held = Some(Traced::hold(hooks_guardian(arena)));
-                leader.signal(Signal::SIGKILL);
-            }
-        }
+        let held = meet(if is_next { fate } else { Fate::ToldToEnd }, arena, &mut leader);
         next.wait().exits(0);
-        assert_eq!(lines(arena, "seen").len(), round + 1, "{fate:?}");
+        assert_eq!(lines(arena, "seen").len(), 1, "{fate:?}");
         assert_eq!(lines(arena, "alive"), [""; 0], "{fate:?}");
         drop((leader, held));
+    });
+}
+
+/// Has a leader meet its fate. What is returned has to be kept until the next one has led.
+fn meet(fate: Fate, arena: &Arena, leader: &mut Running) -> Option<Traced> {
+    let wrapper = leader.pid();
+    let guardians = || {
+        let all = children(wrapper).into_iter();
+        all.filter(|&child| name(child).as_deref() == Some("elect-guardian"))
+    };
+    match fate {
+        Fate::ToldToEnd => send_if_alive(wrapper, Signal::SIGTERM),
+        Fate::WrapperKilled => leader.signal(Signal::SIGKILL),
+        Fate::GuardiansKilled => guardians().for_each(|pid| send(pid, Signal::SIGKILL)),
+        Fate::AllKilled => {
+            let guardians: Vec<i32> = guardians().collect();
+            leader.signal(Signal::SIGKILL);
+            // They may be done before.
+            for pid in guardians {
+                send_if_alive(pid, Signal::SIGKILL);
+            }
+        }
+        Fate::WrapperStopped => stop(wrapper),
+        Fate::HooksGuardianHeldAndWrapperKilled => {
+            let held = Traced::hold(hooks_guardian(arena));
+            leader.signal(Signal::SIGKILL);
+            return Some(held);
+        }
     }
+    None
 }
 
 fn a_hook_at_the_end_keeps_nobody_from_leading(arena: &Arena) {

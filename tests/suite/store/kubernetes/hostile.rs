@@ -4,7 +4,6 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 
-use elect_testkit::program::peak_memory;
 use elect_testkit::servers::free_port;
 
 use crate::prelude::*;
@@ -209,15 +208,6 @@ fn flooding(folder: &TempDir, body: impl Fn(&str) -> String + Send + Sync + 'sta
     path
 }
 
-fn peak(mut running: Running) -> (u64, String) {
-    let (pid, mut last) = (running.pid(), 0);
-    while running.is_running() {
-        last = peak_memory(pid).map_or(last, |peak| last.max(peak));
-        thread::yield_now();
-    }
-    (last, running.wait().stderr)
-}
-
 #[test]
 fn floods_of_small_objects_stay_small() {
     const META: &str = r#""metadata":{"resourceVersion":"7","continue":"on"}"#;
@@ -244,9 +234,9 @@ fn floods_of_small_objects_stay_small() {
             [&["status", "job"][..], &["status"], &["run", "-e", "job", "-w", "1s", "true"]]
         {
             let elect = Elect::new(ELECT).args(&words[..1]).args(["-b", &url]).args(&words[1..]);
-            let (peak, said) = peak(elect.spawn());
+            let (ended, peak) = elect.spawn().wait_with_peak();
             println!("{what}, {words:?}: {peak} KiB");
-            assert!(peak < SMALL, "{what}, {words:?}: {peak} KiB: {said}");
+            assert!(peak < SMALL, "{what}, {words:?}: {peak} KiB: {}", ended.stderr);
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Hundreds who wait: a change of leader is the business of one of them.
+//! A hundred who wait: a change of leader is the business of one of them.
 
 use elect_testkit::fault::TcpProxy;
 
 use super::cluster::Brand;
 use crate::prelude::*;
 
-const CROWD: usize = 300;
+const CROWD: usize = 100;
 /// So many of them come at a time.
 const GROUP: usize = 50;
 /// So long that no candidate renews while the test looks.
@@ -84,11 +84,11 @@ fn one_change_is_the_business_of_one(brand: Brand) {
 }
 
 #[test]
-fn one_of_three_hundred_who_wait_for_etcd_is_busy_with_a_change() {
+fn one_of_a_hundred_who_wait_for_etcd_is_busy_with_a_change() {
     one_change_is_the_business_of_one(Brand::Etcd);
 }
 
 #[test]
-fn one_of_three_hundred_who_wait_for_zookeeper_is_busy_with_a_change() {
+fn one_of_a_hundred_who_wait_for_zookeeper_is_busy_with_a_change() {
     one_change_is_the_business_of_one(Brand::ZooKeeper);
 }

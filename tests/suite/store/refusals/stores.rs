@@ -102,8 +102,7 @@ pub(super) fn etcd() -> Vec<Stage> {
 }
 
 fn etcd_of_users(by_password: bool) -> Stage {
-    // A password takes etcd half a second of a processor by default, and several times that on a busy machine.
-    let etcd = Etcd::start_with(1, &["--bcrypt-cost=4"]);
+    let etcd = Etcd::start(1);
     etcd.demand_logins(&[("me", "old", &["readwrite elect/"])]);
     let folder = TempDir::new().expect("a folder");
     let file = folder.path().join("password");

@@ -100,8 +100,11 @@ async fn race(addresses: impl Iterator<Item = SocketAddr>) -> Result<TcpStream, 
 fn unconnected(error: &io::Error) -> Trouble {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => Trouble::Refused,
-        // A listener that is closed resets those who wait in its queue.
-        io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => Trouble::HungUp,
+        // A listener that is closed resets those who wait in its queue. One that closes a new connection, and resets
+        // it, may do both before we look.
+        io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::BrokenPipe => Trouble::HungUp,
         _ => Trouble::NoWay(error.to_string()),
     }
 }
@@ -131,5 +134,19 @@ pub async fn ask(
         // With TLS 1.3 a server refuses the client's certificate after the handshake.
         Some(trouble) if answer.is_empty() && trouble.is_of_tls() => Err(trouble),
         _ => Ok(answer),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_closes_a_new_connection_hangs_up() {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, HostUnreachable};
+        for kind in [BrokenPipe, ConnectionAborted, ConnectionReset] {
+            assert!(matches!(unconnected(&kind.into()), Trouble::HungUp), "{kind}");
+        }
+        assert!(matches!(unconnected(&HostUnreachable.into()), Trouble::NoWay(_)));
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn resets(stream: &mut TcpStream) {
     setsockopt(&stream.as_fd(), sockopt::Linger, &linger).expect("a socket");
 }
 
-fn says(stream: &mut TcpStream, words: &[u8]) {
+pub(crate) fn says(stream: &mut TcpStream, words: &[u8]) {
     let _ = stream.read(&mut [0; 24]);
     let _ = stream.write_all(words);
     let _ = stream.shutdown(Shutdown::Write);

@@ -15,4 +15,5 @@ mod power_cut;
 pub(crate) mod real;
 mod refusals;
 mod renewal;
+mod strangers;
 mod texts;

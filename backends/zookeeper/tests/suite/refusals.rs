@@ -1,14 +1,13 @@
 //! Tests of the error messages for stores that cannot be used.
 
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use elect_api::{Cell, Error, ErrorKind, Scope, Store};
-use elect_testkit::fault::TcpProxy;
-use elect_testkit::servers::{ZooKeeper, ZooKeeperSetup, free_port};
+use elect_testkit::servers::{ZooKeeper, ZooKeeperSetup};
 use elect_testkit::{election, run};
 use zookeeper_client::{Acls, Client, CreateMode};
 
@@ -34,90 +33,6 @@ async fn refusal(url: &str) -> Error {
     let error = seat(url, "a", TTL).await.refresh(now()).await.err().expect("a refusal");
     eprintln!("{url}\n    {error}");
     error
-}
-
-#[test]
-fn hosts_and_ports_that_are_wrong() {
-    run("hosts", async {
-        let port = free_port();
-        let unreachable = ErrorKind::Unreachable;
-        refused(
-            "zk://no-such-host.invalid",
-            unreachable,
-            &["no-such-host.invalid:2181", "does not resolve"],
-        )
-        .await;
-        let url = format!("zk://u:hush@127.0.0.1:{port}");
-        refused(&url, unreachable, &["refused", &format!("127.0.0.1:{port}")]).await;
-        let both = format!("zk://no-such-host.invalid,127.0.0.1:{port}");
-        refused(&both, unreachable, &["does not resolve", "refused"]).await;
-    });
-}
-
-/// Answers every connection with these bytes, and hangs up.
-fn impostor(answer: &'static [u8]) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = listener.local_addr().expect("an address").port();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let Ok(mut stream) = stream else { return };
-            let _ = stream.set_read_timeout(Some(Duration::from_millis(100)));
-            let _ = stream.read(&mut [0; 400]);
-            let _ = stream.write_all(answer);
-        }
-    });
-    port
-}
-
-#[test]
-fn what_answers_is_something_else() {
-    run("an impostor", async {
-        for answer in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"+OK\r\n"] {
-            let port = impostor(answer);
-            for scheme in ["zk", "zk+tls"] {
-                let url =
-                    format!("{scheme}://127.0.0.1:{port}?{}", if scheme == "zk" { "" } else { CA });
-                let error =
-                    seat(&url, "a", TTL).await.refresh(now()).await.err().expect("a refusal");
-                eprintln!("{scheme} {}\n    {error}", String::from_utf8_lossy(answer));
-                assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
-            }
-            let url = format!("zk://127.0.0.1:{port}");
-            refused(&url, ErrorKind::Unfit, &["does not speak ZooKeeper's protocol"]).await;
-        }
-    });
-}
-
-#[test]
-fn etcd_is_told_apart() {
-    run("etcd in its place", async {
-        let port = impostor(b"HTTP/1.1 200 OK\r\n\r\n{\"etcdserver\":\"3.5.16\"}");
-        let words = ["does not speak ZooKeeper's protocol, it is etcd: write etcd://"];
-        refused(&format!("zk://127.0.0.1:{port}"), ErrorKind::Unfit, &words).await;
-    });
-}
-
-/// Behaves as a balancer whose servers are all down: each connection ends without a byte.
-fn balancer() -> TcpProxy {
-    let proxy = TcpProxy::start(([127, 0, 0, 1], free_port()).into());
-    proxy.hang_up(true);
-    proxy
-}
-
-#[test]
-fn who_says_nothing_is_no_impostor() {
-    run("a balancer", async {
-        let reset = TcpProxy::start(([127, 0, 0, 1], free_port()).into());
-        let silent = impostor(b"");
-        for port in [balancer().address().port(), reset.address().port(), silent] {
-            for url in [format!("zk://127.0.0.1:{port}"), format!("zk+tls://127.0.0.1:{port}?{CA}")]
-            {
-                let words = ["closes the connection without a word", "maxClientCnxns"];
-                let error = refused(&url, ErrorKind::Unreachable, &words).await;
-                assert!(!error.to_string().contains("certificate"), "{error}");
-            }
-        }
-    });
 }
 
 #[test]
@@ -178,9 +93,6 @@ fn a_server_that_comes_to_its_end_is_no_impostor() {
         refused(&url, ErrorKind::Unreachable, &["refused"]).await;
     });
 }
-
-/// The system's authorities, which have signed none of the servers' certificates here.
-const CA: &str = "ca=/etc/ssl/certs/ca-certificates.crt";
 
 #[test]
 fn an_ensemble_without_a_quorum() {

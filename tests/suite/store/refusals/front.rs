@@ -13,7 +13,7 @@ use tokio_rustls::TlsAcceptor;
 
 /// Starts a front, and returns its address. It lives as long as the test. Clients that want to agree on a protocol get
 /// this one.
-pub(super) fn front(pem: &Pem, protocol: &[u8], target: SocketAddr) -> SocketAddr {
+pub(in crate::store) fn front(pem: &Pem, protocol: &[u8], target: SocketAddr) -> SocketAddr {
     let cert = CertificateDer::from_pem_file(&pem.cert).expect("a certificate");
     let key = PrivateKeyDer::from_pem_file(&pem.key).expect("a key");
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());

@@ -7,6 +7,7 @@ mod stores;
 
 use elect_testkit::fault::TcpProxy;
 
+pub(super) use self::front::front;
 use self::seen::{Saw, see};
 use crate::cli::manual;
 use crate::prelude::*;

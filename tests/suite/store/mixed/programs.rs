@@ -76,6 +76,8 @@ fn class_path() -> String {
 fn compile() -> TempDir {
     let classes = TempDir::new().expect("a temporary folder");
     let mut javac = Command::new("javac");
+    // For one small file it takes longer to be ready for large ones.
+    javac.args(["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"]);
     javac.args(["-cp", &class_path(), "-d"]).arg(classes.path()).arg(source("CuratorPeer.java"));
     let output = javac.output();
     let output = output.unwrap_or_else(|error| panic!("javac is missing: {SETUP} ({error})"));

@@ -240,10 +240,6 @@ fn from_the_way(doing: Doing, cause: &Cause, circumstances: &Circumstances<'_>) 
             return of(&Trouble::WantsTls);
         }
         (Some(Instead::OtherTransport), _) => return of(&Trouble::NoTls),
-        (None, Some(Trouble::NoSuchName(_))) => {
-            let name = circumstances.member.rsplit_once(':').map_or("", |(name, _)| name);
-            return verdict(ErrorKind::Unreachable, format!("the name {name} does not resolve"));
-        }
         (None, Some(Trouble::NoProtocol)) => {
             let why = "what answers there does not speak etcd's protocol: it lacks HTTP/2";
             return verdict(ErrorKind::Unfit, why.to_owned());
@@ -273,11 +269,8 @@ fn from_the_way(doing: Doing, cause: &Cause, circumstances: &Circumstances<'_>) 
     verdict(kind, "the connection failed".to_owned())
 }
 
-const HINTS: Hints = Hints {
-    clear: "etcd",
-    tls: "etcd+tls",
-    other_name: "correct the host, or give the option server-name",
-};
+const HINTS: Hints =
+    Hints::of_url("etcd", "etcd+tls", "correct the host, or give the option server-name");
 
 const IS_ZOOKEEPER: &str =
     "it does not speak etcd's protocol, it is ZooKeeper: write zk:// in the URL";

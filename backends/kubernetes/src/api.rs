@@ -29,10 +29,10 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    pub(crate) fn new(access: Access, namespace: String) -> Result<Self, Error> {
+    pub(crate) fn new(access: Access, namespace: String) -> Self {
         let (server, source) = (access.server(), access.source());
-        let client = Client::new(access)?;
-        Ok(Self { client, server, source, namespace, answered: AtomicU8::new(0) })
+        let client = Client::new(access);
+        Self { client, server, source, namespace, answered: AtomicU8::new(0) }
     }
 
     pub(crate) fn path(&self, name: &str, query: &str) -> String {

@@ -48,7 +48,7 @@ impl Leases {
         let mut profile =
             Profile::new(SCHEME, location, Lease::Timed(Cadence::RECORD), address.order);
         profile.cautions = access.cautions();
-        let api = Arc::new(Api::new(access, namespace)?);
+        let api = Arc::new(Api::new(access, namespace));
         let (watches, events) = (Watches::new(Arc::clone(&api)), Events::new(Arc::clone(&api)));
         Ok(Self { api, profile, seen: Mutex::default(), watches, events })
     }

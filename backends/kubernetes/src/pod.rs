@@ -91,7 +91,7 @@ impl PodLabel {
         })?;
         let election = name::whole_label(election)?;
         let server = access.server();
-        Ok(Self { client: Client::new(access)?, server, place, election })
+        Ok(Self { client: Client::new(access), server, place, election })
     }
 
     /// Returns the name of the pod, for people.

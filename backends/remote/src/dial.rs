@@ -1,4 +1,4 @@
-//! Dialling one server: one race of its addresses, then TLS.
+//! Dialling one server: one race of its addresses, then TLS, with what a store puts between them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -43,44 +43,58 @@ pub async fn dial(
     secured: Option<&Secured>,
     witness: &Witness,
 ) -> Result<Stream, Trouble> {
-    witness.restore(crate::Seen::default());
-    // This future is large and seldom runs, so it must not enlarge those of callers.
-    let dialled = Box::pin(dial_at(host, secured, witness)).await;
-    dialled.inspect_err(|trouble| witness.note(trouble))
+    // These futures are large and seldom run, so they must not enlarge those of callers.
+    let stream = Box::pin(connect(host, witness)).await?;
+    match secured {
+        None => Ok(stream),
+        Some(secured) => Box::pin(secured.over(stream, witness)).await,
+    }
 }
 
-async fn dial_at(
-    host: &Host,
-    secured: Option<&Secured>,
-    witness: &Witness,
-) -> Result<Stream, Trouble> {
-    let addresses = lookup_host((host.name.as_str(), host.port)).await;
-    let addresses = addresses.map_err(|error| Trouble::NoSuchName(error.to_string()))?;
-    let stream = race(addresses).await?;
+/// Connects to a server or a proxy without TLS. Errors and cancellation are as for [`dial`].
+pub async fn connect(host: &Host, witness: &Witness) -> Result<Stream, Trouble> {
+    witness.restore(crate::Seen::default());
+    let connect = async {
+        let addresses = lookup_host((host.name.as_str(), host.port)).await;
+        let name = || host.name.clone();
+        let unknown = |error: io::Error| Trouble::NoSuchName(name(), error.to_string());
+        race(addresses.map_err(unknown)?, name).await
+    };
+    let stream = connect.await.inspect_err(|trouble| witness.note(trouble))?;
     // A request waits for its answer, so no further bytes would fill the packet.
     let _ = stream.set_nodelay(true);
-    let tcp = Tcp::new(stream, witness.clone());
-    let Some(Secured { config, name }) = secured else {
-        return Ok(Stream::new(tcp, witness.clone()));
-    };
-    let connector = TlsConnector::from(Arc::clone(config));
-    let stream =
-        connector.connect(name.clone(), tcp).await.map_err(|error| match Trouble::of(&error) {
+    Ok(Stream::new(Tcp::new(stream, witness.clone()), witness.clone()))
+}
+
+impl Secured {
+    /// Begins TLS over a connection, which may lead through a proxy. The `witness` forgets what came before TLS. Errors
+    /// and cancellation are as for [`dial`].
+    pub async fn over(&self, stream: Stream, witness: &Witness) -> Result<Stream, Trouble> {
+        witness.restore(crate::Seen::default());
+        let connector = TlsConnector::from(Arc::clone(&self.config));
+        let connected = connector.connect(self.name.clone(), stream.unwitnessed()).await;
+        let secured = connected.map_err(|error| match Trouble::of(&error) {
             Trouble::HungUp if witness.has_heard() => Trouble::BrokenOff,
             trouble => trouble,
-        })?;
-    let has_protocol = stream.get_ref().1.alpn_protocol().is_some();
-    if !has_protocol && !config.alpn_protocols.is_empty() {
-        return Err(Trouble::NoProtocol);
+        });
+        let secured = secured.and_then(|stream| {
+            let has_protocol = stream.get_ref().1.alpn_protocol().is_some();
+            let is_well = has_protocol || self.config.alpn_protocols.is_empty();
+            if is_well { Ok(stream) } else { Err(Trouble::NoProtocol) }
+        });
+        let stream = secured.inspect_err(|trouble| witness.note(trouble))?;
+        Ok(Stream::new(stream, witness.clone()))
     }
-    Ok(Stream::new(stream, witness.clone()))
 }
 
 /// Connects to the first address that answers. A silent one does not hold up the others.
-async fn race(addresses: impl Iterator<Item = SocketAddr>) -> Result<TcpStream, Trouble> {
+async fn race(
+    addresses: impl Iterator<Item = SocketAddr>,
+    name: impl Fn() -> String,
+) -> Result<TcpStream, Trouble> {
     let mut addresses = addresses.peekable();
     let mut tries = JoinSet::new();
-    let mut outcome = Trouble::NoSuchName("the name has no addresses".to_owned());
+    let mut outcome = Trouble::NoSuchName(name(), "it has no addresses".to_owned());
     loop {
         if let Some(address) = addresses.next() {
             tries.spawn(TcpStream::connect(address));

@@ -7,9 +7,10 @@
 //! |---|---|
 //! | the URL of a store: hosts, path, options | [`Url`], [`Host`] |
 //! | user and password | [`Credentials`], [`Secret`] |
-//! | the TLS options of a URL | [`Tls`] |
+//! | the TLS options of a URL, or of another configuration | [`Tls`], [`Pem`] |
 //! | which store answers | [`Identity`] |
-//! | dialling one server, with or without TLS | [`dial`](fn@dial), [`Stream`] |
+//! | dialling one server, with or without TLS, or by a proxy | [`dial`](fn@dial), [`connect`], [`Secured`], [`Stream`] |
+//! | a proxy on the way to it (with the feature `proxy`) | `Proxy` |
 //! | why a server cannot be used, as a type and in words | [`Trouble`] |
 //! | what a server speaks instead | [`Protocol`] |
 //! | the round over all servers for `elect doctor` | [`Round`], [`measure`] |
@@ -20,6 +21,8 @@ mod dial;
 mod exposure;
 mod identity;
 mod protocol;
+#[cfg(feature = "proxy")]
+mod proxy;
 mod renewed;
 mod round;
 mod stream;
@@ -28,13 +31,15 @@ mod trouble;
 mod url;
 
 pub use credentials::{Credentials, Secret};
-pub use dial::{Secured, ask, dial};
+pub use dial::{Secured, ask, connect, dial};
 pub use exposure::is_open;
 pub use identity::Identity;
 pub use protocol::Protocol;
+#[cfg(feature = "proxy")]
+pub use proxy::Proxy;
 pub use renewed::{Renewed, Tries};
 pub use round::{ANSWER_TIMEOUT, Measured, Round, measure, unnamed};
 pub use stream::{Seen, Stream, Witness};
-pub use tls::{Pem, Tls};
-pub use trouble::{Hints, Trouble};
+pub use tls::{Pem, Tls, pem_of, read, system_authorities, unreadable};
+pub use trouble::{Hints, Trouble, in_full};
 pub use url::{Host, Url};

@@ -58,7 +58,8 @@ impl Protocol {
         }
     }
 
-    fn is_in(self, answer: &[u8]) -> bool {
+    /// Whether an answer begins as one of its servers.
+    pub fn is_in(self, answer: &[u8]) -> bool {
         let says = |word: &str| String::from_utf8_lossy(answer).contains(word);
         match self {
             // An alert, or the beginning of a handshake.

@@ -66,13 +66,19 @@ pub struct Stream {
     witness: Witness,
 }
 
-pub(crate) trait Transport: AsyncRead + AsyncWrite + Send {}
+trait Transport: AsyncRead + AsyncWrite + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Send> Transport for T {}
 
 impl Stream {
-    pub(crate) fn new(transport: impl Transport + 'static, witness: Witness) -> Self {
+    /// A connection within another one, such as a tunnel, whose end the `witness` notes.
+    pub fn new(transport: impl AsyncRead + AsyncWrite + Send + 'static, witness: Witness) -> Self {
         Self { transport: Box::pin(transport), witness }
+    }
+
+    /// The same connection, whose end what is above it will note.
+    pub(crate) fn unwitnessed(self) -> Self {
+        Self { witness: Witness::default(), ..self }
     }
 }
 

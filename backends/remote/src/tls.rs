@@ -1,3 +1,4 @@
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -5,9 +6,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use elect_api::{Error, ErrorKind};
 use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::{self, PemObject as _};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use crate::{Host, Secured, Url};
 
@@ -23,14 +26,15 @@ pub struct Tls {
     config: Arc<ClientConfig>,
 }
 
-/// What the files hold, in PEM.
+/// What TLS with servers is set up from, in PEM.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Pem {
-    /// The certificates of the authorities that sign the servers' certificates: those of the option `ca`, or of the
-    /// system.
+    /// The certificates of the authorities that sign the servers' certificates.
     pub authorities: String,
     /// The client certificate and its key.
     pub identity: Option<(String, String)>,
+    /// Whether any certificate of a server is accepted. The authorities then do not matter.
+    pub is_blind: bool,
 }
 
 /// The paths of the files, for reading them again.
@@ -73,7 +77,7 @@ impl Tls {
         }
         let files = Files { ca: option("ca"), cert: option("cert"), key: option("key") };
         let pem = files.read()?;
-        let config = pem.config(protocols)?;
+        let config = pem.config(protocols, AUTHORITY, IDENTITY)?;
         let tls = Self { pem, server_name: option("server-name"), protocols, files, config };
         url.hosts.iter().try_for_each(|host| tls.secure(host).map(drop))?;
         Ok(Some(tls))
@@ -88,30 +92,44 @@ impl Tls {
         if pem == self.pem {
             return Ok(self.clone());
         }
-        let config = pem.config(self.protocols)?;
+        let config = pem.config(self.protocols, AUTHORITY, IDENTITY)?;
         Ok(Self { pem, config, ..self.clone() })
     }
 
     /// What it takes to dial a host.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] if no certificate can have the host's name.
+    /// As [`Secured::new`].
     pub fn secure(&self, host: &Host) -> Result<Secured, Error> {
         let name = self.server_name.as_deref().unwrap_or_else(|| host.without_zone());
+        Secured::new(Arc::clone(&self.config), name)
+    }
+}
+
+impl Secured {
+    /// TLS with a server whose certificate must have this name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`] if no certificate can have it.
+    pub fn new(config: Arc<ClientConfig>, name: &str) -> Result<Self, Error> {
         let expected = ServerName::try_from(name.to_owned());
         let name = expected.map_err(|error| {
             unfit(format!("{name:?} is no name that a certificate can have")).because(error)
         })?;
-        Ok(Secured { config: Arc::clone(&self.config), name })
+        Ok(Self { config, name })
     }
 }
 
 impl Files {
     fn read(&self) -> Result<Pem, Error> {
-        let read = |option: &str, path: &Option<String>| {
-            path.as_ref().map(|path| read_pem(option, path)).transpose()
+        let of = |option: &str, path: &Option<String>| {
+            let of_file = |path: &String| {
+                let (what, path) = (format!("the file of the option {option}"), Path::new(path));
+                pem_of(&format!("{what}, {},", path.display()), &read(&what, path)?)
+            };
+            path.as_ref().map(of_file).transpose()
         };
-        let identity = match (read("cert", &self.cert)?, read("key", &self.key)?) {
+        let identity = match (of("cert", &self.cert)?, of("key", &self.key)?) {
             (Some(cert), Some(key)) => Some((cert, key)),
             (None, None) => None,
             _ => {
@@ -120,35 +138,49 @@ impl Files {
                 ));
             }
         };
-        let authorities = read("ca", &self.ca)?.map_or_else(system_authorities, Ok)?;
-        Ok(Pem { authorities, identity })
+        let authorities = of("ca", &self.ca)?;
+        let authorities = authorities.map_or_else(|| system_authorities(AUTHORITY), Ok)?;
+        Ok(Pem { authorities, identity, is_blind: false })
     }
 }
 
 impl Pem {
-    fn config(&self, protocols: &[&str]) -> Result<Arc<ClientConfig>, Error> {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(
-            CertificateDer::pem_slice_iter(self.authorities.as_bytes()).filter_map(Result::ok),
-        );
-        if roots.is_empty() {
-            return Err(unfit("the option ca names no certificate"));
-        }
+    /// Sets TLS up. Messages call the settings by the names `authority` and `identity`, as in `the option ca` and `the
+    /// options cert and key`. A server must speak one of the `protocols` inside TLS, if there are any.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`] if there is no authority, or no certificate and key that go together.
+    pub fn config(
+        &self,
+        protocols: &[&str],
+        authority: &str,
+        identity: &str,
+    ) -> Result<Arc<ClientConfig>, Error> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider)
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(|error| unfit("TLS cannot be set up").because(error))?
-            .with_root_certificates(roots);
+            .map_err(|error| unfit("TLS cannot be set up").because(error))?;
+        let builder = if self.is_blind {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(Blind(provider)))
+        } else {
+            let mut roots = RootCertStore::empty();
+            let all = CertificateDer::pem_slice_iter(self.authorities.as_bytes());
+            if roots.add_parsable_certificates(all.filter_map(Result::ok)).0 == 0 {
+                return Err(unfit(format!("{authority} names no certificate")));
+            }
+            builder.with_root_certificates(roots)
+        };
         let mut config = match &self.identity {
             None => builder.with_no_client_auth(),
             Some((cert, key)) => {
-                let no_pem = |error: pem::Error| unfit(IDENTITY).because(error.to_string());
+                let wrong =
+                    || unfit(format!("{identity} name no certificate and key that go together"));
+                let no_pem = |error: pem::Error| wrong().because(error.to_string());
                 let chain = CertificateDer::pem_slice_iter(cert.as_bytes());
                 let chain = chain.collect::<Result<_, _>>().map_err(no_pem)?;
                 let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(no_pem)?;
-                builder
-                    .with_client_auth_cert(chain, key)
-                    .map_err(|error| unfit(IDENTITY).because(error))?
+                let config = builder.with_client_auth_cert(chain, key);
+                config.map_err(|error| wrong().because(error))?
             }
         };
         // A resumed session would not show the certificate that the server has by now.
@@ -158,29 +190,86 @@ impl Pem {
     }
 }
 
-const IDENTITY: &str = "the options cert and key name no certificate and key that go together";
+/// Accepts any certificate, as some settings of clients ask for. The server still has to prove that it has the key.
+#[derive(Debug)]
+struct Blind(Arc<CryptoProvider>);
 
-fn read_pem(option: &str, path: &str) -> Result<String, Error> {
-    let bytes = elect_system::path::read(Path::new(path)).map_err(|error| {
-        let kind = match error.kind() {
-            std::io::ErrorKind::PermissionDenied => ErrorKind::Denied,
-            _ => ErrorKind::Unfit,
-        };
-        Error::new(kind, format!("cannot read the file of the option {option}, {path}"))
-            .because(error)
-    })?;
-    // The text around the blocks may have any encoding.
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    Some(text).filter(|text| text.contains("-----BEGIN ")).ok_or_else(|| {
-        unfit(format!("the file of the option {option}, {path}, is not in PEM form"))
-    })
+impl ServerCertVerifier for Blind {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, known)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
 }
 
-/// The authorities that the system trusts, in PEM.
-fn system_authorities() -> Result<String, Error> {
+pub(crate) const AUTHORITY: &str = "the option ca";
+pub(crate) const IDENTITY: &str = "the options cert and key";
+
+/// Reads a file. `what` names it in messages.
+///
+/// # Errors
+/// [`ErrorKind::Denied`] if this process may not read it, or `Unfit`.
+pub fn read(what: &str, path: &Path) -> Result<Vec<u8>, Error> {
+    elect_system::path::read(path).map_err(|error| unreadable(what, path, error))
+}
+
+/// The error of [`read`] for a file that was read in another way.
+pub fn unreadable(what: &str, path: &Path, error: io::Error) -> Error {
+    let kind = match error.kind() {
+        io::ErrorKind::PermissionDenied => ErrorKind::Denied,
+        _ => ErrorKind::Unfit,
+    };
+    Error::new(kind, format!("cannot read {what}, {}", path.display())).because(error)
+}
+
+/// A text in PEM form. `what` names it in messages.
+///
+/// # Errors
+/// [`ErrorKind::Unfit`] if it is in another form. The message does not quote it, as it may be a key.
+pub fn pem_of(what: &str, bytes: &[u8]) -> Result<String, Error> {
+    // The text around the blocks may have any encoding.
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let is_pem = text.contains("-----BEGIN ");
+    if is_pem { Ok(text) } else { Err(unfit(format!("{what} is not in PEM form"))) }
+}
+
+/// The authorities that the system trusts, in PEM. `authority` names the setting that names others.
+///
+/// # Errors
+/// [`ErrorKind::Unfit`] if there are none.
+pub fn system_authorities(authority: &str) -> Result<String, Error> {
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {
-        let error = unfit("this system trusts no authority: name one with the option ca");
+        let error = unfit(format!("this system trusts no authority: name one with {authority}"));
         return Err(match found.errors.into_iter().next() {
             Some(why) => error.because(why),
             None => error,

@@ -1,15 +1,18 @@
 //! Why a server cannot be used: its kind, and the words for people.
 
+use std::borrow::Cow;
 use std::io;
+use std::time::{Duration, UNIX_EPOCH};
 
 use elect_api::ErrorKind;
+use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError, Error as Rustls};
 
 /// A failure on the way to a server, or what answers there instead.
 #[derive(Clone, Debug)]
 pub enum Trouble {
-    /// The name does not resolve.
-    NoSuchName(String),
+    /// The first text, a name, does not resolve, for the reason in the second.
+    NoSuchName(String, String),
     /// The machine is there, and no program listens.
     Refused,
     /// The machine cannot be reached.
@@ -36,15 +39,35 @@ pub enum Trouble {
     Failed(String),
 }
 
-/// What a store's URLs look like, for advice.
-#[derive(Clone, Copy, Debug)]
+/// The settings that say which server is meant and who we are, for advice.
+#[derive(Clone, Debug)]
 pub struct Hints {
     /// The scheme for connections in the clear.
-    pub clear: &'static str,
+    pub clear: Cow<'static, str>,
     /// The scheme for connections with TLS.
-    pub tls: &'static str,
+    pub tls: Cow<'static, str>,
+    /// Where the scheme stands, as in `the URL`.
+    pub place: Cow<'static, str>,
     /// The advice for a server whose certificate is for another name.
-    pub other_name: &'static str,
+    pub other_name: Cow<'static, str>,
+    /// What names the authority of the server's certificate, as in `the option ca`.
+    pub authority: Cow<'static, str>,
+    /// What names the client's certificate and its key, as in `the options cert and key`.
+    pub identity: Cow<'static, str>,
+}
+
+impl Hints {
+    /// The hints of a store whose URL has the options of [`Tls`](crate::Tls).
+    pub const fn of_url(clear: &'static str, tls: &'static str, other_name: &'static str) -> Self {
+        Self {
+            clear: Cow::Borrowed(clear),
+            tls: Cow::Borrowed(tls),
+            place: Cow::Borrowed("the URL"),
+            other_name: Cow::Borrowed(other_name),
+            authority: Cow::Borrowed(crate::tls::AUTHORITY),
+            identity: Cow::Borrowed(crate::tls::IDENTITY),
+        }
+    }
 }
 
 impl Trouble {
@@ -72,7 +95,7 @@ impl Trouble {
 
     /// Whether there was no connection at all, so that other credentials or certificates do not help.
     pub const fn is_unanswered(&self) -> bool {
-        matches!(self, Self::NoSuchName(_) | Self::Refused | Self::NoWay(_) | Self::Silent)
+        matches!(self, Self::NoSuchName(..) | Self::Refused | Self::NoWay(_) | Self::Silent)
     }
 
     /// Whether it is about TLS, which the server speaks.
@@ -99,45 +122,40 @@ impl Trouble {
 
     /// The trouble in words, with the way out.
     pub fn in_words(&self, hints: &Hints) -> String {
-        use CertificateError as Wrong;
+        let Hints { clear, tls, place, other_name, identity, .. } = hints;
         let text = match self {
-            Self::NoSuchName(_) => "the name does not resolve",
+            Self::NoSuchName(name, _) => return format!("the name {name} does not resolve"),
             Self::Refused => "nothing listens there (connection refused)",
             Self::NoWay(_) => "the machine cannot be reached",
             Self::Silent => "no answer",
-            Self::HungUp => "it closes the connection without a word",
+            Self::HungUp => {
+                "it closes the connection without a word, as a balancer does that has no server to pass it to"
+            }
             Self::BrokenOff => {
-                "it closes the connection in the middle of the TLS handshake: it may require a client certificate that \
-                 it trusts (the options cert and key)"
+                return format!(
+                    "it closes the connection in the middle of the TLS handshake: it may require a client certificate \
+                     that it trusts ({identity})"
+                );
             }
-            Self::WantsTls => return format!("it expects TLS: write {}:// in the URL", hints.tls),
-            Self::NoTls => {
-                return format!("it does not speak TLS: write {}:// in the URL", hints.clear);
-            }
+            Self::WantsTls => return format!("it expects TLS: write {tls}:// in {place}"),
+            Self::NoTls => return format!("it does not speak TLS: write {clear}:// in {place}"),
             Self::NoProtocol => "it does not speak the store's protocol inside TLS",
-            Self::Certificate(Wrong::UnknownIssuer | Wrong::BadSignature) => {
-                "its certificate is not signed by a trusted authority: name the authority with the option ca"
-            }
-            Self::Certificate(Wrong::Expired | Wrong::ExpiredContext { .. }) => {
-                "its certificate has expired"
-            }
-            Self::Certificate(Wrong::NotValidForName | Wrong::NotValidForNameContext { .. }) => {
-                return format!("its certificate is for another name: {}", hints.other_name);
-            }
-            Self::Certificate(_) => "its certificate is not valid",
+            Self::Certificate(cause) => return certificate(cause, hints),
             Self::Alert(AlertDescription::InternalError) => "it cannot speak TLS now",
             Self::Alert(AlertDescription::ProtocolVersion | AlertDescription::HandshakeFailure)
             | Self::Tls(Rustls::PeerIncompatible(_)) => {
                 "it speaks neither TLS 1.2 nor 1.3 in a way that we do"
             }
             Self::Alert(AlertDescription::UnrecognisedName) => {
-                return format!(
-                    "it does not know the name that it is asked for: {}",
-                    hints.other_name
-                );
+                return format!("it does not know the name that it is asked for: {other_name}");
             }
-            Self::Alert(_) => {
-                "it does not accept our certificate, or wants one: see the options cert and key"
+            Self::Alert(alert) => {
+                let why = match alert {
+                    AlertDescription::CertificateExpired => ", which has expired",
+                    AlertDescription::UnknownCA => ", as it does not know who signed it",
+                    _ => ", or wants one",
+                };
+                return format!("it does not accept our certificate{why}: see {identity}");
             }
             Self::Tls(_) => "TLS with it fails",
             Self::Failed(_) => "the connection failed",
@@ -145,16 +163,101 @@ impl Trouble {
         text.to_owned()
     }
 
+    /// The trouble in words, and the underlying error if it says more.
+    pub fn in_full(&self, hints: &Hints) -> String {
+        let words = self.in_words(hints);
+        self.cause().map_or_else(|| words.clone(), |cause| format!("{words} ({cause})"))
+    }
+
     /// The text of the underlying error, if it says more than [`Self::in_words`].
     pub fn cause(&self) -> Option<String> {
         match self {
-            Self::NoSuchName(text) | Self::NoWay(text) | Self::Failed(text) => Some(text.clone()),
+            Self::NoSuchName(_, text) | Self::NoWay(text) | Self::Failed(text) => {
+                Some(text.clone())
+            }
             Self::Certificate(cause) => Some(Rustls::InvalidCertificate(cause.clone()).to_string()),
             Self::Alert(alert) => Some(Rustls::AlertReceived(*alert).to_string()),
             Self::Tls(error) => Some(error.to_string()),
             _ => None,
         }
     }
+}
+
+/// The words of an error and of its causes, without those that repeat what they wrap.
+pub fn in_full(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = String::new();
+    for error in std::iter::successors(Some(error), |&error| error.source()) {
+        let words = error.to_string();
+        if !text.ends_with(&words) {
+            text = if text.is_empty() { words } else { format!("{text}: {words}") };
+        }
+    }
+    text
+}
+
+/// Says what is wrong with a server's certificate, and what mends it.
+fn certificate(cause: &CertificateError, hints: &Hints) -> String {
+    use CertificateError as Wrong;
+    let Hints { other_name, authority, .. } = hints;
+    let other = match cause {
+        Wrong::Other(other) => other.0.downcast_ref(),
+        _ => None,
+    };
+    let what = match (cause, other) {
+        (Wrong::UnknownIssuer, _) => {
+            return format!(
+                "its certificate is not signed by a trusted authority: name the authority with {authority}"
+            );
+        }
+        (Wrong::BadSignature, _) => {
+            return format!(
+                "its certificate is not signed by a trusted authority, but by another one of the same name: name that \
+                 one with {authority}"
+            );
+        }
+        (Wrong::NotValidForNameContext { presented, .. }, _) if presented.is_empty() => {
+            "has no subjectAltName: have it made anew with one"
+        }
+        (Wrong::NotValidForName | Wrong::NotValidForNameContext { .. }, _) => {
+            return format!("its certificate is for another name: {other_name}");
+        }
+        (Wrong::ExpiredContext { not_after, .. }, _) => {
+            let day = day(*not_after);
+            return format!(
+                "its certificate has expired on {day}, or this machine's clock is wrong"
+            );
+        }
+        (Wrong::Expired, _) => "has expired, or this machine's clock is wrong",
+        (Wrong::NotValidYet | Wrong::NotValidYetContext { .. }, _) => {
+            "is not valid yet, or this machine's clock is wrong"
+        }
+        (_, Some(webpki::Error::CaUsedAsEndEntity)) => {
+            "is one of an authority, which no server may show: give the server one that an authority has signed for it"
+        }
+        (_, Some(webpki::Error::EndEntityUsedAsCa)) => {
+            return format!(
+                "its certificate is signed by one that is no authority: name an authority with {authority}"
+            );
+        }
+        (_, Some(webpki::Error::EmptyEkuExtension)) | (Wrong::InvalidPurposeContext { .. }, _) => {
+            "is not for servers: have it made anew with the extended key usage serverAuth"
+        }
+        (
+            Wrong::UnsupportedSignatureAlgorithmContext { .. }
+            | Wrong::UnsupportedSignatureAlgorithmForPublicKeyContext { .. },
+            _,
+        ) => "is signed in a way that is not safe, such as by SHA-1: have it made anew",
+        _ => "is not valid: have it made anew",
+    };
+    format!("its certificate {what}")
+}
+
+/// The day of a time, as in `2001-01-01`.
+fn day(time: UnixTime) -> String {
+    // `humantime` knows no later years.
+    let last = Duration::from_secs(253_402_300_799);
+    let time = UNIX_EPOCH + Duration::from_secs(time.as_secs()).min(last);
+    humantime::format_rfc3339_seconds(time).to_string().chars().take(10).collect()
 }
 
 /// What `tonic` and others hand through as a source.

@@ -43,8 +43,7 @@ pub(crate) async fn explain(
 /// ZooKeeper is there, and did not grant a session in time.
 pub(crate) struct Slow;
 
-const HINTS: Hints =
-    Hints { clear: "zk", tls: "zk+tls", other_name: "write that name as the host" };
+const HINTS: Hints = Hints::of_url("zk", "zk+tls", "write that name as the host");
 
 /// What is wrong with one server.
 #[derive(Debug)]

@@ -6,17 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use elect_api::{Error, ErrorKind, Finding};
-use elect_remote::is_open;
+use elect_remote::{Pem, Proxy, is_open};
 use hyper::header::{HeaderName, HeaderValue};
-use serde_json::{Map, Value, json};
 
-use super::address::Address;
-use super::base64;
 use super::credentials::{Login, acts_for, secrets};
 use super::files::Files;
-use super::kubeconfig::{Kubeconfig, NamedItem, unfit};
-use super::proxy::Proxy;
-use super::tls::Tls;
+use super::kubeconfig::{Kubeconfig, unfit};
+use super::server::{Address, Server, Tls, hints, server_of};
 
 /// The folder of a pod's service account.
 const FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -57,12 +53,11 @@ enum AccessSource {
     Context(String),
 }
 
-/// An API server, and the way to it.
-pub(super) struct Server {
-    pub(super) address: Address,
-    /// `None` if it speaks HTTP in clear.
-    pub(super) tls: Option<Tls>,
-    pub(super) proxy: Option<Proxy>,
+/// Two are equal if their files hold the same: all else is as it was when elect started.
+impl PartialEq for Access {
+    fn eq(&self, other: &Self) -> bool {
+        self.files == other.files
+    }
 }
 
 impl Access {
@@ -96,15 +91,12 @@ impl Access {
         .find(None)
     }
 
-    /// Reads the files again. Returns `None` if they are as they were.
+    /// Reads the files again.
     ///
     /// # Errors
     /// As [`Access::find`]; [`ErrorKind::Unfit`] if they lead to another cluster, or cannot be used yet.
-    pub(super) fn again(&self) -> Result<Option<Self>, Error> {
+    pub(super) fn again(&self) -> Result<Self, Error> {
         let again = self.origin.find(Some(&self.place))?;
-        if again.files == self.files {
-            return Ok(None);
-        }
         let (was, is) = (self.server(), again.server());
         if was != is {
             let source = &self.source;
@@ -112,17 +104,7 @@ impl Access {
                 "{source} leads to {is} by now, and not to {was}: start elect anew to use that cluster"
             )));
         }
-        again.check()?;
-        again.server.tls.iter().try_for_each(Tls::expect_a_pair).map_err(unfit)?;
-        Ok(Some(again))
-    }
-
-    /// Checks that certificates and keys can be used.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Unfit`], with the file that is wrong.
-    pub(super) fn check(&self) -> Result<(), Error> {
-        self.server.tls.iter().try_for_each(Tls::check)
+        Ok(again)
     }
 
     /// Returns the namespace of the context, or of the pod.
@@ -143,7 +125,7 @@ impl Access {
     /// Returns findings about settings that are unsafe.
     pub(crate) fn cautions(&self) -> Vec<Finding> {
         let (location, source) = (self.server(), &self.source);
-        let blind = self.server.tls.as_ref().is_some_and(Tls::is_blind).then(|| {
+        let blind = self.server.is_blind().then(|| {
             Finding::warning(
                 format!("{location} may be anybody: insecure-skip-tls-verify is set in {source}"),
                 "name its authority by certificate-authority, and remove insecure-skip-tls-verify",
@@ -290,16 +272,19 @@ impl Origin {
             )
         };
         let token = folder.join("token");
-        let login = Login::by_file("the token of the pod", token.clone(), &mut files);
-        let authority = folder.join("ca.crt");
-        let authority = files.read("the authority of the pod", authority).map_err(mounted);
-        let tls = Tls::new(Some(authority?), None, None, false);
-        let proxy = Proxy::of_environment(&|name| self.variable(name), &address)?;
+        let login = Login::by_file("the token of the pod", &token, &mut files);
+        let authorities = files.pem("the authority of the pod", &folder.join("ca.crt"));
+        let pem =
+            Pem { authorities: authorities.map_err(mounted)?, identity: None, is_blind: false };
+        let hints = hints("the pod's service account", "a kubeconfig's user");
+        let tls = Some(Tls::new(pem, &address.host.name, &hints)?);
+        let proxy =
+            Proxy::of_environment(&|name| self.variable(name), &address.host, address.is_tls)?;
         let namespace = elect_system::path::read(&folder.join("namespace")).ok();
         let namespace = namespace.and_then(|bytes| String::from_utf8(bytes).ok());
         let namespace = namespace.map(|text| text.trim().to_owned());
         Ok(Some(Access {
-            server: Server { address, tls: Some(tls), proxy },
+            server: Server { address, tls, proxy, hints },
             login: login.map_err(mounted)?,
             acts_for: Vec::new(),
             namespace: namespace.filter(|text| !text.is_empty()),
@@ -310,57 +295,4 @@ impl Origin {
             files,
         }))
     }
-}
-
-/// Reads the server of a cluster, and what a plugin is told of it.
-fn server_of(
-    cluster: &NamedItem,
-    user: Option<&NamedItem>,
-    env: &dyn Fn(&str) -> Option<String>,
-    files: &mut Files,
-) -> Result<(Server, Value), Error> {
-    let url = cluster.text("server")?.ok_or_else(|| cluster.wrong("has no server"))?;
-    let address = Address::parse(&url, &cluster.title())?;
-    let is_blind = cluster.flag("insecure-skip-tls-verify")?;
-    let name = cluster.text("tls-server-name")?;
-    let proxy_url = cluster.text("proxy-url")?;
-    let authority = cluster.held("certificate-authority", files)?;
-    if is_blind && authority.is_some() {
-        let why = "has a certificate-authority and insecure-skip-tls-verify: remove one of them";
-        return Err(cluster.wrong(why));
-    }
-    let written = authority.as_ref().map(|held| Value::String(base64(&held.bytes)));
-    let mut told = Map::from_iter([("server".to_owned(), Value::String(url))]);
-    let mut tell = |key: &str, value: Option<Value>| {
-        told.extend(value.map(|value| (key.to_owned(), value)));
-    };
-    tell("tls-server-name", name.clone().map(Value::String));
-    tell("insecure-skip-tls-verify", is_blind.then_some(Value::Bool(true)));
-    tell("proxy-url", proxy_url.clone().map(Value::String));
-    tell("certificate-authority-data", written);
-    tell("config", extension(cluster));
-    let proxy = match proxy_url {
-        Some(url) => Some(Proxy::parse(&url, &format!("the proxy-url of {}", cluster.title()))?),
-        None => Proxy::of_environment(env, &address)?,
-    };
-    let identity = match user {
-        Some(user) => {
-            match (user.held("client-certificate", files)?, user.held("client-key", files)?) {
-                (Some(certificate), Some(key)) => Some((certificate, key)),
-                (None, None) => None,
-                _ => return Err(user.wrong("needs both client-certificate and client-key")),
-            }
-        }
-        None => None,
-    };
-    let tls = address.is_tls.then(|| Tls::new(authority, identity, name, is_blind));
-    Ok((Server { address, tls, proxy }, Value::Object(told)))
-}
-
-/// Returns the settings that the cluster has for plugins.
-fn extension(cluster: &NamedItem) -> Option<Value> {
-    let extensions = cluster.value("extensions").as_array()?;
-    let ours = json!("client.authentication.k8s.io/exec");
-    let found = extensions.iter().find(|extension| extension.get("name") == Some(&ours))?;
-    found.get("extension").cloned()
 }

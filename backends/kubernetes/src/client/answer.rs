@@ -4,13 +4,13 @@ use std::error::Error as StdError;
 use std::time::Duration;
 
 use elect_api::text::{WORDS, clean};
+use elect_remote::in_full;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use serde_json::Value;
 
-use super::distrust::chain_of;
 use super::json::value;
 use super::kubeconfig::text_in;
 use super::{Failure, LONGEST, TOO_LONG};
@@ -30,7 +30,7 @@ pub(super) async fn read(
         if error.is::<LengthLimitError>() {
             return strange(TOO_LONG);
         }
-        let why = chain_of(error.as_ref());
+        let why = in_full(error.as_ref());
         Failure::Unknown(format!("the answer of {server} broke off: {why}"))
     })?;
     if is_page(&body) { Err(strange(PAGE)) } else { Ok(body) }

@@ -1,26 +1,17 @@
 //! Connections to the API server, with or without a proxy and TLS. Each takes one request at a time.
 
-use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use elect_remote::Host;
+use elect_remote::{Protocol, Stream, Trouble, Witness, connect, in_full};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
 
-use super::access::{Access, Server};
-use super::distrust::chain_of;
-use super::proxy::Kind;
-use super::tls::{self, Identity};
+use super::access::Access;
+use super::server::Identity;
 
-/// The time that an address has for itself before elect tries the next one too.
-const HEAD_START: Duration = Duration::from_millis(250);
 /// The most bytes in the headers of an answer.
 const LONGEST_HEADERS: usize = 64 << 10;
 
@@ -31,6 +22,7 @@ pub(super) struct Connection {
     access: Arc<Access>,
     /// The certificate that a plugin gave us for it.
     identity: Option<Arc<Identity>>,
+    witness: Witness,
     /// Moves its bytes, and ends with it.
     task: JoinSet<hyper::Result<()>>,
 }
@@ -51,10 +43,6 @@ pub(super) enum Unanswered {
     Lost(String),
 }
 
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
-
 impl Connection {
     /// Connects to the server, with the certificate of a plugin if there is one.
     ///
@@ -64,42 +52,36 @@ impl Connection {
         access: &Arc<Access>,
         identity: Option<&Arc<Identity>>,
     ) -> Result<Self, Unconnected> {
-        let failed = |is_distrust| move |why| Unconnected { why, is_distrust };
-        let server = &access.server;
-        let to_server = |why: String| format!("cannot connect to {}: {why}", server.address);
-        let mut stream = Self::reach(server).await.map_err(failed(false))?;
-        if let Some(tls) = &server.tls {
-            let identity = identity.map(AsRef::as_ref);
-            let secured = tls.connect(stream, &server.address.host.name, identity).await;
-            stream = Box::new(secured.map_err(to_server).map_err(failed(true))?);
-        }
-        let handshake = http1::Builder::new()
-            .max_buf_size(LONGEST_HEADERS)
-            .handshake(TokioIo::new(stream))
-            .await;
-        let (sender, connection) =
-            handshake.map_err(|error| failed(false)(to_server(chain_of(&error))))?;
+        let (server, witness) = (&access.server, Witness::default());
+        let failed = |way: &str, why: String, is_distrust| {
+            let why = format!("cannot connect to {}{way}: {why}", server.address);
+            Unconnected { why, is_distrust }
+        };
+        let of = |trouble: Trouble| failed("", trouble.in_full(&server.hints), trouble.is_of_tls());
+        let secured = server.secured(identity.map(AsRef::as_ref));
+        let secured = secured.map_err(|error| failed("", in_full(&error), true))?;
+        // This future is large and seldom runs, so it must not enlarge those of callers.
+        let stream: Stream = Box::pin(async {
+            let host = &server.address.host;
+            let stream = match &server.proxy {
+                None => connect(host, &witness).await.map_err(of)?,
+                Some(proxy) => proxy.connect(host, &witness).await.map_err(|why| {
+                    failed(&format!(" through the proxy at {}", proxy.host), why, false)
+                })?,
+            };
+            match &secured {
+                None => Ok(stream),
+                Some(secured) => secured.over(stream, &witness).await.map_err(of),
+            }
+        })
+        .await?;
+        let mut http = http1::Builder::new();
+        let handshake = http.max_buf_size(LONGEST_HEADERS).handshake(TokioIo::new(stream)).await;
+        let (sender, connection) = handshake.map_err(|error| failed("", in_full(&error), false))?;
         let mut task = JoinSet::new();
         task.spawn(connection);
-        Ok(Self { sender, access: Arc::clone(access), identity: identity.cloned(), task })
-    }
-
-    /// Reaches the server, through its proxy if it has one.
-    async fn reach(server: &Server) -> Result<Box<dyn Stream>, String> {
-        let to_server = |why: String| format!("cannot connect to {}: {why}", server.address);
-        let Some(proxy) = &server.proxy else {
-            return Ok(Box::new(connect(&server.address.host).await.map_err(to_server)?));
-        };
-        let through = |why: String| {
-            let (server, proxy) = (&server.address, &proxy.host);
-            format!("cannot connect to {server} through the proxy at {proxy}: {why}")
-        };
-        let mut stream: Box<dyn Stream> = Box::new(connect(&proxy.host).await.map_err(through)?);
-        if proxy.kind == Kind::Https {
-            let secured = tls::connect_to_proxy(stream, &proxy.host.name).await;
-            stream = Box::new(secured.map_err(through)?);
-        }
-        proxy.connect(stream, &server.address.host).await.map_err(through)
+        let (access, identity) = (Arc::clone(access), identity.cloned());
+        Ok(Self { sender, access, identity, witness, task })
     }
 
     /// Returns whether it can take a request with these credentials, as far as we know.
@@ -129,47 +111,32 @@ impl Connection {
         &mut self,
         request: Request<String>,
     ) -> Result<hyper::Response<Incoming>, Unanswered> {
-        self.sender.try_send_request(request).await.map_err(|mut failed| {
+        let sent = self.sender.try_send_request(request).await;
+        sent.map_err(|mut failed| {
             let request = failed.take_message();
-            let why = chain_of(&failed.into_error());
+            let why = self.in_words(&failed.into_error());
             match request {
                 Some(request) => Unanswered::Unsent(Box::new(request), why),
                 None => Unanswered::Lost(why),
             }
         })
     }
-}
 
-async fn connect(host: &Host) -> Result<TcpStream, String> {
-    let addresses = lookup_host((host.name.as_str(), host.port)).await;
-    let addresses =
-        addresses.map_err(|error| format!("the name {} does not resolve ({error})", host.name))?;
-    let stream = race(addresses).await.map_err(|error| match error.kind() {
-        io::ErrorKind::ConnectionRefused => "nothing listens there (connection refused)".to_owned(),
-        _ => error.to_string(),
-    })?;
-    // The request waits for its answer, so no more bytes will fill the packet.
-    let _ = stream.set_nodelay(true);
-    Ok(stream)
-}
-
-/// Connects to the first address that answers. A silent one does not hold up the others.
-async fn race(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<TcpStream> {
-    let mut addresses = addresses.peekable();
-    let mut tries = JoinSet::new();
-    let mut outcome = io::Error::new(io::ErrorKind::NotFound, "the name has no addresses");
-    loop {
-        if let Some(address) = addresses.next() {
-            tries.spawn(TcpStream::connect(address));
-        }
-        tokio::select! {
-            ended = tries.join_next() => match ended {
-                Some(Ok(Ok(stream))) => return Ok(stream),
-                Some(Ok(Err(error))) => outcome = error,
-                Some(Err(_)) => {}
-                None => return Err(outcome),
-            },
-            () = tokio::time::sleep(HEAD_START), if addresses.peek().is_some() => {}
+    /// Explains an error by what came from the server.
+    fn in_words(&self, error: &hyper::Error) -> String {
+        let (seen, hints) = (self.witness.seen(), &self.access.server.hints);
+        let is_clear = self.access.server.tls.is_none();
+        match seen.trouble {
+            _ if is_clear && Protocol::Tls.is_in(&seen.first_bytes) => {
+                Trouble::WantsTls.in_full(hints)
+            }
+            Some(trouble) if trouble.is_of_tls() || seen.first_bytes.is_empty() => {
+                trouble.in_full(hints)
+            }
+            _ if error.is_parse() => {
+                format!("what answers there does not speak HTTP ({})", in_full(error))
+            }
+            _ => in_full(error),
         }
     }
 }

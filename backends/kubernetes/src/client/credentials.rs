@@ -9,10 +9,10 @@ use hyper::header::{HeaderName, HeaderValue};
 use serde_json::Value;
 
 use super::base64;
-use super::files::{Files, Held};
+use super::files::Files;
 use super::kubeconfig::{NamedItem, unfit};
 use super::plugin::Plugin;
-use super::tls::Identity;
+use super::server::Identity;
 
 /// The credentials of a request.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Login {
         let token = token.transpose()?;
         if let Some(path) = user.path("tokenFile")? {
             let what = format!("the tokenFile of {}", user.title());
-            return match (Self::by_file(&what, path, files), token) {
+            return match (Self::by_file(&what, &path, files), token) {
                 (Err(_), Some(token)) if is_first => Ok(Self::Shown(token)),
                 (login, _) => login,
             };
@@ -106,11 +106,11 @@ impl Login {
     ///
     /// # Errors
     /// As [`Files::read`], and [`elect_api::ErrorKind::Unfit`] if there is no token in it.
-    pub(super) fn by_file(what: &str, path: PathBuf, files: &mut Files) -> Result<Self, Error> {
-        let Held { path, bytes } = files.read(what, path)?;
+    pub(super) fn by_file(what: &str, path: &Path, files: &mut Files) -> Result<Self, Error> {
+        let bytes = files.read(what, path)?;
         let token = bytes.trim_ascii();
         let token = Some(token).filter(|token| !token.is_empty()).and_then(bearer);
-        token.map(Self::Shown).ok_or_else(|| unfit(no_token(&path)))
+        token.map(Self::Shown).ok_or_else(|| unfit(no_token(path)))
     }
 
     /// Says that there were no credentials within the limit, and what to do about it.

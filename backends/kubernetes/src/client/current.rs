@@ -8,11 +8,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use elect_api::Error;
+use elect_remote::{Renewed, Tries, in_full};
 use tokio::time::Instant;
 
 use super::access::Access;
-use super::distrust::chain_of;
 
 /// The time after which elect reads the files again.
 const AGE: Duration = Duration::from_secs(60);
@@ -20,10 +19,12 @@ const AGE: Duration = Duration::from_secs(60);
 const LEAST_AGE: Duration = Duration::from_secs(1);
 
 /// The access that requests use.
-pub(super) struct Current(Mutex<State>);
+pub(super) struct Current {
+    access: Renewed<Access>,
+    state: Mutex<State>,
+}
 
 struct State {
-    access: Arc<Access>,
     read: Instant,
     /// When its files are read again.
     due: Instant,
@@ -35,20 +36,10 @@ struct State {
 
 impl Current {
     /// Starts with the access that was found first.
-    ///
-    /// # Errors
-    /// [`elect_api::ErrorKind::Unfit`] if a certificate or a key cannot be used.
-    pub(super) fn new(access: Access) -> Result<Self, Error> {
-        access.check()?;
+    pub(super) fn new(access: Access) -> Self {
         let read = now();
-        let access = Arc::new(access);
-        Ok(Self(Mutex::new(State {
-            access,
-            read,
-            due: read + AGE,
-            is_reading: false,
-            trouble: None,
-        })))
+        let state = State { read, due: read + AGE, is_reading: false, trouble: None };
+        Self { access: Renewed::new(access), state: Mutex::new(state) }
     }
 
     /// Returns the access for the next request, and reads the files again if that is due.
@@ -65,7 +56,7 @@ impl Current {
 
     /// Returns the newest usable access.
     pub(super) fn last(&self) -> Arc<Access> {
-        Arc::clone(&self.lock().access)
+        self.access.known()
     }
 
     /// Returns why the files' present contents are not used, if they are not.
@@ -95,18 +86,15 @@ impl Current {
     }
 
     fn renew(&self) {
-        let renewed = self.last().again();
+        let Tries { first, unread, .. } = self.access.tries(Access::again);
+        self.access.keep(&first);
         let mut state = self.lock();
         state.is_reading = false;
-        match renewed {
-            Ok(Some(access)) => (state.access, state.trouble) = (Arc::new(access), None),
-            Ok(None) => state.trouble = None,
-            Err(error) => state.trouble = Some(chain_of(&error)),
-        }
+        state.trouble = unread.map(|error| in_full(&error));
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

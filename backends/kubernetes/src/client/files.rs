@@ -6,29 +6,42 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use elect_api::{Error, ErrorKind};
+use elect_remote::unreadable;
 use elect_system::path::{self, Disobeyed, Inherited, Instructions};
 
 /// The longest kubeconfig, in bytes. It may have the certificates of many clusters.
 const LONGEST: u64 = 4 << 20;
 
-/// Bytes, and the file that has them or has them written out.
-pub(super) struct Held {
-    pub(super) path: PathBuf,
-    pub(super) bytes: Vec<u8>,
-}
-
-/// The files that were read for one access, with their contents.
+/// The files that were read for one access, with their contents. The system's authorities have no path.
 #[derive(Default, PartialEq)]
 pub(super) struct Files(Vec<(PathBuf, Vec<u8>)>);
 
 impl Files {
-    /// Reads a token or a certificate. `what` names it in messages.
+    /// Reads a token. `what` names it in messages.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] or `Unfit` if it cannot be read.
-    pub(super) fn read(&mut self, what: &str, path: PathBuf) -> Result<Held, Error> {
-        let bytes = path::read(&path).map_err(|error| unreadable(what, &path, error))?;
-        Ok(self.keep(path, bytes))
+    pub(super) fn read(&mut self, what: &str, path: &Path) -> Result<Vec<u8>, Error> {
+        Ok(self.keep(path, elect_remote::read(what, path)?))
+    }
+
+    /// Reads a certificate or a key, in PEM.
+    ///
+    /// # Errors
+    /// As [`Files::read`].
+    pub(super) fn pem(&mut self, what: &str, path: &Path) -> Result<String, Error> {
+        let bytes = self.read(what, path)?;
+        elect_remote::pem_of(&format!("{what}, {},", path.display()), &bytes)
+    }
+
+    /// Reads the system's authorities, in PEM. `setting` names the setting that names others.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unfit`] if there are none.
+    pub(super) fn system_authorities(&mut self, setting: &str) -> Result<String, Error> {
+        let pem = elect_remote::system_authorities(setting)?;
+        self.keep(Path::new(""), pem.clone().into_bytes());
+        Ok(pem)
     }
 
     /// Reads a kubeconfig, and returns `None` if there is none. It can have us run any program, so only we and root
@@ -36,7 +49,7 @@ impl Files {
     ///
     /// # Errors
     /// As [`Files::read`], and `Denied` if another user can write it.
-    pub(super) fn read_kubeconfig(&mut self, path: &Path) -> Result<Option<Held>, Error> {
+    pub(super) fn read_kubeconfig(&mut self, path: &Path) -> Result<Option<Vec<u8>>, Error> {
         let what = "the kubeconfig";
         let found = match path::instructions(path, Inherited::Taken) {
             Ok(Some(found)) => found,
@@ -57,12 +70,12 @@ impl Files {
         };
         let Instructions { file, .. } = found;
         let bytes = all_of(file).map_err(|error| unreadable(what, path, error))?;
-        Ok(Some(self.keep(path.to_owned(), bytes)))
+        Ok(Some(self.keep(path, bytes)))
     }
 
-    fn keep(&mut self, path: PathBuf, bytes: Vec<u8>) -> Held {
-        self.0.push((path.clone(), bytes.clone()));
-        Held { path, bytes }
+    fn keep(&mut self, path: &Path, bytes: Vec<u8>) -> Vec<u8> {
+        self.0.push((path.to_owned(), bytes.clone()));
+        bytes
     }
 }
 
@@ -73,13 +86,4 @@ fn all_of(file: File) -> io::Result<Vec<u8>> {
         return Err(io::Error::other(format!("it is longer than {LONGEST} bytes")));
     }
     Ok(bytes)
-}
-
-/// Reports a file that cannot be read.
-fn unreadable(what: &str, path: &Path, error: io::Error) -> Error {
-    let kind = match error.kind() {
-        io::ErrorKind::PermissionDenied => ErrorKind::Denied,
-        _ => ErrorKind::Unfit,
-    };
-    Error::new(kind, format!("cannot read {what}, {}", path.display())).because(error)
 }

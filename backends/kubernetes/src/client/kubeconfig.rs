@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use elect_api::{Error, ErrorKind};
 use serde_json::Value;
 
-use super::files::{Files, Held};
+use super::files::Files;
 use super::json::value_within;
 
 /// The most values in a text, nested ones included. It is enough for some thousand clusters. Each value takes half a
@@ -42,7 +42,7 @@ impl Kubeconfig {
     pub(super) fn read(paths: &[PathBuf], files: &mut Files) -> Result<Self, Error> {
         let mut merged = Self::default();
         for path in paths {
-            if let Some(Held { bytes, .. }) = files.read_kubeconfig(path)? {
+            if let Some(bytes) = files.read_kubeconfig(path)? {
                 merged.add(path, &bytes)?;
             }
         }
@@ -237,21 +237,21 @@ impl NamedItem {
         self.file.parent().unwrap_or(Path::new("")).join(path)
     }
 
-    /// Returns the bytes at `KEY-data`, in base64, or else in the file at the key.
+    /// Returns the PEM text at `KEY-data`, in base64, or else in the file at the key.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] or `Denied` if the bytes cannot be read.
-    pub(super) fn held(&self, key: &str, files: &mut Files) -> Result<Option<Held>, Error> {
+    /// [`ErrorKind::Unfit`] or `Denied` if there is none.
+    pub(super) fn pem(&self, key: &str, files: &mut Files) -> Result<Option<String>, Error> {
+        let what = |key: &str| format!("the {key} of {}", self.title());
         let data_key = format!("{key}-data");
         if let Some(data) = self.text(&data_key)? {
             let data: String = data.split_ascii_whitespace().collect();
             let bytes = BASE64.decode(data);
             let bytes =
                 bytes.map_err(|_| self.wrong(&format!("has {data_key} that is no base64")))?;
-            return Ok(Some(Held { path: self.file.clone(), bytes }));
+            return elect_remote::pem_of(&what(&data_key), &bytes).map(Some);
         }
-        let path = self.path(key)?;
-        path.map(|path| files.read(&format!("the {key} of {}", self.title()), path)).transpose()
+        self.path(key)?.map(|path| files.pem(&what(key), &path)).transpose()
     }
 
     /// Reports something wrong with the entry.

@@ -14,18 +14,15 @@
 //! been done.
 
 mod access;
-mod address;
 mod answer;
 mod connection;
 mod credentials;
 mod current;
-mod distrust;
 mod files;
 mod json;
 mod kubeconfig;
 mod plugin;
-mod proxy;
-mod tls;
+mod server;
 mod watch;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +30,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use elect_api::{Error, count_trip};
+use elect_api::count_trip;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode};
@@ -104,13 +101,10 @@ enum AttemptStage {
 
 impl Client {
     /// Gets ready to talk. It sends nothing yet.
-    ///
-    /// # Errors
-    /// [`elect_api::ErrorKind::Unfit`] if a certificate or a key cannot be used.
-    pub(crate) fn new(access: Access) -> Result<Self, Error> {
+    pub(crate) fn new(access: Access) -> Self {
         let server = access.server();
-        let current = Arc::new(Current::new(access)?);
-        Ok(Self { current, server, patience: PATIENCE, idle: Mutex::default() })
+        let current = Arc::new(Current::new(access));
+        Self { current, server, patience: PATIENCE, idle: Mutex::default() }
     }
 
     /// Waits for credentials, up to `limit`. Calls wait for them too, but not for long.

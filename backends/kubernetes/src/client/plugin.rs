@@ -269,9 +269,7 @@ impl How {
         let status = answer.get("status").unwrap_or(&Value::Null);
         let identity =
             match (text_in(status, "clientCertificateData")?, text_in(status, "clientKeyData")?) {
-                (Some(certificate), Some(key)) => {
-                    Some(Arc::new((certificate.into_bytes(), key.into_bytes())))
-                }
+                (Some(certificate), Some(key)) => Some(Arc::new((certificate, key))),
                 (None, None) => None,
                 _ => return Err("printed a certificate without its key, or a key alone".into()),
             };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use elect_remote::in_full;
 use http_body_util::BodyExt as _;
 use hyper::Response;
 use hyper::body::Incoming;
@@ -9,7 +10,6 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::connection::Connection;
-use super::distrust::chain_of;
 use super::{Failure, LONGEST, value};
 
 /// The events of a watch. Dropped, it is closed.
@@ -50,7 +50,7 @@ impl WatchStream {
             match frame {
                 None => return Ok(None),
                 Some(Err(error)) => {
-                    return Err(broken(format!("it broke off: {}", chain_of(&error))));
+                    return Err(broken(format!("it broke off: {}", in_full(&error))));
                 }
                 Some(Ok(frame)) => self.buffer.extend(frame.data_ref().into_iter().flatten()),
             }

@@ -68,7 +68,7 @@ async fn a_token_in_a_file_is_read_again() {
     let cluster = json!({"server": format!("http://127.0.0.1:{}", server.port)});
     // A token beside it counts only while the file cannot be read.
     let path = folder.kubeconfig(&cluster, &json!({"token": "t", "tokenFile": "token"}));
-    let client = Client::new(Access::find(Some(&path), None, nothing).unwrap()).unwrap();
+    let client = Client::new(Access::find(Some(&path), None, nothing).unwrap());
     let mut shows = async |token: &str| shows(&client, &mut server, token).await;
     shows("first").await.unwrap();
     folder.write("token", "second");
@@ -100,7 +100,7 @@ async fn a_token_that_has_ended_is_replaced_within_one_request() {
     let cluster = json!({"server": format!("http://127.0.0.1:{}", server.port)});
     folder.write("token", "old");
     let path = folder.kubeconfig(&cluster, &json!({"tokenFile": "token"}));
-    let client = Client::new(Access::find(Some(&path), None, nothing).unwrap()).unwrap();
+    let client = Client::new(Access::find(Some(&path), None, nothing).unwrap());
     folder.write("token", "new");
     get(&client).await.unwrap();
     // Only once: a server that knows neither is not asked again and again.
@@ -125,7 +125,7 @@ async fn what_a_kubeconfig_has_written_out_is_read_again() {
     .await;
     let cluster = json!({"server": format!("http://127.0.0.1:{}", server.port)});
     let path = folder.kubeconfig(&cluster, &json!({"token": "old"}));
-    let client = Client::new(Access::find(Some(&path), None, nothing).unwrap()).unwrap();
+    let client = Client::new(Access::find(Some(&path), None, nothing).unwrap());
     let mut shows = async |token: &str| shows(&client, &mut server, token).await;
     shows("old").await.unwrap_err();
     // A file that is half written, leads elsewhere, or lacks our context does not count, and a finding says so.
@@ -166,7 +166,7 @@ fn plugged(folder: &Folder, server: &Server, script: &str, more: &Value) -> Clie
     let cluster = json!({"server": format!("http://127.0.0.1:{}", server.port), "extensions": [
         {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "us"}}]});
     let path = folder.kubeconfig(&cluster, &by_plugin(folder, script, more));
-    let mut client = Client::new(Access::find(Some(&path), None, nothing).unwrap()).unwrap();
+    let mut client = Client::new(Access::find(Some(&path), None, nothing).unwrap());
     // This machine may have much to do.
     client.patience = PATIENCE;
     client

@@ -160,7 +160,7 @@ fn ok() -> Reply {
 fn client(cluster: &Value, user: &Value) -> Client {
     let folder = Folder::new();
     let access = Access::find(Some(&folder.kubeconfig(cluster, user)), None, nothing).unwrap();
-    Client::new(access).unwrap()
+    Client::new(access)
 }
 
 /// An environment without variables.

@@ -1,5 +1,7 @@
 use super::*;
-use crate::client::proxy::MOST_OF_SOCKS;
+
+/// The bytes of user, password and server that SOCKS 5 takes.
+const MOST_OF_SOCKS: usize = 234;
 
 /// A proxy that speaks HTTP, of which `server` is all that it reaches; says what it was asked.
 async fn http_proxy(server: u16, answer: &'static str) -> (u16, UnboundedReceiver<String>) {
@@ -134,13 +136,13 @@ async fn the_proxy_of_the_environment_counts_without_one_of_the_kubeconfig() {
     let folder = Folder::new();
     let path = folder.kubeconfig(&json!({"server": "http://api.invalid:81"}), &json!({}));
     let env = move |name: &str| (name == "http_proxy").then(|| format!("127.0.0.1:{port}"));
-    let client = Client::new(Access::find(Some(&path), None, env).unwrap()).unwrap();
+    let client = Client::new(Access::find(Some(&path), None, env).unwrap());
     get(&client).await.unwrap();
     assert!(asked.recv().await.unwrap().starts_with("CONNECT api.invalid:81 "));
     // A server on this machine is never reached that way.
     let cluster = json!({"server": format!("http://127.0.0.1:{}", server.port)});
     let path = folder.kubeconfig(&cluster, &json!({}));
-    let client = Client::new(Access::find(Some(&path), None, env).unwrap()).unwrap();
+    let client = Client::new(Access::find(Some(&path), None, env).unwrap());
     get(&client).await.unwrap();
     assert!(asked.try_recv().is_err());
 }

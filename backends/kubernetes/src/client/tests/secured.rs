@@ -58,11 +58,12 @@ async fn servers_are_known_by_who_vouches_for_them() {
     cluster["server"] = url(&server).into();
     get(&client(&cluster, &json!({}))).await.unwrap();
     let why = refusal(&here, &by(&other)).await;
-    assert!(why.contains("not signed by the authority in") && why.contains("ca.pem"), "{why}");
+    assert!(why.contains("not signed by a trusted authority: name the authority with"), "{why}");
+    assert!(why.contains("certificate-authority of the cluster c of"), "{why}");
     let there = ours.server(&["api.example"]);
     let why = refusal(&there, &by(&ours)).await;
-    assert!(why.contains("not for 127.0.0.1 but for") && why.contains("api.example"), "{why}");
-    assert!(why.contains("tls-server-name"), "{why}");
+    assert!(why.contains("for another name") && why.contains("tls-server-name"), "{why}");
+    assert!(why.contains("127.0.0.1") && why.contains("api.example"), "{why}");
     let why = refusal(&ours.expired(&["127.0.0.1"]), &by(&ours)).await;
     assert!(why.contains("expired"), "{why}");
     let server = server_with(&there, None).await;
@@ -123,7 +124,7 @@ async fn we_are_known_by_our_certificate() {
     let Err(Failure::Unknown(why) | Failure::Unreachable(why)) = &failed else {
         panic!("{failed:?}")
     };
-    assert!(why.contains("does not take our client certificate"), "{why}");
+    assert!(why.contains("does not accept our certificate"), "{why}");
 }
 
 #[tokio::test]
@@ -134,7 +135,7 @@ async fn an_authority_that_is_replaced_is_taken_up() {
     let server = server_with(&second.server(&["127.0.0.1"]), None).await;
     let cluster = json!({"server": url(&server), "certificate-authority": "ca"});
     let path = folder.kubeconfig(&cluster, &json!({}));
-    let client = Client::new(Access::find(Some(&path), None, nothing).unwrap()).unwrap();
+    let client = Client::new(Access::find(Some(&path), None, nothing).unwrap());
     get(&client).await.unwrap_err();
     fs::copy(second.ca(), folder.path().join("ca")).unwrap();
     get(&client).await.unwrap();
@@ -154,7 +155,7 @@ async fn a_certificate_of_ours_that_is_replaced_is_taken_up_as_a_whole() {
     let cluster = json!({"server": url(&server), "certificate-authority": authority.ca()});
     let user = json!({"client-certificate": "cert", "client-key": "key"});
     let path = folder.kubeconfig(&cluster, &user);
-    let client = Client::new(Access::find(Some(&path), None, nothing).unwrap()).unwrap();
+    let client = Client::new(Access::find(Some(&path), None, nothing).unwrap());
     let later = async || {
         tokio::time::pause();
         tokio::time::advance(Duration::from_secs(2)).await;
@@ -164,7 +165,9 @@ async fn a_certificate_of_ours_that_is_replaced_is_taken_up_as_a_whole() {
     put("cert", &new.cert);
     later().await;
     get(&client).await.unwrap_err();
-    assert!(client.trouble().is_some_and(|why| why.contains("do not go together")));
+    assert!(
+        client.trouble().is_some_and(|why| why.contains("no certificate and key that go together"))
+    );
     put("key", &new.key);
     later().await;
     get(&client).await.unwrap();
@@ -177,20 +180,17 @@ async fn what_is_wrong_with_a_certificate_is_told_in_plain_words() {
     let by = json!({"server": "", "certificate-authority": ours.ca()});
     let itself = ours.itself(&["127.0.0.1"]);
     let why = refusal(&itself, &json!({"server": "", "certificate-authority": itself.cert})).await;
-    assert!(why.contains("is one of an authority, and no server may show that"), "{why}");
-    assert!(
-        why.contains("give the server one that") && why.ends_with("(CaUsedAsEndEntity)"),
-        "{why}"
-    );
+    assert!(why.contains("is one of an authority, which no server may show"), "{why}");
+    assert!(why.contains("give the server one that") && why.contains("CaUsedAsEndEntity"), "{why}");
     let why = refusal(&ours.server(&[]), &by).await;
-    assert!(why.contains("no subjectAltName: have it made anew for 127.0.0.1"), "{why}");
+    assert!(why.contains("has no subjectAltName: have it made anew"), "{why}");
     let why = refusal(&ours.for_clients(&["127.0.0.1"]), &by).await;
     assert!(why.contains("is not for servers: have it made anew with"), "{why}");
     let why = refusal(&ours.expired(&["127.0.0.1"]), &by).await;
     assert!(why.contains("has expired on 2001-01-01, or this machine's clock"), "{why}");
     let again = ours.again();
     let why = refusal(&again.server(&["127.0.0.1"]), &by).await;
-    assert!(why.contains("by another one of the same name: if the cluster was made anew"), "{why}");
+    assert!(why.contains("but by another one of the same name: name that one with"), "{why}");
 }
 
 #[tokio::test]
@@ -206,16 +206,17 @@ async fn a_certificate_of_ours_that_a_server_does_not_take_is_told() {
         why
     };
     let why = said(json!({})).await;
-    assert!(why.contains("misses one: see client-certificate and client-key"), "{why}");
+    assert!(why.contains("or wants one: see client-certificate and client-key of"), "{why}");
     let Pem { cert, key } = other.client("me");
     let why = said(json!({"client-certificate": cert, "client-key": key})).await;
-    assert!(why.contains("does not know who signed it") && why.ends_with("(UnknownCA)"), "{why}");
+    assert!(why.contains("does not know who signed it") && why.contains("UnknownCA"), "{why}");
     let Pem { cert, .. } = authority.client("me");
-    let why = said(json!({"client-certificate": cert, "client-key": key})).await;
-    assert!(
-        why.contains("client-certificate and client-key of the user do not go together"),
-        "{why}"
-    );
+    let user = json!({"client-certificate": cert, "client-key": key});
+    let path = Folder::new();
+    let found = Access::find(Some(&path.kubeconfig(&cluster, &user)), None, nothing);
+    let why = found.err().expect("refused").to_string();
+    assert!(why.contains("client-certificate and client-key of the user u of"), "{why}");
+    assert!(why.contains("no certificate and key that go together"), "{why}");
 }
 
 #[tokio::test]
@@ -232,5 +233,5 @@ async fn a_server_that_hangs_up_is_told() {
     let Err(Failure::Unreachable(why)) = get(&client(&cluster, &json!({}))).await else {
         panic!("unreachable")
     };
-    assert!(why.contains("closed the connection instead of speaking TLS"), "{why}");
+    assert!(why.contains("it closes the connection without a word, as a balancer does"), "{why}");
 }

@@ -1,16 +1,17 @@
-//! The proxy on the way to the API server, which the kubeconfig or the environment names. It opens a tunnel, in which
-//! only the server can read.
+//! The proxy on the way to a server, which a configuration or the environment names. It opens a tunnel, in which only the
+//! server can read.
 //!
 //! hyper speaks CONNECT, and hyper-util SOCKS 5. hyper-util's `Tunnel` speaks CONNECT too, but hides the status of the
-//! answer. Its `Matcher` reads `NO_PROXY` as curl does. kubectl, and so elect, has other rules: an entry may have a port
-//! or be `*.a.b`, and `.a.b` does not mean `a.b`.
+//! answer. Its `Matcher` reads `NO_PROXY` as curl does. Programs in Go, and so elect, have other rules: an entry may have
+//! a port or be `*.a.b`, and `.a.b` does not mean `a.b`.
 
 use std::future::ready;
 use std::io::ErrorKind::NotConnected;
 use std::net::IpAddr;
 
-use elect_api::Error;
-use elect_remote::{Host, Secret, Url};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use elect_api::{Error, ErrorKind};
 use hyper::client::conn::http1;
 use hyper::header::{HOST, PROXY_AUTHORIZATION};
 use hyper::http::uri::Authority;
@@ -21,28 +22,27 @@ use ipnet::IpNet;
 use tokio::task::JoinSet;
 use tower::{ServiceExt as _, service_fn};
 
-use super::address::Address;
-use super::base64;
-use super::connection::Stream;
-use super::distrust::chain_of;
-use super::kubeconfig::unfit;
+use crate::{Hints, Host, Pem, Secret, Secured, Stream, Url, Witness, connect, system_authorities};
 
 /// The longest answer of a proxy, in bytes.
 const LONGEST: usize = 8192;
 /// The bytes that user, password and server may have together for SOCKS 5. The library's buffer of 262 bytes holds the
 /// greetings, too.
-pub(super) const MOST_OF_SOCKS: usize = 234;
+const MOST_OF_SOCKS: usize = 234;
 
 /// A proxy.
-pub(super) struct Proxy {
-    pub(super) host: Host,
-    pub(super) kind: Kind,
+pub struct Proxy {
+    /// The address of the proxy.
+    pub host: Host,
+    kind: Kind,
     login: Option<(String, Secret)>,
+    /// The setting that names it.
+    whose: String,
 }
 
 /// The protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+enum Kind {
     Http,
     /// HTTP within TLS.
     Https,
@@ -53,9 +53,9 @@ impl Proxy {
     /// Reads the URL of a proxy. `whose` names it in messages.
     ///
     /// # Errors
-    /// [`elect_api::ErrorKind::Unfit`] if elect does not know its kind. The message does not quote the URL, which may
+    /// [`ErrorKind::Unfit`] if elect does not know its kind. The message does not quote the URL, which may
     /// have a password.
-    pub(super) fn parse(url: &str, whose: &str) -> Result<Self, Error> {
+    pub fn parse(url: &str, whose: &str) -> Result<Self, Error> {
         let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
         let (kind, port) = match url.split("://").next() {
             Some("http") => (Kind::Http, 80),
@@ -74,16 +74,18 @@ impl Proxy {
             return Err(unfit(format!("{whose} names several machines: write one")));
         };
         let password = url.password.unwrap_or_else(|| Secret::new(""));
-        Ok(Self { host, kind, login: url.user.map(|user| (user, password)) })
+        let login = url.user.map(|user| (user, password));
+        Ok(Self { host, kind, login, whose: whose.to_owned() })
     }
 
-    /// Returns the environment's proxy for a server, or `None` if it has none.
+    /// Returns the environment's proxy for a server, to which we speak TLS or not. `None` if it has none.
     ///
     /// # Errors
     /// As [`Proxy::parse`].
-    pub(super) fn of_environment(
+    pub fn of_environment(
         env: &dyn Fn(&str) -> Option<String>,
-        server: &Address,
+        server: &Host,
+        is_tls: bool,
     ) -> Result<Option<Self>, Error> {
         let either = |upper: &'static str| {
             env(upper).map(|value| (upper.to_owned(), value)).or_else(|| {
@@ -91,10 +93,10 @@ impl Proxy {
                 env(&lower).map(|value| (lower, value))
             })
         };
-        let found = either(if server.is_tls { "HTTPS_PROXY" } else { "HTTP_PROXY" });
+        let found = either(if is_tls { "HTTPS_PROXY" } else { "HTTP_PROXY" });
         let exempt = either("NO_PROXY").map_or_else(String::new, |(_, list)| list);
         match found {
-            Some((name, url)) if !is_exempt(&server.host, &exempt) => {
+            Some((name, url)) if !is_exempt(server, &exempt) => {
                 Self::parse(&url, &format!("the proxy in {name}")).map(Some)
             }
             _ => Ok(None),
@@ -102,33 +104,57 @@ impl Proxy {
     }
 
     /// Returns whether its password goes over the network unencrypted.
-    pub(super) fn shows_password(&self) -> bool {
+    pub fn shows_password(&self) -> bool {
         self.login.is_some() && self.kind != Kind::Https && !self.host.is_loopback()
     }
 
-    /// Has the proxy connect this stream to a server.
+    /// Connects to a server through the proxy. The `witness` sees what comes from either of them.
     ///
     /// # Errors
-    /// The status of its answer. The message does not quote its words, which may echo our login.
-    pub(super) async fn connect(
-        &self,
-        stream: Box<dyn Stream>,
-        server: &Host,
-    ) -> Result<Box<dyn Stream>, String> {
+    /// The trouble, for people. It does not quote the proxy's words, which may echo our login.
+    ///
+    /// # Cancellation
+    /// Leaves no connection behind.
+    pub async fn connect(&self, server: &Host, witness: &Witness) -> Result<Stream, String> {
+        let in_full = |trouble: crate::Trouble| trouble.in_full(&self.hints());
+        let mut stream = connect(&self.host, witness).await.map_err(in_full)?;
+        if self.kind == Kind::Https {
+            let secured = self.secured().map_err(|error| crate::in_full(&error))?;
+            stream = secured.over(stream, witness).await.map_err(in_full)?;
+        }
         let uri = Uri::builder().authority(server.to_string()).build();
         let uri = uri.map_err(|error| format!("it cannot be asked for {server}: {error}"))?;
         match self.kind {
-            Kind::Http | Kind::Https => self.tunnel(stream, uri).await,
+            Kind::Http | Kind::Https => self.tunnel(stream, uri, witness).await,
             Kind::Socks => self.socks(stream, uri).await,
+        }
+    }
+
+    /// TLS with the proxy, whose certificate the system's authorities have signed.
+    fn secured(&self) -> Result<Secured, Error> {
+        let authorities = system_authorities(AUTHORITY)?;
+        let config = Pem { authorities, identity: None, is_blind: false };
+        Secured::new(config.config(&[], AUTHORITY, "")?, self.host.without_zone())
+    }
+
+    fn hints(&self) -> Hints {
+        let whose = &self.whose;
+        Hints {
+            place: whose.clone().into(),
+            other_name: format!("write that name in {whose}").into(),
+            authority: AUTHORITY.into(),
+            identity: "the rules of the proxy, as elect has none for it".into(),
+            ..Hints::of_url("http", "https", "")
         }
     }
 
     async fn tunnel(
         &self,
-        stream: Box<dyn Stream>,
+        stream: Stream,
         server: Uri,
-    ) -> Result<Box<dyn Stream>, String> {
-        let odd = |error| format!("it does not tunnel: {}", chain_of(&error));
+        witness: &Witness,
+    ) -> Result<Stream, String> {
+        let odd = |error| format!("it does not tunnel: {}", crate::in_full(&error));
         let (mut sender, connection) = http1::Builder::new()
             .max_buf_size(LONGEST)
             .title_case_headers(true)
@@ -139,7 +165,7 @@ impl Proxy {
         task.spawn(connection.with_upgrades());
         let mut request = Request::connect(&server).header(HOST, server.to_string());
         if let Some((user, password)) = &self.login {
-            let both = base64(format!("{user}:{}", password.reveal()).as_bytes());
+            let both = BASE64.encode(format!("{user}:{}", password.reveal()));
             request = request.header(PROXY_AUTHORIZATION, format!("Basic {both}"));
         }
         let request = request.body(String::new());
@@ -155,10 +181,11 @@ impl Proxy {
                 return Err(format!("it does not connect us to {server}: it answered {status}"));
             }
         }
-        Ok(Box::new(TokioIo::new(upgrade::on(answer).await.map_err(odd)?)))
+        let tunnel = TokioIo::new(upgrade::on(answer).await.map_err(odd)?);
+        Ok(Stream::new(tunnel, witness.clone()))
     }
 
-    async fn socks(&self, stream: Box<dyn Stream>, server: Uri) -> Result<Box<dyn Stream>, String> {
+    async fn socks(&self, stream: Stream, server: Uri) -> Result<Stream, String> {
         let mut stream = Some(TokioIo::new(stream));
         let dial = service_fn(move |_: Uri| ready(stream.take().ok_or(NotConnected)));
         let mut socks = SocksV5::new(Uri::default(), dial);
@@ -211,6 +238,13 @@ fn is_of(name: &str, domain: &str) -> bool {
     let bare = below.trim_start_matches('.');
     let is_below = name.strip_suffix(bare).is_some_and(|rest| rest.ends_with('.'));
     is_below || (name == bare && !below.starts_with('.'))
+}
+
+/// What names the authorities that may sign a proxy's certificate.
+const AUTHORITY: &str = "the certificates of this system (update-ca-certificates)";
+
+fn unfit(what: String) -> Error {
+    Error::new(ErrorKind::Unfit, what)
 }
 
 #[cfg(test)]
@@ -274,9 +308,7 @@ mod tests {
                 let found = variables.iter().find(|(known, _)| *known == name);
                 found.map(|(_, value)| (*value).to_owned())
             };
-            let url = if is_tls { "https://a.b" } else { "http://a.b" };
-            let server = Address::parse(url, "a cluster").unwrap();
-            let proxy = Proxy::of_environment(&env, &server).unwrap();
+            let proxy = Proxy::of_environment(&env, &host("a.b", 443), is_tls).unwrap();
             proxy.map(|proxy| proxy.host.name)
         };
         let both = &[("HTTPS_PROXY", "s"), ("https_proxy", "t"), ("http_proxy", "c")];

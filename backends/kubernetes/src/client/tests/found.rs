@@ -175,7 +175,11 @@ fn what_cannot_be_used_is_named_and_no_secret_with_it() {
             "both a token",
         ),
         (server.clone(), json!({"password": "hush"}), "both username and password"),
-        (server.clone(), json!({"client-key-data": "LS0tLS1CRUdJTiBodXNo"}), "both client-certificate"),
+        (
+            server.clone(),
+            json!({"client-key-data": "LS0tLS1CRUdJTiBodXNo"}),
+            "both client-certificate",
+        ),
         (server.clone(), json!({"tokenFile": "gone"}), "tokenFile"),
         (server.clone(), json!({"as-groups": ["a"]}), "require as"),
         (server.clone(), json!({"as": "a", "as-groups": "b"}), "as-groups"),

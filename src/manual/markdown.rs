@@ -1,27 +1,34 @@
 //! This file reads the Markdown of a manual page as blocks, which the terminal and the man page show.
 
+use std::fmt::Write as _;
 use std::mem;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// A block of a page.
+/// The sign before words in bold: those that the user types or a program prints, and those that are strong. No page
+/// has this character.
+pub(super) const BOLD: char = '\u{2}';
+/// The sign after words in bold.
+pub(super) const NORMAL: char = '\u{3}';
+
+/// A block of a page. Its words have the signs around what is bold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Block {
     /// The page's title has level 1.
     Heading {
         level: u8,
-        words: Vec<Span>,
+        words: String,
     },
-    Paragraph(Vec<Span>),
+    Paragraph(String),
     /// An entry of a list, with the dash or number before it.
     Item {
         mark: String,
-        words: Vec<Span>,
+        words: String,
     },
     /// Lines that are shown unchanged.
     Code(String),
     /// Rows of cells; the first row has the headings.
-    Table(Vec<Vec<Vec<Span>>>),
+    Table(Vec<Vec<String>>),
 }
 
 impl Block {
@@ -33,36 +40,26 @@ impl Block {
             }
             Self::Code(text) => text.clone(),
             Self::Table(rows) => {
-                let cells = rows.iter().map(|row| {
-                    let cells: Vec<String> = row.iter().map(|cell| plain(cell)).collect();
-                    cells.join(" | ")
-                });
-                cells.collect::<Vec<_>>().join("\n")
+                let rows = rows.iter().map(|row| plain(&row.join(" | ")));
+                rows.collect::<Vec<_>>().join("\n")
             }
         }
     }
 }
 
-/// Text of one style.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) text: String,
-    pub(super) style: Style,
+/// Returns the words without the signs of their style.
+pub(super) fn plain(words: &str) -> String {
+    words.replace([BOLD, NORMAL], "")
 }
 
-/// The style of a text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Style {
-    #[default]
-    Plain,
-    /// Text that the user types, or that a program prints.
-    Code,
-    Strong,
+/// Returns whether what follows these words is bold, if what comes before them `is_bold`.
+pub(super) fn is_bold_after(words: &str, is_bold: bool) -> bool {
+    words.chars().rfind(|c| [BOLD, NORMAL].contains(c)).map_or(is_bold, |last| last == BOLD)
 }
 
-/// Returns the text of these spans.
-pub(super) fn plain(words: &[Span]) -> String {
-    words.iter().map(|span| span.text.as_str()).collect()
+/// Returns the words without signs that have nothing between them.
+pub(super) fn tidy(words: &str) -> String {
+    words.replace(&format!("{BOLD}{NORMAL}"), "")
 }
 
 /// Returns the blocks of a page.
@@ -107,37 +104,35 @@ struct Reader {
     blocks: Vec<Block>,
     targets: Vec<String>,
     /// The words of the present block or cell.
-    words: Vec<Span>,
-    style: Style,
+    words: String,
     /// The number of the next item, if the list has numbers.
     number: Option<u64>,
     /// The mark of the present item.
     mark: Option<String>,
-    rows: Vec<Vec<Vec<Span>>>,
+    rows: Vec<Vec<String>>,
 }
 
 impl Reader {
     fn take(&mut self, event: Event<'_>) {
         match event {
-            Event::Text(text) => self.add(&text, self.style),
-            Event::Code(text) => self.add(&text, Style::Code),
-            Event::SoftBreak => self.add(" ", self.style),
+            Event::Text(text) => self.words.push_str(&text),
+            Event::Code(text) => {
+                let is_bold = is_bold_after(&self.words, false);
+                self.words.extend(is_bold.then_some(NORMAL));
+                // Writing to a String cannot fail.
+                let _ = write!(self.words, "{BOLD}{text}{NORMAL}");
+                self.words.extend(is_bold.then_some(BOLD));
+            }
+            Event::SoftBreak => self.words.push(' '),
             Event::Start(tag) => self.begin(tag),
             Event::End(tag) => self.end(tag),
             other => debug_assert!(false, "pages have no {other:?}"),
         }
     }
 
-    fn add(&mut self, text: &str, style: Style) {
-        match self.words.last_mut() {
-            Some(last) if last.style == style => last.text.push_str(text),
-            _ => self.words.push(Span { text: text.to_owned(), style }),
-        }
-    }
-
     fn begin(&mut self, tag: Tag<'_>) {
         match tag {
-            Tag::Strong => self.style = Style::Strong,
+            Tag::Strong => self.words.push(BOLD),
             Tag::Link { dest_url, .. } => self.targets.push(dest_url.into_string()),
             Tag::List(first) => self.number = first,
             Tag::Item => {
@@ -152,16 +147,16 @@ impl Reader {
 
     fn end(&mut self, tag: TagEnd) {
         let block = match tag {
-            TagEnd::Strong => return self.style = Style::Plain,
+            TagEnd::Strong => return self.words.push(NORMAL),
             TagEnd::Link => {
-                let address = self.targets.last().filter(|target| target.contains("://"));
-                let shown = address.map(|address| format!(" <{address}>"));
-                return self.add(&shown.unwrap_or_default(), Style::Plain);
+                if let Some(address) = self.targets.last().filter(|target| target.contains("://")) {
+                    self.words.extend([" <", address, ">"]);
+                }
+                return;
             }
             TagEnd::TableCell => {
                 let cell = self.take_words();
-                self.rows.last_mut().expect("a row has begun").push(cell);
-                return;
+                return self.rows.last_mut().expect("a row has begun").push(cell);
             }
             TagEnd::Heading(level) => {
                 Block::Heading { level: level as u8, words: self.take_words() }
@@ -171,15 +166,15 @@ impl Reader {
                 let mark = self.mark.take().unwrap_or_default();
                 Block::Item { mark, words: self.take_words() }
             }
-            TagEnd::CodeBlock => Block::Code(plain(&self.take_words())),
+            TagEnd::CodeBlock => Block::Code(self.take_words()),
             TagEnd::Table => Block::Table(mem::take(&mut self.rows)),
             _ => return,
         };
         self.blocks.push(block);
     }
 
-    fn take_words(&mut self) -> Vec<Span> {
-        mem::take(&mut self.words)
+    fn take_words(&mut self) -> String {
+        tidy(&mem::take(&mut self.words))
     }
 }
 

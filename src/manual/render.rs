@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap_mangen::roff::{Inline, Roff, bold, roman};
 
-use super::markdown::{Block, Span, Style, plain};
+use super::markdown::{BOLD, Block, NORMAL, is_bold_after, plain, tidy};
 
 /// The indent of text below a heading, in columns. Text that is shown unchanged is indented twice as far.
 const INDENT: usize = 4;
@@ -15,13 +15,10 @@ const WIDEST: usize = 100;
 /// The narrowest line that is set, in columns.
 const NARROWEST: usize = 40;
 
-const BOLD: &str = "\u{1b}[1m";
-const NORMAL: &str = "\u{1b}[0m";
-
 /// Returns the blocks in lines of at most `width` columns, with bold text if `has_style`. Code keeps its lines, even if
 /// they are longer.
 pub(super) fn for_terminal(blocks: &[Block], width: usize, has_style: bool) -> String {
-    let setter = Setter { width: width.clamp(NARROWEST, WIDEST) - INDENT, has_style };
+    let width = width.clamp(NARROWEST, WIDEST) - INDENT;
     let mut text = String::new();
     let mut last: Option<&Block> = None;
     for block in blocks {
@@ -30,151 +27,102 @@ pub(super) fn for_terminal(blocks: &[Block], width: usize, has_style: bool) -> S
         if last.is_some() && !is_list_going_on {
             text.push('\n');
         }
-        setter.set(block, &mut text);
+        let (indent, lines) = lines_of(block, width);
+        for line in lines {
+            let indent = if line.is_empty() { 0 } else { indent };
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{:indent$}{line}", "");
+        }
         last = Some(block);
     }
-    text
+    let (bold, normal) = if has_style { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
+    text.replace(BOLD, bold).replace(NORMAL, normal)
 }
 
-struct Setter {
-    /// The width of a line, in columns.
-    width: usize,
-    has_style: bool,
-}
-
-impl Setter {
-    fn set(&self, block: &Block, text: &mut String) {
-        match block {
-            Block::Heading { level, words } => {
-                let strong: Vec<Span> = words
-                    .iter()
-                    .map(|span| Span { style: Style::Strong, ..span.clone() })
-                    .collect();
-                let indent = if *level > 2 { INDENT / 2 } else { 0 };
-                add(text, indent, &self.wrap(&strong, self.width));
-            }
-            Block::Paragraph(words) => add(text, INDENT, &self.wrap(words, self.width)),
-            Block::Item { mark, words } => {
-                let hang = mark.len() + 1;
-                let mut lines = self.wrap(words, self.width - hang);
-                for (number, line) in lines.iter_mut().enumerate() {
-                    let before = if number == 0 { mark.as_str() } else { "" };
-                    *line = format!("{before:<hang$}{line}");
-                }
-                add(text, INDENT, &lines);
-            }
-            Block::Code(code) => {
-                let lines: Vec<String> = code.lines().map(str::to_owned).collect();
-                add(text, 2 * INDENT, &lines);
-            }
-            Block::Table(rows) => add(text, INDENT, &self.table(rows)),
+/// Returns the lines of a block, and their indent.
+fn lines_of(block: &Block, width: usize) -> (usize, Vec<String>) {
+    match block {
+        Block::Heading { level, words } => {
+            let bold = format!("{BOLD}{}{NORMAL}", plain(words));
+            (if *level > 2 { INDENT / 2 } else { 0 }, wrap(&bold, width))
         }
-    }
-
-    fn table(&self, rows: &[Vec<Vec<Span>>]) -> Vec<String> {
-        let widths = widths(rows, self.width);
-        let is_tight = |row: &Vec<Vec<String>>| row.iter().all(|cell| cell.len() <= 1);
-        let set: Vec<Vec<Vec<String>>> = rows
-            .iter()
-            .map(|row| {
-                row.iter().zip(&widths).map(|(cell, width)| self.wrap(cell, *width)).collect()
-            })
-            .collect();
-        // An empty line separates rows of several lines.
-        let is_spaced = !set.iter().all(is_tight);
-        let mut lines = Vec::new();
-        for (number, row) in set.iter().enumerate() {
-            if is_spaced && number > 0 {
-                lines.push(String::new());
-            }
-            let height = row.iter().map(Vec::len).max().unwrap_or(0);
-            for part in 0..height {
-                let mut line = String::new();
-                for (cell, width) in row.iter().zip(&widths) {
-                    let piece = cell.get(part).map_or("", String::as_str);
-                    let rest = width - columns(piece).min(*width);
-                    // Writing to a String cannot fail.
-                    let _ = write!(line, "{piece}{:rest$}  ", "");
-                }
-                line.truncate(line.trim_end().len());
-                lines.push(line);
-            }
+        Block::Paragraph(words) => (INDENT, wrap(words, width)),
+        Block::Item { mark, words } => {
+            let hang = mark.len() + 1;
+            let marks = [mark.as_str()].into_iter().chain(std::iter::repeat(""));
+            let lines = marks.zip(wrap(words, width - hang));
+            (INDENT, lines.map(|(mark, line)| format!("{mark:<hang$}{line}")).collect())
         }
-        lines
-    }
-
-    /// Returns the words in lines of at most `width` columns. A longer word has a line of its own.
-    fn wrap(&self, spans: &[Span], width: usize) -> Vec<String> {
-        let mut lines = Vec::new();
-        let (mut line, mut taken) = (String::new(), 0);
-        for word in words(spans) {
-            let long: usize = word.iter().map(|span| span.text.chars().count()).sum();
-            if taken > 0 && taken + 1 + long > width {
-                lines.push(std::mem::take(&mut line));
-                taken = 0;
-            }
-            if taken > 0 {
-                line.push(' ');
-                taken += 1;
-            }
-            for span in &word {
-                self.style(span, &mut line);
-            }
-            taken += long;
-        }
-        if taken > 0 {
-            lines.push(line);
-        }
-        // Adjacent words of one style are set off together.
-        let between = format!("{NORMAL} {BOLD}");
-        lines.iter().map(|line| line.replace(&between, " ")).collect()
-    }
-
-    fn style(&self, span: &Span, line: &mut String) {
-        if self.has_style && span.style != Style::Plain {
-            line.extend([BOLD, &span.text, NORMAL]);
-        } else {
-            line.push_str(&span.text);
-        }
+        Block::Code(code) => (2 * INDENT, code.lines().map(str::to_owned).collect()),
+        Block::Table(rows) => (INDENT, table(rows, width)),
     }
 }
 
-/// Splits text at spaces into words, and each word into the pieces of its styles.
-fn words(spans: &[Span]) -> Vec<Vec<Span>> {
-    let mut words: Vec<Vec<Span>> = Vec::new();
-    let mut is_inside = false;
-    for span in spans {
-        for (number, piece) in span.text.split([' ', '\n']).enumerate() {
-            is_inside &= number == 0;
-            if piece.is_empty() {
-                continue;
-            }
-            let piece = Span { text: piece.to_owned(), style: span.style };
-            match words.last_mut() {
-                Some(word) if is_inside => word.push(piece),
-                _ => words.push(vec![piece]),
-            }
-            is_inside = true;
+fn table(rows: &[Vec<String>], width: usize) -> Vec<String> {
+    let widths = widths(rows, width);
+    let wrapped = |row: &Vec<String>| -> Vec<Vec<String>> {
+        row.iter().zip(&widths).map(|(cell, width)| wrap(cell, *width)).collect()
+    };
+    let rows: Vec<_> = rows.iter().map(wrapped).collect();
+    // An empty line separates rows of several lines.
+    let is_spaced = rows.iter().flatten().any(|cell| cell.len() > 1);
+    let mut lines = Vec::new();
+    for row in &rows {
+        if is_spaced && !lines.is_empty() {
+            lines.push(String::new());
         }
+        for part in 0..row.iter().map(Vec::len).max().unwrap_or(0) {
+            let mut line = String::new();
+            for (cell, width) in row.iter().zip(&widths) {
+                let piece = cell.get(part).map_or("", String::as_str);
+                let rest = width.saturating_sub(columns(piece));
+                let _ = write!(line, "{piece}{:rest$}  ", "");
+            }
+            lines.push(line.trim_end().to_owned());
+        }
+    }
+    lines
+}
+
+/// Returns the words in lines of at most `width` columns. A longer word has a line of its own.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words(text) {
+        match lines.last_mut() {
+            Some(line) if columns(line) + 1 + columns(&word) <= width => line.extend([" ", &word]),
+            _ => lines.push(word),
+        }
+    }
+    // Adjacent words in bold are set off together.
+    lines.iter().map(|line| line.replace(&format!("{NORMAL} {BOLD}"), " ")).collect()
+}
+
+/// Splits text at spaces into words, of which each has the signs of its own style.
+fn words(text: &str) -> Vec<String> {
+    let (mut words, mut was_bold) = (Vec::new(), false);
+    for word in text.split([' ', '\n']) {
+        let is_bold = is_bold_after(word, was_bold);
+        if columns(word) > 0 {
+            let before = was_bold.then_some(BOLD).into_iter();
+            let whole = before.chain(word.chars()).chain(is_bold.then_some(NORMAL));
+            words.push(tidy(&whole.collect::<String>()));
+        }
+        was_bold = is_bold;
     }
     words
 }
 
 /// Returns the width of each column. A column is as wide as its widest cell. If the table is too wide, its widest
 /// columns are narrowed.
-fn widths(rows: &[Vec<Vec<Span>>], width: usize) -> Vec<usize> {
+fn widths(rows: &[Vec<String>], width: usize) -> Vec<usize> {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let of = |measure: fn(&[Span]) -> usize| -> Vec<usize> {
-        let widest = |column: usize| {
-            rows.iter().filter_map(|row| row.get(column)).map(|cell| measure(cell)).max()
-        };
-        (0..count).map(|column| widest(column).unwrap_or(0)).collect()
+    let of = |measure: fn(&str) -> usize| -> Vec<usize> {
+        let cells = |column: usize| rows.iter().filter_map(move |row| row.get(column));
+        let widest = |column| cells(column).map(|cell| measure(cell)).max().unwrap_or(0);
+        (0..count).map(widest).collect()
     };
-    let natural = of(|cell| cell.iter().map(|span| span.text.chars().count()).sum());
-    let least = of(|cell| {
-        let long = |word: &Vec<Span>| word.iter().map(|span| span.text.chars().count()).sum();
-        words(cell).iter().map(long).max().unwrap_or(0)
-    });
+    let natural = of(columns);
+    let least = of(|cell| words(cell).iter().map(|word| columns(word)).max().unwrap_or(0));
     let room = width.saturating_sub(2 * count.saturating_sub(1));
     let capped = |cap: usize| -> Vec<usize> {
         natural.iter().zip(&least).map(|(natural, least)| (*natural).min(cap).max(*least)).collect()
@@ -183,19 +131,9 @@ fn widths(rows: &[Vec<Vec<Span>>], width: usize) -> Vec<usize> {
     capped((1..=width).rev().find(fits).unwrap_or(1))
 }
 
-/// Returns the number of columns that a piece takes, without its style codes.
-fn columns(piece: &str) -> usize {
-    piece.replace(BOLD, "").replace(NORMAL, "").chars().count()
-}
-
-fn add(text: &mut String, indent: usize, lines: &[String]) {
-    for line in lines {
-        if !line.is_empty() {
-            text.extend(std::iter::repeat_n(' ', indent));
-            text.push_str(line);
-        }
-        text.push('\n');
-    }
+/// Returns the number of columns that words take, without the signs of their style.
+fn columns(words: &str) -> usize {
+    plain(words).chars().count()
 }
 
 /// The width of a table in a man page, in columns.
@@ -234,23 +172,19 @@ fn add_to_man(roff: &mut Roff, block: &Block) {
             roff.control("IP", [mark.as_str(), "4"]);
             roff.text(inline(words));
         }
-        Block::Code(code) => as_it_is(roff, code.lines()),
+        Block::Code(code) => as_it_is(roff, code.lines().map(str::to_owned)),
         Block::Table(rows) => {
-            let lines = Setter { width: MAN_WIDTH, has_style: false }.table(rows);
-            as_it_is(roff, lines.iter().map(String::as_str));
+            as_it_is(roff, table(rows, MAN_WIDTH).iter().map(|line| plain(line)));
         }
     }
 }
 
-fn inline(words: &[Span]) -> Vec<Inline> {
-    let of = |span: &Span| match span.style {
-        Style::Plain => roman(span.text.as_str()),
-        Style::Code | Style::Strong => bold(span.text.as_str()),
-    };
-    words.iter().map(of).collect()
+fn inline(words: &str) -> Vec<Inline> {
+    let pieces = words.split([BOLD, NORMAL]).enumerate().filter(|(_, piece)| !piece.is_empty());
+    pieces.map(|(place, it)| if place % 2 == 0 { roman(it) } else { bold(it) }).collect()
 }
 
-fn as_it_is<'a>(roff: &mut Roff, lines: impl Iterator<Item = &'a str>) {
+fn as_it_is(roff: &mut Roff, lines: impl Iterator<Item = String>) {
     roff.control("PP", []);
     roff.control("nf", []);
     for line in lines {

@@ -138,20 +138,3 @@ pub(super) fn tick(x: f64, (top, foot): (f64, f64), label: &str, size: Size) -> 
     let middle = x.min(size.width - LETTER * count(label.len()) / 2.0);
     [line("grid", [x, top], [x, foot + 4.0]), words("quiet middle", middle, foot + LINE, label)]
 }
-
-/// Returns the patterns that the styles refer to. With them, readers can tell states apart without colours, too.
-pub(super) fn patterns() -> Element {
-    let pattern = |id, class, path, size| {
-        let lines = Element::new("path").with("class", class).with("d", path);
-        let sized = Element::new("pattern").with("id", id).with("patternUnits", "userSpaceOnUse");
-        let sized = sized.sized(&[("width", size), ("height", size)]);
-        sized.child(lines)
-    };
-    Element::new("defs").children([
-        pattern("elect-serves", "ink-serves", "M0 1.5H4", 4.0),
-        pattern("elect-dead", "ink-dead", "M0 0L6 6M6 0L0 6", 6.0),
-        pattern("elect-stopped", "ink-stopped", "M1.5 0V6", 4.0),
-        pattern("elect-cut-off", "ink-cut-off", "M-1 1L1 -1M0 8L8 0M7 9L9 7", 8.0),
-        pattern("elect-overlap", "ink-overlap", "M-1 9L1 11M0 0L10 10M9 -1L11 1", 10.0),
-    ])
-}

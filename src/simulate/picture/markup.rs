@@ -47,19 +47,13 @@ impl Element {
     pub(super) fn children(self, children: impl IntoIterator<Item = Self>) -> Self {
         children.into_iter().fold(self, Self::child)
     }
-
-    /// Appends constant text, such as a style sheet, without escaping it.
-    pub(super) fn ours(mut self, text: &'static str) -> Self {
-        self.inside.push_str(text);
-        self
-    }
 }
 
 impl Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, attributes, inside } = self;
         // These elements may close themselves if they are empty. HTML requires an end tag for all others.
-        let is_void = ["meta", "br", "rect", "line", "circle", "path"].contains(name);
+        let is_void = ["rect", "line", "circle", "path"].contains(name);
         if is_void && inside.is_empty() {
             return writeln!(f, "<{name}{attributes}/>");
         }
@@ -68,7 +62,7 @@ impl Display for Element {
 }
 
 /// Escapes text so that it is safe in an element or an attribute.
-fn harmless(text: &str) -> String {
+pub(super) fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in escape(text).chars() {
         match character {

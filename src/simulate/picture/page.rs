@@ -1,24 +1,22 @@
 //! This file puts a whole report into one file: its pictures as SVG, or everything as HTML.
 
-use super::drawing::{Drawing, LINE, NARROW, PAGE, STYLE, Size, WIDE, lines, patterns, words};
-use super::markup::{Element, pixels};
+use super::drawing::{Drawing, LINE, NARROW, PAGE, STYLE, Size, WIDE, lines, words};
+use super::markup::{Element, harmless, pixels};
 use super::{Report, Section, Table};
 
-/// The style sheet of a page, beside the style sheet of its pictures.
-const PAGE_STYLE: &str = include_str!("page.css");
+/// The style sheet of a page, with that of its pictures.
+const PAGE_STYLE: &str = concat!(include_str!("picture.css"), include_str!("page.css"));
 
-/// The policy of the page: a browser runs no script in it, and makes no requests for it.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+/// The patterns that the styles refer to. With them, readers can tell states apart without colours, too.
+const PATTERNS: &str = include_str!("patterns.svg");
 
 /// The distance between two pictures.
 const GAP: f64 = 26.0;
 
 /// Returns all pictures of a report, one below the other.
 pub(super) fn svg(report: &Report) -> String {
-    let mut foot = Drawing::new("", String::new(), WIDE);
-    let mut parts = Vec::new();
     let mut y = PAGE + LINE;
-    parts.push(words("headline", PAGE, y, &report.title));
+    let mut parts = vec![words("headline", PAGE, y, &report.title)];
     y += 8.0;
     for drawing in report.sections.iter().filter_map(|it| drawing(it, WIDE)) {
         y += GAP;
@@ -29,50 +27,35 @@ pub(super) fn svg(report: &Report) -> String {
         y += height;
     }
     let repeat = format!("Seed {}. Repeat: {}", report.seed, report.command_line);
-    y = lines(&mut foot, "quiet", &repeat, y) + PAGE;
-    let size = format!("0 0 {} {}", pixels(WIDE.width), pixels(y));
-    let paper = Element::new("rect").with("class", "paper");
-    let root = Element::new("svg").with("xmlns", "http://www.w3.org/2000/svg");
-    let root = root.with("class", "picture").with("viewBox", size);
-    root.sized(&[("width", WIDE.width), ("height", y)])
-        .child(Element::new("title").text(&report.title))
-        .child(Element::new("desc").text(&repeat))
-        .child(Element::new("style").ours(STYLE))
-        .child(patterns())
-        .child(paper.with("width", "100%").with("height", "100%"))
-        .children(parts)
-        .children(foot.elements())
-        .to_string()
+    let mut foot = Drawing::new("", String::new(), WIDE);
+    let height = lines(&mut foot, "quiet", &repeat, y) + PAGE;
+    format!(
+        include_str!("picture.svg"),
+        title = harmless(&report.title),
+        repeat = harmless(&repeat),
+        style = STYLE,
+        patterns = PATTERNS,
+        parts = text(parts.into_iter().chain(foot.elements())),
+        width = pixels(WIDE.width),
+        height = pixels(height),
+    )
 }
 
-/// Returns the whole report.
+/// Returns the whole report. A browser runs no script in the page, and makes no requests for it.
 pub(super) fn html(report: &Report) -> String {
-    let meta = |name, content| Element::new("meta").with("name", name).with("content", content);
-    let policy = Element::new("meta").with("http-equiv", "Content-Security-Policy");
-    let head = Element::new("head")
-        .child(Element::new("meta").with("charset", "utf-8"))
-        .child(policy.with("content", POLICY))
-        .child(meta("viewport", "width=device-width, initial-scale=1"))
-        .child(meta("color-scheme", "light dark"))
-        .child(Element::new("title").text(&report.title))
-        .child(Element::new("style").ours(STYLE).ours(PAGE_STYLE));
-    let shared = Element::new("svg").with("class", "shared").with("aria-hidden", "true");
-    let main = Element::new("main")
-        .child(Element::new("h1").text(&report.title))
-        .children(report.sections.iter().flat_map(section))
-        .child(repeat(report));
-    let body = Element::new("body").child(shared.child(patterns())).child(main);
-    let page = Element::new("html").with("lang", "en").child(head).child(body);
-    format!("<!DOCTYPE html>\n{page}")
+    format!(
+        include_str!("page.html"),
+        title = harmless(&report.title),
+        style = PAGE_STYLE,
+        patterns = PATTERNS,
+        sections = text(report.sections.iter().flat_map(section)),
+        seed = report.seed,
+        command = harmless(&report.command_line),
+    )
 }
 
-fn repeat(report: &Report) -> Element {
-    let seed = format!("The seed is {}. On every machine this repeats it exactly:", report.seed);
-    let command = Element::new("pre").with("tabindex", "0").text(&report.command_line);
-    Element::new("section")
-        .child(Element::new("h2").text("Repeat it"))
-        .child(Element::new("p").text(&seed))
-        .child(command)
+fn text(elements: impl Iterator<Item = Element>) -> String {
+    elements.map(|element| element.to_string()).collect()
 }
 
 fn drawing(section: &Section, size: Size) -> Option<Drawing> {

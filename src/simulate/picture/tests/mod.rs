@@ -21,7 +21,7 @@ const fn shape(width: usize, is_unicode: bool) -> Shape {
 }
 
 fn span(state: State, from: u64, until: u64) -> Span {
-    Span { from: ms(from), until: ms(until), state, token: None }
+    Span::new(ms(from), ms(until), state)
 }
 
 fn led(token: u64, from: u64, until: u64) -> Span {

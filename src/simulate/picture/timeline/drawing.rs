@@ -122,14 +122,14 @@ impl Timeline {
 
     fn draw_legend(&self, drawing: &mut Drawing, field: &Field) {
         let (mut x, mut y) = (PAGE, field.bottom + 3.0 * LINE);
-        for state in self.seen() {
-            let width = 34.0 + 8.0 * count(state.words().len()) + 14.0;
+        for look in self.seen().map(State::look) {
+            let width = 34.0 + 8.0 * count(look.words.len()) + 14.0;
             if x + width > field.size.width - PAGE {
                 (x, y) = (PAGE, y + LINE + 2.0);
             }
             drawing.extend([
-                rect(class(state), [x, y - 11.0], 26.0, 13.0),
-                words("", x + 34.0, y, state.words()),
+                rect(look.class, [x, y - 11.0], 26.0, 13.0),
+                words("", x + 34.0, y, look.words),
             ]);
             x += width;
         }
@@ -182,28 +182,14 @@ fn extent(from: Duration, until: Duration, field: &Field) -> (f64, f64) {
     (x, (end - x).max(THINNEST))
 }
 
-const fn class(state: State) -> &'static str {
-    match state {
-        State::Waits => "waits",
-        State::Runs => "runs",
-        State::Serves => "serves",
-        State::Stopped => "stopped",
-        State::CutOff => "cut-off",
-        State::Dead => "dead",
-    }
-}
-
 fn draw_lane(lane: &Lane, y: f64, field: &Field) -> Vec<Element> {
     let middle = y + LANE / 2.0;
     let shown = cut(&lane.label, field.size.label, true);
     let label = words("end", field.left - 8.0, middle + 4.5, &shown);
     let mut drawn = vec![titled(&lane.label).child(label)];
-    let seen = lane.spans.iter().filter(|span| span.is_seen() && span.from < field.end);
-    let (runs, others): (Vec<_>, Vec<_>) = seen.partition(|span| span.state == State::Runs);
     let height = if lane.role == Role::Store { THIN_BAR } else { BAR };
-    for span in others.into_iter().chain(runs) {
-        drawn.push(draw_span(span, lane, middle, height, field));
-    }
+    let spans = lane.shown(field.end);
+    drawn.extend(spans.map(|span| draw_span(span, lane, middle, height, field)));
     drawn
 }
 
@@ -212,8 +198,9 @@ fn draw_span(span: &Span, lane: &Lane, middle: f64, height: f64, field: &Field) 
     let (from, until) = (brief(span.from), brief(span.until));
     let token = span.token.map(|token| format!("token {token}")).unwrap_or_default();
     let comma = if token.is_empty() { "" } else { ", " };
-    let what = format!("{}: {}, {from} to {until}{comma}{token}", lane.label, span.state.words());
-    let bar = rect(class(span.state), [x, middle - height / 2.0], width, height);
+    let look = span.state.look();
+    let what = format!("{}: {}, {from} to {until}{comma}{token}", lane.label, look.words);
+    let bar = rect(look.class, [x, middle - height / 2.0], width, height);
     let drawn = titled(&what).child(bar);
     let short = token.trim_start_matches("token ");
     let fits =

@@ -5,6 +5,8 @@ mod text;
 
 use std::time::Duration;
 
+use clap::builder::styling::{AnsiColor, Style};
+
 use super::axis::brief;
 
 /// A time line.
@@ -85,20 +87,39 @@ impl State {
     pub(super) const ALL: [Self; 6] =
         [Self::Runs, Self::Waits, Self::Serves, Self::Stopped, Self::CutOff, Self::Dead];
 
-    /// Returns the name of the state in a legend.
-    const fn words(self) -> &'static str {
-        match self {
-            Self::Waits => "waits",
-            Self::Runs => "command runs",
-            Self::Serves => "leads the store",
-            Self::Stopped => "paused",
-            Self::CutOff => "cut off",
-            Self::Dead => "dead",
-        }
+    fn look(self) -> Look {
+        let (words, class, style, signs) = match self {
+            Self::Waits => ("waits", "waits", Style::new().dimmed(), ['░', '.']),
+            Self::Runs => {
+                ("command runs", "runs", AnsiColor::Green.on_default().bold(), ['█', '#'])
+            }
+            Self::Serves => ("leads the store", "serves", AnsiColor::Cyan.on_default(), ['▬', '=']),
+            Self::Stopped => ("paused", "stopped", AnsiColor::Yellow.on_default(), ['‖', '|']),
+            Self::CutOff => ("cut off", "cut-off", AnsiColor::Magenta.on_default(), ['╌', '~']),
+            Self::Dead => ("dead", "dead", AnsiColor::Red.on_default(), ['×', 'x']),
+        };
+        Look { words, class, style, signs }
     }
 }
 
+/// How a state is shown.
+struct Look {
+    /// Its name in a legend.
+    words: &'static str,
+    /// Its class in a drawing.
+    class: &'static str,
+    /// Its style in a terminal.
+    style: Style,
+    /// Its signs in a terminal with Unicode, and in one without.
+    signs: [char; 2],
+}
+
 impl Span {
+    /// Returns a span without a token.
+    pub const fn new(from: Duration, until: Duration, state: State) -> Self {
+        Self { from, until, state, token: None }
+    }
+
     fn is_seen(&self) -> bool {
         self.from < self.until
     }
@@ -178,6 +199,17 @@ impl Timeline {
 }
 
 impl Lane {
+    /// Returns the spans that begin before this end and are shown. Those in which the command runs come last, as they
+    /// cover all others.
+    fn shown(&self, end: Duration) -> impl Iterator<Item = &Span> {
+        let of = move |runs: bool| {
+            self.spans.iter().filter(move |span| {
+                span.is_seen() && span.from < end && runs == (span.state == State::Runs)
+            })
+        };
+        of(false).chain(of(true))
+    }
+
     /// Returns the times in which the command ran, merged.
     fn runs(&self) -> Vec<(Duration, Duration)> {
         let runs = self.spans.iter().filter(|span| span.state == State::Runs && span.is_seen());

@@ -85,7 +85,7 @@ impl Timeline {
     fn put_legend(&self, canvas: &mut Canvas, shape: Shape) {
         let has_tokens =
             self.lanes.iter().flat_map(|lane| &lane.spans).any(|it| it.token.is_some());
-        let signs = self.seen().map(|state| format!("{} {}", glyph(state, shape), state.words()));
+        let signs = self.seen().map(|it| format!("{} {}", sign(it, shape), it.look().words));
         let token = has_tokens.then(|| "number in a bar: token".to_owned());
         canvas.fold(&signs.chain(token).collect::<Vec<_>>().join("   "), 0);
         let digits = self.marks.len().to_string().len();
@@ -124,17 +124,15 @@ impl Columns {
 fn put_lane(canvas: &mut Canvas, row: usize, lane: &Lane, columns: &Columns, shape: Shape) {
     let label = cut(&lane.label, columns.gutter.saturating_sub(2), shape.is_unicode);
     canvas.put(row, 0, &label, PLAIN);
-    let seen = || lane.spans.iter().filter(|span| span.is_seen() && span.from < columns.end);
-    let (runs, others): (Vec<_>, Vec<_>) = seen().partition(|span| span.state == State::Runs);
-    for span in others.into_iter().chain(runs) {
-        let style = style(span.state);
+    for span in lane.shown(columns.end) {
+        let style = span.state.look().style;
         let Some((first, behind)) = columns.within(span) else {
             // A span without a column is still shown, with a sign of its own.
-            let sign = brief_glyph(span.state, shape);
+            let sign = brief_sign(span.state, shape);
             canvas.put(row, columns.gutter + columns.of(span.from), &sign.to_string(), style);
             continue;
         };
-        let bar = glyph(span.state, shape).to_string().repeat(behind - first);
+        let bar = sign(span.state, shape).to_string().repeat(behind - first);
         canvas.put(row, columns.gutter + first, &bar, style);
         let token = span.token.map(|token| token.to_string()).unwrap_or_default();
         if token.len() + 2 <= behind - first {
@@ -171,40 +169,18 @@ fn put_axis(canvas: &mut Canvas, columns: &Columns, shape: Shape) {
     }
 }
 
-const fn glyph(state: State, shape: Shape) -> char {
-    match (state, shape.is_unicode) {
-        (State::Runs, true) => '█',
-        (State::Runs, false) => '#',
-        (State::Waits, true) => '░',
-        (State::Waits, false) => '.',
-        (State::Serves, true) => '▬',
-        (State::Serves, false) => '=',
-        (State::Stopped, true) => '‖',
-        (State::Stopped, false) => '|',
-        (State::CutOff, true) => '╌',
-        (State::CutOff, false) => '~',
-        (State::Dead, true) => '×',
-        (State::Dead, false) => 'x',
-    }
+/// Returns the sign of a state.
+fn sign(state: State, shape: Shape) -> char {
+    let [unicode, ascii] = state.look().signs;
+    if shape.is_unicode { unicode } else { ascii }
 }
 
 /// Returns the sign for a span without a column. The sign of a run fills only half of the column, because another run
 /// may stand beside it.
-const fn brief_glyph(state: State, shape: Shape) -> char {
+fn brief_sign(state: State, shape: Shape) -> char {
     match (state, shape.is_unicode) {
         (State::Runs, true) => '▌',
         (State::Runs, false) => ':',
-        _ => glyph(state, shape),
-    }
-}
-
-fn style(state: State) -> Style {
-    match state {
-        State::Runs => AnsiColor::Green.on_default().bold(),
-        State::Waits => Style::new().dimmed(),
-        State::Serves => AnsiColor::Cyan.on_default(),
-        State::Stopped => AnsiColor::Yellow.on_default(),
-        State::CutOff => AnsiColor::Magenta.on_default(),
-        State::Dead => AnsiColor::Red.on_default(),
+        _ => sign(state, shape),
     }
 }

@@ -11,8 +11,8 @@ use super::args::{CompareArgs, NetworkArgs, StoreKind, USUAL_TIME, Whom};
 use super::judged::{Judged, Sum, mean, ratio};
 use super::picture::{Distribution, Quantiles, Report, Section};
 use super::plan::{Cast, Peace, between_those, leases};
-use super::report::{ComparedReport, ComparisonReport, Ms, Percentiles, TheoryReport, seconds};
-use super::{Theatre, open_files, present, repeated};
+use super::report::{ComparedReport, ComparisonReport, Percentiles, TheoryReport, one_of, seconds};
+use super::{Theatre, open_files, present, report};
 use crate::report::Table;
 
 /// An election to compare.
@@ -46,7 +46,7 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
     let is_candidate = |whom| !matches!(whom, Whom::Member(_));
     let network = cast.network(rtt, &between_those(between, is_candidate))?;
     let (seed, runs) = (args.output.seed, args.output.runs);
-    let (mut elections, mut by, mut played) = (Vec::new(), None, 0);
+    let (mut elections, mut played) = (Vec::new(), 0);
     let shift = args.ttl / 6;
     let scenario = cast.scenario(network, &args.faults, (args.ttl, None), shift)?;
     let mut times = scenario.script.faults().iter().map(|(at, _)| *at);
@@ -64,7 +64,7 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
         let name = entrant.name;
         let scenario = if entrant.is_elect { &of_elect } else { &scenario };
         let trial = Trial::new(&*entrant.election, scenario)?;
-        let (played_runs, signal) = theatre.play(name, runs, |progress| {
+        let played_runs = theatre.play(name, runs, |progress| {
             over(0..runs, progress, |index| {
                 let seed = seed.wrapping_add(index);
                 let run = trial.run_under(seed, progress);
@@ -73,7 +73,6 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
             })
         })?;
         if played_runs.is_empty() {
-            by = signal;
             break;
         }
         let (judged, to_elect): (Vec<_>, Vec<_>) = played_runs.into_iter().unzip();
@@ -90,15 +89,14 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
             theory: entrant.theory.map(|Theory { least, most, .. }| TheoryReport { least, most }),
             overlaps: sum.overlaps(),
         });
-        by = signal;
-        if by.is_some() {
+        if theatre.has_ended_early() {
             break;
         }
     }
-    let ended_early = by.is_some();
+    let ended_early = theatre.has_ended_early();
     let figures = ComparisonReport { seed, runs: played, ended_early, elections };
-    let picture = picture(args, &figures);
-    present(&figures, &picture, &pictures, args.output.output, (0, by))
+    present(&figures, &picture(args, &figures), &pictures, args.output.output)?;
+    Ok(0)
 }
 
 /// Returns all elections. Each waits for the same silence before a leader counts as dead.
@@ -139,12 +137,7 @@ fn entrants(args: &CompareArgs) -> anyhow::Result<Vec<Entrant>> {
 }
 
 fn picture(args: &CompareArgs, figures: &ComparisonReport) -> Report {
-    let report = |sections| Report {
-        title: "elect beside other elections".to_owned(),
-        command_line: repeated(figures.seed),
-        seed: figures.seed,
-        sections,
-    };
+    let report = |sections| report("elect beside other elections", figures.seed, sections);
     if figures.elections.is_empty() {
         let why = "Ended early, before any election had a run.".to_owned();
         return report(vec![Section::Text(why)]);
@@ -157,14 +150,11 @@ fn picture(args: &CompareArgs, figures: &ComparisonReport) -> Report {
             0 => "never".to_owned(),
             _ => format!("{:.1} %", 100.0 * ratio(count, row.runs)),
         };
-        let failover = |of: fn(&Percentiles) -> Ms| {
-            row.failover_ms.as_ref().map_or_else(|| "-".to_owned(), |spread| seconds(of(spread)))
-        };
-        let overlaps = &row.overlaps;
+        let (failover, overlaps) = (row.failover_ms.as_ref(), &row.overlaps);
         table.row([
             row.election.clone(),
-            failover(|spread| spread.median),
-            failover(|spread| spread.p99),
+            one_of(failover, |times| times.median),
+            one_of(failover, |times| times.p99),
             percent(row.unreplaced),
             percent(overlaps.runs),
             if overlaps.runs == 0 { "-".to_owned() } else { seconds(overlaps.longest_ms) },

@@ -10,6 +10,7 @@ pub mod report;
 mod ttl;
 mod what_if;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -23,34 +24,43 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 use self::args::{OutputArgs, SimulateArgs, SimulateCommand};
-use self::picture::{Report, Shape};
+use self::picture::{Report, Section, Shape};
 use crate::cli;
 use crate::command::runtime::{block_on, ended_by, interruption};
 use crate::config::OutputFormat;
 use crate::guard::{self, Incoming, Inherited};
-use crate::report::{Line, Log, print_report, shape_of_stdout, write_out};
+use crate::report::{Line, Log, print, print_report, shape_of_stdout};
 
 /// Runs a simulation. Returns the exit code of the subcommand, or 128 plus the number of the signal that ended it.
 ///
 /// # Errors
 /// If the arguments contradict each other, or a file cannot be read or written.
 pub(crate) fn simulate(args: SimulateArgs, log: &Log) -> anyhow::Result<u8> {
-    let theatre = Theatre { inherited: Inherited::take().context("cannot block signals")?, log };
-    match args.command {
+    let inherited = Inherited::take().context("cannot block signals")?;
+    let theatre = Theatre { inherited, log, signal: Cell::new(None) };
+    let code = match args.command {
         SimulateCommand::Ttl(args) => ttl::ttl(&args, &theatre),
         SimulateCommand::WhatIf(args) => what_if::what_if(&args, &theatre),
         SimulateCommand::Compare(args) => compare::compare(&args, &theatre),
-    }
+    }?;
+    Ok(theatre.signal.get().map_or(code, ended_by))
 }
 
 /// Plays runs on all processors, and shows the progress to people meanwhile.
 struct Theatre<'a> {
     inherited: Inherited,
     log: &'a Log,
+    /// The signal that has ended the runs early.
+    signal: Cell<Option<i32>>,
 }
 
 impl Theatre<'_> {
-    /// Plays this number of runs. Returns their results, and the signal that ended them early, if one did.
+    /// Returns whether a signal has ended the runs early.
+    const fn has_ended_early(&self) -> bool {
+        self.signal.get().is_some()
+    }
+
+    /// Plays this number of runs, until a signal comes. Returns their results.
     ///
     /// # Errors
     /// If the system refuses a thread or a descriptor.
@@ -59,7 +69,7 @@ impl Theatre<'_> {
         what: &str,
         runs: u64,
         play: impl FnOnce(&Progress) -> T + Send,
-    ) -> anyhow::Result<(T, Option<i32>)> {
+    ) -> anyhow::Result<T> {
         let progress = Progress::default();
         let mut line = Line::new(self.log);
         let (is_over, over) = oneshot::channel();
@@ -87,47 +97,19 @@ impl Theatre<'_> {
             });
             progress.cancel();
             let what = player.join().map_err(|_| anyhow!("a simulated run has failed: {what}"))?;
-            Ok((what, by?))
+            self.signal.set(by?);
+            Ok(what)
         });
         line.clear();
         played
     }
 }
 
-/// The places for the pictures.
-struct Pictures {
-    svg: Option<Canvas>,
-    html: Option<Canvas>,
-}
-
-/// The place for one picture.
-enum Canvas {
-    File(Output),
-    /// Instead of the report.
-    Stdout,
-}
-
-impl Canvas {
-    /// # Errors
-    /// It cannot be written.
-    fn open(path: &Path) -> anyhow::Result<Self> {
-        if STDOUT.map(Path::new).contains(&path) {
-            return Ok(Self::Stdout);
-        }
-        let opened = Output::create(path).with_context(|| unwritable(path));
-        opened.map(Self::File)
-    }
-
-    const fn is_stdout(&self) -> bool {
-        matches!(self, Self::Stdout)
-    }
-
-    fn write(&self, bytes: &[u8]) -> anyhow::Result<()> {
-        match self {
-            Self::File(file) => file.write(bytes).with_context(|| unwritable(file.path())),
-            Self::Stdout => write_out(bytes).context("cannot write to stdout"),
-        }
-    }
+/// A picture that the user wants.
+struct Picture {
+    /// The file for it; `None` for stdout, where it takes the place of the report.
+    file: Option<Output>,
+    draw: fn(&Report) -> String,
 }
 
 /// The names of stdout. All but the first are symbolic links, which elect does not follow.
@@ -138,11 +120,16 @@ const STDOUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 ///
 /// # Errors
 /// If a file cannot be written.
-fn open_files(output: &OutputArgs) -> anyhow::Result<Pictures> {
-    let open = |path: &Option<PathBuf>| path.as_deref().map(Canvas::open).transpose();
-    let pictures = Pictures { svg: open(&output.svg)?, html: open(&output.html)? };
-    let is_stdout = |canvas: &Option<Canvas>| canvas.as_ref().is_some_and(Canvas::is_stdout);
-    if is_stdout(&pictures.svg) && is_stdout(&pictures.html) {
+fn open_files(output: &OutputArgs) -> anyhow::Result<Vec<Picture>> {
+    let svg = output.svg.iter().map(|path| (path, Report::svg as fn(&Report) -> String));
+    let html = output.html.iter().map(|path| (path, Report::html as fn(&Report) -> String));
+    let open = |(path, draw): (&PathBuf, _)| {
+        let is_file = !STDOUT.map(Path::new).contains(&path.as_path());
+        let file = is_file.then(|| Output::create(path).with_context(|| unwritable(path)));
+        Ok(Picture { file: file.transpose()?, draw })
+    };
+    let pictures = svg.chain(html).map(open).collect::<anyhow::Result<Vec<_>>>()?;
+    if pictures.iter().filter(|picture| picture.file.is_none()).count() > 1 {
         bail!("--svg and --html cannot both be written to stdout: name a file for one of them");
     }
     Ok(pictures)
@@ -152,35 +139,35 @@ fn unwritable(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
-/// Prints a report, and writes the wanted pictures. `code` is the exit code unless a signal ended the runs.
+/// Prints a report, and writes the wanted pictures.
 ///
 /// # Errors
 /// If a file or stdout cannot be written.
 fn present(
     figures: &impl Serialize,
-    picture: &Report,
-    pictures: &Pictures,
+    report: &Report,
+    pictures: &[Picture],
     format: OutputFormat,
-    (code, by): (u8, Option<i32>),
-) -> anyhow::Result<u8> {
-    let mut is_told = false;
-    for (canvas, text) in
-        [(&pictures.svg, Report::svg as fn(&Report) -> String), (&pictures.html, Report::html)]
-    {
-        if let Some(canvas) = canvas {
-            canvas.write(text(picture).as_bytes())?;
-            is_told |= canvas.is_stdout();
+) -> anyhow::Result<()> {
+    for Picture { file, draw } in pictures {
+        let text = draw(report);
+        match file {
+            Some(file) => file.write(text.as_bytes()).with_context(|| unwritable(file.path()))?,
+            None => print(&text).context("cannot write to stdout")?,
         }
     }
-    if is_told {
-        return Ok(by.map_or(code, ended_by));
+    if pictures.iter().any(|picture| picture.file.is_none()) {
+        return Ok(());
     }
     print_report(figures, format, || {
         let (width, has_colour) = shape_of_stdout();
-        let is_unicode = plan::has_unicode();
-        picture.text(Shape { width, is_unicode, has_colour })
-    })?;
-    Ok(by.map_or(code, ended_by))
+        report.text(Shape { width, is_unicode: plan::has_unicode(), has_colour })
+    })
+}
+
+/// Returns the report of runs from this seed on.
+fn report(title: impl Into<String>, seed: u64, sections: Vec<Section>) -> Report {
+    Report { title: title.into(), command_line: repeated(seed), seed, sections }
 }
 
 /// Returns the command line that repeats a simulation with this seed.

@@ -59,6 +59,11 @@ pub fn seconds(time: Ms) -> String {
     format!("{:.1}s", time.0.as_secs_f64())
 }
 
+/// Formats one of these times in seconds; a dash if there are none.
+pub fn one_of(times: Option<&Percentiles>, which: fn(&Percentiles) -> Ms) -> String {
+    times.map_or_else(|| "-".to_owned(), |times| seconds(which(times)))
+}
+
 /// The times in which two commands ran at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OverlapReport {

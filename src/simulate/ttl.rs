@@ -7,12 +7,12 @@ use elect_simulation::{
     End, Fault, History, Network, PerMillion, Progress, Scenario, Times, Trial, Who, over,
 };
 
-use super::args::{NetworkArgs, Outage, TtlArgs, Whom};
+use super::args::{LeaseArgs, NetworkArgs, Outage, TtlArgs, Whom, share};
 use super::judged::ratio;
 use super::picture::{Frontier, Point, Report, Section};
-use super::plan::{Cast, Leased, Peace, between_those, leases, share, store};
-use super::report::{Ms, Percentiles, TtlAdviceReport, TtlRow, seconds};
-use super::{Theatre, open_files, present, repeated};
+use super::plan::{Cast, Leased, Peace, between_those, leases, store};
+use super::report::{Ms, Percentiles, TtlAdviceReport, TtlRow, one_of};
+use super::{Theatre, open_files, present, report};
 use crate::report::Table;
 
 /// The TTLs to try, in seconds.
@@ -45,29 +45,27 @@ pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
     let pictures = open_files(&args.output)?;
     let outages = if args.outage.is_empty() { &USUAL[..] } else { &args.outage };
     let (seed, runs) = (args.output.seed, args.output.runs);
-    let (mut rows, mut by) = (Vec::new(), None);
+    let mut rows = Vec::new();
     for (lease, in_trouble) in &leases {
         let ttl = lease.setup.options.ttl;
         let loss = share(args.loss)?;
         let case = Case { lease, in_trouble, places: &places, outages, loss, seed, runs };
         let what = format!("a TTL of {}", humantime::format_duration(ttl));
         let all = runs * (3 + outages.len() as u64);
-        let (row, signal) = theatre.play(&what, all, |progress| case.row(progress))?;
-        by = signal;
-        if by.is_some() {
+        let row = theatre.play(&what, all, |progress| case.row(progress))?;
+        if theatre.has_ended_early() {
             break;
         }
         rows.push(row?);
     }
-    let ended_early = by.is_some();
+    let ended_early = theatre.has_ended_early();
     let mut lasting =
         rows.iter().filter(|row| row.failover_ms.is_some() && row.lost_monthly <= args.tolerate);
     let advised = lasting.next().filter(|_| !ended_early).cloned();
     let store = store(&args.network);
     let figures = TtlAdviceReport { seed, runs, ended_early, store, advised, ttls: rows };
-    let code = u8::from(figures.advised.is_none());
-    let picture = picture(args, outages, &figures);
-    present(&figures, &picture, &pictures, args.output.output, (code, by))
+    present(&figures, &picture(args, outages, &figures), &pictures, args.output.output)?;
+    Ok(u8::from(figures.advised.is_none()))
 }
 
 /// The network between two candidates and the store, and between one candidate and the store.
@@ -199,16 +197,14 @@ fn picture(args: &TtlArgs, outages: &[Outage], figures: &TtlAdviceReport) -> Rep
         ["TTL", "GRACE", "RENEWED EACH", "FAIL-OVER", "99 %", "WITH STORE", "LOST A MONTH"];
     let mut table = Table::new(&headings).without(&["RENEWED EACH", "99 %", "GRACE", "WITH STORE"]);
     for row in &figures.ttls {
-        let time = |times: &Option<Percentiles>, of: fn(&Percentiles) -> Ms| {
-            times.as_ref().map_or_else(|| "-".to_owned(), |spread| seconds(of(spread)))
-        };
+        let failover = row.failover_ms.as_ref();
         table.row([
             span(row.ttl_ms),
             span(row.kill_grace_ms),
             span(row.renew_ms),
-            time(&row.failover_ms, |spread| spread.median),
-            time(&row.failover_ms, |spread| spread.p99),
-            time(&row.failover_with_store_ms, |spread| spread.median),
+            one_of(failover, |times| times.median),
+            one_of(failover, |times| times.p99),
+            one_of(row.failover_with_store_ms.as_ref(), |times| times.median),
             lost(row),
         ]);
     }
@@ -223,39 +219,30 @@ fn picture(args: &TtlArgs, outages: &[Outage], figures: &TtlAdviceReport) -> Rep
         y_title: "leaderships lost for nothing in a month".to_owned(),
         points: points.collect(),
     };
-    let none = || {
-        if figures.ended_early {
-            return "Ended early: no TTL is advised, and the longer ones were not tried."
-                .to_owned();
-        }
-        format!("No TTL loses {} a month or less for nothing.", args.tolerate)
-    };
-    let advice = figures.advised.as_ref().map_or_else(
-        none,
-        |row| {
-            let grace = match args.lease.kill_grace {
-                Some(_) => format!(" --kill-grace {}", span(row.kill_grace_ms)),
-                None => String::new(),
-            };
-            let drift = match args.lease.max_clock_drift {
-                Some(drift) => format!(" --max-clock-drift {drift}"),
-                None => String::new(),
-            };
+    let advice = match &figures.advised {
+        Some(row) => {
+            let LeaseArgs { kill_grace, max_clock_drift } = &args.lease;
+            let grace = kill_grace.map(|_| format!(" --kill-grace {}", span(row.kill_grace_ms)));
+            let drift = max_clock_drift.map(|drift| format!(" --max-clock-drift {drift}"));
+            let is_unsure = row.lost_monthly + row.lost_error > args.tolerate;
+            let unsure = " So few runs cannot tell that for sure: take more --runs.";
             format!(
-                "Take --ttl {}{grace}{drift}: the command has {} to stop once leadership is lost, and elect renews each {}. It \
+                "Take --ttl {}{}{}: the command has {} to stop once leadership is lost, and elect renews each {}. It \
                  is the shortest that loses {} a month or less for nothing.{}",
                 span(row.ttl_ms),
+                grace.unwrap_or_default(),
+                drift.unwrap_or_default(),
                 span(row.kill_grace_ms),
                 span(row.renew_ms),
                 args.tolerate,
-                if row.lost_monthly + row.lost_error > args.tolerate {
-                    " So few runs cannot tell that for sure: take more --runs."
-                } else {
-                    ""
-                },
+                if is_unsure { unsure } else { "" },
             )
-        },
-    );
+        }
+        None if figures.ended_early => {
+            "Ended early: no TTL is advised, and the longer ones were not tried.".to_owned()
+        }
+        None => format!("No TTL loses {} a month or less for nothing.", args.tolerate),
+    };
     let outages: Vec<String> = outages.iter().map(words).collect();
     let about = format!(
         "Store: {}. Outages between a leader and the store: {}{}. {} runs for each figure.",
@@ -274,20 +261,12 @@ fn picture(args: &TtlArgs, outages: &[Outage], figures: &TtlAdviceReport) -> Rep
         ),
         Section::Frontier(frontier),
     ];
-    let title = "Which TTL".to_owned();
-    Report { title, command_line: repeated(figures.seed), seed: figures.seed, sections }
+    report("Which TTL", figures.seed, sections)
 }
 
-fn words(outage: &Outage) -> String {
-    format!(
-        "{} about {} times a month",
-        humantime::format_duration(outage.length),
-        if outage.monthly < 1.0 {
-            format!("{:.2}", outage.monthly)
-        } else {
-            format!("{:.0}", outage.monthly)
-        }
-    )
+fn words(Outage { length, monthly }: &Outage) -> String {
+    let digits = if *monthly < 1.0 { 2 } else { 0 };
+    format!("{} about {monthly:.digits$} times a month", humantime::format_duration(*length))
 }
 
 fn lost(row: &TtlRow) -> String {

@@ -11,7 +11,7 @@ use super::picture::{
 };
 use super::plan::{Cast, Peace, leases, store};
 use super::report::{FaultReport, LeaderReport, Ms, Percentiles, WhatIfReport};
-use super::{Theatre, open_files, present, repeated};
+use super::{Theatre, open_files, present, report};
 
 /// Plays the faults. The exit code is 0, or 1 if two commands ran at once.
 pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
@@ -28,7 +28,7 @@ pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Resul
     let trial = Trial::new(&*leases.election, &scenario)?;
     let pictures = open_files(&args.output)?;
     let (seed, runs) = (args.output.seed, args.output.runs);
-    let ((shown, judged), by) = theatre.play("what-if", runs, |progress| {
+    let (shown, judged) = theatre.play("what-if", runs, |progress| {
         let shown = trial.run_under(seed, progress);
         let judged = over(0..runs, progress, |index| {
             let seed = seed.wrapping_add(index);
@@ -41,7 +41,7 @@ pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Resul
     let figures = WhatIfReport {
         seed,
         runs: judged.len(),
-        ended_early: by.is_some(),
+        ended_early: theatre.has_ended_early(),
         store: store(&args.network),
         failover_ms: Percentiles::of(&sum.failovers()),
         gap_ms: Percentiles::of(&sum.gaps()),
@@ -63,9 +63,9 @@ pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Resul
     if !judged.is_empty() && shown.leads().is_empty() {
         theatre.log.warn("no process ever led: a round trip may be too long for the TTL");
     }
-    let code = u8::from(figures.overlaps.runs > 0);
     let picture = picture(args, &figures, &sum, play.timeline());
-    present(&figures, &picture, &pictures, args.output.output, (code, by))
+    present(&figures, &picture, &pictures, args.output.output)?;
+    Ok(u8::from(figures.overlaps.runs > 0))
 }
 
 fn picture(args: &WhatIfArgs, figures: &WhatIfReport, sum: &Sum<'_>, timeline: Timeline) -> Report {
@@ -84,7 +84,7 @@ fn picture(args: &WhatIfArgs, figures: &WhatIfReport, sum: &Sum<'_>, timeline: T
     if !distribution.rows.is_empty() {
         sections.push(Section::Distribution(distribution));
     }
-    Report { title, command_line: repeated(figures.seed), seed: figures.seed, sections }
+    report(title, figures.seed, sections)
 }
 
 /// Returns a summary of all runs in sentences.
@@ -156,36 +156,31 @@ impl Play<'_> {
     }
 
     fn words(&self, fault: &Fault, hit: Option<NodeId>) -> String {
-        let nobody = || "nobody".to_owned();
-        let whom = |who: &Who| match (who, hit) {
-            (Who::Leader, Some(node)) => format!("the leader, {},", self.cast.name(node)),
-            (Who::Leader, None) => nobody(),
-            (Who::Node(node), _) => self.cast.name(*node),
+        let named = |node: &NodeId| self.cast.name(*node);
+        let whom = |who: &Who| match (who, &hit) {
+            (Who::Leader, Some(node)) => format!("the leader, {},", named(node)),
+            (Who::Leader, None) => "nobody".to_owned(),
+            (Who::Node(node), _) => named(node),
         };
+        let again = |who| hit.as_ref().map_or_else(|| whom(who), named);
         match fault {
             Fault::Kill(who) => format!("{} dies with its machine", whom(who)),
-            Fault::Restart(who) => format!(
-                "{} starts again",
-                hit.map_or_else(|| whom(who), |node| self.cast.name(node))
-            ),
+            Fault::Restart(who) => format!("{} starts again", again(who)),
             Fault::KillProcess(who, process) => format!("{} loses {}", whom(who), name(*process)),
             Fault::PauseProcess(who, process) => {
                 format!("{} is stopped: {}", whom(who), name(*process))
             }
             Fault::Pause(who) => format!("{} is stopped", whom(who)),
             Fault::Suspend(who) => format!("{} is suspended with its machine", whom(who)),
-            Fault::Resume(who) => {
-                format!("{} goes on", hit.map_or_else(|| whom(who), |node| self.cast.name(node)))
-            }
+            Fault::Resume(who) => format!("{} goes on", again(who)),
             Fault::Split(sides) => {
-                let side = |side: &Vec<NodeId>| {
-                    side.iter().map(|node| self.cast.name(*node)).collect::<Vec<_>>().join(",")
-                };
+                let side =
+                    |side: &Vec<NodeId>| side.iter().map(named).collect::<Vec<_>>().join(",");
                 let sides: Vec<String> = sides.iter().map(side).collect();
                 format!("the network splits: {}", sides.join(" / "))
             }
             Fault::OneWay { from, to } => {
-                format!("{} no longer hears {}", self.cast.name(*to), self.cast.name(*from))
+                format!("{} no longer hears {}", named(to), named(from))
             }
             Fault::Isolate(who) => format!("{} is cut off", whom(who)),
             Fault::Heal => "the network is whole again".to_owned(),
@@ -193,7 +188,7 @@ impl Play<'_> {
                 format!("{} % of messages get lost", f64::from(share.get()) / 1e4)
             }
             Fault::Drift(who, drift) => format!("the clock of {} runs {drift}", whom(who)),
-            Fault::Suspect(node) => format!("{} has doubts", self.cast.name(*node)),
+            Fault::Suspect(node) => format!("{} has doubts", named(node)),
         }
     }
 
@@ -221,10 +216,8 @@ impl Play<'_> {
             spans.extend(self.waiting(node));
         }
         let own = leads.iter().filter(|lead| lead.node == node).map(|lead| Span {
-            from: lead.from,
-            until: lead.until.unwrap_or(end),
-            state: leading,
             token: is_candidate.then_some(lead.term),
+            ..Span::new(lead.from, lead.until.unwrap_or(end), leading)
         });
         spans.extend(own);
         spans.extend(self.cut_off(node));
@@ -243,8 +236,7 @@ impl Play<'_> {
         let spans = starts.iter().zip(ends).map(|(&from, end)| {
             let is_own = |lead: &&Lead| lead.node == node && (from..end).contains(&lead.from);
             let last = self.run.leads().iter().rfind(is_own);
-            let until = last.map_or(end, |lead| lead.from);
-            Span { from, until, state: State::Waits, token: None }
+            Span::new(from, last.map_or(end, |lead| lead.from), State::Waits)
         });
         spans.collect()
     }
@@ -253,11 +245,7 @@ impl Play<'_> {
     /// their leader.
     fn cut_off(&self, node: NodeId) -> Vec<Span> {
         let all = 0..self.cast.candidates + self.cast.members;
-        let (mut cuts, mut since, mut spans) = (Vec::new(), None, Vec::new());
-        let mut over = |from: &mut Option<Duration>, until| {
-            let state = State::CutOff;
-            spans.extend(from.take().map(|from| Span { from, until, state, token: None }));
-        };
+        let (mut cuts, mut spans, mut is_cut_off) = (Vec::new(), Vec::<Span>::new(), false);
         for (at, fault, hit) in self.events() {
             match fault {
                 Fault::Isolate(_) => {
@@ -276,13 +264,13 @@ impl Play<'_> {
                 Fault::Heal => cuts.clear(),
                 _ => continue,
             }
-            if self.has_way(node, &cuts) {
-                over(&mut since, at);
-            } else {
-                since = since.or(Some(at));
+            let was_cut_off = std::mem::replace(&mut is_cut_off, !self.has_way(node, &cuts));
+            match (was_cut_off, is_cut_off, spans.last_mut()) {
+                (false, true, _) => spans.push(Span::new(at, self.run.end(), State::CutOff)),
+                (true, false, Some(span)) => span.until = at,
+                _ => {}
             }
         }
-        over(&mut since, self.run.end());
         spans
     }
 
@@ -305,32 +293,24 @@ impl Play<'_> {
 
     /// Returns when this node was dead or stopped.
     fn ills(&self, node: NodeId) -> Vec<Span> {
-        let (mut spans, mut open): (Vec<Span>, Vec<(Duration, State)>) = (Vec::new(), Vec::new());
-        for (at, fault, hit) in self.events() {
-            let is_hit = hit == Some(node);
-            let begins = match fault {
+        let (mut spans, mut ended) = (Vec::<Span>::new(), 0);
+        for (at, fault, _) in self.events().filter(|(.., hit)| *hit == Some(node)) {
+            let state = match fault {
                 Fault::Kill(_) | Fault::KillProcess(_, Process::Both) => State::Dead,
                 Fault::Pause(_) | Fault::PauseProcess(_, Process::Both) | Fault::Suspend(_) => {
                     State::Stopped
                 }
-                Fault::Restart(_) | Fault::Resume(_) if is_hit => {
-                    close(&mut spans, &mut open, at);
+                Fault::Restart(_) | Fault::Resume(_) => {
+                    spans[ended..].iter_mut().for_each(|span| span.until = at);
+                    ended = spans.len();
                     continue;
                 }
                 _ => continue,
             };
-            if is_hit {
-                open.push((at, begins));
-            }
+            spans.push(Span::new(at, self.run.end(), state));
         }
-        close(&mut spans, &mut open, self.run.end());
         spans
     }
-}
-
-fn close(spans: &mut Vec<Span>, open: &mut Vec<(Duration, State)>, until: Duration) {
-    let ends = open.drain(..).map(|(from, state)| Span { from, until, state, token: None });
-    spans.extend(ends);
 }
 
 const fn name(process: Process) -> &'static str {

@@ -6,12 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
-use elect_simulation::PerMillion;
 
 use self::values::parse_tolerance;
 pub use self::values::{
-    Between, Blow, Drifting, OneWay, Outage, RoundTrip, Sides, Timed, USUAL_TIME, When, Whom,
-    parse_trip,
+    Between, Outage, RoundTrip, Sides, Timed, USUAL_TIME, What, When, Whom, parse_trip, share,
 };
 use crate::cli::values::{parse_share, parse_ttl};
 use crate::cli::{OutputFormat, parse_duration};
@@ -143,50 +141,59 @@ pub struct FaultArgs {
     /// WHO is leader, the number of a candidate, or s1 for the store's first member. leader.wrapper and
     /// leader.guardian are one process of elect, leader.both are both of them. @20s says when, @20s..50s until when:
     /// then it starts again. Without a time it is at 30s.
-    #[arg(long, env = "ELECT_KILL", value_name = "WHO@TIME", value_delimiter = ' ', help_heading = FAULTS)]
-    pub kill: Vec<Timed<Blow>>,
+    #[arg(long, env = "ELECT_KILL", value_name = "WHO@TIME", value_parser = |text: &str| Timed::blow(text, What::Kill), value_delimiter = ' ', help_heading = FAULTS)]
+    pub kill: Vec<Timed>,
 
     /// Stop processes, as SIGSTOP does
     ///
     /// For a candidate both processes of elect, and not its command. For a member of the store all of it.
-    #[arg(long, env = "ELECT_PAUSE", value_name = "WHO@TIME", value_delimiter = ' ', help_heading = FAULTS)]
-    pub pause: Vec<Timed<Blow>>,
+    #[arg(long, env = "ELECT_PAUSE", value_name = "WHO@TIME", value_parser = |text: &str| Timed::blow(text, What::Pause), value_delimiter = ' ', help_heading = FAULTS)]
+    pub pause: Vec<Timed>,
 
     /// Stop a machine with its clock, as a hypervisor can
     ///
     /// Nothing can be promised then: two may lead once it goes on.
-    #[arg(long, env = "ELECT_SUSPEND", value_name = "WHO@TIME", value_delimiter = ' ', help_heading = FAULTS)]
-    pub suspend: Vec<Timed<Blow>>,
+    #[arg(long, env = "ELECT_SUSPEND", value_name = "WHO@TIME", value_parser = |text: &str| Timed::blow(text, What::Suspend), value_delimiter = ' ', help_heading = FAULTS)]
+    pub suspend: Vec<Timed>,
 
     /// Cut a machine off from all others
-    #[arg(long, env = "ELECT_ISOLATE", value_name = "WHO@TIME", value_delimiter = ' ', help_heading = FAULTS)]
-    pub isolate: Vec<Timed<Blow>>,
+    #[arg(long, env = "ELECT_ISOLATE", value_name = "WHO@TIME", value_parser = |text: &str| Timed::blow(text, What::Isolate), value_delimiter = ' ', help_heading = FAULTS)]
+    pub isolate: Vec<Timed>,
 
     /// Split the network: 1,s1/2,3,s2,s3@20s..50s
-    #[arg(long, env = "ELECT_SPLIT", value_name = "SIDES@TIME", value_delimiter = ' ', help_heading = FAULTS)]
-    pub split: Vec<Timed<Sides>>,
+    #[arg(long, env = "ELECT_SPLIT", value_parser = Timed::split, value_name = "SIDES@TIME", value_delimiter = ' ', help_heading = FAULTS)]
+    pub split: Vec<Timed>,
 
     /// Lose all messages of one way: 1:s1@20s..50s
-    #[arg(long, env = "ELECT_ONE_WAY", value_name = "FROM:TO@TIME", value_delimiter = ' ', help_heading = FAULTS)]
-    pub one_way: Vec<Timed<OneWay>>,
+    #[arg(long, env = "ELECT_ONE_WAY", value_parser = Timed::one_way, value_name = "FROM:TO@TIME", value_delimiter = ' ', help_heading = FAULTS)]
+    pub one_way: Vec<Timed>,
 
     /// Let a clock run faster or slower: 1:+20%
-    #[arg(long, env = "ELECT_DRIFT", value_name = "WHO:SHARE@TIME", value_delimiter = ' ', help_heading = FAULTS)]
-    pub drift: Vec<Timed<Drifting>>,
+    #[arg(long, env = "ELECT_DRIFT", value_parser = Timed::drift, value_name = "WHO:SHARE@TIME", value_delimiter = ' ', help_heading = FAULTS)]
+    pub drift: Vec<Timed>,
 
     /// Lose messages: 5%@20s..50s
-    #[arg(long, env = "ELECT_LOSS", value_name = "SHARE@TIME", value_delimiter = ' ', allow_hyphen_values = true, help_heading = FAULTS)]
-    pub loss: Vec<Timed<PerMillion>>,
+    #[arg(long, env = "ELECT_LOSS", value_parser = Timed::loss, value_name = "SHARE@TIME", value_delimiter = ' ', allow_hyphen_values = true, help_heading = FAULTS)]
+    pub loss: Vec<Timed>,
 }
 
 impl FaultArgs {
+    /// Returns all faults, flag by flag.
+    pub fn all(&self) -> impl Iterator<Item = &Timed> {
+        let Self { kill, pause, suspend, isolate, split, one_way, drift, loss } = self;
+        [kill, pause, suspend, isolate, split, one_way, drift, loss].into_iter().flatten()
+    }
+
     /// Returns whether any fault may separate the members of the store, or keep one of them from its work.
     pub fn trouble_the_store(&self) -> bool {
-        let blows = [&self.kill, &self.pause, &self.suspend, &self.isolate].into_iter().flatten();
-        let clocks = self.drift.iter().map(|drifting| drifting.what.whom);
-        let mut hit = blows.map(|blow| blow.what.whom).chain(clocks);
-        let is_cut = !self.split.is_empty() || !self.one_way.is_empty() || !self.loss.is_empty();
-        is_cut || hit.any(|whom| matches!(whom, Whom::Member(_)))
+        self.all().any(|fault| match fault.what {
+            What::Kill(whom, _)
+            | What::Pause(whom, _)
+            | What::Suspend(whom, _)
+            | What::Isolate(whom, _)
+            | What::Drift(whom, _) => matches!(whom, Whom::Member(_)),
+            What::Split(_) | What::OneWay(..) | What::Loss(_) => true,
+        })
     }
 }
 

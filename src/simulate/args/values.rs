@@ -15,8 +15,6 @@ pub const USUAL_TIME: Duration = Duration::from_secs(30);
 const LONGEST_OUTAGE: Duration = Duration::from_secs(3600);
 /// A day, in seconds.
 const DAY: f64 = 86_400.0;
-/// One hundred per cent, in millionths.
-const WHOLE: f64 = 1e6;
 
 /// The round-trip time of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,12 +75,7 @@ pub fn parse_trip(text: &str) -> Result<Duration, String> {
 
 fn thousandths(text: &str) -> Option<u32> {
     let value: f64 = text.parse().ok().filter(|value| (0.0..=1000.0).contains(value))?;
-    whole(value * 1000.0)
-}
-
-/// Returns the nearest whole number, if it is not negative and fits.
-fn whole(value: f64) -> Option<u32> {
-    format!("{value:.0}").parse().ok()
+    format!("{:.0}", value * 1000.0).parse().ok()
 }
 
 /// The node that a fault hits.
@@ -140,72 +133,138 @@ impl FromStr for When {
 }
 
 /// A fault, and its time span: `leader@20s`, `leader@20s..30s`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timed<T> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timed {
     /// The fault.
-    pub what: T,
+    pub what: What,
     /// Its time span.
     pub when: When,
 }
 
-impl<T: TimedFault> FromStr for Timed<T> {
-    type Err = String;
+/// A fault, as people write it. Of a process, `None` means the whole machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A machine or a process dies.
+    Kill(Whom, Option<Process>),
+    /// A machine or a process is stopped.
+    Pause(Whom, Option<Process>),
+    /// A machine is stopped with its clock. It is no fault of a process.
+    Suspend(Whom, Option<Process>),
+    /// A machine is cut off from all others. It is no fault of a process.
+    Isolate(Whom, Option<Process>),
+    /// The network splits.
+    Split(Sides),
+    /// The messages from the first node to the second one are lost.
+    OneWay(Whom, Whom),
+    /// A clock runs at another rate.
+    Drift(Whom, Drift),
+    /// This share of messages is lost.
+    Loss(PerMillion),
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (what, when) = match text.rsplit_once('@') {
-            Some((what, when)) => (what, when.parse()?),
-            None => (text, When { from: T::usual_time(text), until: None }),
+impl Timed {
+    /// Reads a fault with its time. A fault that is given without a time comes at the `usual` one.
+    fn read(
+        text: &str,
+        usual: Duration,
+        what: impl FnOnce(&str) -> Result<What, String>,
+    ) -> Result<Self, String> {
+        let (fault, when) = match text.rsplit_once('@') {
+            Some((fault, when)) => (fault, when.parse()?),
+            None => (text, When { from: usual, until: None }),
         };
-        Ok(Self { what: T::parse(what)?, when })
+        Ok(Self { what: what(fault)?, when })
     }
-}
 
-/// A fault that people write with its time.
-pub trait TimedFault: Sized {
-    /// Reads the fault, without its time.
-    ///
-    /// # Errors
-    /// Returns a text for the user.
-    fn parse(text: &str) -> Result<Self, String>;
-
-    /// Returns the time of a fault that is given without one.
-    fn usual_time(_text: &str) -> Duration {
-        USUAL_TIME
+    /// Reads a fault of one machine or process: `leader`, `leader.wrapper`.
+    pub(crate) fn blow(
+        text: &str,
+        make: fn(Whom, Option<Process>) -> What,
+    ) -> Result<Self, String> {
+        Self::read(text, USUAL_TIME, |text| {
+            let (whom, process) = match text.split_once('.') {
+                None => (text, None),
+                Some((whom, "wrapper")) => (whom, Some(Process::Wrapper)),
+                Some((whom, "guardian")) => (whom, Some(Process::Guardian)),
+                Some((whom, "both")) => (whom, Some(Process::Both)),
+                Some((_, other)) => {
+                    return Err(format!(
+                        "{other:?} is no process of elect; write wrapper, guardian or both"
+                    ));
+                }
+            };
+            Ok(make(whom.parse()?, process))
+        })
     }
-}
 
-/// A fault of one machine or process: `leader`, `leader.wrapper`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Blow {
-    /// The machine.
-    pub whom: Whom,
-    /// The process on it; `None` means the whole machine.
-    pub process: Option<Process>,
-}
+    /// Reads a split of the network: `1,s1/2,3,s2,s3`.
+    pub(super) fn split(text: &str) -> Result<Self, String> {
+        Self::read(text, USUAL_TIME, |sides| Ok(What::Split(sides.parse()?)))
+    }
 
-impl TimedFault for Blow {
-    fn parse(text: &str) -> Result<Self, String> {
-        let (whom, process) = match text.split_once('.') {
-            None => (text, None),
-            Some((whom, "wrapper")) => (whom, Some(Process::Wrapper)),
-            Some((whom, "guardian")) => (whom, Some(Process::Guardian)),
-            Some((whom, "both")) => (whom, Some(Process::Both)),
-            Some((_, other)) => {
-                return Err(format!(
-                    "{other:?} is no process of elect; write wrapper, guardian or both"
-                ));
+    /// Reads a link that loses all messages of one direction: `1:s1`.
+    pub(super) fn one_way(text: &str) -> Result<Self, String> {
+        Self::read(text, USUAL_TIME, |text| {
+            let (from, to) =
+                text.split_once(':').ok_or("write who sends and who hears nothing: 1:s1")?;
+            let (from, to) = (one_by_name(from)?, one_by_name(to)?);
+            if from == to {
+                return Err(
+                    "the link has one end only; write two different ones, such as 1:s1".to_owned()
+                );
             }
-        };
-        Ok(Self { whom: whom.parse()?, process })
+            Ok(What::OneWay(from, to))
+        })
     }
+
+    /// Reads a clock that runs at another rate: `1:+20%`. At the beginning there is no leader, so a fault of the leader
+    /// takes the usual time.
+    pub(super) fn drift(text: &str) -> Result<Self, String> {
+        let usual = if text.starts_with("leader") { USUAL_TIME } else { Duration::ZERO };
+        Self::read(text, usual, |text| {
+            let (whom, share) =
+                text.split_once(':').ok_or("write whose clock, and by how much: 1:+20%")?;
+            let percent = share.strip_suffix('%').and_then(|share| share.parse::<f64>().ok());
+            let millionths = percent.filter(|share| share.is_finite()).map(|share| share * 1e4);
+            let millionths = millionths
+                .and_then(|share| format!("{share:.0}").parse().ok())
+                .ok_or_else(|| format!("{share:?} is no drift; write +20% or -5%"))?;
+            if millionths > 1_000_000 {
+                return Err(format!("{share:?} is more than twice as fast; write +100% at most"));
+            }
+            let drift = Drift::per_million(millionths).map_err(|_| {
+                format!(
+                    "{share:?} is a clock that stands still, or goes back; write more than -100%"
+                )
+            })?;
+            Ok(What::Drift(whom.parse()?, drift))
+        })
+    }
+
+    /// Reads the share of messages that are lost: `5%`.
+    pub(super) fn loss(text: &str) -> Result<Self, String> {
+        Self::read(text, Duration::ZERO, |text| {
+            share(parse_share(text)?).map(What::Loss).map_err(|why| why.to_string())
+        })
+    }
+}
+
+/// Converts a fraction of one to a share.
+///
+/// # Errors
+/// If it is more than one, or negative.
+pub fn share(fraction: f64) -> anyhow::Result<PerMillion> {
+    Ok(PerMillion::new(format!("{:.0}", fraction * 1e6).parse()?)?)
 }
 
 /// The nodes on each side of a split, or in each region: `1,s1/2,3,s2,s3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sides(pub Vec<Vec<Whom>>);
 
-impl TimedFault for Sides {
-    fn parse(text: &str) -> Result<Self, String> {
+impl FromStr for Sides {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
         let side = |side: &str| side.split(',').map(one_by_name).collect::<Result<Vec<_>, _>>();
         let sides = text.split('/').map(side).collect::<Result<Vec<_>, _>>()?;
         if sides.len() < 2 {
@@ -231,7 +290,7 @@ impl FromStr for Between {
         let (sides, rtt) = text
             .split_once('=')
             .ok_or("write the groups, and the round trip between them: 1,s1/2,s2=80ms")?;
-        Ok(Self { sides: Sides::parse(sides)?, rtt: rtt.parse()? })
+        Ok(Self { sides: sides.parse()?, rtt: rtt.parse()? })
     }
 }
 
@@ -242,74 +301,6 @@ fn one_by_name(text: &str) -> Result<Whom, String> {
             Err("who leads is not known beforehand; name each by its number".to_owned())
         }
         whom => Ok(whom),
-    }
-}
-
-/// A link that loses all messages of one direction: `1:s1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OneWay {
-    /// The node whose messages are lost.
-    pub from: Whom,
-    /// The node that does not receive them.
-    pub to: Whom,
-}
-
-impl TimedFault for OneWay {
-    fn parse(text: &str) -> Result<Self, String> {
-        let (from, to) =
-            text.split_once(':').ok_or("write who sends and who hears nothing: 1:s1")?;
-        let (from, to) = (one_by_name(from)?, one_by_name(to)?);
-        if from == to {
-            return Err(
-                "the link has one end only; write two different ones, such as 1:s1".to_owned()
-            );
-        }
-        Ok(Self { from, to })
-    }
-}
-
-/// A clock that runs at another rate: `1:+20%`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Drifting {
-    /// The machine of the clock.
-    pub whom: Whom,
-    /// The change of its rate.
-    pub drift: Drift,
-}
-
-impl TimedFault for Drifting {
-    fn parse(text: &str) -> Result<Self, String> {
-        let (whom, share) =
-            text.split_once(':').ok_or("write whose clock, and by how much: 1:+20%")?;
-        let millionths = share.strip_suffix('%').and_then(|share| share.parse::<f64>().ok());
-        let millionths = millionths.filter(|share| share.is_finite()).map(|share| share * 1e4);
-        let millionths = millionths.and_then(|share| format!("{share:.0}").parse().ok());
-        let millionths =
-            millionths.ok_or_else(|| format!("{share:?} is no drift; write +20% or -5%"))?;
-        if millionths > 1_000_000 {
-            return Err(format!("{share:?} is more than twice as fast; write +100% at most"));
-        }
-        let drift = Drift::per_million(millionths).map_err(|_| {
-            format!("{share:?} is a clock that stands still, or goes back; write more than -100%")
-        })?;
-        Ok(Self { whom: whom.parse()?, drift })
-    }
-
-    /// At the beginning there is no leader, so a fault of the leader takes the usual time.
-    fn usual_time(text: &str) -> Duration {
-        if text.starts_with("leader") { USUAL_TIME } else { Duration::ZERO }
-    }
-}
-
-/// The share of messages that are lost: `5%`.
-impl TimedFault for PerMillion {
-    fn parse(text: &str) -> Result<Self, String> {
-        let share = whole(parse_share(text)? * WHOLE).ok_or("not a share")?;
-        Self::new(share).map_err(|why| why.to_string())
-    }
-
-    fn usual_time(_text: &str) -> Duration {
-        Duration::ZERO
     }
 }
 
@@ -398,55 +389,39 @@ mod tests {
 
     #[test]
     fn faults_are_of_somebody_at_a_time() {
-        let when = When { from: 20 * S, until: None };
-        assert_eq!(
-            "leader@20s".parse(),
-            Ok(Timed { what: Blow { whom: Whom::Leader, process: None }, when })
-        );
-        let when = When { from: 20 * S, until: Some(30 * S) };
-        let process = Some(Process::Guardian);
-        assert_eq!(
-            "2.guardian@20s..30s".parse(),
-            Ok(Timed { what: Blow { whom: Whom::Candidate(2), process }, when })
-        );
-        let usual = When { from: USUAL_TIME, until: None };
-        assert_eq!(
-            "s3".parse(),
-            Ok(Timed { what: Blow { whom: Whom::Member(3), process: None }, when: usual })
-        );
+        let kill = |text| Timed::blow(text, What::Kill);
+        let timed = |what, from, until: Option<u32>| {
+            let until = until.map(|until| until * S);
+            Ok(Timed { what, when: When { from: from * S, until } })
+        };
+        assert_eq!(kill("leader@20s"), timed(What::Kill(Whom::Leader, None), 20, None));
+        let guardian = What::Kill(Whom::Candidate(2), Some(Process::Guardian));
+        assert_eq!(kill("2.guardian@20s..30s"), timed(guardian, 20, Some(30)));
+        assert_eq!(kill("s3"), timed(What::Kill(Whom::Member(3), None), 30, None));
         let sides = vec![vec![Whom::Candidate(1), Whom::Member(1)], vec![Whom::Candidate(2)]];
-        assert_eq!("1,s1/2@20s..30s".parse(), Ok(Timed { what: Sides(sides), when }));
-        let (from, to) = (Whom::Candidate(1), Whom::Member(2));
-        assert_eq!("1:s2@20s..30s".parse(), Ok(Timed { what: OneWay { from, to }, when }));
+        let split = What::Split(Sides(sides));
+        assert_eq!(Timed::split("1,s1/2@20s..30s"), timed(split, 20, Some(30)));
+        let one_way = What::OneWay(Whom::Candidate(1), Whom::Member(2));
+        assert_eq!(Timed::one_way("1:s2@20s..30s"), timed(one_way, 20, Some(30)));
         for bad in ["0@1s", "+1@1s", "x@1s", "1@-5s", "1@9s..2s", "1.kernel@1s", "s0", "@", "1@"] {
-            assert!(bad.parse::<Timed<Blow>>().is_err(), "{bad}");
+            assert!(kill(bad).is_err(), "{bad}");
         }
         for bad in ["1,2@1s", "leader/2@1s", "1,/2@1s"] {
-            assert!(bad.parse::<Timed<Sides>>().is_err(), "{bad}");
+            assert!(Timed::split(bad).is_err(), "{bad}");
         }
-        assert!("1:1".parse::<Timed<OneWay>>().is_err() && "1".parse::<Timed<OneWay>>().is_err());
+        assert!(Timed::one_way("1:1").is_err() && Timed::one_way("1").is_err());
     }
 
     #[test]
     fn drifts_losses_and_outages_are_shares_and_rates() {
-        let drifting = "1:+20%".parse::<Timed<Drifting>>().unwrap();
-        assert_eq!(drifting.what.drift, Drift::per_million(200_000).unwrap());
-        assert_eq!(
-            "1:-5.5%".parse::<Timed<Drifting>>().unwrap().what.drift,
-            Drift::per_million(-55_000).unwrap()
-        );
-        assert!(
-            "1:-100%".parse::<Timed<Drifting>>().is_err()
-                && "1:fast".parse::<Timed<Drifting>>().is_err()
-        );
-        assert_eq!(
-            "5%".parse::<Timed<PerMillion>>().unwrap().what,
-            PerMillion::new(50_000).unwrap()
-        );
-        assert!(
-            "101%".parse::<Timed<PerMillion>>().is_err()
-                && "-1%".parse::<Timed<PerMillion>>().is_err()
-        );
+        for (text, millionths) in [("1:+20%", 200_000), ("1:-5.5%", -55_000)] {
+            let drift = Drift::per_million(millionths).unwrap();
+            assert_eq!(Timed::drift(text).unwrap().what, What::Drift(Whom::Candidate(1), drift));
+        }
+        assert!(Timed::drift("1:-100%").is_err() && Timed::drift("1:fast").is_err());
+        let loss = What::Loss(PerMillion::new(50_000).unwrap());
+        assert_eq!(Timed::loss("5%").unwrap().what, loss);
+        assert!(Timed::loss("101%").is_err() && Timed::loss("-1%").is_err());
         let outage = "2s*5/day".parse::<Outage>().unwrap();
         assert_eq!(outage.length, 2 * S);
         assert!((outage.monthly - 150.0).abs() < 1e-9);

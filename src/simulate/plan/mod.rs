@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use elect_api::{Cadence, Lease};
 use elect_simulation::replicas::Replicas;
-use elect_simulation::{Delay, Election, PerMillion};
+use elect_simulation::{Delay, Election};
 use elect_system::path;
 
 pub use self::script::{Cast, between_those};
@@ -63,7 +63,7 @@ pub fn leases(
         kill_grace: lease.kill_grace,
         max_clock_drift: lease.max_clock_drift.unwrap_or(TimingOptions::default().max_clock_drift),
     };
-    let setup = Setup { options, lease: Lease::Timed(cadence(kind)), stops_within };
+    let setup = Setup { options, lease: Lease::Timed(facts(kind).1), stops_within };
     setup.timing()?;
     let mut replicas = Replicas::of(network.members.into());
     if peace == Peace::Calm {
@@ -90,35 +90,21 @@ pub fn leases(
 
 /// The name of the store, for people.
 pub fn store(network: &NetworkArgs) -> String {
-    let kind = match network.store {
-        StoreKind::Etcd => "etcd",
-        #[cfg(feature = "zookeeper")]
-        StoreKind::ZooKeeper => "ZooKeeper",
-        #[cfg(feature = "kubernetes")]
-        StoreKind::Kubernetes => "Kubernetes",
-    };
+    let (kind, _) = facts(network.store);
     match network.members {
         1 => format!("{kind} with one member"),
         members => format!("{kind} with {members} members"),
     }
 }
 
-/// Converts a fraction of one to a share.
-///
-/// # Errors
-/// If it is more than one, or negative.
-pub fn share(fraction: f64) -> anyhow::Result<PerMillion> {
-    Ok(PerMillion::new(format!("{:.0}", fraction * 1e6).parse()?)?)
-}
-
-/// The cadence of renewals in a store of this kind.
-const fn cadence(kind: StoreKind) -> Cadence {
+/// The name of a kind of store, and its cadence of renewals.
+const fn facts(kind: StoreKind) -> (&'static str, Cadence) {
     match kind {
-        StoreKind::Etcd => Cadence::LEASE,
+        StoreKind::Etcd => ("etcd", Cadence::LEASE),
         #[cfg(feature = "zookeeper")]
-        StoreKind::ZooKeeper => Cadence::SESSION,
+        StoreKind::ZooKeeper => ("ZooKeeper", Cadence::SESSION),
         #[cfg(feature = "kubernetes")]
-        StoreKind::Kubernetes => Cadence::RECORD,
+        StoreKind::Kubernetes => ("Kubernetes", Cadence::RECORD),
     }
 }
 
@@ -186,7 +172,7 @@ mod tests {
         ];
         for (url, kind) in stores {
             let url: BackendUrl = url.parse().unwrap();
-            assert_eq!(connect(&url).unwrap().profile().lease, Lease::Timed(cadence(kind)));
+            assert_eq!(connect(&url).unwrap().profile().lease, Lease::Timed(facts(kind).1));
         }
     }
 

@@ -4,12 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
-use elect_simulation::{Drift, End, Fault, Network, NodeId, PerMillion, Scenario, Who};
+use elect_simulation::{Drift, End, Fault, Network, NodeId, PerMillion, Process, Scenario, Who};
 
 use super::one_way;
-use crate::simulate::args::{
-    Between, Blow, Drifting, FaultArgs, OneWay, RoundTrip, Sides, Timed, When, Whom,
-};
+use crate::simulate::args::{Between, FaultArgs, RoundTrip, Sides, Timed, What, When, Whom};
 
 /// The time by which an undisturbed election has a leader.
 const SETTLED: Duration = Duration::from_secs(20);
@@ -132,44 +130,10 @@ impl Cast {
 
     fn script(self, faults: &FaultArgs) -> anyhow::Result<Vec<(Duration, Fault)>> {
         let mut script = Vec::new();
-        let mut during = |when: When, fault: Fault, mended: Fault| {
+        for Timed { what, when } in faults.all() {
+            let (fault, mended) = self.fault(what, *when)?;
             script.push((when.from, fault));
             script.extend(when.until.map(|until| (until, mended)));
-        };
-        for Timed { what: Blow { whom, process }, when } in &faults.kill {
-            let who = self.who(*whom)?;
-            let fault = process.map_or(Fault::Kill(who), |it| Fault::KillProcess(who, it));
-            during(*when, fault, Fault::Restart(who));
-        }
-        for Timed { what: Blow { whom, process }, when } in &faults.pause {
-            let who = self.who(*whom)?;
-            let fault = process.map_or(Fault::Pause(who), |it| Fault::PauseProcess(who, it));
-            during(*when, fault, Fault::Resume(who));
-        }
-        for Timed { what, when } in &faults.suspend {
-            let who = self.who(machine(what, "--suspend")?)?;
-            during(*when, Fault::Suspend(who), Fault::Resume(who));
-        }
-        for Timed { what, when } in &faults.isolate {
-            during(*when, Fault::Isolate(self.who(machine(what, "--isolate")?)?), Fault::Heal);
-        }
-        for Timed { what, when } in &faults.split {
-            during(*when, Fault::Split(self.sides(what)?), Fault::Heal);
-        }
-        for Timed { what: OneWay { from, to }, when } in &faults.one_way {
-            let (from, to) = (self.node(*from)?, self.node(*to)?);
-            during(*when, Fault::OneWay { from, to }, Fault::Heal);
-        }
-        for Timed { what: Drifting { whom, drift }, when } in &faults.drift {
-            let who = self.who(*whom)?;
-            ensure!(
-                who != Who::Leader || when.until.is_none(),
-                "a drift of the leader cannot end, as another one may lead by then: name it by its number"
-            );
-            during(*when, Fault::Drift(who, *drift), Fault::Drift(who, Drift::NONE));
-        }
-        for Timed { what: share, when } in &faults.loss {
-            during(*when, Fault::Loss(*share), Fault::Loss(PerMillion::NONE));
         }
         if script.is_empty() {
             script.push((self.usual_time, Fault::Kill(Who::Leader)));
@@ -177,6 +141,44 @@ impl Cast {
         script.sort_by_key(|(at, fault)| (*at, !mends(fault)));
         refuse_half_mended(faults)?;
         Ok(script)
+    }
+
+    /// A fault, and what ends it.
+    fn fault(self, what: &What, when: When) -> anyhow::Result<(Fault, Fault)> {
+        Ok(match *what {
+            What::Kill(whom, process) => {
+                let who = self.who(whom)?;
+                let fault = process.map_or(Fault::Kill(who), |it| Fault::KillProcess(who, it));
+                (fault, Fault::Restart(who))
+            }
+            What::Pause(whom, process) => {
+                let who = self.who(whom)?;
+                let fault = process.map_or(Fault::Pause(who), |it| Fault::PauseProcess(who, it));
+                (fault, Fault::Resume(who))
+            }
+            What::Suspend(whom, process) => {
+                refuse_process(process, "--suspend")?;
+                let who = self.who(whom)?;
+                (Fault::Suspend(who), Fault::Resume(who))
+            }
+            What::Isolate(whom, process) => {
+                refuse_process(process, "--isolate")?;
+                (Fault::Isolate(self.who(whom)?), Fault::Heal)
+            }
+            What::Split(ref sides) => (Fault::Split(self.sides(sides)?), Fault::Heal),
+            What::OneWay(from, to) => {
+                (Fault::OneWay { from: self.node(from)?, to: self.node(to)? }, Fault::Heal)
+            }
+            What::Drift(whom, drift) => {
+                let who = self.who(whom)?;
+                ensure!(
+                    who != Who::Leader || when.until.is_none(),
+                    "a drift of the leader cannot end, as another one may lead by then: name it by its number"
+                );
+                (Fault::Drift(who, drift), Fault::Drift(who, Drift::NONE))
+            }
+            What::Loss(share) => (Fault::Loss(share), Fault::Loss(PerMillion::NONE)),
+        })
     }
 }
 
@@ -192,41 +194,39 @@ pub fn between_those(between: &[Between], plays: impl Fn(Whom) -> bool) -> Vec<B
 /// Refuses overlapping faults that end at different times. The end of a fault ends all faults of its kind, so those
 /// that overlap must end together.
 fn refuse_half_mended(faults: &FaultArgs) -> anyhow::Result<()> {
-    fn spans<T, K>(faults: &[Timed<T>], of: impl Fn(&T) -> K) -> Vec<(K, When)> {
-        faults.iter().map(|fault| (of(&fault.what), fault.when)).collect()
+    let all: Vec<&Timed> = faults.all().collect();
+    for (index, one) in all.iter().enumerate() {
+        for other in all[index + 1..].iter().filter(|other| meet(one.when, other.when)) {
+            let (kind, of_other) = (kind(&one.what), kind(&other.what));
+            ensure!(
+                kind != of_other || one.when.until == other.when.until,
+                "{} that overlap have to end at the same time",
+                kind.0
+            );
+            // The end of a leader's fault applies to the last leader that was hit.
+            let hit_leader = [kind, of_other]
+                .iter()
+                .all(|(name, whom)| *whom == Some(Whom::Leader) && *name != DRIFTS);
+            ensure!(
+                !hit_leader || one.when.until.is_none() && other.when.until.is_none(),
+                "two faults of the leader overlap, and by the second another may lead: name it by its number"
+            );
+        }
     }
-    let cuts = spans(&faults.isolate, |_| ());
-    let cuts = [cuts, spans(&faults.split, |_| ()), spans(&faults.one_way, |_| ())].concat();
-    end_together("cuts of the network", &cuts)?;
-    end_together("losses of messages", &spans(&faults.loss, |_| ()))?;
-    end_together("drifts of one clock", &spans(&faults.drift, |drifting| drifting.whom))?;
-    let [kills, pauses, suspends] =
-        [&faults.kill, &faults.pause, &faults.suspend].map(|blows| spans(blows, |it| it.whom));
-    let stops = [pauses, suspends].concat();
-    end_together("kills of one machine", &kills)?;
-    end_together("stops of one machine", &stops)?;
-    // The end of a leader's fault applies to the last leader that was hit.
-    let mut of_leader = [kills, stops].concat();
-    of_leader.retain(|(whom, _)| *whom == Whom::Leader);
-    let is_plain = of_leader.iter().enumerate().all(|(index, (_, one))| {
-        let mut later = of_leader[index + 1..].iter().map(|(_, when)| when);
-        later.all(|other| !meet(*one, *other) || one.until.is_none() && other.until.is_none())
-    });
-    ensure!(
-        is_plain,
-        "two faults of the leader overlap, and by the second another may lead: name it by its number"
-    );
     Ok(())
 }
 
-/// Refuses spans of one owner that overlap, and end at different times.
-fn end_together<T: PartialEq>(what: &str, spans: &[(T, When)]) -> anyhow::Result<()> {
-    let are_mended = spans.iter().all(|(of, one)| {
-        let mut same = spans.iter().filter(|(other, _)| other == of);
-        same.all(|(_, other)| !meet(*one, *other) || one.until == other.until)
-    });
-    ensure!(are_mended, "{what} that overlap have to end at the same time");
-    Ok(())
+const DRIFTS: &str = "drifts of one clock";
+
+/// The name of the faults that end together with this one. If they are those of one machine, also whose.
+const fn kind(what: &What) -> (&'static str, Option<Whom>) {
+    match *what {
+        What::Isolate(..) | What::Split(_) | What::OneWay(..) => ("cuts of the network", None),
+        What::Loss(_) => ("losses of messages", None),
+        What::Drift(whom, _) => (DRIFTS, Some(whom)),
+        What::Kill(whom, _) => ("kills of one machine", Some(whom)),
+        What::Pause(whom, _) | What::Suspend(whom, _) => ("stops of one machine", Some(whom)),
+    }
 }
 
 fn meet(one: When, other: When) -> bool {
@@ -244,13 +244,13 @@ fn mends(fault: &Fault) -> bool {
     }
 }
 
-/// The node of a fault that applies to a whole machine, and not to a process.
-fn machine(blow: &Blow, flag: &str) -> anyhow::Result<Whom> {
+/// Refuses a process where a fault applies to a whole machine.
+fn refuse_process(process: Option<Process>, flag: &str) -> anyhow::Result<()> {
     ensure!(
-        blow.process.is_none(),
+        process.is_none(),
         "{flag} names a machine, not a process: leave out the dot and what follows it"
     );
-    Ok(blow.whom)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -261,7 +261,7 @@ mod tests {
     fn cuts_that_overlap_end_together() {
         let cast = Cast { candidates: 2, members: 1, usual_time: Duration::ZERO };
         let faults = |words: &[&str]| FaultArgs {
-            isolate: words.iter().map(|word| word.parse().unwrap()).collect(),
+            isolate: words.iter().map(|word| Timed::blow(word, What::Isolate).unwrap()).collect(),
             ..FaultArgs::default()
         };
         assert!(cast.script(&faults(&["1@5s..9s", "2@6s..9s"])).is_ok());
@@ -274,7 +274,7 @@ mod tests {
         let script = cast.script(&faults(&["2@30s..90s", "1@10s..30s"])).unwrap();
         assert_eq!((script[1].1.clone(), script[2].0), (Fault::Heal, Duration::from_secs(30)));
         let kills = |words: &[&str]| FaultArgs {
-            kill: words.iter().map(|word| word.parse().unwrap()).collect(),
+            kill: words.iter().map(|word| Timed::blow(word, What::Kill).unwrap()).collect(),
             ..FaultArgs::default()
         };
         for bad in [["1@10s..30s", "1@20s..90s"], ["leader@20s..80s", "leader@45s..80s"]] {

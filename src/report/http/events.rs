@@ -27,31 +27,20 @@ pub(super) fn stream(
 ) -> mpsc::Receiver<Bytes> {
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
-        let end = tokio::select! {
-            end = write(&state, &sender, &mut stopping) => end,
-            () = sender.closed() => return,
-        };
-        if end == End::Unread {
-            hang_up();
+        tokio::select! {
+            is_read = write(&state, &sender, &mut stopping) => if !is_read { hang_up() },
+            () = sender.closed() => {}
         }
     });
     receiver
 }
 
-/// The reason why a stream ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    /// The server stops.
-    Stopping,
-    /// The client does not read.
-    Unread,
-}
-
+/// Writes events until the server stops, or until the client does not read. Returns whether the client reads.
 async fn write(
     state: &HttpState,
     sender: &mpsc::Sender<Bytes>,
     stopping: &mut watch::Receiver<bool>,
-) -> End {
+) -> bool {
     let mut changes = state.subscribe();
     let mut known = state.view().changes;
     let mut beat = tokio::time::interval(HEARTBEAT);
@@ -61,7 +50,7 @@ async fn write(
     loop {
         let is_sent = tokio::time::timeout(PATIENCE, sender.send(text.into())).await;
         if !matches!(is_sent, Ok(Ok(()))) {
-            return End::Unread;
+            return false;
         }
         text = loop {
             tokio::select! {
@@ -73,10 +62,10 @@ async fn write(
                     }
                     // The first event already includes this change.
                     Ok(_) => {}
-                    Err(RecvError::Lagged(_)) => return End::Unread,
-                    Err(RecvError::Closed) => return End::Stopping,
+                    Err(RecvError::Lagged(_)) => return false,
+                    Err(RecvError::Closed) => return true,
                 },
-                _ = stopping.wait_for(|stopping| *stopping) => return End::Stopping,
+                _ = stopping.wait_for(|stopping| *stopping) => return true,
                 _ = beat.tick() => break ":\n\n".to_owned(),
             }
         };

@@ -4,16 +4,15 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
-use tokio::net::UnixStream;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::watch;
 
-use super::connections::{Connections, Pace};
-use super::pages::{Pages, Room};
+use super::pages::Pages;
 use super::server::converse;
 use super::{Clocks, ElectionWatcher, HttpState, Identity, StatusSnapshot};
 use crate::report::Suspicion;
 
-/// The most bytes that are sent: this much fits into the buffers.
+/// The most bytes that are sent: this much fits into the buffer.
 const MOST: usize = 32 * 1024;
 /// A limit above the time of any answer. A client that sends many requests has to wait for its turns.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,36 +24,16 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub fn fuzz(bytes: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
-        let (client, server) = std::os::unix::net::UnixStream::pair().expect("a pair of sockets");
-        send(&client, &bytes[..bytes.len().min(MOST)]);
-        for end in [&client, &server] {
-            end.set_nonblocking(true).expect("a mode");
-        }
-        let server = UnixStream::from_std(server).expect("a socket");
-        let client = UnixStream::from_std(client).expect("a socket");
-        let pages = pages();
-        let talk = async { tokio::join!(converse(&pages, server, None), listen(&client)) };
+        let (mut client, server) = tokio::io::duplex(MOST);
+        client.write_all(&bytes[..bytes.len().min(MOST)]).await.expect("it fits into the buffer");
+        client.shutdown().await.expect("an end");
+        let (pages, mut answers) = (pages(), Vec::new());
+        let talk = async {
+            tokio::join!(converse(&pages, server, None), client.read_to_end(&mut answers))
+        };
         let over = tokio::time::timeout(PATIENCE, talk).await;
         assert!(over.is_ok(), "the connection does not end");
     });
-}
-
-fn send(mut client: &std::os::unix::net::UnixStream, bytes: &[u8]) {
-    use std::io::Write as _;
-    client.write_all(bytes).expect("it fits into the buffer");
-    client.shutdown(std::net::Shutdown::Write).expect("an end");
-}
-
-/// Reads everything that the server sends, to the end.
-async fn listen(client: &UnixStream) {
-    let mut buffer = [0; 4096];
-    while client.readable().await.is_ok() {
-        match client.try_read(&mut buffer) {
-            Ok(0) => return,
-            Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => return,
-            _ => {}
-        }
-    }
 }
 
 fn pages() -> Pages {
@@ -67,19 +46,8 @@ fn pages() -> Pages {
         grace: None,
     };
     let clocks = Clocks { now: crate::guard::now, wall: || SystemTime::UNIX_EPOCH };
-    let (_, stopping) = watch::channel(false);
     let state = Arc::new(HttpState::new(identity, clocks));
-    let pace = Pace::new(clocks.now);
-    let watcher = Box::new(Blind);
-    Pages {
-        is_local: false,
-        state,
-        watcher,
-        connections: Connections::new(),
-        pace,
-        stopping,
-        room: Room::default(),
-    }
+    Pages::new(state, Box::new(Blind), watch::channel(false).1, false)
 }
 
 /// A watcher that knows of no candidates.

@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use elect_api::{ErrorKind, trips};
-use prometheus::core::Collector as _;
-use prometheus::proto::{LabelPair, MetricFamily, MetricType};
+use prometheus::core::Collector;
+use prometheus::proto::{LabelPair, MetricFamily};
 use prometheus::{Gauge, Histogram, HistogramOpts, IntCounterVec, Opts, Registry, TextEncoder};
 
 use serde::{Deserialize, Serialize};
@@ -33,8 +33,6 @@ pub struct Metrics {
     command_exits: IntCounterVec,
     command_restarts: IntCounterVec,
     round_trips: IntCounterVec,
-    /// All counters.
-    counters: Vec<IntCounterVec>,
     /// The round trips that `round_trips` already includes, by operation.
     known_trips: Mutex<BTreeMap<&'static str, u64>>,
 }
@@ -61,14 +59,6 @@ pub enum Failure {
 }
 
 impl Failure {
-    const ALL: [Self; 5] = [
-        Self::Error(ErrorKind::Unreachable),
-        Self::Error(ErrorKind::Ambiguous),
-        Self::Error(ErrorKind::Denied),
-        Self::Error(ErrorKind::Unfit),
-        Self::Timeout,
-    ];
-
     /// Returns the name of the label; stable.
     pub const fn name(self) -> &'static str {
         match self {
@@ -81,78 +71,63 @@ impl Failure {
     }
 }
 
+/// The names of all metrics, each with its help text.
+const HELP: &str = include_str!("metrics.txt");
+
+/// Returns the name and the help text of a metric.
+fn opts(name: &str) -> Opts {
+    let help = HELP.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    Opts::new(name, help.expect("each metric has a help text"))
+}
+
 impl Metrics {
     pub(super) fn new(identity: &Identity) -> Self {
         let registry = Registry::new();
-        let mut all = Vec::new();
-        let mut counters = |name, help, labels: &[&str]| {
-            let counters = IntCounterVec::new(Opts::new(name, help), labels).expect("a valid name");
+        let counters = |name, labels: &[&str]| {
+            let counters = IntCounterVec::new(opts(name), labels).expect("a valid name");
             registry.register(Box::new(counters.clone())).expect("each name is there once");
-            all.push(counters.clone());
             counters
         };
-        let histogram = |name, help, buckets: &[f64]| {
-            let opts = HistogramOpts::new(name, help).buckets(buckets.to_vec());
+        let histogram = |name, buckets: &[f64]| {
+            let opts = HistogramOpts::from(opts(name)).buckets(buckets.to_vec());
             let histogram = Histogram::with_opts(opts).expect("a valid name");
             registry.register(Box::new(histogram.clone())).expect("each name is there once");
             histogram
         };
         let metrics = Self {
             identity: identity.clone(),
-            registry: registry.clone(),
-            leadership_changes: counters(
-                "elect_leadership_changes_total",
-                "How often this candidate came to lead, and ceased to, by reason.",
-                &["reason"],
-            ),
-            election_duration: histogram(
-                "elect_election_duration_seconds",
-                "Time from joining the election to leading it.",
-                ELECTIONS,
-            ),
-            renewal_duration: histogram(
-                "elect_renewal_duration_seconds",
-                "Time that the store took to acknowledge a renewal of the lease.",
-                RENEWALS,
-            ),
-            failed_renewals: counters(
-                "elect_failed_renewals_total",
-                "Renewals of the lease that the store did not acknowledge, by kind of failure.",
-                &["kind"],
-            ),
-            store_calls: counters(
-                "elect_store_calls_total",
-                "Calls of the engine to the store by operation and outcome; one takes a round trip or a few.",
-                &["operation", "outcome"],
-            ),
-            command_exits: counters(
-                "elect_command_exits_total",
-                "Ends of the command: code is its exit code, or the signal that ended it.",
-                &["outcome", "code"],
-            ),
-            command_restarts: counters(
-                "elect_command_restarts_total",
-                "How often the command was started again, under the same leadership.",
-                &[],
-            ),
-            round_trips: counters(
-                "elect_store_round_trips_total",
-                "Requests that were sent to the store's servers, by operation.",
-                &["operation"],
-            ),
-            counters: all,
+            leadership_changes: counters("elect_leadership_changes_total", &["reason"]),
+            election_duration: histogram("elect_election_duration_seconds", ELECTIONS),
+            renewal_duration: histogram("elect_renewal_duration_seconds", RENEWALS),
+            failed_renewals: counters("elect_failed_renewals_total", &["kind"]),
+            store_calls: counters("elect_store_calls_total", &["operation", "outcome"]),
+            command_exits: counters("elect_command_exits_total", &["outcome", "code"]),
+            command_restarts: counters("elect_command_restarts_total", &[]),
+            round_trips: counters("elect_store_round_trips_total", &["operation"]),
+            registry,
             known_trips: Mutex::default(),
         };
         // Events that have not happened yet count as 0: a rate needs a value to rise from.
         for reason in ["won", "ended", "stepped_down", "lost", "failed"] {
             metrics.leadership_changes.with_label_values(&[reason]);
         }
-        for kind in Failure::ALL {
-            metrics.failed_renewals.with_label_values(&[kind.name()]);
+        for kind in ["unreachable", "ambiguous", "denied", "unfit", "timeout"] {
+            metrics.failed_renewals.with_label_values(&[kind]);
         }
         metrics.command_exits.with_label_values(&["exited", "0"]);
         metrics.command_restarts.with_label_values::<&str>(&[]);
         metrics
+    }
+
+    const fn counters(&self) -> [&IntCounterVec; 6] {
+        [
+            &self.leadership_changes,
+            &self.failed_renewals,
+            &self.store_calls,
+            &self.command_exits,
+            &self.command_restarts,
+            &self.round_trips,
+        ]
     }
 
     /// Counts a won election. `after` is the time since this candidate joined.
@@ -193,21 +168,14 @@ impl Metrics {
     /// Returns the values of the counters, for [`Metrics::resume`].
     pub fn note(&self) -> String {
         self.count_trips();
+        let pair = |label: &LabelPair| (label.name().to_owned(), label.value().to_owned());
+        let families = self.counters().into_iter().flat_map(Collector::collect);
         let mut counts = Vec::new();
-        for family in self.registry.gather() {
-            if family.get_field_type() != MetricType::COUNTER {
-                continue;
-            }
-            counts.extend(family.get_metric().iter().map(|metric| {
-                Count {
-                    name: family.name().to_owned(),
-                    labels: metric
-                        .get_label()
-                        .iter()
-                        .map(|label| (label.name().to_owned(), label.value().to_owned()))
-                        .collect(),
-                    value: metric.get_counter().get_value(),
-                }
+        for family in families {
+            counts.extend(family.get_metric().iter().map(|metric| Count {
+                name: family.name().to_owned(),
+                labels: metric.get_label().iter().map(pair).collect(),
+                value: metric.get_counter().get_value(),
             }));
         }
         // The counts are text and numbers, so their JSON cannot fail.
@@ -218,24 +186,15 @@ impl Metrics {
     pub fn resume(&self, note: &str) {
         let counts: Vec<Count> = serde_json::from_str(note).unwrap_or_default();
         for Count { name, labels, value } in counts {
-            let same = |vector: &&IntCounterVec| {
-                vector.desc().iter().any(|description| description.fq_name == name)
-            };
+            let is_it =
+                |counter: &&IntCounterVec| counter.desc().iter().any(|it| it.fq_name == name);
             let labels =
                 labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-            let counter = self
-                .counters
-                .iter()
-                .find(same)
-                .and_then(|vector| vector.get_metric_with::<&str, RandomState>(&labels).ok());
-            if let Some(counter) = counter {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "a count"
-                )]
-                counter.inc_by(value as u64);
-            }
+            let counter = self.counters().into_iter().find(is_it);
+            let counter =
+                counter.and_then(|it| it.get_metric_with::<&str, RandomState>(&labels).ok());
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+            counter.inspect(|counter| counter.inc_by(value as u64));
         }
     }
 
@@ -271,68 +230,28 @@ impl Metrics {
     /// Returns the gauges for one instant. Gauges that do not apply are left out.
     fn present(&self, view: &CandidateView, suspicion: Option<Suspicion>) -> Registry {
         let registry = Registry::new();
-        let show = |opts: Opts, value: f64| {
+        let show = |opts: Opts, value: Option<f64>| {
+            let Some(value) = value else { return };
             let gauge = Gauge::with_opts(opts).expect("a valid name");
             gauge.set(value);
             registry.register(Box::new(gauge)).expect("each name is there once");
         };
-        show(
-            Opts::new("elect_build_info", "The version of elect.")
-                .const_label("version", env!("CARGO_PKG_VERSION")),
-            1.0,
-        );
+        let number = |is: bool| Some(f64::from(u8::from(is)));
         let Identity { id, store, .. } = &self.identity;
-        show(
-            Opts::new("elect_candidate_info", "Who takes part: its id, and the store.")
-                .const_label("id", id)
-                .const_label("store", *store),
-            1.0,
-        );
-        let leads = view.leadership.is_some();
-        show(
-            Opts::new("elect_is_leader", "Whether this candidate leads, before its soft deadline."),
-            f64::from(u8::from(leads)),
-        );
-        show(
-            Opts::new(
-                "elect_paused",
-                "Whether the election is paused, as far as this candidate knows. No candidate leads then.",
-            ),
-            f64::from(u8::from(view.is_paused)),
-        );
-        if let Some(runs) = view.command_runs {
-            show(
-                Opts::new(
-                    "elect_command_running",
-                    "Whether anything of the command lives: a leader that is about to start it again runs nothing.",
-                ),
-                f64::from(u8::from(runs)),
-            );
-        }
-        if let Some(place) = view.place {
-            show(
-                Opts::new("elect_queue_place", "How many candidates are before this one."),
-                u32::try_from(place).unwrap_or(u32::MAX).into(),
-            );
-        }
-        if let Some(suspicion) = suspicion.filter(|_| view.is_next()) {
-            show(
-                Opts::new(
-                    "elect_leader_suspicion",
-                    "How surprising it is that the leader has not renewed its lease yet: phi.",
-                ),
-                suspicion.phi(),
-            );
-        }
-        if let Some(left) = view.leadership.and_then(|leadership| leadership.to_hard) {
-            show(
-                Opts::new(
-                    "elect_hard_deadline_remaining_seconds",
-                    "Time until everything is killed, unless the lease is renewed.",
-                ),
-                left.as_secs_f64(),
-            );
-        }
+        let version = opts("elect_build_info").const_label("version", env!("CARGO_PKG_VERSION"));
+        show(version, Some(1.0));
+        let candidate = opts("elect_candidate_info").const_label("id", id);
+        show(candidate.const_label("store", *store), Some(1.0));
+        show(opts("elect_is_leader"), number(view.leadership.is_some()));
+        show(opts("elect_paused"), number(view.is_paused));
+        show(opts("elect_command_running"), view.command_runs.and_then(number));
+        let place = view.place.map(|place| u32::try_from(place).unwrap_or(u32::MAX).into());
+        show(opts("elect_queue_place"), place);
+        let suspicion = suspicion.filter(|_| view.is_next()).map(Suspicion::phi);
+        show(opts("elect_leader_suspicion"), suspicion);
+        let left = view.leadership.and_then(|leadership| leadership.to_hard);
+        let left = left.map(|left| left.as_secs_f64());
+        show(opts("elect_hard_deadline_remaining_seconds"), left);
         registry
     }
 }

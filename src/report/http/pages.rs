@@ -39,16 +39,26 @@ const PIECES: usize = 256;
 /// The state from which all answers are made.
 pub(super) struct Pages {
     /// True if only this machine can connect.
-    pub(super) is_local: bool,
+    is_local: bool,
     pub(super) state: Arc<HttpState>,
     pub(super) watcher: Box<dyn ElectionWatcher>,
     pub(super) connections: Connections,
     pub(super) pace: Pace,
     pub(super) stopping: watch::Receiver<bool>,
-    pub(super) room: Room,
+    room: Room,
 }
 
 impl Pages {
+    pub(super) fn new(
+        state: Arc<HttpState>,
+        watcher: Box<dyn ElectionWatcher>,
+        stopping: watch::Receiver<bool>,
+        is_local: bool,
+    ) -> Self {
+        let (connections, pace) = (Connections::new(), Pace::new(state.clocks().now));
+        Self { is_local, state, watcher, connections, pace, stopping, room: Room::default() }
+    }
+
     /// Answers a request of this client.
     pub(super) async fn answer(
         &self,
@@ -141,7 +151,7 @@ fn last(mut response: Response<Body>) -> Response<Body> {
 }
 
 /// The room for long pages, shared by all connections.
-pub(super) struct Room(Arc<Semaphore>);
+struct Room(Arc<Semaphore>);
 
 impl Default for Room {
     fn default() -> Self {

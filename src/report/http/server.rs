@@ -16,8 +16,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::connections::{Connections, Pace, Permit};
-use super::pages::{Pages, Room};
+use super::connections::Permit;
+use super::pages::Pages;
 use super::{ElectionWatcher, HttpState};
 use crate::config::ListenAddress;
 
@@ -54,17 +54,8 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stopping, stops) = watch::channel(false);
         let (ending, ended) = mpsc::channel();
-        let pace = Pace::new(state.clocks().now);
         let is_local = listener.address().ip().to_canonical().is_loopback();
-        let pages = Pages {
-            is_local,
-            state,
-            watcher,
-            connections: Connections::new(),
-            pace,
-            stopping: stops,
-            room: Room::default(),
-        };
+        let pages = Pages::new(state, watcher, stops, is_local);
         let socket = {
             let _context = runtime.enter();
             TcpListener::from_std(listener.into_socket())?

@@ -34,16 +34,12 @@ pub struct HttpState {
     identity: Identity,
     clocks: Clocks,
     facts: Mutex<Facts>,
-    /// The pause of the election, as far as the store has said.
-    pause: Mutex<Option<PauseStatus>>,
-    /// The id of the store, once it has answered.
-    store: Mutex<Option<String>>,
     changes: broadcast::Sender<Change>,
     metrics: Metrics,
 }
 
-/// The state of the candidate, which is always copied as a whole.
-#[derive(Clone, Copy, Debug)]
+/// The state of the candidate.
+#[derive(Debug)]
 struct Facts {
     phase: Phase,
     /// The time at which this candidate joined.
@@ -52,6 +48,10 @@ struct Facts {
     command_runs: bool,
     /// The number of changes so far.
     changes: u64,
+    /// The pause of the election, as far as the store has said.
+    pause: Option<PauseStatus>,
+    /// The id of the store, once it has answered.
+    store: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -95,10 +95,10 @@ impl HttpState {
     pub fn new(identity: Identity, clocks: Clocks) -> Self {
         let metrics = Metrics::new(&identity);
         let (phase, joined) = (Phase::Joining, (clocks.now)());
-        let facts = Facts { phase, joined, command_runs: false, changes: 0 };
+        let facts =
+            Facts { phase, joined, command_runs: false, changes: 0, pause: None, store: None };
         let (changes, _) = broadcast::channel(CHANGES_KEPT);
-        let (pause, store) = (Mutex::default(), Mutex::default());
-        Self { identity, clocks, facts: Mutex::new(facts), pause, store, changes, metrics }
+        Self { identity, clocks, facts: Mutex::new(facts), changes, metrics }
     }
 
     /// Returns the identity of this candidate.
@@ -115,28 +115,27 @@ impl HttpState {
     pub fn joins(&self) {
         let mut facts = self.facts();
         (facts.phase, facts.joined) = (Phase::Joining, (self.clocks.now)());
-        drop(facts);
-        self.paused(None);
+        facts.pause = None;
     }
 
     /// Records the pause of the election; `None` ends it.
     pub fn paused(&self, pause: Option<PauseStatus>) {
-        *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = pause;
+        self.facts().pause = pause;
     }
 
     /// Returns the pause of the election, as far as the store has said.
     pub(super) fn pause(&self) -> Option<PauseStatus> {
-        self.pause.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.facts().pause.clone()
     }
 
     /// Records the id of the store, which has now answered.
     pub fn answered(&self, store: String) {
-        *self.store.lock().unwrap_or_else(PoisonError::into_inner) = Some(store);
+        self.facts().store = Some(store);
     }
 
     /// Returns the id of the store, once it has answered.
     pub(super) fn store(&self) -> Option<String> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.facts().store.clone()
     }
 
     /// Records that the candidate waits, with this many candidates before it.
@@ -201,7 +200,10 @@ impl HttpState {
 
     /// Returns the present state.
     pub fn view(&self) -> CandidateView {
-        let Facts { phase, command_runs, changes, .. } = *self.facts();
+        let (phase, command_runs, changes, is_paused) = {
+            let facts = self.facts();
+            (facts.phase, facts.command_runs, facts.changes, facts.pause.is_some())
+        };
         // The clock is read after the copy, so that a delay in between does not make this candidate lead for longer.
         let now = (self.clocks.now)();
         let (leadership, place) = match phase {
@@ -224,7 +226,6 @@ impl HttpState {
         };
         let is_ready = matches!(phase, Phase::Waiting(_) | Phase::Leading { .. });
         let command_runs = self.identity.has_command.then_some(command_runs);
-        let is_paused = self.pause().is_some();
         CandidateView { at: now, leadership, place, is_ready, is_paused, command_runs, changes }
     }
 

@@ -73,7 +73,7 @@ pub(super) fn get(plan: &GetPlan) -> anyhow::Result<u8> {
         return Ok(NOTHING);
     };
     Cell::Value(key).check_length(&value).with_context(|| format!("cannot read {key}"))?;
-    report::write_out(&value).context("cannot write to stdout")?;
+    report::print(&value).context("cannot write to stdout")?;
     Ok(0)
 }
 

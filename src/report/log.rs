@@ -1,5 +1,5 @@
 use std::error::Error;
-use std::fmt::{self, Display, Write as _};
+use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -79,10 +79,8 @@ impl LogEvent {
 ///
 /// A line that cannot be written at once is lost. A reader that leaves stderr unread, or closes it, must not keep elect
 /// from renewing a lease. Clones share one terminal line.
-#[derive(Clone)]
-pub struct Log(Arc<Shared>);
-
-struct Shared {
+#[derive(Clone, Debug)]
+pub struct Log {
     threshold: Level,
     format: LogFormat,
     election: Option<String>,
@@ -95,7 +93,7 @@ struct Shared {
     is_terminal: bool,
     clock: fn() -> SystemTime,
     /// The progress line. It is hidden while a log line is written, and drawn again afterwards.
-    line: Mutex<Option<ProgressBar>>,
+    line: Arc<Mutex<Option<ProgressBar>>>,
 }
 
 impl Log {
@@ -110,7 +108,7 @@ impl Log {
             Verbosity::Normal => Level::Warn,
             Verbosity::Verbose => Level::Debug,
         };
-        Self(Arc::new(Shared {
+        Self {
             threshold,
             format,
             election: None,
@@ -119,32 +117,32 @@ impl Log {
             tells_turns: false,
             is_terminal,
             clock,
-            line: Mutex::default(),
-        }))
+            line: Arc::default(),
+        }
     }
 
     /// Returns the same log for a default store. Messages about an election that does not exist then name the default,
     /// too.
     #[must_use]
     pub fn of_default_store(&self) -> Self {
-        self.altered(|shared| shared.is_of_default_store = true)
+        self.altered(|log| log.is_of_default_store = true)
     }
 
     /// Returns whether the store is the default because the user has named none.
     pub fn is_of_default_store(&self) -> bool {
-        self.0.is_of_default_store
+        self.is_of_default_store
     }
 
     /// Returns the store's location for people. For the default store, adds that it is the default.
     pub fn place(&self, location: &str) -> String {
-        let default = if self.0.is_of_default_store { BY_DEFAULT } else { "" };
+        let default = if self.is_of_default_store { BY_DEFAULT } else { "" };
         escape(location) + default
     }
 
     /// Returns the same log, which names this election in every line.
     #[must_use]
     pub fn about(&self, election: &ElectionName) -> Self {
-        self.named(election, self.0.is_terminal)
+        self.named(election, self.is_terminal)
     }
 
     /// Returns the same log for one of several elections at once, for which no progress is drawn.
@@ -154,30 +152,27 @@ impl Log {
     }
 
     fn named(&self, election: &ElectionName, is_terminal: bool) -> Self {
-        self.altered(|shared| {
-            shared.election = Some(election.as_str().to_owned());
-            shared.is_terminal = is_terminal;
-        })
+        let election = Some(election.as_str().to_owned());
+        self.altered(|log| (log.election, log.is_terminal) = (election, is_terminal))
     }
 
     /// Returns the same log, which names this candidate in every line of the JSON form.
     #[must_use]
     pub fn of_candidate(&self, id: &str) -> Self {
-        self.altered(|shared| shared.candidate = Some(id.to_owned()))
+        self.altered(|log| log.candidate = Some(id.to_owned()))
     }
 
     /// Returns the same log for a candidate that stands by. If elect is the first process of a container, people see
     /// only its log. There the log says whether the candidate waits or leads, unless it is quiet.
     #[must_use]
     pub fn telling_turns(&self) -> Self {
-        self.altered(|shared| shared.tells_turns = std::process::id() == 1)
+        self.altered(|log| log.tells_turns = std::process::id() == 1)
     }
 
-    fn altered(&self, change: impl FnOnce(&mut Shared)) -> Self {
-        let (election, candidate) = (self.0.election.clone(), self.0.candidate.clone());
-        let mut shared = Shared { election, candidate, line: Mutex::default(), ..*self.0 };
-        change(&mut shared);
-        Self(Arc::new(shared))
+    fn altered(&self, change: impl FnOnce(&mut Self)) -> Self {
+        let mut log = Self { line: Arc::default(), ..self.clone() };
+        change(&mut log);
+        log
     }
 
     /// Logs an error: elect cannot go on.
@@ -219,12 +214,12 @@ impl Log {
             return;
         }
         let message = shorten(message.to_string(), MESSAGE_MAX, "…");
-        let election = self.0.election.as_deref();
-        let line = match self.0.format {
+        let election = self.election.as_deref();
+        let line = match self.format {
             LogFormat::Text => text_line(level, colours(), &message, election, fields),
             LogFormat::Json => {
-                let id = self.0.candidate.as_deref();
-                json_line((self.0.clock)(), level, event, (election, id), &message, fields)
+                let id = self.candidate.as_deref();
+                json_line((self.clock)(), level, event, (election, id), &message, fields)
             }
         };
         match &*self.line() {
@@ -238,7 +233,7 @@ impl Log {
     /// Returns whether the log says whether the candidate waits or leads, even where it does not show other events of
     /// that level.
     pub fn tells_turns(&self) -> bool {
-        self.0.tells_turns && self.tells(Level::Warn)
+        self.tells_turns && self.tells(Level::Warn)
     }
 
     /// Logs an error with its chain of causes, and with a hint if there is one.
@@ -251,7 +246,7 @@ impl Log {
             self.event(Level::Error, LogEvent::FAILED, message, fields);
         };
         let what = chain(error.as_ref());
-        match (hint, self.0.format) {
+        match (hint, self.format) {
             (None, _) => say(&what, &[]),
             (Some(hint), LogFormat::Json) => say(&what, &[("hint", hint.into())]),
             (Some(hint), LogFormat::Text) => say(&format_args!("{what}; {hint}"), &[]),
@@ -260,31 +255,22 @@ impl Log {
 
     /// Returns whether lines of this level are written.
     pub fn tells(&self, level: Level) -> bool {
-        level <= self.0.threshold
+        level <= self.threshold
     }
 
     /// Returns the election that every line names.
     pub(super) fn election(&self) -> Option<&str> {
-        self.0.election.as_deref()
+        self.election.as_deref()
     }
 
     /// Returns whether progress lines are wanted on stderr.
     pub(super) fn wants_progress(&self) -> bool {
-        self.0.is_terminal && self.0.threshold >= Level::Warn && self.0.format == LogFormat::Text
+        self.is_terminal && self.threshold >= Level::Warn && self.format == LogFormat::Text
     }
 
     /// Returns the slot of the progress line.
     pub(super) fn line(&self) -> MutexGuard<'_, Option<ProgressBar>> {
-        self.0.line.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for Log {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Log")
-            .field("threshold", &self.0.threshold)
-            .field("format", &self.0.format)
-            .finish_non_exhaustive()
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -37,7 +37,6 @@ pub use renewals::Renewals;
 pub use renewals::Suspicion;
 pub use screen::{
     Screen, can_print, has_reader, offer, print, print_paged, print_report, shape_of_stdout, width,
-    write_out,
 };
 pub use service_manager::ServiceManager;
 pub use status::{

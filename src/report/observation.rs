@@ -49,25 +49,6 @@ impl Change {
         changes.extend(joined.map(Self::Joined));
         changes
     }
-
-    const fn name(&self) -> &'static str {
-        match self {
-            Self::Leader(_) => "leader",
-            Self::Vacant => "vacant",
-            Self::Joined(_) => "joined",
-            Self::Left(_) => "left",
-            Self::Outage(_) => "outage",
-            Self::Recovered => "recovered",
-        }
-    }
-
-    fn candidate(&self) -> Option<&Candidate> {
-        match self {
-            Self::Leader(leader) => Some(&leader.entry.candidate),
-            Self::Joined(candidate) | Self::Left(candidate) => Some(candidate),
-            Self::Vacant | Self::Outage(_) | Self::Recovered => None,
-        }
-    }
 }
 
 /// Returns the candidates in `all` that are not in `others`, leading or waiting, by their ids. Programs other than
@@ -92,7 +73,7 @@ fn candidates(survey: &Survey) -> impl Iterator<Item = &Candidate> {
 }
 
 /// A change as `elect observe` prints it. JSON and YAML have the same keys. The keys are stable; more may be added.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Observation {
     /// The time at which the change was seen, by the clock of this machine; RFC 3339 in UTC.
     pub time: String,
@@ -117,27 +98,22 @@ pub struct Observation {
 impl Observation {
     /// Returns the observation of `change`, seen at `time`.
     pub fn new(election: &ElectionName, time: SystemTime, change: Change) -> Self {
-        let candidate = change.candidate();
-        let known = |text: fn(&Candidate) -> &String| {
-            candidate.map(text).filter(|text| !text.is_empty()).cloned()
+        let seen = Self { time: rfc3339(time), election: election.to_string(), ..Self::default() };
+        let (event, token, candidate) = match change {
+            Change::Leader(leader) => ("leader", Some(leader.token.get()), leader.entry.candidate),
+            Change::Joined(candidate) => ("joined", None, candidate),
+            Change::Left(candidate) => ("left", None, candidate),
+            Change::Vacant => return Self { event: "vacant", ..seen },
+            Change::Outage(reason) => {
+                return Self { event: "outage", reason: Some(reason), ..seen };
+            }
+            Change::Recovered => return Self { event: "recovered", ..seen },
         };
-        Self {
-            time: rfc3339(time),
-            election: election.as_str().to_owned(),
-            event: change.name(),
-            id: candidate.map(|candidate| candidate.id.clone()),
-            host: known(|candidate| &candidate.host),
-            pid: candidate.map(|candidate| candidate.pid).filter(|pid| *pid != 0),
-            command: known(|candidate| &candidate.command),
-            token: match &change {
-                Change::Leader(leader) => Some(leader.token.get()),
-                _ => None,
-            },
-            reason: match change {
-                Change::Outage(reason) => Some(reason),
-                _ => None,
-            },
-        }
+        let known = |text: String| Some(text).filter(|text| !text.is_empty());
+        let Candidate { id, host, pid, command, .. } = candidate;
+        let pid = Some(pid).filter(|pid| *pid != 0);
+        let (host, command) = (known(host), known(command));
+        Self { event, id: Some(id), host, pid, command, token, ..seen }
     }
 
     /// Returns one line for people.

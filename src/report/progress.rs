@@ -135,37 +135,20 @@ fn text(
     wall: SystemTime,
     room: usize,
 ) -> String {
-    let compose = |detail: Detail| {
-        let election = election.filter(|_| detail >= Detail::Election);
-        let election = election.map(|name| format!(" for {name}")).unwrap_or_default();
-        let is_alone = scene.is_none() || detail >= Detail::Waited;
-        let waiting = is_alone.then(|| format!("waiting {}{election}", age(waited)));
-        let scene = scene.map(|scene| scene.text(wall, detail));
-        waiting.into_iter().chain(scene).collect::<Vec<_>>().join(", ")
+    let short = format!("waiting {}", age(waited));
+    let long = election.map_or_else(|| short.clone(), |name| format!("{short} for {name}"));
+    let mut forms = match scene {
+        None => vec![long, short],
+        Some(scene) => vec![
+            format!("{long}, {}", scene.text(true, Some(wall))),
+            format!("{long}, {}", scene.text(true, None)),
+            format!("{short}, {}", scene.text(true, None)),
+            format!("{short}, {}", scene.text(false, None)),
+            scene.text(false, None),
+        ],
     };
-    let fits = |text: &String| text.chars().count() <= room;
-    let shorter = Detail::FALLING.into_iter().map(compose).find(fits);
-    shorter.unwrap_or_else(|| compose(Detail::Leader))
-}
-
-/// The amount of detail. Each value includes the values before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Detail {
-    /// The leader.
-    Leader,
-    /// The length of the wait.
-    Waited,
-    /// The place of this candidate.
-    Place,
-    /// The name of the election.
-    Election,
-    /// The time since which the leader leads.
-    Since,
-}
-
-impl Detail {
-    const FALLING: [Self; 5] =
-        [Self::Since, Self::Election, Self::Place, Self::Waited, Self::Leader];
+    let fits = forms.iter().position(|form| form.chars().count() <= room);
+    forms.swap_remove(fits.unwrap_or(forms.len() - 1))
 }
 
 impl Scene {
@@ -183,21 +166,19 @@ impl Scene {
         }
     }
 
-    fn text(&self, wall: SystemTime, detail: Detail) -> String {
-        let place = self.place.filter(|_| detail >= Detail::Place);
-        let place = place
-            .map(|place| format!("place {place} of {}, ", self.candidates))
-            .unwrap_or_default();
-        match &self.leader {
-            Some((id, Some(since))) if detail >= Detail::Since => {
-                format!(
-                    "{place}led by {id} for {}",
-                    age(wall.duration_since(*since).unwrap_or_default())
-                )
+    /// Returns who leads. On request, adds the place of this candidate, and with a time how long the leader has led.
+    fn text(&self, has_place: bool, wall: Option<SystemTime>) -> String {
+        let place = self.place.filter(|_| has_place);
+        let place = place.map(|place| format!("place {place} of {}, ", self.candidates));
+        let led = match &self.leader {
+            Some((id, since)) => {
+                let since = since.zip(wall).map(|(since, wall)| wall.duration_since(since));
+                let since = since.map(|led| format!(" for {}", age(led.unwrap_or_default())));
+                format!("led by {id}{}", since.unwrap_or_default())
             }
-            Some((id, _)) => format!("{place}led by {id}"),
-            None => format!("{place}{}", self.pause.as_deref().unwrap_or("nobody leads")),
-        }
+            None => self.pause.clone().unwrap_or_else(|| "nobody leads".to_owned()),
+        };
+        place.unwrap_or_default() + &led
     }
 }
 

@@ -132,7 +132,7 @@ pub fn width() -> Option<usize> {
 ///
 /// # Errors
 /// If the text cannot be written for any other reason, such as a full disk.
-pub fn print(text: &str) -> io::Result<()> {
+pub fn print(text: &(impl AsRef<[u8]> + ?Sized)) -> io::Result<()> {
     offer(text).map(drop)
 }
 
@@ -157,8 +157,12 @@ pub fn print_report<R: Serialize>(
 ///
 /// # Errors
 /// As for [`print()`].
-pub fn offer(text: &str) -> io::Result<bool> {
-    offer_bytes(text.as_bytes())
+pub fn offer(text: &(impl AsRef<[u8]> + ?Sized)) -> io::Result<bool> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_ref()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        result => result.map(|()| true),
+    }
 }
 
 /// Returns the width of the terminal on stdout in columns, and whether text on it may have styles.
@@ -204,22 +208,6 @@ fn in_memory(text: &str) -> io::Result<File> {
     file.write_all(text.as_bytes())?;
     file.rewind()?;
     Ok(file)
-}
-
-/// Writes these bytes to stdout unchanged. As for [`print()`], a reader that has gone away is not an error.
-///
-/// # Errors
-/// As for [`print()`].
-pub fn write_out(bytes: &[u8]) -> io::Result<()> {
-    offer_bytes(bytes).map(drop)
-}
-
-fn offer_bytes(bytes: &[u8]) -> io::Result<bool> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        result => result.map(|()| true),
-    }
 }
 
 /// Returns whether a write would not block. A write without a reader fails at once, so it does not block.

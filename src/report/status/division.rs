@@ -51,13 +51,12 @@ impl DivisionStatus {
             Division::Whole => return None,
             Division::Slots(_) => {
                 let idle = entries.filter(|entry| holds(&entry.candidate.id) == 0).zip(1..);
-                let waiting = idle.map(|(entry, place)| WaitingStatus::new(entry, place)).collect();
-                (PartKind::Slots, waiting, Vec::new())
+                (PartKind::Slots, idle.map(WaitingStatus::of).collect(), Vec::new())
             }
             Division::Shards(_) => {
-                let members = entries.zip(1..).map(|(entry, place)| MemberStatus {
-                    who: WaitingStatus::new(entry, place),
-                    holds: holds(&entry.candidate.id),
+                let members = entries.zip(1..).map(|it| MemberStatus {
+                    who: WaitingStatus::of(it),
+                    holds: holds(&it.0.candidate.id),
                 });
                 (PartKind::Shards, Vec::new(), members.collect())
             }

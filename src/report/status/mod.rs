@@ -150,8 +150,7 @@ impl ElectionStatus {
         let own =
             self.leader.iter().filter(|leader| leader.stopped && leader.outlived_by.is_none());
         let own = own.map(|leader| (self.election.as_str(), leader));
-        let parts = self.division.iter().flat_map(|division| &division.parts);
-        own.chain(parts.flat_map(Self::stopped)).collect()
+        own.chain(self.parts().flat_map(Self::stopped)).collect()
     }
 
     /// Returns the state of an election, from a survey of its store.
@@ -160,12 +159,7 @@ impl ElectionStatus {
             election: election.as_str().to_owned(),
             backend: store.location.clone(),
             leader: survey.leader.as_ref().map(|leader| LeaderStatus::new(leader, store.lease)),
-            waiting: survey
-                .waiting
-                .iter()
-                .zip(1..)
-                .map(|(entry, place)| WaitingStatus::new(entry, place))
-                .collect(),
+            waiting: survey.waiting.iter().zip(1..).map(WaitingStatus::of).collect(),
             paused: None,
             last: None,
             division: None,
@@ -208,8 +202,11 @@ impl ElectionStatus {
 
     /// Returns whether it is unknown if there is a leader.
     pub fn is_unknown(&self) -> bool {
-        let mut parts = self.division.iter().flat_map(|division| &division.parts);
-        self.unproven.is_some() || parts.any(Self::is_unknown)
+        self.unproven.is_some() || self.parts().any(Self::is_unknown)
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Self> {
+        self.division.iter().flat_map(|division| &division.parts)
     }
 
     /// Sets the pause of the election.
@@ -303,7 +300,8 @@ impl LeaderStatus {
 }
 
 impl WaitingStatus {
-    fn new(entry: &Entry, place: usize) -> Self {
+    /// Returns the candidate with this entry, at this place.
+    fn of((entry, place): (&Entry, usize)) -> Self {
         Self {
             place,
             who: CandidateStatus::new(&entry.candidate),

@@ -13,23 +13,8 @@ use super::{
 use crate::report::{Table, age};
 
 /// The columns of the table.
-const HEADINGS: [&str; 15] = [
-    "ELECTION",
-    "ROLE",
-    "PLACE",
-    "ID",
-    "HOST",
-    "PID",
-    "COMMAND",
-    "SINCE",
-    "TOKEN",
-    "LEFT",
-    "SUSPICION",
-    "CONTAINMENT",
-    "PRIORITY",
-    "HOLDS",
-    "NOTE",
-];
+const HEADINGS: &str = "ELECTION ROLE PLACE ID HOST PID COMMAND SINCE TOKEN LEFT SUSPICION CONTAINMENT PRIORITY HOLDS \
+                        NOTE";
 /// The columns that a narrow terminal leaves out, the least important first.
 const SPARE: [&str; 9] =
     ["CONTAINMENT", "PID", "HOST", "LEFT", "COMMAND", "TOKEN", "PLACE", "PRIORITY", "HOLDS"];
@@ -39,7 +24,8 @@ const DEAR: [&str; 2] = ["SINCE", "SUSPICION"];
 /// The cell for a stopped candidate in the column of suspicions: its state is certain.
 const STOPPED: &str = "stopped";
 
-/// The cells of a row by their headings. A heading without a cell has an empty one.
+/// The cells of a row by their headings. A heading without a cell has an empty one. Some columns are shown only if a
+/// row has something for them.
 type Cells = HashMap<&'static str, String>;
 
 impl StatusReport {
@@ -54,21 +40,21 @@ impl StatusReport {
     }
 
     fn columns(&self, now: SystemTime, width: Option<usize>, is_live: bool) -> String {
-        let is_ranked = self.elections.iter().any(ElectionStatus::is_ranked);
-        let is_spread = self.elections.iter().any(ElectionStatus::is_spread);
-        let is_certain = self.elections.iter().any(ElectionStatus::is_certain);
         let rows: Vec<Cells> = self.elections.iter().flat_map(|it| it.rows(now)).collect();
-        let is_noted = rows.iter().any(|cells| cells.get("NOTE").is_some_and(|it| !it.is_empty()));
-        let is_shown = |heading: &&str| match *heading {
-            "SUSPICION" => is_live || is_certain,
-            "PRIORITY" => is_ranked,
-            "HOLDS" => is_spread,
-            "NOTE" => is_noted,
-            _ => true,
+        let usual = Candidate::USUAL_PRIORITY.to_string();
+        let is_shown = |heading: &&str| {
+            let mut cells = rows.iter().filter_map(|row| row.get(heading));
+            match *heading {
+                "SUSPICION" => is_live || cells.any(|cell| !cell.is_empty()),
+                "PRIORITY" => cells.any(|cell| !cell.is_empty() && *cell != usual),
+                "HOLDS" => cells.next().is_some(),
+                "NOTE" => cells.any(|cell| !cell.is_empty()),
+                _ => true,
+            }
         };
-        let headings: Vec<&str> = HEADINGS.into_iter().filter(is_shown).collect();
+        let headings: Vec<&str> = HEADINGS.split(' ').filter(is_shown).collect();
         let mut table = Table::new(&headings).without(&SPARE).hardly_without(&DEAR);
-        if is_noted {
+        if headings.contains(&"NOTE") {
             table = table.with_a_long_end();
         }
         for mut cells in rows {
@@ -83,22 +69,19 @@ impl ElectionStatus {
     fn rows(&self, now: SystemTime) -> Vec<Cells> {
         let name = &self.election;
         let first = self.leader.as_ref().map(|leader| leader.cells(name, now));
-        let first = first.unwrap_or_else(|| self.without_leader(now));
+        let mut first = first.unwrap_or_else(|| self.without_leader(now));
+        if self.division.as_ref().is_some_and(|division| division.kind == PartKind::Shards) {
+            first.entry("HOLDS").or_default();
+        }
         // A leader of a paused election has yet to hand over.
         let has_entry = self.leader.is_some() || self.unproven.is_some();
         let pause = self.paused.as_ref().filter(|_| has_entry);
         let pause = pause.map(|pause| self.paused_row(pause, now));
         let waiting = self.waiting.iter().map(|waiting| waiting.cells(name, now));
-        let division = self.division.iter();
-        let members = division.clone().flat_map(|division| &division.members);
+        let members = self.division.iter().flat_map(|division| &division.members);
         let members = members.map(|member| member.cells(name, now));
-        let parts = division.flat_map(|division| &division.parts);
-        iter::once(first)
-            .chain(pause)
-            .chain(members)
-            .chain(waiting)
-            .chain(parts.flat_map(|part| part.rows(now)))
-            .collect()
+        let parts = self.parts().flat_map(|part| part.rows(now));
+        iter::once(first).chain(pause).chain(members).chain(waiting).chain(parts).collect()
     }
 
     /// Returns the row that is shown if there is no leader.
@@ -139,34 +122,6 @@ impl ElectionStatus {
         let mut cells = self.row("paused", pause.in_words());
         cells.insert("SINCE", age_of(pause.since.as_deref(), now));
         cells
-    }
-
-    /// Returns whether any candidate has another priority than the usual one.
-    fn is_ranked(&self) -> bool {
-        let division = self.division.iter();
-        let members = division.clone().flat_map(|division| &division.members);
-        let waiting = self.waiting.iter().chain(members.map(|member| &member.who));
-        let leader = self.leader.iter().map(|leader| leader.who.priority);
-        let mut priorities = leader.chain(waiting.map(|waiting| waiting.who.priority)).flatten();
-        let mut parts = division.flat_map(|division| &division.parts);
-        priorities.any(|priority| priority != Candidate::USUAL_PRIORITY)
-            || parts.any(Self::is_ranked)
-    }
-
-    /// Returns whether any candidate is known to be stopped or dead.
-    fn is_certain(&self) -> bool {
-        let members = self.division.iter().flat_map(|division| &division.members);
-        let waiting = self.waiting.iter().chain(members.map(|member| &member.who));
-        let leader =
-            self.leader.iter().map(|leader| leader.stopped || leader.outlived_by.is_some());
-        let parts = self.division.iter().flat_map(|division| &division.parts);
-        leader.chain(waiting.map(|waiting| waiting.stopped)).any(|it| it)
-            || parts.clone().any(Self::is_certain)
-    }
-
-    /// Returns whether the election has shards.
-    fn is_spread(&self) -> bool {
-        self.division.as_ref().is_some_and(|division| division.kind == PartKind::Shards)
     }
 }
 

@@ -6,10 +6,10 @@ use elect_api::{Candidate, Error, Standing, Validity};
 use nix::sys::signal::Signal;
 use tokio::time::sleep;
 
-use super::candidate::Scratch;
-use super::candidate::signal;
-use super::duel::{Duel, Failure, Finding, Setting, one_after_another, until};
+use super::candidate::{Scratch, signal};
+use super::duel::{Duel, Failure, Setting, one_after_another, until};
 use super::proxy::{Mode, Proxy};
+use super::report::{CheckReport, CheckResult};
 use crate::command::attempts;
 use crate::election::timing::{Timing, TimingOptions};
 use crate::guard::{self, Containment};
@@ -52,13 +52,15 @@ impl Check {
         (Self::LostReplies, "lost replies"),
     ];
 
-    pub(super) async fn make(self, scratch: &Scratch<'_>) -> Result<Finding, Failure> {
+    pub(super) async fn make(self, scratch: &Scratch<'_>) -> Result<CheckReport, Failure> {
         if matches!(self, Self::CutOff | Self::LateReply | Self::LostReplies) {
             if scratch.machines().is_empty() {
-                return Ok(Finding::Skipped("no network leads to this store"));
+                return Ok(CheckReport::skipped("no network leads to this store"));
             }
             if scratch.is_secret() {
-                return Ok(Finding::Skipped("the store's certificate would not name the proxy"));
+                return Ok(CheckReport::skipped(
+                    "the store's certificate would not name the proxy",
+                ));
             }
         }
         match self {
@@ -76,7 +78,7 @@ impl Check {
     }
 }
 
-async fn store(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
+async fn store(scratch: &Scratch<'_>) -> Result<CheckReport, Failure> {
     let election = scratch.nobodys().map_err(anyhow::Error::from)?;
     let ask = async || scratch.store.survey(&election).await;
     attempts::insist(&scratch.profile.location, ATTEMPTS, ask).await?;
@@ -89,7 +91,7 @@ async fn store(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
         scratch.granted.set(attempts::insist(&scratch.profile.location, ATTEMPTS, ask).await?);
     }
     let seen = format!("it is reached, and answers within {took:.1?}");
-    Ok(Finding::Holds { handover: None, slack: None, seen })
+    Ok(CheckReport::new(CheckResult::Holds, seen))
 }
 
 /// Returns the length of the lease that the store grants for this TTL.
@@ -104,7 +106,7 @@ async fn granted(scratch: &Scratch<'_>, ttl: Duration) -> Result<Option<Duration
     })
 }
 
-async fn hand_over(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
+async fn hand_over(scratch: &Scratch<'_>) -> Result<CheckReport, Failure> {
     let duel = Duel::start(scratch, Setting::PLAIN).await?;
     duel.end()?;
     let seen = if duel.containment == Containment::Group.name() {
@@ -119,7 +121,7 @@ async fn hand_over(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
 async fn killed(
     scratch: &Scratch<'_>,
     victim: impl Fn(&mut Duel<'_>) -> Result<i32, Failure>,
-) -> Result<Finding, Failure> {
+) -> Result<CheckReport, Failure> {
     let mut duel = Duel::start(scratch, Setting::PLAIN).await?;
     let pid = victim(&mut duel)?;
     duel.expect_leading()?;
@@ -128,7 +130,7 @@ async fn killed(
     duel.follows(Some(at), "the command was dead before the next one led").await
 }
 
-async fn wrapper_stopped(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
+async fn wrapper_stopped(scratch: &Scratch<'_>) -> Result<CheckReport, Failure> {
     let mut duel = Duel::start(scratch, Setting::PLAIN).await?;
     let (wrapper, at) = (duel.leader.wrapper(), guard::now());
     duel.stop(wrapper).await?;
@@ -144,7 +146,7 @@ async fn wrapper_stopped(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
 }
 
 /// Stops wrapper and guardian, so that only the kernel is left to act.
-async fn both_stopped(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
+async fn both_stopped(scratch: &Scratch<'_>) -> Result<CheckReport, Failure> {
     let mut duel = Duel::start(scratch, Setting::PLAIN).await?;
     let (wrapper, guardian) = (duel.leader.wrapper(), duel.leader.guardian()?);
     let at = guard::now();
@@ -164,11 +166,11 @@ async fn both_stopped(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
 }
 
 /// Checks that a process dies with the tree even if it leaves its session and its parent ends.
-async fn escape(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
+async fn escape(scratch: &Scratch<'_>) -> Result<CheckReport, Failure> {
     let setting = Setting { tree: "escaping-tree", processes: 3, ..Setting::PLAIN };
     let mut duel = Duel::start(scratch, setting).await?;
     if duel.containment == Containment::Group.name() {
-        return Ok(Finding::Skipped(
+        return Ok(CheckReport::skipped(
             "the containment here, group, does not hold who leaves the group",
         ));
     }
@@ -180,7 +182,7 @@ async fn escape(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     duel.follows(Some(at), seen).await
 }
 
-async fn cut_off(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
+async fn cut_off(scratch: &Scratch<'_>) -> Result<CheckReport, Failure> {
     let mut duel = Duel::start(scratch, Setting { proxied: true, ..Setting::PLAIN }).await?;
     duel.expect_leading()?;
     let at = guard::now();
@@ -208,7 +210,7 @@ async fn next_word(proxy: &Proxy, known: u64, patience: Duration) -> Result<(), 
 
 /// Delays the last reply for as long as the leader may wait for it. A lease that is counted from the reply, and not
 /// from its request, would last longer than the store's lease.
-async fn late_reply(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
+async fn late_reply(scratch: &Scratch<'_>) -> Result<CheckReport, Failure> {
     // A drift allowance or a grace would hide such an error, so the leader has neither. Its lease is longer than
     // usual.
     let setting = Setting {
@@ -225,7 +227,9 @@ async fn late_reply(scratch: &Scratch<'_>) -> Result<Finding, Failure> {
     let anchor = guard::now();
     let deadlines = timing.deadlines(Validity::Window { anchor, window });
     if deadlines.is_none_or(|deadlines| deadlines.hard + late <= anchor + window) {
-        return Ok(Finding::Skipped("a reply is not waited for so long here that it could matter"));
+        return Ok(CheckReport::skipped(
+            "a reply is not waited for so long here that it could matter",
+        ));
     }
     let mut duel = Duel::start(scratch, setting).await?;
     let Some(proxy) = &duel.proxy else { return Err(Failure::Lost) };

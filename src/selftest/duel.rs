@@ -9,10 +9,11 @@ use tokio::time::sleep;
 
 use super::candidate::{self, Candidate, Scratch};
 use super::proxy::Proxy;
+use super::report::{CheckReport, CheckResult};
 use super::trace::{Promise, Stamps};
 use crate::election::timing::{Timing, TimingOptions};
 use crate::guard::{self, Containment};
-use crate::report::FAILED;
+use crate::report::{FAILED, LOST, fine_ms};
 
 /// The tags of the two candidates in the stamps.
 const LEADER: &str = "A";
@@ -24,22 +25,6 @@ const START: Duration = Duration::from_secs(30);
 const STOP: Duration = Duration::from_secs(5);
 /// The time between two looks at the stamps.
 const LOOK: Duration = Duration::from_millis(2);
-
-/// The result of a check.
-#[derive(Debug)]
-pub(super) enum Finding {
-    /// The promise holds.
-    Holds {
-        /// The time from the fault to the next leader's command.
-        handover: Option<Duration>,
-        /// The time from the end of the leader's tree to the next leader's command.
-        slack: Option<Duration>,
-        /// What was seen, in words.
-        seen: String,
-    },
-    /// The check is not possible here, for this reason.
-    Skipped(&'static str),
-}
 
 /// The reason why a check does not hold.
 #[derive(Debug)]
@@ -174,7 +159,7 @@ impl<'a> Duel<'a> {
         mut self,
         since: Option<Boottime>,
         seen: impl Into<String>,
-    ) -> Result<Finding, Failure> {
+    ) -> Result<CheckReport, Failure> {
         let patience = patience(self.scratch);
         let ended = until(patience, || self.next.ended()).await;
         match ended {
@@ -212,7 +197,7 @@ async fn proxy(scratch: &Scratch<'_>, fragile: u32) -> Result<Proxy, Failure> {
 pub(super) async fn one_after_another(
     scratch: &Scratch<'_>,
     fragile: u32,
-) -> Result<Finding, Failure> {
+) -> Result<CheckReport, Failure> {
     let (election, stamps) = (election(scratch)?, memory()?);
     let proxy = proxy(scratch, fragile).await?;
     let way = scratch.backend.through(proxy.addresses());
@@ -251,7 +236,7 @@ fn verdict(
     since: Option<Boottime>,
     window: Option<Duration>,
     seen: String,
-) -> Result<Finding, Failure> {
+) -> Result<CheckReport, Failure> {
     let broken = |why: String| Err(Failure::Broken(why));
     let trees = stamps.tree(LEADER).zip(stamps.tree(NEXT));
     let Some((leader, next)) = trees else {
@@ -272,9 +257,9 @@ fn verdict(
     if leader.token >= next.token {
         return broken(format!("the token {} was followed by {}", leader.token, next.token));
     }
-    let handover = next.first.since(since.unwrap_or(leader.last));
-    let slack = next.first.since(leader.last);
-    Ok(Finding::Holds { handover: Some(handover), slack: Some(slack), seen })
+    let handover_ms = Some(fine_ms(next.first.since(since.unwrap_or(leader.last))));
+    let slack_ms = Some(fine_ms(next.first.since(leader.last)));
+    Ok(CheckReport { handover_ms, slack_ms, ..CheckReport::new(CheckResult::Holds, seen) })
 }
 
 /// Returns a message if a leader lived for longer than another clock allows, or was allowed to. Its lease lasts for
@@ -342,7 +327,7 @@ fn early(candidate: &mut Candidate) -> Failure {
     let said = candidate.said();
     match candidate.ended().and_then(|status| status.code()) {
         Some(code) if code == i32::from(FAILED) => Failure::Unable(anyhow!("elect run: {said}")),
-        Some(code) if code == i32::from(crate::report::LOST) => Failure::Lost,
+        Some(code) if code == i32::from(LOST) => Failure::Lost,
         Some(code) => Failure::Broken(format!("elect run exited with code {code}: {said}")),
         None => Failure::Broken(format!("elect run was killed: {said}")),
     }

@@ -20,12 +20,12 @@ use elect_api::Boottime;
 use self::args::SelftestArgs;
 use self::candidate::Scratch;
 use self::check::Check;
-use self::duel::{Failure, Finding};
+use self::duel::Failure;
 use self::report::{CheckReport, CheckResult, SelftestReport};
 pub(crate) use self::trace::stamp;
 use crate::command::runtime::{block_on, ended_by, interruption};
 use crate::guard::{self, Incoming, Inherited};
-use crate::report::{Line, Log, age, fine_ms, print_report, whole_ms, width};
+use crate::report::{Line, Log, age, print_report, whole_ms, width};
 
 /// This program, even if its file was replaced or removed.
 const OURSELVES: &str = "/proc/self/exe";
@@ -110,7 +110,7 @@ async fn check_all(scratch: &Scratch<'_>, stage: &Cell<Stage>) -> anyhow::Result
 
 /// Makes a check, and repeats it if it has no result. A busy machine may cost a leader its lease, or let a
 /// candidate time out: that says nothing about the promise.
-async fn insist(check: Check, scratch: &Scratch<'_>) -> Result<Finding, Failure> {
+async fn insist(check: Check, scratch: &Scratch<'_>) -> Result<CheckReport, Failure> {
     let mut found = check.make(scratch).await;
     for _ in 1..TRIES {
         if !matches!(found, Err(Failure::Lost | Failure::Unable(_))) {
@@ -124,36 +124,24 @@ async fn insist(check: Check, scratch: &Scratch<'_>) -> Result<Finding, Failure>
 
 fn told(
     check: &'static str,
-    found: Result<Finding, Failure>,
+    found: Result<CheckReport, Failure>,
     took: std::time::Duration,
 ) -> anyhow::Result<CheckReport> {
-    let report = |result, seen| CheckReport {
-        check,
-        result,
-        took_ms: whole_ms(took),
-        handover_ms: None,
-        slack_ms: None,
-        seen,
-    };
-    Ok(match found {
-        Ok(Finding::Holds { handover, slack, seen }) => CheckReport {
-            handover_ms: handover.map(fine_ms),
-            slack_ms: slack.map(fine_ms),
-            ..report(CheckResult::Holds, seen)
-        },
-        Ok(Finding::Skipped(why)) => report(CheckResult::Skipped, why.to_owned()),
-        Err(Failure::Broken(why)) => report(CheckResult::Fails, why),
+    let found = match found {
+        Err(Failure::Broken(why)) => CheckReport::new(CheckResult::Fails, why),
         Err(Failure::Lost) => {
             let why = format!(
                 "the lease was lost {TRIES} times before anything was done: machine or store is \
                  too busy for it, a longer --ttl may help"
             );
-            report(CheckResult::Fails, why)
+            CheckReport::new(CheckResult::Fails, why)
         }
         Err(Failure::Unable(error)) => {
             return Err(error.context(format!("the check \"{check}\" cannot be made")));
         }
-    })
+        Ok(found) => found,
+    };
+    Ok(CheckReport { check, took_ms: whole_ms(took), ..found })
 }
 
 async fn keep_drawing(log: &Log, stage: &Cell<Stage>) -> Infallible {

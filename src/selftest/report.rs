@@ -34,6 +34,19 @@ pub(super) struct CheckReport {
     pub(super) seen: String,
 }
 
+impl CheckReport {
+    /// Returns a report without the name of the check and without times.
+    pub(super) fn new(result: CheckResult, seen: impl Into<String>) -> Self {
+        let (handover_ms, slack_ms) = (None, None);
+        Self { check: "", result, took_ms: 0, handover_ms, slack_ms, seen: seen.into() }
+    }
+
+    /// Returns a report on a check that is not possible here, for this reason.
+    pub(super) fn skipped(why: &str) -> Self {
+        Self::new(CheckResult::Skipped, why)
+    }
+}
+
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -2,6 +2,5 @@
 
 mod common;
 
-mod one_member;
 mod three_members;
 mod through_a_proxy;

@@ -1,5 +1,4 @@
 //! The laws of the contract.
 
-mod one;
 mod proxied;
 mod three;

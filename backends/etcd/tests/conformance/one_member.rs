@@ -1,9 +1,0 @@
-use elect_testkit::Servers;
-
-use crate::common::EtcdBench;
-
-async fn bench(servers: Servers) -> EtcdBench {
-    EtcdBench::new(servers, 1)
-}
-
-elect_testkit::conformance!(bench);

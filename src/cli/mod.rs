@@ -43,7 +43,7 @@ pub use period::Period;
 pub use run::{RunArgs, RunFlags, SidecarArgs};
 pub use settings::{Origin, Rivals};
 pub use settings::{Position, Setting, Settings, Value};
-pub use steering::{AskArgs, ForgetArgs, PauseArgs, PauseTime, Preference};
+pub use steering::{AskArgs, ForgetArgs, PauseArgs, PauseEnd, Preference};
 pub use steering::{PriorityArgs, ResignArgs, ResumeArgs};
 pub use tools::{
     CompletionsArgs, ConfigArgs, ConfigCommand, Dashboard, DashboardArgs, HelpArgs, ManArgs,

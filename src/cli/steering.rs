@@ -80,7 +80,7 @@ pub struct PauseArgs {
     ///
     /// 06:30 is the next one. With a date: 2026-12-31T06:30:00Z, or with an offset in place of Z, such as +01:00.
     #[arg(long, env = "ELECT_UNTIL", value_name = "TIME", value_hint = ValueHint::Other)]
-    pub until: Option<PauseTime>,
+    pub until: Option<PauseEnd>,
 
     /// Pause an unknown election too
     ///
@@ -104,16 +104,18 @@ impl PauseArgs {
     }
 }
 
-/// The time at which a pause ends.
+/// The time at which a pause ends by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PauseTime {
+pub enum PauseEnd {
+    /// This long after the request.
+    After(Duration),
     /// This instant.
     Instant(SystemTime),
     /// The next time that the clock shows this time of day, as time after midnight in UTC.
     OfDay(Duration),
 }
 
-impl FromStr for PauseTime {
+impl FromStr for PauseEnd {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -225,14 +227,14 @@ impl FromStr for Preference {
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
-    use super::{PauseTime, Preference};
+    use super::{PauseEnd, Preference};
 
     #[test]
     fn a_time_of_day_or_an_instant() {
-        let of_day = |minutes: u64| Ok(PauseTime::OfDay(Duration::from_secs(minutes * 60)));
+        let of_day = |minutes: u64| Ok(PauseEnd::OfDay(Duration::from_secs(minutes * 60)));
         assert_eq!("06:30".parse(), of_day(390));
         assert_eq!("23:59".parse(), of_day(1_439));
-        let hour = Ok(PauseTime::Instant(UNIX_EPOCH + Duration::from_secs(3_600)));
+        let hour = Ok(PauseEnd::Instant(UNIX_EPOCH + Duration::from_secs(3_600)));
         for same in
             ["1970-01-01T01:00:00Z", "1970-01-01T02:30:00+01:30", "1970-01-01T00:00:00-01:00"]
         {
@@ -249,7 +251,7 @@ mod tests {
             "1970-01-01T01:00:00",
             "+6:30",
         ] {
-            assert!(bad.parse::<PauseTime>().is_err(), "{bad}");
+            assert!(bad.parse::<PauseEnd>().is_err(), "{bad}");
         }
     }
 

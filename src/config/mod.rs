@@ -40,6 +40,6 @@ pub use naming::SCRATCH_PREFIX;
 pub(crate) use naming::is_scratch;
 pub use plan::{CheckPlan, RedeemPlan, RunPlan, Wait, election_of_run};
 pub use pod_label::{PodLabel, pod_label};
-pub use steering::{AskPlan, Force, ForgetPlan, PauseEnd, PausePlan, PriorityPlan, ResignPlan};
+pub use steering::{AskPlan, Force, ForgetPlan, PausePlan, PriorityPlan, ResignPlan};
 pub use variables::misspelt_variables;
 pub(crate) use variables::nearest_names;

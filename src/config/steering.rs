@@ -1,7 +1,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{ConfigError, Target};
-use crate::cli::{AskArgs, ForgetArgs, PauseArgs, PauseTime, Preference, PriorityArgs, ResignArgs};
+use crate::cli::{AskArgs, ForgetArgs, PauseArgs, PauseEnd, Preference, PriorityArgs, ResignArgs};
 
 /// A request to an election, as of `elect pause` and `elect resign`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,22 +25,13 @@ impl AskPlan {
     }
 }
 
-/// The time at which a pause ends by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PauseEnd {
-    /// This long after the request.
-    After(Duration),
-    /// At this time.
-    At(PauseTime),
-}
-
 impl PauseEnd {
     /// The time of the end, for a request at `now`, by the wall clock.
     pub fn from(self, now: SystemTime) -> SystemTime {
         let at = match self {
             Self::After(span) => return now + span,
-            Self::At(PauseTime::Instant(at)) => return at,
-            Self::At(PauseTime::OfDay(at)) => at,
+            Self::Instant(at) => return at,
+            Self::OfDay(at) => at,
         };
         let since_1970 = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         let today = Duration::from_secs(since_1970.as_secs() / DAY.as_secs() * DAY.as_secs());
@@ -69,7 +60,7 @@ impl PausePlan {
     /// If the arguments are wrong. The error has a hint.
     pub fn new(args: PauseArgs) -> Result<Self, ConfigError> {
         let PauseArgs { ask, span, until, create, .. } = args;
-        let end = span.map(PauseEnd::After).or(until.map(PauseEnd::At));
+        let end = span.map(PauseEnd::After).or(until);
         Ok(Self { ask: AskPlan::new(ask)?, end, create })
     }
 }
@@ -164,11 +155,11 @@ mod tests {
     fn a_time_of_day_is_the_next_one() {
         let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
         let hour = 60 * 60;
-        let noon = PauseEnd::At("12:00".parse().unwrap());
+        let noon = "12:00".parse::<PauseEnd>().unwrap();
         assert_eq!(noon.from(at(11 * hour)), at(12 * hour));
         assert_eq!(noon.from(at(12 * hour)), at(36 * hour));
         assert_eq!(PauseEnd::After(Duration::from_secs(hour)).from(at(5)), at(hour + 5));
-        let instant = PauseEnd::At("1970-01-02T00:00:00Z".parse().unwrap());
+        let instant = "1970-01-02T00:00:00Z".parse::<PauseEnd>().unwrap();
         assert_eq!(instant.from(at(0)), at(24 * hour));
     }
 }

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Candidate, ElectionName, ErrorKind, Store, Survey, Ticket, Token};
+use elect_api::{Boottime, Candidate, ElectionName, ErrorKind, Store, Ticket, Token};
 use tokio::sync::{oneshot, watch};
 
 use super::Error;
 use super::engine::Engine;
 use super::leadership::Told;
-use crate::election::CallEnd;
 use crate::election::driver::{self, Candidacy, Clock as _, Duty, OnDuty};
 use crate::election::machine::{Event, LetIn, Machine, News, Rules, Settles, Verdict, Wait};
 use crate::election::timing::Timing;
@@ -101,22 +100,6 @@ impl driver::Observer for LibraryObserver {
             News::EntryLeft(error) => self.left = Some(error),
             _ => {}
         }
-    }
-
-    fn happened(&mut self, _: &Event) {}
-
-    fn renewed(&mut self, _: Deadlines) {}
-
-    fn called(&mut self, _: &CallEnd) {}
-
-    fn turns(&mut self, _: Option<Boottime>) {}
-
-    fn wants_surveys(&self) -> bool {
-        false
-    }
-
-    fn survey(&mut self, _: &Survey, _: Option<&str>) -> Option<Event> {
-        None
     }
 }
 

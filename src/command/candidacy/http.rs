@@ -91,14 +91,18 @@ impl CandidatePage {
         self.listener.address()
     }
 
-    /// Returns the parts that a new start of elect takes over. They stay valid after [`CandidatePage::serve`].
+    /// Returns what makes the parts that a new start of elect takes over: the socket, and a note of the metrics so far.
+    /// It may be called after [`CandidatePage::serve`].
     ///
     /// # Errors
     /// No file descriptor is left.
-    pub(in crate::command) fn kept(&self) -> anyhow::Result<HttpHandoff> {
+    pub(in crate::command) fn kept(
+        &self,
+    ) -> anyhow::Result<impl FnOnce() -> (OwnedFd, String) + use<>> {
         let socket = self.listener.as_fd().try_clone_to_owned();
         let socket = socket.context("cannot keep the socket of --http")?;
-        Ok(HttpHandoff { board: Arc::clone(&self.board), socket })
+        let board = Arc::clone(&self.board);
+        Ok(move || (socket, board.metrics().note()))
     }
 
     /// Starts to serve. The process has one more thread from here on.
@@ -110,18 +114,6 @@ impl CandidatePage {
         let surveyor = Surveyor::new(store, plan.election.clone());
         let server = Server::start(self.listener, self.board, Box::new(surveyor));
         server.context("cannot start the HTTP server")
-    }
-}
-
-/// The listening socket and the metrics so far, for the next start of elect.
-pub(in crate::command) struct HttpHandoff {
-    board: Arc<HttpState>,
-    socket: OwnedFd,
-}
-
-impl HttpHandoff {
-    pub(in crate::command) fn into_listener(self) -> (OwnedFd, String) {
-        (self.socket, self.board.metrics().note())
     }
 }
 
@@ -197,6 +189,15 @@ impl<'a> Feed<'a> {
             | News::Unrecorded(_)
             | News::ControlUnread(_)
             | News::HistoryUnkept(_) => {}
+        }
+    }
+
+    /// Says that a sidecar leads no more, before its application has stopped.
+    pub(super) fn sidecar_is_over(&self, news: &News) {
+        match news {
+            News::Lost(why) => self.board.over(Reason::Lost, Some(why.clone())),
+            News::SteppingDown(why) => self.board.over(Reason::SteppedDown, Some(why.clone())),
+            _ => {}
         }
     }
 

@@ -20,7 +20,7 @@ pub(super) use health::{keep_looking, look_after};
 pub(super) use hook_supervisor::HookSupervisor;
 pub(super) use hooks::Hooks;
 pub(super) use http::Feed;
-pub(super) use http::{CandidatePage, HttpHandoff, listen};
+pub(super) use http::{CandidatePage, listen};
 pub(super) use label_keeper::LabelKeeper;
 pub(super) use lease_file_writer::LeaseFileWriter;
 pub(super) use observer::{Observer, Shared};

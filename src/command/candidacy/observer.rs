@@ -77,6 +77,8 @@ pub(in crate::command) struct Observer<'a> {
     leads: bool,
     /// The first message that this candidate waits has been logged.
     has_waited: bool,
+    /// The candidate leads for an application beside elect, as a sidecar does. No command runs.
+    is_sidecar: bool,
     /// The log level at which giving up leadership is told.
     giving_way: Level,
     /// The log level at which it is told that another candidate leads.
@@ -164,6 +166,7 @@ impl<'a> Observer<'a> {
             trouble,
             leads,
             has_waited,
+            is_sidecar: false,
             giving_way: Level::Warn,
             being_led: Level::Warn,
             slot: None,
@@ -180,6 +183,13 @@ impl<'a> Observer<'a> {
     #[must_use]
     pub(in crate::command) fn giving_way(self, gives_way: bool) -> Self {
         Self { giving_way: if gives_way { Level::Info } else { Level::Warn }, ..self }
+    }
+
+    /// Rewords messages about a command. When leadership is about to be given up, it says at once that this candidate
+    /// does not lead.
+    #[must_use]
+    pub(in crate::command) fn of_sidecar(self) -> Self {
+        Self { is_sidecar: true, ..self }
     }
 
     /// Adds the slot to the message about a leadership.
@@ -278,28 +288,20 @@ impl<'a> Observer<'a> {
             None => told.info(format_args!("leading, token {token}")),
         }
     }
-}
 
-impl driver::Observer for Observer<'_> {
-    fn happened(&mut self, event: &Event) {
-        if let Some(feed) = &mut self.feed {
-            feed.happened(event);
+    /// Tells that the application of a sidecar must stop, before it has.
+    fn sidecar_is_over(&self, news: &News, level: Level, text: impl Display) {
+        if let Some(service) = self.service {
+            service.news(news);
+        }
+        self.log.event(level, LogEvent::named(news.name()), text, &[]);
+        if let Some(feed) = &self.feed {
+            feed.sidecar_is_over(news);
         }
     }
 
-    fn renewed(&mut self, deadlines: Deadlines) {
-        if let Some(feed) = &mut self.feed {
-            feed.renewed(deadlines);
-        }
-    }
-
-    fn called(&mut self, called: &CallEnd) {
-        if let Some(feed) = &mut self.feed {
-            feed.called(called);
-        }
-    }
-
-    fn news(&mut self, news: News) {
+    /// Tells all receivers of a piece of news.
+    fn say(&mut self, news: News) {
         if let Some(service) = self.service {
             service.news(&news);
         }
@@ -387,6 +389,50 @@ impl driver::Observer for Observer<'_> {
                     "our entry may stay in the store until it ends, or the next leader removes it: {error:#}"
                 ));
             }
+        }
+    }
+}
+
+impl driver::Observer for Observer<'_> {
+    fn happened(&mut self, event: &Event) {
+        let is_of_command = matches!(event, Event::Ended(_) | Event::Outlived | Event::Empty);
+        if let Some(feed) = self.feed.as_mut().filter(|_| !(self.is_sidecar && is_of_command)) {
+            feed.happened(event);
+        }
+    }
+
+    fn renewed(&mut self, deadlines: Deadlines) {
+        if let Some(feed) = &mut self.feed {
+            feed.renewed(deadlines);
+        }
+    }
+
+    fn called(&mut self, called: &CallEnd) {
+        if let Some(feed) = &mut self.feed {
+            feed.called(called);
+        }
+    }
+
+    fn news(&mut self, news: News) {
+        match news {
+            news if !self.is_sidecar => self.say(news),
+            News::Lost(ref why) => {
+                self.sidecar_is_over(
+                    &news,
+                    Level::Error,
+                    format_args!("leadership is lost: {why}"),
+                );
+            }
+            News::SteppingDown(ref why) => {
+                self.sidecar_is_over(
+                    &news,
+                    Level::Warn,
+                    format_args!("giving leadership up: {why}"),
+                );
+            }
+            News::Stopping(signal) => self.say(News::SteppingDown(guard::told_to_end(signal))),
+            News::Emptied => {}
+            news => self.say(news),
         }
     }
 

@@ -16,7 +16,7 @@ use self::comeback::wait_for_files;
 use self::compete::CandidacyEnd;
 use self::outcome::{Finished, write_outcome};
 use self::terms::Terms;
-use super::candidacy::{CandidatePage, HttpHandoff, listen, warn_of};
+use super::candidacy::{CandidatePage, listen, warn_of};
 use crate::config::{self, AfterLoss, RunPlan, Strays, Wait};
 use crate::election::slots::{Slot, Slots};
 use crate::guard::{self, Enclosure, ExecHandoff, Inherited, Whom};
@@ -155,7 +155,7 @@ fn take_part(
         store: store.profile().id.map(|id| id.to_string()),
         token: token.map(Token::get).max(before),
         once: plan.once_per.and_then(|_| plan.once.clone()),
-        listener: kept.map(HttpHandoff::into_listener),
+        listener: kept.map(|kept| kept()),
     };
     let slot = terms.slot.as_ref().and_then(Slot::number);
     let id = Some(terms.candidate.id);

@@ -1,22 +1,20 @@
-//! The application of a sidecar in place of a command tree: what it is told of its leadership, which events end that,
-//! and what people see of it. People see the same as of any candidate, but no command is stopped.
+//! The application of a sidecar in place of a command tree: what it is told of its leadership, and which events end
+//! that.
 
 use std::convert::Infallible;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Survey, Ticket, Token};
+use elect_api::{Boottime, Ticket, Token};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::task::yield_now;
 
 use super::health::Fitness;
-use crate::command::candidacy::{LeaseFileWriter, Service};
+use crate::command::candidacy::LeaseFileWriter;
 use crate::election::driver::Duty;
-use crate::election::machine::{Event, News};
-use crate::election::{CallEnd, driver};
+use crate::election::machine::Event;
 use crate::guard::{self, Deadlines, Incoming, Order, Whom};
 use crate::report::http::{HttpState, Reason};
-use crate::report::{Level, Log, LogEvent};
 
 /// The application. It counts as stopped when the whole of its grace is over. From the moment at which it must stop,
 /// elect says that it does not lead.
@@ -91,83 +89,5 @@ fn signaled(signal: i32) -> Option<Event> {
             None
         }
         _ => None,
-    }
-}
-
-/// Rewords the messages that other observers have about a command. When leadership is about to be given up, it says at
-/// once that this candidate does not lead.
-pub(super) struct Quiet<'a, O> {
-    others: O,
-    log: &'a Log,
-    board: Option<&'a HttpState>,
-    service: Option<&'a Service<'a>>,
-}
-
-impl<'a, O> Quiet<'a, O> {
-    pub(super) const fn new(
-        others: O,
-        log: &'a Log,
-        board: Option<&'a HttpState>,
-        service: Option<&'a Service<'a>>,
-    ) -> Self {
-        Self { others, log, board, service }
-    }
-
-    fn over(&self, reason: Reason, why: String) {
-        if let Some(board) = self.board {
-            board.over(reason, Some(why));
-        }
-    }
-}
-
-impl<O: driver::Observer> driver::Observer for Quiet<'_, O> {
-    fn news(&mut self, news: News) {
-        if let (News::Lost(_) | News::SteppingDown(_), Some(service)) = (&news, self.service) {
-            service.news(&news);
-        }
-        let event = LogEvent::named(news.name());
-        match news {
-            News::Lost(why) => {
-                self.log.event(Level::Error, event, format_args!("leadership is lost: {why}"), &[]);
-                self.over(Reason::Lost, why);
-            }
-            News::SteppingDown(why) => {
-                let text = format_args!("giving leadership up: {why}");
-                self.log.event(Level::Warn, event, text, &[]);
-                self.over(Reason::SteppedDown, why);
-            }
-            News::Stopping(signal) => {
-                self.others.news(News::SteppingDown(guard::told_to_end(signal)));
-            }
-            News::Emptied => {}
-            news => self.others.news(news),
-        }
-    }
-
-    fn happened(&mut self, event: &Event) {
-        // A sidecar has no command that could end.
-        if !matches!(event, Event::Ended(_) | Event::Outlived | Event::Empty) {
-            self.others.happened(event);
-        }
-    }
-
-    fn renewed(&mut self, deadlines: Deadlines) {
-        self.others.renewed(deadlines);
-    }
-
-    fn called(&mut self, called: &CallEnd) {
-        self.others.called(called);
-    }
-
-    fn turns(&mut self, next: Option<Boottime>) {
-        self.others.turns(next);
-    }
-
-    fn wants_surveys(&self) -> bool {
-        self.others.wants_surveys()
-    }
-
-    fn survey(&mut self, survey: &Survey, pause: Option<&str>) -> Option<Event> {
-        self.others.survey(survey, pause)
     }
 }

@@ -16,7 +16,7 @@ use elect_api::{Candidate, Store};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::watch;
 
-use self::application::{Application, Quiet, forward};
+use self::application::{Application, forward};
 use self::health::{ApplicationHealth, Fitness};
 use super::candidacy::{
     CandidatePage, Charge, Feed, HookSupervisor, Hooks, LabelKeeper, LeaseFileWriter, Observer,
@@ -85,14 +85,14 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
         after_loss: AfterLoss::Campaign,
     };
     let service = Service::new(charge, None, log);
-    let others = Listeners { board: board.as_deref(), service: service.as_ref() };
     let mut sidecar = Sidecar {
         plan,
         store: &*store,
         let_in: LetIn::Never,
         log,
         candidate,
-        others,
+        board: board.as_deref(),
+        service: service.as_ref(),
         clock: &clock,
         application,
         inbox,
@@ -118,27 +118,6 @@ enum Next {
     End,
 }
 
-/// The listeners that are told when a candidacy begins or rests.
-#[derive(Clone, Copy)]
-struct Listeners<'a> {
-    board: Option<&'a HttpState>,
-    service: Option<&'a Service<'a>>,
-}
-
-impl Listeners<'_> {
-    fn joins(self) {
-        if let Some(board) = self.board {
-            board.joins();
-        }
-    }
-
-    fn rests(self) {
-        if let Some(service) = self.service {
-            service.rests("the application is not well");
-        }
-    }
-}
-
 struct Sidecar<'a> {
     plan: &'a SidecarPlan,
     /// The store for all candidacies of this process, which keep to the store that they know.
@@ -147,7 +126,8 @@ struct Sidecar<'a> {
     let_in: LetIn,
     log: &'a Log,
     candidate: Candidate,
-    others: Listeners<'a>,
+    board: Option<&'a HttpState>,
+    service: Option<&'a Service<'a>>,
     clock: &'a BootClock,
     application: HookSupervisor<'a, OnDuty<'a, Application<'a>>>,
     /// Signals that end elect, and changes of the application's health.
@@ -179,7 +159,9 @@ impl Sidecar<'_> {
                 if *self.fitness.borrow() == Fitness::Fit {
                     return Next::Again;
                 }
-                self.others.rests();
+                if let Some(service) = self.service {
+                    service.rests("the application is not well");
+                }
                 told = self.inbox.recv().await;
             }
             if let Some(Event::Signal(signal)) = told {
@@ -190,7 +172,9 @@ impl Sidecar<'_> {
     }
 
     async fn take_part(&mut self) -> anyhow::Result<Next> {
-        self.others.joins();
+        if let Some(board) = self.board {
+            board.joins();
+        }
         let campaign = &self.plan.campaign;
         let profile = self.store.profile();
         let timing = campaign.timing(&profile)?;
@@ -204,10 +188,9 @@ impl Sidecar<'_> {
             surveys: None,
         };
         let shared = Shared::new(self.log, self.clock.now());
-        let Listeners { board, service } = self.others;
-        let feed = board.map(|board| Feed::new(board, self.store, &candidate.host));
-        let observer = Observer::new(self.log, &shared, candidate, service, feed);
-        let mut observer = Quiet::new(observer, self.log, board, service);
+        let feed = self.board.map(|board| Feed::new(board, self.store, &candidate.host));
+        let observer = Observer::new(self.log, &shared, candidate, self.service, feed);
+        let mut observer = observer.of_sidecar();
         let rules = self.rules();
         let machine = Machine::new(rules, timing, self.clock.now(), fastrand::u64(..));
         let (tree, inbox) = (&mut self.application, &mut self.inbox);

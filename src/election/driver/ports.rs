@@ -117,30 +117,34 @@ pub fn no_inbox() -> Inbox {
     unbounded_channel().1
 }
 
-/// The observer, which informs people and knows what the engine does not. No method has a default.
+/// The observer, which informs people and knows what the engine does not. An observer that wraps another one must pass on all calls.
 pub trait Observer: Send {
     /// Reports something that people may want to know.
     fn news(&mut self, news: News);
 
     /// Reports an event before it is handled.
-    fn happened(&mut self, event: &Event);
+    fn happened(&mut self, _event: &Event) {}
 
     /// Reports the deadlines that apply from now on.
-    fn renewed(&mut self, deadlines: Deadlines);
+    fn renewed(&mut self, _deadlines: Deadlines) {}
 
     /// Reports that a call to the store is over.
-    fn called(&mut self, called: &CallEnd);
+    fn called(&mut self, _called: &CallEnd) {}
 
-    /// Reports a turn of the loop. The next one comes by `next` at the latest.
-    fn turns(&mut self, next: Option<Boottime>);
+    /// Reports a turn of the loop. The next one comes by `_next` at the latest.
+    fn turns(&mut self, _next: Option<Boottime>) {}
 
     /// Whether the observer wants a survey at each change of the candidate's place, and of the requests to the
     /// election. The first survey is made in any case.
-    fn wants_surveys(&self) -> bool;
+    fn wants_surveys(&self) -> bool {
+        false
+    }
 
     /// Reports a survey that was made while the candidate waits, and the reason for a pause, if there is one. May
     /// return an event.
-    fn survey(&mut self, survey: &Survey, pause: Option<&str>) -> Option<Event>;
+    fn survey(&mut self, _survey: &Survey, _pause: Option<&str>) -> Option<Event> {
+        None
+    }
 }
 
 #[cfg(test)]

@@ -13,11 +13,11 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::command::candidacy::Observer;
+use crate::election::Reply;
 use crate::election::control::Control;
 use crate::election::driver::{self, Duty};
 use crate::election::machine::{Event, News};
 use crate::election::spread::{Member, Spread};
-use crate::election::{CallEnd, Reply};
 use crate::guard::{Deadlines, Guardian, Happened};
 use crate::report::{Complaints, Level, Log};
 
@@ -78,7 +78,7 @@ impl driver::Observer for RosterObserver<'_> {
         }
     }
 
-    /// Reads the control cell. The inner observer gets none of these events, as no command runs for the roster.
+    /// Reads the control cell. The inner observer gets no events, renewals and calls, as it serves no pages.
     fn happened(&mut self, event: &Event) {
         match event {
             Event::ControlRead(control) => {
@@ -93,20 +93,8 @@ impl driver::Observer for RosterObserver<'_> {
         }
     }
 
-    fn renewed(&mut self, deadlines: Deadlines) {
-        self.inner.renewed(deadlines);
-    }
-
-    fn called(&mut self, called: &CallEnd) {
-        self.inner.called(called);
-    }
-
     fn turns(&mut self, next: Option<Boottime>) {
         self.inner.turns(next);
-    }
-
-    fn wants_surveys(&self) -> bool {
-        false
     }
 
     /// Any candidate in the roster can be the one whose command this process is part of: the holder of a shard may lead

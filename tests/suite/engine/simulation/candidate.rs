@@ -10,8 +10,7 @@ use elect::election::CallEnd;
 use elect::election::driver::{self, Candidacy, Once};
 use elect::election::machine::{Counting, Event, Machine, News, Rules, Verdict};
 use elect::election::timing::{Timing, TimingOptions};
-use elect::guard::Deadlines;
-use elect_api::{Candidate, Removal, Store, Survey, Ticket};
+use elect_api::{Candidate, Removal, Store, Ticket};
 use elect_testkit::sim::Clock;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
@@ -72,20 +71,8 @@ impl driver::Observer for Narrator {
         self.say(event);
     }
 
-    fn renewed(&mut self, _deadlines: Deadlines) {}
-
     fn called(&mut self, called: &CallEnd) {
         self.say(called);
-    }
-
-    fn turns(&mut self, _next: Option<elect_api::Boottime>) {}
-
-    fn wants_surveys(&self) -> bool {
-        false
-    }
-
-    fn survey(&mut self, _survey: &Survey, _pause: Option<&str>) -> Option<Event> {
-        None
     }
 }
 

@@ -182,7 +182,8 @@ fn complain_to_programs(said: &clap::Error) {
 
 fn run(mut args: RunArgs, origins: &Origins, log: &Log) -> anyhow::Result<u8> {
     resolve_run(&mut args, origins)?;
-    let plan = RunPlan::new(args)?.typed(origins);
+    let before = origins.before(&args.command).to_vec();
+    let plan = RunPlan::new(args, before)?;
     let conflict = plan.conflict_exit_code;
     Ok(run::run(plan, log)?.exit_code(conflict))
 }

@@ -12,7 +12,7 @@ use super::{
     naming,
 };
 use crate::cli::{
-    CheckArgs, LeftoverChoice, Origins, RedeemArgs, Restart, RestartArgs, RunArgs, Strays, strays,
+    CheckArgs, LeftoverChoice, RedeemArgs, Restart, RestartArgs, RunArgs, Strays, strays,
 };
 pub use crate::election::machine::Wait;
 use crate::election::machine::{Counting, Restarts, Rules};
@@ -64,11 +64,11 @@ pub fn election_of_run(args: &RunArgs) -> Option<ElectionName> {
 }
 
 impl RunPlan {
-    /// Makes the plan from these arguments.
+    /// Makes the plan from these arguments, and from the words that were typed before the command.
     ///
     /// # Errors
     /// If the arguments are wrong. The error has a hint.
-    pub fn new(args: RunArgs) -> Result<Self, ConfigError> {
+    pub fn new(args: RunArgs, before: Vec<OsString>) -> Result<Self, ConfigError> {
         let program = args.command.first().ok_or_else(|| ConfigError::Nameless(String::new()))?;
         let named = args.campaign.election.as_deref();
         let election = match named {
@@ -111,7 +111,7 @@ impl RunPlan {
             rules,
             named_after_command,
             command,
-            before: Vec::new(),
+            before,
             containment: flags.containment.tier(),
             require_containment: flags.require_containment,
             relapses,
@@ -123,13 +123,6 @@ impl RunPlan {
             conflict_exit_code: flags.conflict_exit_code,
             outcome: flags.outcome,
         })
-    }
-
-    /// The same plan, with the words that were typed before the command.
-    #[must_use]
-    pub fn typed(self, origins: &Origins) -> Self {
-        let before = origins.before(&self.command).to_vec();
-        Self { before, ..self }
     }
 
     /// The flags of elect that stand after the command; short ones too, if asked `with_letters`.
@@ -203,7 +196,7 @@ mod tests {
 
     fn run(args: &[&str]) -> Result<RunPlan, ConfigError> {
         match parse(["elect", "run"].iter().chain(args)).unwrap().command {
-            Command::Run(args) => RunPlan::new(*args),
+            Command::Run(args) => RunPlan::new(*args, Vec::new()),
             other => panic!("read as {other:?}"),
         }
     }
@@ -261,7 +254,7 @@ mod tests {
         let Command::Run(args) = &mut given.command else { panic!("not read as a run") };
         args.flags.hold = Some(Duration::from_secs(1));
         let Command::Run(args) = given.command else { panic!("not read as a run") };
-        let refusal = RunPlan::new(*args).unwrap_err();
+        let refusal = RunPlan::new(*args, Vec::new()).unwrap_err();
         assert_eq!(refusal.to_string(), "--hold and --shards exclude each other");
     }
 

@@ -77,14 +77,15 @@ pub(in crate::command) struct Observer<'a> {
     leads: bool,
     /// The first message that this candidate waits has been logged.
     has_waited: bool,
-    /// The candidate leads for an application beside elect, as a sidecar does. No command runs.
-    is_sidecar: bool,
+    /// The candidate leads for an application beside elect, as a sidecar does. Then messages about a command are
+    /// reworded. When leadership is about to be given up, it is said at once that this candidate does not lead.
+    pub(in crate::command) is_sidecar: bool,
     /// The log level at which giving up leadership is told.
-    giving_way: Level,
+    pub(in crate::command) giving_way: Level,
     /// The log level at which it is told that another candidate leads.
-    being_led: Level,
+    pub(in crate::command) being_led: Level,
     /// The slot in which this candidate leads, if the election has slots, and the name of the whole election.
-    slot: Option<(&'a Slot, &'a ElectionName)>,
+    pub(in crate::command) slot: Option<(&'a Slot, &'a ElectionName)>,
 }
 
 /// An outage of the store, if there is one.
@@ -171,35 +172,6 @@ impl<'a> Observer<'a> {
             being_led: Level::Warn,
             slot: None,
         }
-    }
-
-    /// Lowers the messages that another candidate leads to the level of information.
-    #[must_use]
-    pub(in crate::command) fn silent(self, is_silent: bool) -> Self {
-        Self { being_led: if is_silent { Level::Info } else { Level::Warn }, ..self }
-    }
-
-    /// Lowers the messages that leadership is given up to the level of information.
-    #[must_use]
-    pub(in crate::command) fn giving_way(self, gives_way: bool) -> Self {
-        Self { giving_way: if gives_way { Level::Info } else { Level::Warn }, ..self }
-    }
-
-    /// Rewords messages about a command. When leadership is about to be given up, it says at once that this candidate
-    /// does not lead.
-    #[must_use]
-    pub(in crate::command) fn of_sidecar(self) -> Self {
-        Self { is_sidecar: true, ..self }
-    }
-
-    /// Adds the slot to the message about a leadership.
-    #[must_use]
-    pub(in crate::command) fn in_slot(
-        self,
-        slot: Option<&'a Slot>,
-        whole: &'a ElectionName,
-    ) -> Self {
-        Self { slot: slot.map(|slot| (slot, whole)), ..self }
     }
 
     /// Returns the token of the current leadership.

@@ -19,6 +19,7 @@ use crate::command::steer::preempt;
 use crate::election::driver::{self, Clock as _, Inbox};
 use crate::election::machine::Verdict;
 use crate::guard::{Forked, Guardian, Incoming, Inherited};
+use crate::report::Level;
 use crate::report::http::{HttpState, Listener};
 
 /// The receivers of the news of a candidacy, besides the log.
@@ -119,11 +120,12 @@ impl Terms<'_> {
         let candidacy = self.candidacy();
         let verdict = {
             let feed = told.board.map(|board| Feed::new(board, self.store, &self.candidate.host));
+            let level = |is_usual| if is_usual { Level::Info } else { Level::Warn };
             let mut observer =
-                Observer::new(&self.log, &shared, &self.candidate, told.service, feed)
-                    .giving_way(self.shard.is_some())
-                    .silent(self.plan.conflict_exit_code == 0)
-                    .in_slot(self.slot.as_ref(), &self.election);
+                Observer::new(&self.log, &shared, &self.candidate, told.service, feed);
+            observer.giving_way = level(self.shard.is_some());
+            observer.being_led = level(self.plan.conflict_exit_code == 0);
+            observer.slot = self.slot.as_ref().map(|slot| (slot, &self.election));
             let machine = self.machine(clock.now(), pause);
             tokio::select! {
                 verdict = driver::drive(&candidacy, machine, &clock, &mut tree, inbox, &mut observer) => verdict,

@@ -127,7 +127,10 @@ fn take_part(
         plan.campaign.http.as_ref().map(|address| listen(address, socket)).transpose()?;
     let enclosure = Enclosure::choose(plan.containment, plan.require_containment)?;
     let containment = enclosure.containment();
-    let terms = Terms::new(plan, log, &*store, containment)?.in_slot(slot).again(has_led, before);
+    // Slots need not count in common.
+    let floor = before.filter(|_| slot.is_none()).map(Token::new);
+    let mut terms = Terms::new(plan, log, &*store, containment)?;
+    (terms.slot, terms.has_led, terms.floor) = (slot, has_led, floor);
     if !has_led {
         warn_of(&*store, &terms.log);
     }

@@ -37,7 +37,7 @@ pub(super) struct Terms<'a> {
     /// Whether elect has led in this process before, and lost the leadership.
     pub(super) has_led: bool,
     /// The greatest token with which it has led then.
-    floor: Option<Token>,
+    pub(super) floor: Option<Token>,
     /// The limit on surveys that all candidacies of this process share: see [`Candidacy::surveys`].
     surveys: Arc<Semaphore>,
 }
@@ -86,18 +86,6 @@ impl<'a> Terms<'a> {
             floor: None,
             surveys: Arc::new(Semaphore::new(SURVEYS)),
         })
-    }
-
-    /// Returns the terms for a candidate that takes part again, if `has_led`, with its greatest token so far.
-    pub(super) fn again(self, has_led: bool, token: Option<u64>) -> Self {
-        // Slots need not count in common.
-        let floor = token.filter(|_| self.slot.is_none()).map(Token::new);
-        Self { has_led, floor, ..self }
-    }
-
-    /// Returns the terms for a candidate that leads in a slot.
-    pub(super) fn in_slot(self, slot: Option<Slot>) -> Self {
-        Self { slot, ..self }
     }
 
     /// Returns the terms for a shard of this election.

@@ -189,8 +189,8 @@ impl Sidecar<'_> {
         };
         let shared = Shared::new(self.log, self.clock.now());
         let feed = self.board.map(|board| Feed::new(board, self.store, &candidate.host));
-        let observer = Observer::new(self.log, &shared, candidate, self.service, feed);
-        let mut observer = observer.of_sidecar();
+        let mut observer = Observer::new(self.log, &shared, candidate, self.service, feed);
+        observer.is_sidecar = true;
         let rules = self.rules();
         let machine = Machine::new(rules, timing, self.clock.now(), fastrand::u64(..));
         let (tree, inbox) = (&mut self.application, &mut self.inbox);

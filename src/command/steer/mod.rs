@@ -24,7 +24,7 @@ use crate::command::survey::{Awaited, ElectionSnapshot, Rhythm, Watcher, survey_
 use crate::config::{self, BackendUrl, host_name};
 use crate::election::control::{Control, Request};
 use crate::guard;
-use crate::report::{self, Log};
+use crate::report::{self, Log, NOT_ACQUIRED};
 
 pub(super) use forget::{forget, redeem};
 pub(super) use pause::{pause, resume};
@@ -136,16 +136,6 @@ impl<'a> ControlClient<'a> {
         Ok(())
     }
 
-    /// Returns the name of the election.
-    pub(super) const fn election(&self) -> &ElectionName {
-        self.election
-    }
-
-    /// Returns the log for messages about the election.
-    pub(super) const fn log(&self) -> &Log {
-        &self.log
-    }
-
     /// Returns the token of the leader's entry in the store, whatever the orders are.
     ///
     /// # Errors
@@ -196,6 +186,12 @@ impl<'a> ControlClient<'a> {
         let what = Removal::Leader { token, mark };
         let ask = async || self.store.remove(self.election, what).await;
         self.insist(ask).await
+    }
+
+    /// Tells people why the wait has ended in vain, and returns the exit code for that.
+    pub(super) fn gives_up(&self, why: &str) -> u8 {
+        self.log.warn(why);
+        NOT_ACQUIRED
     }
 
     /// Returns whether the time of this client is over.

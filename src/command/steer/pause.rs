@@ -11,7 +11,7 @@ use crate::command::runtime::block_on;
 use crate::command::survey::ElectionSnapshot;
 use crate::config::{PausePlan, Target};
 use crate::election::control::{Control, Request};
-use crate::report::{self, Log, NOT_ACQUIRED};
+use crate::report::{self, Log};
 
 /// Just less than a second, to round up.
 const LEAST: Duration = Duration::from_nanos(999_999_999);
@@ -23,8 +23,8 @@ struct Pause<'a> {
     end: Option<u64>,
 }
 
-/// Pauses an election, and waits until no candidate leads. The exit code is 0 then, or [`NOT_ACQUIRED`] if the
-/// time ran out before.
+/// Pauses an election, and waits until no candidate leads. The exit code is 0 then, or
+/// [`NOT_ACQUIRED`](report::NOT_ACQUIRED) if the time ran out before.
 ///
 /// # Errors
 /// The store refuses access or does not answer. Or the election is unknown, and `--create` is missing.
@@ -57,7 +57,7 @@ pub(in crate::command) fn pause(
         stop_everybody(&client, &pause).await?;
         let leader = client.survey().await?.leader.map(|leader| leader.entry.candidate);
         if let Some(Candidate { id, .. }) = leader.as_ref().filter(|it| it.is_foreign()) {
-            client.log().warn(format_args!("{id} leads, is not an elect run, and knows no pause"));
+            client.log.warn(format_args!("{id} leads, is not an elect run, and knows no pause"));
         }
         let why = late(leader.as_ref());
         let is_over =
@@ -65,7 +65,7 @@ pub(in crate::command) fn pause(
         match client.wait_until_seen(&why, is_over).await? {
             Some(seen) if seen.pause.is_none() => bail!(pause.why_over()),
             Some(_) => pause.done(&client),
-            None => Ok(give_up(&client, &why)),
+            None => Ok(client.gives_up(&why)),
         }
     })
 }
@@ -75,7 +75,7 @@ impl Pause<'_> {
     fn done(&self, client: &ControlClient<'_>) -> anyhow::Result<u8> {
         let until = self.end.and_then(stamp::read).map(humantime::format_rfc3339_seconds);
         let until = until.map(|until| format!(" until {until}")).unwrap_or_default();
-        let line = format!("{} is paused{until}: nobody leads\n", client.election());
+        let line = format!("{} is paused{until}: nobody leads\n", client.election);
         report::print(&line).context("cannot write to stdout")?;
         Ok(0)
     }
@@ -103,11 +103,6 @@ fn late(leader: Option<&Candidate>) -> String {
     format!("the election is paused, and {leader} has not stopped yet")
 }
 
-fn give_up(client: &ControlClient<'_>, why: &str) -> u8 {
-    client.log().warn(why);
-    NOT_ACQUIRED
-}
-
 /// Pauses an election that is divided. The leader of a part leads an election of its own, and obeys the orders
 /// to the whole election.
 async fn pause_parts(
@@ -127,7 +122,7 @@ async fn pause_parts(
     if !is_paused(client).await? {
         bail!(pause.why_over());
     }
-    if is_over { pause.done(client) } else { Ok(give_up(client, &why)) }
+    if is_over { pause.done(client) } else { Ok(client.gives_up(&why)) }
 }
 
 /// Returns an error once the pause is over.

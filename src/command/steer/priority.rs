@@ -13,10 +13,11 @@ use crate::config::{CampaignPlan, Preference, PriorityPlan, is_known_as};
 use crate::election::control::{Control, Request};
 use crate::election::driver::Clock as _;
 use crate::guard;
-use crate::report::{self, Log, NOT_ACQUIRED};
+use crate::report::{self, Log};
 
 /// Sets the priority of a candidate, or of all candidates with a label. With priority 0, waits until none of them
-/// leads, and prints who leads then. The exit code is 0, or [`NOT_ACQUIRED`] if the time ran out before.
+/// leads, and prints who leads then. The exit code is 0, or [`NOT_ACQUIRED`](report::NOT_ACQUIRED) if the time ran out
+/// before.
 ///
 /// # Errors
 /// The store refuses access or does not answer, or no candidate has that name.
@@ -67,8 +68,7 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
             }
             return say_who_leads(seen.survey.leader.as_ref());
         }
-        client.log().warn(why);
-        Ok(NOT_ACQUIRED)
+        Ok(client.gives_up(&why))
     })
 }
 
@@ -98,8 +98,7 @@ async fn until_drained(
     if client.wait_for_parts(division, &why, is_others).await? {
         return say_what_is_set(plan);
     }
-    client.log().warn(why);
-    Ok(NOT_ACQUIRED)
+    Ok(client.gives_up(&why))
 }
 
 /// Prints the priority that holds now. The exit code is 0.
@@ -123,7 +122,7 @@ async fn warn_if_drained(client: &ControlClient<'_>, survey: &Survey) -> anyhow:
     };
     let is_drained = !survey.entries().any(|entry| may_lead(&entry.candidate));
     if is_drained {
-        client.log().warn(
+        client.log.warn(
             "no candidate with a priority above 0 is left: nobody leads until one joins, or `elect priority` raises one",
         );
     }

@@ -66,12 +66,9 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
                 nobody_leads(&client, true)
             }
             Some(seen) => said(&client, &seen.survey, heir.as_deref()),
-            None if is_foreign || plan.force.is_some() => {
-                client.log().warn(why);
-                Ok(NOT_ACQUIRED)
-            }
+            None if is_foreign || plan.force.is_some() => Ok(client.gives_up(&why)),
             None => {
-                client.log().warn(format_args!(
+                client.log.warn(format_args!(
                     "{why}; it will once its command has ended. --force is for a leader that does not answer"
                 ));
                 Ok(NOT_ACQUIRED)
@@ -82,7 +79,7 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
 
 fn nobody_leads(client: &ControlClient<'_>, is_paused: bool) -> anyhow::Result<u8> {
     if is_paused {
-        client.log().warn("the election is paused: nobody leads until the pause ends");
+        client.log.warn("the election is paused: nobody leads until the pause ends");
     }
     say_who_leads(None)
 }
@@ -116,7 +113,7 @@ fn said(client: &ControlClient<'_>, survey: &Survey, heir: Option<&str>) -> anyh
     let leads = leader.map(|leader| leader.entry.candidate.id.as_str());
     match heir.filter(|heir| leads != Some(*heir)) {
         Some(heir) => {
-            client.log().warn(format_args!("{heir}, which --to names, does not lead"));
+            client.log.warn(format_args!("{heir}, which --to names, does not lead"));
             Ok(NOT_ACQUIRED)
         }
         None => Ok(code),
@@ -149,7 +146,7 @@ pub(super) async fn see_off(
         if leader.entry.is_stopped || leader.entry.outlived_by.is_some() {
             bail!("{}", last_of(&client.survey().await?, leader));
         }
-        client.log().info(format_args!(
+        client.log.info(format_args!(
             "{} was asked, and has {} to hand over",
             candidate.id,
             humantime::format_duration(PATIENCE)
@@ -168,11 +165,11 @@ pub(super) async fn see_off(
         // The leader has not renewed for longer than it may lead. If it lives, its command has been killed by now.
         (Some(Ending::Judged { mark, .. }), _) if still == Some(ending) => {
             over = Some(mark);
-            client.log().info(format_args!("removing the entry of {id}, whose lease is over"));
+            client.log.info(format_args!("removing the entry of {id}, whose lease is over"));
         }
         (Some(Ending::WithItsProcess), _) => bail!("{}", last_of(&client.survey().await?, leader)),
         (Some(Ending::Never), _) => {
-            client.log().warn(format_args!(
+            client.log.warn(format_args!(
                 "removing the entry of {id}: it has no lease, and would never end"
             ));
         }
@@ -184,7 +181,7 @@ pub(super) async fn see_off(
             )
         }
         (Some(Ending::Within(_) | Ending::Granted | Ending::Judged { .. }), Force::EvenIfAlive) => {
-            client.log().warn(format_args!(
+            client.log.warn(format_args!(
                 "removing the entry of {id}, which lives: the promise is off; {}",
                 if candidate.is_foreign() {
                     "it is not an elect run, and goes on beside the next leader unless it checks"
@@ -210,7 +207,7 @@ async fn is_followed(client: &ControlClient<'_>, leader: &Leader) -> anyhow::Res
     if seen.is_some() || client.is_late() || is_led_by(&client.survey().await?, leader.token) {
         return Ok(true);
     }
-    client.log().warn(format_args!(
+    client.log.warn(format_args!(
         "no waiting candidate has taken over within {}: they may be dead; the next leader removes dead ones",
         humantime::format_duration(patience)
     ));

@@ -1,10 +1,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, date_time_ymd,
 };
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
 use tempfile::TempDir;
 
 /// A certificate authority for servers and clients of a test. It keeps all its certificates in a folder
@@ -23,6 +28,30 @@ pub struct Pem {
     pub cert: PathBuf,
     /// Its key, in PKCS#8.
     pub key: PathBuf,
+}
+
+impl Pem {
+    /// TLS of a server that shows this certificate. If there are `clients`, it takes those alone that they have signed.
+    ///
+    /// # Panics
+    /// Panics if the files have changed.
+    pub fn server_config(&self, clients: Option<&Authority>) -> ServerConfig {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
+        let builder = builder.with_safe_default_protocol_versions().expect("versions");
+        let certificate = |path: &Path| CertificateDer::from_pem_file(path).expect("a certificate");
+        let builder = match clients {
+            None => builder.with_no_client_auth(),
+            Some(clients) => {
+                let mut roots = RootCertStore::empty();
+                roots.add(certificate(&clients.ca())).expect("an authority");
+                let roots = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+                builder.with_client_cert_verifier(roots.build().expect("a verifier"))
+            }
+        };
+        let key = PrivateKeyDer::from_pem_file(&self.key).expect("a key");
+        builder.with_single_cert(vec![certificate(&self.cert)], key).expect("a pair")
+    }
 }
 
 impl Authority {

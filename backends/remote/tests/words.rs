@@ -66,118 +66,100 @@ fn pair(Pem { cert, key }: &Pem) -> String {
     format!("cert={}&key={}", cert.display(), key.display())
 }
 
+/// A client of this query hears all these words.
+async fn expect(server: Server, query: &str, kind: ErrorKind, words: &[&str]) {
+    let trouble = server.tells(query, &[]).await.expect_err(words[0]);
+    let said = trouble.in_full(&HINTS);
+    assert!(words.iter().all(|word| said.contains(word)), "{words:?}: {said}");
+    assert_eq!(trouble.kind(), kind, "{said}");
+}
+
 #[tokio::test]
-async fn what_is_wrong_with_a_server_is_told_with_the_way_out() {
-    use ErrorKind::{Denied, Unfit, Unreachable};
-    let (ours, other) = (Authority::new(), Authority::new());
-    let by_ours = ca(&ours.ca());
-    let known = format!("{by_ours}&{}", pair(&ours.client("me")));
-    let unknown = format!("{by_ours}&{}", pair(&other.client("me")));
-    let (itself, again) = (ours.itself(HERE), ours.again());
-    let shows = |pem: &Pem| Server::tls(pem, None);
-    let asks = || Server::tls(&ours.server(HERE), Some(&ours));
-    let no_certificate = "its certificate is not signed by a trusted authority";
-    let ours_refused = "it does not accept our certificate";
-    for (server, query, protocols, kind, words) in [
+async fn what_is_wrong_with_a_certificate_is_told_with_the_way_out() {
+    let ours = Authority::new();
+    let (itself, by_ours) = (ours.itself(HERE), ca(&ours.ca()));
+    let unsigned = "its certificate is not signed by a trusted authority";
+    let option = ": name the authority with the option ca";
+    for (pem, query, words) in [
+        (&Authority::new().server(HERE), &by_ours, &[unsigned, option][..]),
         (
-            shows(&other.server(HERE)),
+            &ours.again().server(HERE),
             &by_ours,
-            &[][..],
-            Unfit,
-            &[no_certificate, ": name the authority with the option ca"][..],
+            &[unsigned, ", but by another one of the same name"],
         ),
         (
-            shows(&again.server(HERE)),
+            &ours.expired(HERE),
             &by_ours,
-            &[],
-            Unfit,
-            &[no_certificate, ", but by another one of the same name"],
-        ),
-        (
-            shows(&ours.expired(HERE)),
-            &by_ours,
-            &[],
-            Unfit,
             &["its certificate has expired on 2001-01-01, or this machine's clock is wrong"],
         ),
         (
-            shows(&ours.server(&["other.example"])),
+            &ours.server(&["other.example"]),
             &by_ours,
-            &[],
-            Unfit,
             &["its certificate is for another name: correct the host", HERE[0], "other.example"],
         ),
         (
-            shows(&ours.server(&[])),
+            &ours.server(&[]),
             &by_ours,
-            &[],
-            Unfit,
             &["its certificate has no subjectAltName: have it made anew"],
         ),
         (
-            shows(&ours.for_clients(HERE)),
+            &ours.for_clients(HERE),
             &by_ours,
-            &[],
-            Unfit,
             &["its certificate is not for servers: have it made anew"],
         ),
         (
-            shows(&itself),
+            &itself,
             &ca(&itself.cert),
-            &[],
-            Unfit,
             &["its certificate is one of an authority, which no server may show: give the server"],
         ),
+    ] {
+        expect(Server::tls(pem, None), query, ErrorKind::Unfit, words).await;
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_of_ours_that_a_server_refuses_is_told() {
+    let (ours, other) = (Authority::new(), Authority::new());
+    let by_ours = ca(&ours.ca());
+    let as_me = |authority: &Authority| format!("{by_ours}&{}", pair(&authority.client("me")));
+    let asks = || Server::tls(&ours.server(HERE), Some(&ours));
+    for (query, why) in [
+        (&by_ours, ", or wants one: see the options cert and key"),
+        (&as_me(&other), ", as it does not know who signed it: see the options cert and key"),
+    ] {
+        let words = ["it does not accept our certificate", why];
+        expect(asks(), query, ErrorKind::Denied, &words).await;
+    }
+    assert_eq!(asks().tells(&as_me(&ours), &[]).await.expect("an answer"), b"well");
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_otherwise_is_told() {
+    let ours = Authority::new();
+    let by_ours = ca(&ours.ca());
+    for (bytes, kind, words) in [
         (
-            asks(),
-            &by_ours,
-            &[],
-            Denied,
-            &[ours_refused, ", or wants one: see the options cert and key"],
+            &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..],
+            ErrorKind::Unfit,
+            "it does not speak TLS: write x:// in the URL",
         ),
         (
-            asks(),
-            &unknown,
-            &[],
-            Denied,
-            &[ours_refused, ", as it does not know who signed it: see the options cert and key"],
-        ),
-        (
-            shows(&ours.server(HERE)),
-            &by_ours,
-            &["x/1"],
-            Unfit,
-            &["it does not speak the store's protocol inside TLS"],
-        ),
-        (
-            Server::Sends(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
-            &by_ours,
-            &[],
-            Unfit,
-            &["it does not speak TLS: write x:// in the URL"],
-        ),
-        (
-            Server::Sends(b""),
-            &by_ours,
-            &[],
-            Unreachable,
-            &["it closes the connection without a word, as a balancer does"],
+            b"",
+            ErrorKind::Unreachable,
+            "it closes the connection without a word, as a balancer does",
         ),
         // The beginning of a handshake.
         (
-            Server::Sends(&[0x16, 3, 3, 0, 99, 2]),
-            &by_ours,
-            &[],
-            Unreachable,
-            &["in the middle of the TLS handshake", "(the options cert and key)"],
+            &[0x16, 3, 3, 0, 99, 2],
+            ErrorKind::Unreachable,
+            "it may require a client certificate that it trusts (the options cert and key)",
         ),
     ] {
-        let trouble = server.tells(query, protocols).await.expect_err(words[0]);
-        let said = trouble.in_full(&HINTS);
-        assert!(words.iter().all(|word| said.contains(word)), "{words:?}: {said}");
-        assert_eq!(trouble.kind(), kind, "{said}");
+        expect(Server::Sends(bytes), &by_ours, kind, &[words]).await;
     }
-    assert_eq!(asks().tells(&known, &[]).await.expect("an answer"), b"well");
+    let server = Server::tls(&ours.server(HERE), None);
+    let trouble = server.tells(&by_ours, &["x/1"]).await.expect_err("no protocol");
+    assert!(trouble.in_full(&HINTS).contains("the store's protocol inside TLS"), "{trouble:?}");
 }
 
 #[tokio::test]

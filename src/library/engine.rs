@@ -3,17 +3,15 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
-use std::task::{Context, Poll, Waker};
 use std::thread;
 
 use async_trait::async_trait;
 use elect_api::Boottime;
 use nix::sys::signal::SigSet;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 use super::Error;
 use crate::election::driver::Clock;
@@ -99,7 +97,7 @@ type Instant = (Boottime, u64);
 /// All the times that campaigns wait for, on one timer of the kernel. Otherwise each would cost a descriptor.
 #[derive(Default)]
 pub(super) struct Alarms {
-    waiting: Mutex<BTreeMap<Instant, Waker>>,
+    waiting: Mutex<BTreeMap<Instant, oneshot::Sender<()>>>,
     /// Notified when a new sleeper is the first to wake.
     sooner: Notify,
     count: AtomicU64,
@@ -109,7 +107,7 @@ impl Alarms {
     /// Wakes each sleeper at its time.
     pub(super) async fn ring(&self, alarm: &Alarm) -> Infallible {
         loop {
-            let first = self.lock().keys().next().map(|&(at, _)| at);
+            let first = self.first().map(|(at, _)| at);
             tokio::select! {
                 () = alarm.until(first) => self.wake_until(guard::now()),
                 () = self.sooner.notified() => {}
@@ -123,8 +121,21 @@ impl Alarms {
     /// May be dropped at any time.
     pub(super) async fn until(&self, at: Option<Boottime>) {
         let Some(at) = at else { return std::future::pending().await };
-        let number = self.count.fetch_add(1, Ordering::Relaxed);
-        Sleep { alarms: self, place: (at, number) }.await;
+        if guard::now() >= at {
+            return;
+        }
+        let place = (at, self.count.fetch_add(1, Ordering::Relaxed));
+        let (wake, woken) = oneshot::channel();
+        let _place = Place { alarms: self, place };
+        self.lock().insert(place, wake);
+        if self.first() == Some(place) {
+            self.sooner.notify_one();
+        }
+        let _ = woken.await;
+    }
+
+    fn first(&self) -> Option<Instant> {
+        self.lock().keys().next().copied()
     }
 
     fn wake_until(&self, now: Boottime) {
@@ -133,36 +144,23 @@ impl Alarms {
             let later = waiting.split_off(&(now, u64::MAX));
             std::mem::replace(&mut *waiting, later)
         };
-        due.into_values().for_each(Waker::wake);
+        for sleeper in due.into_values() {
+            let _ = sleeper.send(());
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Instant, Waker>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Instant, oneshot::Sender<()>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct Sleep<'a> {
+/// The place of a sleeper, which is free again when this is dropped.
+struct Place<'a> {
     alarms: &'a Alarms,
     place: Instant,
 }
 
-impl Future for Sleep<'_> {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if guard::now() >= self.place.0 {
-            return Poll::Ready(());
-        }
-        let mut waiting = self.alarms.lock();
-        waiting.insert(self.place, context.waker().clone());
-        if waiting.first_key_value().is_some_and(|(first, _)| *first == self.place) {
-            self.alarms.sooner.notify_one();
-        }
-        Poll::Pending
-    }
-}
-
-impl Drop for Sleep<'_> {
+impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.alarms.lock().remove(&self.place);
     }

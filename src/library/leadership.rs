@@ -1,6 +1,5 @@
 //! A leadership, and the check whether it still counts.
 
-use std::fmt;
 use std::time::Duration;
 
 use elect_api::{Boottime, Token};
@@ -18,6 +17,7 @@ use crate::guard;
 /// removed in the background. If the process ends before that, the entry ends as the store defines: at once on the
 /// local disk, otherwise with its lease. So a program that is about to exit calls [`resign`](Leadership::resign). A
 /// program must stop acting as the leader before it drops or resigns leadership.
+#[derive(Debug)]
 #[must_use = "leadership is given up when this is dropped"]
 pub struct Leadership {
     pub(super) id: String,
@@ -59,16 +59,6 @@ impl Leadership {
         let Self { release, ended, .. } = self;
         drop(release);
         ended.await.unwrap_or_else(|_| Err(Error::stopped()))
-    }
-}
-
-impl fmt::Debug for Leadership {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Leadership")
-            .field("id", &self.id)
-            .field("token", &self.token)
-            .field("validity", &self.validity)
-            .finish_non_exhaustive()
     }
 }
 

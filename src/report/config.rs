@@ -69,7 +69,7 @@ impl ConfigReport {
             let from = from + &overruled.unwrap_or_default();
             table.row([setting.key.clone(), setting.value.clone().unwrap_or_default(), from]);
         }
-        format!("{}{}", escape_line(&self.about_file()), table.render(None))
+        format!("{}\n{}", escape(&self.about_file()), table.render(None))
     }
 
     fn about_file(&self) -> String {
@@ -97,8 +97,4 @@ impl SettingReport {
         };
         Self { key, value, from, variable, line, profile, overruled_by }
     }
-}
-
-fn escape_line(line: &str) -> String {
-    escape(line) + "\n"
 }

@@ -130,21 +130,15 @@ impl DoctorReport {
         if let Some(id) = &self.store_id {
             let _ = writeln!(text, "store id: {id}");
         }
-        for table in [self.endpoints(), self.rights()].into_iter().flatten() {
-            let _ = writeln!(text, "\n{}", table.render(width).trim_end());
-        }
-        text.push('\n');
-        text.push_str(&self.pace());
-        let _ = writeln!(text, "\n{}", self.containment().render(width).trim_end());
-        let _ = writeln!(text, "\n{}\n", self.limits().render(width).trim_end());
+        let shown = |table: Table| format!("\n{}\n", table.render(width).trim_end());
+        text.extend([self.endpoints(), self.rights()].into_iter().flatten().map(shown));
+        text.extend(["\n", &self.pace(), &shown(self.containment()), &shown(self.limits()), "\n"]);
         for Finding { severity, what, way_out } in &self.findings {
             let _ = writeln!(text, "{severity}: {what}\n  way out: {way_out}");
         }
-        if self.well && !self.findings.is_empty() {
-            text.push('\n');
-        }
         if self.well {
-            text.push_str("nothing is wrong\n");
+            text += if self.findings.is_empty() { "" } else { "\n" };
+            text += "nothing is wrong\n";
         }
         text
     }

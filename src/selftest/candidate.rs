@@ -191,7 +191,6 @@ pub(super) struct Scratch<'a> {
     pub(super) granted: Cell<Option<Duration>>,
     name: String,
     elections: RefCell<Vec<ElectionName>>,
-    number: Cell<u32>,
 }
 
 /// The default TTL. It lets several leases end within a minute, and servers with usual settings accept it.
@@ -231,13 +230,7 @@ impl<'a> Scratch<'a> {
             granted: Cell::new(None),
             name,
             elections: RefCell::default(),
-            number: Cell::new(0),
         })
-    }
-
-    /// Returns the location of the store, as people may see it.
-    pub(super) fn location(&self) -> String {
-        self.profile.location.clone()
     }
 
     /// Returns words for all elections of this self-test.
@@ -250,17 +243,16 @@ impl<'a> Scratch<'a> {
         self.name_of(0)
     }
 
-    fn name_of(&self, number: u32) -> Result<ElectionName, Error> {
+    fn name_of(&self, number: usize) -> Result<ElectionName, Error> {
         let name = format!("{}-{number}", self.name).parse();
         name.map_err(|error| Error::new(ErrorKind::Unfit, "no name for an election").because(error))
     }
 
     /// Returns the name of another election. It is removed at the end.
     pub(super) fn election(&self) -> Result<ElectionName, Error> {
-        let number = self.number.get() + 1;
-        self.number.set(number);
-        let election = self.name_of(number)?;
-        self.elections.borrow_mut().push(election.clone());
+        let mut elections = self.elections.borrow_mut();
+        let election = self.name_of(elections.len() + 1)?;
+        elections.push(election.clone());
         Ok(election)
     }
 

@@ -43,6 +43,12 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
+impl From<elect_api::Error> for Failure {
+    fn from(error: elect_api::Error) -> Self {
+        Self::Unable(error.into())
+    }
+}
+
 /// The set-up of a candidate in a duel.
 #[derive(Clone, Copy)]
 pub(super) struct Setting {
@@ -81,7 +87,7 @@ pub(super) struct Duel<'a> {
 
 impl<'a> Duel<'a> {
     pub(super) async fn start(scratch: &'a Scratch<'a>, setting: Setting) -> Result<Self, Failure> {
-        let (election, stamps) = (election(scratch)?, memory()?);
+        let (election, stamps) = (scratch.election()?, memory()?);
         let proxy = if setting.proxied { Some(proxy(scratch, 0).await?) } else { None };
         let way = proxy.as_ref().and_then(|proxy| scratch.backend.through(proxy.addresses()));
         let backend = way.as_ref().unwrap_or(scratch.backend);
@@ -177,10 +183,6 @@ impl<'a> Duel<'a> {
     }
 }
 
-fn election(scratch: &Scratch<'_>) -> anyhow::Result<ElectionName> {
-    Ok(scratch.election()?)
-}
-
 /// Makes memory for the stamps of an election.
 fn memory() -> anyhow::Result<Stamps> {
     Stamps::new().context("cannot make memory for stamps")
@@ -198,7 +200,7 @@ pub(super) async fn one_after_another(
     scratch: &Scratch<'_>,
     fragile: u32,
 ) -> Result<CheckReport, Failure> {
-    let (election, stamps) = (election(scratch)?, memory()?);
+    let (election, stamps) = (scratch.election()?, memory()?);
     let proxy = proxy(scratch, fragile).await?;
     let way = scratch.backend.through(proxy.addresses());
     let way = way.context("the URL of the store names no machine")?;
@@ -218,7 +220,7 @@ pub(super) async fn one_after_another(
             }
         }
         if tag == LEADER {
-            let survey = scratch.store.survey(&election).await.map_err(anyhow::Error::from)?;
+            let survey = scratch.store.survey(&election).await?;
             if survey.leader.is_some() || !survey.waiting.is_empty() {
                 let why = "a candidate whose replies were lost has left an entry behind";
                 return Err(Failure::Broken(why.into()));
@@ -310,9 +312,7 @@ async fn in_line(
                     return Ok(leader.entry.candidate.containment);
                 }
             }
-            Err(error) if waited > START => {
-                return Err(Failure::Unable(anyhow::Error::from(error)));
-            }
+            Err(error) if waited > START => return Err(error.into()),
             Err(_) => {}
         }
         if waited > START {

@@ -47,23 +47,20 @@ pub(crate) fn selftest(args: &SelftestArgs, log: &Log) -> anyhow::Result<u8> {
     // This process adopts orphans, so that it can end every process that a check leaves.
     guard::adopt_orphans()?;
     match block_on(examine(args, &inherited, log))? {
-        Ended::Whole(report) => {
+        Ok(report) => {
             print_report(&report, args.output, || report.table(width()))?;
             Ok(u8::from(!report.holds))
         }
-        Ended::By(signal) => Ok(ended_by(signal)),
+        Err(signal) => Ok(ended_by(signal)),
     }
 }
 
-/// The end of the self-test.
-enum Ended {
-    /// All checks were made.
-    Whole(SelftestReport),
-    /// This signal arrived.
-    By(i32),
-}
-
-async fn examine(args: &SelftestArgs, inherited: &Inherited, log: &Log) -> anyhow::Result<Ended> {
+/// Makes all checks, and removes what they leave. Returns their report, or the signal that ended them.
+async fn examine(
+    args: &SelftestArgs,
+    inherited: &Inherited,
+    log: &Log,
+) -> anyhow::Result<Result<SelftestReport, i32>> {
     let incoming = Incoming::new(inherited).context("cannot read signals")?;
     let scratch = Scratch::new(args, inherited)?;
     let stage = Cell::new(Stage { number: 0, name: "", began: guard::now() });
@@ -80,10 +77,8 @@ async fn examine(args: &SelftestArgs, inherited: &Inherited, log: &Log) -> anyho
     for what in &left {
         log.warn(format_args!("left behind: {what}"));
     }
-    Ok(match outcome? {
-        Ok(checks) => Ended::Whole(SelftestReport::new(scratch.location(), checks, left)),
-        Err(signal) => Ended::By(signal),
-    })
+    let location = scratch.profile.location.clone();
+    Ok(outcome?.map(|checks| SelftestReport::new(location, checks, left)))
 }
 
 /// The check that is being made.

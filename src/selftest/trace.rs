@@ -200,14 +200,9 @@ impl Stamps {
     }
 
     fn read<const N: usize>(&self, from: u64) -> io::Result<[u64; N]> {
-        let mut words = [0; N];
-        let mut buffer = [0; WORDS * size_of::<u64>()];
-        let buffer = &mut buffer[..size_of_val(&words)];
-        self.file.read_exact_at(buffer, from * WORD)?;
-        for (word, bytes) in words.iter_mut().zip(buffer.as_chunks().0) {
-            *word = u64::from_ne_bytes(*bytes);
-        }
-        Ok(words)
+        let mut words = [[0; size_of::<u64>()]; N];
+        self.file.read_exact_at(words.as_flattened_mut(), from * WORD)?;
+        Ok(words.map(u64::from_ne_bytes))
     }
 
     fn write(&self, from: u64, words: &[u64]) -> io::Result<()> {

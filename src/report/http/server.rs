@@ -58,7 +58,7 @@ impl Server {
         let pages = Pages::new(state, watcher, stops, is_local);
         let socket = {
             let _context = runtime.enter();
-            TcpListener::from_std(listener.into_socket())?
+            TcpListener::from_std(listener.socket)?
         };
         thread::Builder::new().name("http".into()).spawn(move || {
             // This sender is dropped last, so `stop` sees the end of the thread.
@@ -194,10 +194,6 @@ impl Listener {
     /// Returns the socket's address, with the actual port if the kernel chose it.
     pub const fn address(&self) -> SocketAddr {
         self.address
-    }
-
-    pub(super) fn into_socket(self) -> net::TcpListener {
-        self.socket
     }
 }
 

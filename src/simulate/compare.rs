@@ -10,7 +10,7 @@ use elect_simulation::{Election, History, Scenario, Trial, over};
 use super::args::{CompareArgs, NetworkArgs, StoreKind, USUAL_TIME, Whom};
 use super::judged::{Judged, Sum, mean, ratio};
 use super::picture::{Distribution, Quantiles, Report, Section};
-use super::plan::{Cast, Peace, between_those, leases};
+use super::plan::{Cast, between_those, leases};
 use super::report::{ComparedReport, ComparisonReport, Percentiles, TheoryReport, one_of, seconds};
 use super::{Theatre, open_files, present, report};
 use crate::report::Table;
@@ -110,8 +110,8 @@ fn entrants(args: &CompareArgs) -> anyhow::Result<Vec<Entrant>> {
     let priorities = (1..=u32::from(args.candidates)).rev().map(|rank| rank * 10).collect();
     let ranked = RaftOptions { priorities: Some(priorities), ..raft.clone() };
     let recipe = |recipe| Recipes { recipe, session_timeout: ttl };
-    let peace = Peace::of(&args.faults);
-    let elect = |kind| leases(kind, &args.network, &args.lease, (ttl, None), peace);
+    let is_troubled = args.faults.trouble_the_store();
+    let elect = |kind| leases(kind, &args.network, &args.lease, (ttl, None), is_troubled);
     let entrant = |name, election, theory| Entrant { name, election, is_elect: false, theory };
     let elects = |name, kind, theory| {
         let election = elect(kind)?.election;

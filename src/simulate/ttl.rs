@@ -10,7 +10,7 @@ use elect_simulation::{
 use super::args::{LeaseArgs, NetworkArgs, Outage, TtlArgs, Whom, share};
 use super::judged::ratio;
 use super::picture::{Frontier, Point, Report, Section};
-use super::plan::{Cast, Leased, Peace, between_those, leases, store};
+use super::plan::{Cast, Leased, between_those, leases, store};
 use super::report::{Ms, Percentiles, TtlAdviceReport, TtlRow, one_of};
 use super::{Theatre, open_files, present, report};
 use crate::report::Table;
@@ -32,13 +32,12 @@ const USUAL: [Outage; 3] = [
 
 /// Advises a TTL. The exit code is 0, or 1 if no TTL suffices.
 pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
-    let places = Places::new(&args.network)?;
-    let of = |ttl, peace| {
-        let NetworkArgs { store, .. } = args.network;
-        leases(store, &args.network, &args.lease, (Duration::from_secs(ttl), None), peace)
+    let networks = networks(&args.network)?;
+    let of = |ttl| {
+        let (network, span) = (&args.network, (Duration::from_secs(ttl), None));
+        let of = |is_troubled| leases(network.store, network, &args.lease, span, is_troubled);
+        Ok::<_, anyhow::Error>((of(args.loss > 0.0)?, of(true)?))
     };
-    let peace = if args.loss > 0.0 { Peace::Troubled } else { Peace::Calm };
-    let of = |ttl| Ok::<_, anyhow::Error>((of(ttl, peace)?, of(ttl, Peace::Troubled)?));
     // A grace that is too long for the longest TTL is refused, as it fits none of them.
     of(TTLS[TTLS.len() - 1])?;
     let leases: Vec<(Leased, Leased)> = TTLS.iter().filter_map(|&ttl| of(ttl).ok()).collect();
@@ -49,7 +48,7 @@ pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
     for (lease, in_trouble) in &leases {
         let ttl = lease.setup.options.ttl;
         let loss = share(args.loss)?;
-        let case = Case { lease, in_trouble, places: &places, outages, loss, seed, runs };
+        let case = Case { lease, in_trouble, networks: &networks, outages, loss, seed, runs };
         let what = format!("a TTL of {}", humantime::format_duration(ttl));
         let all = runs * (3 + outages.len() as u64);
         let row = theatre.play(&what, all, |progress| case.row(progress))?;
@@ -68,24 +67,17 @@ pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
     Ok(u8::from(figures.advised.is_none()))
 }
 
-/// The network between two candidates and the store, and between one candidate and the store.
-struct Places {
-    of_two: Network,
-    of_one: Network,
-}
-
-impl Places {
-    /// # Errors
-    /// As for [`Cast::network`].
-    fn new(args: &NetworkArgs) -> anyhow::Result<Self> {
-        let cast =
-            |candidates| Cast { candidates, members: args.members.into(), usual_time: SETTLED };
-        let of_first = |count: usize| {
-            let plays = |whom| !matches!(whom, Whom::Candidate(number) if number > count);
-            cast(count).network(&args.rtt, &between_those(&args.between, plays))
-        };
-        Ok(Self { of_two: of_first(2)?, of_one: of_first(1)? })
-    }
+/// The networks between one candidate and the store, and between two candidates and the store.
+///
+/// # Errors
+/// As for [`Cast::network`].
+fn networks(args: &NetworkArgs) -> anyhow::Result<[Network; 2]> {
+    let of_first = |candidates: usize| {
+        let cast = Cast { candidates, members: args.members.into(), usual_time: SETTLED };
+        let plays = |whom| !matches!(whom, Whom::Candidate(number) if number > candidates);
+        cast.network(&args.rtt, &between_those(&args.between, plays))
+    };
+    Ok([of_first(1)?, of_first(2)?])
 }
 
 /// A lease, and the faults that it must survive.
@@ -93,7 +85,8 @@ struct Case<'a> {
     lease: &'a Leased,
     /// The same lease on a store of which a member may die.
     in_trouble: &'a Leased,
-    places: &'a Places,
+    /// The networks of one candidate, and of two.
+    networks: &'a [Network; 2],
     outages: &'a [Outage],
     loss: PerMillion,
     seed: u64,
@@ -145,9 +138,8 @@ impl Case<'_> {
     }
 
     fn scenario(&self, candidates: usize, end: End, shift: Duration) -> Scenario {
-        let Places { of_two, of_one } = self.places;
-        let network = if candidates == 2 { of_two } else { of_one };
-        let mut scenario = Scenario::new(candidates, network.clone(), end);
+        let network = self.networks[candidates - 1].clone();
+        let mut scenario = Scenario::new(candidates, network, end);
         scenario.shift = shift;
         if self.loss > PerMillion::NONE {
             scenario = scenario.with(Duration::ZERO, Fault::Loss(self.loss));

@@ -9,14 +9,15 @@ use super::judged::{Judged, Sum};
 use super::picture::{
     Distribution, Lane, Mark, Quantiles, Report, Role, Section, Span, State, Timeline,
 };
-use super::plan::{Cast, Peace, leases, store};
+use super::plan::{Cast, leases, store};
 use super::report::{FaultReport, LeaderReport, Ms, Percentiles, WhatIfReport};
 use super::{Theatre, open_files, present, report};
 
 /// Plays the faults. The exit code is 0, or 1 if two commands ran at once.
 pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
     let (network, span) = (&args.network, (args.ttl, args.stops_within));
-    let leases = leases(network.store, network, &args.lease, span, Peace::of(&args.faults))?;
+    let leases =
+        leases(network.store, network, &args.lease, span, args.faults.trouble_the_store())?;
     let cast = Cast {
         candidates: args.candidates.into(),
         members: args.network.members.into(),

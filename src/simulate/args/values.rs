@@ -141,16 +141,16 @@ pub struct Timed {
     pub when: When,
 }
 
-/// A fault, as people write it. Of a process, `None` means the whole machine.
+/// A fault, as people write it. Without a process it hits the whole machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// A machine or a process dies.
     Kill(Whom, Option<Process>),
     /// A machine or a process is stopped.
     Pause(Whom, Option<Process>),
-    /// A machine is stopped with its clock. It is no fault of a process.
+    /// A machine is stopped with its clock. A process is refused later.
     Suspend(Whom, Option<Process>),
-    /// A machine is cut off from all others. It is no fault of a process.
+    /// A machine is cut off from all others. A process is refused later.
     Isolate(Whom, Option<Process>),
     /// The network splits.
     Split(Sides),

@@ -1,6 +1,7 @@
 //! This file is a grid of styled characters for a terminal, which never exceeds the terminal's width.
 
 use std::fmt::Write as _;
+use std::mem;
 
 use clap::builder::styling::Style;
 
@@ -91,40 +92,35 @@ pub(super) fn folded(text: &str, width: usize) -> String {
 pub(super) fn fold(text: &str, width: usize, hang: usize) -> Vec<String> {
     let width = width.max(1);
     let hang = if hang * 2 < width { hang } else { 0 };
-    let mut lines = vec![String::new()];
+    let (mut lines, mut line) = (Vec::new(), String::new());
+    let mut end = |line: &mut String| {
+        let full = mem::replace(line, " ".repeat(hang));
+        lines.push(full.trim_end().to_owned());
+    };
     let (mut used, mut is_fresh) = (0, true);
     for word in escape(text).split(' ') {
         let word: Vec<char> = word.chars().collect();
         let gap = usize::from(!is_fresh);
         if used + gap + word.len() > width && used > hang {
-            lines.push(" ".repeat(hang));
+            end(&mut line);
             (used, is_fresh) = (hang, true);
         }
-        let mut rest = word.as_slice();
         if !is_fresh {
-            push(&mut lines, &[' ']);
+            line.push(' ');
             used += 1;
         }
+        let mut rest = word.as_slice();
         while used + rest.len() > width {
             let (now, later) = rest.split_at(width - used);
-            push(&mut lines, now);
-            lines.push(" ".repeat(hang));
+            line.extend(now);
+            end(&mut line);
             (used, rest) = (hang, later);
         }
-        push(&mut lines, rest);
-        used += rest.len();
-        is_fresh = false;
+        line.extend(rest);
+        (used, is_fresh) = (used + rest.len(), false);
     }
-    for line in &mut lines {
-        line.truncate(line.trim_end().len());
-    }
+    end(&mut line);
     lines
-}
-
-fn push(lines: &mut [String], characters: &[char]) {
-    if let Some(line) = lines.last_mut() {
-        line.extend(characters);
-    }
 }
 
 /// Returns as much of the text as there is room for, escaped, with a sign that there is more.

@@ -76,9 +76,7 @@ impl Frontier {
         // The columns leave room for a label at the right.
         let columns = shape.width.saturating_sub(gutter).max(1);
         let top = canvas.line();
-        (1..LINES).for_each(|_| {
-            canvas.line();
-        });
+        (1..LINES).for_each(|_| _ = canvas.line());
         let row = |value: f64| top + LINES - 1 - cell(rates.at(value), LINES);
         let (bar, tick) = if shape.is_unicode { ("│", "┤") } else { ("|", "+") };
         (top..top + LINES).for_each(|row| canvas.put(row, gutter - 1, bar, PLAIN));
@@ -92,8 +90,7 @@ impl Frontier {
         put_times(&mut canvas, &times, gutter, columns, shape);
         canvas.fold(&self.legend(&times), 0);
         if let Some(advised) = self.points.iter().find(|point| point.is_advised) {
-            let sign = sign(true, shape);
-            canvas.fold(&format!("{sign} advised: {}", advised.label), 0);
+            canvas.fold(&format!("{} advised: {}", look(true, shape).0, advised.label), 0);
         }
         canvas.render()
     }
@@ -109,7 +106,8 @@ impl Frontier {
         seen.sort_by_key(|point| point.is_advised);
         for point in &seen {
             let (row, column) = place(point);
-            canvas.put(row, column, sign(point.is_advised, shape), style(point.is_advised));
+            let (sign, style) = look(point.is_advised, shape);
+            canvas.put(row, column, sign, style);
         }
         for point in seen.iter().rev() {
             let (row, column) = place(point);
@@ -121,7 +119,7 @@ impl Frontier {
             let edge = Some(column + 2)
                 .filter(|at| at + length == shape.width && canvas.is_free(row, at - 1, length + 1));
             if let Some(at) = right.or(edge).or(left) {
-                canvas.put(row, at, &label, style(point.is_advised));
+                canvas.put(row, at, &label, look(point.is_advised, shape).1);
             }
         }
     }
@@ -195,17 +193,10 @@ fn rate(value: f64) -> String {
     }
 }
 
-const fn sign(is_advised: bool, shape: Shape) -> &'static str {
-    match (is_advised, shape.is_unicode) {
-        (true, true) => "◆",
-        (true, false) => "@",
-        (false, true) => "○",
-        (false, false) => "o",
-    }
-}
-
-fn style(is_advised: bool) -> Style {
-    if is_advised { AnsiColor::Green.on_default().bold() } else { PLAIN }
+/// Returns the sign of a point, and the style of the sign and of its label.
+fn look(is_advised: bool, shape: Shape) -> (&'static str, Style) {
+    let [advised, other] = if shape.is_unicode { ["◆", "○"] } else { ["@", "o"] };
+    if is_advised { (advised, AnsiColor::Green.on_default().bold()) } else { (other, PLAIN) }
 }
 
 /// Adds a line with the ticks of times, and a line with their labels.

@@ -4,7 +4,7 @@ use super::drawing::{Drawing, LINE, NARROW, PAGE, STYLE, Size, WIDE, lines, word
 use super::markup::{Element, harmless, pixels};
 use super::{Report, Section, Table};
 
-/// The style sheet of a page, with that of its pictures.
+/// The style sheets of a page: of its pictures, and of all else.
 const PAGE_STYLE: &str = concat!(include_str!("picture.css"), include_str!("page.css"));
 
 /// The patterns that the styles refer to. With them, readers can tell states apart without colours, too.
@@ -103,14 +103,16 @@ fn table(table: &Table) -> Element {
         let mut cells = rows.iter().filter_map(|row| row.get(column));
         cells.all(|cell| cell == "-" || cell.starts_with(|first: char| first.is_ascii_digit()))
     };
-    let class = |element: Element, column| {
-        if is_number(column) { element.with("class", "number") } else { element }
+    let cell = |cell: Element, (column, text): (usize, &String)| {
+        let cell = if is_number(column) { cell.with("class", "number") } else { cell };
+        cell.text(text)
     };
-    let heading = |(column, text): (usize, &String)| {
-        class(Element::new("th").with("scope", "col"), column).text(text)
+    let heading = |it| cell(Element::new("th").with("scope", "col"), it);
+    let row = |row: &Vec<String>| {
+        let cells = row.iter().enumerate().map(|it| cell(Element::new("td"), it));
+        Element::new("tr").children(cells)
     };
-    let cell = |(column, text): (usize, &String)| class(Element::new("td"), column).text(text);
-    let body = rows.iter().map(|row| Element::new("tr").children(row.iter().enumerate().map(cell)));
+    let body = rows.iter().map(row);
     let head = Element::new("tr").children(headings.iter().enumerate().map(heading));
     Element::new("table")
         .child(Element::new("thead").child(head))

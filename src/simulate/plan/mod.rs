@@ -14,30 +14,13 @@ use elect_system::path;
 
 pub use self::script::{Cast, between_those};
 use crate::election::timing::TimingOptions;
-use crate::simulate::args::{FaultArgs, LeaseArgs, NetworkArgs, RoundTrip, StoreKind, parse_trip};
+use crate::simulate::args::{LeaseArgs, NetworkArgs, RoundTrip, StoreKind, parse_trip};
 #[cfg(feature = "kubernetes")]
 use crate::simulate::model::OnRecord;
 use crate::simulate::model::{InQueue, Leases, Proof, Setup};
 
-/// Whether the faults can separate members of the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Peace {
-    /// They can. The members send heartbeats as often as those of a real store.
-    Troubled,
-    /// They cannot, so most of these messages would change nothing. The members send a tenth of them, and a run takes
-    /// less time.
-    Calm,
-}
-
 /// The factor by which calm members wait longer between messages.
 const CALM: u32 = 10;
-
-impl Peace {
-    /// The peace with these faults.
-    pub fn of(faults: &FaultArgs) -> Self {
-        if faults.trouble_the_store() { Self::Troubled } else { Self::Calm }
-    }
-}
 
 /// An election of elect with leases of one length.
 pub struct Leased {
@@ -47,7 +30,9 @@ pub struct Leased {
     pub election: Box<dyn Election>,
 }
 
-/// An election with leases of this length, on this kind of store.
+/// An election with leases of this length, on this kind of store. Its members send heartbeats as often as those of a real
+/// store if faults can separate them. If not, most of these messages would change nothing. The members then send a tenth
+/// of them, and a run takes less time.
 ///
 /// # Errors
 /// If such a lease leaves no time to renew it.
@@ -56,7 +41,7 @@ pub fn leases(
     network: &NetworkArgs,
     lease: &LeaseArgs,
     (ttl, stops_within): (Duration, Option<Duration>),
-    peace: Peace,
+    is_troubled: bool,
 ) -> anyhow::Result<Leased> {
     let options = TimingOptions {
         ttl,
@@ -66,7 +51,7 @@ pub fn leases(
     let setup = Setup { options, lease: Lease::Timed(facts(kind).1), stops_within };
     setup.timing()?;
     let mut replicas = Replicas::of(network.members.into());
-    if peace == Peace::Calm {
+    if !is_troubled {
         replicas.election_timeout *= CALM;
         replicas.heartbeat *= CALM;
     }

@@ -218,7 +218,7 @@ fn refuse_half_mended(faults: &FaultArgs) -> anyhow::Result<()> {
 
 const DRIFTS: &str = "drifts of one clock";
 
-/// The name of the faults that end together with this one. If they are those of one machine, also whose.
+/// The name of the faults that end together with this one, and their node if they hit only one.
 const fn kind(what: &What) -> (&'static str, Option<Whom>) {
     match *what {
         What::Isolate(..) | What::Split(_) | What::OneWay(..) => ("cuts of the network", None),

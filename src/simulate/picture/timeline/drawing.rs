@@ -148,22 +148,17 @@ impl Timeline {
     fn description(&self) -> String {
         let of = |role| self.lanes.iter().filter(|lane| lane.role == role).count();
         let mut said = vec![format!(
-            "A time line of {} from 0s to {}: candidates {}, members of the store {}.",
-            "lanes",
+            "A time line of lanes from 0s to {}: candidates {}, members of the store {}.",
             brief(self.end()),
             of(Role::Candidate),
             of(Role::Store)
         )];
         for lane in self.ordered() {
-            let runs = lane.runs().into_iter();
-            let runs: Vec<_> =
-                runs.map(|(from, until)| format!("{} to {}", brief(from), brief(until))).collect();
+            let run = |(from, until)| format!("{} to {}", brief(from), brief(until));
+            let runs: Vec<_> = lane.runs().into_iter().map(run).collect();
             if !runs.is_empty() {
-                said.push(format!(
-                    "The command of {} runs from {}.",
-                    lane.label,
-                    runs.join(", from ")
-                ));
+                let runs = runs.join(", from ");
+                said.push(format!("The command of {} runs from {runs}.", lane.label));
             }
         }
         said.extend(self.marks.iter().map(|mark| format!("{}.", at_time(mark))));
@@ -196,21 +191,15 @@ fn draw_lane(lane: &Lane, y: f64, field: &Field) -> Vec<Element> {
 fn draw_span(span: &Span, lane: &Lane, middle: f64, height: f64, field: &Field) -> Element {
     let (x, width) = extent(span.from, span.until, field);
     let (from, until) = (brief(span.from), brief(span.until));
-    let token = span.token.map(|token| format!("token {token}")).unwrap_or_default();
-    let comma = if token.is_empty() { "" } else { ", " };
-    let look = span.state.look();
-    let what = format!("{}: {}, {from} to {until}{comma}{token}", lane.label, look.words);
+    let (token, look) = (span.token.map(|token| token.to_string()), span.state.look());
+    let suffix = token.as_ref().map(|token| format!(", token {token}")).unwrap_or_default();
+    let what = format!("{}: {}, {from} to {until}{suffix}", lane.label, look.words);
     let bar = rect(look.class, [x, middle - height / 2.0], width, height);
-    let drawn = titled(&what).child(bar);
-    let short = token.trim_start_matches("token ");
-    let fits =
-        [token.as_str(), short].into_iter().find(|it| LETTER * count(it.len()) + 8.0 < width);
-    match fits {
-        Some(word) if span.state == State::Runs && !word.is_empty() => {
-            drawn.child(words("on-bar", x + 5.0, middle + 4.5, word))
-        }
-        _ => drawn,
-    }
+    let token = token.filter(|_| span.state == State::Runs);
+    let forms = token.into_iter().flat_map(|token| [format!("token {token}"), token]);
+    let word = forms.into_iter().find(|it| LETTER * count(it.len()) + 8.0 < width);
+    let word = word.map(|word| words("on-bar", x + 5.0, middle + 4.5, &word));
+    titled(&what).child(bar).children(word)
 }
 
 fn draw_axis(field: &Field) -> Vec<Element> {

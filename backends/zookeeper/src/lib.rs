@@ -95,12 +95,26 @@
 //! and removes any other node with that UUID. A new entry always has a new UUID. The seat remembers the UUIDs of
 //! entries that may still appear, and removes them when they do.
 //!
-//! ## Answers that no sound server gives
+//! ## What the client library makes necessary
 //!
-//! The library panics over some of them. So it works on a separate thread, which also reads the answers. A thread on
-//! which it panics stands still for good, and the requests of that moment fail. The next client, on another thread,
-//! goes on with the session by its id and password. So no candidate loses its place; watches count as fired. A process
-//! has at most 32 such threads, because a thread that stands still never frees its memory.
+//! All that elect does because of the library, `zookeeper-client` 0.11.2, is here. Where no issue is named, none is
+//! known upstream.
+//!
+//! | what the library does | upstream | what elect does | where |
+//! |---|---|---|---|
+//! | panics over an answer that is too short | [83] mends another such panic | works on a thread that may stand still | `task` |
+//! | panics if no certificate can have the name of a host | - | refuses such a host in a URL | `security` |
+//! | tries an address that it reads itself without a pause, while there is no way there | - | spells it for the resolver | `settings` |
+//! | sends requests to server after server for 7/5 S, in ever longer pauses | [55] | lets it stand still until a server answers | `serving` |
+//! | says only that no server grants a session | - | asks each server without it | `probe` |
+//!
+//! **The thread**: the library works on a separate thread, which also reads the answers. A thread on which it panics
+//! stands still for good, and the requests of that moment fail. The next client, on another thread, goes on with the
+//! session by its id and password. So no candidate loses its place; watches count as fired. A process has at most 32
+//! such threads, because a thread that stands still never frees its memory.
+//!
+//! [55]: https://github.com/kezhuw/zookeeper-client-rust/issues/55
+//! [83]: https://github.com/kezhuw/zookeeper-client-rust/pull/83
 //!
 //! ## The control cell
 //!

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use elect_api::{Candidate, Cell, ErrorKind, If, Key, Removal, Standing, Store, Written};
-use elect_record::{Data, Document, Name, Purpose};
+use elect_record::{Data, Document, Listed, Name, Purpose};
 use elect_testkit::{election, poll_n_eagerly, run};
 
-use crate::documents::{Fake, Illness, Inner, at, leads, wins};
+use crate::documents::{Fake, Illness, at, leads, wins};
 
 /// A list leaves out a damaged record. That must not end every wake at once, without any error.
 #[test]
@@ -61,10 +61,7 @@ fn a_waiter_that_no_list_shows_leaves_none_behind() {
         for second in 2..=20 {
             assert!(leads(&mut a, second).await && !leads(&mut b, second).await);
         }
-        let waiters = |inner: &mut Inner| {
-            inner.docs.keys().filter(|name| matches!(name, Name::Waiter(_))).count()
-        };
-        let there = fake.with(waiters);
+        let there = fake.with(|inner| inner.waiters().len());
         assert!(there <= 1, "{there} waiters of one candidate");
     });
 }
@@ -102,10 +99,9 @@ fn so_may_that_of_a_waiter() {
         let (mut a, mut b) = (fake.seat("a").await, fake.seat("b").await);
         assert!(leads(&mut a, 1).await && !leads(&mut b, 1).await);
         fake.with(|inner| {
-            for stored in inner.docs.values_mut() {
-                if let Document::Waiter(waiter) = &mut stored.document {
-                    waiter.beat = u64::MAX;
-                }
+            for Listed { nonce, mut waiter, .. } in inner.folder.list().waiters {
+                waiter.beat = u64::MAX;
+                inner.put(Name::Waiter(nonce), Document::Waiter(waiter));
             }
         });
         leads(&mut b, 2).await;
@@ -205,7 +201,7 @@ fn who_saw_a_holder_waits_for_it_where_the_record_is_gone() {
         let (mut a, mut b) = (fake.seat("a").await, fake.seat("b").await);
         assert!(leads(&mut a, 1).await && !leads(&mut b, 1).await);
         assert!(leads(&mut a, 3).await && !leads(&mut b, 3).await);
-        fake.with(|inner| _ = inner.docs.remove(&Name::Record));
+        fake.with(|inner| inner.remove(Name::Record));
         for second in 4..15 {
             assert!(!leads(&mut b, second).await, "{second}");
         }
@@ -226,7 +222,7 @@ fn a_token_is_greater_than_that_of_values_whose_record_is_gone() {
     run("values", async {
         let fake = Fake::default();
         let data = Data { epoch: 1 << 40, ..Data::default() };
-        fake.with(|inner| _ = inner.swap(Name::Data, 0, &Document::Data(data)));
+        fake.with(|inner| inner.put(Name::Data, Document::Data(data)));
         let mut seat = fake.seat("a").await;
         let token = wins(&mut seat, 1).await;
         assert!(token.get() > 1 << 40, "{token}");
@@ -247,8 +243,7 @@ fn damaged_fences_are_never_taken_for_none() {
         let damage = Some("the annotation of x is damaged".to_owned());
         let damaged = Document::Data(Data { damage, ..Data::default() });
         fake.with(|inner| {
-            let version = inner.docs[&Name::Data].version;
-            inner.swap(Name::Data, version, &damaged)
+            inner.put(Name::Data, damaged.clone());
         });
         let mut candidate = fake.seat("a").await;
         for refused in [
@@ -264,7 +259,10 @@ fn damaged_fences_are_never_taken_for_none() {
             let tells = said.starts_with("the annotation of x is damaged");
             assert!(tells && said.contains("elect forget --yes --fences"), "{said}");
         }
-        assert_eq!(fake.with(|inner| inner.docs[&Name::Data].document.clone()), damaged);
+        assert_eq!(
+            fake.with(|inner| inner.folder.read(Name::Data).cloned()).map(|it| it.document),
+            Some(damaged)
+        );
         candidate.resign(None).await.expect("as it was made");
         forget(true).await.expect("nobody is in it");
         assert!(matches!(set().await, Ok(Written::Yes(_))));
@@ -331,7 +329,7 @@ fn a_token_is_greater_than_that_of_values_where_a_record_is_made_anew() {
                 inner.remove(Name::Record);
                 inner.remove(Name::Data);
                 let data = Data { epoch: 1 << 40, ..Data::default() };
-                _ = inner.swap(Name::Data, 0, &Document::Data(data));
+                inner.put(Name::Data, Document::Data(data));
             });
             store.write(&election(), cell, b"7", If::Version(0)).await.expect("as it was made");
             let mut seat = fake.seat("a").await;

@@ -10,8 +10,8 @@ use elect_api::{
     Standing, Store, Token,
 };
 use elect_record::{
-    Data, Document, Documents, IsNews, Listed, Listing, Name, Purpose, Record, RecordStore,
-    Removed, Stored, Swapped,
+    Ask, Data, Document, Documents, Folder, IsNews, Listing, Name, Purpose, Record, RecordStore,
+    Removed, Reply, Stored, Swapped,
 };
 use elect_testkit::election;
 use tokio::sync::watch;
@@ -41,10 +41,7 @@ pub(crate) enum Illness {
 
 #[derive(Default)]
 pub(crate) struct Inner {
-    revision: u64,
-    pub(crate) docs: BTreeMap<Name, Stored>,
-    /// The revision of each removal.
-    removed: BTreeMap<Name, u64>,
+    pub(crate) folder: Folder,
     watched: BTreeMap<Name, watch::Sender<()>>,
     all_watched: watch::Sender<()>,
     pub(crate) counts: Counts,
@@ -52,7 +49,7 @@ pub(crate) struct Inner {
     pub(crate) latency: Duration,
     /// The next swap of this document and purpose is held back until it is delivered.
     pub(crate) hold: Option<(Name, Purpose)>,
-    held: Vec<(Name, u64, Document)>,
+    held: Vec<Ask>,
     /// An action by hand right before such a swap is carried out.
     pub(crate) before: Option<(Name, Purpose, ByHand)>,
     /// This many swaps of fences and values find that another program has written them meanwhile.
@@ -67,8 +64,16 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    pub(crate) fn version(&self, name: Name) -> u64 {
-        self.docs.get(&name).map_or(0, |stored| stored.version)
+    /// Carries out a request, and tells the watches of a change.
+    pub(crate) fn answer(&mut self, ask: &Ask) -> Option<Reply> {
+        let before = self.folder.revision();
+        let reply = self.folder.answer(ask);
+        if let Ask::Swap(name, ..) | Ask::Remove(name, _) = ask
+            && self.folder.revision() > before
+        {
+            self.changed(*name);
+        }
+        reply
     }
 
     fn changed(&mut self, name: Name) {
@@ -78,64 +83,37 @@ impl Inner {
         }
     }
 
-    pub(crate) fn swap(&mut self, name: Name, expected: u64, document: &Document) -> Swapped {
-        if self.version(name) != expected {
-            return Swapped::No;
-        }
-        self.revision += 1;
-        let version = self.revision;
-        self.docs.insert(name, Stored { version, document: document.clone() });
+    pub(crate) fn remove(&mut self, name: Name) {
+        self.folder.remove(name);
         self.changed(name);
-        Swapped::Yes(version)
     }
 
-    pub(crate) fn remove(&mut self, name: Name) {
-        self.revision += 1;
-        self.docs.remove(&name);
-        self.removed.insert(name, self.revision);
+    pub(crate) fn put(&mut self, name: Name, document: Document) {
+        self.folder.write(name, document);
         self.changed(name);
     }
 
     pub(crate) fn record(&self) -> Record {
-        match self.docs.get(&Name::Record).map(|stored| &stored.document) {
-            Some(Document::Record(record)) => record.clone(),
-            _ => Record::default(),
-        }
+        self.folder.record().cloned().unwrap_or_default()
     }
 
     pub(crate) fn write(&mut self, change: impl FnOnce(&mut Record)) {
-        let (version, mut record) = (self.version(Name::Record), self.record());
+        let mut record = self.record();
         change(&mut record);
-        let swapped = self.swap(Name::Record, version, &Document::Record(record));
-        assert!(matches!(swapped, Swapped::Yes(_)));
+        self.put(Name::Record, Document::Record(record));
     }
 
-    pub(crate) fn list(&self) -> Listing {
-        let mut listing = Listing { revision: self.revision, ..Listing::default() };
-        for (name, stored) in &self.docs {
-            match (name, &stored.document) {
-                (Name::Waiter(nonce), Document::Waiter(waiter))
-                    if self.illness != Some(Illness::HidesWaiters) =>
-                {
-                    let (nonce, version, waiter) = (*nonce, stored.version, waiter.clone());
-                    listing.waiters.push(Listed { nonce, version, waiter });
-                }
-                (Name::Record, Document::Record(record)) if !self.damaged => {
-                    listing.record = Some((stored.version, record.clone()));
-                }
-                _ => {}
-            }
+    pub(crate) fn waiters(&self) -> Vec<Name> {
+        self.folder.list().waiters.iter().map(|listed| Name::Waiter(listed.nonce)).collect()
+    }
+
+    fn list(&self) -> Listing {
+        let mut listing = self.folder.list();
+        if self.illness == Some(Illness::HidesWaiters) {
+            listing.waiters.clear();
         }
+        listing.record = listing.record.filter(|_| !self.damaged);
         listing
-    }
-
-    /// The documents that were written or removed since.
-    fn changes(&self, since: u64) -> Vec<(Name, Option<Document>)> {
-        let written = self.docs.iter().filter(|(_, stored)| stored.version > since);
-        let written = written.map(|(name, stored)| (*name, Some(stored.document.clone())));
-        let removed =
-            self.removed.iter().filter(|(name, at)| **at > since && !self.docs.contains_key(name));
-        written.chain(removed.map(|(name, _)| (*name, None))).collect()
     }
 }
 
@@ -157,13 +135,12 @@ impl Fake {
     }
 
     /// Carries out the swaps that were held.
-    pub(crate) fn deliver(&self) -> Vec<Swapped> {
+    pub(crate) fn deliver(&self) {
         self.with(|inner| {
-            let held = std::mem::take(&mut inner.held);
-            held.iter()
-                .map(|(name, expected, document)| inner.swap(*name, *expected, document))
-                .collect()
-        })
+            for ask in std::mem::take(&mut inner.held) {
+                inner.answer(&ask);
+            }
+        });
     }
 
     pub(crate) fn leader(&self) -> Option<String> {
@@ -198,7 +175,7 @@ impl Fake {
     }
 
     /// Whether the next swap is held. First carries out the action that must come before it.
-    fn holds(&self, name: Name, purpose: Purpose, expected: u64, document: &Document) -> bool {
+    fn holds(&self, name: Name, purpose: Purpose, swap: &Ask) -> bool {
         self.with(|inner| {
             if inner.before.as_ref().is_some_and(|(n, p, _)| (*n, *p) == (name, purpose)) {
                 let (_, _, act) = inner.before.take().expect("as it was made");
@@ -206,12 +183,12 @@ impl Fake {
             }
             if name == Name::Data && inner.busy > 0 {
                 inner.busy -= 1;
-                inner.swap(name, inner.version(name), &Document::Data(Data::default()));
+                inner.put(name, Document::Data(Data::default()));
             }
             let is_held = inner.hold == Some((name, purpose));
             if is_held {
                 inner.hold = None;
-                inner.held.push((name, expected, document.clone()));
+                inner.held.push(swap.clone());
             }
             is_held
         })
@@ -241,7 +218,7 @@ impl Documents for Fake {
         _: Purpose,
     ) -> Result<Option<Stored>, Error> {
         self.is_there(!matches!(name, Name::Waiter(_)))?;
-        Ok(self.ask(|counts| &mut counts.reads, |inner| inner.docs.get(&name).cloned()).await)
+        Ok(self.ask(|counts| &mut counts.reads, |inner| inner.folder.read(name).cloned()).await)
     }
 
     async fn swap(
@@ -252,7 +229,8 @@ impl Documents for Fake {
         document: &Document,
         purpose: Purpose,
     ) -> Result<Swapped, Error> {
-        if self.holds(name, purpose, expected, document) {
+        let ask = Ask::Swap(name, expected, Box::new(document.clone()));
+        if self.holds(name, purpose, &ask) {
             std::future::pending::<()>().await;
         }
         if let (Document::Record(record), Some(most)) =
@@ -261,11 +239,14 @@ impl Documents for Fake {
         {
             return Err(Error::new(ErrorKind::Unfit, "the document is too long"));
         }
-        let swap = |inner: &mut Inner| match name {
-            Name::Record if inner.illness == Some(Illness::IsAhead) => Swapped::No,
-            _ => inner.swap(name, expected, document),
+        let swap = |inner: &mut Inner| match inner.illness {
+            Some(Illness::IsAhead) if name == Name::Record => None,
+            _ => inner.answer(&ask),
         };
-        Ok(self.ask(|counts| &mut counts.writes, swap).await)
+        match self.ask(|counts| &mut counts.writes, swap).await {
+            Some(Reply::Swapped(swapped)) => Ok(swapped),
+            _ => Ok(Swapped::No),
+        }
     }
 
     async fn remove(
@@ -275,15 +256,11 @@ impl Documents for Fake {
         version: u64,
         _: Purpose,
     ) -> Result<Removed, Error> {
-        let remove = |inner: &mut Inner| match inner.version(name) {
-            0 => Removed::Yes,
-            present if present == version => {
-                inner.remove(name);
-                Removed::Yes
-            }
-            _ => Removed::No,
-        };
-        Ok(self.ask(|counts| &mut counts.writes, remove).await)
+        let remove = |inner: &mut Inner| inner.answer(&Ask::Remove(name, version));
+        match self.ask(|counts| &mut counts.writes, remove).await {
+            Some(Reply::Removed(removed)) => Ok(removed),
+            other => panic!("a removal is {other:?}"),
+        }
     }
 
     async fn list(&self, _: &ElectionName, _: Purpose) -> Result<Listing, Error> {
@@ -293,8 +270,7 @@ impl Documents for Fake {
 
     async fn records(&self) -> Result<Vec<(ElectionName, Record)>, Error> {
         Ok(self.with(|inner| {
-            let is_there = inner.version(Name::Record) > 0;
-            is_there.then(|| (election(), inner.record())).into_iter().collect()
+            inner.folder.record().map(|record| (election(), record.clone())).into_iter().collect()
         }))
     }
 
@@ -310,7 +286,7 @@ impl Documents for Fake {
             inner.watched.entry(name).or_default().subscribe()
         });
         loop {
-            let found = self.with(|inner| inner.docs.get(&name).cloned());
+            let found = self.with(|inner| inner.folder.read(name).cloned());
             let present = found.as_ref().map_or(0, |found| found.version);
             let is_whole = name != Name::Record || !self.with(|inner| inner.damaged);
             if is_whole
@@ -335,14 +311,17 @@ impl Documents for Fake {
             inner.all_watched.subscribe()
         });
         loop {
-            let (present, all) = self.with(|inner| (inner.revision, inner.changes(revision)));
-            for (name, document) in all {
+            let news = self.with(|inner| inner.answer(&Ask::AwaitAny(revision)));
+            let Some(Reply::Changed(all)) = news else {
+                self.change(&mut changes).await;
+                continue;
+            };
+            for (changed, name, document) in all {
                 if is_news(name, document.as_ref()) {
                     return Ok(());
                 }
+                revision = changed;
             }
-            revision = present;
-            self.change(&mut changes).await;
         }
     }
 }

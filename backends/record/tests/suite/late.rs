@@ -21,7 +21,7 @@ fn a_seat_that_starts_over_leaves_no_win_behind() {
         assert!(poll_n_eagerly(20, late.refresh(at(14))).await.is_none());
         let ticket = late.ticket().expect("as it was made");
         // Another candidate takes this one for dead, because it stood still. It removes the waiter only.
-        fake.with(|inner| inner.docs.retain(|name, _| !matches!(name, Name::Waiter(_))));
+        fake.with(|inner| inner.waiters().into_iter().for_each(|name| inner.remove(name)));
         assert!(!leads(&mut late, 40).await);
         assert_ne!(late.ticket().expect("as it was made"), ticket);
         late.resign(None).await.expect("as it was made");
@@ -144,7 +144,7 @@ fn a_fence_that_is_set_as_its_election_is_forgotten_is_listed() {
                 // The fence is announced and then written, so it passes.
                 inner.write(|record| (record.has_data, record.has_epochs) = (true, true));
                 let texts = [("fence:disk".to_owned(), text)].into();
-                inner.swap(Name::Data, 0, &Document::Data(Data { epoch: 1, texts, damage: None }));
+                inner.put(Name::Data, Document::Data(Data { epoch: 1, texts, damage: None }));
             };
             inner.before = Some((Name::Record, Purpose::Leave, Box::new(act)));
         });
@@ -203,7 +203,7 @@ fn a_deleted_record_lets_no_late_value_in() {
                 .await
                 .is_none()
         );
-        fake.with(|inner| inner.docs.remove(&Name::Record));
+        fake.with(|inner| inner.remove(Name::Record));
         let mut b = fake.seat("b").await;
         assert!(leads(&mut b, 2).await);
         fake.deliver();

@@ -291,6 +291,8 @@ pub struct Leadership<T = StoreTime> {
     pub candidate: String,
     /// Its fencing token.
     pub token: u64,
+    /// The nonce of its entry.
+    pub nonce: u64,
     /// The time at which it began to lead.
     pub from: T,
     /// The time at which its lease ends, or would have ended, without another renewal.
@@ -319,6 +321,7 @@ impl<T> Leadership<T> {
             election: self.election,
             candidate: self.candidate,
             token: self.token,
+            nonce: self.nonce,
             from: change(self.from),
             lease_end: change(self.lease_end),
             over: self.over.map(|(at, cause)| (change(at), cause)),

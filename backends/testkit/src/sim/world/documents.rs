@@ -103,6 +103,7 @@ impl Election {
     pub(super) fn leads(&self) -> Option<Leads> {
         Some(Leads {
             token: self.record()?.token,
+            nonce: self.holder()?.nonce,
             candidate: self.holder()?.candidate.id.clone(),
             lease_end: self.lease_end,
         })

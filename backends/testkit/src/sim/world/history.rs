@@ -40,12 +40,13 @@ impl History {
                 }
             }
         }
-        if let Some(Leads { token, candidate, lease_end }) = leads {
+        if let Some(Leads { token, nonce, candidate, lease_end }) = leads {
             self.open.insert(election.clone(), self.tenures.len());
             self.tenures.push(Leadership {
                 election: election.clone(),
                 candidate,
                 token,
+                nonce,
                 from: now,
                 lease_end,
                 over: None,

@@ -42,6 +42,7 @@ pub struct World {
 /// A leader as the history needs it.
 struct Leads {
     token: u64,
+    nonce: u64,
     candidate: String,
     lease_end: StoreTime,
 }

@@ -175,7 +175,13 @@ impl Queue {
         let token = *first.key();
         let entry = first.get_mut();
         entry.led_since.get_or_insert(now);
-        Some(Leads { token, candidate: entry.bid.candidate.id.clone(), lease_end: entry.end() })
+        let Bid { nonce, candidate, .. } = &entry.bid;
+        Some(Leads {
+            token,
+            nonce: *nonce,
+            candidate: candidate.id.clone(),
+            lease_end: entry.end(),
+        })
     }
 
     /// Describes the election for people. A store whose members tell each other only now and then does not

@@ -35,6 +35,8 @@
 //! nothing of its contents, which are a [`State`](replicas::State). [`History::served`] has the leaderships of members,
 //! apart from those of candidates.
 //!
+//! A [`queue::Queue`] is the state of a store with leases. elect's own candidates and the stores of its tests use it.
+//!
 //! # Machines and processes
 //!
 //! A [`Fault`] hits a node's machine, or [processes](Process) on it. A node of several processes handles the loss of
@@ -77,6 +79,7 @@ mod delay;
 mod measure;
 pub mod peers;
 mod per_million;
+pub mod queue;
 pub mod replicas;
 mod senseless;
 mod trial;

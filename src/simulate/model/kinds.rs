@@ -6,10 +6,10 @@ use std::time::Duration;
 use elect_api::Candidate;
 #[cfg(feature = "kubernetes")]
 use elect_api::ElectionName;
+use elect_simulation::queue::{self, Looks, Queue};
 use elect_simulation::replicas::State;
 use elect_simulation::{Chance, NodeId};
 
-use super::queue::{self, Looks, Queue};
 use super::queue_seat::{Proof, QueueSeat};
 #[cfg(feature = "kubernetes")]
 use super::record::Shelf;
@@ -43,11 +43,11 @@ pub struct InQueue {
 
 impl Kind for InQueue {
     type Seat = QueueSeat;
-    type State = Queue;
+    type State = Leased;
 
-    fn state(&self, chance: &mut Chance) -> Queue {
+    fn state(&self, chance: &mut Chance) -> Leased {
         let first = chance.between(Duration::ZERO, self.looks_every);
-        Queue::new(Looks { every: self.looks_every, first })
+        Leased(Queue::new(Looks { every: self.looks_every, first }))
     }
 
     fn seat(&self, candidate: Candidate, setup: &Setup, nonce: u64) -> QueueSeat {
@@ -77,7 +77,11 @@ impl Kind for OnRecord {
     }
 }
 
-impl State for Queue {
+/// The queue that the members replicate.
+#[derive(Clone, Debug)]
+pub struct Leased(Queue);
+
+impl State for Leased {
     type Ask = Asked<queue::Ask>;
     type Reply = Told<queue::Reply>;
 
@@ -87,21 +91,21 @@ impl State for Queue {
         client: NodeId,
         asked: &Asked<queue::Ask>,
     ) -> Vec<(NodeId, Told<queue::Reply>)> {
-        let (reply, woken) = self.answer(now, &asked.ask);
+        let (reply, woken) = self.0.answer(now, &asked.ask);
         let answer = asked.call.map(|call| (client, Told::Answer(call, reply)));
         answer.into_iter().chain(wakes(woken)).collect()
     }
 
     fn next_end(&self) -> Option<Duration> {
-        self.next_end()
+        self.0.next_end()
     }
 
     fn advance(&mut self, now: Duration) -> Vec<(NodeId, Told<queue::Reply>)> {
-        wakes(self.advance(now)).collect()
+        wakes(self.0.advance(now)).collect()
     }
 
     fn begin_term(&mut self, now: Duration) {
-        self.begin_term(now);
+        self.0.begin_term(now);
     }
 
     fn ask_kind(asked: &Asked<queue::Ask>) -> &'static str {

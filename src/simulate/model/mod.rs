@@ -1,7 +1,7 @@
 //! elect in the simulated world of [`elect_simulation`].
 //!
 //! A [`Candidate`] combines the real machine and the real ladder. It is a plain state without processes, threads or a
-//! clock. It holds a [`Seat`]: one in a [`Queue`] of leases, or the real seat of stores that keep records.
+//! clock. It holds a [`Seat`]: one in a [`Queue`](elect_simulation::queue::Queue) of leases, or the real seat of stores that keep records.
 //!
 //! Tests explore all possible runs of a few candidates. [`Leases`] lets candidates run in the simulated world, on a
 //! store that several members keep.
@@ -9,7 +9,6 @@
 mod candidate;
 mod election;
 mod kinds;
-mod queue;
 mod queue_seat;
 #[cfg(feature = "kubernetes")]
 mod record;
@@ -23,7 +22,6 @@ pub use election::{Leases, candidacy};
 #[cfg(feature = "kubernetes")]
 pub use kinds::OnRecord;
 pub use kinds::{InQueue, Kind};
-pub use queue::{Ask, Bid, Looks, Place, Queue, Reply};
 pub use queue_seat::{Proof, QueueSeat};
 pub use seat::{Asked, Seat, Told};
 pub use setup::{Identity, Setup};

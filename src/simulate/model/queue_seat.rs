@@ -1,12 +1,12 @@
 //! This file models a seat in a queue of leases: the requests it sends, and the results of the answers.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use elect_api::{Boottime, Candidate, Error, ErrorKind, Token, Validity};
+use elect_simulation::queue::{Ask, Bid, Reply};
 #[cfg(feature = "zookeeper")]
 use elect_zookeeper::{Anchors, Calls};
 
-use super::queue::{Ask, Bid, Reply};
 use super::seat::{Asked, Seat};
 use crate::election::ranking::Field;
 use crate::election::{Answer, Call, Reply as Heard};
@@ -90,8 +90,13 @@ impl QueueSeat {
             Stage::Gone => return None,
             Stage::Out | Stage::Unknown => {
                 self.stage = Stage::Unknown;
-                let (nonce, candidate) = (self.nonce, self.candidate.clone());
-                Ask::Enter(Box::new(Bid { nonce, candidate, ttl: self.ttl }))
+                Ask::Enter(Box::new(Bid {
+                    nonce: self.nonce,
+                    candidate: self.candidate.clone(),
+                    joined: SystemTime::UNIX_EPOCH,
+                    ttl: self.ttl,
+                    arrived: None,
+                }))
             }
             Stage::Waiting | Stage::Leading => Ask::Renew(self.nonce),
         };

@@ -1,6 +1,7 @@
 //! Reads and writes of cells, which are the same in stores of all kinds.
 
 use elect_api::{Cell, Error, ErrorKind, If, Token, Versioned, WatchedCell, Written, never};
+use elect_record::Text;
 
 use super::message::{Ask, Name, Op, Reply, Slip, When};
 use super::transport::{Link, unexpected};
@@ -74,7 +75,7 @@ pub(super) async fn write_when(
 ) -> Result<Written, Error> {
     let ask = Ask::WriteCell { cell: cell.into(), when, text: bytes.to_vec() };
     match link.ask(op_of(cell), ask).await? {
-        Reply::Cell(slip) => Ok(Written::Yes(slip.version)),
+        Reply::Cell(slip) => Ok(Written::Yes(slip.version())),
         Reply::Overtaken => Ok(Written::Overtaken),
         Reply::Ended { .. } => Ok(Written::Gone("our entry does not lead".into())),
         reply => Err(unexpected(&reply)),
@@ -98,8 +99,8 @@ pub(super) async fn part(
 }
 
 impl From<Slip> for Versioned {
-    fn from(Slip { version, text }: Slip) -> Self {
-        Self { bytes: text, version }
+    fn from(Slip(text): Slip) -> Self {
+        text.map(|Text { version, bytes }| Self::found(bytes, version)).unwrap_or_default()
     }
 }
 

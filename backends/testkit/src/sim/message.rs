@@ -1,12 +1,11 @@
 //! The messages between client and store: values in process, and lines of JSON on a socket.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use elect_api::{Candidate, ElectionName, Key};
-use elect_record::Record;
+use elect_api::{ElectionName, Key};
+use elect_record::{Record, Text};
+use elect_simulation::queue::{Bid, Queue};
 use serde::{Deserialize, Serialize};
-
-use super::StoreTime;
 
 /// A request with the properties that a [`Rule`](super::Rule) selects by.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -149,21 +148,6 @@ pub enum When {
     Leads(u64, u64),
 }
 
-/// An entry that a candidate wants to have.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bid {
-    /// A number drawn for this entry alone, and never used again.
-    pub nonce: u64,
-    /// The candidate.
-    pub candidate: Candidate,
-    /// Its time of arrival by its own wall clock. It is shown to people only.
-    pub joined: SystemTime,
-    /// The lease that it asks for.
-    pub ttl: Duration,
-    /// The number of its first place, if it has given that one up since then to come again.
-    pub arrived: Option<u64>,
-}
-
 /// The store's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
@@ -190,8 +174,8 @@ pub enum Reply {
     Reordered,
     /// The event that the client waited for has happened.
     Changed,
-    /// The leader and the waiters.
-    Survey(Line),
+    /// The election for people: the queue, the present time, and the leader's time from its arrival to its win.
+    Survey(Box<Queue>, Duration, Duration),
     /// The number of the visible state.
     Digest(u64),
     /// All elections, by name.
@@ -227,45 +211,15 @@ pub struct Place {
     pub term: Option<u64>,
 }
 
-/// The text of a cell.
+/// The text of a cell, or nothing if it was never written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Slip {
-    /// The version, another one after each change. 0 for a cell that was never written.
-    pub version: u64,
-    /// The text, if there is one.
-    #[serde(with = "super::digits")]
-    pub text: Option<Vec<u8>>,
-}
+#[serde(transparent)]
+pub struct Slip(pub Option<Text>);
 
-/// An election, for people.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Line {
-    /// The leader with its token, and the time left of its lease if it is not renewed.
-    pub leader: Option<(Arrival, u64, Duration)>,
-    /// The time since its last renewal. `None` where the store does not show that.
-    pub renewed: Option<Duration>,
-    /// The time from its arrival to its win.
-    pub led_after: Duration,
-    /// The waiters, the next to lead first.
-    pub waiting: Vec<Arrival>,
-}
-
-/// A candidate, and its time of arrival by its own wall clock.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Arrival {
-    /// The candidate.
-    pub candidate: Candidate,
-    /// Its time of arrival.
-    pub joined: SystemTime,
-    /// The number of its first place.
-    pub number: u64,
-}
-
-impl Bid {
-    /// Returns the candidate's arrival at the place with this number.
-    pub fn arrival(&self, place: u64) -> Arrival {
-        let number = self.arrived.unwrap_or(place);
-        Arrival { candidate: self.candidate.clone(), joined: self.joined, number }
+impl Slip {
+    /// Returns its version, another one after each change. 0 for a cell that was never written.
+    pub fn version(&self) -> u64 {
+        self.0.as_ref().map_or(0, |text| text.version)
     }
 }
 
@@ -284,7 +238,7 @@ pub struct Tally {
 
 /// One leadership of a candidate. `T` are instants by the store's clock or by the machine's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Leadership<T = StoreTime> {
+pub struct Leadership<T = Duration> {
     /// The election.
     pub election: ElectionName,
     /// The id of the candidate that led.

@@ -29,10 +29,8 @@
 //! let history = server.controls().history();                  // Vec<Leadership<Boottime>>
 //! ```
 
-mod bench;
 mod cells;
 mod controls;
-mod digits;
 mod documents;
 mod launch;
 mod local;
@@ -51,20 +49,18 @@ mod time;
 mod transport;
 mod world;
 
-pub use bench::SimBench;
 use elect_api::StoreKind;
 
+pub use crate::clock::now as boottime;
 pub use controls::Controls;
 pub use launch::SimServer;
 pub use local::Sim;
-pub use message::{
-    Arrival, Ask, Bid, Cause, Envelope, Leadership, Line, Op, Place, Reply, Request, Tally,
-};
+pub use message::{Ask, Cause, Envelope, Leadership, Op, Place, Reply, Request, Tally};
 pub use options::{Kind, Options};
 pub use remote::connect;
 pub use rules::{Effect, Rule, RuleId};
 pub use server::serve;
-pub use time::{Clock, ManualClock, Rate, StoreTime, TokioClock, boottime};
+pub use time::{Clock, ManualClock, Rate, TokioClock};
 pub use world::World;
 
 /// The scheme of the URLs of simulated stores.

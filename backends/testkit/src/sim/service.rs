@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::message::{Ask, Envelope, Leadership, Name, Reply, Request, Slip, Tally, When};
 use super::rules::Rules;
-use super::{Effect, Op, Options, Rule, RuleId, StoreTime, World};
+use super::{Effect, Op, Options, Rule, RuleId, World};
 
 /// The id of one call of a client, from its arrival to its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -93,7 +93,7 @@ struct Stood {
     /// The term in which it led.
     term: u64,
     /// Its state and the time of that state, if it answers from that when it goes on.
-    past: Option<(World, StoreTime)>,
+    past: Option<(World, Duration)>,
 }
 
 #[derive(Debug)]

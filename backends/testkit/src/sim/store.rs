@@ -3,13 +3,14 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use elect_api::{
-    Cadence, Candidate, Cell, ElectionName, Ending, Entry, Error, ErrorKind, If, Keys, Leader,
-    Lease, Profile, Removal, Renewed, Scope, Seat, Store, Survey, Token, Versioned, Wake, Written,
+    Cadence, Candidate, Cell, ElectionName, Error, ErrorKind, If, Keys, Leader, Lease, Profile,
+    Removal, Scope, Seat, Store, Survey, Versioned, Wake, Written,
 };
 use elect_record::RecordStore;
+use elect_simulation::queue::Bid;
 
 use super::documents::SimDocuments;
-use super::message::{Arrival, Ask, Bid, Envelope, Line, Name, Op, Reply, Request};
+use super::message::{Ask, Envelope, Name, Op, Reply, Request};
 use super::queue_seat::QueueSeat;
 use super::transport::{Link, Transport, send, unexpected};
 use super::{Kind, cells, ticket};
@@ -66,7 +67,13 @@ impl Store for SimStore {
 
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
         match self.link(election, "").ask(Op::Survey, Ask::Survey).await? {
-            Reply::Survey(line) => Ok(line.into()),
+            Reply::Survey(queue, now, led_after) => {
+                let mut survey = queue.survey(now);
+                if let Some(Leader { since: Some(since), .. }) = &mut survey.leader {
+                    *since += led_after;
+                }
+                Ok(survey)
+            }
             reply => Err(unexpected(&reply)),
         }
     }
@@ -138,23 +145,6 @@ impl Store for SimStore {
             }
         }
         Ok(keys)
-    }
-}
-
-impl From<Line> for Survey {
-    fn from(line: Line) -> Self {
-        let entry =
-            |Arrival { candidate, joined, number }| Entry::new(candidate, Some(joined), number);
-        let led_after = line.led_after;
-        let renewed = line.renewed.map(|ago| Renewed { at_least: ago, at_most: ago });
-        let leader = line.leader.map(|(arrival, token, remaining)| Leader {
-            since: Some(arrival.joined + led_after),
-            remaining: Some(remaining),
-            renewed,
-            ending: Some(Ending::Within(remaining)),
-            ..Leader::new(entry(arrival), Token::new(token))
-        });
-        Self { leader, waiting: line.waiting.into_iter().map(entry).collect() }
     }
 }
 

@@ -19,16 +19,7 @@ const KINDS: [Kind; 3] = [Kind::Queue, Kind::Record, Kind::Race];
 const TTL: Duration = Duration::from_secs(12);
 
 fn candidate(id: &str) -> Candidate {
-    Candidate {
-        id: id.to_owned(),
-        host: "h".into(),
-        pid: 1,
-        command: "x".into(),
-        containment: "y".into(),
-        priority: Candidate::USUAL_PRIORITY,
-        division: elect_api::Division::Whole,
-        work: None,
-    }
+    Candidate { host: "h".into(), ..Candidate::foreign(id) }
 }
 
 /// A store in this process, whose time the test controls.

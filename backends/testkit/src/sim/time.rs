@@ -2,40 +2,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::Boottime;
-use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
-
-/// An instant by the store's own clock.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(transparent)]
-pub struct StoreTime(Duration);
-
-impl StoreTime {
-    /// Returns the instant `span` after the start of the store's clock.
-    pub const fn at(span: Duration) -> Self {
-        Self(span)
-    }
-
-    /// Returns the instant `span` later.
-    pub const fn plus(self, span: Duration) -> Self {
-        Self(self.0.saturating_add(span))
-    }
-
-    /// Returns the time from `earlier` to this instant, or zero if `earlier` is later.
-    pub const fn since(self, earlier: Self) -> Duration {
-        self.0.saturating_sub(earlier.0)
-    }
-
-    /// Returns the first instant from this one on that is a whole number of `span`s after the
-    /// clock's start.
-    pub(super) fn next_multiple_of(self, span: Duration) -> Self {
-        let span = span.as_nanos().max(1);
-        Self(nanoseconds(self.0.as_nanos().div_ceil(span) * span))
-    }
-}
 
 /// The rate of the store's clock, in thousandths of the machine's. At 1100 leases end early by the
 /// machine's clock. The number is whole, so that a simulation is the same everywhere.
@@ -52,15 +20,15 @@ impl Rate {
         Self(thousandths.max(1))
     }
 
-    /// Returns what the store's clock shows at an instant of the machine.
-    pub fn store(self, machine: Boottime) -> StoreTime {
+    /// Returns what the store's clock shows at an instant of the machine: the time since its start.
+    pub fn store(self, machine: Boottime) -> Duration {
         let nanos = machine.since_boot().as_nanos() * u128::from(self.0) / 1000;
-        StoreTime(nanoseconds(nanos))
+        nanoseconds(nanos)
     }
 
     /// Returns the first instant of the machine at which the store's clock shows this or more.
-    pub fn machine(self, store: StoreTime) -> Boottime {
-        let nanos = (store.0.as_nanos() * 1000).div_ceil(u128::from(self.0));
+    pub fn machine(self, store: Duration) -> Boottime {
+        let nanos = (store.as_nanos() * 1000).div_ceil(u128::from(self.0));
         Boottime::from_boot(nanoseconds(nanos))
     }
 }
@@ -80,12 +48,6 @@ pub trait Clock: Send + Sync {
     /// # Cancellation
     /// May be dropped at any time.
     async fn until(&self, at: Boottime);
-}
-
-/// Reads the machine's `CLOCK_BOOTTIME`.
-pub fn boottime() -> Boottime {
-    let spec = clock_gettime(ClockId::CLOCK_BOOTTIME).expect("Linux has CLOCK_BOOTTIME");
-    Boottime::from_boot(Duration::from(spec))
 }
 
 /// A clock that a test moves on, for all threads alike.
@@ -152,13 +114,13 @@ impl Clock for TokioClock {
 
 #[cfg(test)]
 mod tests {
-    use super::{Boottime, Duration, Rate, StoreTime};
+    use super::{Boottime, Duration, Rate};
 
     #[test]
     fn rates_lead_there_and_back() {
         for rate in [910, 1000, 1100, 1].map(Rate::per_mille) {
             for nanos in [0, 1, 999, 1_000_000_007, 86_400_000_000_000] {
-                let store = StoreTime::at(Duration::from_nanos(nanos));
+                let store = Duration::from_nanos(nanos);
                 let machine = rate.machine(store);
                 assert!(rate.store(machine) >= store);
                 assert!(nanos == 0 || rate.store(machine - Duration::from_nanos(1)) < store);
@@ -168,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_fast_clock_ends_a_lease_early() {
-        let ten = StoreTime::at(Duration::from_secs(11));
+        let ten = Duration::from_secs(11);
         assert_eq!(
             Rate::per_mille(1100).machine(ten),
             Boottime::from_boot(Duration::from_secs(10))

@@ -16,10 +16,10 @@ use std::time::Duration;
 use elect::election::control::Control;
 use elect::election::timing::TimingOptions;
 use elect::simulate::model::{
-    Ask, Candidate as Simulated, Identity, Looks, Process, Proof, Queue, QueueSeat, Reply, Setup,
-    candidacy,
+    Candidate as Simulated, Identity, Process, Proof, QueueSeat, Setup, candidacy,
 };
 use elect_api::{Boottime, Cadence, Candidate as Candidacy, Lease, Token};
+use elect_simulation::queue::{Ask, Looks, Queue, Reply};
 
 /// The time that each message takes.
 const TRANSIT: Duration = Duration::from_millis(10);

@@ -1,25 +1,26 @@
+use std::time::Duration;
+
 use elect_api::Candidate;
 use elect_record::{Ask, Document, Folder, Holder, Listed, Name, Record, Reply, Swapped};
 
 use super::Leads;
-use crate::sim::StoreTime;
 
 /// The documents of one election, and what the history needs besides.
 #[derive(Clone, Debug)]
 pub(super) struct Election {
     folder: Folder,
     /// When other candidates may take the record, if it is not renewed.
-    lease_end: StoreTime,
+    lease_end: Duration,
 }
 
 impl Election {
     /// Creates an election without documents, whose versions will be greater than `revision`.
     pub(super) fn after(revision: u64) -> Self {
-        Self { folder: Folder::after(revision), lease_end: StoreTime::default() }
+        Self { folder: Folder::after(revision), lease_end: Duration::ZERO }
     }
 
     /// As [`Folder::answer`].
-    pub(super) fn answer(&mut self, now: StoreTime, ask: &Ask) -> Option<Reply> {
+    pub(super) fn answer(&mut self, now: Duration, ask: &Ask) -> Option<Reply> {
         // As Kubernetes does: a write without a change writes nothing, and does not invalidate a
         // write that arrives late.
         if let Ask::Swap(name, expected, document) = ask
@@ -33,7 +34,7 @@ impl Election {
         if let Some(holder) = self.holder()
             && self.beat() != before
         {
-            self.lease_end = now.plus(holder.ttl());
+            self.lease_end = now + holder.ttl();
         }
         reply
     }

@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use elect_api::ElectionName;
 
 use super::Leads;
-use crate::sim::StoreTime;
 use crate::sim::message::{Cause, Leadership};
 
 /// All leaderships so far.
@@ -22,7 +22,7 @@ impl History {
     /// Records who leads at `now`. If that is another candidate than before, `cause` is the reason.
     pub(super) fn note(
         &mut self,
-        now: StoreTime,
+        now: Duration,
         election: &ElectionName,
         cause: Cause,
         leads: Option<Leads>,

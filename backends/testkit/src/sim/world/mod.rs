@@ -3,20 +3,21 @@
 mod documents;
 mod ends;
 mod history;
-mod queue;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::Duration;
 
 use elect_api::{Cell, ElectionName};
+use elect_record::Text;
+use elect_simulation::queue::{Bid, Looks, Queue};
 
 use self::documents::Election;
 use self::history::History;
-use self::queue::Queue;
-use super::message::{Ask, Cause, Leadership, Line, Name, Reply, Request, Slip, When};
-use super::{Kind, Options, StoreTime};
+use super::message::{Ask, Cause, Leadership, Name, Place, Reply, Request, Slip, When};
+use super::{Kind, Options};
 use crate::switches::{Part, is_off};
 
 /// The whole state of a simulated store. It has no clock, no I/O and no chance. The same requests at the same
@@ -24,18 +25,19 @@ use crate::switches::{Part, is_off};
 #[derive(Clone, Debug)]
 pub struct World {
     options: Options,
-    /// Rises with each change of a queue or a cell, and is never reset.
+    /// Rises with each change of a cell, and is never reset.
     revision: u64,
     /// Rises with each change of the store's own leader.
     term: u64,
-    /// The queues of elections.
-    elections: BTreeMap<ElectionName, Queue>,
+    /// The queues of elections. A queue whose election is forgotten stays, so that its tokens rise.
+    queues: BTreeMap<ElectionName, Queue>,
+    /// The elections that were entered and not forgotten.
+    known: BTreeSet<ElectionName>,
+    /// When each entry of a queue was made, by its nonce.
+    entered: BTreeMap<u64, Duration>,
     /// The documents of elections.
     folders: BTreeMap<ElectionName, Election>,
     cells: BTreeMap<ElectionName, BTreeMap<Name, Slip>>,
-    /// The nonces of entries that have ended, and of those that must never exist. As with sessions of a real
-    /// store, an ended entry does not come back, however late a request for it arrives.
-    ended: BTreeSet<u64>,
     history: History,
 }
 
@@ -44,7 +46,7 @@ struct Leads {
     token: u64,
     nonce: u64,
     candidate: String,
-    lease_end: StoreTime,
+    lease_end: Duration,
 }
 
 impl World {
@@ -54,17 +56,18 @@ impl World {
             options,
             revision: 0,
             term: 1,
-            elections: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            known: BTreeSet::new(),
+            entered: BTreeMap::new(),
             folders: BTreeMap::new(),
             cells: BTreeMap::new(),
-            ended: BTreeSet::new(),
             history: History::default(),
         }
     }
 
     /// Carries out a request at `now`, which never goes back. Returns `None` while the event that the request
     /// waits for has not happened. The caller then repeats the request after every change.
-    pub fn apply(&mut self, now: StoreTime, request: &Request) -> Option<Reply> {
+    pub fn apply(&mut self, now: Duration, request: &Request) -> Option<Reply> {
         self.apply_by(None, now, request)
     }
 
@@ -73,13 +76,13 @@ impl World {
     pub(super) fn apply_by(
         &mut self,
         led: Option<u64>,
-        now: StoreTime,
+        now: Duration,
         request: &Request,
     ) -> Option<Reply> {
         self.end_leases(now);
         let keeps_alive = led.is_none_or(|term| term == self.term);
         match request {
-            Request::Elections => Some(Reply::Elections(self.elections.keys().cloned().collect())),
+            Request::Elections => Some(Reply::Elections(self.known.iter().cloned().collect())),
             Request::UnderControl => {
                 let asked =
                     self.cells.iter().filter(|(_, cells)| cells.contains_key(&Name::Control));
@@ -105,13 +108,13 @@ impl World {
 
     fn ask(
         &mut self,
-        now: StoreTime,
+        now: Duration,
         election: &ElectionName,
         ask: &Ask,
         keeps_alive: bool,
     ) -> Option<Reply> {
         match ask {
-            Ask::Survey => Some(Reply::Survey(self.line(now, election))),
+            Ask::Survey => Some(self.survey(now, election)),
             Ask::Keys => {
                 let cells = self.cells.get(election).map(|cells| cells.keys().cloned().collect());
                 Some(Reply::Cells(cells.unwrap_or_default()))
@@ -128,12 +131,12 @@ impl World {
             }
             Ask::AwaitEnd { nonce, control } => {
                 let is_over =
-                    !self.has(election, *nonce) || self.control(election).version != *control;
+                    !self.has(election, *nonce) || self.control(election).version() != *control;
                 is_over.then_some(Reply::Changed)
             }
             Ask::ReadCell(cell) => Some(Reply::Cell(self.slip(election, cell))),
             Ask::AwaitCell(cell, version) => {
-                (self.slip(election, cell).version != *version).then_some(Reply::Changed)
+                (self.slip(election, cell).version() != *version).then_some(Reply::Changed)
             }
             Ask::WriteCell { cell, when, text } => {
                 Some(self.write_cell(election, cell, *when, text))
@@ -145,15 +148,14 @@ impl World {
                 })
             }
             Ask::AwaitControl(version) => {
-                (self.control(election).version != *version).then_some(Reply::Reordered)
+                (self.control(election).version() != *version).then_some(Reply::Reordered)
             }
             Ask::Documents(_) => Some(Reply::Unfit),
         }
     }
 
-    fn forget(&mut self, now: StoreTime, election: &ElectionName, fences: bool) -> Reply {
-        let line = self.line(now, election);
-        let others = line.waiting.len() + usize::from(line.leader.is_some());
+    fn forget(&mut self, now: Duration, election: &ElectionName, fences: bool) -> Reply {
+        let others = self.nonces(election, |_, _| true).len();
         if others > 0 {
             return Reply::Ended { others, control: self.control(election) };
         }
@@ -171,7 +173,7 @@ impl World {
 
     fn ask_documents(
         &mut self,
-        now: StoreTime,
+        now: Duration,
         election: &ElectionName,
         ask: &elect_record::Ask,
     ) -> Option<Reply> {
@@ -187,15 +189,21 @@ impl World {
 
     /// Returns the nonce and the token of the leader.
     fn leader(&self, election: &ElectionName) -> (Option<u64>, Option<u64>) {
-        self.queue(election).map_or((None, None), |queue| (queue.nonces().next(), queue.first()))
+        let first = self.queues.get(election).and_then(|queue| queue.bids().next());
+        (first.map(|(_, bid)| bid.nonce), first.map(|(token, _)| token))
+    }
+
+    /// Returns the nonces of the entries for which this is true, the leader's first.
+    fn nonces(&self, election: &ElectionName, fits: impl Fn(u64, &Bid) -> bool) -> Vec<u64> {
+        let all = self.queues.get(election).into_iter().flat_map(Queue::bids);
+        all.filter(|(number, bid)| fits(*number, bid)).map(|(_, bid)| bid.nonce).collect()
     }
 
     /// Returns a hash of the entries, and of the cells whose changes are announced.
     fn digest(&self, election: &ElectionName) -> u64 {
-        let nonces: Vec<u64> =
-            self.queue(election).map(|queue| queue.nonces().collect()).unwrap_or_default();
+        let nonces = self.nonces(election, |_, _| true);
         let mut hasher = DefaultHasher::new();
-        let written = Cell::WATCHED.map(|cell| self.slip(election, &cell.into()).version);
+        let written = Cell::WATCHED.map(|cell| self.slip(election, &cell.into()).version());
         (nonces, written).hash(&mut hasher);
         hasher.finish()
     }
@@ -212,7 +220,7 @@ impl World {
         text: &[u8],
     ) -> Reply {
         let (nonce, token) = self.leader(election);
-        let present = self.slip(election, cell).version;
+        let present = self.slip(election, cell).version();
         let (leads, is_expected) = match when {
             When::Version(version) => (true, version == present),
             When::Ours(ours) => (nonce == Some(ours), true),
@@ -225,18 +233,14 @@ impl World {
             return Reply::Overtaken;
         }
         self.revision += 1;
-        let slip = Slip { version: self.revision, text: Some(text.to_vec()) };
+        let slip = Slip(Some(Text { version: self.revision, bytes: text.to_vec() }));
         self.cells.entry(election.clone()).or_default().insert(cell.clone(), slip.clone());
         Reply::Cell(slip)
     }
 
     /// Ends the leading entry, which has this nonce.
-    fn end(&mut self, now: StoreTime, election: &ElectionName, nonce: u64) -> Reply {
-        self.ended.insert(nonce);
-        self.revision += 1;
-        if let Some(queue) = self.elections.get_mut(election) {
-            queue.remove(nonce);
-        }
+    fn end(&mut self, now: Duration, election: &ElectionName, nonce: u64) -> Reply {
+        self.queue_of(election).end(nonce);
         self.note(now, election, Cause::Left);
         Reply::Left
     }
@@ -248,44 +252,44 @@ impl World {
 
     /// Returns whether an entry with this nonce is in the queue.
     pub(super) fn has(&self, election: &ElectionName, nonce: u64) -> bool {
-        self.queue(election).is_some_and(|queue| queue.has(nonce))
+        self.queues.get(election).is_some_and(|queue| queue.has(nonce))
     }
 
-    fn queue(&self, election: &ElectionName) -> Option<&Queue> {
-        self.elections.get(election)
+    fn queue_of(&mut self, election: &ElectionName) -> &mut Queue {
+        let new = || Queue::new(Looks::default()).telling_every(self.options.tells_every);
+        self.queues.entry(election.clone()).or_insert_with(new)
     }
 
     fn ask_queue(
         &mut self,
-        now: StoreTime,
+        now: Duration,
         election: &ElectionName,
         ask: &Ask,
         keeps_alive: bool,
     ) -> Reply {
-        let control = self.control(election);
-        let queue = self.elections.entry(election.clone()).or_default();
-        let term = self.options.shows_terms.then_some(self.term);
+        self.known.insert(election.clone());
         let reply = match ask {
-            Ask::Enter(bid) if !self.ended.contains(&bid.nonce) && !queue.has(bid.nonce) => {
-                self.revision += 1;
-                queue.enter(self.revision, now, bid, self.options.grant(bid.ttl), (control, term))
-            }
-            Ask::Enter(super::message::Bid { nonce, .. })
-            | Ask::Renew(nonce)
-            | Ask::RenewByWrite(nonce) => {
-                if keeps_alive {
-                    queue.renew(now, *nonce, self.options.tells_every);
+            Ask::Enter(bid) => {
+                let granted = Bid { ttl: self.options.grant(bid.ttl), ..bid.clone() };
+                let is_new = self.queue_of(election).enter(now, &granted);
+                if is_new {
+                    self.entered.insert(bid.nonce, now);
+                } else if keeps_alive {
+                    self.queue_of(election).renew(now, bid.nonce);
                 }
-                queue.find_place(*nonce, (control, term))
+                self.place(election, bid.nonce, is_new)
+            }
+            Ask::Renew(nonce) | Ask::RenewByWrite(nonce) => {
+                if keeps_alive {
+                    self.queue_of(election).renew(now, *nonce);
+                }
+                self.place(election, *nonce, false)
             }
             Ask::Leave(nonce) => {
-                self.ended.insert(*nonce);
-                let gone = if is_off(Part::TicketOwn) && !queue.has(*nonce) {
-                    queue.nonces().next()
-                } else {
-                    Some(*nonce)
-                };
-                self.revision += u64::from(gone.is_some_and(|gone| queue.remove(gone).is_some()));
+                let others = self.leader(election).0.filter(|_| !self.has(election, *nonce));
+                for gone in others.filter(|_| is_off(Part::TicketOwn)).iter().chain([nonce]) {
+                    self.queue_of(election).end(*gone);
+                }
                 Reply::Left
             }
             _ => Reply::Unfit,
@@ -294,19 +298,37 @@ impl World {
         reply
     }
 
+    /// Returns the place of the entry with this nonce.
+    fn place(&self, election: &ElectionName, nonce: u64, is_new: bool) -> Reply {
+        let control = self.control(election);
+        let place = self.queues.get(election).and_then(|queue| queue.place(nonce));
+        let Some(place) = place else {
+            return Reply::Ended { others: self.nonces(election, |_, _| true).len(), control };
+        };
+        let before = self.nonces(election, |number, _| number < place.token);
+        let next = if is_off(Part::OneWake) { before.first() } else { before.last() };
+        Reply::Placed(Place {
+            token: place.token,
+            ahead: place.ahead,
+            before: next.copied(),
+            ttl: place.ttl,
+            control,
+            is_new,
+            term: self.options.shows_terms.then_some(self.term),
+        })
+    }
+
     /// Returns whether this request would create a second entry for a candidate in the same queue.
-    pub(super) fn would_double(&mut self, now: StoreTime, request: &Request) -> bool {
+    pub(super) fn would_double(&mut self, now: Duration, request: &Request) -> bool {
         self.end_leases(now);
         let Request::In(election, Ask::Enter(bid)) = request else { return false };
-        !self.ended.contains(&bid.nonce)
-            && self.queue(election).is_some_and(|queue| {
-                !queue.has(bid.nonce) && queue.has_candidate(&bid.candidate.id)
-            })
+        let is_known = |queue: &Queue| queue.has(bid.nonce) || queue.is_gone(bid.nonce);
+        !self.queues.get(election).is_some_and(is_known) && self.queues(election, &bid.candidate.id)
     }
 
     /// Returns whether this candidate is in the queue.
     pub(super) fn queues(&self, election: &ElectionName, candidate: &str) -> bool {
-        self.queue(election).is_some_and(|queue| queue.has_candidate(candidate))
+        !self.nonces(election, |_, bid| bid.candidate.id == candidate).is_empty()
     }
 
     /// Gives the store another leader of its own.
@@ -324,16 +346,23 @@ impl World {
         self.history.tenures()
     }
 
-    fn note(&mut self, now: StoreTime, election: &ElectionName, cause: Cause) {
-        let leads = match self.elections.get_mut(election) {
-            Some(queue) => queue.leads(now),
+    fn note(&mut self, now: Duration, election: &ElectionName, cause: Cause) {
+        let leads = match self.queues.get(election).and_then(|queue| queue.leads()) {
+            Some((token, bid, lease_end)) => {
+                let Bid { nonce, candidate, .. } = bid;
+                Some(Leads { token, nonce: *nonce, candidate: candidate.id.clone(), lease_end })
+            }
             None => self.folders.get(election).and_then(Election::leads),
         };
         self.history.note(now, election, cause, leads);
     }
 
-    fn line(&self, now: StoreTime, election: &ElectionName) -> Line {
-        let told = self.options.tells_every;
-        self.queue(election).map(|queue| queue.line(now, told)).unwrap_or_default()
+    fn survey(&self, now: Duration, election: &ElectionName) -> Reply {
+        let queue = self.queues.get(election).cloned();
+        let queue = queue.unwrap_or_else(|| Queue::new(Looks::default()));
+        let entered = self.leader(election).0.and_then(|nonce| self.entered.get(&nonce));
+        let led = self.history.tenures().iter().rfind(|led| led.election == *election);
+        let led_after = led.zip(entered).map(|(led, entered)| led.from.saturating_sub(*entered));
+        Reply::Survey(Box::new(queue), now, led_after.unwrap_or_default())
     }
 }

@@ -1,11 +1,12 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use elect_api::{Candidate, ElectionName};
-use elect_record::{Ask as Of, Document, Holder, Name, Record, Removed, Reply as Said, Swapped};
+use elect_record::{Ask as Of, Document, Holder, Name, Record, Reply as Said, Swapped};
+use elect_simulation::queue::Bid;
 
 use super::World;
-use crate::sim::message::{Ask, Bid, Cause, Reply, Request};
-use crate::sim::{Kind, Options, StoreTime};
+use crate::sim::message::{Ask, Cause, Reply, Request};
+use crate::sim::{Kind, Options};
 
 const TTL: Duration = Duration::from_secs(10);
 
@@ -13,30 +14,21 @@ fn election() -> ElectionName {
     "e".parse().expect("a good name")
 }
 
-fn at(seconds: u64) -> StoreTime {
-    StoreTime::at(Duration::from_secs(seconds))
+fn at(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
 }
 
 fn bid(nonce: u64) -> Bid {
-    let candidate = Candidate {
-        id: format!("c{nonce}"),
-        host: "h".into(),
-        pid: 1,
-        command: "x".into(),
-        containment: "y".into(),
-        priority: Candidate::USUAL_PRIORITY,
-        division: elect_api::Division::Whole,
-        work: None,
-    };
+    let candidate = Candidate { host: "h".into(), ..Candidate::foreign(format!("c{nonce}")) };
     Bid { nonce, candidate, joined: UNIX_EPOCH, ttl: TTL, arrived: None }
 }
 
-fn ask(world: &mut World, now: StoreTime, ask: Ask) -> Option<Reply> {
+fn ask(world: &mut World, now: Duration, ask: Ask) -> Option<Reply> {
     world.apply(now, &Request::In(election(), ask))
 }
 
 /// Returns how many are before the entry, and its token. `None` if the entry is gone.
-fn place(world: &mut World, now: StoreTime, request: Ask) -> Option<(usize, u64)> {
+fn place(world: &mut World, now: Duration, request: Ask) -> Option<(usize, u64)> {
     match ask(world, now, request) {
         Some(Reply::Placed(place)) => Some((place.ahead, place.token)),
         Some(Reply::Ended { .. }) => None,
@@ -47,7 +39,7 @@ fn place(world: &mut World, now: StoreTime, request: Ask) -> Option<(usize, u64)
 /// Writes a record with this holder, token and beat. Returns its version, if it was written.
 fn swap(
     world: &mut World,
-    now: StoreTime,
+    now: Duration,
     expected: u64,
     (nonce, token, beat): (u64, u64, u64),
 ) -> Option<u64> {
@@ -69,7 +61,7 @@ fn a_lease_ends_at_its_ttl_and_not_a_nanosecond_before() {
     let mut world = World::new(Options::new(Kind::Queue));
     place(&mut world, at(0), Ask::Enter(bid(1)));
     assert_eq!(world.next_end(), Some(at(10)));
-    world.end_leases(StoreTime::at(TTL.saturating_sub(Duration::from_nanos(1))));
+    world.end_leases(TTL.saturating_sub(Duration::from_nanos(1)));
     assert_eq!(world.history()[0].over, None);
     world.end_leases(at(10));
     assert_eq!(world.history()[0].over, Some((at(10), Cause::Expired)));
@@ -131,31 +123,16 @@ fn tokens_rise_through_everything() {
 }
 
 #[test]
-fn a_document_is_changed_by_who_knows_its_version() {
-    let mut world = World::new(Options::new(Kind::Record));
-    let held = swap(&mut world, at(0), 0, (1, 7, 1)).expect("a record");
-    assert_eq!(swap(&mut world, at(0), 0, (2, 8, 1)), None);
-    let renewed = swap(&mut world, at(5), held, (1, 7, 2)).expect("a renewal");
-    assert!(renewed > held);
-    assert_eq!(swap(&mut world, at(5), held, (1, 7, 2)), None, "the same write twice");
-    assert_eq!(world.history()[0].lease_end, at(15));
-    swap(&mut world, at(9), renewed, (1, 7, 2)).expect("what is no renewal");
-    assert_eq!(world.history()[0].lease_end, at(15));
-    assert_eq!(world.next_end(), None, "it knows no time");
-    let removed = ask(&mut world, at(9), Ask::Documents(Of::Remove(Name::Record, held)));
-    assert_eq!(removed, Some(Reply::Documents(Said::Removed(Removed::No))));
-    let found = ask(&mut world, at(9), Ask::Documents(Of::Read(Name::Record)));
-    assert!(matches!(found, Some(Reply::Documents(Said::Found(Some(_))))), "{found:?}");
-}
-
-#[test]
 fn a_record_outlasts_its_time_until_it_is_taken() {
     let mut world = World::new(Options::new(Kind::Race));
     let held = swap(&mut world, at(0), 0, (1, 1, 1)).expect("a record");
+    let renewed = swap(&mut world, at(5), held, (1, 1, 2)).expect("a renewal");
+    let other = swap(&mut world, at(9), renewed, (1, 1, 2)).expect("what is no renewal");
+    assert_eq!(world.next_end(), None, "it knows no time");
     world.end_leases(at(1000));
-    swap(&mut world, at(1000), held, (2, 2, 1)).expect("a takeover");
+    swap(&mut world, at(1000), other, (2, 2, 1)).expect("a takeover");
     let old = &world.history()[0];
-    assert_eq!((old.lease_end, old.over), (at(10), Some((at(1000), Cause::Replaced))));
+    assert_eq!((old.lease_end, old.over), (at(15), Some((at(1000), Cause::Replaced))));
 }
 
 #[test]
@@ -178,15 +155,6 @@ fn waits_end_with_what_they_wait_for() {
         ask(&mut queue, at(10), Ask::AwaitEnd { nonce: 1, control: 0 }),
         Some(Reply::Changed)
     );
-    let mut record = World::new(Options::new(Kind::Record));
-    let held = swap(&mut record, at(0), 0, (1, 1, 1)).expect("a record");
-    for wait in [Of::Await(Name::Record, held), Of::AwaitAny(held)] {
-        assert_eq!(ask(&mut record, at(9), Ask::Documents(wait)), None);
-    }
-    swap(&mut record, at(9), held, (1, 1, 2)).expect("a renewal");
-    for wait in [Of::Await(Name::Record, held), Of::AwaitAny(held)] {
-        assert!(ask(&mut record, at(9), Ask::Documents(wait)).is_some());
-    }
 }
 
 #[test]

@@ -4,13 +4,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{Boottime, Candidate, ElectionName, Seat, Store};
 
-use super::{
+use elect_testkit::sim::{
     Clock, Controls, Effect, Kind, ManualClock, Options, Rule, RuleId, Sim, SimServer, boottime,
 };
-use crate::{Bench, Stall, election};
+use elect_testkit::{Bench, Stall, election};
 
 /// The simulated store as a bench for the conformance suite.
-pub struct SimBench {
+pub(crate) struct SimBench {
     place: SimLocation,
     ttl: Duration,
 }
@@ -22,7 +22,7 @@ enum SimLocation {
 
 impl SimBench {
     /// Creates a store in this process, where time passes only when the suite says so.
-    pub fn in_process(kind: Kind) -> Self {
+    pub(crate) fn in_process(kind: Kind) -> Self {
         let clock = Arc::new(ManualClock::default());
         let sim = Sim::new(Options::new(kind), Arc::clone(&clock) as Arc<dyn Clock>);
         Self { place: SimLocation::Here(sim, clock), ttl: Duration::from_secs(15) }
@@ -30,13 +30,12 @@ impl SimBench {
 
     /// Starts a store in a process of its own, in real time. Its leases are short because some laws wait
     /// for their end, but long enough for a busy machine.
-    pub fn as_server(kind: Kind) -> Self {
+    pub(crate) fn as_server(kind: Kind) -> Self {
         let server = SimServer::start(&Options::new(kind));
         Self { place: SimLocation::There(server), ttl: Duration::from_secs(4) }
     }
 
-    /// Returns the store's controls.
-    pub fn controls(&self) -> Controls {
+    fn controls(&self) -> Controls {
         match &self.place {
             SimLocation::Here(sim, _) => sim.controls(),
             SimLocation::There(server) => server.controls(),

@@ -5,7 +5,7 @@ use elect_api::{Boottime, Error, Store};
 use tokio::sync::watch;
 
 use super::controls::Steer;
-use super::message::{Ask, Envelope, Reply, Request};
+use super::message::{Envelope, Reply};
 use super::service::{CallId, Command, Outcome, Service};
 use super::store;
 use super::transport::Transport;
@@ -23,8 +23,6 @@ struct Inner {
     clock: Arc<dyn Clock>,
     /// Changes whenever there are replies to take.
     bell: watch::Sender<u64>,
-    /// Changes whenever a control cell does. It wakes the leaders that wait for that.
-    control: watch::Sender<u64>,
 }
 
 impl Sim {
@@ -32,8 +30,8 @@ impl Sim {
     pub fn new(options: Options, clock: Arc<dyn Clock>) -> Self {
         let kind = options.kind;
         let service = Mutex::new(Service::new(options));
-        let (bell, control) = (watch::Sender::new(0), watch::Sender::new(0));
-        Self { kind, inner: Arc::new(Inner { service, clock, bell, control }) }
+        let bell = watch::Sender::new(0);
+        Self { kind, inner: Arc::new(Inner { service, clock, bell }) }
     }
 
     /// Opens a new connection to it.
@@ -55,10 +53,8 @@ impl Inner {
         let result = act(&mut service, self.clock.now());
         let news = service.take_news();
         drop(service);
-        for (rings, bell) in [(news.replies, &self.bell), (news.control, &self.control)] {
-            if rings {
-                bell.send_modify(|count| *count += 1);
-            }
+        if news {
+            self.bell.send_modify(|count| *count += 1);
         }
         result
     }
@@ -67,29 +63,6 @@ impl Inner {
         match due {
             Some(due) => self.clock.until(due).await,
             None => std::future::pending().await,
-        }
-    }
-
-    /// Waits for a change of the control cell. The call makes no other call take a step before that.
-    async fn look_out(&self, envelope: Envelope) -> Reply {
-        let mut bell = self.control.subscribe();
-        let id = self.with(|service, now| service.receive(now, envelope));
-        let call = Call { inner: self, id };
-        loop {
-            bell.mark_unchanged();
-            let (reply, due) = self.with(|service, now| {
-                if service.due(call.id).is_some_and(|due| due <= now) {
-                    service.run(now);
-                }
-                (service.take(call.id), service.due(call.id))
-            });
-            if let Some(reply) = reply {
-                return reply;
-            }
-            tokio::select! {
-                changed = bell.changed() => drop(changed),
-                () = self.until(due) => {}
-            }
         }
     }
 }
@@ -111,9 +84,6 @@ impl Transport for Inner {
     /// Yields once before the request arrives and once before its reply is read. A test that drops the
     /// call can do so at either point, as with a real connection.
     async fn call(&self, envelope: Envelope) -> Result<Reply, Error> {
-        if matches!(envelope.request, Request::In(_, Ask::AwaitControl(_))) {
-            return Ok(self.look_out(envelope).await);
-        }
         tokio::task::yield_now().await;
         let mut bell = self.bell.subscribe();
         let id = self.with(|service, now| service.receive(now, envelope));

@@ -116,8 +116,6 @@ pub enum Ask {
         /// Its new text.
         text: Vec<u8>,
     },
-    /// Answers when the control cell has another version than this.
-    AwaitControl(u64),
 }
 
 /// The name of a cell in a message.
@@ -170,8 +168,6 @@ pub enum Reply {
     Cell(Slip),
     /// The cell has another version, and was not written.
     Overtaken,
-    /// The control cell that the client waited for has changed.
-    Reordered,
     /// The event that the client waited for has happened.
     Changed,
     /// The election for people: the queue, the present time, and the leader's time from its arrival to its win.

@@ -5,7 +5,7 @@ use elect_api::{
 };
 
 use super::cells;
-use super::message::{Ask, Op, Place, Reply, Slip, When};
+use super::message::{Ask, Name, Op, Place, Reply, Slip, When};
 use super::store::{Application, draw};
 use super::ticket;
 use super::transport::{Link, unexpected};
@@ -92,7 +92,7 @@ impl QueueSeat {
         }
         self.state = State::Leading;
         let validity = Validity::Window { anchor: now, window: place.ttl };
-        let wake = self.link.wake(Ask::AwaitControl(control));
+        let wake = self.link.wake(Ask::AwaitCell(Name::Control, control));
         Standing::Leading { token: Token::new(place.token), validity, wake }
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::message::{Ask, Envelope, Leadership, Name, Reply, Request, Slip, Tally, When};
 use super::rules::Rules;
-use super::{Effect, Op, Options, Rule, RuleId, World};
+use super::{Effect, Options, Rule, RuleId, World};
 
 /// The id of one call of a client, from its arrival to its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,27 +51,15 @@ pub(super) struct Service {
     /// The members that stand still.
     stood: BTreeMap<RuleId, Stood>,
     watches: Vec<Letter>,
-    /// The requests of leaders that wait for a control cell. Until a cell exists they have no effect: they use no
-    /// random number, take no time and wake no one. A simulation without a cell so runs as it would without them.
-    lookouts: Vec<Letter>,
     replies: HashMap<CallId, Reply>,
     tally: Tally,
     /// The number of each client's newest letter that was carried out.
     newest: HashMap<String, u64>,
     /// The time of the last call of `run`.
     looked: Boottime,
-    /// Replies that the callers have not been told of.
-    news: News,
+    /// True if there are replies that the callers have not been told of.
+    has_news: bool,
     next: u64,
-}
-
-/// The callers that should look for a reply.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct News {
-    /// All that have sent a request.
-    pub(super) replies: bool,
-    /// The leaders that wait for the control cell.
-    pub(super) control: bool,
 }
 
 /// A request on its way.
@@ -112,12 +100,11 @@ impl Service {
             held: Vec::new(),
             stood: BTreeMap::new(),
             watches: Vec::new(),
-            lookouts: Vec::new(),
             replies: HashMap::new(),
             tally: Tally::default(),
             newest: HashMap::new(),
             looked: Boottime::from_boot(Duration::ZERO),
-            news: News::default(),
+            has_news: false,
             next: 0,
         }
     }
@@ -129,9 +116,6 @@ impl Service {
 
     /// Takes in a request that arrives.
     pub(super) fn receive(&mut self, now: Boottime, envelope: Envelope) -> CallId {
-        if matches!(envelope.request, Request::In(_, Ask::AwaitControl(_))) {
-            return self.look_out(now, envelope);
-        }
         self.run(now);
         let number = self.number();
         let call = CallId(number);
@@ -173,35 +157,6 @@ impl Service {
         call
     }
 
-    fn look_out(&mut self, now: Boottime, envelope: Envelope) -> CallId {
-        let number = self.number();
-        let call = CallId(number);
-        let Envelope { client, request, .. } = envelope;
-        self.lookouts.push(Letter { number, client, call: Some(call), request, led: None });
-        self.tell_lookouts(now);
-        call
-    }
-
-    /// Tells the leaders that wait for a control cell that it has changed. Rules affect these messages.
-    fn tell_lookouts(&mut self, now: Boottime) {
-        let at = self.options.rate.store(now);
-        for letter in std::mem::take(&mut self.lookouts) {
-            let Some(reply) = self.world.apply(at, &letter.request) else {
-                self.lookouts.push(letter);
-                continue;
-            };
-            let Letter { client, call: Some(call), request, .. } = letter else { continue };
-            let envelope = Envelope { client: client.clone(), op: Op::Watch, request };
-            let late = match self.rules.judge(&envelope) {
-                None => self.transit(),
-                Some((_, Effect::DelayRequest(span) | Effect::DelayReply(span))) => span,
-                Some((_, Effect::Duplicate(_))) => Duration::ZERO,
-                Some(_) => continue,
-            };
-            self.reply(now, late, call, client, reply);
-        }
-    }
-
     fn transit(&mut self) -> Duration {
         match self.options.latency {
             Duration::ZERO => Duration::ZERO,
@@ -220,15 +175,8 @@ impl Service {
 
     fn answer(&mut self, call: CallId, client: &str, reply: Reply) {
         if !self.rules.deafen(client) {
-            self.tell(&reply);
+            self.has_news = true;
             self.replies.insert(call, reply);
-        }
-    }
-
-    fn tell(&mut self, reply: &Reply) {
-        match reply {
-            Reply::Reordered => self.news.control = true,
-            _ => self.news.replies = true,
         }
     }
 
@@ -258,7 +206,7 @@ impl Service {
             return self.answer(call, &client, reply);
         }
         // The caller has to look when the reply will arrive.
-        self.tell(&reply);
+        self.has_news = true;
         self.schedule(now + late, Job::Deliver(call, client, reply));
     }
 
@@ -300,7 +248,6 @@ impl Service {
         }
         let most = woken.into_values().max().unwrap_or_default();
         self.tally.woken_at_once = self.tally.woken_at_once.max(most);
-        self.tell_lookouts(now);
     }
 
     /// Does all that is due at `now`.
@@ -316,8 +263,8 @@ impl Service {
     }
 
     /// Returns whether there are new replies since the last call.
-    pub(super) fn take_news(&mut self) -> News {
-        std::mem::take(&mut self.news)
+    pub(super) fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.has_news)
     }
 
     /// Returns when [`Service::run`] has to be called if nothing arrives before.
@@ -326,12 +273,6 @@ impl Service {
         let end = self.world.next_end().map(|end| self.options.rate.machine(end));
         // An end by time has to be seen at once only if a client waits for it.
         [job, end.filter(|_| !self.watches.is_empty())].into_iter().flatten().min()
-    }
-
-    /// Returns when the reply to this call arrives, if it is under way.
-    pub(super) fn due(&self, call: CallId) -> Option<Boottime> {
-        let on_its_way = |job: &Job| matches!(job, Job::Deliver(to, ..) if *to == call);
-        self.jobs.iter().find(|(_, job)| on_its_way(job)).map(|((at, _), _)| *at)
     }
 
     /// Takes the reply to a call, if it is there.
@@ -347,9 +288,7 @@ impl Service {
     /// Abandons a call. Its request stays under way all the same.
     pub(super) fn abandon(&mut self, call: CallId) {
         self.replies.remove(&call);
-        for watches in [&mut self.watches, &mut self.lookouts] {
-            watches.retain(|watch| watch.call != Some(call));
-        }
+        self.watches.retain(|watch| watch.call != Some(call));
         self.jobs.retain(|_, job| !matches!(job, Job::Deliver(to, ..) if *to == call));
         let jobs = self.jobs.values_mut().filter_map(|job| match job {
             Job::Apply(letter) => Some(letter),
@@ -395,7 +334,6 @@ impl Service {
             }
             Command::ChangeLeader(prolonged_by) => {
                 self.watches.clear();
-                self.lookouts.clear();
                 self.world.begin_term();
                 if let Some(span) = prolonged_by {
                     self.world.prolong(self.options.rate.store(now + span));

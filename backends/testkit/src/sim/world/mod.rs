@@ -147,9 +147,6 @@ impl World {
                     refusal => refusal,
                 })
             }
-            Ask::AwaitControl(version) => {
-                (self.control(election).version() != *version).then_some(Reply::Reordered)
-            }
             Ask::Documents(_) => Some(Reply::Unfit),
         }
     }

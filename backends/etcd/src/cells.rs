@@ -25,7 +25,7 @@ pub(crate) async fn read(
     cell: Cell<'_>,
 ) -> Result<Found, Failure> {
     let reply = client.kv_client().get(keyspace.cell(cell), None).await;
-    let mut reply = reply.map_err(|cause| Failure { doing: Doing::Look, cause })?;
+    let mut reply = reply.map_err(|cause| Failure { doing: Doing::Read, cause })?;
     let seen = reply.header().map_or(0, ResponseHeader::revision);
     Ok(Found { cell: cell_of(reply.take_kvs().pop()), seen })
 }
@@ -84,7 +84,7 @@ async fn write_for(
     let Ok(revision) = i64::try_from(token.get()) else { return Ok(gone()) };
     let key = keyspace.cell(cell);
     for _ in 0..TRIES {
-        let Some((entry, seen)) = look(client, keyspace, revision, &key).await? else {
+        let Some((entry, seen)) = leader_and_cell(client, keyspace, revision, &key).await? else {
             return Ok(gone());
         };
         let txn = Txn::new()
@@ -103,7 +103,7 @@ async fn write_for(
 }
 
 /// Returns the key of the entry created at `revision`, if it is the first, and the revision of the cell's last change.
-async fn look(
+async fn leader_and_cell(
     client: &Client,
     keyspace: &Keyspace,
     revision: i64,
@@ -116,7 +116,7 @@ async fn look(
         TxnOp::get(key, Some(GetOptions::new().with_keys_only())),
     ]);
     let reply = client.kv_client().txn(ask).await.and_then(whole);
-    let reply = reply.map_err(|cause| Failure { doing: Doing::Look, cause })?;
+    let reply = reply.map_err(|cause| Failure { doing: Doing::Read, cause })?;
     let mut answers = gets(&reply).into_iter();
     let (Some(entries), Some(value)) = (answers.next(), answers.next()) else { return Ok(None) };
     let first = candidates(keyspace, &entries).min_by_key(|kv| kv.create_revision());

@@ -7,7 +7,7 @@ use crate::layout::Keyspace;
 /// Watches the candidates and the cells of an election. The wake ends with the first change, or when the watch breaks
 /// off.
 pub(crate) async fn changed(mut client: Client, keyspace: Keyspace) -> Result<Wake, Failure> {
-    let failed = |cause| Failure { doing: Doing::Look, cause };
+    let failed = |cause| Failure { doing: Doing::Read, cause };
     let all = || Some(WatchOptions::new().with_prefix());
     let mut stream = client.watch(keyspace.prefix(), all()).await.map_err(failed)?;
     stream.watch(keyspace.notes(), all()).await.map_err(failed)?;

@@ -92,18 +92,18 @@ impl Entry {
             self.leading.get_or_insert_with(|| Leading { since: stamp::display(), told: false });
             let token = Token::new(self.own.revision.unsigned_abs());
             let validity = Validity::Window { anchor: now, window: self.window };
-            let wake = self.look_out(attempt, seen, self.own.clone(), Stand::InTime);
+            let wake = self.watch_for(attempt, seen, self.own.clone(), Stand::InTime);
             return Standing::Leading { token, validity, wake };
         };
         let ahead = before.count();
         self.before = Some(before);
-        let wake = self.look_out(attempt, seen, nearest, Stand::AtOnce);
+        let wake = self.watch_for(attempt, seen, nearest, Stand::AtOnce);
         Standing::Waiting { ahead, alive: true, wake }
     }
 
     /// Returns a wake that ends when the key is gone, or when the control cell changes.
-    fn look_out(&mut self, attempt: &Attempt, seen: i64, rival: Rival, stand: Stand) -> Wake {
+    fn watch_for(&mut self, attempt: &Attempt, seen: i64, rival: Rival, stand: Stand) -> Wake {
         let events = vec![Event::End(rival), Event::Change(self.control.clone())];
-        watch::look_out(&mut self.watch, attempt, seen, events, stand)
+        watch::watch_for(&mut self.watch, attempt, seen, events, stand)
     }
 }

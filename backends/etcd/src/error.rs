@@ -26,7 +26,7 @@ pub(crate) enum Doing {
     Resign,
     Write(&'static str),
     Remove,
-    Look,
+    Read,
 }
 
 /// The link's next step with the connection.
@@ -104,14 +104,14 @@ impl Doing {
             Self::Resign => "give the lease up through",
             Self::Write(what) => what,
             Self::Remove => "remove an entry through",
-            Self::Look => "read the election from",
+            Self::Read => "read the election from",
         }
     }
 
     /// The kind of an error after which the outcome is unknown.
     const fn unknown(self) -> ErrorKind {
         match self {
-            Self::Connect | Self::Look => ErrorKind::Unreachable,
+            Self::Connect | Self::Read => ErrorKind::Unreachable,
             Self::Enter | Self::Renew | Self::Resign | Self::Write(_) | Self::Remove => {
                 ErrorKind::Ambiguous
             }
@@ -219,7 +219,7 @@ fn refusal(
         _ if code == Code::PermissionDenied => {
             let user = circumstances.credentials.map(|it| it.user.as_str());
             let user = user.unwrap_or("of the client certificate");
-            let right = if doing == Doing::Look { "read" } else { "read and write" };
+            let right = if doing == Doing::Read { "read" } else { "read and write" };
             let why = format!(
                 "the user {user} lacks the right to {right} all keys that begin with {keys:?} (it says: {message}): \
                  `elect help rights` shows the role to give it"

@@ -79,7 +79,7 @@ async fn visit(link: &Arc<Link>, member: usize, clock: &Clock) -> Result<Respond
     let Measured { round_trip, last } = match measure(clock, status).await {
         Ok(measured) => measured,
         Err(None) => return Err(silent()),
-        Err(Some(cause)) => return Err(explain(Doing::Look, cause).await),
+        Err(Some(cause)) => return Err(explain(Doing::Read, cause).await),
     };
     let asked = timeout(ANSWER_TIMEOUT, link.store_check().ask(&client)).await;
     let store = match asked {

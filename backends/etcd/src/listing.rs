@@ -57,7 +57,7 @@ pub(crate) async fn list<T>(
                 asked = Part::Keys;
                 continue;
             }
-            Err(cause) => return Err(Failure { doing: Doing::Look, cause }),
+            Err(cause) => return Err(Failure { doing: Doing::Read, cause }),
         };
         if !rise(&from, reply.kvs().iter().map(KeyValue::key)) {
             return Err(odd("the keys of a listing do not rise"));
@@ -91,12 +91,12 @@ fn rise<'a>(from: &'a [u8], mut keys: impl Iterator<Item = &'a [u8]>) -> bool {
 /// Returns the error for a listing that is longer than that of any election.
 fn too_many(what: &str) -> Failure {
     let cause = Status::resource_exhausted(format!("there are more than {what}"));
-    Failure { doing: Doing::Look, cause: Cause::GRpcStatus(cause) }
+    Failure { doing: Doing::Read, cause: Cause::GRpcStatus(cause) }
 }
 
 /// Returns the error for answers that make a store unusable.
 fn odd(what: &str) -> Failure {
-    Failure { doing: Doing::Look, cause: Cause::GRpcStatus(Status::data_loss(what)) }
+    Failure { doing: Doing::Read, cause: Cause::GRpcStatus(Status::data_loss(what)) }
 }
 
 /// The first key after all that begin with `prefix`: `\0` stands for the end of all keys.

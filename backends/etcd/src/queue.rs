@@ -160,7 +160,7 @@ pub(crate) fn enter(
     if let Some(store_check) = store_check {
         conditions.extend(store_check.is_ours());
         operations.push(store_check.make());
-        otherwise.insert(1, store_check.look());
+        otherwise.insert(1, store_check.get_id());
     }
     Txn::new().when(conditions).and_then(operations).or_else(otherwise)
 }
@@ -208,7 +208,7 @@ pub(crate) fn prove(
         Compare::lease(key.as_str(), CompareOp::Equal, lease.get()),
     ];
     let mut otherwise = vec![list(keyspace, None, Room::Usual)];
-    otherwise.extend(store_check.map(StoreCheck::look));
+    otherwise.extend(store_check.map(StoreCheck::get_id));
     if by == By::Write {
         otherwise.push(TxnOp::delete(format!("{}proof", keyspace.prefix()), None));
     }

@@ -24,7 +24,7 @@ pub(crate) async fn remove(
         .with_min_create_revision(revision)
         .with_max_create_revision(revision);
     let found = client.kv_client().get(keyspace.prefix(), Some(options)).await;
-    let mut found = found.map_err(|cause| Failure { doing: Doing::Look, cause })?.take_kvs();
+    let mut found = found.map_err(|cause| Failure { doing: Doing::Read, cause })?.take_kvs();
     found.retain(|kv| keyspace.number_of(kv.key()).is_some());
     let Some(kv) = found.first() else { return Ok(()) };
     let is_it = Compare::create_revision(kv.key(), CompareOp::Equal, revision);

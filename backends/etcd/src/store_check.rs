@@ -61,7 +61,7 @@ impl StoreCheck {
     }
 
     /// Returns the operation that gets the id.
-    pub(crate) fn look(&self) -> TxnOp {
+    pub(crate) fn get_id(&self) -> TxnOp {
         TxnOp::get(self.key.as_str(), None)
     }
 
@@ -70,7 +70,7 @@ impl StoreCheck {
     pub(crate) fn make(&self) -> TxnOp {
         let is_new = Compare::create_revision(self.key.as_str(), CompareOp::Equal, 0);
         let make = TxnOp::put(self.key.as_str(), self.fresh.as_str(), None);
-        TxnOp::txn(Txn::new().when([is_new]).and_then([make]).or_else([self.look()]))
+        TxnOp::txn(Txn::new().when([is_new]).and_then([make]).or_else([self.get_id()]))
     }
 
     /// Checks that an answer to [`crate::queue::enter`] came from the expected store, at the member `who`. The first
@@ -139,7 +139,7 @@ impl StoreCheck {
     ) -> Result<(), Unusable> {
         let never = Compare::create_revision(self.key.as_str(), CompareOp::Less, 0);
         let put = TxnOp::put(self.key.as_str(), self.fresh.as_str(), None);
-        let txn = Txn::new().when([never]).and_then([put]).or_else([self.look()]);
+        let txn = Txn::new().when([never]).and_then([put]).or_else([self.get_id()]);
         match client.kv_client().txn(txn).await {
             Ok(reply) => self.admit_answer(who, newest, &reply).map_err(Unusable::Restored),
             // Without the right to write the key the answer proves nothing.

@@ -125,7 +125,7 @@ impl Watch {
 
 /// Returns the wake of a watch for events after `seen`, over the connection of `attempt`. Keeps the watch in `place` if
 /// it fits, and otherwise replaces it.
-pub(crate) fn look_out(
+pub(crate) fn watch_for(
     place: &mut Option<Watch>,
     attempt: &Attempt,
     seen: i64,

@@ -24,7 +24,7 @@ pub(crate) struct Watched {
 
 /// Reads the node as this server has it. Two requests, sent at once by the first poll. One sets a watch on the node,
 /// whether it exists or not, and the other reads it.
-pub(crate) async fn look(client: &Client, path: &str) -> Result<Watched, Zk> {
+pub(crate) async fn read_watched(client: &Client, path: &str) -> Result<Watched, Zk> {
     let (exists, get) = (client.check_and_watch_stat(path), client.get_data(path));
     let (_, watcher) = exists.await?;
     let content = match get.await {
@@ -36,10 +36,10 @@ pub(crate) async fn look(client: &Client, path: &str) -> Result<Watched, Zk> {
 }
 
 /// Reads the node as the ensemble has it, also from a server that lags behind. One more request, sent at the same time.
-async fn look_of_all(client: &Client, path: &str) -> Result<Watched, Error> {
+async fn read_watched_of_all(client: &Client, path: &str) -> Result<Watched, Error> {
     let sync = client.sync(path);
-    let look = look(client, path);
-    let (synced, found) = tokio::join!(sync, look);
+    let read = read_watched(client, path);
+    let (synced, found) = tokio::join!(sync, read);
     synced.and(found).map_err(|error| fault(Action::Read, path, error))
 }
 
@@ -198,7 +198,7 @@ impl Cells {
         if !cell.is_watched() {
             return Ok(WatchedCell { bytes: read(client, &path).await?.bytes, wake: never() });
         }
-        let Watched { cell, watch } = look_of_all(client, &path).await?;
+        let Watched { cell, watch } = read_watched_of_all(client, &path).await?;
         let wake = self.watch.insert(watch).wake();
         Ok(WatchedCell { bytes: cell.bytes, wake })
     }

@@ -108,20 +108,20 @@ impl Directory {
     }
 
     /// Returns the state of a node; `None` if it does not exist.
-    pub(crate) async fn look(&self, client: &Client, node: &str) -> Result<Option<Stat>, Error> {
+    pub(crate) async fn stat(&self, client: &Client, node: &str) -> Result<Option<Stat>, Error> {
         let path = self.path_of(node);
         let look = client.check_stat(&path).await;
         look.map_err(|error| fault(Action::Read, &path, error))
     }
 
-    /// Looks as [`Directory::look`] does, at the state of the ensemble. Two requests, sent at once.
-    pub(crate) async fn look_now(
+    /// Does as [`Directory::stat`] does, with the state of the ensemble. Two requests, sent at once.
+    pub(crate) async fn stat_now(
         &self,
         client: &Client,
         node: &str,
     ) -> Result<Option<Stat>, Error> {
         let sync = client.sync(&self.path);
-        let look = self.look(client, node);
+        let look = self.stat(client, node);
         let (synced, stat) = tokio::join!(biased; sync, look);
         synced.map_err(|error| fault(Action::Read, &self.path, error))?;
         stat
@@ -138,7 +138,7 @@ impl Directory {
         // Candidates of another layout have another order, and so another leader.
         self.check(&queue)?;
         let Some(first) = queue.names().next() else { return Ok(None) };
-        let stat = self.look(client, first).await?;
+        let stat = self.stat(client, first).await?;
         let is_it = stat.is_some_and(|stat| stat.czxid.cast_unsigned() == token.get());
         Ok(is_it.then(|| first.to_owned()))
     }

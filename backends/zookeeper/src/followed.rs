@@ -44,7 +44,7 @@ impl Followed {
             if self.is_current(client) {
                 return None;
             }
-            Some(cells::look(client, &self.path).await)
+            Some(cells::read_watched(client, &self.path).await)
         };
         // The step is polled first, and so sent first.
         let (outcome, look) = tokio::join!(biased; step, look);
@@ -54,7 +54,7 @@ impl Followed {
             // The read was lost with a connection that the step outlived.
             Some(Err(error)) if !loses_connection(&error) => Err(error),
             Some(Ok(found)) if found.watch.is_armed() => Ok(found),
-            _ => cells::look(client, &self.path).await,
+            _ => cells::read_watched(client, &self.path).await,
         };
         self.take(client, found)?;
         Ok(outcome)

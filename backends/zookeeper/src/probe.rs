@@ -117,14 +117,14 @@ impl Diagnosis {
 
 /// Finds out what is wrong with a server, if anything is.
 pub(crate) async fn examine(host: &Host, security: Option<&Security>) -> Diagnosis {
-    let diagnosis = match (look(host, security).await, security) {
+    let diagnosis = match (ask_state(host, security).await, security) {
         (Diagnosis::Trouble(Trouble::HungUp, _), None)
             if Protocol::Tls.is_spoken_by(host).await =>
         {
             Diagnosis::Trouble(Trouble::WantsTls, None)
         }
         // A server that stops closes the connection as well: then nothing listens there any more.
-        (Diagnosis::Trouble(Trouble::HungUp, _), _) => look(host, security).await,
+        (Diagnosis::Trouble(Trouble::HungUp, _), _) => ask_state(host, security).await,
         (diagnosis, _) => diagnosis,
     };
     match diagnosis {
@@ -144,7 +144,7 @@ const SRVR: &[u8] = b"srvr\n";
 const LONGEST: u64 = 2000;
 
 /// The answer of a server to one question.
-pub(crate) async fn look(host: &Host, security: Option<&Security>) -> Diagnosis {
+pub(crate) async fn ask_state(host: &Host, security: Option<&Security>) -> Diagnosis {
     let secured = match security.map(|security| security.secured(host)).transpose() {
         Ok(secured) => secured,
         Err(error) => return Diagnosis::Trouble(Trouble::Failed(error.to_string()), None),

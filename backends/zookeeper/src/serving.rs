@@ -158,7 +158,7 @@ async fn first_to_answer(settings: &Arc<Settings>, patience: Duration) -> Option
     for host in settings.hosts.clone() {
         let settings = Arc::clone(settings);
         looks.spawn(async move {
-            let look = probe::look(&host, settings.security.as_ref());
+            let look = probe::ask_state(&host, settings.security.as_ref());
             let is_answer = timeout(patience, look).await.is_ok_and(|found| found.is_answer());
             is_answer.then_some(host)
         });

@@ -16,7 +16,7 @@ const TRIES: usize = 8;
 impl EtcdSeat {
     pub(super) async fn read_up(&mut self, cell: Cell<'_>) -> Result<WatchedCell, Error> {
         let attempt = self.link.attempt(self.keyspace.above(cell)).await?;
-        let cell = self.look(&attempt, cell).await;
+        let cell = self.read_watched(&attempt, cell).await;
         attempt.conclude(cell).await
     }
 
@@ -72,14 +72,18 @@ impl EtcdSeat {
     }
 
     /// Reads the cell from the store, and watches it if its changes wake.
-    async fn look(&mut self, attempt: &Attempt, cell: Cell<'_>) -> Result<WatchedCell, Failure> {
+    async fn read_watched(
+        &mut self,
+        attempt: &Attempt,
+        cell: Cell<'_>,
+    ) -> Result<WatchedCell, Failure> {
         let Found { cell: found, seen } =
             cells::read(&attempt.client(), &self.keyspace, cell).await?;
         let key = self.keyspace.cell(cell);
         self.seen.insert(key.clone(), i64::try_from(found.version).unwrap_or(i64::MAX));
         let wake = if cell.is_watched() {
             let change = vec![Event::Change(key)];
-            watch::look_out(&mut self.read, attempt, seen, change, Stand::AtOnce)
+            watch::watch_for(&mut self.read, attempt, seen, change, Stand::AtOnce)
         } else {
             never()
         };

@@ -6,7 +6,7 @@ use super::{State, ZkSeat};
 
 impl ZkSeat {
     /// Reads a cell. The end of a leader's session is not reported here, but by the next refresh.
-    pub(super) async fn look_up(
+    pub(super) async fn read_cell(
         &mut self,
         now: Boottime,
         cell: Cell<'_>,

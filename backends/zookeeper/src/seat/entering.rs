@@ -2,7 +2,7 @@
 
 use elect_api::{Boottime, Error, ErrorKind, Standing};
 
-use super::{State, ZkSeat, look_out};
+use super::{State, ZkSeat, watch_own_node};
 use crate::client::Client;
 use crate::directory::OwnNode;
 use crate::queue::{Position, Queue};
@@ -83,7 +83,7 @@ impl ZkSeat {
         place: OwnNode,
     ) -> Result<Standing, Error> {
         let path = self.directory.path_of(&place.node);
-        let look = look_out(client, &path, &place);
+        let look = watch_own_node(client, &path, &place);
         let (queue, watch) = tokio::join!(biased; self.queue(client, now), look);
         let queue = queue?;
         if let Some(listed) = &queue
@@ -106,7 +106,7 @@ impl ZkSeat {
     ) -> Result<Option<OwnNode>, Error> {
         let mut found = None;
         for node in queue.beginning(&self.directory.prefix(self.guid)) {
-            match self.directory.look(client, &node).await? {
+            match self.directory.stat(client, &node).await? {
                 Some(stat) if stat.ephemeral_owner == owner && found.is_none() => {
                     found = Some(OwnNode { node, czxid: stat.czxid });
                 }

@@ -129,7 +129,7 @@ impl ZkSeat {
         if let Some(why) = self.link.shortening() {
             return Ok(self.lost(&why));
         }
-        match self.prove_and_look_out(&client, now, &place).await? {
+        match self.prove_and_watch(&client, now, &place).await? {
             Proof::Held => Ok(self.leading(now, &place)),
             Proof::Missing => Ok(self.lost("our node was removed")),
             Proof::SessionEnded(why) => Ok(self.lost(&why)),
@@ -145,7 +145,7 @@ impl ZkSeat {
 
     /// Proves that the candidate's node is there, and watches for its end. The watch is a hint: without it the next
     /// proof finds out.
-    async fn prove_and_look_out(
+    async fn prove_and_watch(
         &mut self,
         client: &Client,
         now: Boottime,
@@ -159,7 +159,7 @@ impl ZkSeat {
         let look = async {
             match armed {
                 Some(watch) => Some(watch),
-                None => look_out(client, &path, place).await,
+                None => watch_own_node(client, &path, place).await,
             }
         };
         let link = &mut self.link;
@@ -198,13 +198,13 @@ impl ZkSeat {
     /// Takes part. `may_enter` is false if the engine has not seen the present ticket.
     async fn campaign(&mut self, now: Boottime, may_enter: bool) -> Result<Standing, Error> {
         let session = self.link.session(now).await?;
-        let Ok(client) = session.client() else { return Ok(self.look_again(0)) };
+        let Ok(client) = session.client() else { return Ok(self.wait_again(0)) };
         let owner = session.id();
         self.enrol(&client, now);
         if let State::Waiting(waiting) = &self.state
             && waiting.is_far_back()
         {
-            let look = self.directory.look_now(&client, &waiting.place.node);
+            let look = self.directory.stat_now(&client, &waiting.place.node);
             if self.followed.along(&client, look).await?.is_some() {
                 let standing = waiting.standing();
                 self.acknowledged(now);
@@ -230,17 +230,17 @@ impl ZkSeat {
             drop(client);
             self.start_over();
             self.link.abandon().await;
-            return Ok(self.look_again(queue.as_ref().map_or(0, Queue::len)));
+            return Ok(self.wait_again(queue.as_ref().map_or(0, Queue::len)));
         }
         if let Some(ahead) = self.sweep(&client, queue.as_ref()).await? {
-            return Ok(self.look_again(ahead));
+            return Ok(self.wait_again(ahead));
         }
         if let Some(queue) = &queue {
             self.directory.check(queue)?;
         }
         if matches!(self.state, State::Out) {
             if !may_enter {
-                return Ok(self.look_again(queue.as_ref().map_or(0, Queue::len)));
+                return Ok(self.wait_again(queue.as_ref().map_or(0, Queue::len)));
             }
             return self.enter(&client, now, owner, queue).await;
         }
@@ -272,7 +272,7 @@ impl ZkSeat {
         Ok((!late.is_empty()).then_some(queue.len() - late.len()))
     }
 
-    fn look_again(&self, ahead: usize) -> Standing {
+    fn wait_again(&self, ahead: usize) -> Standing {
         let ahead = match &self.state {
             State::Waiting(waiting) => waiting.ahead,
             _ => ahead,
@@ -287,7 +287,7 @@ impl ZkSeat {
         now: Boottime,
         queue: Option<Queue>,
     ) -> Result<Standing, Error> {
-        let State::Waiting(waiting) = &mut self.state else { return Ok(self.look_again(0)) };
+        let State::Waiting(waiting) = &mut self.state else { return Ok(self.wait_again(0)) };
         let position = match &queue {
             Some(queue) => {
                 self.directory.check(queue)?;
@@ -302,17 +302,17 @@ impl ZkSeat {
             }
             Position::First => {
                 let place = waiting.place.clone();
-                match self.prove_and_look_out(client, now, &place).await? {
+                match self.prove_and_watch(client, now, &place).await? {
                     Proof::Held => Ok(self.leading(now, &place)),
                     Proof::Missing | Proof::SessionEnded(_) => {
                         self.start_over();
-                        Ok(self.look_again(0))
+                        Ok(self.wait_again(0))
                     }
                 }
             }
             Position::Missing => {
                 self.start_over();
-                Ok(self.look_again(queue.as_ref().map_or(0, Queue::len)))
+                Ok(self.wait_again(queue.as_ref().map_or(0, Queue::len)))
             }
         }
     }
@@ -332,7 +332,7 @@ impl ZkSeat {
 }
 
 /// Watches for the end of the candidate's own node.
-async fn look_out(client: &Client, path: &str, place: &OwnNode) -> Option<NodeWatch> {
+async fn watch_own_node(client: &Client, path: &str, place: &OwnNode) -> Option<NodeWatch> {
     match client.check_and_watch_stat(path).await {
         Ok((Some(_), watcher)) => Some(NodeWatch::new(client, place.node.clone(), watcher)),
         _ => None,
@@ -360,7 +360,7 @@ impl Seat for ZkSeat {
     }
 
     async fn read(&mut self, now: Boottime, cell: Cell<'_>) -> Result<WatchedCell, Error> {
-        let cell = self.look_up(now, cell).await;
+        let cell = self.read_cell(now, cell).await;
         cell.map_err(|error| self.directory.explain(error))
     }
 

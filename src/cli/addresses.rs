@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_are_refused_show_what_would_do() {
+    fn refused_addresses_show_a_valid_one() {
         for text in [
             "",
             ":",

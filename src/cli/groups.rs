@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_a_secret_is_not_shown() {
+    fn possible_secrets_in_a_url_are_not_shown() {
         let url: HealthUrl = "http://127.0.0.1:8080/healthz?token=secret".parse().unwrap();
         assert_eq!(url.to_string(), "http://127.0.0.1:8080/healthz");
         assert_eq!(url.uri().query(), Some("token=secret"));

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flag_of_what_reads_the_file_is_a_key_of_it() {
+    fn every_flag_of_a_command_that_reads_the_file_is_a_key_of_it() {
         let grammar = grammar();
         let keys: Vec<_> = super::keys(&grammar).iter().filter_map(|arg| arg.get_long()).collect();
         for command in [

@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_period_is_told_what_is() {
+    fn a_wrong_period_is_refused_with_a_right_one() {
         for text in [
             "",
             "@",

@@ -284,7 +284,7 @@ mod values_tests {
     }
 
     #[test]
-    fn durations_that_are_refused_show_what_would_do() {
+    fn refused_durations_show_a_valid_one() {
         for text in [
             "",
             " ",

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_may_pass_is_asked_again_and_the_last_error_is_told() {
+    async fn a_passing_error_is_retried_and_the_last_one_is_reported() {
         assert_eq!(after(2, ErrorKind::Ambiguous).await, (3, Ok(())));
         assert_eq!(after(9, ErrorKind::Unreachable).await, (3, Err("no 3".into())));
         assert_eq!(after(9, ErrorKind::Denied).await, (1, Err("no 1".into())));

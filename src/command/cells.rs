@@ -189,8 +189,8 @@ impl UnknownName {
     /// Warns if the store does not know the name, and answers at the first attempt. Returns whether it has warned.
     pub(super) async fn warn_of(store: &dyn Store, election: &ElectionName, log: &Log) -> bool {
         let found = Self::find(store, election, 1, log).await.ok().flatten();
-        if let Some(stranger) = &found {
-            log.warn(stranger);
+        if let Some(unknown) = &found {
+            log.warn(unknown);
         }
         found.is_some()
     }
@@ -218,22 +218,22 @@ mod tests {
 
     #[test]
     fn names_that_may_have_been_meant_are_told_as_people_do() {
-        let stranger = |nearest: &[&str]| {
+        let unknown = |nearest: &[&str]| {
             let nearest = nearest.iter().map(|&name| name.to_owned()).collect();
             let election = "nigthly".parse().unwrap();
             UnknownName { election, location: "file:///x".into(), is_by_default: false, nearest }
         };
-        let said = |nearest: &[&str]| stranger(nearest).to_string();
+        let said = |nearest: &[&str]| unknown(nearest).to_string();
         let known = "no election nigthly at file:///x: it has no candidates, and no past";
         assert_eq!(said(&[]), known);
         assert_eq!(said(&["nightly"]), format!("{known}; did you mean nightly?"));
         assert_eq!(said(&["a", "b", "c"]), format!("{known}; did you mean a, b or c?"));
-        assert_eq!(stranger(&[]).unless("try"), format!("{known}; try"));
-        assert_eq!(stranger(&["a"]).unless("try"), format!("{known}; did you mean a? try"));
+        assert_eq!(unknown(&[]).unless("try"), format!("{known}; try"));
+        assert_eq!(unknown(&["a"]).unless("try"), format!("{known}; did you mean a? try"));
     }
 
     #[test]
-    fn what_says_nothing_is_nothing() {
+    fn an_empty_cell_is_described_as_nothing() {
         assert_eq!(in_words(Cell::Once, Some(br#"{"done":[]}"#)), None);
         assert!(KeptCells::default().is_nothing());
         let done = in_words(Cell::Once, Some(br#"{"done":["a","b"]}"#));

@@ -103,7 +103,7 @@ mod tests {
     use super::{CheckPlan, Left, check, is_enough, left_in_words};
 
     #[test]
-    fn enough_is_at_least_what_was_asked_for() {
+    fn enough_is_at_least_the_requested_remaining_time() {
         let second = Duration::from_secs(1);
         assert!(is_enough(Left::NoLimit, Duration::MAX));
         assert!(is_enough(Left::For(second), second));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said() {
+    fn the_remaining_lease_is_told_in_words() {
         assert_eq!(left_in_words(Left::Nothing), "leadership has ended\n");
         assert_eq!(
             left_in_words(Left::For(Duration::from_millis(1_050))),

@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use super::attempts::{ATTEMPTS, aloud, insist, with_members};
 use super::cells::UnknownName;
 use super::runtime::{block_on, ended_by, interruption};
-use super::steer::who_asks;
+use super::steer::requester;
 use super::survey;
 use crate::config::{self, Done, DonePlan, Period};
 use crate::election::history::History;
@@ -223,9 +223,9 @@ async fn is_needed(store: &dyn Store, plan: &DonePlan, log: &Log) -> anyhow::Res
         Done::Record(key) if known.done.has(key) => Ok(false),
         Done::Record(_) => {
             if !plan.create
-                && let Some(stranger) = UnknownName::find(store, election, ATTEMPTS, log).await?
+                && let Some(unknown) = UnknownName::find(store, election, ATTEMPTS, log).await?
             {
-                bail!(stranger.unless("--create records the key all the same"));
+                bail!(unknown.unless("--create records the key all the same"));
             }
             Ok(true)
         }
@@ -303,7 +303,7 @@ impl Turn<'_> {
             Standing::Leading { .. } => Ok(Step::Wait(None)),
             Standing::Waiting { wake, .. } => {
                 if !std::mem::replace(&mut self.has_waited, true) {
-                    self.say_who_leads().await;
+                    self.warn_of_leader().await;
                 }
                 Ok(Step::Wait(Some(wake)))
             }
@@ -316,7 +316,7 @@ impl Turn<'_> {
     }
 
     /// Tells people which leader the change waits for.
-    async fn say_who_leads(&self) {
+    async fn warn_of_leader(&self) {
         let seen = timeout(CALL, survey::survey_one(self.store, self.election)).await;
         let leader = seen.ok().and_then(Result::ok).and_then(|seen| seen.survey.leader);
         if let Some(leader) = leader {
@@ -373,7 +373,7 @@ async fn write(seat: &mut dyn Seat, what: &Done) -> Result<bool, Error> {
             runs.into_iter().chain([(Cell::Once, done.without(key))]).collect()
         }
         Done::Record(key) => {
-            let run = Run::by_hand(&who_asks(), &config::host_name(), stamp::display());
+            let run = Run::by_hand(&requester(), &config::host_name(), stamp::display());
             let runs = runs.map(|runs| (Cell::Runs, runs.ended(key, run)));
             [(Cell::Once, done.with(key))].into_iter().chain(runs).collect()
         }

@@ -11,7 +11,7 @@ use tokio::task::yield_now;
 
 use crate::election::driver::Clock;
 use crate::election::machine::Event;
-use crate::guard::{self, Alarm, Incoming, Inherited, Whom};
+use crate::guard::{self, Alarm, Incoming, Inherited, SignalTo};
 
 /// Runs the asynchronous work of a subcommand on this thread.
 ///
@@ -120,7 +120,7 @@ impl Wishes {
     /// Stops this process, and returns when it is continued.
     #[allow(clippy::unused_self, reason = "only whoever reads signals has blocked them")]
     pub(in crate::command) fn pause(&self) {
-        guard::stop(Whom::Ourselves);
+        guard::stop(SignalTo::Ourselves);
     }
 }
 
@@ -128,7 +128,7 @@ impl Wishes {
 /// other signal it returns the exit code: 128 plus the signal's number.
 pub(crate) fn ended_by(signal: i32) -> u8 {
     if let Ok(known @ (Signal::SIGINT | Signal::SIGQUIT)) = Signal::try_from(signal) {
-        guard::end_by(known, Whom::Ourselves);
+        guard::end_by(known, SignalTo::Ourselves);
     }
     u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }

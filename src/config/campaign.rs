@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn an_election_has_to_be_named() {
+    fn an_election_must_be_named() {
         let refusal = sidecar(&[]).unwrap_err();
         assert_eq!(
             (&refusal, refusal.hint().as_deref()),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_concerns_a_command_is_not_offered() {
+    fn flags_about_a_command_are_not_offered() {
         for flag in ["--after-loss=exit", "--hold=1s", "-s=TERM", "-n", "-w=1", "job"] {
             assert!(parse(["elect", "sidecar", "-e", "web", flag]).is_err(), "{flag}");
         }

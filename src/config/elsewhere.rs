@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_other_store_is_passed_over() {
+    fn lines_that_name_no_other_store_are_skipped() {
         for text in [
             "0 3 * * * app elect run -e nightly x\n",
             "0 3 * * * app elect run -b file: -e nightly x\n",

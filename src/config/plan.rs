@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_where_an_election_is_divided_is_refused() {
+    fn flags_without_meaning_in_a_divided_election_are_refused() {
         use elect_api::Division;
         assert_eq!(
             run(&["--slots", "3", "job"]).unwrap().campaign.candidate.division,
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_work_is_refused() {
+    fn a_plan_that_cannot_work_is_refused() {
         assert!(matches!(run(&["sh"]), Err(ConfigError::NamedAfterRunner(_))));
         assert!(matches!(run(&["-e", "0", "job"]), Err(ConfigError::Election { .. })));
         assert!(matches!(run(&["--id", "a b", "job"]), Err(ConfigError::Label(_))));

@@ -34,7 +34,7 @@ pub const EXIT_CODE: &str = "ELECT_EXIT_CODE";
 /// Tells a command the election in which its `elect run` leads.
 pub const LEADER_ELECTION: &str = guard::PART.name;
 
-/// Tells a command the store of that election: see [`crate::cli::BackendUrl::for_others`].
+/// Tells a command the store of that election: see [`crate::cli::BackendUrl::for_other_users`].
 pub const LEADER_BACKEND: &str = "ELECT_LEADER_BACKEND";
 
 /// The flags that belong to one run. An `elect` inside its command inherits neither their variables nor their keys.
@@ -140,8 +140,8 @@ pub fn misspelt_variables(origins: &Origins) -> Vec<String> {
     }
     // Other subcommands have more variables.
     let known = cli::variables();
-    let strangers = unknown.iter().filter(|name| !known.contains(name));
-    strangers.filter_map(|name| complaint(name, &known)).collect()
+    let unknown_names = unknown.iter().filter(|name| !known.contains(name));
+    unknown_names.filter_map(|name| complaint(name, &known)).collect()
 }
 
 fn complaint(name: &str, known: &[String]) -> Option<String> {
@@ -159,7 +159,7 @@ mod tests {
     use super::{OF_ONE_RUN, complaint, is_of_one_run, nearest_names, variable};
 
     #[test]
-    fn what_belongs_to_one_run_is_known_by_its_variable() {
+    fn flags_of_one_run_are_known_by_their_variables() {
         for flag in OF_ONE_RUN {
             let name = variable(flag);
             assert!(is_of_one_run(OsStr::new(&name)), "{name}");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_nearly_right_is_complained_of() {
+    fn only_near_misses_are_complained_of() {
         let known = ["ELECT_BACKEND", "ELECT_ELECTION", "ELECT_TTL"].map(String::from);
         for (name, meant) in [
             ("ELECT_BACKND", "ELECT_BACKEND"),

@@ -222,19 +222,19 @@ impl Control {
     /// Sets this priority for the candidate with this id, or for all with this label. `None` gives them back the
     /// priority that they were started with.
     #[must_use]
-    pub fn prioritizing(mut self, who: &str, priority: Option<u32>, request: Request) -> Self {
+    pub fn prioritizing(mut self, id: &str, priority: Option<u32>, request: Request) -> Self {
         let Some(priority) = priority else {
-            self.priorities.remove(who);
+            self.priorities.remove(id);
             return self;
         };
-        self.priorities.insert(who.to_owned(), Priority { priority, request });
+        self.priorities.insert(id.to_owned(), Priority { priority, request });
         self.ranked()
     }
 
     /// Removes the priorities of candidates that are gone, as `is_gone` says of their full ids.
     #[must_use]
     pub fn without(mut self, is_gone: impl Fn(&str) -> bool) -> Self {
-        self.priorities.retain(|who, _| !is_gone(who));
+        self.priorities.retain(|id, _| !is_gone(id));
         self
     }
 
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_asked_before_somebody_asks() {
+    fn an_empty_control_cell_requests_nothing() {
         let none = Control::read(None).unwrap();
         assert_eq!(none, Control::default());
         assert_eq!(none.against(Token::new(1)), None);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_concerns_everybody_until_it_is_over() {
+    fn a_pause_applies_to_every_token_until_it_ends() {
         let paused = through_a_store(&Control::default().paused(Some(request(Some("disk full")))));
         let why = "paused by root@web1: disk full";
         assert_eq!(paused.against(Token::new(1)).as_deref(), Some(why));
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn an_election_is_divided_as_whoever_came_first_says() {
+    fn a_division_is_kept_until_it_is_removed() {
         let control = through_a_store(&Control::default().divided(Division::Slots(3)));
         assert_eq!(control.division(), Division::Slots(3));
         let whole = control.divided(Division::Whole);
@@ -343,14 +343,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_later_version_asks_is_kept() {
+    fn requests_of_a_later_version_are_kept() {
         let text = br#"{"paused":{"by":"me","at":5},"later":[1,{"a":null}]}"#;
         let resumed = Control::read(Some(text)).unwrap().paused(None);
         assert_eq!(resumed.to_bytes(), br#"{"later":[1,{"a":null}]}"#);
     }
 
     #[test]
-    fn what_others_wrote_is_read_clean_and_what_we_write_is_so() {
+    fn foreign_text_in_control_is_cleaned_and_ours_is_written_clean() {
         let long = "x".repeat(50_000);
         let text = serde_json::json!({
             "paused": { "by": "a\0b", "at": 5, "reason": format!("\u{1b}[2J{long}") },
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_said() {
+    fn an_unreadable_cell_is_an_error() {
         for bad in ["", "[]", "1", "{\"paused\":1}", "{\"step_down\":{\"token\":-1}}", "\u{0}"] {
             let error = Control::read(Some(bad.as_bytes())).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unfit, "{bad:?}");
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_longer_than_any_of_ours_is_not_even_read() {
+    fn a_cell_that_is_too_long_is_not_parsed() {
         let zeros = vec!["0"; Cell::LONGEST / 2].join(",");
         let bomb = format!("{{\"zz\":[{zeros}]}}");
         let error = Control::read(Some(bomb.as_bytes())).unwrap_err();

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_who_disagree_and_come_at_once_at_most_one_starts_anything() {
+    fn of_two_disagreeing_candidates_at_most_one_starts() {
         let ways = [Division::Whole, Division::Slots(2), Division::Slots(5), Division::Shards(2)];
         let mut started = [0; 2];
         for seed in 0..500 {
@@ -344,11 +344,11 @@ mod tests {
                 started[usize::from(outcome != (false, false))] += 1;
             }
         }
-        assert!(started[1] > started[0], "hardly anybody ever starts: {started:?}");
+        assert!(started[1] > started[0], "hardly any candidate ever starts: {started:?}");
     }
 
     #[test]
-    fn who_agrees_is_let_in_and_who_does_not_is_told_both_numbers() {
+    fn a_candidate_that_agrees_enters_and_others_are_told_both_numbers() {
         run("the numbers", async {
             let ground = Ground::new();
             let first = candidate("a", Division::Slots(3));

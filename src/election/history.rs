@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_led_before_the_first() {
+    fn a_new_history_has_no_leaders() {
         let none = History::read(None).unwrap();
         assert_eq!((none.records(), none.last_token()), (&[][..], None));
     }
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_successor_closes_what_is_open_and_nothing_else() {
+    fn a_successor_closes_only_the_open_record() {
         let history = [record(1).ended(&words("asked"), None), record(2), record(5)]
             .iter()
             .fold(History::default(), |history, record| with(&history, record));
@@ -365,14 +365,14 @@ mod tests {
     }
 
     #[test]
-    fn only_who_says_so_itself_has_ended_well() {
+    fn only_a_leader_that_wrote_so_has_ended_well() {
         let abrupt = EndRecord { is_abrupt: true, ..words("SIGKILL ended the command") };
         let none = History::default();
-        assert!(none.has_ended_well(), "nobody led");
+        assert!(none.has_ended_well(), "no candidate led");
         let open = with(&none, &record(1));
         assert!(!open.has_ended_well());
         let closed = with(&open, &record(2).ended(&words("asked"), None));
-        assert!(closed.has_ended_well(), "whoever led before is not the last");
+        assert!(closed.has_ended_well(), "an earlier leader is not the last");
         assert!(!with(&open, &record(1).ended(&abrupt, None)).has_ended_well());
     }
 
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_wrote_is_read_clean() {
+    fn foreign_text_in_a_history_is_cleaned() {
         let hostile = Record {
             reason: Some(format!("\u{1b}[2J{}", "x".repeat(5_000))),
             ..Record::begun(Token::new(1), "a\0\n", 5)
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_later_version_wrote_is_kept() {
+    fn fields_of_a_later_version_are_kept() {
         let old = r#"{"token":1,"id":"a","start":5,"end":6,"more":[null]}"#;
         let open = r#"{"token":2,"id":"a","start":7,"more":[null]}"#;
         let text = format!(r#"{{"leaderships":[{old},{open}],"later":1}}"#);
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_said() {
+    fn an_unreadable_cell_is_an_error() {
         for bad in
             ["", "[]", "1", "{\"leaderships\":1}", "{\"leaderships\":[{\"token\":-1}]}", "\u{0}"]
         {

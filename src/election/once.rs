@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_is_known_until_so_many_others_were() {
+    fn a_done_key_is_known_until_enough_others_are_done() {
         let keys: Vec<String> = (0..=KEPT).map(|n| format!("{n} \u{FC}\"")).collect();
         let done = after(&keys);
         assert!(!done.has(&keys[0]));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_again_is_known_for_as_long_as_what_is_new() {
+    fn a_key_that_is_done_again_is_known_as_long_as_a_new_one() {
         let mut keys: Vec<String> = (0..KEPT).map(|n| n.to_string()).collect();
         keys.extend(["0".into(), "new".into()]);
         let done = after(&keys);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_undone_is_not_known_and_the_cell_is_as_before() {
+    fn an_undone_key_is_unknown_and_the_cell_is_as_before() {
         let one = Done::default().with("one");
         let both = Done::read(Some(&one)).unwrap().with("two");
         assert_eq!(one, br#"{"done":["one"]}"#);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_not_taken_for_nothing() {
+    fn an_unreadable_cell_is_not_taken_for_an_empty_one() {
         assert_eq!(Done::read(None).unwrap(), Done::default());
         for bad in ["", "{}", "[]", "{\"done\":[1]}", "{\"done\":[],\"more\":[]}", "\u{0}"] {
             let error = Done::read(Some(bad.as_bytes())).unwrap_err();

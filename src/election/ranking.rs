@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_greatest_priority_then_who_arrived_first_then_the_smaller_id() {
+    fn ranks_go_by_priority_then_arrival_then_id() {
         let waiting =
             vec![entry("b", 80, 2), entry("late", 100, 9), entry("c", 100, 3), entry("z", 80, 2)];
         let field = field(entry("a", 90, 1), waiting);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_lead_or_would_not_come_does_not_count() {
+    fn a_candidate_that_cannot_or_would_not_lead_does_not_count() {
         let mut stopped = entry("stopped", 200, 3);
         stopped.is_stopped = true;
         let foreign = Entry::new(Candidate::foreign("foreign"), None, 4);

@@ -221,8 +221,8 @@ impl Run {
     }
 
     /// Returns the record of a key that a person marks as done by hand, at `start`. Nothing ran.
-    pub fn by_hand(who: &str, host: &str, start: u64) -> Self {
-        let candidate = Candidate { host: host.to_owned(), ..Candidate::foreign(who) };
+    pub fn by_hand(user: &str, host: &str, start: u64) -> Self {
+        let candidate = Candidate { host: host.to_owned(), ..Candidate::foreign(user) };
         Self::begun(Token::new(0), &candidate, start)
     }
 
@@ -333,7 +333,7 @@ mod tests {
 
     /// The answer of the store was lost.
     #[test]
-    fn what_is_written_already_counts_once() {
+    fn a_run_that_is_written_already_counts_once() {
         assert_eq!(tried(&Runs::default(), 1).attempt("k", 2, run(1)), Attempt::Counted);
         let once = tried(&Runs::default(), 1);
         assert_eq!(once.attempt("k", 1, run(1)), Attempt::Counted, "also if it was the last");
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_started_does_not_count() {
+    fn a_run_that_never_started_does_not_count() {
         let once = tried(&Runs::default(), 1);
         assert_eq!(once.retracted("k", Token::new(2)), None, "another's");
         assert_eq!(runs(&once.retracted("k", Token::new(1)).unwrap()), Runs::default());
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_later_version_wrote_of_runs_is_kept() {
+    fn runs_of_a_later_version_are_kept() {
         let text = r#"{"runs":[{"key":"a","last":{"token":1,"id":"b","start":5,"x":1},"y":[2]}],"z":null}"#;
         let known = runs(text.as_bytes());
         assert_eq!(known.of("a").unwrap().last().unwrap().host(), "b");

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_gets_all_at_once_and_others_their_share_one_by_one() {
+    fn the_first_member_gets_all_shards_and_others_theirs_one_by_one() {
         let one = members(1);
         let spread = Spread::default().next(64, &one);
         assert_eq!((counts(&spread, &one), spread.moving()), (vec![64], None));
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_behind_is_given_away_at_once() {
+    fn shards_left_behind_are_assigned_at_once() {
         let (four, two) = (members(4), members(2));
         let (even, _) = settle(Spread::default(), 64, &four);
         let next = even.clone().next(64, &two);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_wanted_gives_up_one_by_one() {
+    fn an_unwanted_member_gives_up_shards_one_by_one() {
         let (mut three, shards) = (members(3), 8);
         let (even, _) = settle(Spread::default(), shards, &three);
         three[1].is_wanted = false;
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_two_more_than_another_and_no_more_has_moved_than_had_to() {
+    fn shards_are_even_and_no_more_move_than_necessary() {
         let mut chance = fastrand::Rng::with_seed(7);
         for _ in 0..300 {
             let shards = chance.u16(1..80);

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_what_the_kernel_was_told() {
+    fn the_clock_rate_is_the_one_set_in_the_kernel() {
         let is = |tick, millionths: i64, rate: f64| {
             assert!((rate_of(tick, millionths * 65_536) - rate).abs() < 1e-9);
         };

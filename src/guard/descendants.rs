@@ -78,7 +78,7 @@ impl Descendants {
     /// Treats all descendants of this process. `list` is the open list of the children of the thread that gets the
     /// orphans, so that no descriptor need be opened for it. With `has_threads`, the children of the other threads are
     /// treated, too.
-    pub(super) fn treat_ours(&mut self, list: RawFd, has_threads: bool, how: &Pass<'_>) -> Found {
+    pub(super) fn treat_own(&mut self, list: RawFd, has_threads: bool, how: &Pass<'_>) -> Found {
         self.search(
             |search| {
                 let us = search.us;
@@ -223,7 +223,7 @@ impl Search<'_> {
 
     /// Signals a child of this process. The child is not reaped, and no other process could reap it, so its number is
     /// its own.
-    fn signal_ours(&mut self, pid: i32, signal: i32) {
+    fn signal_own(&mut self, pid: i32, signal: i32) {
         if !signal_child(pid, signal, self.how.signal_helper) {
             self.found.refused = Some(pid);
         }
@@ -243,7 +243,7 @@ impl Search<'_> {
     fn treat(&mut self, pid: i32, parent: i32) -> Result<Option<(OwnedFd, Stat)>, Errno> {
         let is_ours = parent == self.us;
         if is_ours && self.how.deed == Deed::Kill {
-            self.signal_ours(pid, libc::SIGKILL);
+            self.signal_own(pid, libc::SIGKILL);
         }
         let looked = folder_of(self.proc, pid).and_then(|folder| Ok((Stat::of(&folder)?, folder)));
         let (stat, folder) = match looked {
@@ -290,7 +290,7 @@ impl Search<'_> {
 
     fn signal_found(&mut self, folder: &OwnedFd, pid: i32, is_ours: bool, signal: i32) {
         if is_ours {
-            self.signal_ours(pid, signal);
+            self.signal_own(pid, signal);
         } else {
             self.signal_other(folder, pid, signal);
         }
@@ -317,7 +317,7 @@ impl Search<'_> {
         };
         for signal in signals.into_iter().flatten() {
             if is_ours {
-                self.signal_ours(pid, signal);
+                self.signal_own(pid, signal);
                 continue;
             }
             // Before Linux 5.3 there are no pidfds to open. The process is found again when its parent is dead.
@@ -385,7 +385,7 @@ mod tests {
     use crate::guard::pass::with_helpers;
 
     #[test]
-    fn what_a_store_runs_for_itself_is_left_alone() {
+    fn a_stores_own_helpers_are_left_alone() {
         use std::os::unix::process::ExitStatusExt as _;
         use std::process::Command;
 
@@ -404,7 +404,7 @@ mod tests {
         let spare = with_helpers(&[]);
         assert_eq!(spare.len(), 1);
         let pass = Pass::killing(&spare, None);
-        Descendants::new().unwrap().treat_ours(list.as_raw_fd(), true, &pass);
+        Descendants::new().unwrap().treat_own(list.as_raw_fd(), true, &pass);
         assert_eq!(other.wait().unwrap().signal(), Some(libc::SIGKILL));
         // TERM ends the helper, so no other signal has killed it before.
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::SIGTERM).unwrap();
@@ -418,7 +418,7 @@ mod tests {
         let mut child = std::process::Command::new("/bin/sleep").arg("600").spawn().unwrap();
         let look = |limit| {
             let pass = Pass { deed: Deed::Look, limit, ..Pass::killing(&[], None) };
-            Descendants::new().unwrap().treat_ours(list.as_raw_fd(), true, &pass)
+            Descendants::new().unwrap().treat_own(list.as_raw_fd(), true, &pass)
         };
         let whole = look(Duration::from_secs(3600));
         assert!(whole.living > 0 && !whole.is_partial, "{whole:?}");

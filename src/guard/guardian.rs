@@ -105,7 +105,7 @@ pub(super) fn main(mut parts: GuardianParts) -> ! {
         outbox: Outbox::default(),
     };
     if guardian.parts.role != Role::Leads || guardian.parts.lasting.is_some() {
-        guardian.let_go_of_the_others();
+        guardian.close_others();
     }
     guardian.run()
 }
@@ -334,12 +334,12 @@ impl GuardianProcess {
         // SAFETY: three kinds of descriptors are closed. `launch` never touches its copy of the failure pipe's write
         // end again, as no other command comes. No object of the guardian uses those that elect inherited from its
         // parent, or that elect had open as wrapper.
-        unsafe { self.close_all_but_ours(None) };
+        unsafe { self.close_all_but_own(None) };
     }
 
     /// Closes everything that the wrapper has open for other work, if it guards more than this command. Neither this
     /// command nor its guardian may hold the wrapper's lease or connections, or the streams of another command.
-    fn let_go_of_the_others(&mut self) {
+    fn close_others(&mut self) {
         match self.parts.role {
             Role::Leads => {}
             Role::LeadsAmongOthers => descriptors::silence(&self.parts.null, &[0]),
@@ -347,13 +347,13 @@ impl GuardianProcess {
         }
         let failure_write = self.parts.launch.failure_write.as_ref().map(AsRawFd::as_raw_fd);
         // SAFETY: the closed descriptors belong to objects of the wrapper, and the guardian uses none of those.
-        unsafe { self.close_all_but_ours(failure_write) };
+        unsafe { self.close_all_but_own(failure_write) };
     }
 
     /// # Safety
     /// No object of the guardian may use a descriptor other than those of `parts` and `holds`. It may use the write
     /// end of the failure pipe only if that is `more`.
-    unsafe fn close_all_but_ours(&mut self, more: Option<RawFd>) {
+    unsafe fn close_all_but_own(&mut self, more: Option<RawFd>) {
         let ours = [
             self.parts.socket.as_raw_fd(),
             self.parts.failure_read.as_raw_fd(),

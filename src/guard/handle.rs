@@ -398,7 +398,7 @@ impl Guardian {
             }
             Life::Dead => std::future::pending().await,
             Life::Swept => {
-                self.kill_what_is_left().await;
+                self.kill_rest_of_tree().await;
                 self.life = Life::Dead;
                 Happened::Swept
             }
@@ -485,7 +485,7 @@ impl Guardian {
 
     /// Kills what is left of the tree after the guardian's death, until no process of it lives. May be called again if
     /// the future is dropped.
-    async fn kill_what_is_left(&mut self) {
+    async fn kill_rest_of_tree(&mut self) {
         self.kill_loop.begin(clock::now());
         self.turn.get_or_insert_with(Turn::begin);
         loop {

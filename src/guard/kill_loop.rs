@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dead_keep_their_places_as_long_as_others_come() {
+    fn dead_processes_are_kept_while_others_appear() {
         let mut kill_loop = KillLoop::default();
         assert!(!kill_loop.keeps_the_dead(at(1)), "there is no killing");
         kill_loop.begin(at(1000));
@@ -100,7 +100,7 @@ mod tests {
         assert!(kill_loop.keeps_the_dead(at(1200)));
         kill_loop.passed(at(1280), living(8, 0));
         assert!(kill_loop.keeps_the_dead(at(1289)));
-        assert!(!kill_loop.keeps_the_dead(at(1290)), "nobody forks");
+        assert!(!kill_loop.keeps_the_dead(at(1290)), "no process forks");
         let mut many = living(9, 0);
         many.dead = MOST_DEAD;
         kill_loop.passed(at(1300), many);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_follows_at_once_as_long_as_somebody_is_born() {
+    fn a_pass_follows_at_once_as_long_as_processes_are_born() {
         let mut kill_loop = KillLoop::default();
         assert_eq!(kill_loop.next(), None);
         kill_loop.begin(at(1000));

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_tells_what_the_guardian_wrote() {
+    fn the_page_holds_the_guardians_state() {
         let writer = Writer::new().expect("a page");
         let view = || read(&writer.path(), None).expect("readable");
         let told = |until| Some(LeadershipView { token: Token::new(7), until, grace: None });

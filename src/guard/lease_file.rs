@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_tells_what_its_writer_wrote() {
+    fn the_lease_file_holds_its_writers_state() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("lease");
         let mut lease = LeaseFile::create(&path, GRACE).expect("a file");
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_nobody_holds_says_nothing() {
+    fn a_lease_file_that_is_not_held_says_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("lease");
         let mut lease = LeaseFile::create(&path, GRACE).expect("a file");
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_before_a_reboot_says_nothing() {
+    fn a_lease_file_from_before_a_reboot_says_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("lease");
         let mut lease = LeaseFile::create(&path, GRACE).expect("a file");
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_file_is_refused() {
+    fn a_path_that_cannot_be_a_lease_file_is_refused() {
         for path in ["/", "/nonexistent/lease", "/proc/self/fd/0"] {
             assert!(LeaseFile::create(Path::new(path), GRACE).is_err(), "{path}");
         }
@@ -411,7 +411,7 @@ mod tests {
 
     /// A candidate that replaced the old file, and one that took over the old file, never both hold the lease.
     #[test]
-    fn of_many_who_want_a_file_that_is_locked_to_read_one_has_it_at_most() {
+    fn at_most_one_of_many_candidates_gets_a_file_that_is_locked_to_read() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("lease");
         let mut held = 0;

@@ -86,7 +86,9 @@ pub use ladder::{Deadlines, Leftover, Order};
 pub use lease_file::LeaseFile;
 pub use left::{Fate, Left};
 pub use redeemer::Redeem;
-pub use signals::{Incoming, Inherited, Whom, end_by, ends_command, ends_elect, make_ready, stop};
+pub use signals::{
+    Incoming, Inherited, SignalTo, end_by, ends_command, ends_elect, make_ready, stop,
+};
 pub use spawn::Role;
 pub use terminal::Terminal;
 pub use view::{LeadershipView, Until};

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_proc_says_of_a_process_is_understood() {
+    fn a_stat_line_of_a_process_is_parsed() {
         let text = b"17 (a) b (c)) S 4 17 17 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 3 0 12345 1 2 3";
         let stat = Stat::parse(text).expect("a process");
         let born = Boottime::from_boot(Duration::from_millis(123_450));
@@ -192,7 +192,7 @@ mod numbers_tests {
     use super::{number_of, own_number};
 
     #[test]
-    fn where_it_is_ours_its_numbers_are_ours() {
+    fn with_our_own_proc_numbers_stay_the_same() {
         let pid = std::process::id();
         assert_eq!(own_number(), Some(pid));
         assert_eq!(number_of(pid.cast_signed()), pid.cast_signed());

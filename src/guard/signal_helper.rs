@@ -76,7 +76,7 @@ pub(super) fn is_needed() -> bool {
 /// The child cannot be killed in this way, as in a user namespace, or the trial fails.
 pub(super) fn try_out() -> io::Result<()> {
     /// The user that the child becomes. Any user but root will do.
-    const NOBODY: libc::uid_t = 65534;
+    const USER: libc::uid_t = 65534;
     /// The time limit in milliseconds for the child's end, which takes a moment.
     const PATIENCE: u16 = 2000;
     let signal_helper = SignalHelper::new()?;
@@ -91,7 +91,7 @@ pub(super) fn try_out() -> io::Result<()> {
         // SAFETY: none of these has memory preconditions. The raw system call is used, as this process may have
         // threads.
         unsafe {
-            let failed = libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) != 0;
+            let failed = libc::syscall(libc::SYS_setresuid, USER, USER, USER) != 0;
             libc::close(end.as_raw_fd());
             let _ = nix::unistd::write(&tell, &[u8::from(failed)]);
             // The child waits for end-of-file here, unless a signal ends it first.

@@ -260,14 +260,14 @@ pub(super) fn descriptor(set: &SigSet) -> io::Result<SignalFd> {
 
 /// The receiver of a signal from elect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whom {
+pub enum SignalTo {
     /// This process alone.
     Ourselves,
     /// The whole job, as with a key in the terminal. A script that runs elect gets the signal, too.
     OurJob,
 }
 
-impl Whom {
+impl SignalTo {
     fn signal(self, signal: i32) {
         // SAFETY: neither call has preconditions.
         unsafe {
@@ -284,10 +284,10 @@ impl Whom {
 ///
 /// Returns whether a CONT came. [`Incoming`] does not report this CONT any more: passed on again, it would undo the
 /// next stop.
-pub fn stop(whom: Whom) -> bool {
+pub fn stop(to: SignalTo) -> bool {
     let stop = SigSet::from(Signal::SIGTSTP);
     // A plain STOP would also stop a process that no shell continues.
-    whom.signal(libc::SIGTSTP);
+    to.signal(libc::SIGTSTP);
     let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&stop), None);
     let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&stop), None);
     was_continued()
@@ -302,10 +302,10 @@ fn was_continued() -> bool {
 
 /// Ends this process by `signal`, without a core dump. Returns only if that is impossible: if the signal was ignored
 /// from the start, or if this process is PID 1.
-pub fn end_by(signal: Signal, whom: Whom) {
+pub fn end_by(signal: Signal, to: SignalTo) {
     // SAFETY: prctl takes integers here.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
-    whom.signal(signal as i32);
+    to.signal(signal as i32);
     let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&SigSet::from(signal)), None);
 }
 

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_earliest_of_what_was_told_counts_while_there_is_a_tree() {
+    fn the_earliest_deadline_counts_while_there_is_a_tree() {
         let mut takeover = Takeover::default();
         takeover.renewed(at(900));
         assert_eq!(takeover.due(), None);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_is_empty_once_nobody_lives_below_a_guardian_that_is_killed() {
+    fn a_tree_is_empty_once_a_killed_guardian_has_no_descendants() {
         let mut takeover = Takeover::default();
         takeover.begin();
         takeover.look_at(at(100));

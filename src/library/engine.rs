@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_woken_before_its_time_whoever_came_first() {
+    fn no_waiter_is_woken_before_its_time() {
         let (alarms, begin) = (Alarms::default(), guard::now());
         let wait = async |millis: u64| {
             let at = begin + Duration::from_millis(millis);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_no_more_leaves_nothing_behind() {
+    fn a_cancelled_wait_leaves_nothing_behind() {
         let alarms = Alarms::default();
         ringing(&alarms, async {
             tokio::select! {

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn people_read_what_is_wrong_last() {
+    fn problems_come_last_in_the_table() {
         assert_eq!(
             report().table(None),
             "backend: etcd://a:2379,b:2379\n\

@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_does_not_read_holds_nobody_up() {
+    fn a_reader_that_does_not_read_blocks_no_writer() {
         let (reader, writer) = pipe2(OFlag::O_CLOEXEC).unwrap();
         let line = "x".repeat(1000);
         // More than any pipe holds: a write that blocks would hang here.

@@ -39,8 +39,8 @@ impl Change {
                 None => Self::Vacant,
             });
         }
-        let nobody = Survey::default();
-        let old = old.unwrap_or(&nobody);
+        let no_leader = Survey::default();
+        let old = old.unwrap_or(&no_leader);
         // A new leader is first among the missing, and its change already reports it.
         let is_told = new.leader.as_ref().is_some_and(|leader| {
             !candidates(old).any(|candidate| candidate.id == leader.entry.candidate.id)

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_refused_at_once() {
+    fn an_output_that_cannot_be_written_is_refused_at_once() {
         let dir = Scratch::new("refused");
         nix::unistd::mkfifo(&dir.0.join("fifo"), Mode::S_IRWXU).unwrap();
         assert!(Output::create(&dir.0.join("fifo")).is_err());

@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_has_said_is_a_dash() {
+    fn a_missing_value_is_a_dash() {
         let leadership = |token, end: Option<&str>, reason: Option<&str>| LeadershipReport {
             key: None,
             exit_code: reason.map(|_| 3),

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_says_who_leads_and_where_we_are() {
+    fn the_progress_line_names_the_leader_and_our_place() {
         let survey = Survey {
             leader: Some(Leader {
                 since: Some(UNIX_EPOCH),
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_shows_who_leads_to_the_last() {
+    fn a_narrow_terminal_keeps_the_leader_longest() {
         let leader = ("web3-1f2e3d4c".to_owned(), Some(UNIX_EPOCH));
         let mut scene = Scene { leader: Some(leader), pause: None, place: Some(2), candidates: 3 };
         let shown = |scene: Option<&Scene>, room| {
@@ -295,13 +295,13 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_survey_it_says_what_it_knows() {
+    fn before_the_first_survey_the_line_has_election_and_time() {
         assert_eq!(shown(&waiting(), START, UNIX_EPOCH), "waiting 0s for job");
         assert!(ProgressStyle::with_template("elect: {wide_msg}").is_ok());
     }
 
     #[test]
-    fn where_nobody_wants_it_nothing_is_drawn() {
+    fn an_unwanted_progress_line_is_not_drawn() {
         let mut waiting = waiting();
         waiting.tick(START, UNIX_EPOCH);
         assert!(!waiting.is_wanted() && waiting.line.drawn.is_none());

@@ -325,7 +325,7 @@ mod tests {
 
     /// The test shows that a time without looks does not count as a long interval.
     #[test]
-    fn an_outage_makes_nobody_look_slow() {
+    fn an_outage_makes_no_candidate_look_slow() {
         let mut play = Play::new(1, SECOND * 12, Duration::from_millis(1));
         for round in 0..200 {
             play.look(if round % 20 == 0 { SECOND * 60 } else { SECOND / 2 });

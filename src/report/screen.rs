@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_room_is_shown_and_the_rest_is_counted() {
+    fn lines_with_room_are_shown_and_the_rest_is_counted() {
         assert_eq!(drawn(&["one", "two"], (2, 10)), "\u{1b}[Hone\u{1b}[K\r\ntwo\u{1b}[K\u{1b}[J");
         assert_eq!(
             drawn(&["one", "two", "three"], (2, 30)),

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manager_is_told_whatever_its_socket_is_called() {
+    fn a_manager_is_told_through_a_path_or_an_abstract_socket() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("notify");
         let name = format!("elect-test-{}", std::process::id());
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_waited_for() {
+    fn a_message_to_the_manager_never_waits() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("notify");
         let manager = ServiceManager::at(path.as_os_str()).expect("an address");

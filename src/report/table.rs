@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_does_without_what_matters_least() {
+    fn a_narrow_table_drops_the_least_important_columns() {
         let mut table =
             Table::new(&["ID", "HOST", "SINCE", "WHY"]).without(&["SINCE", "HOST", "NO"]);
         table.row(["a", "web1.example.com", "3m12s", "stopped"].map(str::to_owned));

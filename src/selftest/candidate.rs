@@ -239,7 +239,7 @@ impl<'a> Scratch<'a> {
     }
 
     /// Returns the name of an election that no candidate ever enters.
-    pub(super) fn nobodys(&self) -> Result<ElectionName, Error> {
+    pub(super) fn unused_election(&self) -> Result<ElectionName, Error> {
         self.name_of(0)
     }
 
@@ -304,13 +304,13 @@ impl<'a> Scratch<'a> {
                 return left;
             }
         }
-        self.clear_away_after_others().await;
+        self.remove_leftover_elections().await;
         left
     }
 
     /// Removes the elections of earlier self-tests that were killed. This does not disturb a self-test that still runs.
     /// An election with a candidate in it stays, and any other is made again when it is needed.
-    async fn clear_away_after_others(&self) {
+    async fn remove_leftover_elections(&self) {
         let Ok(elections) = self.store.list(Scope::Entered).await else { return };
         for election in elections.iter().filter(|name| is_scratch(name)) {
             // The next self-test tries again after a failure.

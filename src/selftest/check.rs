@@ -79,7 +79,7 @@ impl Check {
 }
 
 async fn store(scratch: &Scratch<'_>) -> Result<CheckReport, Failure> {
-    let election = scratch.nobodys()?;
+    let election = scratch.unused_election()?;
     let ask = async || scratch.store.survey(&election).await;
     attempts::insist(&scratch.profile.location, ATTEMPTS, ask).await?;
     // The first question has made the connection, so the second one measures the answer alone.

@@ -133,7 +133,7 @@ impl Stamps {
     }
 
     /// Returns whether a process of the tree with this tag must end: its main process, or another one.
-    pub(super) fn is_to_end(&self, tag: &str, is_main: bool) -> bool {
+    pub(super) fn must_end(&self, tag: &str, is_main: bool) -> bool {
         self.read(0).is_ok_and(|[end, all]| end == word(tag) && (is_main || all != 0))
     }
 
@@ -300,8 +300,8 @@ pub(crate) fn stamp(args: &StampArgs) -> anyhow::Result<u8> {
         let lasted = guard::now().since(began);
         let is_over = match args.what {
             Stamping::Brief => lasted >= BRIEF,
-            Stamping::Tree | Stamping::EscapingTree => stamps.is_to_end(&args.tag, true),
-            Stamping::Leaf | Stamping::Escapee => stamps.is_to_end(&args.tag, false),
+            Stamping::Tree | Stamping::EscapingTree => stamps.must_end(&args.tag, true),
+            Stamping::Leaf | Stamping::Escapee => stamps.must_end(&args.tag, false),
         };
         if is_over || lasted >= FORGOTTEN || stamps.is_forgotten() {
             return Ok(0);
@@ -332,7 +332,7 @@ mod tests {
     use super::Stamps;
 
     #[test]
-    fn a_tree_is_what_its_processes_have_left() {
+    fn a_tree_is_read_from_the_stamps_of_its_processes() {
         let stamps = Stamps::new().unwrap();
         assert!(stamps.tree("A").is_none());
         let one = Stamps::join(stamps.number()).unwrap();
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn who_starts_beside_the_living_is_known() {
+    fn a_tree_that_starts_beside_a_living_one_is_known() {
         let stamps = Stamps::new().unwrap();
         let [a, b, c] = [(); 3].map(|()| Stamps::join(stamps.number()).unwrap());
         a.start("A", 7).unwrap();
@@ -363,15 +363,15 @@ mod tests {
     }
 
     #[test]
-    fn those_who_stamp_see_what_is_wanted_of_them() {
+    fn stamping_processes_see_their_orders() {
         let stamps = Stamps::new().unwrap();
         let handoff = stamps.handoff.as_ref().unwrap().try_clone().unwrap();
         let one = Stamps::join(handoff.as_raw_fd()).unwrap();
-        assert!(!one.is_to_end("A", true) && !one.is_forgotten());
+        assert!(!one.must_end("A", true) && !one.is_forgotten());
         stamps.end("A", false).unwrap();
-        assert!(one.is_to_end("A", true) && !one.is_to_end("A", false));
+        assert!(one.must_end("A", true) && !one.must_end("A", false));
         stamps.end("A", true).unwrap();
-        assert!(one.is_to_end("A", false) && !one.is_to_end("B", true));
+        assert!(one.must_end("A", false) && !one.must_end("B", true));
         drop(stamps);
         assert!(one.is_forgotten());
     }

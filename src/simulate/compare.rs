@@ -7,7 +7,7 @@ use elect_simulation::peers::theory::{self, Theory};
 use elect_simulation::peers::{Bully, Heartbeat, Ids, Raft, RaftOptions, Recipe, Recipes, Ring};
 use elect_simulation::{Election, History, Scenario, Trial, over};
 
-use super::args::{CompareArgs, NetworkArgs, StoreKind, USUAL_TIME, Whom};
+use super::args::{CompareArgs, NetworkArgs, NodeName, StoreKind, USUAL_TIME};
 use super::judged::{Judged, Sum, mean, ratio};
 use super::picture::{Distribution, Quantiles, Report, Section};
 use super::plan::{Cast, between_those, leases};
@@ -43,7 +43,7 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
     let NetworkArgs { rtt, between, members, .. } = &args.network;
     // Only the stores of elect have members, which may be far away.
     let of_elect = Cast { members: (*members).into(), ..cast }.network(rtt, between)?;
-    let is_candidate = |whom| !matches!(whom, Whom::Member(_));
+    let is_candidate = |node| !matches!(node, NodeName::Member(_));
     let network = cast.network(rtt, &between_those(between, is_candidate))?;
     let (seed, runs) = (args.output.seed, args.output.runs);
     let (mut elections, mut played) = (Vec::new(), 0);

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use elect_simulation::{
-    End, Fault, History, Network, PerMillion, Progress, Scenario, Times, Trial, Who, over,
+    End, Fault, History, Network, PerMillion, Progress, Scenario, Target, Times, Trial, over,
 };
 
-use super::args::{LeaseArgs, NetworkArgs, Outage, TtlArgs, Whom, share};
+use super::args::{LeaseArgs, NetworkArgs, NodeName, Outage, TtlArgs, share};
 use super::judged::ratio;
 use super::picture::{Frontier, Point, Report, Section};
 use super::plan::{Cast, Leased, between_those, leases, store};
@@ -74,7 +74,7 @@ pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
 fn networks(args: &NetworkArgs) -> anyhow::Result<[Network; 2]> {
     let of_first = |candidates: usize| {
         let cast = Cast { candidates, members: args.members.into(), usual_time: SETTLED };
-        let plays = |whom| !matches!(whom, Whom::Candidate(number) if number > candidates);
+        let plays = |node| !matches!(node, NodeName::Candidate(number) if number > candidates);
         cast.network(&args.rtt, &between_those(&args.between, plays))
     };
     Ok([of_first(1)?, of_first(2)?])
@@ -101,13 +101,13 @@ impl Case<'_> {
         let shift = timing.renew_interval;
         let ttl = self.lease.setup.options.ttl;
         let crash = self.scenario(2, End::Replaced { limit: SETTLED + shift + ttl * 4 }, shift);
-        let crash = crash.with(SETTLED, Fault::Kill(Who::Leader));
+        let crash = crash.with(SETTLED, Fault::Kill(Target::Leader));
         let failovers = |lease, crash: &Scenario| {
             let times = self.play_on(lease, crash, progress, History::replaced)?;
             Ok::<_, anyhow::Error>(times.into_iter().flatten().collect::<Times>())
         };
         // The first member of the store dies, which leads the store.
-        let with_store = crash.clone().with(SETTLED, Fault::Kill(Who::Node(2)));
+        let with_store = crash.clone().with(SETTLED, Fault::Kill(Target::Node(2)));
         let with_store = failovers(self.in_trouble, &with_store)?;
         let failovers = failovers(self.lease, &crash)?;
         let quiet = self.scenario(1, End::At(SETTLED + ttl * QUIET), Duration::ZERO);
@@ -121,7 +121,7 @@ impl Case<'_> {
             let end = End::At(SETTLED + *length + shift * 2);
             let outage = self.scenario(1, end, shift);
             let outage = outage
-                .with(SETTLED, Fault::Isolate(Who::Node(0)))
+                .with(SETTLED, Fault::Isolate(Target::Node(0)))
                 .with(SETTLED + *length, Fault::Heal);
             let (lost, error) = self.rate(self.share_lost(&outage, progress)?, *often);
             (monthly, variance) = (monthly + lost, variance + error);

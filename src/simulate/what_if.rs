@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use elect_simulation::{Fault, History, Lead, NodeId, Process, Scenario, Script, Trial, Who, over};
+use elect_simulation::{
+    Fault, History, Lead, NodeId, Process, Scenario, Script, Target, Trial, over,
+};
 
 use super::args::{USUAL_TIME, WhatIfArgs};
 use super::judged::{Judged, Sum};
@@ -158,10 +160,10 @@ impl Play<'_> {
 
     fn words(&self, fault: &Fault, hit: Option<NodeId>) -> String {
         let named = |node: &NodeId| self.cast.name(*node);
-        let whom = |who: &Who| match (who, &hit) {
-            (Who::Leader, Some(node)) => format!("the leader, {},", named(node)),
-            (Who::Leader, None) => "nobody".to_owned(),
-            (Who::Node(node), _) => named(node),
+        let whom = |who: &Target| match (who, &hit) {
+            (Target::Leader, Some(node)) => format!("the leader, {},", named(node)),
+            (Target::Leader, None) => "nobody".to_owned(),
+            (Target::Node(node), _) => named(node),
         };
         let again = |who| hit.as_ref().map_or_else(|| whom(who), named);
         match fault {

@@ -82,7 +82,7 @@ impl BackendUrl {
 
     /// Returns the URL that another process may see, perhaps another user's: without the password. If the URL leaves
     /// the place open, as `file:` does, the result names `location`.
-    pub fn for_others(&self, location: &str) -> Self {
+    pub fn for_other_users(&self, location: &str) -> Self {
         let (head, query) = self.0.split_at(self.0.find('?').unwrap_or(self.0.len()));
         match head.split_once(':') {
             // A location with a query already says what the query of the URL says.
@@ -190,7 +190,7 @@ mod tests {
     use super::{BackendUrl, StoreId, scheme, without_secrets};
 
     #[test]
-    fn neither_display_nor_debug_shows_a_password() {
+    fn display_and_debug_show_no_password() {
         let Ok(url) = "etcd://me:pw@host".parse::<BackendUrl>();
         assert_eq!(url.to_string(), "etcd://host");
         assert_eq!(format!("{url:?}"), "BackendUrl(etcd://host)");
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_do_not_see_is_found() {
+    fn invisible_characters_in_a_url_are_found() {
         for (url, found) in [
             ("etcd://a/x ", Some("a space at its end")),
             ("etcd://a/x\r\n", Some("a control character at its end")),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_are_told_has_a_place_and_no_password() {
+    fn a_url_for_other_users_has_a_place_and_no_password() {
         for (url, told) in [
             ("file:", "file:///here"),
             ("file://?allow-network", "file:///here?allow-network"),
@@ -271,7 +271,7 @@ mod tests {
             ("zk://me:p@/w:x@a/e", "zk://me@a/e"),
         ] {
             let Ok(parsed) = url.parse::<BackendUrl>();
-            assert_eq!(parsed.for_others("file:///here").with_secrets(), told, "{url}");
+            assert_eq!(parsed.for_other_users("file:///here").with_secrets(), told, "{url}");
         }
     }
 

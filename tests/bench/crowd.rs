@@ -63,7 +63,7 @@ impl<'a> Crowd<'a> {
             self.members.retain_mut(|member| member.try_wait().expect("a child").is_none());
             (self.members.len() < all).then_some(())
         });
-        assert_eq!(self.members.len(), all - 1, "somebody has left who was to wait");
+        assert_eq!(self.members.len(), all - 1, "a waiter has left");
     }
 
     /// Returns the memory of the newest member, in megabytes.

@@ -58,7 +58,7 @@ impl<'a> Seats<'a> {
 
     /// Has the leader resign; the time from then to the next leadership.
     pub(crate) fn hand_over(&mut self) -> Duration {
-        let leader = self.leader.take().expect("somebody leads");
+        let leader = self.leader.take().expect("a leader");
         let from = now();
         self.runtime.block_on(leader.resign()).expect("a resign");
         self.next().since(from)

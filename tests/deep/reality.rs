@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use elect_simulation::{
-    Delay, End, Fault, Network, Process, Progress, Scenario, Times, Trial, Who, over,
+    Delay, End, Fault, Network, Process, Progress, Scenario, Target, Times, Trial, over,
 };
 use elect_testkit::fault::Table;
 
@@ -33,7 +33,7 @@ fn measured(name: &str, kind: Kind, at_once: usize) -> Times {
             }
             let table = Table::new();
             run(&test, &table, &[(AGE, "3000")]).expect("the real one survives");
-            let next = table.rows().iter().find_map(|row| row.next_us).expect("somebody is next");
+            let next = table.rows().iter().find_map(|row| row.next_us).expect("a next candidate");
             times.lock().expect("no worker panics with it").push(Duration::from_micros(next));
         }
     };
@@ -58,12 +58,12 @@ fn simulated(fault: Fault, kind: Kind) -> Times {
 
 #[test]
 fn failovers_are_as_long_as_real_ones() {
-    let kill = |process| Fault::KillProcess(Who::Leader, process);
+    let kill = |process| Fault::KillProcess(Target::Leader, process);
     // Each real isolation needs a network of its own, so one process at a time runs it. A fault that ends no lease is
     // over in milliseconds. The simulation does not model the time that processes take in them.
     for (name, fault, at_once, most) in [
         ("both_killed", kill(Process::Both), 5, Some(1.25)),
-        ("packets_dropped", Fault::Isolate(Who::Leader), 1, Some(1.25)),
+        ("packets_dropped", Fault::Isolate(Target::Leader), 1, Some(1.25)),
         ("wrapper_killed", kill(Process::Wrapper), 1, None),
     ] {
         for kind in [Kind::Etcd, Kind::ZooKeeper] {

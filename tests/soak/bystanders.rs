@@ -73,7 +73,7 @@ impl Bystanders {
         let mut troubles = Vec::new();
         for (what, running) in [("wrapper", &mut self.leader), ("waiter", &mut self.waiter)] {
             if !running.is_running() {
-                troubles.push(format!("the {what} that nobody touched has ended"));
+                troubles.push(format!("the {what} that was not touched has ended"));
             }
         }
         // The waiter first: it is not to lead.

@@ -16,7 +16,7 @@ use crate::starved::Starved;
 
 /// Whose processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Who {
+pub(crate) enum Victims {
     Wrapper,
     Guardian,
     Both,
@@ -32,7 +32,7 @@ pub(crate) struct Pair {
 }
 
 /// One of the two, and what it gets.
-type Role = (Who, Blow);
+type Role = (Victims, Blow);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Blow {
@@ -70,8 +70,8 @@ pub(crate) enum Member {
 /// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    Killed(Who),
-    Stopped(Who),
+    Killed(Victims),
+    Stopped(Victims),
     Pair(Pair),
     Frozen,
     /// It shares one processor with many others, and has the least share of that.
@@ -88,22 +88,22 @@ const fn pair(first: Role, then: Role) -> Kind {
 }
 
 const PROCESSES: [Kind; 19] = [
-    Kind::Killed(Who::Wrapper),
-    Kind::Killed(Who::Guardian),
-    Kind::Killed(Who::Both),
-    Kind::Killed(Who::Tree),
-    Kind::Killed(Who::All),
-    Kind::Stopped(Who::Wrapper),
-    Kind::Stopped(Who::Guardian),
-    Kind::Stopped(Who::Both),
-    Kind::Stopped(Who::All),
-    pair((Who::Wrapper, Blow::Kill), (Who::Guardian, Blow::Kill)),
-    pair((Who::Guardian, Blow::Kill), (Who::Wrapper, Blow::Kill)),
-    pair((Who::Wrapper, Blow::Stop), (Who::Guardian, Blow::Kill)),
-    pair((Who::Guardian, Blow::Kill), (Who::Wrapper, Blow::Stop)),
-    pair((Who::Guardian, Blow::Stop), (Who::Wrapper, Blow::Kill)),
-    pair((Who::Wrapper, Blow::Kill), (Who::Guardian, Blow::Stop)),
-    pair((Who::Wrapper, Blow::Stop), (Who::Guardian, Blow::Stop)),
+    Kind::Killed(Victims::Wrapper),
+    Kind::Killed(Victims::Guardian),
+    Kind::Killed(Victims::Both),
+    Kind::Killed(Victims::Tree),
+    Kind::Killed(Victims::All),
+    Kind::Stopped(Victims::Wrapper),
+    Kind::Stopped(Victims::Guardian),
+    Kind::Stopped(Victims::Both),
+    Kind::Stopped(Victims::All),
+    pair((Victims::Wrapper, Blow::Kill), (Victims::Guardian, Blow::Kill)),
+    pair((Victims::Guardian, Blow::Kill), (Victims::Wrapper, Blow::Kill)),
+    pair((Victims::Wrapper, Blow::Stop), (Victims::Guardian, Blow::Kill)),
+    pair((Victims::Guardian, Blow::Kill), (Victims::Wrapper, Blow::Stop)),
+    pair((Victims::Guardian, Blow::Stop), (Victims::Wrapper, Blow::Kill)),
+    pair((Victims::Wrapper, Blow::Kill), (Victims::Guardian, Blow::Stop)),
+    pair((Victims::Wrapper, Blow::Stop), (Victims::Guardian, Blow::Stop)),
     Kind::Frozen,
     Kind::Starved,
     Kind::Terminated,
@@ -144,7 +144,7 @@ impl Kind {
             } else {
                 PROCESSES[rng.usize(..PROCESSES.len())]
             };
-            if !(escapes && kind.spares_nobody()) {
+            if !(escapes && kind.hits_wrapper_and_guardian()) {
                 return kind;
             }
         }
@@ -155,11 +155,11 @@ impl Kind {
         if is_remote { Self::Store(MEMBERS[rng.usize(..MEMBERS.len())]) } else { Self::FullDisk }
     }
 
-    fn spares_nobody(self) -> bool {
+    fn hits_wrapper_and_guardian(self) -> bool {
         matches!(
             self,
-            Self::Killed(Who::Both | Who::All)
-                | Self::Stopped(Who::Both | Who::All)
+            Self::Killed(Victims::Both | Victims::All)
+                | Self::Stopped(Victims::Both | Victims::All)
                 | Self::Pair(_)
                 | Self::Frozen
         )
@@ -180,10 +180,10 @@ impl Kind {
 
     pub(crate) fn words(self) -> String {
         match self {
-            Self::Killed(who) => format!("{} killed", who.words()),
-            Self::Stopped(who) => format!("{} stopped", who.words()),
+            Self::Killed(victims) => format!("{} killed", victims.words()),
+            Self::Stopped(victims) => format!("{} stopped", victims.words()),
             Self::Pair(Pair { first, then }) => {
-                let words = |(who, blow): Role| format!("{} {}", who.words(), blow.words());
+                let words = |(victims, blow): Role| format!("{} {}", victims.words(), blow.words());
                 format!("{}, then {}", words(first), words(then))
             }
             Self::Frozen => "all frozen, cgroup v2".to_owned(),
@@ -212,7 +212,7 @@ impl Blow {
     }
 }
 
-impl Who {
+impl Victims {
     const fn words(self) -> &'static str {
         match self {
             Self::Wrapper => "wrapper",
@@ -289,9 +289,9 @@ pub(crate) fn strike(
     let until = now + kind.span(rng);
     let (mut stopped, mut starved) = (Vec::new(), None);
     match kind {
-        Kind::Killed(who) => signal(&who.of(candidate), Signal::SIGKILL),
-        Kind::Stopped(who) => {
-            stopped = who.of(candidate);
+        Kind::Killed(victims) => signal(&victims.of(candidate), Signal::SIGKILL),
+        Kind::Stopped(victims) => {
+            stopped = victims.of(candidate);
             signal(&stopped, Signal::SIGSTOP);
         }
         Kind::Pair(pair) => stopped = pair.befall(candidate, rng),
@@ -312,7 +312,7 @@ impl Pair {
     /// Strikes, and returns the processes that are now stopped.
     fn befall(self, candidate: &mut Candidate, rng: &mut Rng) -> Vec<Found> {
         // Found before either is hit.
-        let found = [self.first, self.then].map(|(who, blow)| (who.of(candidate), blow));
+        let found = [self.first, self.then].map(|(victims, blow)| (victims.of(candidate), blow));
         let gap = Duration::from_micros(rng.u64(..LONGEST_GAP));
         let mut stopped = Vec::new();
         for (index, (processes, blow)) in found.into_iter().enumerate() {

@@ -35,18 +35,18 @@ impl Ledger {
         }
     }
 
-    fn note(&mut self, at: Boottime, whom: &str, what: &str) {
-        let _ = writeln!(self.diary, "{:.3?} {whom}: {what}", at.since_boot());
+    fn note(&mut self, at: Boottime, candidate: &str, what: &str) {
+        let _ = writeln!(self.diary, "{:.3?} {candidate}: {what}", at.since_boot());
     }
 
-    pub(crate) fn begin(&mut self, whom: &str, kind: Kind, now: Boottime) {
+    pub(crate) fn begin(&mut self, candidate: &str, kind: Kind, now: Boottime) {
         *self.faults.entry(kind).or_default() += 1;
-        self.note(now, whom, &kind.words());
+        self.note(now, candidate, &kind.words());
     }
 
-    pub(crate) fn end(&mut self, whom: &str, active: &Active, now: Boottime) {
+    pub(crate) fn end(&mut self, candidate: &str, active: &Active, now: Boottime) {
         self.troubled.push((active.since, now));
-        self.note(now, whom, &format!("end of: {}", active.kind.words()));
+        self.note(now, candidate, &format!("end of: {}", active.kind.words()));
     }
 
     /// Of each run, and when its lease could have ended.

@@ -78,7 +78,7 @@ pub(crate) struct User {
 
 /// A user that no account belongs to; a different one for each test process, as some limits count
 /// all that a user has.
-pub(crate) fn as_nobody() -> User {
+pub(crate) fn other_user() -> User {
     let folder = TempDir::new().expect("a temporary folder");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("our own");
     let copy = folder.path().join("elect");

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_both_chose_is_meant_and_what_is_not_told_is_not_known() {
+    fn a_job_is_another_unless_both_chose_the_name_or_one_is_unknown() {
         let [ours, theirs] =
             ["./a", "./b"].map(|job| move |named| candidate(&["wrap", job], named));
         for (our, their) in [(false, false), (true, false), (false, true)] {

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_store_itself_is_stays_for_whoever_was_let_in() {
+    fn only_an_unfit_store_cannot_pass_for_an_admitted_candidate() {
         for (kind, is_permanent, may_pass) in [
             (ErrorKind::Unreachable, false, true),
             (ErrorKind::Ambiguous, false, true),

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_known_where_both_ends_are() {
+    fn the_rest_of_a_supply_is_known_if_limit_and_use_are_known() {
         let left = |most, used| Supply { what: "x".into(), unit: Unit::Pieces, most, used }.left();
         assert_eq!(left(Some(9), Some(2)), Some(7));
         assert_eq!(left(Some(2), Some(9)), Some(0));

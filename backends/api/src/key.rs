@@ -69,7 +69,7 @@ mod tests {
     use super::{Key, KeyError};
 
     #[test]
-    fn what_every_store_can_keep() {
+    fn keys_are_those_that_every_store_accepts() {
         for good in ["a", "cursor", "7", "report.csv", "_x", "db@host:5432", &"x".repeat(128)] {
             assert_eq!(good.parse::<Key>().map(|key| key.to_string()), Ok(good.to_owned()));
         }

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_be_obeyed_is_written_out() {
+    fn control_characters_are_escaped() {
         assert_eq!(escape("\u{1b}[31mred\u{7}"), "\\u{1b}[31mred\\u{7}");
         assert_eq!(escape("a\nb\r\tc\0d"), "a\\nb\\r\\tc\\u{0}d");
         assert_eq!(escape("\u{9b}2J"), "\\u{9b}2J");
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write_stays() {
+    fn ordinary_text_stays_unchanged() {
         let text = "web-1 \"käse\" 日本 \\o/";
         assert_eq!(escape(text), text);
         assert_eq!(clean(text.to_owned(), NAME), text);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_cut_with_a_mark() {
+    fn a_text_that_is_too_long_is_cut_with_a_mark() {
         for long in ["x".repeat(NAME + 1), "\u{FC}".repeat(1 << 20), "\0".repeat(NAME)] {
             let cut = clean(long, NAME);
             assert_eq!(cut.chars().count(), NAME);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_clean_stays_as_it_is() {
+    fn a_cleaned_text_stays_unchanged_when_cleaned_again() {
         let mut chance = fastrand::Rng::with_seed(7);
         for _ in 0..1000 {
             let length = chance.usize(..40);

@@ -46,7 +46,7 @@ mod tests {
     use super::{Ticket, TicketError};
 
     #[test]
-    fn what_a_ticket_may_be() {
+    fn only_short_text_without_spaces_is_a_ticket() {
         assert_eq!("a/1".parse::<Ticket>().map(|ticket| ticket.to_string()), Ok("a/1".to_owned()));
         for bad in ["", "a b", "a\0", &"x".repeat(4097)] {
             assert_eq!(bad.parse::<Ticket>(), Err(TicketError));

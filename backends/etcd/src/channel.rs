@@ -34,7 +34,7 @@ impl Service<Request<Body>> for Watched {
         let reply = self.0.call(request);
         Box::pin(async move {
             let reply = reply.await?;
-            Ok(match stranger(&reply) {
+            Ok(match not_grpc(&reply) {
                 // Without this the body would be read as a message.
                 Some(status) => status.into_http(),
                 None => reply,
@@ -47,7 +47,7 @@ impl Service<Request<Body>> for Watched {
 pub(crate) const NO_GRPC: &str = "no answer of gRPC, but of HTTP: ";
 
 /// Returns the error for an answer that is not gRPC, such as one of a balancer in front of the members.
-fn stranger(reply: &Response<Body>) -> Option<Status> {
+fn not_grpc(reply: &Response<Body>) -> Option<Status> {
     let kind = reply.headers().get(header::CONTENT_TYPE);
     if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc")) {
         return None;

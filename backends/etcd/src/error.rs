@@ -258,7 +258,7 @@ fn from_the_way(doing: Doing, cause: &Cause, circumstances: &Circumstances<'_>) 
         _ => {}
     }
     if circumstances.is_clear
-        && let Some((kind, why)) = what_answers(first_bytes)
+        && let Some((kind, why)) = foreign_answer(first_bytes)
     {
         return verdict(kind, why);
     }
@@ -276,7 +276,7 @@ const IS_ZOOKEEPER: &str =
     "it does not speak etcd's protocol, it is ZooKeeper: write zk:// in the URL";
 
 /// Reads the first bytes of a server in the clear that is no etcd. `None` if they say nothing.
-fn what_answers(said: &[u8]) -> Option<(ErrorKind, String)> {
+fn foreign_answer(said: &[u8]) -> Option<(ErrorKind, String)> {
     match said {
         [0x15 | 0x16, 3, ..] => {
             Some((Trouble::WantsTls.kind(), Trouble::WantsTls.in_words(&HINTS)))
@@ -374,8 +374,8 @@ mod tests {
 
     /// A balancer's word on its members, and a server's word on its own state, are not final.
     #[test]
-    fn what_a_balancer_or_a_restart_says_is_no_refusal() {
-        let kind = |said: &[u8]| what_answers(said).map(|(kind, _)| kind);
+    fn an_unavailable_balancer_or_server_is_no_refusal() {
+        let kind = |said: &[u8]| foreign_answer(said).map(|(kind, _)| kind);
         for status in ["429", "500", "502", "503", "504"] {
             assert_eq!(web(status).0, ErrorKind::Unreachable, "{status}");
             let said = format!("HTTP/1.1 {status} no");

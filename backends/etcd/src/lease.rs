@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn all_who_ask_for_the_same_share_a_lease_until_it_is_over() {
+    fn seats_of_the_same_ttl_share_a_lease_until_it_ends() {
         let leases = Leases::default();
         let (first, lease) = leases.place(15);
         let (second, same) = leases.place(15);
@@ -170,10 +170,7 @@ mod tests {
         assert!(first.number() != second.number() && other.lease() == longer.id);
         lease.end();
         assert_ne!(leases.place(15).0.lease(), lease.id);
-        assert!(
-            !lease.use_for(&keyspace(), second, at(1)),
-            "somebody entered under an ended lease"
-        );
+        assert!(!lease.use_for(&keyspace(), second, at(1)), "a seat entered under an ended lease");
     }
 
     #[test]
@@ -185,11 +182,11 @@ mod tests {
         lease.strike(a);
         assert_eq!(lease.share(b), Share::All);
         let (c, _) = leases.place(15);
-        assert_ne!(c.lease(), lease.id, "somebody shares what is given up");
+        assert_ne!(c.lease(), lease.id, "a seat shares an entry that was given up");
     }
 
     #[test]
-    fn who_asks_no_more_is_removed_after_the_length_of_the_lease() {
+    fn a_seat_that_stops_asking_is_removed_after_one_lease() {
         let leases = Leases::default();
         let ((a, lease), (b, _), (c, _)) = (leases.place(15), leases.place(15), leases.place(15));
         for mark in [a, b, c] {

@@ -275,7 +275,7 @@ pub(crate) fn before(
     let earlier = |kv: &&KeyValue| kv.create_revision() < revision;
     let rivals: Vec<Rival> =
         candidates(keyspace, listing).filter(earlier).filter_map(rival).collect();
-    let strangers = listing.kvs().len() - candidates(keyspace, listing).count();
+    let foreign = listing.kvs().len() - candidates(keyspace, listing).count();
     if !listing.more() {
         return Ok(Before::exactly(rivals));
     }
@@ -283,7 +283,7 @@ pub(crate) fn before(
     // The count includes this candidate.
     let count = rivals.len().max(all.saturating_sub(1));
     let last = rivals.into_iter().max_by_key(|rival| rival.revision);
-    match last.filter(|_| strangers == 0) {
+    match last.filter(|_| foreign == 0) {
         Some(rival) => Ok(Before::Last { rival, count, is_exact: false }),
         None => Err(Unclear(Room::Endless)),
     }

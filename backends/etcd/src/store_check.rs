@@ -73,9 +73,9 @@ impl StoreCheck {
         TxnOp::txn(Txn::new().when([is_new]).and_then([make]).or_else([self.get_id()]))
     }
 
-    /// Checks that an answer to [`crate::queue::enter`] came from the expected store, at the member `who`. The first
+    /// Checks that an answer to [`crate::queue::enter`] came from the expected store, at the member `place`. The first
     /// store that answers is the expected one.
-    pub(crate) fn admit_entering(&self, who: &str, reply: &TxnResponse) -> Result<(), Error> {
+    pub(crate) fn admit_entering(&self, place: &str, reply: &TxnResponse) -> Result<(), Error> {
         let made = reply.op_responses().into_iter().find_map(|answer| match answer {
             TxnOpResponse::Txn(made) => Some(made),
             _ => None,
@@ -85,22 +85,22 @@ impl StoreCheck {
             Some(there) => read(gets(&there).front()),
             None => read(gets(reply).get(1)),
         };
-        self.identity.admit(who, found.as_ref())
+        self.identity.admit(place, found.as_ref())
     }
 
     /// Checks that an answer to [`crate::queue::prove`] that shows no entry of this candidate came from the expected
     /// store.
     ///
     /// A store without an id passes: all its keys may have been removed, and a leader must learn of that at once.
-    pub(crate) fn admit_missing(&self, who: &str, reply: &TxnResponse) -> Result<(), Error> {
+    pub(crate) fn admit_missing(&self, place: &str, reply: &TxnResponse) -> Result<(), Error> {
         match read(gets(reply).get(1)) {
-            Some(found) => self.identity.admit(who, Some(&found)),
+            Some(found) => self.identity.admit(place, Some(&found)),
             None => Ok(()),
         }
     }
 
     /// Checks that a new connection leads to the expected store, if its id is known already.
-    pub(crate) async fn greet(&self, who: &str, client: &Client) -> Result<(), Unusable> {
+    pub(crate) async fn greet(&self, place: &str, client: &Client) -> Result<(), Unusable> {
         if self.identity.expected().is_none() {
             return Ok(());
         }
@@ -109,16 +109,16 @@ impl StoreCheck {
             Ok(reply) => {
                 let foreign = |error| Err(Unusable::Foreign(error));
                 let id = read(Some(&reply));
-                self.identity.admit(who, id.as_ref()).or_else(foreign)?;
+                self.identity.admit(place, id.as_ref()).or_else(foreign)?;
                 let revision = reply.header().map_or(0, ResponseHeader::revision);
-                match self.admit_revision(who, newest, revision) {
+                match self.admit_revision(place, newest, revision) {
                     Ok(()) => Ok(()),
-                    Err(read) => self.ask_the_log(who, newest, client, read).await,
+                    Err(read) => self.ask_the_log(place, newest, client, read).await,
                 }
             }
             Err(cause) if is_refused(&cause) => {
                 let what = format!(
-                    "{who} does not let us read the key {}, which {} asks for",
+                    "{place} does not let us read the key {}, which {} asks for",
                     self.key,
                     StoreId::OPTION
                 );
@@ -132,7 +132,7 @@ impl StoreCheck {
     /// answer comes from the log. A member that only lags has caught up by then.
     async fn ask_the_log(
         &self,
-        who: &str,
+        place: &str,
         newest: i64,
         client: &Client,
         read: Error,
@@ -141,7 +141,7 @@ impl StoreCheck {
         let put = TxnOp::put(self.key.as_str(), self.fresh.as_str(), None);
         let txn = Txn::new().when([never]).and_then([put]).or_else([self.get_id()]);
         match client.kv_client().txn(txn).await {
-            Ok(reply) => self.admit_answer(who, newest, &reply).map_err(Unusable::Restored),
+            Ok(reply) => self.admit_answer(place, newest, &reply).map_err(Unusable::Restored),
             // Without the right to write the key the answer proves nothing.
             Err(cause) if is_refused(&cause) => {
                 Err(Unusable::Foreign(read.with_kind(ErrorKind::Unreachable)))
@@ -167,20 +167,20 @@ impl StoreCheck {
     /// Checks that an answer is at least as new as `newest`, which the store had shown before the request.
     pub(crate) fn admit_answer(
         &self,
-        who: &str,
+        place: &str,
         newest: i64,
         reply: &TxnResponse,
     ) -> Result<(), Error> {
-        self.admit_revision(who, newest, revision_of(reply))
+        self.admit_revision(place, newest, revision_of(reply))
     }
 
-    fn admit_revision(&self, who: &str, newest: i64, revision: i64) -> Result<(), Error> {
+    fn admit_revision(&self, place: &str, newest: i64, revision: i64) -> Result<(), Error> {
         self.newest.fetch_max(revision, Ordering::Relaxed);
         if revision >= newest {
             return Ok(());
         }
         let what = format!(
-            "{who} has gone back to revision {revision}, and has shown {newest} before: it was restored from an older \
+            "{place} has gone back to revision {revision}, and has shown {newest} before: it was restored from an older \
              snapshot, or answers from one; tokens up to {newest} may have been given already: stop all candidates, \
              see `elect help stores`, and start them again"
         );

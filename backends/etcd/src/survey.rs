@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_tells_when_it_was_renewed() {
+    fn the_remaining_ttl_tells_when_a_lease_was_renewed() {
         let told = |remaining, granted| {
             let [remaining, granted] = [remaining, granted].map(Duration::from_secs);
             renewed(remaining, granted).map(|renewed| (renewed.at_least, renewed.at_most))

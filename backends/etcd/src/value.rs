@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_keep_what_candidates_say() {
+    fn values_keep_the_data_of_candidates() {
         let mut candidate = Candidate::foreign("me \"x\" \u{1F642}\n");
         candidate.pid = 7;
         let value = Value::joining(&candidate);
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_known_by_proposal_or_lease() {
+    fn foreign_candidates_are_named_by_proposal_or_lease() {
         for theirs in [&b""[..], b"host-7", b"{}", b"\"x\"", b"\xff"] {
             assert!(Value::read(theirs).is_none());
         }

@@ -232,7 +232,7 @@ mod tests {
     use super::{Versioned, versioned, with_version};
 
     #[test]
-    fn what_is_written_is_what_is_read() {
+    fn a_cell_reads_back_as_it_was_written() {
         for (text, version) in [(&b""[..], 1), (b"\n\n7", 12), (b"\xff\0", u64::MAX)] {
             let cell = Versioned { bytes: Some(text.to_vec()), version };
             assert_eq!(versioned(&with_version(text, version)), Some(cell));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_wrote_is_not_read() {
+    fn a_cell_without_a_valid_version_is_not_read() {
         for bad in [&b""[..], b"12", b"\n", b"0\n", b"+1\n", b" 1\n", b"18446744073709551616\n"] {
             assert_eq!(versioned(bad), None, "{bad:?}");
         }

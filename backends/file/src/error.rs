@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_pass_is_tried_again_and_what_may_not_is_final() {
+    fn passing_errors_are_retried_and_others_are_final() {
         for passing in
             [Errno::EMFILE, Errno::ENFILE, Errno::ENOSPC, Errno::EINTR, Errno::EIO, Errno::ENOENT]
         {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_said_with_what_raises_them() {
+    fn advice_names_the_limit_to_raise() {
         assert!(advice(Errno::EFBIG).contains("ulimit -f"));
         assert!(advice(Errno::EMFILE).contains("ulimit -n"));
     }

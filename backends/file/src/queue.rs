@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_back_and_nothing_else_is_one() {
+    fn only_names_of_queue_numbers_are_read_as_numbers() {
         for number in [0, 1, 12_345, MAX] {
             assert_eq!(number_of(name_of(number).as_bytes()), Some(number));
         }

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_apart_from_the_system_is_told() {
+    fn a_user_whose_store_is_apart_from_the_systems_is_told() {
         let told = |path: &str, variables: &[(&'static str, &'static str)], has_system: bool| {
             let writable = has_system.then_some(("/var/lib/elect", false));
             let fake = Fake {

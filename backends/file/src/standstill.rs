@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_lock_holds_a_file_and_who_looks_at_it_does_not() {
+    fn holders_are_processes_with_a_lock_and_not_readers() {
         let path = tempfile::NamedTempFile::new().expect("a file").into_temp_path();
         let open = || File::options().read(true).write(true).open(&path).expect("a file");
         let about = open().metadata().expect("what it is");

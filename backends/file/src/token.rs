@@ -190,7 +190,7 @@ mod tests {
     /// A token that was never reported may be on the disk in any state. The last reported one stays there until a later
     /// one is written.
     #[test]
-    fn what_could_not_be_made_durable_costs_the_last_reported_token_nothing() {
+    fn a_failed_sync_does_not_lose_the_last_reported_token() {
         let fails = |_: &File| Err(io::Error::from_raw_os_error(nix::libc::EIO));
         for last in [0, 1] {
             let mut slots = [10, 10];
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_cut_anywhere_still_gives_what_is_left_of_it() {
+    fn a_token_file_cut_anywhere_gives_the_rest_of_its_tokens() {
         for len in 0..SLOT * SLOTS {
             if len % 61 == 0 || len % SLOT < 50 {
                 let file = file_with([8, 9]);

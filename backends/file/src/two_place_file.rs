@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_last_is_read_and_nothing_of_what_was_longer() {
+    fn the_last_text_is_read_without_rests_of_a_longer_one() {
         let (_folder, dir) = dir();
         assert_eq!(found(&dir), None);
         let longest = "x".repeat(LONGEST);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_for_good_leaves_no_older_one() {
+    fn a_text_written_for_good_leaves_no_older_one() {
         let (_folder, dir) = dir();
         for text in ["older", "old"] {
             writes(&dir, text);
@@ -314,7 +314,7 @@ mod tests {
 
     /// Foreign bytes must not look like the two-place file of an election without leaders.
     #[test]
-    fn what_nobody_wrote_is_shown_as_it_is() {
+    fn foreign_bytes_are_shown_as_they_are() {
         let (_folder, dir) = dir();
         let mut foreign = encode(7, b"text");
         foreign[HEAD] ^= 1;
@@ -326,7 +326,7 @@ mod tests {
             writes(&dir, "over it");
         }
         std::fs::write(dir.path_of(NAME), "").expect("it is written");
-        assert_eq!(found(&dir), None, "whoever made it was killed before it wrote");
+        assert_eq!(found(&dir), None, "its maker was killed before it wrote");
         std::fs::write(dir.path_of(NAME), encode(u64::MAX, b"the end")).expect("it is written");
         let refused = replace(&dir, NAME, b"beyond").expect_err("there is no number left");
         assert_eq!(refused.kind(), ErrorKind::Unfit);
@@ -343,7 +343,7 @@ mod tests {
 
     /// Texts of many pages, so that reads and writes meet.
     #[test]
-    fn whoever_reads_meanwhile_reads_what_is_whole_and_none_older_than_before() {
+    fn a_reader_beside_a_writer_reads_whole_texts_in_order() {
         let (folder, dir) = dir();
         let ends = AtomicBool::new(false);
         let text = |turn: usize| format!("{turn:05}").repeat(10_000);

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_cannot_mean_is_unfit_and_the_message_says_why() {
+    fn a_url_that_is_unfit_is_refused_with_the_reason() {
         for (url, why) in [
             ("etcd://a", "does not begin"),
             ("file", "does not begin"),

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_that_of_the_context() {
+    fn missing_parts_of_a_url_come_from_the_context() {
         let bare =
             Address { namespace: None, kubeconfig: None, context: None, order: Order::Queue };
         for text in ["kubernetes:", "k8s://", "kubernetes:///", "kubernetes:///?order=queue"] {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn a_wrong_url_is_refused_with_the_reason() {
         for (text, why) in [
             ("kubernetes://prod/jobs", "context=CONTEXT"),
             ("kubernetes://prod", "write three slashes"),

@@ -90,14 +90,14 @@ impl Api {
     async fn failed(&self, verb: Verb, name: &str, failure: Failure) -> Error {
         let mut attempt = self.attempt(verb, name);
         if matches!(failure, Failure::Refused { status: 403, .. }) && !attempt.has_right {
-            attempt.has_right = self.refuses_everybody().await;
+            attempt.has_right = self.refuses_all_requests().await;
         }
         attempt.error(failure)
     }
 
     /// Returns whether the API server refuses a request that every authenticated client may send. It does so just after
     /// its start, while it does not know its Roles yet.
-    async fn refuses_everybody(&self) -> bool {
+    async fn refuses_all_requests(&self) -> bool {
         let answer = self.client.call(Method::GET, "/version", None, LIMIT).await;
         matches!(answer, Err(Failure::Refused { status: 403, .. }))
     }

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_pod_can_be_called_is_refused() {
+    fn a_name_that_no_pod_can_have_is_refused() {
         for (env, host, why) in [
             (&[][..], "My_Host", "the host name is \"My_Host\""),
             (&[("POD_NAME", "a/b")], "worker-1", "POD_NAME is \"a/b\""),
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pod_has_no_label() {
+    fn json_that_is_no_pod_has_no_label() {
         for odd in ["7", "null", "[]", r#"{"metadata":"x"}"#, r#"{"metadata":{"labels":[7]}}"#] {
             assert_eq!(
                 without_label(&serde_json::from_str(odd).expect("JSON"), "a"),

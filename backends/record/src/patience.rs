@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_lives() {
+    fn an_entry_whose_mark_changes_lives() {
         let mut patience = Patience::default();
         let lives = [1, 1, 2, 2].map(|mark| {
             patience.is_over(at(1), mark, TTL, GAP);

@@ -48,7 +48,7 @@ impl Ground {
 
 /// Other programs write the control cell all the time. A dead lease still ends in time.
 #[test]
-fn what_others_write_prolongs_no_dead_lease() {
+fn writes_of_other_programs_prolong_no_dead_lease() {
     run("writes of others", async {
         for kind in [Kind::Record, Kind::Race] {
             let ground = Ground::new(kind);
@@ -73,7 +73,7 @@ fn what_others_write_prolongs_no_dead_lease() {
 
 /// Three waiters died with their machine. Each delays the next leader by a sixth of a lease, and not by a whole one.
 #[test]
-fn dead_waiters_hold_up_nobody_for_their_whole_time() {
+fn dead_waiters_do_not_delay_the_next_leader_by_their_whole_lease() {
     run("dead waiters", async {
         let ground = Ground::new(Kind::Record);
         let mut leader = ground.seat("leader").await;
@@ -94,7 +94,7 @@ fn dead_waiters_hold_up_nobody_for_their_whole_time() {
 
 /// A waiter that only looked dead has its turn as soon as it refreshes. The waiter behind it has to wait that long.
 #[test]
-fn whoever_is_next_goes_first() {
+fn the_next_waiter_leads_first() {
     run("turns", async {
         let ground = Ground::new(Kind::Record);
         let mut seats = Vec::new();

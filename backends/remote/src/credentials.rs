@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_anew_and_what_is_not_is_said() {
+    fn a_password_file_is_read_anew_and_a_fixed_password_says_so() {
         let file = std::env::temp_dir().join(format!("elect-renewed-{}", std::process::id()));
         let url = Url::parse(
             &format!("x://me@a?password-file={}", file.display()),

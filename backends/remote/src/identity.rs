@@ -55,12 +55,12 @@ impl Identity {
         self.wanted.is_some()
     }
 
-    /// Checks the id `found` of the store that `who` names, as in `etcd at HOST:PORT`. If no id is expected yet, this
+    /// Checks the id `found` of the store that `place` names, as in `etcd at HOST:PORT`. If no id is expected yet, this
     /// one is expected from now on.
     ///
     /// # Errors
     /// [`ErrorKind::Unfit`] if another id is expected, or if the store has none although one is expected.
-    pub fn admit(&self, who: &str, found: Option<&StoreId>) -> Result<(), Error> {
+    pub fn admit(&self, place: &str, found: Option<&StoreId>) -> Result<(), Error> {
         let mut known = self.lock();
         let ours = match (&self.wanted, &*known) {
             (Some(id), _) => Some((id, format!("the URL names the store {id}"))),
@@ -70,15 +70,15 @@ impl Identity {
         match (ours, found) {
             (None, None) => Ok(()),
             (None, Some(found)) => {
-                *known = Known::Store(found.clone(), who.to_owned());
+                *known = Known::Store(found.clone(), place.to_owned());
                 Ok(())
             }
             (Some((ours, _)), Some(found)) if ours == found => Ok(()),
             (Some((_, whose)), Some(found)) => Err(another(&format!(
-                "{who} is another store, {found}: {whose}; with both, two could lead at once"
+                "{place} is another store, {found}: {whose}; with both, two could lead at once"
             ))),
             (Some((_, whose)), None) => Err(another(&format!(
-                "{who} has no store id, so it is new, emptied, or another store: {whose} \
+                "{place} has no store id, so it is new, emptied, or another store: {whose} \
                  (a run whose URL has no {} gives it one)",
                 StoreId::OPTION
             ))),
@@ -106,7 +106,7 @@ mod tests {
     const B: &str = "00000000000000b2";
 
     #[test]
-    fn the_first_store_is_ours_and_no_other() {
+    fn the_first_store_seen_is_pinned() {
         let identity = Identity::new(None);
         assert_eq!(identity.expected(), None);
         identity.admit("etcd at a", None).expect("it gets one");
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_urls_store_is_ours_from_the_start() {
+    fn the_store_named_in_the_url_is_pinned_from_the_start() {
         let identity = Identity::new(Some(id(A)));
         identity.admit("etcd at a", None).expect_err("no id yet");
         identity.admit("etcd at a", Some(&id(B))).expect_err("another");
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_not_ask_compares_nothing() {
+    fn without_the_right_to_ask_no_identity_is_compared() {
         let identity = Identity::new(None);
         assert!(identity.is_readable() && !identity.note_refusal() && !identity.is_readable());
         assert_eq!(identity.expected(), None);

@@ -229,7 +229,7 @@ mod tests {
 
     /// A connection full of frames always has something to read.
     #[tokio::test]
-    async fn a_reader_of_all_that_comes_gives_others_a_turn() {
+    async fn a_busy_reader_gives_other_tasks_a_turn() {
         const ALL: usize = 4 * TURN + 1;
         let server = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = server.local_addr().expect("an address");
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn after_the_turn_of_others_reading_goes_on() {
+    async fn reading_continues_after_other_tasks_had_their_turn() {
         let server = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = server.local_addr().expect("an address");
         let send = async {

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_read_anew_and_what_is_wrong_is_named() {
+    fn certificate_files_are_read_anew_and_errors_in_them_named() {
         let authority = Authority::new();
         let (ca, one) = (authority.ca(), authority.client("one"));
         let ca = format!("ca={}", ca.display());

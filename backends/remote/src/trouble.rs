@@ -275,7 +275,7 @@ mod tests {
 
     /// A server that is not ready, or that another one may replace, is worth another try. A refusal is not.
     #[test]
-    fn what_a_restart_shows_is_no_refusal() {
+    fn errors_of_a_restarting_server_are_no_refusal() {
         let kind = |error: Rustls| Trouble::of(&io::Error::other(error)).kind();
         let alert = |alert| kind(Rustls::AlertReceived(alert));
         assert_eq!(alert(AlertDescription::InternalError), ErrorKind::Unreachable);

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_not_there() {
+    fn missing_parts_of_a_url_are_none() {
         let url = parse("etcd://a").unwrap();
         assert_eq!((url.user.as_ref(), url.password.as_ref(), url.path.as_str()), (None, None, ""));
         assert!(!url.flag("flag").unwrap());
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_and_no_password_with_it() {
+    fn a_wrong_url_is_refused_without_showing_its_password() {
         for (url, why) in [
             ("etcd:a", "etcd://HOST"),
             ("etcd:me:hush", "after \"etcd\" come a colon and two slashes: etcd://HOST"),

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn a_senseless_delay_is_refused() {
         assert!(Delay::uniform(2 * MS, MS).is_err());
         assert!(Delay::log_normal(MS, 5001).is_err());
         assert!(Delay::measured([]).is_err());

@@ -6,14 +6,14 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use elect_simulation::{Delay, End, Fault, Network, Progress, Scenario, Trial, Who};
+//! use elect_simulation::{Delay, End, Fault, Network, Progress, Scenario, Trial, Target};
 //! use elect_simulation::peers::{Raft, RaftOptions};
 //!
 //! let ms = Duration::from_millis;
 //! let raft = Raft::new(RaftOptions { pre_vote: true, ..RaftOptions::with_timeout(ms(300), ms(600)) });
 //! let network = Network::new(Delay::uniform(ms(30), ms(40))?);
 //! let mut scenario = Scenario::new(5, network, End::Replaced { limit: ms(60_000) })
-//!     .with(ms(10_000), Fault::Kill(Who::Leader));
+//!     .with(ms(10_000), Fault::Kill(Target::Leader));
 //! scenario.shift = ms(150); // at any phase of the heartbeats
 //! let summary = Trial::new(&raft, &scenario)?.measure(1, 100, &Progress::default());
 //! println!("half of the fail-overs took less than {:?}", summary.failovers.per_mille(500));
@@ -93,5 +93,5 @@ pub use senseless::Senseless;
 pub use trial::{Election, End, Protocol, Scenario, Trial};
 pub use world::{
     Blow, Context, Drift, Fault, History, Host, Lead, Network, Node, NodeId, Overlap, Process,
-    Script, Who,
+    Script, Target,
 };

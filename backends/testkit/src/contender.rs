@@ -99,7 +99,7 @@ pub fn done(written: &Written) -> Result<(), String> {
 ///
 /// # Panics
 /// Panics if it shows one.
-pub async fn expect_nobody(bench: &Shared) {
+pub async fn expect_empty(bench: &Shared) {
     assert_eq!(line_up(bench).await, LineUp::without_leader(&[]));
 }
 

@@ -84,7 +84,7 @@ impl Terminal {
     /// Returns the process group in the foreground, which gets the signals of keys.
     #[track_caller]
     pub fn foreground(&self) -> i32 {
-        nix::unistd::tcgetpgrp(&self.keyboard).expect("a terminal that somebody controls").as_raw()
+        nix::unistd::tcgetpgrp(&self.keyboard).expect("a terminal that a process controls").as_raw()
     }
 
     /// Returns how the terminal treats keys (echo, line editing and so on), as one text to compare.

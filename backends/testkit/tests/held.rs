@@ -15,7 +15,7 @@ fn ask(socket: &str, wish: &str) -> String {
 }
 
 #[test]
-fn all_who_ask_share_servers_under_names_of_their_own_until_nobody_needs_them() {
+fn clients_share_servers_under_own_names_until_none_needs_them() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_elect-test-servers"));
     let mut holder = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
     let mut socket = String::new();

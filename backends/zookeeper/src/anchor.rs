@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stalled_gains_nothing_by_one_write() {
+    fn a_process_that_stalled_gains_nothing_by_one_write() {
         let mut anchors = fresh();
         for now in [1_000, 2_000, 3_000, 4_000, 5_000, 6_000] {
             write(&mut anchors, now);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seat_that_comes_late_has_what_the_others_found_out() {
+    fn a_late_seat_uses_the_proofs_of_other_seats() {
         let mut session = fresh();
         for turn in 1..100 {
             session.reads(0, turn * 1_000);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_asked_again_after_counts_for_nobody() {
+    fn an_answer_does_not_count_before_its_seat_calls_again() {
         let mut session = fresh();
         session.reads(0, 1_000);
         session.seats.push(Calls::default());
@@ -264,7 +264,7 @@ mod tests {
 
     /// This holds for any number of seats, however long each waits for its answer.
     #[test]
-    fn whoever_calls_meanwhile_takes_nothing_away_from_a_write_on_its_way() {
+    fn calls_of_other_seats_take_nothing_from_a_write_on_its_way() {
         const STEP: u64 = S / 16;
         for (seats, way) in [(2, 3), (2, 600), (7, 5), (50, 30), (50, 900), (200, 30)] {
             let mut session = fresh();

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ours_comes_back_as_it_was() {
+    fn an_entry_of_elect_reads_back_as_written() {
         let candidate = Candidate { pid: 7, ..Candidate::foreign("a \"quoted\"\n") };
         let entry = read("name", &write(&candidate, Some(3)), 9, None);
         assert_eq!(entry.candidate, candidate.clone().cleaned());
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_known_by_their_data_or_their_name() {
+    fn foreign_candidates_are_named_by_their_data_or_node() {
         let foreign = |data: &[u8]| read("name", data, 1, Some(1_000));
         assert_eq!(foreign(b"host-7").candidate, Candidate::foreign("host-7"));
         for data in [&b""[..], b"\xff", b"a\nb", b" "] {

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_may_have_changed_something_is_ambiguous() {
+    fn only_actions_that_may_have_changed_something_are_ambiguous() {
         for (action, error, kind) in [
             (Action::Create, Zk::ConnectionLoss, ErrorKind::Ambiguous),
             (Action::Delete, Zk::SessionExpired, ErrorKind::Ambiguous),

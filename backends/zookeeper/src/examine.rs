@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_old_is_found() {
+    fn a_server_that_is_too_old_is_found() {
         let severities = |version, role| -> Vec<Severity> {
             misfits("a:1", &respondent(version, role, 9))
                 .iter()

@@ -62,8 +62,8 @@ pub(crate) async fn found(client: &Client, settings: &Settings) -> Result<(), Er
     }
 }
 
-fn admit(settings: &Settings, who: &str, text: &[u8]) -> Result<(), Error> {
-    settings.identity.admit(who, StoreId::read(text).as_ref())
+fn admit(settings: &Settings, place: &str, text: &[u8]) -> Result<(), Error> {
+    settings.identity.admit(place, StoreId::read(text).as_ref())
 }
 
 /// Returns the id of a store, as its ensemble has it. Two requests, sent at once.
@@ -73,12 +73,12 @@ pub(crate) async fn read(client: &Client, settings: &Settings) -> Result<Option<
 }
 
 /// Checks that a new session leads to the expected store, if its id is known already.
-pub(crate) async fn greet(who: &str, client: &Client, settings: &Settings) -> Result<(), Error> {
+pub(crate) async fn greet(place: &str, client: &Client, settings: &Settings) -> Result<(), Error> {
     if settings.identity.expected().is_none() {
         return Ok(());
     }
     match read(client, settings).await {
-        Ok(id) => settings.identity.admit(who, id.as_ref()),
+        Ok(id) => settings.identity.admit(place, id.as_ref()),
         Err(error) if error.kind() == ErrorKind::Denied && !settings.identity.note_refusal() => {
             Ok(())
         }

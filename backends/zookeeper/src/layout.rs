@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_write_is_what_we_read() {
+    fn layouts_read_back_the_names_that_they_write() {
         for layout in Layout::ALL {
             let name = format!("{}0000000012", layout.prefix(Guid::fresh()));
             assert_eq!(Layout::read(&name), Some((layout, number("12"))));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_write_is_read_as_they_read_it() {
+    fn names_of_other_clients_are_read_as_those_clients_do() {
         let uuid = "d1a1bb6d-3c3c-4a4a-9f9f-0123456789ab";
         for (name, layout, sequence) in [
             (format!("_c_{uuid}-latch-0000000003"), Layout::CuratorLatch, "3"),

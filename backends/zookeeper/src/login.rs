@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_anew_and_what_it_had_is_known_on() {
+    fn a_password_file_is_read_anew_and_old_passwords_stay_known() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("password");
         let write = |text: &str| fs::write(&file, text).expect("a file");
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_change_is_said() {
+    fn a_login_that_is_read_once_says_so() {
         let login = login("zk://me:one@a");
         assert!(login.to_string().contains("is read once"), "{login}");
     }

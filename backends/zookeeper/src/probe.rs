@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replies_tell_what_is_there() {
+    fn replies_tell_the_kind_of_server() {
         for (reply, said) in [
             (&b"Zookeeper version: 3.8.0"[..], "did not grant"),
             (b"srvr is not executed because it is not in the whitelist.", "did not grant"),

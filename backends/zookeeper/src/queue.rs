@@ -8,7 +8,7 @@ use crate::sequence::{Circle, Sequence};
 pub(crate) struct Queue {
     candidates: Vec<(Sequence, String)>,
     /// A child of another layout, whose order differs from this one.
-    stranger: Option<(String, Layout)>,
+    foreign: Option<(String, Layout)>,
 }
 
 /// The place of a node in a queue.
@@ -25,13 +25,13 @@ pub(crate) enum Position {
 impl Queue {
     /// Sorts the children of an election of this layout.
     pub(crate) fn of(children: Vec<String>, layout: Layout) -> Self {
-        let mut queue = Self { candidates: Vec::new(), stranger: None };
+        let mut queue = Self { candidates: Vec::new(), foreign: None };
         for child in children {
             match Layout::read(&child) {
                 Some((found, sequence)) if found == layout => {
                     queue.candidates.push((sequence, child));
                 }
-                Some((other, _)) => queue.stranger = Some((child, other)),
+                Some((other, _)) => queue.foreign = Some((child, other)),
                 None => {}
             }
         }
@@ -71,7 +71,7 @@ impl Queue {
 
     /// Refuses an election that has a candidate of another layout: a candidate of each layout would find itself first.
     pub(crate) fn check(&self, directory: &str, layout: Layout) -> Result<(), Error> {
-        let Some((child, other)) = &self.stranger else { return Ok(()) };
+        let Some((child, other)) = &self.foreign else { return Ok(()) };
         let what = format!(
             "{directory} has the candidate {child} of layout {other}, which cannot share an election with \
              {layout}: take the option layout={other}, or another path"

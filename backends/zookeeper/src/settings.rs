@@ -223,8 +223,8 @@ enum Acl {
 }
 
 impl Acl {
-    fn of(option: Option<&str>, is_somebody: bool) -> Result<Self, Error> {
-        match (option, is_somebody) {
+    fn of(option: Option<&str>, has_user: bool) -> Result<Self, Error> {
+        match (option, has_user) {
             (None | Some("creator"), true) => Ok(Self::Creator),
             (None, false) | (Some("open"), _) => Ok(Self::Open),
             (Some("creator"), false) => {
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_has_a_default() {
+    fn missing_parts_of_a_url_have_defaults() {
         let settings = of("zk://a,[::1]:7").unwrap();
         assert_eq!(settings.cluster(), "a:2181,[::1%0]:7");
         assert_eq!(settings.location, "zk://a:2181,[::1]:7/elect");
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_somebody_keeps_what_it_makes() {
+    fn a_client_with_a_login_keeps_its_nodes_to_itself() {
         let settings = of("zk://u:p@a").unwrap();
         assert_eq!(settings.acl, Acl::Creator);
         assert_eq!(of("zk://u:p@a?acl=open").unwrap().acl, Acl::Open);
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_seen_newer_takes_nothing_older() {
+    fn a_client_that_saw_newer_transactions_refuses_older_ones() {
         let settings = of("zk://a").unwrap();
         let admit = |made, newest| settings.admit_transaction(made, newest);
         for made in [5, 6, 9] {
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn a_wrong_url_is_refused_with_the_reason() {
         for (url, why) in [
             ("zk://a//x", "no part"),
             ("zk://a/x/..", "no part"),

@@ -39,7 +39,7 @@ pub(in crate::command) fn for_redeemer(
 }
 
 /// Returns the environment of this process without the variables that are meant for elect alone.
-fn without_ours() -> impl Iterator<Item = (OsString, OsString)> {
+fn without_own() -> impl Iterator<Item = (OsString, OsString)> {
     let others = NOTIFYING.into_iter().chain([HANDOFF]);
     env::vars_os()
         .filter(move |(name, _)| !is_of_one_run(name) && others.clone().all(|other| name != other))
@@ -47,7 +47,7 @@ fn without_ours() -> impl Iterator<Item = (OsString, OsString)> {
 
 /// Returns the environment for a program that helps elect, and has no part in the election.
 pub(crate) fn for_helper() -> Vec<(OsString, OsString)> {
-    without_ours().collect()
+    without_own().collect()
 }
 
 /// Returns whether the service manager has passed sockets to this process. elect hands them to the command.
@@ -66,7 +66,7 @@ pub(in crate::command) fn for_command(
     let listener: &[&str] = if has_sockets() { &LISTENER } else { &[] };
     let replaced = [LEADER_ELECTION, LEADER_BACKEND, LEADER_ID, HTTP_ADDRESS, SLOT, SHARD];
     let replaced = replaced.iter().chain(listener);
-    let ours = without_ours().filter(|(name, _)| replaced.clone().all(|other| name != other));
+    let ours = without_own().filter(|(name, _)| replaced.clone().all(|other| name != other));
     ours.chain([
         (LEADER_ELECTION.into(), election.as_str().into()),
         (LEADER_BACKEND.into(), backend.with_secrets().into()),

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_an_earlier_process_has_left_goes_first_and_the_leader_has_it_alone() {
+    async fn an_old_label_is_removed_first_and_the_leader_has_it_alone() {
         let (mut keeper, script) = keeper(Script::default());
         assert_eq!(asked(&script, 100).await, ["remove"]);
         keeper.want(true);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_fails_is_tried_again_after_pauses() {
+    async fn failed_label_requests_are_repeated_after_pauses() {
         let (keeper, script) = keeper(Script { failures: 3, ..Script::default() });
         assert_eq!(asked(&script, 8).await, ["remove"; 4]);
         keeper.want(true);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_may_be_set_late_is_removed_twice() {
+    async fn a_label_that_may_be_set_late_is_removed_twice() {
         let (keeper, script) = keeper(Script::default());
         asked(&script, 1).await;
         script.lock().expect("no panic").hangs = true;

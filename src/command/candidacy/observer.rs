@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ridden_out_before_anything_runs_is_told_to_those_who_ask_for_it() {
+    fn an_outage_before_the_command_runs_is_logged_as_info() {
         let mut trouble = Outage::default();
         assert_eq!(again(&mut trouble, at(0), false, "no"), Some(Level::Info));
         assert_eq!(again(&mut trouble, at(1), false, "no"), None);
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lasts_is_told_to_all_and_once() {
+    fn an_outage_that_lasts_is_a_warning_and_logged_once() {
         let mut trouble = Outage::default();
         assert_eq!(again(&mut trouble, at(0), false, "no"), Some(Level::Info));
         assert_eq!(again(&mut trouble, at(299), false, "no"), None);
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_end_a_leadership_is_told_at_once() {
+    fn an_outage_that_may_end_leadership_is_a_warning_at_once() {
         let mut trouble = Outage::default();
         assert_eq!(again(&mut trouble, at(0), true, "no"), Some(Level::Warn));
         assert_eq!(again(&mut trouble, at(9), true, "no"), None);

@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_from_elsewhere_stays_in_its_line() {
+    fn foreign_text_stays_in_its_status_line() {
         let state = State {
             doing: "waiting, led by a\nREADY=1".into(),
             trouble: Some("refused".into()),

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_default_cannot_do_is_found() {
+    fn a_latency_that_the_default_ttl_cannot_bear_is_found() {
         let severity = |milliseconds, greatest| {
             let findings = seen(milliseconds, greatest).findings;
             findings.first().map(|finding| (finding.severity, finding.way_out.clone()))
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_grants_what_nobody_may_ask_for_gets_no_advice() {
+    fn a_store_that_grants_only_too_long_leases_gets_no_advice() {
         for least in [24 * 60 * 60 + 1, i64::MAX.unsigned_abs(), u64::MAX] {
             let grants = Grants { least: Some(Duration::from_secs(least)), greatest: None };
             let advice = Advice::new(&TimingOptions::default(), ETCD, seconds(0.002), grants);

@@ -140,7 +140,7 @@ impl Terms<'_> {
         let ended_by_key = tree.tree.ended_by_key();
         let guardian = tree.tree.guardian;
         guardian.send_off();
-        let leader = self.who_leads_instead(&verdict).await;
+        let leader = self.leader_in_words(&verdict).await;
         let is_given_up = matches!(verdict, Verdict::Lost(_) | Verdict::SteppedDown(_));
         let (token, may_campaign) = (shared.token(), is_given_up && !told_to_end);
         Ok(CandidacyEnd { verdict, leader, token, may_campaign, relapse, ended_by_key, guardian })

@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_secs(1);
 impl Terms<'_> {
     /// Returns who leads, in words, if that is the reason for the verdict and if people read it. A leader that runs
     /// another job is logged even if conflicts are silent: with the same name, this job may never run.
-    pub(super) async fn who_leads_instead(&self, verdict: &Verdict) -> Option<String> {
+    pub(super) async fn leader_in_words(&self, verdict: &Verdict) -> Option<String> {
         let is_led = matches!(verdict, Verdict::NotAcquired(why) if why == LED || why == IN_DOUBT);
         if !is_led || !(self.log.tells(Level::Warn) || self.plan.outcome.is_some()) {
             return None;

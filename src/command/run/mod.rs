@@ -19,7 +19,7 @@ use self::terms::Terms;
 use super::candidacy::{CandidatePage, listen, warn_of};
 use crate::config::{self, AfterLoss, RunPlan, Strays, Wait};
 use crate::election::slots::{Slot, Slots};
-use crate::guard::{self, Enclosure, ExecHandoff, Inherited, Whom};
+use crate::guard::{self, Enclosure, ExecHandoff, Inherited, SignalTo};
 use crate::report::{self, Level, Log, Outcome, wall_clock};
 
 pub(super) use self::outcome::open_outcome;
@@ -74,7 +74,7 @@ pub(super) fn run(mut plan: RunPlan, log: &Log) -> anyhow::Result<Outcome> {
         return Err(inherited.start_over(&handoff)).context("cannot start over to campaign again");
     }
     if let Some(signal) = outcome.own_signal() {
-        guard::end_by(signal, if ended_by_key { Whom::OurJob } else { Whom::Ourselves });
+        guard::end_by(signal, if ended_by_key { SignalTo::OurJob } else { SignalTo::Ourselves });
     }
     Ok(outcome)
 }

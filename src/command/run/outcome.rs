@@ -248,7 +248,7 @@ mod tests {
 
     /// The same trouble reads alike wherever it occurs.
     #[test]
-    fn what_keeps_a_command_from_starting_is_told_as_elsewhere() {
+    fn a_command_that_cannot_start_is_explained_as_elsewhere() {
         let (outcome, why) = unstarted(libc::EAGAIN);
         assert_eq!(outcome, Outcome::Failed);
         let said = "cannot start the command: Resource temporarily unavailable; the limit";

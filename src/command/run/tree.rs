@@ -10,7 +10,7 @@ use crate::election::driver::Tree;
 use crate::election::machine::{Event, StoppedBy};
 use crate::election::slots::Slot;
 use crate::guard::{
-    self, Ended, FromGuardian, Guardian, Happened, KeyWitness, Order, Terminal, Whom,
+    self, Ended, FromGuardian, Guardian, Happened, KeyWitness, Order, SignalTo, Terminal,
 };
 
 /// The guardian with its command. It owns all that serves this one command: the job and the lease file.
@@ -203,7 +203,7 @@ impl Job {
     pub(super) fn suspend(&mut self) -> bool {
         self.suspending = self.group.is_some();
         if !self.suspending {
-            guard::stop(Whom::Ourselves);
+            guard::stop(SignalTo::Ourselves);
         }
         self.suspending
     }
@@ -235,7 +235,8 @@ impl Job {
             if was_in_front {
                 terminal.suspend();
             }
-            let continued = guard::stop(if is_terminals { Whom::OurJob } else { Whom::Ourselves });
+            let continued =
+                guard::stop(if is_terminals { SignalTo::OurJob } else { SignalTo::Ourselves });
             if is_terminals && terminal.is_ours() {
                 terminal.hand_over(group);
             } else if wants_terminal {

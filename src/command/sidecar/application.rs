@@ -13,7 +13,7 @@ use super::health::Fitness;
 use crate::command::candidacy::LeaseFileWriter;
 use crate::election::driver::Duty;
 use crate::election::machine::Event;
-use crate::guard::{self, Deadlines, Incoming, Order, Whom};
+use crate::guard::{self, Deadlines, Incoming, Order, SignalTo};
 use crate::report::http::{HttpState, Reason};
 
 /// The application. It counts as stopped when the whole of its grace is over. From the moment at which it must stop,
@@ -85,7 +85,7 @@ fn signaled(signal: i32) -> Option<Event> {
             None
         }
         libc::SIGTSTP => {
-            guard::stop(Whom::Ourselves);
+            guard::stop(SignalTo::Ourselves);
             None
         }
         _ => None,

@@ -32,7 +32,7 @@ fn print(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::Result<u8> {
     let survey = async {
         let survey = survey_closely(&*store, &plan.elections, ATTEMPTS, Reach::Parts);
         let snapshot = aloud(log, &profile.location, survey).await?;
-        warn_of_strangers(&*store, &snapshot, plan, log).await;
+        warn_of_unknown(&*store, &snapshot, plan, log).await;
         Ok(snapshot)
     };
     let snapshot = block_on(survey)?;
@@ -45,8 +45,9 @@ fn print(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::Result<u8> {
         log.warn(format_args!("there are no elections at {location}; `elect run` creates one"));
     }
     for (election, leader) in report.elections.iter().flat_map(ElectionStatus::stopped) {
-        let (id, host) = (&leader.who.id, leader.who.host.as_deref().unwrap_or_default());
-        let pid = leader.who.pid.map(|pid| pid.to_string()).unwrap_or_default();
+        let (id, host) =
+            (&leader.candidate.id, leader.candidate.host.as_deref().unwrap_or_default());
+        let pid = leader.candidate.pid.map(|pid| pid.to_string()).unwrap_or_default();
         log.warn(format_args!(
             "{id} leads {election}, and its process is stopped: `kill -CONT {pid}` on {host} lets it go on"
         ));
@@ -80,7 +81,7 @@ fn notes(cautions: &[Finding]) -> String {
 }
 
 /// Warns about each named election of which the store knows nothing.
-async fn warn_of_strangers(store: &dyn Store, snapshot: &Snapshot, plan: &StatusPlan, log: &Log) {
+async fn warn_of_unknown(store: &dyn Store, snapshot: &Snapshot, plan: &StatusPlan, log: &Log) {
     let named = snapshot.elections.iter().filter(|_| !plan.elections.is_empty());
     for seen in named.filter(|seen| seen.division.is_whole() && seen.pause.is_none()) {
         if seen.survey.entries().next().is_none() {

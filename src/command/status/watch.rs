@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_old_says_so() {
+    fn an_old_snapshot_says_how_old_it_is() {
         let mut scene = scene(Lease::Unlimited, None);
         let first = |scene: &Scene, after| shown(scene, after).lines().nth(1).unwrap().to_owned();
         assert!(first(&scene, FRESH / 2).starts_with("ELECTION"));

@@ -172,7 +172,7 @@ async fn expect_known(store: &dyn Store, election: &ElectionName, log: &Log) -> 
         }
     }
     match UnknownName::find(store, election, ATTEMPTS, log).await? {
-        Some(stranger) => bail!("{stranger}"),
+        Some(unknown) => bail!("{unknown}"),
         None => Ok(()),
     }
 }

@@ -116,7 +116,7 @@ impl<'a> ControlClient<'a> {
     ///
     /// # Errors
     /// The store does not answer, or refuses access.
-    pub(super) async fn stranger(&self) -> anyhow::Result<Option<UnknownName>> {
+    pub(super) async fn unknown(&self) -> anyhow::Result<Option<UnknownName>> {
         // The survey comes first: a client whose time has run out ends here.
         let is_there = self.survey().await?.entries().next().is_some();
         if is_there || self.asked().await?.is_kept() {
@@ -128,10 +128,10 @@ impl<'a> ControlClient<'a> {
     /// Warns if nothing is known of the election.
     ///
     /// # Errors
-    /// Fails as [`ControlClient::stranger`] does.
-    pub(super) async fn warn_of_stranger(&self) -> anyhow::Result<()> {
-        if let Some(stranger) = self.stranger().await? {
-            self.log.warn(stranger);
+    /// Fails as [`ControlClient::unknown`] does.
+    pub(super) async fn warn_if_unknown(&self) -> anyhow::Result<()> {
+        if let Some(unknown) = self.unknown().await? {
+            self.log.warn(unknown);
         }
         Ok(())
     }
@@ -362,11 +362,11 @@ impl<'a> ControlClient<'a> {
 
 /// Makes an order in the name of the user who runs this command.
 pub(super) fn request(reason: Option<&str>) -> Request {
-    Request::new(who_asks(), reason.map(ToOwned::to_owned))
+    Request::new(requester(), reason.map(ToOwned::to_owned))
 }
 
 /// Returns the name of the user who runs this command, with the name of this machine.
-pub(in crate::command) fn who_asks() -> String {
+pub(in crate::command) fn requester() -> String {
     let uid = nix::unistd::getuid();
     let user = nix::unistd::User::from_uid(uid).ok().flatten();
     let name = user.map_or_else(|| uid.to_string(), |user| user.name);
@@ -392,7 +392,7 @@ pub(super) fn is_settled(seen: &ElectionSnapshot) -> bool {
 ///
 /// # Errors
 /// stdout cannot be written.
-pub(super) fn say_who_leads(leader: Option<&Leader>) -> anyhow::Result<u8> {
+pub(super) fn print_leader(leader: Option<&Leader>) -> anyhow::Result<u8> {
     let line = match leader {
         Some(leader) => format!("{} leads, token {}\n", leader.entry.candidate.id, leader.token),
         None => "nobody leads\n".to_owned(),

@@ -47,14 +47,14 @@ pub(in crate::command) fn pause(
             ControlClient::new(&ask.target.backend, &ask.target.election, ask.timeout, log)?;
         let division = client.asked().await?.division();
         if !plan.create
-            && let Some(stranger) = client.stranger().await?
+            && let Some(unknown) = client.unknown().await?
         {
-            bail!(stranger.unless("--create pauses it all the same"));
+            bail!(unknown.unless("--create pauses it all the same"));
         }
         if !division.is_whole() {
             return pause_parts(&client, &pause, division).await;
         }
-        stop_everybody(&client, &pause).await?;
+        stop_leader(&client, &pause).await?;
         let leader = client.survey().await?.leader.map(|leader| leader.entry.candidate);
         if let Some(Candidate { id, .. }) = leader.as_ref().filter(|it| it.is_foreign()) {
             client.log.warn(format_args!("{id} leads, is not an elect run, and knows no pause"));
@@ -112,7 +112,7 @@ async fn pause_parts(
 ) -> anyhow::Result<u8> {
     client.ask(|control| paused(control, pause, None)).await?;
     for slot in client.slots().await? {
-        stop_everybody(&client.at(&slot)?, pause).await?;
+        stop_leader(&client.at(&slot)?, pause).await?;
     }
     let why = late(None);
     let is_over = tokio::select! {
@@ -136,7 +136,7 @@ async fn until_resumed(client: &ControlClient<'_>, pause: &Pause<'_>) -> anyhow:
 }
 
 /// Orders the pause, and orders the leader to give up leadership.
-async fn stop_everybody(client: &ControlClient<'_>, pause: &Pause<'_>) -> anyhow::Result<()> {
+async fn stop_leader(client: &ControlClient<'_>, pause: &Pause<'_>) -> anyhow::Result<()> {
     let is_news = !is_paused(client).await?;
     let before = client.holder().await?;
     client.ask(|control| paused(control, pause, before.filter(|_| is_news))).await?;
@@ -182,9 +182,10 @@ pub(in crate::command) fn resume(target: &Target, log: &Log) -> anyhow::Result<u
         }
         pauses.extend(end_pause(&client).await?);
         if pauses.is_empty() {
-            client.warn_of_stranger().await?;
+            client.warn_if_unknown().await?;
         }
-        let line = format!("{} {}\n", target.election, what_resumed(&pauses, stamp::display()));
+        let line =
+            format!("{} {}\n", target.election, outcome_of_resume(&pauses, stamp::display()));
         report::print(&line).context("cannot write to stdout")?;
         Ok(0)
     })
@@ -199,7 +200,7 @@ async fn end_pause(client: &ControlClient<'_>) -> anyhow::Result<Option<Request>
 }
 
 /// Returns what happened to an election with these pauses.
-fn what_resumed(pauses: &[Request], now: u64) -> String {
+fn outcome_of_resume(pauses: &[Request], now: u64) -> String {
     match pauses.iter().map(|pause| pause.end().unwrap_or(u64::MAX)).max() {
         None => "was not paused".to_owned(),
         Some(end) if end > now => "is resumed".to_owned(),

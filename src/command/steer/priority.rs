@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use elect_api::{Candidate, Division, ElectionName, Leader, Survey, Token};
 
-use super::{ControlClient, is_led_by, is_settled, request, say_who_leads};
+use super::{ControlClient, is_led_by, is_settled, print_leader, request};
 use crate::command::runtime::BootClock;
 use crate::command::runtime::block_on;
 use crate::config::{CampaignPlan, Preference, PriorityPlan, is_known_as};
@@ -30,7 +30,7 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
         has_ranks(&client, &ask.target.election).await?;
         let survey = client.survey().await?;
         if survey.entries().next().is_none() {
-            client.warn_of_stranger().await?;
+            client.warn_if_unknown().await?;
         }
         check(&survey, plan, client.asked().await?.sets_priority_of(&plan.id))?;
         let priority = match plan.priority {
@@ -38,7 +38,7 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
             Preference::Set(priority) => Some(priority),
         };
         let request = request(ask.reason.as_deref());
-        let is_gone = |who: &str| is_gone(&survey, who);
+        let is_gone = |id: &str| is_gone(&survey, id);
         client
             .ask(|control| {
                 control.without(is_gone).prioritizing(&plan.id, priority, request.clone())
@@ -54,7 +54,7 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
             priority == Some(0) && is_known_as(&leader.entry.candidate.id, &plan.id)
         });
         let Some(leader) = leader else {
-            return say_what_is_set(plan);
+            return report_priority(plan);
         };
         let why = format!("{} was asked, and has not handed over yet", leader.entry.candidate.id);
         let end = client
@@ -66,7 +66,7 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
             if !is_drained {
                 warn_if_drained(&client, &seen.survey).await?;
             }
-            return say_who_leads(seen.survey.leader.as_ref());
+            return print_leader(seen.survey.leader.as_ref());
         }
         Ok(client.gives_up(&why))
     })
@@ -96,13 +96,13 @@ async fn until_drained(
     };
     let why = format!("{name} was asked, and has not handed over all shards yet");
     if client.wait_for_parts(division, &why, is_others).await? {
-        return say_what_is_set(plan);
+        return report_priority(plan);
     }
     Ok(client.gives_up(&why))
 }
 
 /// Prints the priority that holds now. The exit code is 0.
-fn say_what_is_set(plan: &PriorityPlan) -> anyhow::Result<u8> {
+fn report_priority(plan: &PriorityPlan) -> anyhow::Result<u8> {
     let id = &plan.id;
     let line = match plan.priority {
         Preference::Own => format!("{id} has the priority that it was started with\n"),
@@ -147,9 +147,9 @@ fn check(survey: &Survey, plan: &PriorityPlan, is_set: bool) -> anyhow::Result<(
 }
 
 /// Returns whether this is the id of a single run, with its nonce, and that run has ended. A label may be used again.
-fn is_gone(survey: &Survey, who: &str) -> bool {
-    let is_one_run = who.rsplit_once('-').is_some_and(|(label, _)| is_known_as(who, label));
-    is_one_run && !survey.entries().any(|entry| entry.candidate.id == who)
+fn is_gone(survey: &Survey, id: &str) -> bool {
+    let is_one_run = id.rsplit_once('-').is_some_and(|(label, _)| is_known_as(id, label));
+    is_one_run && !survey.entries().any(|entry| entry.candidate.id == id)
 }
 
 /// The pause after a failure.
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_of_the_leader_already_stays() {
+    fn an_earlier_request_to_the_leader_stays() {
         let request = Request::new("me".into(), None);
         let token = Token::new(7);
         assert!(asking(Control::default(), token, &request).ends(token));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::bail;
 use elect_api::{Candidate, Ending, Leader, Survey};
 
-use super::{ControlClient, ElectionSnapshot, is_led_by, is_settled, request, say_who_leads};
+use super::{ControlClient, ElectionSnapshot, is_led_by, is_settled, print_leader, request};
 use crate::command::runtime::block_on;
 use crate::command::survey;
 use crate::config::{Force, ResignPlan, is_known_as};
@@ -30,12 +30,12 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
         if let (Some(to), Some(leader)) = (&plan.to, &survey.leader)
             && is_known_as(&leader.entry.candidate.id, to)
         {
-            return say_who_leads(Some(leader));
+            return print_leader(Some(leader));
         }
         let heir = plan.to.as_deref().map(|name| heir(&survey, name)).transpose()?;
         let Some(leader) = survey.leader else {
-            client.warn_of_stranger().await?;
-            return nobody_leads(&client, client.asked().await?.pausing().is_some());
+            client.warn_if_unknown().await?;
+            return no_leader(&client, client.asked().await?.pausing().is_some());
         };
         let (id, token) = (&leader.entry.candidate.id, leader.token);
         let is_foreign = leader.entry.candidate.is_foreign();
@@ -53,7 +53,7 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
         if let Some(force) = plan.force {
             see_off(&client, &leader, force).await?;
             if !is_followed(&client, &leader).await? {
-                return nobody_leads(&client, false);
+                return no_leader(&client, false);
             }
         }
         let was_asked = if is_foreign { "is not an elect run" } else { "was asked" };
@@ -63,7 +63,7 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
             .await?;
         match end {
             Some(seen) if seen.pause.is_some() && seen.survey.leader.is_none() => {
-                nobody_leads(&client, true)
+                no_leader(&client, true)
             }
             Some(seen) => said(&client, &seen.survey, heir.as_deref()),
             None if is_foreign || plan.force.is_some() => Ok(client.gives_up(&why)),
@@ -77,11 +77,11 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
     })
 }
 
-fn nobody_leads(client: &ControlClient<'_>, is_paused: bool) -> anyhow::Result<u8> {
+fn no_leader(client: &ControlClient<'_>, is_paused: bool) -> anyhow::Result<u8> {
     if is_paused {
         client.log.warn("the election is paused: nobody leads until the pause ends");
     }
-    say_who_leads(None)
+    print_leader(None)
 }
 
 /// Returns the id of the candidate that must lead next.
@@ -109,7 +109,7 @@ fn heir(survey: &Survey, name: &str) -> anyhow::Result<String> {
 /// Prints who leads now, and warns if that is not the candidate of `--to`.
 fn said(client: &ControlClient<'_>, survey: &Survey, heir: Option<&str>) -> anyhow::Result<u8> {
     let leader = survey.leader.as_ref();
-    let code = say_who_leads(leader)?;
+    let code = print_leader(leader)?;
     let leads = leader.map(|leader| leader.entry.candidate.id.as_str());
     match heir.filter(|heir| leads != Some(*heir)) {
         Some(heir) => {

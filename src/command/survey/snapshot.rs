@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_election_that_nobody_entered_has_no_leader() {
+    fn a_named_election_without_candidates_has_no_leader() {
         assert_eq!(names_seen(&["led"]), (vec!["led".to_owned()], true));
         assert!(!names_seen(&["led", "unheard-of"]).1);
     }

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_in_an_odd_way_is_left_to_people() {
+    fn a_key_in_an_odd_notation_is_left_to_the_user() {
         for before in ["{ttl: 5s, wait: 3}\n", "ttl: |\n  5s\n", "ttl: >-\n  5s\nwait: 3\n"] {
             let why = edited(before, "ttl", "6s").unwrap_err().to_string();
             assert!(why.contains("edit the file"), "{before:?}: {why}");

@@ -78,8 +78,8 @@ impl Control {
     }
 
     /// Whether a priority is set for exactly this id or label.
-    pub fn sets_priority_of(&self, who: &str) -> bool {
-        self.priorities.contains_key(who)
+    pub fn sets_priority_of(&self, id: &str) -> bool {
+        self.priorities.contains_key(id)
     }
 
     /// Returns the id of the candidate that is asked to lead next, if the last leader had this token.
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_pause_only_those_lead_who_are_being_stopped_or_are_no_elect() {
+    fn in_a_pause_only_leaders_that_stop_or_are_foreign_lead() {
         let survey = |host: &str| {
             let candidate = Candidate { host: host.into(), ..Candidate::foreign("one") };
             let entry = Entry::new(candidate, None, 0);
@@ -231,8 +231,8 @@ mod tests {
     fn a_priority_is_that_of_the_id_or_the_label_or_the_candidates_own() {
         let control = Control::default();
         assert!(!control.is_ranked() && control.priority_of("web-1-0123456789", 80) == 80);
-        let set = |control: Control, who: &str, priority| {
-            through_a_store(&control.prioritizing(who, priority, request(None)))
+        let set = |control: Control, id: &str, priority| {
+            through_a_store(&control.prioritizing(id, priority, request(None)))
         };
         let control = set(control, "web-1", Some(7));
         assert!(control.is_ranked());
@@ -244,7 +244,7 @@ mod tests {
         let why = "priority set to 0 by root@web1";
         assert_eq!(control.exclusion("web-1-0123456789", 80).as_deref(), Some(why));
         assert_eq!(control.exclusion("web-1-9123456789", 0), None);
-        let control = control.without(|who| who == "web-1-0123456789");
+        let control = control.without(|id| id == "web-1-0123456789");
         assert_eq!(control.priority_of("web-1-0123456789", 80), 7);
         assert_eq!(set(control, "web-1", None).priority_of("web-1-0123456789", 80), 80);
     }

@@ -168,7 +168,7 @@ mod tests {
         join_all((0..8).map(|_| in_turn(Some(&turns), work()))).await;
         assert_eq!(most.swap(0, Ordering::Relaxed), 2);
         join_all((0..8).map(|_| in_turn(None, work()))).await;
-        assert_eq!(most.into_inner(), 8, "nobody else has to wait");
+        assert_eq!(most.into_inner(), 8, "no other call waits");
         // A future that gives up its turn, or its wait for one, blocks no other.
         let held = in_turn(Some(&turns), std::future::pending::<()>());
         tokio::select! {

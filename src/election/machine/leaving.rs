@@ -277,7 +277,7 @@ fn is_success(ended: Ended) -> bool {
 impl Machine {
     /// Handles the end of the command's own process.
     fn command_ended(&mut self, ended: Ended) {
-        let restarts = self.overran.is_none() && self.is_to_restart(ended);
+        let restarts = self.overran.is_none() && self.must_restart(ended);
         let awaits = self.rules.leftover_grace.is_none();
         let is_half_done = awaits && is_success(ended);
         if !is_half_done {
@@ -303,7 +303,7 @@ impl Machine {
         self.cut_short_by = self.ended_by.or_else(|| state.runs.cut_short_by());
     }
 
-    fn is_to_restart(&self, ended: Ended) -> bool {
+    fn must_restart(&self, ended: Ended) -> bool {
         let (Some(restarts), Phase::Leading(state)) = (&self.rules.restarts, &self.phase) else {
             return false;
         };

@@ -135,7 +135,7 @@ fn is_paused(contender: &Contender) -> bool {
 }
 
 #[test]
-fn the_slots_are_taken_from_the_lowest_and_a_free_one_by_whoever_is_next() {
+fn the_lowest_free_slot_goes_to_the_next_candidate() {
     run("slots", async {
         let ground = Ground::new(2);
         let mut a = ground.come("a").await;
@@ -156,7 +156,7 @@ fn the_slots_are_taken_from_the_lowest_and_a_free_one_by_whoever_is_next() {
 
 /// Law 4: a wake may be late or lost without breaking anything.
 #[test]
-fn who_drops_its_wakes_leaves_the_door_with_its_next_refreshes() {
+fn a_candidate_without_its_wakes_leaves_the_door_by_refreshes() {
     run("lost wakes", async {
         let ground = Ground::new(2);
         let mut a = ground.open("a", false).await;
@@ -169,7 +169,7 @@ fn who_drops_its_wakes_leaves_the_door_with_its_next_refreshes() {
 
 /// Two slots come free at once.
 #[test]
-fn who_wins_two_slots_leads_in_the_lower_and_leaves_the_other() {
+fn a_candidate_that_wins_two_slots_leads_in_the_lower_alone() {
     run("a surplus", async {
         let ground = Ground::new(2);
         let mut leaders = [ground.come("a").await, ground.come("b").await];
@@ -205,7 +205,7 @@ fn an_error_elsewhere_hides_no_win() {
 }
 
 #[test]
-fn who_is_in_haste_gets_a_slot_that_is_free_and_waits_for_none_that_is_not() {
+fn a_hasty_candidate_gets_a_free_slot_or_does_not_wait() {
     run("haste", async {
         let ground = Ground::new(2);
         // The candidate has won and does nothing more, so it still has the door.
@@ -286,7 +286,7 @@ fn a_pause_of_all_reaches_each_slot_and_that_of_one_only_that() {
 }
 
 #[test]
-fn nobody_has_a_rank_in_a_slot() {
+fn no_candidate_has_a_rank_in_a_slot() {
     run("ranks", async {
         let ground = Ground::new(2);
         let to = Some("x".to_owned());
@@ -379,7 +379,7 @@ async fn play(seed: u64) {
 }
 
 #[test]
-fn whatever_is_lost_or_dropped_no_slot_has_two_leaders_and_each_comes_to_have_one() {
+fn lost_or_dropped_requests_leave_one_leader_in_each_slot() {
     for seed in 0..30 {
         run("slots at random", play(seed));
     }

@@ -53,7 +53,7 @@ fn deadlines_follow_the_design() {
 
 /// Each clock is off by half of the drift: the holder's is slow, the other one fast.
 #[test]
-fn where_candidates_judge_each_clock_has_half_of_the_drift() {
+fn if_candidates_judge_leases_each_clock_has_half_of_the_drift() {
     for drift in [0.0, 0.02, 0.1, 0.3] {
         let options = TimingOptions {
             max_clock_drift: drift,
@@ -114,7 +114,7 @@ fn a_clock_is_trusted_within_the_drift_and_as_far_as_it_is_steered() {
 }
 
 #[test]
-fn a_refusal_names_only_what_would_do() {
+fn a_refusal_names_only_values_that_would_fit() {
     let said = |ttl, grace, drift| {
         let options =
             TimingOptions { ttl: seconds(ttl), kill_grace: grace, max_clock_drift: drift };
@@ -127,7 +127,7 @@ fn a_refusal_names_only_what_would_do() {
 }
 
 #[test]
-fn what_the_store_grants_is_checked_again() {
+fn a_granted_ttl_is_checked_again() {
     let timing = Timing::new(&TimingOptions::default(), ETCD).expect("defaults hold");
     let granted = |window| Validity::Window { anchor: Boottime::from_boot(seconds(9.0)), window };
     let longer = timing.regrant(granted(seconds(30.0))).expect("more time");

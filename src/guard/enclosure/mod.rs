@@ -254,7 +254,7 @@ impl Enclosure {
         match (&mut self.descendants, &self.list, &self.walls, deed) {
             (Some(descendants), Some(list), ..) => {
                 let pass = Pass { deed, init, ..Pass::killing(&[], signal_helper) };
-                descendants.treat_ours(list.as_raw_fd(), false, &pass)
+                descendants.treat_own(list.as_raw_fd(), false, &pass)
             }
             (_, _, Walls::Namespace(namespace), Deed::Signal { signal, resume, .. }) => {
                 namespace.signal(signal);
@@ -277,7 +277,7 @@ impl Enclosure {
         self.kill_walled();
         match (&mut self.descendants, &self.list) {
             (Some(descendants), Some(list)) => {
-                descendants.treat_ours(list.as_raw_fd(), false, &Pass::killing(&[], signal_helper))
+                descendants.treat_own(list.as_raw_fd(), false, &Pass::killing(&[], signal_helper))
             }
             _ => Found::NONE,
         }
@@ -364,7 +364,7 @@ impl Enclosure {
         self.kill_walled();
         let signal_helper = self.signal_helpers.as_ref().map(|[_, signal_helper]| signal_helper);
         let (descendants, list) = (self.descendants.as_mut()?, self.list.as_ref()?);
-        Some(descendants.treat_ours(list.as_raw_fd(), true, &Pass::killing(spare, signal_helper)))
+        Some(descendants.treat_own(list.as_raw_fd(), true, &Pass::killing(spare, signal_helper)))
     }
 
     /// Kills all descendants of a guardian that does not do it, once. Returns the processes that were found, or `None`

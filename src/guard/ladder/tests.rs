@@ -254,7 +254,7 @@ fn one_that_left_deaf_processes_may_be_started_again() {
 }
 
 #[test]
-fn whatever_else_ends_a_tree_is_the_last_of_it() {
+fn any_other_end_of_a_tree_is_final() {
     let ends = [
         Event::Order(Order::Kill),
         Event::Order(Order::Stop { kill_at: at(9) }),

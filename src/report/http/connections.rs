@@ -160,7 +160,7 @@ mod pace_tests {
     use super::*;
 
     #[test]
-    fn a_burst_is_free_and_what_goes_on_is_spread() {
+    fn a_burst_is_free_and_a_lasting_stream_is_spread() {
         let pace = Pace::new(|| Boottime::from_boot(Duration::from_secs(100)));
         let waits: Vec<Duration> = (0..600).map(|_| pace.take()).collect();
         assert_eq!(waits.iter().filter(|wait| wait.is_zero()).count(), 100);

@@ -111,10 +111,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_reads_nothing_is_hung_up_on() {
+    async fn a_client_that_reads_nothing_is_disconnected() {
         let (_stop, stopping) = watch::channel(false);
         let (hung_up, hangs_up) = tokio::sync::oneshot::channel();
-        let _unread = stream(state(), stopping, || hung_up.send(()).expect("somebody waits"));
+        let _unread = stream(state(), stopping, || hung_up.send(()).expect("a receiver waits"));
         hangs_up.await.expect("an end");
     }
 }

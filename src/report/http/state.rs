@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_leads_past_the_soft_deadline_whatever_the_engine_says() {
+    fn no_leadership_is_shown_past_the_soft_deadline() {
         static NOW: AtomicU64 = AtomicU64::new(100);
         let now = || at(NOW.load(Ordering::Relaxed));
         let state = HttpState::new(identity(true), Clocks { now, wall: || UNIX_EPOCH });
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!((state.view().place, state.view().is_ready), (Some(1), true));
         state.won(Token::new(7));
         assert_eq!(state.view().leadership, None, "no deadlines yet");
-        assert_eq!(state.view().changes, 1, "whoever is told that we lead is to see it");
+        assert_eq!(state.view().changes, 1, "a client that is told that we lead must see it");
         state.renewed(at(105), at(109));
         state.renewed(at(110), at(114));
         assert_eq!(state.view().changes, 2);

@@ -29,7 +29,7 @@ pub enum PartKind {
 pub struct MemberStatus {
     /// The candidate. The candidate with place 1 assigns the shards.
     #[serde(flatten)]
-    pub who: WaitingStatus,
+    pub candidate: WaitingStatus,
     /// The number of shards that it leads.
     pub holds: usize,
 }
@@ -44,7 +44,7 @@ impl DivisionStatus {
     ) -> Option<(Self, Vec<WaitingStatus>)> {
         let holds = |id: &str| {
             let leaders = parts.iter().filter_map(|part| part.leader.as_ref());
-            leaders.filter(|leader| leader.who.id == id).count()
+            leaders.filter(|leader| leader.candidate.id == id).count()
         };
         let entries = whole.entries();
         let (kind, waiting, members): (_, Vec<WaitingStatus>, _) = match division {
@@ -55,7 +55,7 @@ impl DivisionStatus {
             }
             Division::Shards(_) => {
                 let members = entries.zip(1..).map(|it| MemberStatus {
-                    who: WaitingStatus::of(it),
+                    candidate: WaitingStatus::of(it),
                     holds: holds(&it.0.candidate.id),
                 });
                 (PartKind::Shards, Vec::new(), members.collect())
@@ -63,7 +63,8 @@ impl DivisionStatus {
         };
         // The candidates that are next wait in every slot, so they are removed from the parts.
         for part in &mut parts {
-            part.waiting.retain(|one| waiting.iter().all(|other| other.who.id != one.who.id));
+            part.waiting
+                .retain(|one| waiting.iter().all(|other| other.candidate.id != one.candidate.id));
         }
         Some((Self { kind, parts, members }, waiting))
     }
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_slot_has_none() {
+    fn a_candidate_that_waits_for_a_slot_has_none() {
         let status = jobs(
             Division::Slots(3),
             &survey(Some("c"), &["a", "d"]),
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn one_slot_or_all_shards_are_to_be_led() {
+    fn a_division_is_led_by_one_slot_or_all_shards() {
         let is_led = |division, leaders: &[Option<&str>]| {
             let elections = vec![jobs(division, &Survey::default(), leaders)];
             StatusReport { elections }.is_led()
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_old_nothing_is_known() {
+    fn old_parts_are_shown_as_unknown() {
         let leaders = [Some("a"), Some("b")];
         let status = jobs(Division::Shards(2), &survey(Some("a"), &["b"]), &leaders);
         let old = Duration::from_secs(60);
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_one_shows_no_parts() {
+    fn an_undivided_election_shows_no_parts() {
         let status = jobs(Division::Whole, &survey(Some("a"), &[]), &[]);
         let json = serde_json::to_value(&status).unwrap();
         assert!(json.get("division").is_none() && json["leader"]["id"] == "a", "{json}");

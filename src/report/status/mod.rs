@@ -103,7 +103,7 @@ pub struct CandidateStatus {
 pub struct LeaderStatus {
     /// The candidate that leads.
     #[serde(flatten)]
-    pub who: CandidateStatus,
+    pub candidate: CandidateStatus,
     /// Its fencing token.
     pub token: u64,
     /// The time since which it leads, by its machine's clock; RFC 3339 in UTC. `null` if the store does not tell it.
@@ -136,7 +136,7 @@ pub struct WaitingStatus {
     pub place: usize,
     /// The candidate.
     #[serde(flatten)]
-    pub who: CandidateStatus,
+    pub candidate: CandidateStatus,
     /// The time of its arrival, by the clock of its machine or of the store; RFC 3339 in UTC. `null` if the store does
     /// not tell it.
     pub joined: Option<String>,
@@ -254,7 +254,7 @@ impl ElectionStatus {
         if !is_known {
             let unproven = self.unproven.take().map(|unproven| unproven.leader);
             let leader = self.leader.take().or(unproven);
-            self.past = Some(Past::Unknown(leader.map(|leader| leader.who.id)));
+            self.past = Some(Past::Unknown(leader.map(|leader| leader.candidate.id)));
             self.waiting.clear();
         }
         if let Some(division) = &mut self.division {
@@ -282,7 +282,7 @@ impl CandidateStatus {
 impl LeaderStatus {
     fn new(leader: &Leader, lease: Lease) -> Self {
         Self {
-            who: CandidateStatus::new(&leader.entry.candidate),
+            candidate: CandidateStatus::new(&leader.entry.candidate),
             token: leader.token.get(),
             since: leader.since.map(rfc3339),
             joined: leader.entry.joined.map(rfc3339),
@@ -304,7 +304,7 @@ impl WaitingStatus {
     fn of((entry, place): (&Entry, usize)) -> Self {
         Self {
             place,
-            who: CandidateStatus::new(&entry.candidate),
+            candidate: CandidateStatus::new(&entry.candidate),
             joined: entry.joined.map(rfc3339),
             stopped: entry.is_stopped,
         }
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_says_who_wants_it_and_why() {
+    fn a_pause_shows_its_author_and_reason() {
         let mut report = report();
         let pause = PauseStatus::new("root@web1", Some(at(8)), Some("disk is full"));
         let idle = report.elections.pop().unwrap();
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_other_than_elect_shows_what_is_known_of_it() {
+    fn unknown_fields_of_a_foreign_candidate_are_null() {
         let entry = Entry::new(Candidate::foreign("7c"), None, 0);
         let leader = Leader::new(entry, Token::new(7));
         let survey = Survey { leader: Some(leader), waiting: vec![] };

@@ -168,7 +168,7 @@ impl LeaderStatus {
     }
 
     fn cells(&self, election: &str, now: SystemTime) -> Cells {
-        let mut cells = self.who.cells(election, "leader");
+        let mut cells = self.candidate.cells(election, "leader");
         let left = match (self.remaining_ms, self.is_unlimited) {
             (Some(left), _) => seconds(left),
             (None, true) => "unlimited".to_owned(),
@@ -187,7 +187,7 @@ impl LeaderStatus {
 
 impl WaitingStatus {
     fn cells(&self, election: &str, now: SystemTime) -> Cells {
-        let mut cells = self.who.cells(election, "waiting");
+        let mut cells = self.candidate.cells(election, "waiting");
         cells.insert("PLACE", self.place.to_string());
         cells.insert("SINCE", age_of(self.joined.as_deref(), now));
         cells.extend(self.stopped.then(|| ("SUSPICION", STOPPED.to_owned())));
@@ -197,7 +197,7 @@ impl WaitingStatus {
 
 impl MemberStatus {
     fn cells(&self, election: &str, now: SystemTime) -> Cells {
-        let mut cells = self.who.cells(election, now);
+        let mut cells = self.candidate.cells(election, now);
         cells.extend([("ROLE", "member".to_owned()), ("HOLDS", self.holds.to_string())]);
         cells
     }

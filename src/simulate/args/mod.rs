@@ -9,7 +9,7 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use self::values::parse_tolerance;
 pub use self::values::{
-    Between, Outage, RoundTrip, Sides, Timed, USUAL_TIME, What, When, Whom, parse_trip, share,
+    Between, NodeName, Outage, RoundTrip, Sides, Timed, USUAL_TIME, What, When, parse_trip, share,
 };
 use crate::cli::values::{parse_share, parse_ttl};
 use crate::cli::{OutputFormat, parse_duration};
@@ -187,11 +187,11 @@ impl FaultArgs {
     /// Returns whether any fault may separate the members of the store, or keep one of them from its work.
     pub fn trouble_the_store(&self) -> bool {
         self.all().any(|fault| match fault.what {
-            What::Kill(whom, _)
-            | What::Pause(whom, _)
-            | What::Suspend(whom, _)
-            | What::Isolate(whom, _)
-            | What::Drift(whom, _) => matches!(whom, Whom::Member(_)),
+            What::Kill(node, _)
+            | What::Pause(node, _)
+            | What::Suspend(node, _)
+            | What::Isolate(node, _)
+            | What::Drift(node, _) => matches!(node, NodeName::Member(_)),
             What::Split(_) | What::OneWay(..) | What::Loss(_) => true,
         })
     }

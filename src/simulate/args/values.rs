@@ -80,7 +80,7 @@ fn thousandths(text: &str) -> Option<u32> {
 
 /// The node that a fault hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whom {
+pub enum NodeName {
     /// The node that leads at that time.
     Leader,
     /// The candidate with this number, from 1.
@@ -89,7 +89,7 @@ pub enum Whom {
     Member(usize),
 }
 
-impl FromStr for Whom {
+impl FromStr for NodeName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -145,19 +145,19 @@ pub struct Timed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// A machine or a process dies.
-    Kill(Whom, Option<Process>),
+    Kill(NodeName, Option<Process>),
     /// A machine or a process is stopped.
-    Pause(Whom, Option<Process>),
+    Pause(NodeName, Option<Process>),
     /// A machine is stopped with its clock. A process is refused later.
-    Suspend(Whom, Option<Process>),
+    Suspend(NodeName, Option<Process>),
     /// A machine is cut off from all others. A process is refused later.
-    Isolate(Whom, Option<Process>),
+    Isolate(NodeName, Option<Process>),
     /// The network splits.
     Split(Sides),
     /// The messages from the first node to the second one are lost.
-    OneWay(Whom, Whom),
+    OneWay(NodeName, NodeName),
     /// A clock runs at another rate.
-    Drift(Whom, Drift),
+    Drift(NodeName, Drift),
     /// This share of messages is lost.
     Loss(PerMillion),
 }
@@ -179,21 +179,21 @@ impl Timed {
     /// Reads a fault of one machine or process: `leader`, `leader.wrapper`.
     pub(crate) fn blow(
         text: &str,
-        make: fn(Whom, Option<Process>) -> What,
+        make: fn(NodeName, Option<Process>) -> What,
     ) -> Result<Self, String> {
         Self::read(text, USUAL_TIME, |text| {
-            let (whom, process) = match text.split_once('.') {
+            let (node, process) = match text.split_once('.') {
                 None => (text, None),
-                Some((whom, "wrapper")) => (whom, Some(Process::Wrapper)),
-                Some((whom, "guardian")) => (whom, Some(Process::Guardian)),
-                Some((whom, "both")) => (whom, Some(Process::Both)),
+                Some((node, "wrapper")) => (node, Some(Process::Wrapper)),
+                Some((node, "guardian")) => (node, Some(Process::Guardian)),
+                Some((node, "both")) => (node, Some(Process::Both)),
                 Some((_, other)) => {
                     return Err(format!(
                         "{other:?} is no process of elect; write wrapper, guardian or both"
                     ));
                 }
             };
-            Ok(make(whom.parse()?, process))
+            Ok(make(node.parse()?, process))
         })
     }
 
@@ -222,7 +222,7 @@ impl Timed {
     pub(super) fn drift(text: &str) -> Result<Self, String> {
         let usual = if text.starts_with("leader") { USUAL_TIME } else { Duration::ZERO };
         Self::read(text, usual, |text| {
-            let (whom, share) =
+            let (node, share) =
                 text.split_once(':').ok_or("write whose clock, and by how much: 1:+20%")?;
             let percent = share.strip_suffix('%').and_then(|share| share.parse::<f64>().ok());
             let millionths = percent.filter(|share| share.is_finite()).map(|share| share * 1e4);
@@ -237,7 +237,7 @@ impl Timed {
                     "{share:?} is a clock that stands still, or goes back; write more than -100%"
                 )
             })?;
-            Ok(What::Drift(whom.parse()?, drift))
+            Ok(What::Drift(node.parse()?, drift))
         })
     }
 
@@ -259,7 +259,7 @@ pub fn share(fraction: f64) -> anyhow::Result<PerMillion> {
 
 /// The nodes on each side of a split, or in each region: `1,s1/2,3,s2,s3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sides(pub Vec<Vec<Whom>>);
+pub struct Sides(pub Vec<Vec<NodeName>>);
 
 impl FromStr for Sides {
     type Err = String;
@@ -295,12 +295,12 @@ impl FromStr for Between {
 }
 
 /// Reads a node that is known before the run begins.
-fn one_by_name(text: &str) -> Result<Whom, String> {
+fn one_by_name(text: &str) -> Result<NodeName, String> {
     match text.parse()? {
-        Whom::Leader => {
+        NodeName::Leader => {
             Err("who leads is not known beforehand; name each by its number".to_owned())
         }
-        whom => Ok(whom),
+        node => Ok(node),
     }
 }
 
@@ -388,20 +388,21 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_of_somebody_at_a_time() {
+    fn faults_have_a_target_and_a_time() {
         let kill = |text| Timed::blow(text, What::Kill);
         let timed = |what, from, until: Option<u32>| {
             let until = until.map(|until| until * S);
             Ok(Timed { what, when: When { from: from * S, until } })
         };
-        assert_eq!(kill("leader@20s"), timed(What::Kill(Whom::Leader, None), 20, None));
-        let guardian = What::Kill(Whom::Candidate(2), Some(Process::Guardian));
+        assert_eq!(kill("leader@20s"), timed(What::Kill(NodeName::Leader, None), 20, None));
+        let guardian = What::Kill(NodeName::Candidate(2), Some(Process::Guardian));
         assert_eq!(kill("2.guardian@20s..30s"), timed(guardian, 20, Some(30)));
-        assert_eq!(kill("s3"), timed(What::Kill(Whom::Member(3), None), 30, None));
-        let sides = vec![vec![Whom::Candidate(1), Whom::Member(1)], vec![Whom::Candidate(2)]];
+        assert_eq!(kill("s3"), timed(What::Kill(NodeName::Member(3), None), 30, None));
+        let sides =
+            vec![vec![NodeName::Candidate(1), NodeName::Member(1)], vec![NodeName::Candidate(2)]];
         let split = What::Split(Sides(sides));
         assert_eq!(Timed::split("1,s1/2@20s..30s"), timed(split, 20, Some(30)));
-        let one_way = What::OneWay(Whom::Candidate(1), Whom::Member(2));
+        let one_way = What::OneWay(NodeName::Candidate(1), NodeName::Member(2));
         assert_eq!(Timed::one_way("1:s2@20s..30s"), timed(one_way, 20, Some(30)));
         for bad in ["0@1s", "+1@1s", "x@1s", "1@-5s", "1@9s..2s", "1.kernel@1s", "s0", "@", "1@"] {
             assert!(kill(bad).is_err(), "{bad}");
@@ -416,7 +417,10 @@ mod tests {
     fn drifts_losses_and_outages_are_shares_and_rates() {
         for (text, millionths) in [("1:+20%", 200_000), ("1:-5.5%", -55_000)] {
             let drift = Drift::per_million(millionths).unwrap();
-            assert_eq!(Timed::drift(text).unwrap().what, What::Drift(Whom::Candidate(1), drift));
+            assert_eq!(
+                Timed::drift(text).unwrap().what,
+                What::Drift(NodeName::Candidate(1), drift)
+            );
         }
         assert!(Timed::drift("1:-100%").is_err() && Timed::drift("1:fast").is_err());
         let loss = What::Loss(PerMillion::new(50_000).unwrap());

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_is_read_from_doctors_report_or_from_a_list() {
+    fn measured_delays_are_read_from_doctors_report_or_a_list() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("rtt");
         let read = |text: &str| {

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
-use elect_simulation::{Drift, End, Fault, Network, NodeId, PerMillion, Process, Scenario, Who};
+use elect_simulation::{Drift, End, Fault, Network, NodeId, PerMillion, Process, Scenario, Target};
 
 use super::one_way;
-use crate::simulate::args::{Between, FaultArgs, RoundTrip, Sides, Timed, What, When, Whom};
+use crate::simulate::args::{Between, FaultArgs, NodeName, RoundTrip, Sides, Timed, What, When};
 
 /// The time by which an undisturbed election has a leader.
 const SETTLED: Duration = Duration::from_secs(20);
@@ -28,23 +28,23 @@ pub struct Cast {
 }
 
 impl Cast {
-    fn node(self, whom: Whom) -> anyhow::Result<NodeId> {
+    fn node(self, node: NodeName) -> anyhow::Result<NodeId> {
         let Self { candidates, members, .. } = self;
-        match whom {
-            Whom::Leader => bail!("who leads is not known beforehand: name each by its number"),
-            Whom::Candidate(number) => {
+        match node {
+            NodeName::Leader => bail!("who leads is not known beforehand: name each by its number"),
+            NodeName::Candidate(number) => {
                 ensure!(
                     number <= candidates,
                     "there is no candidate {number}: they are 1 to {candidates}"
                 );
                 Ok(number - 1)
             }
-            Whom::Member(number) if members == 0 => {
+            NodeName::Member(number) if members == 0 => {
                 bail!(
                     "the faults of a comparison are of candidates, and s{number} is a member of a store"
                 )
             }
-            Whom::Member(number) => {
+            NodeName::Member(number) => {
                 ensure!(
                     number <= members,
                     "the store has no member s{number}: they are s1 to s{members}"
@@ -54,16 +54,16 @@ impl Cast {
         }
     }
 
-    fn who(self, whom: Whom) -> anyhow::Result<Who> {
-        Ok(match whom {
-            Whom::Leader => Who::Leader,
-            whom => Who::Node(self.node(whom)?),
+    fn target(self, node: NodeName) -> anyhow::Result<Target> {
+        Ok(match node {
+            NodeName::Leader => Target::Leader,
+            node => Target::Node(self.node(node)?),
         })
     }
 
     /// The nodes of each side. No node may be on two sides.
     fn sides(self, Sides(sides): &Sides) -> anyhow::Result<Vec<Vec<NodeId>>> {
-        let side = |side: &Vec<Whom>| side.iter().map(|whom| self.node(*whom)).collect();
+        let side = |side: &Vec<NodeName>| side.iter().map(|node| self.node(*node)).collect();
         let sides = sides.iter().map(side).collect::<anyhow::Result<Vec<Vec<_>>>>()?;
         let mut named = BTreeSet::new();
         if let Some(twice) = sides.iter().flatten().find(|node| !named.insert(**node)) {
@@ -136,7 +136,7 @@ impl Cast {
             script.extend(when.until.map(|until| (until, mended)));
         }
         if script.is_empty() {
-            script.push((self.usual_time, Fault::Kill(Who::Leader)));
+            script.push((self.usual_time, Fault::Kill(Target::Leader)));
         }
         script.sort_by_key(|(at, fault)| (*at, !mends(fault)));
         refuse_half_mended(faults)?;
@@ -146,36 +146,38 @@ impl Cast {
     /// A fault, and what ends it.
     fn fault(self, what: &What, when: When) -> anyhow::Result<(Fault, Fault)> {
         Ok(match *what {
-            What::Kill(whom, process) => {
-                let who = self.who(whom)?;
-                let fault = process.map_or(Fault::Kill(who), |it| Fault::KillProcess(who, it));
-                (fault, Fault::Restart(who))
+            What::Kill(node, process) => {
+                let target = self.target(node)?;
+                let fault =
+                    process.map_or(Fault::Kill(target), |it| Fault::KillProcess(target, it));
+                (fault, Fault::Restart(target))
             }
-            What::Pause(whom, process) => {
-                let who = self.who(whom)?;
-                let fault = process.map_or(Fault::Pause(who), |it| Fault::PauseProcess(who, it));
-                (fault, Fault::Resume(who))
+            What::Pause(node, process) => {
+                let target = self.target(node)?;
+                let fault =
+                    process.map_or(Fault::Pause(target), |it| Fault::PauseProcess(target, it));
+                (fault, Fault::Resume(target))
             }
-            What::Suspend(whom, process) => {
+            What::Suspend(node, process) => {
                 refuse_process(process, "--suspend")?;
-                let who = self.who(whom)?;
-                (Fault::Suspend(who), Fault::Resume(who))
+                let target = self.target(node)?;
+                (Fault::Suspend(target), Fault::Resume(target))
             }
-            What::Isolate(whom, process) => {
+            What::Isolate(node, process) => {
                 refuse_process(process, "--isolate")?;
-                (Fault::Isolate(self.who(whom)?), Fault::Heal)
+                (Fault::Isolate(self.target(node)?), Fault::Heal)
             }
             What::Split(ref sides) => (Fault::Split(self.sides(sides)?), Fault::Heal),
             What::OneWay(from, to) => {
                 (Fault::OneWay { from: self.node(from)?, to: self.node(to)? }, Fault::Heal)
             }
-            What::Drift(whom, drift) => {
-                let who = self.who(whom)?;
+            What::Drift(node, drift) => {
+                let target = self.target(node)?;
                 ensure!(
-                    who != Who::Leader || when.until.is_none(),
+                    target != Target::Leader || when.until.is_none(),
                     "a drift of the leader cannot end, as another one may lead by then: name it by its number"
                 );
-                (Fault::Drift(who, drift), Fault::Drift(who, Drift::NONE))
+                (Fault::Drift(target, drift), Fault::Drift(target, Drift::NONE))
             }
             What::Loss(share) => (Fault::Loss(share), Fault::Loss(PerMillion::NONE)),
         })
@@ -183,10 +185,10 @@ impl Cast {
 }
 
 /// The same regions, without the nodes that do not take part.
-pub fn between_those(between: &[Between], plays: impl Fn(Whom) -> bool) -> Vec<Between> {
+pub fn between_those(between: &[Between], plays: impl Fn(NodeName) -> bool) -> Vec<Between> {
     let mut all = between.to_vec();
     for side in all.iter_mut().flat_map(|between| &mut between.sides.0) {
-        side.retain(|whom| plays(*whom));
+        side.retain(|node| plays(*node));
     }
     all
 }
@@ -206,7 +208,7 @@ fn refuse_half_mended(faults: &FaultArgs) -> anyhow::Result<()> {
             // The end of a leader's fault applies to the last leader that was hit.
             let hit_leader = [kind, of_other]
                 .iter()
-                .all(|(name, whom)| *whom == Some(Whom::Leader) && *name != DRIFTS);
+                .all(|(name, node)| *node == Some(NodeName::Leader) && *name != DRIFTS);
             ensure!(
                 !hit_leader || one.when.until.is_none() && other.when.until.is_none(),
                 "two faults of the leader overlap, and by the second another may lead: name it by its number"
@@ -219,13 +221,13 @@ fn refuse_half_mended(faults: &FaultArgs) -> anyhow::Result<()> {
 const DRIFTS: &str = "drifts of one clock";
 
 /// The name of the faults that end together with this one, and their node if they hit only one.
-const fn kind(what: &What) -> (&'static str, Option<Whom>) {
+const fn kind(what: &What) -> (&'static str, Option<NodeName>) {
     match *what {
         What::Isolate(..) | What::Split(_) | What::OneWay(..) => ("cuts of the network", None),
         What::Loss(_) => ("losses of messages", None),
-        What::Drift(whom, _) => (DRIFTS, Some(whom)),
-        What::Kill(whom, _) => ("kills of one machine", Some(whom)),
-        What::Pause(whom, _) | What::Suspend(whom, _) => ("stops of one machine", Some(whom)),
+        What::Drift(node, _) => (DRIFTS, Some(node)),
+        What::Kill(node, _) => ("kills of one machine", Some(node)),
+        What::Pause(node, _) | What::Suspend(node, _) => ("stops of one machine", Some(node)),
     }
 }
 

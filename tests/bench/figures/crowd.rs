@@ -46,7 +46,7 @@ pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody has so many")]
+#[expect(clippy::cast_precision_loss, reason = "no measurement has so many")]
 fn too_large(few: &Crowd<'_>, waiting: usize) -> Option<String> {
     let (needed, free) = (few.memory() * waiting as f64, process::free_memory());
     let says = || format!("they take {needed:.0} MB of memory, and {free:.0} MB are free");

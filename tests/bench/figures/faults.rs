@@ -46,7 +46,7 @@ fn so_far() -> Faults {
     [usage.minor_page_faults(), usage.major_page_faults()]
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody has so many")]
+#[expect(clippy::cast_precision_loss, reason = "no measurement has so many")]
 fn push(samples: &mut [Sample; 2], before: Faults, after: Faults) {
     for (index, sample) in samples.iter_mut().enumerate() {
         sample.push((after[index] - before[index]) as f64);

@@ -29,7 +29,7 @@ pub(crate) struct Figure {
 pub(crate) const ALL: [Figure; 12] = [
     Figure {
         name: "uncontended",
-        about: "a run of `true` that nobody else wants, and the least that it can take",
+        about: "a run of `true` without another candidate, and the least that it can take",
         measure: uncontended::measure,
     },
     Figure {
@@ -39,7 +39,7 @@ pub(crate) const ALL: [Figure; 12] = [
     },
     Figure {
         name: "faults",
-        about: "page faults of a run of `true` that nobody else wants",
+        about: "page faults of a run of `true` without another candidate",
         measure: faults::measure,
     },
     Figure {

@@ -5,7 +5,7 @@ use std::thread;
 use elect_testkit::program::eventually;
 use elect_testkit::servers::Place;
 use elect_testkit::servers::kubernetes::cases::{
-    self, NAMESPACE, Who, admit, ask_by, check, check_all,
+    self, Caller, NAMESPACE, admit, ask_by, check, check_all,
 };
 use elect_testkit::servers::kubernetes::{ApiServer, Ask};
 use nix::sys::signal::{Signal, kill};
@@ -50,13 +50,13 @@ fn answers_of_too_many_requests_are_those_of_the_fake() {
     let stopped = server.etcd().stop();
     let get = |query: &str| {
         let path = format!("{LEASES}/a{query}");
-        ask_by(&server, Who::Seats, &Ask { path: &path, ..Ask::default() }).0
+        ask_by(&server, Caller::Seats, &Ask { path: &path, ..Ask::default() }).0
     };
     thread::scope(|scope| {
         let waits = scope.spawn(|| get(""));
         eventually("too many requests", || (get("?resourceVersion=0") == 429).then_some(()));
         for case in cases::throttled() {
-            check(&case, NAMESPACE, &|who, ask| ask_by(&server, who, ask));
+            check(&case, NAMESPACE, &|caller, ask| ask_by(&server, caller, ask));
         }
         drop(stopped);
         assert_eq!(waits.join().expect("an answer"), 200);
@@ -69,7 +69,7 @@ fn answers_while_etcd_stands_still_are_those_of_the_fake() {
     admit(&server);
     let etcd = Pid::from_raw(server.etcd().member(0).pid());
     let send = |signal| kill(etcd, signal).expect("etcd lives");
-    let ask = |who, ask: &Ask<'_>| ask_by(&server, who, ask);
+    let ask = |caller, ask: &Ask<'_>| ask_by(&server, caller, ask);
     let go_on = || {
         send(Signal::SIGCONT);
         eventually("an answer", || (server.call("GET", LEASES, None).0 == 200).then_some(()));

@@ -133,7 +133,7 @@ impl Crowd {
     }
 
     fn hand_over(&mut self) -> Duration {
-        let leader = self.leader.take().expect("somebody leads");
+        let leader = self.leader.take().expect("a leader");
         let from = now();
         self.runtime.block_on(leader.resign()).expect("a resign");
         self.next().since(from)

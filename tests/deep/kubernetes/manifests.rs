@@ -104,9 +104,9 @@ fn manifests_are_taken_and_their_roles_are_enough() {
         }
     }
     // Without the Roles, the server refuses to let a user run.
-    let nobody = server.kubeconfig_of(&[]);
+    let without_rights = server.kubeconfig_of(&[]);
     let refused = Elect::new(env!("CARGO_BIN_EXE_elect"))
-        .args(["run", "-b", &ApiServer::url_with("elect", &nobody), "--", "true"])
+        .args(["run", "-b", &ApiServer::url_with("elect", &without_rights), "--", "true"])
         .run();
     assert_ne!(refused.code(), 0, "{}", refused.stderr);
 }

@@ -195,17 +195,17 @@ fn both_ways(url: &str) {
 }
 
 #[test]
-fn what_the_one_release_writes_the_other_reads_on_the_local_disk() {
+fn both_releases_read_each_others_data_on_the_local_disk() {
     let folder = TempDir::new().expect("a folder");
     both_ways(&format!("file://{}", folder.path().join("state").display()));
 }
 
 #[test]
-fn what_the_one_release_writes_the_other_reads_in_etcd() {
+fn both_releases_read_each_others_data_in_etcd() {
     both_ways(&Home::alone(Brand::Etcd).url());
 }
 
 #[test]
-fn what_the_one_release_writes_the_other_reads_in_zookeeper() {
+fn both_releases_read_each_others_data_in_zookeeper() {
     both_ways(&Home::alone(Brand::ZooKeeper).url());
 }

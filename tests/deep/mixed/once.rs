@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 use super::scene::{BRIEF, Newer, Older, STAY, Scene, on_every_store};
 
 on_every_store! {
-    details_are_of_what_the_newer_one_has_done
-    what_people_change_counts_for_the_older_one
+    details_belong_to_runs_of_the_newer_release
+    changes_by_people_count_for_the_older_release
     the_older_one_forgets_the_keys_that_it_does_not_keep
     attempts_are_those_of_the_newer_one
     a_crash_counts_and_the_older_one_goes_on
     a_period_has_one_key_for_both
-    what_has_run_for_too_long_is_left_to_the_other
-    the_history_keeps_what_only_the_newer_one_knows
+    a_run_that_lasted_too_long_is_left_to_the_other_release
+    the_history_keeps_fields_that_only_the_newer_release_knows
     the_exit_code_is_told_by_the_newer_one
 }
 
-fn details_are_of_what_the_newer_one_has_done(scene: &Scene) {
+fn details_belong_to_runs_of_the_newer_release(scene: &Scene) {
     scene.once(Newer, "first").args(["--once-attempts", "2"]).sh("exit 3").run().exits(3);
     let key = scene.key("first");
     assert_eq!((&key["done"], &key["exit_code"]), (&false.into(), &3.into()), "{key}");
@@ -57,7 +57,7 @@ fn is_done_without_details(key: &Value, attempts: usize) {
     assert_eq!(key, expected);
 }
 
-fn what_people_change_counts_for_the_older_one(scene: &Scene) {
+fn changes_by_people_count_for_the_older_release(scene: &Scene) {
     let change = |words: &[&str]| scene.elect(Newer, "done").arg("job").args(words);
     change(&["today", "--record", "--create"]).run().exits(0);
     scene.finds_done(Older, "today");
@@ -163,7 +163,7 @@ fn a_period_has_one_key_for_both(scene: &Scene) {
     monthly("exit 7").exits(0);
 }
 
-fn what_has_run_for_too_long_is_left_to_the_other(scene: &Scene) {
+fn a_run_that_lasted_too_long_is_left_to_the_other_release(scene: &Scene) {
     let first = scene.once(Newer, "today").args(["--max-run", "1s"]).sh(STAY).arg("newer").spawn();
     scene.awaits("newer\n");
     let next = scene.once(Older, "today").sh(BRIEF).arg("older").spawn();
@@ -186,7 +186,7 @@ fn what_has_run_for_too_long_is_left_to_the_other(scene: &Scene) {
     assert_eq!(scene.word(), "newer\nolder\nleader\nbrief\n");
 }
 
-fn the_history_keeps_what_only_the_newer_one_knows(scene: &Scene) {
+fn the_history_keeps_fields_that_only_the_newer_release_knows(scene: &Scene) {
     scene.once(Newer, "a").sh("sleep 0.5; exit 3").run().exits(3);
     scene.run(Older).sh("sleep 0.5; exit 4").run().exits(4);
     let crashing = scene.once(Newer, "b").sh(STAY).arg("newer").spawn();

@@ -11,11 +11,11 @@ use crate::store::real::{Brand, Home};
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Who {
+pub(super) enum Edition {
     Older,
     Newer,
 }
-pub(super) use Who::{Newer, Older};
+pub(super) use Edition::{Newer, Older};
 
 /// Writes its first word, a name, and runs until [`Scene::end`] has that name; then exits with `CODE`.
 pub(super) const STAY: &str =
@@ -40,46 +40,46 @@ impl Scene {
         Self { url, folder, _home: home }
     }
 
-    pub(super) fn elect(&self, who: Who, subcommand: &str) -> Elect {
-        let elect = match who {
+    pub(super) fn elect(&self, edition: Edition, subcommand: &str) -> Elect {
+        let elect = match edition {
             Older => Elect::new(WITHOUT_RUNS.binary()),
             Newer => Elect::new(env!("CARGO_BIN_EXE_elect")),
         };
         elect.args([subcommand, "-b", &self.url]).env("D", self.folder.path())
     }
 
-    pub(super) fn run(&self, who: Who) -> Elect {
-        let id = if who == Older { "older" } else { "newer" };
-        self.elect(who, "run").args(["-e", "job", "--id", id])
+    pub(super) fn run(&self, edition: Edition) -> Elect {
+        let id = if edition == Older { "older" } else { "newer" };
+        self.elect(edition, "run").args(["-e", "job", "--id", id])
     }
 
-    pub(super) fn once(&self, who: Who, key: &str) -> Elect {
-        self.run(who).args(["--once", key])
+    pub(super) fn once(&self, edition: Edition, key: &str) -> Elect {
+        self.run(edition).args(["--once", key])
     }
 
     /// Asserts that the key is done for this release: the command does not run.
     #[track_caller]
-    pub(super) fn finds_done(&self, who: Who, key: &str) {
-        self.once(who, key).arg("false").run().exits(0);
+    pub(super) fn finds_done(&self, edition: Edition, key: &str) {
+        self.once(edition, key).arg("false").run().exits(0);
     }
 
     /// Returns the JSON that a subcommand prints, at any exit code.
     #[track_caller]
-    pub(super) fn json(&self, who: Who, subcommand: &str, words: &[&str]) -> Value {
-        let ended = self.elect(who, subcommand).args(["-o", "json", "job"]).args(words).run();
+    pub(super) fn json(&self, edition: Edition, subcommand: &str, words: &[&str]) -> Value {
+        let ended = self.elect(edition, subcommand).args(["-o", "json", "job"]).args(words).run();
         let json = serde_json::from_str(&ended.stdout);
         json.unwrap_or_else(|error| panic!("{error} in {}, {}", ended.stdout, ended.stderr))
     }
 
     #[track_caller]
-    pub(super) fn status(&self, who: Who) -> Value {
-        self.json(who, "status", &[])["elections"][0].clone()
+    pub(super) fn status(&self, edition: Edition) -> Value {
+        self.json(edition, "status", &[])["elections"][0].clone()
     }
 
     /// The leaderships, the newest last.
     #[track_caller]
-    pub(super) fn history(&self, who: Who) -> Vec<Value> {
-        self.json(who, "history", &[])["leaderships"].as_array().cloned().unwrap_or_default()
+    pub(super) fn history(&self, edition: Edition) -> Vec<Value> {
+        self.json(edition, "history", &[])["leaderships"].as_array().cloned().unwrap_or_default()
     }
 
     /// Returns the newer release's record of a key.

@@ -4,7 +4,7 @@ use elect_api::stamp;
 use elect_testkit::program::{Ended, Running, eventually};
 use serde_json::Value;
 
-use super::scene::{Newer, Older, STAY, Scene, Who, on_every_store};
+use super::scene::{Edition, Newer, Older, STAY, Scene, on_every_store};
 
 on_every_store! {
     the_older_one_stays_paused_until_the_newer_one_resumes
@@ -26,20 +26,20 @@ fn the_older_one_stays_paused_until_it_resumes(scene: &Scene) {
 }
 
 /// A leader of this release, or a candidate in line.
-fn stays(scene: &Scene, who: Who, name: &str) -> Running {
-    scene.run(who).sh(STAY).arg(name).spawn()
+fn stays(scene: &Scene, edition: Edition, name: &str) -> Running {
+    scene.run(edition).sh(STAY).arg(name).spawn()
 }
 
 /// Asserts that no candidate leads, or begins to lead, for a second.
 #[track_caller]
-fn nobody_begins(scene: &Scene) -> Ended {
+fn expect_no_new_leader(scene: &Scene) -> Ended {
     let word = scene.word();
     let wait = scene.elect(Older, "wait").args(["job", "--timeout", "1s"]).run();
     assert_eq!(scene.word(), word);
     wait.exits(75)
 }
 
-fn stays_paused(scene: &Scene, resumer: Who, flag: &str, end: &str) {
+fn stays_paused(scene: &Scene, resumer: Edition, flag: &str, end: &str) {
     // The pause stops a leader of the older release.
     let leader = stays(scene, Older, "first");
     scene.awaits("first\n");
@@ -47,7 +47,7 @@ fn stays_paused(scene: &Scene, resumer: Who, flag: &str, end: &str) {
     let pause = pause.run().exits(0);
     assert!(pause.stdout.starts_with("job is paused until "), "{}", pause.stdout);
     leader.wait().exits(124).says("step down: paused by ");
-    let paused = |who| scene.status(who)["paused"].clone();
+    let paused = |edition| scene.status(edition)["paused"].clone();
     assert_eq!(paused(Older)["reason"], "deploy");
     // A newer candidate is told of the end.
     let newer = scene.run(Newer).args(["-n", "true"]).run().exits(75);
@@ -58,7 +58,7 @@ fn stays_paused(scene: &Scene, resumer: Who, flag: &str, end: &str) {
     // The older one is first in line, and starts nothing. The newer status takes it for the leader: the manual says so.
     let _newer = stays(scene, Newer, "newer");
     scene.awaits_line(1);
-    nobody_begins(scene).says("the election is paused by ");
+    expect_no_new_leader(scene).says("the election is paused by ");
     assert_eq!(paused(Older)["reason"], "deploy");
     let status = scene.status(Newer);
     let leader = status["leader"]["id"].as_str().expect("a leader");
@@ -74,14 +74,14 @@ fn stays_paused(scene: &Scene, resumer: Who, flag: &str, end: &str) {
 
 fn either_ends_the_pause_of_the_other(scene: &Scene) {
     for (pauser, resumer) in [(Older, Newer), (Newer, Older)] {
-        for who in [Older, Newer] {
-            let name = format!("{pauser:?}-{who:?}");
+        for edition in [Older, Newer] {
+            let name = format!("{pauser:?}-{edition:?}");
             let _leader = stays(scene, Older, &name);
             scene.awaits(&(scene.word() + &name + "\n"));
             let end: &[&str] = if pauser == Newer { &["--for", "1h"] } else { &[] };
             scene.elect(pauser, "pause").arg("job").args(end).run().exits(0);
             let next = format!("{name}-next");
-            let candidate = stays(scene, who, &next);
+            let candidate = stays(scene, edition, &next);
             scene.awaits_line(1);
             let before = scene.word();
             let ended = scene.elect(resumer, "resume").arg("job").run().exits(0);
@@ -95,8 +95,8 @@ fn either_ends_the_pause_of_the_other(scene: &Scene) {
 
 fn the_last_pause_counts_as_far_as_its_release_knows(scene: &Scene) {
     let until = || scene.status(Newer)["paused"]["until"].clone();
-    let pause = |who: Who, words: &[&str]| {
-        scene.elect(who, "pause").arg("job").args(words).run().exits(0);
+    let pause = |edition: Edition, words: &[&str]| {
+        scene.elect(edition, "pause").arg("job").args(words).run().exits(0);
     };
     scene.run(Older).arg("true").run().exits(0);
     // An end for one that had none.
@@ -115,7 +115,7 @@ fn the_last_pause_counts_as_far_as_its_release_knows(scene: &Scene) {
     scene.elect(Older, "resume").arg("job").run().exits(0);
     pause(Older, &[]);
     assert_eq!(until(), Value::Null);
-    nobody_begins(scene);
+    expect_no_new_leader(scene);
     pause(Newer, &["--for", "1h"]);
     pause(Newer, &[]);
     assert_eq!(until(), Value::Null);
@@ -156,8 +156,8 @@ fn a_candidate_of_the_older_one_keeps_the_election(scene: &Scene) {
 
 /// The token of a leadership with this key.
 #[track_caller]
-fn token(scene: &Scene, who: Who, key: &str) -> u64 {
-    token_of(&scene.once(who, key).sh("echo $ELECT_TOKEN").run())
+fn token(scene: &Scene, edition: Edition, key: &str) -> u64 {
+    token_of(&scene.once(edition, key).sh("echo $ELECT_TOKEN").run())
 }
 
 #[track_caller]
@@ -212,7 +212,7 @@ fn is_forgotten(scene: &Scene) -> bool {
     let why = [
         "job has ",
         "a candidate is in the election",
-        "somebody is in the election",
+        "a candidate is in the election",
         "no election job",
     ];
     let told = why.iter().any(|why| ended.stderr.contains(why));

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use elect_testkit::fault::Disk;
 
 use crate::prelude::*;
-use crate::usage::as_nobody;
+use crate::usage::other_user;
 
 /// Runs with these flags in front; the command must not run, and no directory come to be.
 #[track_caller]
@@ -80,7 +80,7 @@ fn urls_that_name_no_store() {
 
 /// Such a URL names another place, and two candidates would lead at once. `docker --env-file` keeps a space.
 #[test]
-fn urls_with_what_people_do_not_see() {
+fn urls_with_invisible_characters_are_refused() {
     let ground = Ground::new();
     let dir = ground.path().display();
     let inside = |dir: &str| format!("{dir}/a b");
@@ -151,7 +151,7 @@ fn all_that_is_wrong_with_words_begins_alike() {
 }
 
 #[test]
-fn slips_are_told_what_was_meant() {
+fn slips_get_a_hint() {
     for (words, tip) in [
         (&["-b", "etcd://me:hush@a", "status"][..], "elect status -b ..."),
         (&["-q", "run", "true"], "elect run -q"),
@@ -227,7 +227,7 @@ fn a_store_that_was_left_out_is_told() {
 }
 
 #[test]
-fn what_people_do_not_call_is_not_suggested() {
+fn internal_subcommands_are_not_suggested() {
     let said = |word: &str| Elect::new(ELECT).arg(word).run().exits(125).prints("").stderr;
     for word in ["nams", "redeen", "redeem1"] {
         let text = said(word);
@@ -336,7 +336,7 @@ fn an_error_shows_no_escape_of_a_terminal() {
 #[test]
 fn a_directory_without_rights() {
     let ground = Ground::new();
-    let user = as_nobody();
+    let user = other_user();
     let closed = ground.path().join("closed");
     fs::create_dir(&closed).unwrap();
     fs::set_permissions(ground.path(), fs::Permissions::from_mode(0o755)).unwrap();

@@ -21,7 +21,7 @@ fn files_that_may_not_grow_are_an_error_and_no_end_without_a_word() {
 
 /// Of a few kilobytes, as a service may have it.
 #[test]
-fn files_that_may_not_grow_far_hold_what_elect_keeps() {
+fn files_of_limited_size_hold_the_history() {
     let ground = Ground::new();
     for count in 1..=3 {
         ground.run().arg("true").under(["prlimit", "--fsize=16384"]).run().exits(0);

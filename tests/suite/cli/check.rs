@@ -63,7 +63,7 @@ fn leadership_is_over_as_soon_as_the_command_is_killed() {
 }
 
 #[test]
-fn a_stop_timeout_limits_what_is_left() {
+fn a_stop_timeout_limits_the_remaining_time() {
     let ground = Ground::new();
     let script = "trap 'echo told >\"$D/told\"' TERM; echo $ELECT_LEASE >\"$D/lease\"; \
                   while :; do sleep 3600 & wait; done";

@@ -41,7 +41,7 @@ fn the_command_has_the_timer_slack_of_elect() {
 }
 
 #[test]
-fn what_chooses_an_election_is_withheld_and_the_rest_passed_on() {
+fn variables_that_choose_an_election_are_withheld_others_passed_on() {
     let ground = Ground::new();
     let outcome = ground.path().join("outcome");
     let found = variables(
@@ -205,7 +205,7 @@ fn a_bad_variable_is_named() {
 }
 
 #[test]
-fn each_variable_does_what_its_flag_does() {
+fn each_variable_acts_like_its_flag() {
     let ground = Ground::new();
     let job = || bare(&ground).env("ELECT_ELECTION", "job");
     let outcome = ground.path().join("outcome");

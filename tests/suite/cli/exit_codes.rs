@@ -87,7 +87,7 @@ fn help_and_version_go_to_stdout() {
 }
 
 #[test]
-fn not_acquired_gives_75_or_what_the_flag_says() {
+fn not_acquired_exits_with_75_or_the_flags_code() {
     let ground = Ground::new();
     let _leader = ground.leader();
     let refused = |flags: &[&str]| ground.job().args(flags).sh("echo ran").run().prints("");

@@ -50,7 +50,7 @@ fn recording(ground: &Ground) -> Elect {
 }
 
 #[test]
-fn the_outcome_tells_what_the_code_cannot() {
+fn the_outcome_tells_more_than_the_exit_code() {
     let ground = Ground::new();
     for (script, code, name) in [("exit 75", 75, "exited"), ("kill -TERM $$", 143, "signaled")] {
         recording(&ground).sh(script).run().exits(code);
@@ -73,7 +73,7 @@ fn the_outcome_tells_what_the_code_cannot() {
 }
 
 #[test]
-fn the_outcome_of_those_who_never_led() {
+fn a_run_that_never_led_has_an_outcome() {
     let ground = Ground::new();
     let _leader = ground.leader();
     recording(&ground).args(["-n", "-E", "0", "true"]).run().exits(0).is_silent();
@@ -145,7 +145,7 @@ fn every_line_of_the_json_log_parses() {
 
 /// A program need not read messages, which may change.
 #[test]
-fn a_line_of_the_json_log_says_what_happened_and_to_whom() {
+fn a_line_of_the_json_log_names_event_and_candidate() {
     let ground = Ground::new();
     let json = ["--log-format", "json"];
     let run = recording(&ground).args(json);

@@ -11,7 +11,7 @@ fn bare(ground: &Ground, words: &[&str]) -> Elect {
 }
 
 #[test]
-fn words_of_other_programs_are_told_what_elect_has_for_them() {
+fn commands_of_other_programs_get_a_hint() {
     let ground = Ground::new();
     for (words, tip) in [
         (&["list"][..], "elect status shows who leads"),
@@ -87,7 +87,7 @@ fn a_command_that_cannot_be_executed_takes_part_in_nothing() {
 
 /// Looking for it beforehand refuses nothing that can be executed.
 #[test]
-fn whatever_can_be_executed_takes_part() {
+fn every_executable_takes_part() {
     let ground = Ground::new();
     let bin = ground.path().join("bin");
     let other = ground.path().join("other");

@@ -181,7 +181,7 @@ fn rendered(page: &Path) -> String {
 }
 
 #[test]
-fn no_help_shows_what_is_in_a_variable() {
+fn no_help_shows_the_value_of_a_variable() {
     for words in
         [&["run", "--help"][..], &["help", "run"], &["man", "run"], &["completions", "bash"]]
     {
@@ -230,7 +230,7 @@ fn names_something(line: &str) -> bool {
 
 /// A text that could not be written was not read.
 #[test]
-fn what_cannot_be_written_is_a_failure() {
+fn output_that_cannot_be_written_is_a_failure() {
     let calls: [&[&str]; 8] = [
         &["--help"],
         &["-h"],

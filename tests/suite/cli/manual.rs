@@ -119,7 +119,7 @@ fn anchors(page: &str) -> Vec<String> {
 }
 
 #[test]
-fn pages_are_short_and_say_in_a_line_what_they_are_about() {
+fn pages_are_short_and_begin_with_their_subject() {
     let pages = pages();
     assert!(pages.len() > 30, "{}", pages.len());
     for (path, text) in pages {

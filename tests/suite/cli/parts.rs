@@ -45,7 +45,7 @@ fn elsewhere_it_may_be_there_for_other_commands() {
 }
 
 #[test]
-fn of_pauses_that_do_not_go_together_the_one_nobody_asked_for_gives_way() {
+fn of_conflicting_pauses_the_default_gives_way() {
     let ground = Ground::new();
     let run = |flags: &[&str]| ground.run().args(["-v", "--restart", "on-failure"]).args(flags);
     let both = ["--restart-delay", "2m", "--restart-max-delay", "30s"];
@@ -78,7 +78,7 @@ fn a_number_that_is_none_is_told_which_would_do() {
 }
 
 #[test]
-fn help_says_what_is_so() {
+fn help_fits_its_command() {
     let help =
         |words: &[&str]| Elect::new(env!("CARGO_BIN_EXE_elect")).args(words).run().exits(0).stdout;
     assert!(!help(&["sidecar", "-h"]).contains("command's file name"));

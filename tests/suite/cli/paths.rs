@@ -8,21 +8,21 @@ use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
 use crate::prelude::*;
-use crate::usage::{User, as_nobody};
+use crate::usage::{User, other_user};
 
 /// A machine on which a stranger lives, and a folder of root's in which everybody may make files, as in `/tmp`.
 struct Town {
     ground: Ground,
-    stranger: User,
+    other_user: User,
 }
 
 impl Town {
     fn new() -> Self {
         let ground = Ground::new();
         fs::set_permissions(ground.path(), Permissions::from_mode(0o755)).unwrap();
-        let town = Self { ground, stranger: as_nobody() };
+        let town = Self { ground, other_user: other_user() };
         town.folder("public", 0, 0o1777);
-        town.folder("home", town.stranger.id, 0o755);
+        town.folder("home", town.other_user.id, 0o755);
         town
     }
 
@@ -52,17 +52,17 @@ impl Town {
     }
 
     /// `elect run` of the stranger's.
-    fn run_of_the_stranger(&self) -> Elect {
+    fn run_of_the_other_user(&self) -> Elect {
         let home = format!("file://{}", self.path("home/state").display());
-        self.stranger.elect().args(["run", "-e", "job", "-b", &home])
+        self.other_user.elect().args(["run", "-e", "job", "-b", &home])
     }
 
     /// The stranger leads, and says so in this file.
-    fn led_by_the_stranger(&self, lease: &Path) -> Running {
-        let elect = self.run_of_the_stranger().arg("--lease-file").arg(lease);
+    fn led_by_the_other_user(&self, lease: &Path) -> Running {
+        let elect = self.run_of_the_other_user().arg("--lease-file").arg(lease);
         let run = elect.args(["sleep", "3600"]).spawn();
-        let check = || self.stranger.elect().args(["check", "--lease-file"]).arg(lease).run();
-        eventually("the stranger to lead", || (check().code() == 0).then_some(()));
+        let check = || self.other_user.elect().args(["check", "--lease-file"]).arg(lease).run();
+        eventually("the other user to lead", || (check().code() == 0).then_some(()));
         run
     }
 }
@@ -76,7 +76,7 @@ fn end(run: Running) {
 }
 
 #[test]
-fn nothing_is_written_through_a_link_of_a_stranger() {
+fn nothing_is_written_through_a_link_of_another_user() {
     let town = Town::new();
     let private = town.folder("private", 0, 0o755);
     let victim = private.join("file");
@@ -89,22 +89,22 @@ fn nothing_is_written_through_a_link_of_a_stranger() {
         let found = fs::metadata(&victim).unwrap();
         assert_eq!((found.len(), found.mode() & 0o777), (0, 0o600));
     };
-    let stranger = town.stranger.id;
-    for (me, owner) in [(0, stranger), (stranger, stranger + 1)] {
+    let other_user = town.other_user.id;
+    for (me, owner) in [(0, other_user), (other_user, other_user + 1)] {
         secret(me);
         let way = town.link(&format!("public/way-{owner}"), &private, owner);
         for flag in ["--outcome", "--lease-file"] {
-            let elect = if me == 0 { town.run() } else { town.run_of_the_stranger() };
+            let elect = if me == 0 { town.run() } else { town.run_of_the_other_user() };
             let elect = elect.arg(flag).arg(way.join("file")).sh("echo ran");
             elect.run().exits(125).prints("").says(&format!("belongs to user {owner}"));
             is_untouched();
         }
     }
     // Their own links, and root's, they follow.
-    chown(&private, Some(stranger), None).unwrap();
-    for (name, owner) in [("own", stranger), ("roots", 0)] {
+    chown(&private, Some(other_user), None).unwrap();
+    for (name, owner) in [("own", other_user), ("roots", 0)] {
         let way = town.link(&format!("public/{name}"), &private, owner);
-        let elect = town.run_of_the_stranger().arg("--outcome").arg(way.join(name)).arg("true");
+        let elect = town.run_of_the_other_user().arg("--outcome").arg(way.join(name)).arg("true");
         elect.run().exits(0).is_silent();
         assert!(fs::metadata(private.join(name)).is_ok_and(|found| found.len() > 0));
     }
@@ -112,14 +112,14 @@ fn nothing_is_written_through_a_link_of_a_stranger() {
 
 /// In such a folder a stranger could replace an existing file before elect writes, but not a new one.
 #[test]
-fn in_a_folder_of_everybody_an_outcome_is_a_new_file() {
+fn in_a_folder_of_all_users_an_outcome_is_a_new_file() {
     let town = Town::new();
     for (mode, fits) in [(0o777, true), (0o2777, true), (0o1777, false)] {
         let folder = town.folder(&format!("pod-{mode:o}"), 0, mode);
         let record = folder.join("outcome");
-        fs::write(&record, "of a stranger").unwrap();
+        fs::write(&record, "of another user").unwrap();
         fs::hard_link(&record, town.path(&format!("kept-{mode:o}"))).unwrap();
-        chown(&record, Some(town.stranger.id), None).unwrap();
+        chown(&record, Some(town.other_user.id), None).unwrap();
         let elect = town.run().arg("--outcome").arg(&record).arg("true");
         if fits {
             elect.run().exits(0).is_silent();
@@ -129,9 +129,9 @@ fn in_a_folder_of_everybody_an_outcome_is_a_new_file() {
             elect.run().exits(125).says("outcome belongs to user");
         }
         let kept = fs::read_to_string(town.path(&format!("kept-{mode:o}"))).unwrap();
-        assert_eq!(kept, "of a stranger");
+        assert_eq!(kept, "of another user");
         let of_theirs = folder.join("theirs");
-        let elect = town.run_of_the_stranger().arg("--outcome").arg(&of_theirs).arg("true");
+        let elect = town.run_of_the_other_user().arg("--outcome").arg(&of_theirs).arg("true");
         for _ in 0..2 {
             elect.run().exits(0).is_silent();
             assert!(fs::read_to_string(&of_theirs).unwrap().contains("exited"));
@@ -147,18 +147,18 @@ fn in_a_folder_of_everybody_an_outcome_is_a_new_file() {
     let found = fs::metadata(&kept).unwrap();
     assert_eq!((found.ino(), found.mode() & 0o777), (number, 0o640));
     // A service's file in a folder of root's stays, too, and so does a path that is no file.
-    chown(&kept, Some(town.stranger.id), None).unwrap();
-    town.run_of_the_stranger().arg("--outcome").arg(&kept).arg("true").run().exits(0);
+    chown(&kept, Some(town.other_user.id), None).unwrap();
+    town.run_of_the_other_user().arg("--outcome").arg(&kept).arg("true").run().exits(0);
     assert_eq!(fs::metadata(&kept).unwrap().ino(), number);
-    for elect in [town.run(), town.run_of_the_stranger()] {
+    for elect in [town.run(), town.run_of_the_other_user()] {
         elect.args(["--outcome", "/dev/null", "true"]).run().exits(0).is_silent();
     }
 }
 
 #[test]
-fn root_leaves_what_a_stranger_made_first_to_them() {
+fn root_does_not_touch_files_that_another_user_made_first() {
     let town = Town::new();
-    let theirs = town.folder("public/theirs", town.stranger.id, 0o777);
+    let theirs = town.folder("public/theirs", town.other_user.id, 0o777);
     for flag in ["--outcome", "--lease-file"] {
         let run = || town.run().arg(flag);
         run().arg(theirs.join("file")).arg("true").run().exits(125).says("theirs belongs to user");
@@ -167,26 +167,26 @@ fn root_leaves_what_a_stranger_made_first_to_them() {
     }
     let lease = town.path("public/lease");
     fs::write(&lease, "").unwrap();
-    chown(&lease, Some(town.stranger.id), None).unwrap();
+    chown(&lease, Some(town.other_user.id), None).unwrap();
     let elect = town.run().arg("--lease-file").arg(&lease).arg("true");
     elect.run().exits(125).says("lease belongs to user");
     assert_eq!(fs::metadata(&lease).unwrap().len(), 0);
 }
 
 #[test]
-fn a_lease_of_a_stranger_is_not_believed() {
+fn a_lease_of_another_user_is_not_believed() {
     let town = Town::new();
-    let stranger = town.stranger.id;
+    let other_user = town.other_user.id;
     let lease = town.path("public/lease");
-    let forged = town.led_by_the_stranger(&lease);
-    let owner = stranger.to_string();
+    let forged = town.led_by_the_other_user(&lease);
+    let owner = other_user.to_string();
     let hint = format!("lease belongs to user {owner}");
     check(&lease).exits(125).prints("").says(&hint).says(&format!("--lease-owner {owner}"));
     let other = || {
-        let other = (stranger + 1).to_string();
+        let other = (other_user + 1).to_string();
         Elect::new("setpriv")
             .args(["--reuid", &other, "--regid", &other, "--clear-groups", "--"])
-            .arg(town.stranger.program())
+            .arg(town.other_user.program())
             .args(["check", "--lease-file"])
             .arg(&lease)
     };
@@ -202,14 +202,14 @@ fn a_lease_of_a_stranger_is_not_believed() {
     let true_one = folder.join("lease");
     let leader = town.run().arg("--lease-file").arg(&true_one).args(["sleep", "3600"]).spawn();
     eventually("root to lead", || (check(&true_one).code() == 0).then_some(()));
-    let link = town.link("public/link", &true_one, stranger);
+    let link = town.link("public/link", &true_one, other_user);
     check(&link).exits(125).says("link belongs to user");
     let second = town.path("public/second");
     fs::hard_link(&true_one, &second).unwrap();
     check(&second).exits(125).says("has a second name");
     fs::remove_file(second).unwrap();
     // Everybody believes root.
-    let shown = town.stranger.elect().args(["check", "--lease-file"]).arg(&true_one).run();
+    let shown = town.other_user.elect().args(["check", "--lease-file"]).arg(&true_one).run();
     shown.exits(0).prints("leading, no time limit\n");
     end(leader);
     // Its page is below a folder of a process, so no user could have put it there.
@@ -238,7 +238,7 @@ sys.stdin.read()";
 fn a_lease_in_the_folder_of_a_service_is_believed() {
     let town = Town::new();
     let lease = town.path("home/lease");
-    let service = town.led_by_the_stranger(&lease);
+    let service = town.led_by_the_other_user(&lease);
     check(&lease).exits(0).prints("leading, no time limit\n");
     end(service);
     check(&lease).exits(1).prints("leadership has ended\n");
@@ -251,12 +251,13 @@ fn a_folder_of_a_pod_keeps_a_lease() {
     for mode in [0o777, 0o1777, 0o2777, 0o3777] {
         let lease = town.folder(&format!("pod-{mode:o}"), 0, mode).join("lease");
         for _ in 0..2 {
-            end(town.led_by_the_stranger(&lease));
+            end(town.led_by_the_other_user(&lease));
         }
         fs::remove_file(&lease).unwrap();
         for _ in 0..2 {
             let run = town.run().arg("--lease-file").arg(&lease).args(["sleep", "3600"]).spawn();
-            let check = || town.stranger.elect().args(["check", "--lease-file"]).arg(&lease).run();
+            let check =
+                || town.other_user.elect().args(["check", "--lease-file"]).arg(&lease).run();
             eventually("root to lead", || (check().code() == 0).then_some(()));
             end(run);
         }
@@ -284,7 +285,7 @@ fn files_that_are_mounted_by_themselves_are_written() {
 }
 
 #[test]
-fn pictures_are_not_written_through_links_nor_figures_read_through_a_strangers() {
+fn pictures_and_figures_follow_no_links_of_another_user() {
     let town = Town::new();
     let victim = town.path("victim");
     let simulate = |words: &[&str], path: &Path| {
@@ -293,7 +294,7 @@ fn pictures_are_not_written_through_links_nor_figures_read_through_a_strangers()
     for flag in ["--svg", "--html"] {
         fs::write(&victim, "precious").unwrap();
         // The kernel follows no such link in a folder of everybody, and all of them elsewhere.
-        let link = town.link(&format!("home/link{flag}"), &victim, town.stranger.id);
+        let link = town.link(&format!("home/link{flag}"), &victim, town.other_user.id);
         simulate(&[flag], &link).exits(125).prints("").says("cannot write");
         let hard = town.path(&format!("public/hard{flag}"));
         fs::hard_link(&victim, &hard).unwrap();
@@ -307,7 +308,7 @@ fn pictures_are_not_written_through_links_nor_figures_read_through_a_strangers()
         simulate(&[flag], &hard).exits(0);
     }
     fs::write(&victim, "1ms\n2ms\n").unwrap();
-    let link = town.link("home/trips", &victim, town.stranger.id);
+    let link = town.link("home/trips", &victim, town.other_user.id);
     let at = |path: &Path| PathBuf::from(format!("@{}", path.display()));
     simulate(&["--rtt"], &at(&victim)).exits(0);
     let refused = simulate(&["--rtt"], &at(&link)).exits(125).prints("");
@@ -325,7 +326,7 @@ fn pages_and_scripts_replace_links_and_do_not_follow_them() {
             town.folder("man/man1", 0, 0o777);
         }
         let elect = || Elect::new(ELECT).args([subcommand, "--dir"]);
-        town.link(&format!("{subcommand}/{name}"), &victim, town.stranger.id);
+        town.link(&format!("{subcommand}/{name}"), &victim, town.other_user.id);
         elect().arg(&folder).run().exits(0).is_silent();
         assert!(fs::symlink_metadata(folder.join(name)).unwrap().is_file());
         fs::remove_file(folder.join(name)).unwrap();
@@ -333,7 +334,7 @@ fn pages_and_scripts_replace_links_and_do_not_follow_them() {
         elect().arg(folder.join("../").join(subcommand)).run().exits(0).is_silent();
         assert!(fs::metadata(folder.join(name)).is_ok_and(|it| it.nlink() == 1 && it.len() > 100));
         // A missing folder is made, and a stranger's link leads nowhere.
-        let way = town.link(&format!("public/{subcommand}"), &folder, town.stranger.id);
+        let way = town.link(&format!("public/{subcommand}"), &folder, town.other_user.id);
         let refused = elect().arg(way.join("new")).run().exits(125).prints("");
         refused.says(&format!("public/{subcommand} belongs to user"));
         assert!(!folder.join("new").exists());
@@ -347,11 +348,11 @@ fn pages_and_scripts_replace_links_and_do_not_follow_them() {
 }
 
 #[test]
-fn no_secret_is_read_through_a_link_of_a_stranger() {
+fn no_secret_is_read_through_a_link_of_another_user() {
     let town = Town::new();
     let secret = town.path("secret");
     fs::write(&secret, "hush\n").unwrap();
-    let link = town.link("public/password", &secret, town.stranger.id);
+    let link = town.link("public/password", &secret, town.other_user.id);
     for option in ["password-file", "ca"] {
         let url = format!("etcd+tls://me@127.0.0.1:1?{option}={}", link.display());
         let ended =
@@ -359,7 +360,7 @@ fn no_secret_is_read_through_a_link_of_a_stranger() {
         ended.run().exits(125).prints("").says("public/password belongs to user");
     }
     // Nor where root has given them the folder.
-    let given = town.link("home/link", &secret, town.stranger.id);
+    let given = town.link("home/link", &secret, town.other_user.id);
     let (pipe, endless) = (town.path("home/pipe"), town.path("home/endless"));
     mkfifo(&pipe, Mode::S_IRWXU).unwrap();
     fs::File::create(&endless).unwrap().set_len(1 << 30).unwrap();

@@ -7,7 +7,7 @@ use elect_testkit::program::state;
 use crate::prelude::*;
 
 #[test]
-fn nobody_leads() {
+fn an_election_without_a_leader_is_shown() {
     let ground = Ground::new();
     let ended = ground.elect("status").run().exits(0).says("there are no elections");
     assert_eq!(ended.stdout.lines().count(), 2, "{ended:?}");
@@ -136,7 +136,7 @@ fn a_reader_that_is_gone_does_no_harm() {
 }
 
 #[test]
-fn what_others_wrote_cannot_drive_a_terminal() {
+fn foreign_text_cannot_drive_a_terminal() {
     let ground = Ground::new();
     let odd = ground.path().join("a\u{1b}[2J\nb");
     fs::write(&odd, "#!/bin/sh\necho $$ >\"$D/started\"; exec sleep 3600\n").unwrap();
@@ -155,7 +155,7 @@ fn what_others_wrote_cannot_drive_a_terminal() {
 
 /// A stopped candidate is not shown as if it were well.
 #[test]
-fn whoever_is_stopped_is_shown_to_be() {
+fn a_stopped_candidate_is_shown_as_stopped() {
     let ground = Ground::new();
     let mut leader = ground.job().args(["--id", "first"]).sh(crate::usage::STAY).spawn();
     ground.said("started");

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, chown};
 
 use crate::prelude::*;
-use crate::usage::{User, as_nobody};
+use crate::usage::{User, other_user};
 
 /// A user with a home of its own.
 struct Home {
@@ -13,7 +13,7 @@ struct Home {
 
 impl Home {
     fn new() -> Self {
-        let (user, folder) = (as_nobody(), TempDir::new().expect("a temporary folder"));
+        let (user, folder) = (other_user(), TempDir::new().expect("a temporary folder"));
         chown(folder.path(), Some(user.id), Some(user.id)).expect("we are root");
         Self { user, folder }
     }
@@ -75,7 +75,7 @@ fn root_finds_the_directory_of_its_service() {
 }
 
 #[test]
-fn without_any_place_the_user_is_told_what_would_do() {
+fn without_a_place_for_state_the_user_is_told_a_way_out() {
     let home = Home::new();
     for (name, value) in [("HOME", ""), ("HOME", "relative"), ("STATE_DIRECTORY", "relative")] {
         let elect = home.elect().env(name, value);

@@ -6,12 +6,12 @@ use crate::cli::see::{Arena, Ground, on_each_cluster};
 use crate::prelude::*;
 
 on_each_cluster! {
-    alone: whoever_has_led_sits_an_outage_out_that_no_newcomer_would
-    who_comes_in_an_outage_leads_for_longer_than_a_lease_after_it
-    who_waits_in_an_outage_leads_for_longer_than_a_lease_after_it
+    alone: a_former_leader_sits_out_an_outage_that_ends_a_newcomer
+    a_candidate_started_in_an_outage_then_leads_longer_than_a_lease
+    a_candidate_waiting_in_an_outage_then_leads_longer_than_a_lease
 }
 
-fn whoever_has_led_sits_an_outage_out_that_no_newcomer_would(arena: &Arena) {
+fn a_former_leader_sits_out_an_outage_that_ends_a_newcomer(arena: &Arena) {
     let mut elect = arena.candidate_with("one", 5, |it| it.args(["--after-loss", "campaign"]));
     arena.wait_for_leader("one");
     let silence = arena.silence();
@@ -32,7 +32,7 @@ const WORK: &str = "echo \"$ELECT_TOKEN $ELECT_LEADER_ID\" >>\"$RECORD\"; sleep 
 
 /// When the outage is over, its knowledge of the store is as old as the outage: it starts nothing that it would have to
 /// stop.
-fn who_comes_in_an_outage_leads_for_longer_than_a_lease_after_it(arena: &Arena) {
+fn a_candidate_started_in_an_outage_then_leads_longer_than_a_lease(arena: &Arena) {
     arena.each(["2s", "5s", "8s"], |arena, time| {
         let silence = arena.silence();
         let elect = arena.run_with("one", 6, |it| it.args(["-w", "60"]), WORK);
@@ -42,7 +42,7 @@ fn who_comes_in_an_outage_leads_for_longer_than_a_lease_after_it(arena: &Arena) 
     });
 }
 
-fn who_waits_in_an_outage_leads_for_longer_than_a_lease_after_it(arena: &Arena) {
+fn a_candidate_waiting_in_an_outage_then_leads_longer_than_a_lease(arena: &Arena) {
     let one = arena.leader("one", 6);
     let two = arena.run_with("two", 6, |it| it, WORK);
     arena.wait_for_waiter("two");

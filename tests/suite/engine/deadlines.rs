@@ -295,7 +295,7 @@ fn a_leader_that_is_killed_hands_over_at_once() {
 }
 
 #[test]
-fn a_waiter_that_is_killed_blocks_nobody() {
+fn a_waiter_that_is_killed_blocks_no_other() {
     let mut duel = Duel::start(&long());
     let next = duel.oracle.stamper("C").lasting(Duration::from_millis(5));
     let c = elect(&duel.server, "C", &long().flags, &next).spawn();
@@ -309,7 +309,7 @@ fn a_waiter_that_is_killed_blocks_nobody() {
 }
 
 #[test]
-fn a_candidate_killed_while_its_entry_is_made_blocks_nobody() {
+fn a_candidate_killed_while_its_entry_is_made_blocks_no_other() {
     let server = SimServer::start(&Options::new(Kind::Queue));
     let oracle = Oracle::new();
     let rule = server.controls().add(Rule::new(Effect::LoseReply).op(Op::Enter).client("A-"));

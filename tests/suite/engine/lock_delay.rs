@@ -12,7 +12,7 @@ use crate::support::unstartable;
 on_each_store! {
     a_clean_end_is_not_waited_for
     a_leader_that_was_cut_short_is
-    who_waits_is_leader_for_others_and_leaves_the_wait_to_the_next
+    a_delayed_leader_counts_as_leader_and_leaves_the_delay_to_the_next
     kills_at_any_moment_are_followed_by_the_wait
 }
 
@@ -101,7 +101,7 @@ fn a_leader_that_was_cut_short_is(arena: &Arena) {
     delaying(arena, NEVER).sh(BRIEF).run().exits(0);
 }
 
-fn who_waits_is_leader_for_others_and_leaves_the_wait_to_the_next(arena: &Arena) {
+fn a_delayed_leader_counts_as_leader_and_leaves_the_delay_to_the_next(arena: &Arena) {
     delaying(arena, NEVER).sh("kill -9 $$").run().exits(137);
     for label in ["one", "two"] {
         let run = |run: Elect| run.args(["-n", "-v", "--lock-delay", NEVER]);
@@ -136,7 +136,7 @@ fn the_manual_shows_a_call_that_works() {
 
 /// Otherwise the history might show the end of the leader before.
 #[test]
-fn what_a_leader_says_before_it_starts_outlasts_a_power_cut() {
+fn the_history_written_before_a_start_outlasts_a_power_cut() {
     let arena = Arena::on(Ground::File);
     let log = arena.path("log");
     let strace = ["strace", "-y", "-e", "trace=pwrite64,fsync", "-o", log.to_str().expect("text")];

@@ -99,7 +99,7 @@ fn mask(line: &str) -> u64 {
 
 /// A service manager says it once.
 #[test]
-fn who_is_told_to_end_during_a_loss_does_not_campaign_again() {
+fn a_leader_told_to_end_during_a_loss_does_not_campaign_again() {
     let ground = Ground::new();
     let script = "trap 'echo asked >>\"$D/asked\"' TERM; echo $ELECT_TOKEN >>\"$D/tokens\"; \
                   while :; do sleep 0.02; done";

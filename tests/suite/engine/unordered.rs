@@ -32,7 +32,7 @@ impl Race {
     }
 
     #[track_caller]
-    fn refuses_what_needs_an_order(&self) {
+    fn refuses_flags_that_need_an_order(&self) {
         for (flags, what) in [
             (&["--priority", "5"][..], "--priority"),
             (&["--priority", "0"], "--priority"),
@@ -57,18 +57,18 @@ impl Race {
 }
 
 #[test]
-fn what_needs_an_order_is_refused_by_a_store_that_races() {
+fn flags_that_need_an_order_are_refused_by_a_store_that_races() {
     let server = SimServer::start(&Options::new(Kind::Race));
-    Race { url: server.url(), name: "sim" }.refuses_what_needs_an_order();
+    Race { url: server.url(), name: "sim" }.refuses_flags_that_need_an_order();
 }
 
 #[test]
-fn what_needs_an_order_is_refused_by_leases_that_are_raced_for() {
+fn flags_that_need_an_order_are_refused_by_raced_leases() {
     let server = ApiServer::start();
     let user = server.kubeconfig_of(&[Rule::leases("elect", &VERBS)]);
     let url = format!("{}&order=race", ApiServer::url_with("elect", &user));
     let race = Race { url, name: "kubernetes" };
-    race.refuses_what_needs_an_order();
+    race.refuses_flags_that_need_an_order();
     // With those rights two take turns, and people look on and steer.
     let folder = tempfile::tempdir().expect("a folder");
     let run = |id: &str| {

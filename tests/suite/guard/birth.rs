@@ -59,7 +59,7 @@ fn a_command_killed_at_its_birth_lets_the_next_start() {
 }
 
 #[test]
-fn whoever_is_killed_at_the_birth_in_a_namespace_the_command_is_gone() {
+fn a_kill_at_the_birth_in_a_namespace_leaves_no_command() {
     for victims in [[false, true, false], [true, false, false], [true, true, false]] {
         kill_in("pidns", &CALLS, victims);
         kill_in("pidns", &CALLS_OF_A_DOOR, victims);

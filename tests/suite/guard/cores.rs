@@ -5,7 +5,7 @@ use std::os::unix::fs::chown;
 use elect_testkit::program::{children, name};
 
 use crate::prelude::*;
-use crate::usage::{STAY, User, as_nobody};
+use crate::usage::{STAY, User, other_user};
 
 /// Soft and hard limits to start elect with.
 const STARTED: [[&str; 2]; 4] =
@@ -17,12 +17,12 @@ const TELL: &str = r#"cat /proc/self/limits >"$D/command"
     echo $$ >"$D/started"; exec sleep 3600"#;
 
 /// Root or an ordinary user, with a folder of its own.
-struct Someone {
+struct Runner {
     user: Option<User>,
     folder: TempDir,
 }
 
-impl Someone {
+impl Runner {
     fn new(user: Option<User>) -> Self {
         let folder = TempDir::new().unwrap();
         let id = user.as_ref().map(|user| user.id);
@@ -65,18 +65,18 @@ fn limits(path: &Path) -> Option<Vec<String>> {
 }
 
 #[test]
-fn wrapper_and_guardian_have_no_cores_and_commands_what_elect_was_started_with() {
+fn elect_has_no_cores_and_commands_have_the_given_limit() {
     for containment in ["scan", "pidns"] {
-        for user in [None, Some(as_nobody())] {
-            let someone = Someone::new(user);
+        for user in [None, Some(other_user())] {
+            let runner = Runner::new(user);
             for [soft, hard] in STARTED {
                 for file in ["started", "command", "fenced", "hook", "health"] {
-                    let _ = fs::remove_file(someone.path(file));
+                    let _ = fs::remove_file(runner.path(file));
                 }
-                let mut elect = someone.run([soft, hard], containment);
+                let mut elect = runner.run([soft, hard], containment);
                 for file in ["started", "command", "fenced", "hook", "health"] {
                     eventually(&format!("a word of {file}"), || {
-                        let text = fs::read_to_string(someone.path(file)).ok()?;
+                        let text = fs::read_to_string(runner.path(file)).ok()?;
                         text.ends_with('\n').then_some(())
                     });
                 }
@@ -92,7 +92,7 @@ fn wrapper_and_guardian_have_no_cores_and_commands_what_elect_was_started_with()
                     assert_eq!(limits(&path).expect("limits"), [none, hard], "{:?}", name(pid));
                 }
                 for file in ["command", "fenced", "hook", "health"] {
-                    let told = limits(&someone.path(file)).expect(file);
+                    let told = limits(&runner.path(file)).expect(file);
                     assert_eq!(told, [soft, hard], "{file}, {containment}");
                 }
                 elect.ended_by(Signal::SIGTERM).exits(143);

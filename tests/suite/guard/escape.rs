@@ -89,7 +89,7 @@ fn ends_before_the_next(by: By) {
 }
 
 #[test]
-fn what_a_command_leaves_running_is_gone_before_the_next() {
+fn leftovers_of_a_command_are_gone_before_the_next() {
     ends_before_the_next(By::Itself);
 }
 
@@ -156,7 +156,7 @@ fn alive(run: &Run) -> usize {
 }
 
 #[test]
-fn an_escaper_that_nobody_is_left_to_kill_keeps_the_lock() {
+fn an_escaper_without_a_living_guardian_keeps_the_lock() {
     for escapers in [|it: Stamper| it.daemons(2), |it: Stamper| it.groups(2)] {
         let stage = Stage::new();
         let end = stage.oracle.flag("end");

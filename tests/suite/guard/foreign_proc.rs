@@ -20,7 +20,7 @@ fn without_proc(stage: &Stage, stamper: &Stamper) -> Elect {
 const NAMESPACE: [&str; 3] = ["unshare", "-pf", "--kill-child"];
 
 #[test]
-fn who_cannot_be_found_after_the_guardians_death_is_waited_for() {
+fn a_process_not_found_after_the_guardians_death_is_waited_for() {
     let stage = Stage::new();
     let end = stage.oracle.flag("end");
     let stamper = stage.stamper("A").daemons(1).closing_descriptors().until(&end);
@@ -80,23 +80,23 @@ fn under_a_foreign_proc_the_lease_that_is_checked_is_the_own_one() {
 
 /// The list of children would have the outer number of the daemon, which belongs to another process here.
 #[test]
-fn under_a_foreign_proc_no_stranger_is_killed() {
+fn under_a_foreign_proc_no_other_process_is_killed() {
     // Another process may take just the number that is wanted: then the test tries again.
     for _ in 0..10 {
-        let ended = beside_a_stranger();
+        let ended = beside_a_foreign_process();
         if ended.code() != MISSED {
             ended.exits(7);
             return;
         }
     }
-    panic!("no stranger got the daemon's number");
+    panic!("no other process got the daemon's number");
 }
 
 const MISSED: i32 = 99;
 
 /// Runs elect beside a process that has, in elect's pid namespace, the number that its daemon has in
 /// the outer one. Ends with its exit code, if that process lives.
-fn beside_a_stranger() -> Ended {
+fn beside_a_foreign_process() -> Ended {
     let ground = Ground::new();
     // Words go through pipes, as a process that looks for files again and again uses up numbers.
     let daemon =

@@ -7,7 +7,7 @@ use elect_testkit::program::{children, name};
 
 use crate::prelude::*;
 use crate::stage::send;
-use crate::usage::as_nobody;
+use crate::usage::other_user;
 
 /// By itself it would end this late.
 const LASTING: Duration = Duration::from_secs(40);
@@ -16,7 +16,7 @@ const LASTING: Duration = Duration::from_secs(40);
 /// time that elect ends, long before it is gone by itself.
 #[track_caller]
 fn is_gone_after(act: impl Fn(i32, i32), exit_codes: &[i32]) {
-    let mut user = as_nobody();
+    let mut user = other_user();
     // The limit counts all that a user has, and other tests have some.
     user.id += 5_000_000;
     let folder = TempDir::new().unwrap();
@@ -42,7 +42,7 @@ fn is_gone_after(act: impl Fn(i32, i32), exit_codes: &[i32]) {
     let code = elect.wait().code();
     assert!(exit_codes.contains(&code), "exit code {code}");
     eventually("the end of the tree", || (processes() == 0).then_some(()));
-    assert!(!marker.exists(), "nobody could kill them before their own end");
+    assert!(!marker.exists(), "no process could kill them before their own end");
 }
 
 /// One after the other, as each takes all of the machine that it gets.

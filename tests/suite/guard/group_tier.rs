@@ -36,7 +36,7 @@ fn a_group_that_will_not_end_is_killed() {
 }
 
 #[test]
-fn who_left_the_group_is_waited_for() {
+fn a_process_that_left_the_group_is_waited_for() {
     let stage = Stage::new();
     let end = stage.oracle.flag("end");
     let stamper = stage.stamper("A").children(1).daemons(1).groups(1).deaf().until(&end);

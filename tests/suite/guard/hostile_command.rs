@@ -9,14 +9,14 @@ use crate::prelude::*;
 use crate::stage::{send, stop};
 
 /// Become another user, let go of all that was inherited, and keep it from outside.
-const NOBODY: &str = include_str!("hostile/nobody.py");
+const OTHER_USER: &str = include_str!("hostile/another_user.py");
 const ATTACK: &str = include_str!("hostile/attack.py");
-const OUTSIDER: &str = include_str!("hostile/outsider.py");
+const FOREIGN: &str = include_str!("hostile/foreign_process.py");
 
 /// `elect run` as root of a command that is another user's by then.
 fn hostile(ground: &Ground, words: &[&str]) -> Elect {
     let script = r#"exec python3 -c "$ATTACK" "$@" >"$D/inherited""#;
-    let attack = format!("{NOBODY}{ATTACK}");
+    let attack = format!("{OTHER_USER}{ATTACK}");
     ground.job().env("ATTACK", attack).args(["--", "sh", "-c", script, "sh"]).args(words)
 }
 
@@ -66,24 +66,24 @@ fn it_dies_with_its_guardian_all_the_same() {
 }
 
 /// A process that is none of the command's, and keeps what it is given.
-struct Outsider(Child);
+struct Foreign(Child);
 
-impl Outsider {
+impl Foreign {
     /// One that does this with what it is given.
     fn listening_at(name: &str, deed: &str) -> Self {
         let mut python = Command::new("python3");
-        python.args(["-c", &format!("{NOBODY}{OUTSIDER}"), name, deed]).stdout(Stdio::piped());
+        python.args(["-c", &format!("{OTHER_USER}{FOREIGN}"), name, deed]).stdout(Stdio::piped());
         let mut child = python.spawn().expect("Python");
         let mut line = String::new();
         let stdout = child.stdout.take().expect("a pipe");
-        let outsider = Self(child);
+        let foreign = Self(child);
         BufReader::new(stdout).read_line(&mut line).expect("a line");
         assert_eq!(line, "listens\n");
-        outsider
+        foreign
     }
 }
 
-impl Drop for Outsider {
+impl Drop for Foreign {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -91,14 +91,14 @@ impl Drop for Outsider {
 }
 
 /// Runs a leader whose command gives its mark to an outsider, which does this with it. The leader is dead on return.
-fn outlived(ground: &Ground, deed: &str) -> Outsider {
+fn outlived(ground: &Ground, deed: &str) -> Foreign {
     let name = format!("elect-outsider-{}", std::process::id());
-    let outsider = Outsider::listening_at(&name, deed);
+    let foreign = Foreign::listening_at(&name, deed);
     let leader = hostile(ground, &[&name]).spawn();
     attacked(ground);
     ends(leader);
     newcomer(ground).exits(75);
-    outsider
+    foreign
 }
 
 fn table(ground: &Ground) -> String {
@@ -115,8 +115,8 @@ fn advice(ground: &Ground) -> String {
 }
 
 /// Nothing that is left keeps others out.
-fn is_over(ground: &Ground, outsider: Outsider) {
-    drop(outsider);
+fn is_over(ground: &Ground, foreign: Foreign) {
+    drop(foreign);
     newcomer(ground).exits(0);
     assert_eq!(ground.status()["leader"], Value::Null);
 }
@@ -124,8 +124,8 @@ fn is_over(ground: &Ground, outsider: Outsider) {
 /// An outsider that does this with the mark is named by everything that is asked.
 fn is_named(deed: &str) {
     let ground = &Ground::new();
-    let outsider = outlived(ground, deed);
-    let pid = outsider.0.id();
+    let foreign = outlived(ground, deed);
+    let pid = foreign.0.id();
     let leader = &ground.status()["leader"];
     assert_eq!(leader["outlived_by"], Value::from(vec![pid]), "{leader}");
     let table = table(ground);
@@ -137,23 +137,23 @@ fn is_named(deed: &str) {
         .says(&format!("`kill -KILL {pid}` ends it"));
     let advice = advice(ground);
     assert!(advice.contains(&format!("kill -KILL {pid}")), "{advice}");
-    is_over(ground, outsider);
+    is_over(ground, foreign);
 }
 
 #[test]
-fn whoever_gets_its_mark_is_named() {
+fn a_process_that_keeps_the_commands_mark_is_named() {
     is_named("keeps");
 }
 
 #[test]
-fn whoever_has_its_mark_in_memory_only_is_named() {
+fn a_process_that_only_maps_the_commands_mark_is_named() {
     is_named("maps");
 }
 
 #[test]
-fn where_nobody_is_to_be_seen_who_has_its_mark_the_dead_one_is_not_named() {
+fn without_a_visible_holder_of_the_mark_no_process_is_named() {
     let ground = Ground::new();
-    let outsider = outlived(&ground, "hides");
+    let foreign = outlived(&ground, "hides");
     let leader = &ground.status()["leader"];
     assert_eq!(leader["outlived_by"], Value::from(Vec::<u32>::new()), "{leader}");
     let table = table(&ground);
@@ -166,7 +166,7 @@ fn where_nobody_is_to_be_seen_who_has_its_mark_the_dead_one_is_not_named() {
     assert!(advice.contains(&format!("remove {}", mark.display())), "{advice}");
     fs::remove_file(mark).expect("it is there");
     newcomer(&ground).exits(0);
-    is_over(&ground, outsider);
+    is_over(&ground, foreign);
 }
 
 fn ends(leader: Running) {

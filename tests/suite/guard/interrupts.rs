@@ -69,7 +69,7 @@ fn witness(terminal: &mut Terminal) -> (i32, i32) {
 
 /// The kernel tells the command alone of a key.
 #[test]
-fn a_key_that_the_command_survives_leaves_open_what_it_was_to_do_once() {
+fn a_key_that_the_command_survives_leaves_its_once_key_open() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);
     let caught = "trap 'echo caught; exit 0' INT QUIT; echo asking; while :; do sleep 0.01; done";
@@ -98,7 +98,7 @@ fn a_key_that_the_command_survives_leaves_open_what_it_was_to_do_once() {
 
 /// It is in the command's group, holds no lease, and is gone when elect is.
 #[test]
-fn what_hears_keys_ends_with_elect() {
+fn the_witness_of_keys_ends_with_elect() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);
     terminal.types("$E run -q -e job --once today sh -c 'echo asking; exec sleep 3600'\r");
@@ -123,7 +123,7 @@ fn the_quit_key_ends_a_script_as_well() {
 
 /// An INT that another process sends to elect, or to the command, was not meant for a script.
 #[test]
-fn an_interrupt_from_elsewhere_is_nobody_elses() {
+fn an_interrupt_from_elsewhere_is_not_passed_to_a_script() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);
     let script =

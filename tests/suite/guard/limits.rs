@@ -5,7 +5,7 @@ use elect_testkit::program::is_alive;
 use elect_testkit::sim::{Kind, Options, SimServer};
 
 use crate::prelude::*;
-use crate::usage::as_nobody;
+use crate::usage::other_user;
 
 /// Asserts what must be true when any limit was reached. Returns true if the command ran.
 #[track_caller]
@@ -75,7 +75,7 @@ fn descriptors_run_out_under_a_waiter() {
 
 #[test]
 fn processes_run_out() {
-    let user = as_nobody();
+    let user = other_user();
     let folder = TempDir::new().unwrap();
     std::os::unix::fs::chown(folder.path(), Some(user.id), Some(user.id)).unwrap();
     let url = format!("file://{}", folder.path().join("state").display());
@@ -127,7 +127,7 @@ const WITHOUT_RESOURCES: [&str; 6] =
 #[test]
 fn commands_have_the_limits_that_elect_was_started_with() {
     let plain = Elect::new("cat").arg("/proc/self/limits").under(LIFTED).run().exits(0).stdout;
-    for user in [None, Some(as_nobody())] {
+    for user in [None, Some(other_user())] {
         let folder = TempDir::new().unwrap();
         let id = user.as_ref().map(|user| user.id);
         std::os::unix::fs::chown(folder.path(), id, id).unwrap();
@@ -147,7 +147,7 @@ fn commands_have_the_limits_that_elect_was_started_with() {
 }
 
 #[test]
-fn elect_lifts_for_itself_what_could_end_or_blind_it() {
+fn elect_lifts_its_own_soft_limits() {
     let ground = Ground::new();
     let mut elect = ground.job().sh(crate::usage::STAY).under(LIFTED).spawn();
     ground.said("started");

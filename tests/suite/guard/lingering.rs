@@ -6,7 +6,7 @@ use crate::prelude::*;
 use crate::stage::send;
 
 #[test]
-fn what_the_command_left_running_is_stopped_when_the_lease_is_lost() {
+fn leftovers_of_the_command_are_stopped_when_the_lease_is_lost() {
     let ground = Ground::new();
     let script =
         "sleep 3600 >/dev/null 2>&1 & echo $! >\"$D/left\"; echo $$ >\"$D/started\"; exit 3";

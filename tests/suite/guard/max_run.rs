@@ -5,7 +5,7 @@ use crate::prelude::*;
 
 on_each_store! {
     it_is_stopped_in_good_order_and_elect_ends_as_it_does
-    what_is_deaf_is_killed
+    a_deaf_command_is_killed
     the_next_one_leads_and_the_first_does_not_come_again
     a_run_that_was_cut_off_leaves_its_key_open
     a_slot_has_it_and_so_does_a_shard
@@ -52,7 +52,7 @@ fn it_is_stopped_in_good_order_and_elect_ends_as_it_does(arena: &Arena) {
     assert!(!reason(arena).contains("--max-run"));
 }
 
-fn what_is_deaf_is_killed(arena: &Arena) {
+fn a_deaf_command_is_killed(arena: &Arena) {
     let deaf = run(arena).args(["--max-run", SOON, "--stop-timeout", SOON]).sh(STAY);
     deaf.under(["env", "--ignore-signal=TERM"]).run().exits(128 + 9);
     // It is resumed to be asked.

@@ -81,7 +81,7 @@ fn the_outer_elections_name_is_not_taken_over() {
 }
 
 #[test]
-fn one_behind_a_stranger_that_waits_for_its_parent_waits_and_obeys() {
+fn a_nested_run_behind_another_waiter_is_refused() {
     // A leads; a stranger waits; the nested one would come third: it, too, waits for its parent.
     let ground = Ground::new();
     let url = format!("file://{}", ground.state().display());
@@ -91,7 +91,7 @@ fn one_behind_a_stranger_that_waits_for_its_parent_waits_and_obeys() {
     );
     let leader = ground.job().sh(&script).spawn();
     crate::usage::led(&ground);
-    let stranger = ground.job().sh("echo stranger").spawn();
+    let waiter = ground.job().sh("echo waiter").spawn();
     leader.wait().exits(125).says("it would wait for itself");
-    stranger.wait().exits(0).prints("stranger\n");
+    waiter.wait().exits(0).prints("waiter\n");
 }

@@ -33,7 +33,7 @@ fn the_exit_code_is_kept() {
 
 /// Of a pod people see nothing but its log: who stands by says there once that it waits, and that it leads.
 #[test]
-fn whose_turn_it_is_is_said_once() {
+fn a_standby_says_once_that_it_waits_and_that_it_leads() {
     let ground = Ground::new();
     let leader = ground.leader();
     let mut waiting = contained(ground.job().sh("echo ran")).spawn();
@@ -158,7 +158,7 @@ fn orphans_are_reaped_while_it_waits_and_term_ends_the_wait() {
     let elect = first(&mut unshare);
     ground.awaits(1);
     come_and_leave_orphans(&ground, elect);
-    eventually("nobody but the guardian", || (children(elect).len() == 1).then_some(()));
+    eventually("no child but the guardian", || (children(elect).len() == 1).then_some(()));
     kill(Pid::from_raw(elect), Signal::SIGTERM).unwrap();
     unshare.wait().exits(143).prints("");
     ground.awaits(0);

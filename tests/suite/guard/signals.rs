@@ -54,7 +54,7 @@ fn a_waiter_takes_no_notice_of_other_signals() {
 }
 
 #[test]
-fn a_command_may_trap_what_is_passed_on() {
+fn a_command_may_trap_forwarded_signals() {
     for (signal, name, _) in ENDS {
         let ground = Ground::new();
         let script = trapping(&format!("trap 'echo {name}; exit 5' {name}"));
@@ -139,7 +139,7 @@ const IGNORING: [&str; 3] = ["sh", "-c", "trap '' TERM; exec \"$0\" \"$@\""];
 const BLOCKED: &str = "SigBlk:\t0000000000004200\n";
 
 #[test]
-fn what_a_parent_has_blocked_ends_elect_and_is_blocked_for_the_command() {
+fn a_signal_blocked_by_a_parent_ends_elect_but_not_the_command() {
     let ground = Ground::new();
     let look = ["grep", "SigBlk", "/proc/self/status"];
     ground.job().args(look).under(BLOCKING).run().exits(0).prints(BLOCKED);
@@ -160,7 +160,7 @@ fn what_a_parent_has_blocked_ends_elect_and_is_blocked_for_the_command() {
 }
 
 #[test]
-fn who_blocked_a_request_to_end_is_told_that_the_command_may_not_get_it() {
+fn a_blocked_request_to_end_gives_a_warning() {
     let ground = Ground::new();
     let blocked = ground.job().arg("true").under(BLOCKING).run().exits(0);
     blocked.says("blocks or ignores SIGTERM").says("--stop-timeout");
@@ -297,7 +297,7 @@ fn the_command_gets_the_signals_as_elect_found_them() {
 }
 
 #[test]
-fn a_command_that_nobody_reads_ends_by_the_broken_pipe() {
+fn a_command_without_a_reader_ends_by_the_broken_pipe() {
     let ground = Ground::new();
     let script = "\"$@\" | head -n 1; echo $? >\"$D/status\"";
     let elect = ground.job().arg("yes").under(["bash", "-c", script, "bash"]);

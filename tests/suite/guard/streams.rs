@@ -25,7 +25,7 @@ fn the_command_reads_stdin() {
 }
 
 #[test]
-fn whoever_writes_to_a_command_that_closed_stdin_is_told() {
+fn a_writer_to_a_command_that_closed_stdin_gets_an_error() {
     let ground = Ground::new();
     let mut command = ground.job().sh("exec <&-; echo >\"$D/closed\"; exec sleep 3600").command();
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -33,7 +33,7 @@ fn whoever_writes_to_a_command_that_closed_stdin_is_told() {
     let mut stdin = child.stdin.take().unwrap();
     let _elect = Running::new(child);
     ground.said("closed");
-    assert!(stdin.write_all(b"x").is_err(), "somebody holds the other end open");
+    assert!(stdin.write_all(b"x").is_err(), "a process holds the other end open");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn the_command_has_the_descriptors_that_elect_was_started_with() {
 }
 
 #[test]
-fn neither_elect_nor_the_guardian_keeps_what_is_the_commands() {
+fn neither_elect_nor_the_guardian_keeps_the_commands_descriptors() {
     let ground = Ground::new();
     let file = ground.path().join("five");
     let elect = ground.job().sh(crate::usage::STAY).under(after("exec 5>\"$D/five\" 1>&5"));
@@ -136,7 +136,7 @@ fn closed_streams_do_no_harm() {
 }
 
 #[test]
-fn a_stderr_that_nobody_reads_does_no_harm() {
+fn a_stderr_without_a_reader_does_no_harm() {
     let ground = Ground::new();
     let mut command = ground.job().args(["-v"]).sh("exit 7").command();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

@@ -40,7 +40,7 @@ pub(crate) fn does(terminal: &mut Terminal, line: &str) -> String {
 
 /// A person's first line, without the words that have cargo build elect first.
 #[test]
-fn the_first_line_of_readme_prints_what_stands_below_it() {
+fn the_first_line_of_readme_prints_the_lines_below_it() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);
     let block = manual::block("README", "Try it", "console");
@@ -250,7 +250,7 @@ fn a_line_shows_the_wait_and_goes() {
 }
 
 #[test]
-fn a_narrow_terminal_still_shows_who_leads() {
+fn a_narrow_terminal_still_shows_the_leader() {
     let ground = Ground::new();
     let _leader = ground.job().args(["--id", "first"]).sh(crate::usage::STAY).spawn();
     ground.said("started");

@@ -72,7 +72,7 @@ fn bystander() -> Child {
 }
 
 #[test]
-fn who_is_killed_while_it_looks_what_the_kernel_can_takes_nobody_along() {
+fn elect_killed_during_its_kernel_check_takes_no_process_along() {
     let ground = Ground::new();
     let log = ground.path().join("log");
     let log = log.to_str().unwrap();

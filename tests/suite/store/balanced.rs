@@ -14,7 +14,7 @@ use crate::prelude::*;
 pub(crate) type Answer = fn(&mut TcpStream);
 
 /// Starts a server that is no store on a port. It ends with the test.
-pub(crate) fn stranger(answer: Answer) -> SocketAddr {
+pub(crate) fn foreign_server(answer: Answer) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = listener.local_addr().expect("its address");
     thread::spawn(move || {
@@ -109,8 +109,8 @@ impl Stage {
         fs::read_to_string(self.folder.path().join(label)).unwrap_or_default()
     }
 
-    fn is_away_behind(&self, stranger: SocketAddr) {
-        self.proxy.redirect(stranger);
+    fn is_away_behind(&self, foreign_server: SocketAddr) {
+        self.proxy.redirect(foreign_server);
     }
 
     fn is_back(&self) {
@@ -127,7 +127,7 @@ impl Stage {
 }
 
 /// The answers last longer than a lease: the leader loses it, and no candidate ends.
-fn ends_nobody(answer: Answer, words: &str) {
+fn ends_no_candidate(answer: Answer, words: &str) {
     let stage = Stage::new();
     let run = |label| stage.spawn(label, &["run", "--ttl", "5", "--after-loss", "campaign"]);
     let mut all = vec![("leader", run("leader"))];
@@ -139,7 +139,7 @@ fn ends_nobody(answer: Answer, words: &str) {
         let status: Value = serde_json::from_str(&status).ok()?;
         (status["elections"][0]["waiting"].as_array()?.len() == 2).then_some(())
     });
-    stage.is_away_behind(stranger(answer));
+    stage.is_away_behind(foreign_server(answer));
     eventually("the leader to come again", || {
         let said = stage.said("leader");
         // The new process tells of it as the old one has.
@@ -162,7 +162,7 @@ fn ends_nobody(answer: Answer, words: &str) {
 /// At the start, for those who were given time.
 fn is_waited_out_at_the_start(answer: Answer) {
     let stage = Stage::new();
-    stage.is_away_behind(stranger(answer));
+    stage.is_away_behind(foreign_server(answer));
     let mut run = stage.spawn("run", &["run", "-w", "60s"]);
     eventually("some attempts", || {
         assert!(run.is_running(), "{}", stage.said("run"));
@@ -174,35 +174,35 @@ fn is_waited_out_at_the_start(answer: Answer) {
 }
 
 #[test]
-fn a_balancer_that_closes_without_a_byte_ends_nobody() {
-    ends_nobody(closes, "closes the connection without an answer");
+fn a_balancer_that_closes_without_a_byte_ends_no_candidate() {
+    ends_no_candidate(closes, "closes the connection without an answer");
     is_waited_out_at_the_start(closes);
 }
 
 #[test]
-fn a_balancer_that_resets_connections_ends_nobody() {
-    ends_nobody(resets, "trying again");
+fn a_balancer_that_resets_connections_ends_no_candidate() {
+    ends_no_candidate(resets, "trying again");
     is_waited_out_at_the_start(resets);
 }
 
 #[test]
-fn a_balancer_that_is_unavailable_ends_nobody() {
-    ends_nobody(is_unavailable, "reports it unavailable (HTTP status 503)");
+fn a_balancer_that_is_unavailable_ends_no_candidate() {
+    ends_no_candidate(is_unavailable, "reports it unavailable (HTTP status 503)");
     is_waited_out_at_the_start(is_unavailable);
 }
 
 #[test]
-fn a_balancer_that_is_unavailable_over_http2_ends_nobody() {
-    ends_nobody(is_unavailable_over_http2, "reports it unavailable (HTTP status 503)");
+fn a_balancer_that_is_unavailable_over_http2_ends_no_candidate() {
+    ends_no_candidate(is_unavailable_over_http2, "reports it unavailable (HTTP status 503)");
     is_waited_out_at_the_start(is_unavailable_over_http2);
 }
 
 /// At the start it is final, as it is another server.
 #[test]
-fn a_foreign_server_ends_nobody_who_had_a_place() {
-    ends_nobody(is_foreign, "does not speak etcd's protocol");
+fn a_foreign_server_ends_no_candidate_that_had_a_place() {
+    ends_no_candidate(is_foreign, "does not speak etcd's protocol");
     let stage = Stage::new();
-    stage.is_away_behind(stranger(is_foreign));
+    stage.is_away_behind(foreign_server(is_foreign));
     let ended = stage.elect(&["run", "-e", "job", "-w", "60s", "true"]).run().exits(125);
     ended.says("does not speak etcd's protocol");
 }

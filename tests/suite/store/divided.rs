@@ -86,13 +86,13 @@ fn campaigns_on_in_its_store(scheme: &str, [ours, other]: [SocketAddr; 2]) {
 }
 
 #[test]
-fn who_campaigns_again_stays_in_its_cluster_of_etcd() {
+fn a_candidate_that_campaigns_again_stays_in_its_etcd_cluster() {
     let [a, b] = [Etcd::start(1), Etcd::start(1)];
     campaigns_on_in_its_store("etcd", [a.endpoints()[0], b.endpoints()[0]]);
 }
 
 #[test]
-fn who_campaigns_again_stays_in_its_ensemble_of_zookeeper() {
+fn a_candidate_that_campaigns_again_stays_in_its_zookeeper_ensemble() {
     let [a, b] = [ZooKeeper::one(), ZooKeeper::one()];
     campaigns_on_in_its_store("zk", [a.address(0), b.address(0)]);
 }

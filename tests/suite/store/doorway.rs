@@ -8,7 +8,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 use crate::support::Ground;
 
 #[test]
-fn newcomers_wait_for_somebody_in_the_doorway() {
+fn newcomers_wait_for_a_process_in_the_doorway() {
     let ground = Ground::new();
     ground.job().arg("true").run().exits(0);
     let enter = File::options().write(true).open(ground.state().join("job/enter")).unwrap();

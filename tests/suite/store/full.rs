@@ -89,7 +89,7 @@ pub(crate) fn fill(etcd: &Etcd) {
 
 /// It has its place from before, and renews it: what it does could not be recorded, and would be done again.
 #[test]
-fn whoever_wins_on_a_full_etcd_does_not_do_what_is_to_be_done_once() {
+fn a_winner_on_a_full_etcd_does_not_run_a_once_key() {
     let etcd = Etcd::start_with(1, &["--quota-backend-bytes=1000000"]);
     let folder = tempfile::tempdir().expect("a folder");
     let (started, url) = (folder.path().join("started"), etcd.url());
@@ -166,7 +166,7 @@ mod simulated {
 
     /// An outage that is over before anybody need know of it.
     #[test]
-    fn whoever_rode_out_an_outage_before_it_led_says_nothing() {
+    fn an_outage_ridden_out_before_leading_is_not_reported() {
         let server = SimServer::start(&Options::new(Kind::Queue));
         let rule = server.controls().add(Rule::new(Effect::Refuse).op(Op::Enter));
         let elect = Elect::new(ELECT);

@@ -127,7 +127,7 @@ fn play(target: FuzzTarget) -> (usize, Option<String>) {
 }
 
 #[test]
-fn whatever_others_wrote_is_read_or_refused() {
+fn foreign_bytes_are_read_or_refused() {
     let mut wrong = Vec::new();
     for target in targets() {
         let start = now();

@@ -95,7 +95,7 @@ pub(crate) fn survive(brand: Brand, span: Duration) {
     den.proxy.cut();
     let (runs, faults) = den.oracle.count();
     println!("{} rounds, {runs} commands ran, {faults} times beside another", den.rounds);
-    assert!(runs > 0, "nobody led in {} rounds", den.rounds);
+    assert!(runs > 0, "no candidate led in {} rounds", den.rounds);
     let afterwards = Oracle::new();
     let contenders = ["one", "two", "three"].map(|tag| {
         let brief = afterwards.stamper(tag).lasting(Duration::from_millis(3));

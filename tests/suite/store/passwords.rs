@@ -7,7 +7,7 @@ use crate::cli::see::{Arena, Ground, on_etcd_and_zookeeper};
 use crate::prelude::*;
 
 on_etcd_and_zookeeper! {
-    a_password_that_others_may_read_is_told_once
+    a_password_that_other_users_can_read_is_reported_once
     so_it_is_by_members_of_shards_and_sidecars
     doctor_finds_it
 }
@@ -27,7 +27,7 @@ fn url(arena: &Arena) -> String {
     format!("{url}?password-file={}", file.display())
 }
 
-fn a_password_that_others_may_read_is_told_once(arena: &Arena) {
+fn a_password_that_other_users_can_read_is_reported_once(arena: &Arena) {
     let (url, elect) = (url(arena), Elect::new(ELECT));
     let run = elect.args(["run", "-b", &url, "-e", "job", "--after-loss", "campaign"]);
     let record = arena.path("record");

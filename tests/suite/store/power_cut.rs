@@ -218,7 +218,7 @@ fn a_token_file_cut_short_in_its_second_slot_keeps_the_first() {
 
 /// As much of an entry as reached the disk, of a candidate that a power cut ended.
 #[test]
-fn torn_entries_in_the_queue_stop_nobody() {
+fn torn_entries_in_the_queue_stop_no_candidate() {
     let mut disk = Disk::with([FUTURE, FUTURE + 1]);
     let entry = br#"{"candidate":{"id":"a","host":"h","pid":1,"command":"c","containment":"scan"},"joined":1}"#;
     for length in [0, 1, 20, entry.len()] {

@@ -240,7 +240,7 @@ fn certificates_that_the_files_have_first_end_no_leadership_and_no_wait() {
 
 /// A refusal that outlasts the lease: only the leader is lost.
 #[test]
-fn who_has_lost_to_a_refusal_comes_back_after_it() {
+fn a_leader_lost_to_a_refusal_returns_after_it() {
     let stage = Stage::of_passwords();
     let mut leader = stage.spawn("run", "leader", "5", &["--after-loss", "campaign"]);
     stage.wait_for_leader(1, "leader");
@@ -266,7 +266,7 @@ fn who_has_lost_to_a_refusal_comes_back_after_it() {
 
 /// A file that is away or empty while it is renewed is no reason to end for who was let in before.
 #[test]
-fn who_has_lost_waits_for_its_files_to_campaign_again() {
+fn a_lost_leader_waits_for_its_files_to_campaign_again() {
     let stage = Stage::of_passwords();
     let without_files = |label: &str, flags: &[&str]| {
         let flags = [&["--after-loss", "campaign"], flags].concat();

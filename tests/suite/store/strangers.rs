@@ -10,7 +10,7 @@ use elect_api::{Candidate, Error, ErrorKind, Standing};
 use elect_testkit::run;
 use elect_testkit::servers::{Authority, free_port};
 
-use super::balanced::{Answer, closes, is_foreign, is_unavailable, resets, says, stranger};
+use super::balanced::{Answer, closes, foreign_server, is_foreign, is_unavailable, resets, says};
 use super::real::{Brand, Home};
 use super::refusals::front;
 use crate::prelude::*;
@@ -120,18 +120,18 @@ impl Column {
     }
 
     /// Behind these addresses is nothing, or no store.
-    async fn knows_strangers(&self) {
+    async fn names_foreign_servers(&self) {
         let Self { clear, tls, port, .. } = self;
         let (away, unfit) = (ErrorKind::Unreachable, ErrorKind::Unfit);
-        let nobody = format!("127.0.0.1:{}", free_port());
-        let words = [&*nobody, "nothing listens there (connection refused)"];
-        let error = self.refuses(&format!("{clear}://u:hush@{nobody}"), away, &words).await;
+        let absent = format!("127.0.0.1:{}", free_port());
+        let words = [&*absent, "nothing listens there (connection refused)"];
+        let error = self.refuses(&format!("{clear}://u:hush@{absent}"), away, &words).await;
         // The error has no cause that says the same again. ZooKeeper's is about all hosts.
         assert!(error.source().is_none() || self.brand == Brand::ZooKeeper, "{error:?}");
         let nowhere = format!("no-such-machine.invalid:{port}");
         let words = [&*nowhere, "does not resolve"];
         self.refuses(&format!("{clear}://no-such-machine.invalid"), away, &words).await;
-        let url = format!("{clear}://no-such-machine.invalid,{nobody}");
+        let url = format!("{clear}://no-such-machine.invalid,{absent}");
         self.refuses(&url, away, self.many).await;
         for (answer, kind, words) in [
             (is_a_web_server as Answer, unfit, self.web),
@@ -142,7 +142,7 @@ impl Column {
             (speaks_tls, unfit, &format!("{tls}://")),
             (self.neighbour.0, unfit, self.neighbour.1),
         ] {
-            let place = stranger(answer);
+            let place = foreign_server(answer);
             let words = [&place.to_string(), words];
             let error = self.refuses(&format!("{clear}://{place}"), kind, &words).await;
             // A candidate that had a place waits: the store may serve there again.
@@ -155,7 +155,7 @@ impl Column {
             (is_foreign, unfit, "does not speak"),
             (self.neighbour.0, unfit, self.neighbour.2),
         ] {
-            let url = format!("{tls}://{}", stranger(answer));
+            let url = format!("{tls}://{}", foreign_server(answer));
             let error = self.refuses(&url, kind, &[words]).await;
             assert!(!error.to_string().contains("certificate"), "{error}");
         }
@@ -189,9 +189,9 @@ impl Column {
 }
 
 #[test]
-fn what_answers_instead_of_a_store_is_named_by_each_store() {
+fn each_store_names_a_foreign_server() {
     for column in &COLUMNS {
-        run(column.clear, column.knows_strangers());
+        run(column.clear, column.names_foreign_servers());
     }
 }
 

@@ -11,7 +11,7 @@ use crate::prelude::*;
 use crate::support::job;
 
 on_each_store! {
-    slow: what_others_wrote_is_shown_clean_everywhere
+    slow: foreign_text_is_shown_clean_everywhere
 }
 
 /// A new screen, a new line, a variable's end, letters in another order; and no end.
@@ -35,7 +35,7 @@ fn assert_clean(text: &str, most: usize) {
     assert!(text.chars().count() <= most, "{text}");
 }
 
-fn what_others_wrote_is_shown_clean_everywhere(arena: &Arena) {
+fn foreign_text_is_shown_clean_everywhere(arena: &Arena) {
     let candidate = Candidate {
         id: hostile("id"),
         host: hostile("host"),

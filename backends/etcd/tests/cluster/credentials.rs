@@ -23,7 +23,7 @@ fn url(etcd: &Etcd, user: &str) -> String {
 }
 
 #[test]
-fn who_has_rights_to_the_prefix_may_lead_and_wait_and_look() {
+fn rights_to_the_prefix_suffice_to_lead_wait_and_look() {
     run("credentials", async {
         let etcd = guarded();
         let url = url(&etcd, "me:hush");
@@ -47,7 +47,7 @@ fn who_has_rights_to_the_prefix_may_lead_and_wait_and_look() {
 }
 
 #[test]
-fn who_may_write_no_cell_may_lead_and_resign() {
+fn a_candidate_that_may_write_no_cell_leads_and_resigns() {
     run("credentials", async {
         let etcd = Etcd::start(1);
         etcd.demand_logins(&[("me", "hush", &["readwrite elect/job/", "read elect/.notes/job/"])]);
@@ -65,7 +65,7 @@ fn who_may_write_no_cell_may_lead_and_resign() {
 }
 
 #[test]
-fn who_may_only_read_may_look() {
+fn a_user_that_may_only_read_may_survey_and_list() {
     run("credentials", async {
         let etcd = guarded();
         let mut leader = Runner::new(&url(&etcd, "me:hush"), "leader").await;
@@ -80,7 +80,7 @@ fn who_may_only_read_may_look() {
 }
 
 #[test]
-fn refusals_say_what_is_missing_and_no_password() {
+fn refusals_name_the_missing_right_and_no_password() {
     run("credentials", async {
         let etcd = guarded();
         for (user, words) in [
@@ -101,7 +101,7 @@ fn refusals_say_what_is_missing_and_no_password() {
 }
 
 #[test]
-fn a_login_that_nobody_asks_for_does_no_harm() {
+fn a_login_that_the_server_does_not_demand_does_no_harm() {
     run("credentials", async {
         let etcd = Etcd::start(1);
         Runner::new(&url(&etcd, "me:hush"), "x").await.lead().await;

@@ -65,7 +65,7 @@ fn a_waiter_never_leads_in_another_cluster_of_the_list() {
 }
 
 #[test]
-fn an_address_that_comes_to_mean_another_cluster_is_left_alone() {
+fn an_address_that_now_leads_to_another_cluster_is_not_used() {
     run("divided", async {
         let [a, b] = two();
         found(&b).await;
@@ -103,7 +103,7 @@ fn an_address_that_comes_to_mean_another_cluster_is_left_alone() {
 
 /// A new cluster has no id, and does not get that of the old one.
 #[test]
-fn an_address_that_comes_to_mean_a_new_cluster_is_left_alone() {
+fn an_address_that_now_leads_to_a_new_cluster_is_not_used() {
     run("divided", async {
         let [a, b] = two();
         let way = TcpProxy::start(a.endpoints()[0]);
@@ -153,7 +153,7 @@ fn a_url_with_a_store_id_means_that_store_only() {
 }
 
 #[test]
-fn the_id_of_a_store_is_made_once_and_by_those_only_who_enter() {
+fn the_id_of_a_store_is_made_once_and_only_by_candidates() {
     run("divided", async {
         let etcd = Etcd::start(1);
         let looker = Runner::new(&etcd.url(), "looker").await;
@@ -171,7 +171,7 @@ fn the_id_of_a_store_is_made_once_and_by_those_only_who_enter() {
 
 /// The store may have given tokens already, up to the newest revision that was seen.
 #[test]
-fn a_store_that_was_restored_from_an_older_snapshot_is_refused_by_who_has_seen_more() {
+fn a_candidate_that_saw_more_refuses_a_store_that_was_restored() {
     run("restored", async {
         let mut etcd = Etcd::start(1);
         found(&etcd).await;
@@ -215,7 +215,7 @@ fn a_store_that_was_restored_from_an_older_snapshot_is_refused_by_who_has_seen_m
 
 /// A user with rights to one election only goes on as before, but cannot pin a store by its id.
 #[test]
-fn who_may_not_read_the_id_compares_nothing() {
+fn without_the_right_to_read_the_id_no_store_is_compared() {
     run("divided", async {
         let etcd = Etcd::start(1);
         let rights = ["readwrite elect/job/", "readwrite elect/.notes/job/"];

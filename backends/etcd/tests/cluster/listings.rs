@@ -129,7 +129,7 @@ fn more_keys_than_any_election_has_are_refused() {
 }
 
 #[test]
-fn of_a_cell_that_is_too_long_to_be_ours_no_more_is_kept_than_shows_that() {
+fn of_a_cell_that_is_too_long_only_one_byte_more_is_kept() {
     run("listings", async {
         let etcd = Etcd::start(1);
         let mut client = client(&etcd).await;

@@ -45,7 +45,7 @@ async fn lose_after<T>(proxy: &TcpProxy, replies: u64, call: impl Future<Output 
 }
 
 #[test]
-fn whatever_reply_is_lost_a_newcomer_has_one_entry() {
+fn a_newcomer_has_one_entry_whichever_reply_is_lost() {
     run("losses", async {
         let etcd = Etcd::start(1);
         for replies in 0..REPLIES {
@@ -77,7 +77,7 @@ fn whatever_reply_is_lost_a_newcomer_has_one_entry() {
 }
 
 #[test]
-fn whatever_reply_is_lost_a_renewal_loses_nothing() {
+fn a_renewal_loses_nothing_whichever_reply_is_lost() {
     run("losses", async {
         let etcd = Etcd::start(1);
         let proxy = TcpProxy::start(etcd.endpoints()[0]);
@@ -122,7 +122,7 @@ fn a_resign_whose_reply_is_lost_has_happened_and_may_be_repeated() {
 
 /// The lease goes on. Even so, a request that is still under way has no effect.
 #[test]
-fn whatever_reply_is_lost_a_seat_that_shares_its_lease_leaves_nothing() {
+fn a_seat_in_a_shared_lease_leaves_nothing_whichever_reply_is_lost() {
     run("losses", async {
         let etcd = Etcd::start(1);
         let proxy = TcpProxy::start(etcd.endpoints()[0]);

@@ -69,7 +69,7 @@ fn the_death_of_etcds_leader_ends_no_leadership() {
 }
 
 #[test]
-fn who_is_stopped_in_the_middle_of_it_is_left() {
+fn a_leader_leaves_a_member_that_is_stopped() {
     run("members", async {
         let etcd = Etcd::start(3);
         let mut ours = Runner::new(&etcd.url(), "ours").await;
@@ -140,7 +140,7 @@ fn a_stopped_leader_of_etcd_that_goes_on_keeps_no_lease_alive() {
 }
 
 #[test]
-fn a_member_without_the_others_says_so_and_proves_nothing() {
+fn a_member_without_quorum_says_so_and_proves_nothing() {
     run("members", async {
         let etcd = Etcd::start(3);
         let mut leader = Runner::new(&etcd.url(), "leader").await;

@@ -11,7 +11,7 @@ use elect_testkit::servers::Etcd;
 use crate::support::Runner;
 
 /// Listens on a port as a foreign server: answers every connection in the same way, and hangs up.
-fn stranger(answer: &'static [u8]) -> SocketAddr {
+fn foreign_server(answer: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = listener.local_addr().expect("its address");
     // The thread ends with the test.
@@ -36,7 +36,7 @@ const WEB: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r
 fn a_web_server_in_the_place_of_one_member_is_passed_over() {
     run("messages", async {
         let etcd = Etcd::start(1);
-        let url = etcd.url_through(&[stranger(WEB), etcd.endpoints()[0]]);
+        let url = etcd.url_through(&[foreign_server(WEB), etcd.endpoints()[0]]);
         let standing = Runner::new(&url, "me").await.within(3).await;
         assert!(matches!(standing, elect_api::Standing::Leading { .. }));
     });

@@ -26,7 +26,7 @@ fn a_nested_election_is_no_candidate() {
 }
 
 #[test]
-fn a_crowd_of_nested_keys_hides_nobody() {
+fn many_nested_keys_hide_no_candidate() {
     run("nesting", async {
         let etcd = Etcd::start(1);
         let mut first = Runner::new(&etcd.url(), "first").await;
@@ -47,7 +47,7 @@ fn a_crowd_of_nested_keys_hides_nobody() {
 }
 
 #[test]
-fn what_is_no_key_of_a_candidate_blocks_nobody() {
+fn foreign_keys_in_the_prefix_block_no_candidate() {
     run("nesting", async {
         let etcd = Etcd::start(1);
         etcd.ctl(&["put", "elect/job/settings", "x"]);

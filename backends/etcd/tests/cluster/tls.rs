@@ -29,7 +29,7 @@ async fn expect(url: &str, kind: ErrorKind, words: &str) {
 }
 
 #[test]
-fn servers_and_clients_prove_who_they_are() {
+fn servers_and_clients_prove_their_identity() {
     run("tls", async {
         let authority = Authority::new();
         let (ca, me) = (authority.ca(), authority.client("me"));

@@ -52,7 +52,7 @@ impl Bench for FileBench {
     }
 
     async fn wipe(&self, election: &ElectionName) {
-        fs::remove_dir_all(self.path(election, "")).expect("nobody is in it");
+        fs::remove_dir_all(self.path(election, "")).expect("it is empty");
     }
 
     async fn evict(&self, election: &ElectionName, candidate: &Candidate) {

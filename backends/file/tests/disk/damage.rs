@@ -122,7 +122,7 @@ fn the_last_number_of_all_is_reported_not_wrapped() {
 }
 
 #[test]
-fn a_number_that_somebody_else_locked_is_waited_for() {
+fn a_number_that_another_process_locked_is_waited_for() {
     run("foreign locks", async {
         let (bench, disk) = bench();
         let queue = election_dir(&disk).join("queue");

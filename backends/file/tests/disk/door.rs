@@ -7,7 +7,7 @@ use crate::common::hold;
 use crate::support::{bench, election_dir};
 
 #[test]
-fn a_stopped_newcomer_does_not_stop_those_who_are_in() {
+fn a_stopped_newcomer_does_not_stop_entered_candidates() {
     run("a stopped newcomer", async {
         let (bench, disk) = bench();
         let mut line = Contender::in_line(&bench, &["a", "b"]).await;
@@ -21,7 +21,7 @@ fn a_stopped_newcomer_does_not_stop_those_who_are_in() {
 }
 
 #[test]
-fn who_waits_at_the_door_is_let_in_as_soon_as_it_opens() {
+fn a_newcomer_enters_as_soon_as_the_door_opens() {
     run("the door", async {
         let (bench, disk) = bench();
         let stopped = disk.stall(&election()).await;
@@ -32,7 +32,7 @@ fn who_waits_at_the_door_is_let_in_as_soon_as_it_opens() {
 }
 
 #[test]
-fn who_gave_up_at_the_door_does_not_keep_it() {
+fn a_newcomer_that_gave_up_at_the_door_does_not_keep_it() {
     run("giving up", async {
         let (bench, disk) = bench();
         let stopped = disk.stall(&election()).await;

@@ -72,7 +72,7 @@ fn the_lease_ends_with_the_last_descriptor_in_whichever_order_they_go() {
 
 /// This also holds if several threads sleep on the mark, and come one after another.
 #[test]
-fn nobody_leads_beside_a_tree_that_outlived_its_guardian() {
+fn no_candidate_leads_beside_a_tree_that_outlived_its_guardian() {
     run("an orphan", async {
         let (bench, _) = bench();
         let mut line = Contender::in_line(&bench, &["a", "b"]).await;
@@ -95,7 +95,7 @@ fn nobody_leads_beside_a_tree_that_outlived_its_guardian() {
 
 /// At no instant does a win or a resignation look as if a tree had outlived its guardian.
 #[test]
-fn who_looks_while_leaders_change_sees_no_orphan() {
+fn surveys_during_changes_of_leader_see_no_orphan() {
     let (_bench, disk) = bench();
     let root = election_dir(&disk).parent().expect("a root").to_owned();
     let is_over = AtomicBool::new(false);
@@ -142,7 +142,7 @@ fn an_escaped_copy_of_the_mark_still_holds_the_lease() {
 }
 
 #[test]
-fn what_a_command_has_can_give_up_no_lock_and_write_nothing() {
+fn a_commands_descriptors_can_neither_unlock_nor_write() {
     run("a command", async {
         let (bench, disk) = bench();
         let mut leader = Contender::new(&bench, "a").await;
@@ -234,7 +234,7 @@ fn looking_creates_nothing() {
 /// Many processes watch the control cell. They would all wake at the moment when the next candidate is about
 /// to lead.
 #[test]
-fn whoever_looks_out_for_the_control_cell_sleeps_through_a_change_of_leaders() {
+fn a_watch_of_the_control_cell_sleeps_through_a_change_of_leaders() {
     run("look-outs", async {
         let (bench, disk) = bench();
         let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;

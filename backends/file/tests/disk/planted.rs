@@ -25,7 +25,7 @@ fn mode(path: &Path, mode: u32) {
 }
 
 #[test]
-fn last_words_that_cannot_be_written_hold_up_nobody() {
+fn last_words_that_cannot_be_written_delay_no_candidate() {
     run("last words", async {
         let (bench, disk) = bench();
         let mut line = Contender::in_line(&bench, &["a", "b"]).await;
@@ -39,7 +39,7 @@ fn last_words_that_cannot_be_written_hold_up_nobody() {
 }
 
 #[test]
-fn last_words_are_not_written_through_what_somebody_planted() {
+fn last_words_are_not_written_through_a_planted_link() {
     run("planted words", async {
         for is_link in [true, false] {
             let (bench, disk) = bench();
@@ -125,7 +125,7 @@ fn things_that_are_no_files_are_refused_without_waiting_for_them() {
 }
 
 #[test]
-fn what_others_can_write_is_refused() {
+fn files_that_other_users_can_write_are_refused() {
     run("modes", async {
         for part in ["", "lock", "enter", "token", "queue"] {
             for excess in [0o020, 0o002] {

@@ -74,7 +74,7 @@ fn directory(path: &Path, owner: u32, mode: u32) {
 }
 
 #[test]
-fn users_share_an_election_in_a_directory_set_up_for_it_whatever_their_umask() {
+fn users_share_an_election_in_a_prepared_directory_with_any_umask() {
     for first in [0o077, 0o022, 0o002] {
         let top = top();
         let root = top.path().join("shared");
@@ -97,7 +97,7 @@ fn users_share_an_election_in_a_directory_set_up_for_it_whatever_their_umask() {
 /// A directory exists for a moment before it gets its mode, because the umask took bits away. If its maker was
 /// killed in between, it stays that way.
 #[test]
-fn what_another_user_has_just_made_is_waited_for() {
+fn a_directory_that_another_user_is_making_is_waited_for() {
     for closed in ["conformance", "conformance/queue"] {
         let top = top();
         let root = top.path().join("shared");
@@ -119,7 +119,7 @@ fn what_another_user_has_just_made_is_waited_for() {
 
 /// A process is killed when it has made the directory or a part of it, and before it has opened it to others.
 #[test]
-fn nothing_stays_closed_to_others_whose_maker_was_killed_there() {
+fn nothing_stays_closed_to_the_group_after_its_maker_was_killed() {
     // Two directories, and four files on the way to a win.
     let modes = [("fchmodat", 2), ("fchmod", 4)];
     let calls = modes.iter().flat_map(|(call, count)| (1..=*count).map(move |it| (call, it)));
@@ -130,7 +130,7 @@ fn nothing_stays_closed_to_others_whose_maker_was_killed_there() {
         let kill = format!("inject={call}:signal=KILL:when={last}");
         let killed = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &kill];
         let made = as_user_under(&killed, ALICE, umask, &root);
-        assert!(made.is_err(), "{call} {last}: nobody was killed");
+        assert!(made.is_err(), "{call} {last}: no process was killed");
         assert_eq!(root.join("conformance").exists(), *call == "fchmod");
         let joined = as_user(BOB, 0o077, &root);
         joined.unwrap_or_else(|why| panic!("{call} {last}, umask {umask:o}: {why}"));
@@ -139,7 +139,7 @@ fn nothing_stays_closed_to_others_whose_maker_was_killed_there() {
 
 /// Even a umask that takes all bits takes none from the user itself.
 #[test]
-fn whatever_the_umask_nothing_is_closed_to_its_owner() {
+fn nothing_is_closed_to_its_owner_with_any_umask() {
     let top = top();
     let home = top.path().join("home");
     directory(&home, ALICE, 0o755);
@@ -246,7 +246,7 @@ fn a_directory_keeps_its_rights_that_is_of_another_group() {
 
 /// In a shared directory, a user that can replace the directory could split the election.
 #[test]
-fn nobody_joins_a_share_that_a_stranger_can_exchange() {
+fn no_candidate_joins_a_share_that_another_user_can_replace() {
     let top = top();
     for (owner, mode, fits) in [
         (0, 0o755, true),

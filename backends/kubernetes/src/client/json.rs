@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_is_read_as_it_is_but_for_what_is_nothing_to_us() {
+    fn an_object_is_read_unchanged_but_for_unused_fields() {
         let text =
             r#" {"a":[1,-2,0.5,"b\u00e9",true,null],"managedFields":[{"x":{}}],"m":{"k":{}}} "#;
         let expected = json!({"a": [1, -2, 0.5, "b\u{e9}", true, null], "m": {"k": {}}});

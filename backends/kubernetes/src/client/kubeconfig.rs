@@ -371,7 +371,7 @@ mod tests {
 
     /// A plugin may print anything.
     #[test]
-    fn what_has_too_much_in_it_is_not_read() {
+    fn a_document_with_too_many_values_is_not_read() {
         let many = |piece: &str| piece.repeat(MOST / 2);
         let aliases =
             (1..9).fold("a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned(), |text, level| {

@@ -33,7 +33,7 @@ const LAST_WORDS: usize = 5;
 
 /// A plugin, and its last answer.
 pub(super) struct Plugin {
-    how: Arc<How>,
+    how: Arc<Invocation>,
     state: watch::Sender<State>,
 }
 
@@ -54,7 +54,7 @@ struct Kept {
 }
 
 /// The way to run a plugin.
-struct How {
+struct Invocation {
     command: PathBuf,
     args: Vec<String>,
     env: Vec<(String, String)>,
@@ -100,7 +100,7 @@ impl Plugin {
             spec["cluster"] = cluster;
         }
         let info = json!({"kind": "ExecCredential", "apiVersion": version, "spec": spec});
-        let how = How {
+        let how = Invocation {
             command: if command.contains('/') { exec.beside(&command) } else { command.into() },
             args: exec.texts("args")?,
             env: variables(exec)?,
@@ -114,7 +114,7 @@ impl Plugin {
 
     /// Says that it has not answered within the limit, and what to do about it.
     pub(super) fn silence(&self, limit: &str) -> String {
-        let How { command, user, .. } = &*self.how;
+        let Invocation { command, user, .. } = &*self.how;
         format!(
             "the plugin {} of {user} has not answered within {limit}: run kubectl as that user to see what it waits \
              for, such as a login",
@@ -191,7 +191,7 @@ impl State {
     }
 }
 
-impl How {
+impl Invocation {
     /// Runs the plugin to its end.
     fn run(&self) -> Result<Kept, String> {
         let name = self.command.display();

@@ -36,11 +36,11 @@ fn shown(lease: &Value) -> (String, u64, u64, u64, u64) {
 }
 
 /// Takes a Lease as client-go does: it writes back the Lease that it found, with another spec.
-fn taken(lease: &Value, who: &str, second: u64) -> Value {
+fn taken(lease: &Value, holder: &str, second: u64) -> Value {
     let mut lease = lease.clone();
     let transitions = HolderState::of(&lease).transitions + 1;
     let now = humantime::format_rfc3339_micros(at(second)).to_string();
-    lease["spec"] = json!({"holderIdentity": who, "leaseDurationSeconds": 15, "acquireTime": now,
+    lease["spec"] = json!({"holderIdentity": holder, "leaseDurationSeconds": 15, "acquireTime": now,
         "renewTime": now, "leaseTransitions": transitions});
     lease["metadata"]["resourceVersion"] = (100 + second).to_string().into();
     lease
@@ -168,7 +168,7 @@ fn a_lease_that_only_other_programs_know_is_read_and_shared() {
 }
 
 #[test]
-fn what_is_damaged_or_decided_by_kubernetes_is_refused() {
+fn a_lease_that_is_damaged_or_that_kubernetes_decides_is_refused() {
     let lease = write(None, &Record::default(), 0);
     let refused = |change: &dyn Fn(&mut Value)| {
         let mut lease = lease.clone();

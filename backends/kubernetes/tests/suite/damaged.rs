@@ -6,7 +6,7 @@ use elect_testkit::servers::ApiServer;
 use serde_json::json;
 
 #[tokio::test]
-async fn a_damaged_lease_of_fences_is_named_with_what_heals_it() {
+async fn a_damaged_lease_of_fences_is_named_with_its_repair() {
     let server = ApiServer::start();
     let store = elect_kubernetes::connect(&server.url("elect")).expect("a good URL");
     let (name, key): (_, Key) = (election(), "disk".parse().expect("a key"));

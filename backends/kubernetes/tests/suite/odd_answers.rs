@@ -76,7 +76,7 @@ fn watched() -> (Box<dyn Store>, TempDir, UnboundedReceiver<()>) {
 
 /// Not every server that resembles an API server supports selectors.
 #[tokio::test]
-async fn a_watch_that_tells_of_other_leases_wakes_nobody() {
+async fn a_watch_that_reports_other_leases_wakes_no_candidate() {
     let (store, _folder, mut asked) = watched();
     let wake = store.changed(&election()).await.expect("a Lease");
     tokio::select! {
@@ -117,7 +117,7 @@ const NOT_FOUND: &str = r#"{"kind":"Status","status":"Failure","message":"the se
 const FORBIDDEN: &str = r#"{"kind":"Status","status":"Failure","message":"leases.coordination.k8s.io \"a\" is forbidden: exceeded quota","reason":"Forbidden","details":{"kind":"leases"},"code":403}"#;
 
 #[tokio::test]
-async fn an_election_is_not_empty_because_somebody_says_404() {
+async fn an_answer_of_404_does_not_make_an_election_empty() {
     for (status, text) in [
         ("404 Not Found", "404 page not found"),
         ("404 Not Found", NOT_FOUND),
@@ -137,7 +137,7 @@ async fn an_election_is_not_empty_because_somebody_says_404() {
 }
 
 #[tokio::test]
-async fn a_role_is_blamed_for_what_it_lacks_only() {
+async fn a_role_is_blamed_only_for_missing_rights() {
     let (store, _folder) = store_of("403 Forbidden", FORBIDDEN, Some("200 OK"));
     let error = store.survey(&election()).await.expect_err("403");
     assert_eq!(error.kind(), ErrorKind::Denied);
@@ -146,7 +146,7 @@ async fn a_role_is_blamed_for_what_it_lacks_only() {
 
 /// The API server has just started, and does not know its Roles yet.
 #[tokio::test]
-async fn an_api_server_that_refuses_everybody_is_asked_again() {
+async fn an_api_server_that_refuses_all_requests_is_asked_again() {
     let (store, _folder) = store("403 Forbidden", FORBIDDEN);
     let error = store.survey(&election()).await.expect_err("403");
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
@@ -162,7 +162,7 @@ async fn a_pause_without_end_is_not_believed() {
 }
 
 #[tokio::test]
-async fn answers_of_another_shape_end_nobody() {
+async fn answers_of_another_shape_end_no_candidate() {
     for text in ["[]", "\"ok\"", "7", "{}", "{\"items\":7}", "not JSON"] {
         let (store, _folder) = store("200 OK", text);
         let _ = store.survey(&election()).await;
@@ -178,7 +178,7 @@ async fn answers_of_another_shape_end_nobody() {
 
 /// For example, a cache answers a write with its old content.
 #[tokio::test]
-async fn nobody_leads_by_an_answer_that_is_not_what_was_written() {
+async fn no_candidate_leads_by_an_answer_that_differs_from_its_write() {
     for (name, namespace) in [("other", "elect"), ("NAME", "elect"), ("NAME", "other")] {
         let name = name.replace("NAME", election().as_str());
         let text = format!(
@@ -193,7 +193,7 @@ async fn nobody_leads_by_an_answer_that_is_not_what_was_written() {
 
 /// A gateway may answer with JSON, and a balancer gives no reasons. A candidate with a place waits for the API server.
 #[tokio::test]
-async fn what_stands_in_the_place_of_an_api_server_may_pass() {
+async fn errors_of_a_gateway_before_the_api_server_may_pass() {
     for (status, text) in [
         ("200 OK", "{}"),
         ("200 OK", r#"{"status":"maintenance"}"#),

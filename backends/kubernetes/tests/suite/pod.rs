@@ -108,7 +108,7 @@ async fn a_pod_that_changes_meanwhile_is_read_again() {
 }
 
 #[tokio::test]
-async fn what_the_role_lacks_is_named() {
+async fn rights_that_the_role_lacks_are_named() {
     let server = server(&["a", "b"]);
     let mine = [Rule::new("", "pods", "elect", &["get", "update"]).named(&["a"])];
     let label = of(&ApiServer::url_with("elect", &server.kubeconfig_of(&mine)), "job", "a");
@@ -127,7 +127,7 @@ async fn a_server_that_is_silent_is_not_waited_for() {
     let label = of(&server.url("elect"), "job", "a");
     label.set().await.expect("it is there");
     server.stop();
-    label.remove().await.expect_err("nobody answers");
+    label.remove().await.expect_err("no server answers");
     server.resume();
     label.remove().await.expect("it answers");
     assert_eq!(labels(&server, "a"), json!({}));

@@ -22,7 +22,7 @@ use elect_api::{
 };
 
 use self::far::Far;
-use self::waiting::{Kept, Ours};
+use self::waiting::{Kept, OwnWaiter};
 use crate::documents::{Document, Listing, Name, Purpose, Swapped};
 use crate::election::{Election, Known, Step, read};
 use crate::guards::{Guard, is_off};
@@ -45,7 +45,7 @@ pub(crate) struct RecordSeat {
     /// The nonce of the candidate's entry, or of the entry that the next refresh makes.
     nonce: u64,
     state: State,
-    waiter: Option<Ours>,
+    waiter: Option<OwnWaiter>,
     /// Whether a waiter was requested. It may exist even if no reply has confirmed it.
     has_entered: bool,
     /// The number of the candidate's first place, once that is given up.

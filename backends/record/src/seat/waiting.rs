@@ -18,7 +18,7 @@ pub(super) const NEAR: usize = 3;
 const FAR_TTL: u32 = 4;
 
 /// The candidate's waiter, as it was written last.
-pub(super) struct Ours {
+pub(super) struct OwnWaiter {
     pub(super) waiter: Waiter,
     version: u64,
     renewed: Boottime,
@@ -123,13 +123,13 @@ impl RecordSeat {
         let purpose = if expected == 0 { Purpose::Enter } else { Purpose::Renew };
         let swap = election.documents.swap(&election.name, name, expected, &document, purpose);
         let Swapped::Yes(version) = swap.await? else { return Ok(None) };
-        self.waiter = Some(Ours { waiter, version, renewed: now });
+        self.waiter = Some(OwnWaiter { waiter, version, renewed: now });
         Ok(Some(version))
     }
 
     /// Renews the candidate's waiter at the known version. Returns false if it has another version.
     pub(super) async fn renew_waiter(&mut self, now: Boottime) -> Result<bool, Error> {
-        let Some(Ours { waiter, version, .. }) = &self.waiter else { return Ok(false) };
+        let Some(OwnWaiter { waiter, version, .. }) = &self.waiter else { return Ok(false) };
         let waiter = Waiter { beat: waiter.beat.wrapping_add(1), ..waiter.clone() };
         Ok(self.write_waiter(now, *version, waiter).await?.is_some())
     }

@@ -30,7 +30,7 @@ fn a_damaged_record_is_no_busy_loop() {
 
 /// A server that is not well refuses each write as overtaken.
 #[test]
-fn who_is_overtaken_all_the_time_is_no_busy_loop() {
+fn a_candidate_that_is_always_overtaken_does_not_loop_busily() {
     run("overtaken", async {
         let fake = Fake::default();
         fake.with(|inner| {
@@ -121,7 +121,7 @@ fn a_ttl_written_by_hand_makes_no_second_leader() {
         // The holder has seen the change, and reports that it leads for 12 s from second 2 on.
         if !leads(&mut a, 2).await {
             a.resign(None).await.expect("as it was made");
-            assert_eq!(fake.leader(), None, "nobody waits for what has given up");
+            assert_eq!(fake.leader(), None, "no candidate waits for one that gave up");
             return;
         }
         for second in 2..=5 {
@@ -195,7 +195,7 @@ fn a_ticket_of_a_race_is_redeemed() {
 /// A person removes the record while A leads. A finds out with its next renewal. B has seen A lead, and waits for the
 /// end of A's lease.
 #[test]
-fn who_saw_a_holder_waits_for_it_where_the_record_is_gone() {
+fn a_waiter_that_saw_a_holder_waits_for_it_after_the_record_is_removed() {
     run("removed", async {
         let fake = Fake::default();
         let (mut a, mut b) = (fake.seat("a").await, fake.seat("b").await);
@@ -211,7 +211,7 @@ fn who_saw_a_holder_waits_for_it_where_the_record_is_gone() {
                 return;
             }
         }
-        panic!("nobody leads any more");
+        panic!("no leader any more");
     });
 }
 
@@ -264,7 +264,7 @@ fn damaged_fences_are_never_taken_for_none() {
             Some(damaged)
         );
         candidate.resign(None).await.expect("as it was made");
-        forget(true).await.expect("nobody is in it");
+        forget(true).await.expect("it is empty");
         assert!(matches!(set().await, Ok(Written::Yes(_))));
         assert!(leads(&mut candidate, 2).await);
     });
@@ -272,7 +272,7 @@ fn damaged_fences_are_never_taken_for_none() {
 
 /// As above, but the record is made anew at once by a request or a fence. It then exists, and names no leader.
 #[test]
-fn who_saw_a_holder_waits_for_it_where_the_record_is_made_anew() {
+fn a_waiter_that_saw_a_holder_waits_for_it_after_the_record_is_remade() {
     run("made anew", async {
         for is_fence in [false, true] {
             let fake = Fake::default();
@@ -288,14 +288,14 @@ fn who_saw_a_holder_waits_for_it_where_the_record_is_made_anew() {
                 assert!(!leads(&mut b, second).await, "{second}, a fence: {is_fence}");
             }
             assert!(!leads(&mut a, 5).await, "its record is gone");
-            assert!(leads(&mut b, 17).await || leads(&mut b, 20).await, "nobody leads any more");
+            assert!(leads(&mut b, 17).await || leads(&mut b, 20).await, "no leader any more");
         }
     });
 }
 
 /// A record that is made anew for a request says that there may be values.
 #[test]
-fn what_is_asked_of_an_election_whose_record_is_gone_lets_no_late_value_in() {
+fn a_request_to_an_election_without_record_lets_no_late_value_in() {
     run("asked anew", async {
         let fake = Fake::default();
         let store = fake.store();
@@ -341,7 +341,7 @@ fn a_token_is_greater_than_that_of_values_where_a_record_is_made_anew() {
 
 /// The first value of A is under way while its record is removed. B, which has seen A lead, follows.
 #[test]
-fn a_first_value_that_is_late_comes_to_nothing_where_the_record_is_gone() {
+fn a_late_first_value_has_no_effect_after_the_record_is_removed() {
     run("first value", async {
         for is_asked in [false, true] {
             let fake = Fake::default();
@@ -362,7 +362,7 @@ fn a_first_value_that_is_late_comes_to_nothing_where_the_record_is_gone() {
             let mut second = 2;
             while !leads(&mut b, second).await {
                 second += 2;
-                assert!(second < 40, "nobody leads");
+                assert!(second < 40, "no candidate leads");
             }
             fake.deliver();
             let found = store.read(&name, cell).await.expect("as it was made").bytes;
@@ -374,7 +374,7 @@ fn a_first_value_that_is_late_comes_to_nothing_where_the_record_is_gone() {
 /// The control cell of the removed record and the cell of the new one have different versions. So readers and watchers
 /// can tell them apart.
 #[test]
-fn what_is_asked_anew_has_another_version() {
+fn a_control_cell_made_anew_has_another_version() {
     run("versions", async {
         let fake = Fake::default();
         let store = fake.store();

@@ -362,7 +362,9 @@ impl Game {
                 board.leads.retain(|_, (_, until)| *until > now);
                 Some(board.leads.first_key_value()?.0.clone())
             };
-            let Some(leader) = self.with(leads) else { return self.breach("nobody leads".into()) };
+            let Some(leader) = self.with(leads) else {
+                return self.breach("no candidate leads".into());
+            };
             if !self.is_mixed && next.as_ref().is_some_and(|next| *next != leader) {
                 return self.breach(format!("{leader} leads, {next:?} was next"));
             }

@@ -62,7 +62,7 @@ impl Crowd {
     }
 
     fn led(&self) -> usize {
-        self.led.lock().expect("nobody has failed").len()
+        self.led.lock().expect("no thread has failed").len()
     }
 
     fn counts(&self) -> Counts {
@@ -76,12 +76,12 @@ impl Crowd {
         self.ended.send_replace((before, how));
         for _ in 0..10_000 {
             self.pass(Duration::from_millis(5)).await;
-            let led = self.led.lock().expect("nobody has failed");
+            let led = self.led.lock().expect("no thread has failed");
             if let Some(at) = led.get(before) {
                 return at.since(now);
             }
         }
-        panic!("nobody follows");
+        panic!("no candidate follows");
     }
 
     /// The mean time of five hand-overs.
@@ -109,7 +109,7 @@ async fn take_part(
         let standing = seat.refresh(now).await.expect("a store that answers").standing;
         let wake = match standing {
             Standing::Leading { wake, .. } => {
-                let mut led = led.lock().expect("nobody has failed");
+                let mut led = led.lock().expect("no thread has failed");
                 if number.is_none() {
                     led.push(clock.now());
                 }

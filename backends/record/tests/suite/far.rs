@@ -94,7 +94,7 @@ fn the_control_cell_reaches_all_within_two_leases() {
 }
 
 #[test]
-fn nobody_lists_while_nothing_happens_but_the_first_three() {
+fn only_the_first_three_list_while_nothing_happens() {
     run("no lists", async {
         let mut line = Line::of(12).await;
         let before = line.lists();
@@ -106,7 +106,7 @@ fn nobody_lists_while_nothing_happens_but_the_first_three() {
 
 /// A list takes longer the more candidates wait.
 #[test]
-fn who_is_next_takes_over_without_a_list() {
+fn the_next_waiter_takes_over_without_a_list() {
     run("the next one", async {
         let mut line = Line::of(8).await;
         // The next waiter makes its list of this lease.
@@ -127,7 +127,7 @@ fn who_is_next_takes_over_without_a_list() {
 
 /// Another candidate took it for dead, so it has lost its place.
 #[test]
-fn whose_waiter_is_gone_does_not_take_over() {
+fn a_candidate_whose_waiter_is_gone_does_not_take_over() {
     run("the next one", async {
         let mut line = Line::of(8).await;
         line.remove_waiter_of(1);
@@ -156,7 +156,7 @@ fn a_place_gets_better_though_no_watch_tells_it() {
 
 /// A refresh out of turn means that the engine knows of an event, so the answer is a current one.
 #[test]
-fn who_asks_out_of_turn_is_told_how_it_is_now() {
+fn a_refresh_out_of_turn_gets_a_current_answer() {
     run("out of turn", async {
         let mut line = Line::of(8).await;
         assert_eq!(line.look_of(7).await, Some(7));
@@ -169,7 +169,7 @@ fn who_asks_out_of_turn_is_told_how_it_is_now() {
 }
 
 #[test]
-fn whose_waiter_is_removed_enters_anew() {
+fn a_candidate_whose_waiter_is_removed_enters_anew() {
     run("removed", async {
         let mut line = Line::of(8).await;
         let ticket = line.remove_waiter_of(5);
@@ -182,7 +182,7 @@ fn whose_waiter_is_removed_enters_anew() {
 /// A machine with the leader and nineteen waiters dies, and no watch reports it. Each waiter behind notices at another
 /// time, and the first to notice leads.
 #[test]
-fn somebody_leads_who_is_behind_many_that_died_together() {
+fn a_candidate_behind_many_that_died_together_leads() {
     run("a machine that died", async {
         let mut line = Line::of(25).await;
         line.fake.with(|inner| inner.is_mute = true);
@@ -191,7 +191,7 @@ fn somebody_leads_who_is_behind_many_that_died_together() {
         while line.leader().as_deref() == Some("c0") {
             line.look(LOOKS).await;
             leases += 1;
-            assert!(leases <= 9, "nobody follows");
+            assert!(leases <= 9, "no candidate follows");
         }
         println!("after {leases} leases {:?} leads", line.leader());
     });

@@ -22,7 +22,7 @@ fn remove(folder: &mut Folder, name: Name, version: u64) -> Removed {
 }
 
 #[test]
-fn it_is_changed_by_who_knows_the_version() {
+fn a_document_changes_only_for_its_current_version() {
     let mut folder = Folder::default();
     assert_eq!(swap(&mut folder, Name::Record, 1, record(1)), None, "there is none");
     let first = swap(&mut folder, Name::Record, 0, record(1)).expect("there is none");
@@ -37,7 +37,7 @@ fn it_is_changed_by_who_knows_the_version() {
 }
 
 #[test]
-fn versions_rise_through_removals_and_in_what_comes_after() {
+fn versions_rise_through_removals_and_in_later_folders() {
     let mut folder = Folder::default();
     let first = folder.write(Name::Record, record(1));
     folder.remove(Name::Record);
@@ -50,7 +50,7 @@ fn versions_rise_through_removals_and_in_what_comes_after() {
 }
 
 #[test]
-fn waits_end_with_what_they_wait_for() {
+fn a_wait_ends_with_its_event() {
     let mut folder = Folder::after(7);
     let seen = folder.list().revision;
     let (one, any) = (Ask::Await(Name::Record, 0), Ask::AwaitAny(seen));

@@ -37,7 +37,7 @@ fn a_seat_that_starts_over_leaves_no_win_behind() {
 /// A candidate that was overtaken comes back to its place. The waiters behind wait for it, so it must not wait for
 /// them.
 #[test]
-fn who_comes_back_to_its_place_looks_who_is_before_it() {
+fn a_candidate_that_returns_to_its_place_does_not_wait_for_later_ones() {
     run("back", async {
         let fake = Fake::default();
         let mut seats = [fake.seat("a").await, fake.seat("b").await, fake.seat("c").await];
@@ -65,7 +65,7 @@ fn who_comes_back_to_its_place_looks_who_is_before_it() {
 
 /// Another candidate makes the record at the same time, leads, and leaves before any watch reports it.
 #[test]
-fn who_comes_second_to_an_election_is_woken_though_nobody_leads_any_more() {
+fn a_second_candidate_is_woken_though_the_leader_has_left_already() {
     run("second", async {
         let fake = Fake::default();
         let mut seat = fake.seat("a").await;
@@ -73,14 +73,14 @@ fn who_comes_second_to_an_election_is_woken_though_nobody_leads_any_more() {
         fake.with(|inner| inner.before = Some((Name::Record, Purpose::Enter, Box::new(lead))));
         let standing = seat.refresh(at(1)).await.expect("as it was made").standing;
         let Standing::Waiting { mut wake, .. } = standing else { panic!("it leads") };
-        assert!(poll_n_eagerly(1, &mut wake).await.is_some(), "nobody tells it");
+        assert!(poll_n_eagerly(1, &mut wake).await.is_some(), "no watch tells it");
         assert!(leads(&mut seat, 1).await);
     });
 }
 
 /// A value of A is under way. B then leads and resigns, and the election is forgotten. The value must not appear.
 #[test]
-fn a_late_value_does_not_come_to_light() {
+fn a_late_value_does_not_appear() {
     run("late value", async {
         let fake = Fake::default();
         let store = fake.store();
@@ -122,7 +122,7 @@ fn a_late_value_does_not_outlast_that_its_election_is_forgotten() {
         assert!(poll_n_eagerly(20, late).await.is_none());
         a.resign(None).await.expect("as it was made");
         let forgotten = store.remove(&name, Removal::Everything { fences: false }).await;
-        forgotten.expect("nobody is in it");
+        forgotten.expect("it is empty");
         fake.deliver();
         assert_eq!(store.read(&name, cell).await.expect("as it was made").bytes, None);
     });
@@ -174,7 +174,7 @@ fn a_fence_that_is_set_after_its_election_is_forgotten_is_listed() {
 
 /// Other programs set fences all the time, in the middle of each attempt of a new leader to write its token.
 #[test]
-fn fences_that_are_set_all_the_time_keep_nobody_from_leading() {
+fn fences_that_are_set_all_the_time_keep_no_candidate_from_leading() {
     run("busy fences", async {
         let fake = Fake::default();
         fake.with(|inner| {
@@ -217,7 +217,7 @@ fn a_deleted_record_lets_no_late_value_in() {
 /// A leader is suspended for longer than its lease, and is judged to be dead. It goes on right before its entry is
 /// removed.
 #[test]
-fn whoever_renews_after_it_was_judged_keeps_its_entry() {
+fn a_leader_that_renews_after_it_was_judged_keeps_its_entry() {
     run("judged", async {
         let fake = Fake::default();
         let (store, name) = (fake.store(), election());

@@ -79,14 +79,14 @@ pub struct RingNode {
 /// A message that goes around.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
-    what: What,
+    what: Claim,
     id: u64,
     /// How many nodes it is from its start.
     steps: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum Claim {
     /// The node with this id might lead.
     Candidate,
     /// The node with this id leads.
@@ -134,7 +134,7 @@ impl RingNode {
         if !self.leads {
             context.set(Timer::Patience, self.rules.heartbeat.patience);
         }
-        self.begin(What::Candidate, context);
+        self.begin(Claim::Candidate, context);
     }
 
     fn lead(&mut self, context: &mut In<'_>) {
@@ -142,11 +142,11 @@ impl RingNode {
         self.participates = false;
         context.cancel(Timer::Patience);
         context.set(Timer::Heartbeat, self.rules.heartbeat.interval);
-        self.begin(What::Elected, context);
+        self.begin(Claim::Elected, context);
     }
 
     /// Sends this node's own id around.
-    fn begin(&mut self, what: What, context: &mut In<'_>) {
+    fn begin(&mut self, what: Claim, context: &mut In<'_>) {
         self.pass_to(context.me() + 1, Round { what, id: self.id, steps: 1 }, context);
     }
 
@@ -174,16 +174,16 @@ impl RingNode {
     /// Handles a message that goes around.
     fn hear(&mut self, round: Round, context: &mut In<'_>) {
         match round.what {
-            What::Candidate if round.id == self.id => self.lead(context),
-            What::Candidate if round.id > self.id => {
+            Claim::Candidate if round.id == self.id => self.lead(context),
+            Claim::Candidate if round.id > self.id => {
                 self.participates = true;
                 self.pass(round, context);
             }
-            What::Candidate if !self.participates => self.call(context),
-            What::Candidate => {}
+            Claim::Candidate if !self.participates => self.call(context),
+            Claim::Candidate => {}
             // The news has been around.
-            What::Elected if round.id == self.id => {}
-            What::Elected => {
+            Claim::Elected if round.id == self.id => {}
+            Claim::Elected => {
                 self.follow(context);
                 self.pass(round, context);
             }
@@ -255,8 +255,8 @@ impl Node for RingNode {
 
     fn kind(message: &Message) -> &'static str {
         match message {
-            Message::Round(_, Round { what: What::Candidate, .. }) => "candidate",
-            Message::Round(_, Round { what: What::Elected, .. }) => "elected",
+            Message::Round(_, Round { what: Claim::Candidate, .. }) => "candidate",
+            Message::Round(_, Round { what: Claim::Elected, .. }) => "elected",
             Message::Acknowledgement(_) => "acknowledgement",
             Message::Heartbeat(_) => "heartbeat",
         }

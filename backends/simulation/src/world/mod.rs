@@ -17,7 +17,7 @@ pub use self::clock::Drift;
 pub use self::history::{History, Lead, Overlap};
 pub use self::network::Network;
 pub use self::node::{Context, Host, Node, NodeId};
-pub use self::script::{Blow, Fault, Process, Script, Who};
+pub use self::script::{Blow, Fault, Process, Script, Target};
 use self::stage::{Event, Mode, Stage};
 use crate::chance::Chance;
 use crate::measure::Progress;
@@ -125,25 +125,27 @@ impl<'s, N: Node> World<'s, N> {
 
     fn strike(&mut self, fault: &Fault) {
         match fault {
-            Fault::Kill(who) => self.hit(*who, Self::kill),
-            Fault::Suspend(who) => self.hit(*who, |world, node| {
+            Fault::Kill(target) => self.hit(*target, Self::kill),
+            Fault::Suspend(target) => self.hit(*target, |world, node| {
                 world.stage.suspend(node);
                 world.note(node);
             }),
-            Fault::Restart(who) => self.restart(self.mended(*who)),
-            Fault::Resume(who) => self.resume(self.mended(*who)),
-            Fault::KillProcess(who, process) => {
-                self.hit(*who, |world, node| world.blow(node, Blow::Kill, *process));
+            Fault::Restart(target) => self.restart(self.mended(*target)),
+            Fault::Resume(target) => self.resume(self.mended(*target)),
+            Fault::KillProcess(target, process) => {
+                self.hit(*target, |world, node| world.blow(node, Blow::Kill, *process));
             }
-            Fault::PauseProcess(who, process) => {
-                self.hit(*who, |world, node| world.blow(node, Blow::Pause, *process));
+            Fault::PauseProcess(target, process) => {
+                self.hit(*target, |world, node| world.blow(node, Blow::Pause, *process));
             }
-            Fault::Pause(who) => {
-                self.hit(*who, |world, node| world.blow(node, Blow::Pause, Process::Both));
+            Fault::Pause(target) => {
+                self.hit(*target, |world, node| world.blow(node, Blow::Pause, Process::Both));
             }
-            Fault::Isolate(who) => self.hit(*who, |world, node| world.stage.wires.isolate(node)),
-            Fault::Drift(who, drift) => {
-                self.hit(*who, |world, node| world.stage.drift(node, *drift));
+            Fault::Isolate(target) => {
+                self.hit(*target, |world, node| world.stage.wires.isolate(node));
+            }
+            Fault::Drift(target, drift) => {
+                self.hit(*target, |world, node| world.stage.drift(node, *drift));
             }
             Fault::Split(sides) => self.stage.wires.split(sides),
             Fault::OneWay { from, to } => self.stage.wires.cut(*from, *to),
@@ -157,25 +159,25 @@ impl<'s, N: Node> World<'s, N> {
         }
     }
 
-    fn hit(&mut self, who: Who, how: impl FnOnce(&mut Self, NodeId)) {
-        let node = match who {
-            Who::Node(node) => node,
-            Who::Leader => match self.stage.history.leader() {
+    fn hit(&mut self, target: Target, how: impl FnOnce(&mut Self, NodeId)) {
+        let node = match target {
+            Target::Node(node) => node,
+            Target::Leader => match self.stage.history.leader() {
                 Some(node) => node,
                 None => return,
             },
         };
-        if who == Who::Leader {
+        if target == Target::Leader {
             self.hit = Some(node);
         }
         self.stage.history.hit(node);
         how(self, node);
     }
 
-    const fn mended(&self, who: Who) -> Option<NodeId> {
-        match who {
-            Who::Node(node) => Some(node),
-            Who::Leader => self.hit,
+    const fn mended(&self, target: Target) -> Option<NodeId> {
+        match target {
+            Target::Node(node) => Some(node),
+            Target::Leader => self.hit,
         }
     }
 

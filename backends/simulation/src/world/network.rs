@@ -134,7 +134,7 @@ mod tests {
 
     /// A tenth of 10,000 messages, within four standard errors (120).
     #[test]
-    fn as_many_get_lost_as_are_to_and_none_of_the_other_way_of_a_cut() -> Result<(), Senseless> {
+    fn a_network_loses_its_share_and_a_cut_stops_one_direction() -> Result<(), Senseless> {
         let mut wires = Wires::new(&Network::new(Delay::constant(MS)), 3);
         let mut chance = Chance::with_seed(1);
         wires.lose(PerMillion::new(100_000)?);

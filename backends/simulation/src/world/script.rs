@@ -8,7 +8,7 @@ use crate::{PerMillion, Senseless};
 
 /// The node that a fault hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum Target {
     /// This node.
     Node(NodeId),
     /// The node that leads by then. If several lead, it is the one of the greatest term, and of these the last to
@@ -48,21 +48,21 @@ pub enum Blow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Stops the machine. The node loses all that is not on its disk.
-    Kill(Who),
+    Kill(Target),
     /// Starts the node again with what was on its disk, if its machine or its processes were killed.
-    Restart(Who),
+    Restart(Target),
     /// Kills these processes of the node. Its machine runs on.
-    KillProcess(Who, Process),
+    KillProcess(Target, Process),
     /// Stops these processes of the node, as SIGSTOP does. Its clock runs on, and messages wait for it. It still leads
     /// if it believed so, because a command beside it runs on.
-    PauseProcess(Who, Process),
+    PauseProcess(Target, Process),
     /// Short for [`PauseProcess`](Self::PauseProcess) of [both](Process::Both).
-    Pause(Who),
+    Pause(Target),
     /// Suspends the machine, as a hypervisor does. Nothing runs on it, and its clock stands still too. It does not
     /// count as leading in that time. When it goes on, it knows nothing of the gap, and leads again if it led.
-    Suspend(Who),
+    Suspend(Target),
     /// Continues a suspended machine and paused processes, with all messages that came in between.
-    Resume(Who),
+    Resume(Target),
     /// Cuts the links between nodes of different sides. A node on no side reaches all.
     Split(Vec<Vec<NodeId>>),
     /// Loses all messages from one node to another.
@@ -73,13 +73,13 @@ pub enum Fault {
         to: NodeId,
     },
     /// Cuts off the node from all others, both ways.
-    Isolate(Who),
+    Isolate(Target),
     /// Restores every link.
     Heal,
     /// Loses this share of messages from now on.
     Loss(PerMillion),
     /// Sets the drift of the node's clock from now on.
-    Drift(Who, Drift),
+    Drift(Target, Drift),
     /// Makes the node suspect the leader, as after too long a silence. A node that does not run is not affected.
     Suspect(NodeId),
 }
@@ -136,17 +136,17 @@ impl Fault {
 
     fn check(&self, nodes: usize) -> Result<(), Senseless> {
         let named: Vec<NodeId> = match self {
-            Self::Kill(who)
-            | Self::Restart(who)
-            | Self::KillProcess(who, _)
-            | Self::PauseProcess(who, _)
-            | Self::Pause(who)
-            | Self::Suspend(who)
-            | Self::Resume(who)
-            | Self::Isolate(who)
-            | Self::Drift(who, _) => match who {
-                Who::Node(node) => vec![*node],
-                Who::Leader => vec![],
+            Self::Kill(target)
+            | Self::Restart(target)
+            | Self::KillProcess(target, _)
+            | Self::PauseProcess(target, _)
+            | Self::Pause(target)
+            | Self::Suspend(target)
+            | Self::Resume(target)
+            | Self::Isolate(target)
+            | Self::Drift(target, _) => match target {
+                Target::Node(node) => vec![*node],
+                Target::Leader => vec![],
             },
             Self::Split(sides) => sides.concat(),
             Self::OneWay { from, to } => vec![*from, *to],

@@ -1,7 +1,7 @@
 //! Tests of Bully: its messages, as textbooks count them.
 
 use elect_simulation::peers::{Bully, Heartbeat};
-use elect_simulation::{End, Fault, History, Scenario, Who};
+use elect_simulation::{End, Fault, History, Scenario, Target};
 
 use super::{lan, ms, run, s, sent};
 
@@ -12,7 +12,7 @@ const CALM: Bully =
 /// The greatest of `n` nodes is dead, and this one notices it.
 fn noticed_by(n: usize, starter: usize) -> History {
     let scenario = Scenario::new(n, lan(), End::At(s(10)))
-        .with(s(0), Fault::Kill(Who::Node(n - 1)))
+        .with(s(0), Fault::Kill(Target::Node(n - 1)))
         .with(ms(1), Fault::Suspect(starter));
     let history = run(&CALM, &scenario, 1);
     assert_eq!(history.leader(), Some(n - 2));
@@ -37,7 +37,7 @@ fn the_fewest_are_sent_if_the_next_one_notices() {
     for n in 3..=20 {
         let history = noticed_by(n, n - 2);
         assert_eq!(sent(&history, &["coordinator"]), n as u64 - 2);
-        assert_eq!(sent(&history, &["election"]), 1, "nobody answers it");
+        assert_eq!(sent(&history, &["election"]), 1, "no node answers it");
         assert_eq!(sent(&history, &["answer"]), 0);
     }
 }
@@ -50,8 +50,8 @@ const USUAL: Bully =
 #[test]
 fn the_next_one_takes_over_and_the_old_one_back() {
     let scenario = Scenario::new(5, lan(), End::At(s(9)))
-        .with(s(3), Fault::Kill(Who::Leader))
-        .with(s(6), Fault::Restart(Who::Leader));
+        .with(s(3), Fault::Kill(Target::Leader))
+        .with(s(6), Fault::Restart(Target::Leader));
     let history = run(&USUAL, &scenario, 1);
     let leaders: Vec<usize> = history.leads().iter().map(|lead| lead.node).collect();
     assert_eq!(leaders, [4, 3, 4]);

@@ -1,7 +1,7 @@
 //! Tests of Raft: `NuRaft`'s priorities as its documentation traces them, and one leader in a term at most.
 
 use elect_simulation::peers::{Raft, RaftOptions};
-use elect_simulation::{End, Fault, History, Scenario, Who};
+use elect_simulation::{End, Fault, History, Scenario, Target};
 
 use super::{lan, ms, run, s, sent};
 
@@ -27,7 +27,7 @@ fn outcome(history: &History) -> (Vec<usize>, u64) {
 #[test]
 fn the_highest_priority_that_lives_leads() {
     let history = traced(&[
-        (2, Fault::Kill(Who::Node(0))),
+        (2, Fault::Kill(Target::Node(0))),
         (3, Fault::Suspect(2)), // Its target is 100, and its priority 80.
         (4, Fault::Suspect(1)),
     ]);
@@ -38,8 +38,8 @@ fn the_highest_priority_that_lives_leads() {
 #[test]
 fn targets_decay_by_a_fifth_until_one_of_the_next_priority_leads() {
     let trace = [
-        (2, Fault::Kill(Who::Node(0))),
-        (2, Fault::Kill(Who::Node(1))),
+        (2, Fault::Kill(Target::Node(0))),
+        (2, Fault::Kill(Target::Node(1))),
         (3, Fault::Suspect(2)),
         (4, Fault::Suspect(4)),
         (5, Fault::Suspect(3)),
@@ -47,7 +47,7 @@ fn targets_decay_by_a_fifth_until_one_of_the_next_priority_leads() {
         (7, Fault::Suspect(4)), // Its target is 80, and its priority 50.
         (8, Fault::Suspect(3)), // The targets of S3, S4 and S5 are 80.
     ];
-    assert_eq!(outcome(&traced(&trace[..5])), (vec![1], 1), "nobody stands above its priority");
+    assert_eq!(outcome(&traced(&trace[..5])), (vec![1], 1), "no node stands above its priority");
     assert_eq!(outcome(&traced(&trace[..6])), (vec![1], 2), "S3 stands and is refused");
     assert_eq!(outcome(&traced(&trace[..7])), (vec![1], 2), "S5 does not stand");
     let history = traced(&trace);
@@ -56,12 +56,12 @@ fn targets_decay_by_a_fifth_until_one_of_the_next_priority_leads() {
 }
 
 #[test]
-fn without_a_priority_nobody_leads() {
+fn without_a_priority_no_node_leads() {
     let options = RaftOptions {
         priorities: Some(vec![0, 0, 7]),
         ..RaftOptions::with_timeout(ms(150), ms(300))
     };
-    let scenario = Scenario::new(3, lan(), End::At(s(60))).with(s(10), Fault::Kill(Who::Leader));
+    let scenario = Scenario::new(3, lan(), End::At(s(60))).with(s(10), Fault::Kill(Target::Leader));
     let history = run(&Raft::new(options.clone()), &scenario, 1);
     assert_eq!(history.leads().len(), 1, "those that are left never stand");
     assert_eq!(history.leads()[0].node, 2);
@@ -78,7 +78,7 @@ fn a_leader_that_has_stepped_down_stands_again() {
         ..RaftOptions::with_timeout(ms(150), ms(300))
     };
     let scenario = Scenario::new(3, lan(), End::At(s(15)))
-        .with(s(5), Fault::Isolate(Who::Leader))
+        .with(s(5), Fault::Isolate(Target::Leader))
         .with(s(10), Fault::Heal);
     let history = run(&Raft::new(options), &scenario, 1);
     assert_eq!(history.leads().len(), 2);
@@ -90,7 +90,8 @@ fn a_leader_that_has_stepped_down_stands_again() {
 #[test]
 fn a_leader_stays_until_it_dies() {
     let raft = Raft::new(RaftOptions::with_timeout(ms(150), ms(300)));
-    let scenario = Scenario::new(5, lan(), End::At(s(100))).with(s(50), Fault::Kill(Who::Leader));
+    let scenario =
+        Scenario::new(5, lan(), End::At(s(100))).with(s(50), Fault::Kill(Target::Leader));
     for seed in 0..20 {
         let history = run(&raft, &scenario, seed);
         assert_eq!(history.changes_since(s(3)), 1, "seed {seed}");

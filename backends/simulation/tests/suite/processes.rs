@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use elect_simulation::peers::{Raft, RaftOptions, Recipe, Recipes};
 use elect_simulation::{
-    Blow, Chance, Context, Drift, End, Fault, Lead, Node, NodeId, Process, Protocol, Scenario, Who,
+    Blow, Chance, Context, Drift, End, Fault, Lead, Node, NodeId, Process, Protocol, Scenario,
+    Target,
 };
 
 use super::{lan, ms, run, s};
@@ -14,13 +15,13 @@ use super::{lan, ms, run, s};
 #[test]
 fn the_clock_of_a_suspended_machine_stands_still() {
     let raft = Raft::new(RaftOptions::with_timeout(s(100), s(100)));
-    let who = Who::Node(0);
+    let target = Target::Node(0);
     let scenario = Scenario::new(1, lan(), End::At(s(1000)))
-        .with(s(50), Fault::Suspend(who))
-        .with(s(120), Fault::Resume(who));
+        .with(s(50), Fault::Suspend(target))
+        .with(s(120), Fault::Resume(target));
     assert_eq!(run(&raft, &scenario, 1).leads()[0].from, s(170));
     let twice = Drift::per_million(1_000_000).expect("it runs");
-    let fast = scenario.with(s(60), Fault::Drift(who, twice));
+    let fast = scenario.with(s(60), Fault::Drift(target, twice));
     assert_eq!(run(&raft, &fast, 1).leads()[0].from, s(145));
 }
 
@@ -30,8 +31,8 @@ fn the_clock_of_a_suspended_machine_stands_still() {
 fn a_leader_that_was_suspended_leads_beside_the_next_one() {
     let recipes = Recipes { recipe: Recipe::Queue, session_timeout: s(15) };
     let scenario = Scenario::new(2, lan(), End::At(s(100)))
-        .with(s(10), Fault::Suspend(Who::Leader))
-        .with(s(60), Fault::Resume(Who::Leader));
+        .with(s(10), Fault::Suspend(Target::Leader))
+        .with(s(60), Fault::Resume(Target::Leader));
     let history = run(&recipes, &scenario, 1);
     let leads: Vec<(NodeId, Duration)> =
         history.leads().iter().map(|lead| (lead.node, lead.from)).collect();
@@ -46,12 +47,12 @@ fn a_leader_that_was_suspended_leads_beside_the_next_one() {
 #[test]
 fn a_suspended_machine_that_dies_starts_with_a_clock_that_runs() {
     let raft = Raft::new(RaftOptions::with_timeout(s(100), s(100)));
-    let who = Who::Node(0);
+    let target = Target::Node(0);
     let scenario = Scenario::new(1, lan(), End::At(s(1000)))
-        .with(s(50), Fault::Suspend(who))
-        .with(s(60), Fault::Kill(who))
-        .with(s(70), Fault::Resume(who))
-        .with(s(80), Fault::Restart(who));
+        .with(s(50), Fault::Suspend(target))
+        .with(s(60), Fault::Kill(target))
+        .with(s(70), Fault::Resume(target))
+        .with(s(80), Fault::Restart(target));
     assert_eq!(run(&raft, &scenario, 1).leads()[0].from, s(180));
 }
 
@@ -134,7 +135,7 @@ fn seen(has_two: bool, faults: &[(u64, Fault)]) -> (Seen, Vec<Lead>) {
     (std::mem::take(&mut *seen), history.leads().to_vec())
 }
 
-const NODE: Who = Who::Node(0);
+const NODE: Target = Target::Node(0);
 
 #[test]
 fn a_node_of_two_processes_sees_to_them_by_itself() {

@@ -2,7 +2,7 @@
 //! when two lead.
 
 use elect_simulation::peers::{Recipe, Recipes};
-use elect_simulation::{Drift, End, Fault, History, Scenario, Who};
+use elect_simulation::{Drift, End, Fault, History, Scenario, Target};
 
 use super::{lan, ms, run, s};
 
@@ -14,7 +14,7 @@ const fn on_store(recipe: Recipe) -> Recipes {
 fn killed(recipe: Recipe, candidates: usize, kills: usize) -> History {
     let scenario = (1..).take(kills).fold(
         Scenario::new(candidates, lan(), End::At(s(60 * (kills as u64 + 1)))),
-        |scenario, kill| scenario.with(s(60 * kill), Fault::Kill(Who::Leader)),
+        |scenario, kill| scenario.with(s(60 * kill), Fault::Kill(Target::Leader)),
     );
     run(&on_store(recipe), &scenario, 1)
 }
@@ -46,7 +46,7 @@ fn a_queue_is_first_come_first_served() {
 #[test]
 fn a_fail_over_takes_two_thirds_of_a_session_to_a_whole_one() {
     let mut scenario = Scenario::new(3, lan(), End::Replaced { limit: s(100) })
-        .with(s(30), Fault::Kill(Who::Leader));
+        .with(s(30), Fault::Kill(Target::Leader));
     scenario.shift = s(5);
     for recipe in [Recipe::Queue, Recipe::Herd] {
         let times = super::runs(&on_store(recipe), &scenario, 500);
@@ -62,11 +62,11 @@ fn a_fail_over_takes_two_thirds_of_a_session_to_a_whole_one() {
 #[test]
 fn two_lead_while_the_leader_stands_still_or_its_clock_is_far_too_slow() {
     let paused = Scenario::new(3, lan(), End::At(s(100)))
-        .with(s(30), Fault::Pause(Who::Leader))
-        .with(s(60), Fault::Resume(Who::Leader));
+        .with(s(30), Fault::Pause(Target::Leader))
+        .with(s(60), Fault::Resume(Target::Leader));
     let slow = Drift::per_million(-800_000).expect("it runs");
     let slowed =
-        Scenario::new(3, lan(), End::At(s(300))).with(s(30), Fault::Drift(Who::Leader, slow));
+        Scenario::new(3, lan(), End::At(s(300))).with(s(30), Fault::Drift(Target::Leader, slow));
     for recipe in [Recipe::Queue, Recipe::Herd] {
         let history = run(&on_store(recipe), &paused, 1);
         let overlaps = history.overlaps();
@@ -80,7 +80,7 @@ fn two_lead_while_the_leader_stands_still_or_its_clock_is_far_too_slow() {
 #[test]
 fn a_leader_that_is_cut_off_steps_down_in_time() {
     let scenario = Scenario::new(3, lan(), End::At(s(90)))
-        .with(s(30), Fault::Isolate(Who::Leader))
+        .with(s(30), Fault::Isolate(Target::Leader))
         .with(s(60), Fault::Heal);
     for recipe in [Recipe::Queue, Recipe::Herd] {
         let history = run(&on_store(recipe), &scenario, 1);
@@ -94,8 +94,8 @@ fn a_leader_that_is_cut_off_steps_down_in_time() {
 #[test]
 fn a_store_that_was_away_finds_its_leader_again() {
     let scenario = Scenario::new(3, lan(), End::At(s(90)))
-        .with(s(30), Fault::Kill(Who::Node(3)))
-        .with(s(55), Fault::Restart(Who::Node(3)));
+        .with(s(30), Fault::Kill(Target::Node(3)))
+        .with(s(55), Fault::Restart(Target::Node(3)));
     for recipe in [Recipe::Queue, Recipe::Herd] {
         let leaders: Vec<usize> =
             run(&on_store(recipe), &scenario, 1).leads().iter().map(|lead| lead.node).collect();

@@ -1,7 +1,7 @@
 //! Tests of Chang and Roberts' ring: its messages, as the paper counts them.
 
 use elect_simulation::peers::{Heartbeat, Ids, Ring};
-use elect_simulation::{End, Fault, History, Scenario, Who};
+use elect_simulation::{End, Fault, History, Scenario, Target};
 
 use super::{lan, ms, run, runs, s, sent};
 
@@ -79,9 +79,9 @@ const USUAL: Ring = Ring {
 #[test]
 fn a_ring_closes_over_the_dead() {
     let scenario = Scenario::new(5, lan(), End::At(s(9)))
-        .with(s(0), Fault::Kill(Who::Node(1)))
-        .with(s(3), Fault::Kill(Who::Leader))
-        .with(s(6), Fault::Restart(Who::Leader));
+        .with(s(0), Fault::Kill(Target::Node(1)))
+        .with(s(3), Fault::Kill(Target::Leader))
+        .with(s(6), Fault::Restart(Target::Leader));
     let history = run(&USUAL, &scenario, 1);
     let leaders: Vec<usize> = history.leads().iter().map(|lead| lead.node).collect();
     assert_eq!(leaders, [4, 3, 4]);
@@ -95,7 +95,7 @@ fn a_ring_closes_over_the_dead() {
 fn the_id_of_a_dead_node_goes_around_once() {
     let scenario = Scenario::new(10, lan(), End::At(s(10)))
         .with(ms(1), Fault::Suspect(9))
-        .with(ms(2), Fault::Kill(Who::Node(9)));
+        .with(ms(2), Fault::Kill(Target::Node(9)));
     let history = run(&calm(Ids::Ascending), &scenario, 1);
     assert_eq!(history.leads(), []);
     assert_eq!(sent(&history, &["candidate"]), 10);

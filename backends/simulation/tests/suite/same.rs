@@ -2,13 +2,13 @@
 //! say.
 
 use elect_simulation::peers::{Raft, RaftOptions, Recipe, Recipes};
-use elect_simulation::{Delay, Drift, End, Fault, Network, Progress, Scenario, Trial, Who};
+use elect_simulation::{Delay, Drift, End, Fault, Network, Progress, Scenario, Target, Trial};
 
 use super::{lan, ms, run, s};
 
 fn fail_over(delay: Delay) -> Scenario {
     let scenario = Scenario::new(5, Network::new(delay), End::Replaced { limit: s(60) });
-    Scenario { shift: ms(300), ..scenario.with(s(5), Fault::Kill(Who::Leader)) }
+    Scenario { shift: ms(300), ..scenario.with(s(5), Fault::Kill(Target::Leader)) }
 }
 
 /// The same to the nanosecond, on any machine and with any release of the dependencies.
@@ -59,8 +59,8 @@ fn timers_run_by_the_clock_of_their_node() {
     let raft = Raft::new(RaftOptions::with_timeout(s(100), s(100)));
     let led_from = |drift, at| {
         let drift = Drift::per_million(drift).expect("it runs");
-        let scenario =
-            Scenario::new(1, lan(), End::At(s(1000))).with(at, Fault::Drift(Who::Node(0), drift));
+        let scenario = Scenario::new(1, lan(), End::At(s(1000)))
+            .with(at, Fault::Drift(Target::Node(0), drift));
         run(&raft, &scenario, 1).leads()[0].from.as_millis()
     };
     assert_eq!(led_from(0, s(0)), 100_000);
@@ -78,7 +78,7 @@ fn a_paused_node_hears_later_and_a_dead_one_never() {
         let scenario = Scenario::new(1, lan(), End::At(s(4))).with(ms(1), fault).with(s(2), mended);
         run(&recipes, &scenario, 1).leads().first().map(|lead| lead.from)
     };
-    let store = Who::Node(1);
+    let store = Target::Node(1);
     // The session, the entry and the list take a round trip each.
     assert_eq!(served(Fault::Heal, Fault::Heal), Some(ms(6)));
     assert_eq!(served(Fault::Pause(store), Fault::Resume(store)), Some(s(2) + ms(5)));
@@ -87,12 +87,12 @@ fn a_paused_node_hears_later_and_a_dead_one_never() {
 
 /// The client asks again after a third of the session's time-out.
 #[test]
-fn what_is_under_way_to_a_node_that_starts_again_is_lost() {
+fn a_message_on_its_way_to_a_restarting_node_is_lost() {
     let recipes = Recipes { recipe: Recipe::Queue, session_timeout: s(15) };
     let scenario = Scenario::new(1, Network::new(Delay::constant(ms(100))), End::At(s(10)));
     let served = |scenario| run(&recipes, &scenario, 1).leads()[0].from;
     assert_eq!(served(scenario.clone()), ms(600));
-    let store = Who::Node(1);
+    let store = Target::Node(1);
     let restarted = scenario.with(ms(30), Fault::Kill(store)).with(ms(60), Fault::Restart(store));
     assert_eq!(served(restarted), ms(5600));
 }

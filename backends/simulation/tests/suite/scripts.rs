@@ -3,8 +3,8 @@
 
 use elect_simulation::peers::{Bully, Heartbeat, Ids, Raft, RaftOptions, Recipe, Recipes, Ring};
 use elect_simulation::{
-    Chance, Delay, Drift, Election, End, Fault, Network, PerMillion, Scenario, Senseless, Trial,
-    Who,
+    Chance, Delay, Drift, Election, End, Fault, Network, PerMillion, Scenario, Senseless, Target,
+    Trial,
 };
 
 use super::{lan, ms, run, s};
@@ -19,21 +19,21 @@ fn random(seed: u64) -> Scenario {
     for at in (2..118).step_by(2) {
         let mut node = || usize::try_from(chance.below(CANDIDATES as u64)).expect("few");
         let (one, other) = (node(), node());
-        let who = if one == other { Who::Leader } else { Who::Node(one) };
+        let target = if one == other { Target::Leader } else { Target::Node(one) };
         let at = s(at);
         scenario = match chance.below(9) {
-            0 => scenario.with(at, Fault::Kill(who)),
-            1 | 2 => scenario.with(at, Fault::Restart(who)),
+            0 => scenario.with(at, Fault::Kill(target)),
+            1 | 2 => scenario.with(at, Fault::Restart(target)),
             3 => {
                 let resumed = at + ms(1 + chance.below(1900));
-                scenario.with(at, Fault::Pause(who)).with(resumed, Fault::Resume(who))
+                scenario.with(at, Fault::Pause(target)).with(resumed, Fault::Resume(target))
             }
             4 => {
                 let off = i32::try_from(chance.below(200_001)).expect("few") - 100_000;
-                scenario.with(at, Fault::Drift(who, Drift::per_million(off).expect("it runs")))
+                scenario.with(at, Fault::Drift(target, Drift::per_million(off).expect("it runs")))
             }
             5 => scenario.with(at, Fault::OneWay { from: one, to: other }),
-            6 => scenario.with(at, Fault::Isolate(who)),
+            6 => scenario.with(at, Fault::Isolate(target)),
             7 => {
                 let loss = u32::try_from(chance.below(200_000)).expect("few");
                 scenario.with(at, Fault::Loss(PerMillion::new(loss).expect("a share")))
@@ -43,8 +43,8 @@ fn random(seed: u64) -> Scenario {
     }
     let scenario = scenario.with(s(119), Fault::Heal).with(s(119), Fault::Loss(PerMillion::NONE));
     (0..CANDIDATES).fold(scenario, |scenario, node| {
-        let who = Who::Node(node);
-        scenario.with(s(119), Fault::Resume(who)).with(s(120), Fault::Restart(who))
+        let target = Target::Node(node);
+        scenario.with(s(119), Fault::Resume(target)).with(s(120), Fault::Restart(target))
     })
 }
 
@@ -111,7 +111,7 @@ fn one_leads_in_the_end() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_before_it_runs() {
+fn a_senseless_scenario_is_refused_before_it_runs() {
     let raft = Raft::new(RaftOptions::with_timeout(ms(150), ms(300)));
     let refused = |election: &dyn Election, scenario: &Scenario| {
         Trial::new(election, scenario).err().map(|senseless: Senseless| senseless.to_string())

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use elect_simulation::peers::{Raft, RaftOptions};
-use elect_simulation::{Delay, End, Fault, Network, Progress, Scenario, Summary, Trial, Who};
+use elect_simulation::{Delay, End, Fault, Network, Progress, Scenario, Summary, Target, Trial};
 
 use super::{ms, runs, s};
 
 /// So many servers, of which some never start, with fresh election timers, as in the thesis. A run ends when one leads.
 fn servers(n: usize, dead: usize, delay: Delay) -> Scenario {
     let scenario = Scenario::new(n, Network::new(delay), End::Replaced { limit: s(10_000) });
-    (0..dead).fold(scenario, |scenario, node| scenario.with(s(0), Fault::Kill(Who::Node(node))))
+    (0..dead).fold(scenario, |scenario, node| scenario.with(s(0), Fault::Kill(Target::Node(node))))
 }
 
 /// Returns the share of runs whose first term elected no leader. Delays are in hundredths of the range of time-outs, as

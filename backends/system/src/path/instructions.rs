@@ -9,7 +9,7 @@ use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::libc::uid_t;
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat, stat};
 
-use super::reading::is_what_we_have_open;
+use super::reading::is_among_our_descriptors;
 use super::{
     Cause, Doubt, Last, SAFELY, Stop, Walk, appointed, is_read_only, is_regular,
     is_writable_by_others, ourselves, strict,
@@ -81,7 +81,7 @@ pub fn instructions(path: &Path, inherited: Inherited) -> Result<Option<Instruct
     let users = ourselves();
     let mut walk = Walk::along(&whole, Last::Followed).map_err(Disobeyed::Closed)?;
     let name = match walk.go() {
-        Stop::Open(name) if inherited == Inherited::Taken && is_what_we_have_open(&walk) => {
+        Stop::Open(name) if inherited == Inherited::Taken && is_among_our_descriptors(&walk) => {
             return opened(walk.folder(), &name, path, &users).map(Some);
         }
         Stop::There(name) | Stop::Open(name) => name,

@@ -59,7 +59,7 @@ fn open(path: &Path, owners: &[uid_t], kind: Kind) -> io::Result<File> {
     let stop = walk.go();
     // The owner of a folder that this process trusts must not lead it to other files by a link in that folder.
     links(walk.steps(), &users).map_err(refused)?;
-    let is_ours = matches!(stop, Stop::Open(_)) && is_what_we_have_open(&walk);
+    let is_ours = matches!(stop, Stop::Open(_)) && is_among_our_descriptors(&walk);
     // Opening waits only for a pipe that was handed to this process.
     let waits = if is_ours && kind == Kind::Text { OFlag::empty() } else { OFlag::O_NONBLOCK };
     let flags = waits | OFlag::O_RDONLY | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
@@ -87,7 +87,7 @@ fn open(path: &Path, owners: &[uid_t], kind: Kind) -> io::Result<File> {
 
 /// Whether the walk ended among the open descriptors of this process. The caller that started the process chose
 /// those.
-pub(super) fn is_what_we_have_open(walk: &Walk) -> bool {
+pub(super) fn is_among_our_descriptors(walk: &Walk) -> bool {
     let number = |stat: nix::Result<FileStat>| stat.map(|stat| (stat.st_dev, stat.st_ino)).ok();
     let ours = number(stat(OURS));
     ours.is_some() && number(fstat(walk.folder())) == ours

@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_found_is_opened_and_nothing_in_its_place() {
+    fn only_the_file_that_was_found_is_opened() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         for name in ["one", "victim"] {

@@ -77,7 +77,7 @@ impl Flood {
     /// Panics if no flood ends within [`PATIENCE`].
     #[track_caller]
     pub fn end(&self) -> u64 {
-        let taken = self.taken.recv_timeout(PATIENCE).expect("a flood that somebody takes");
+        let taken = self.taken.recv_timeout(PATIENCE).expect("a flood with a receiver");
         set(&self.now, None);
         taken
     }

@@ -1,7 +1,7 @@
 //! Law 3: a call that was cut short counts as neither done nor undone until the next refresh has
 //! looked.
 
-use crate::{Contender, Shared, election, expect_led_by, expect_nobody, poll_n, poll_n_eagerly};
+use crate::{Contender, Shared, election, expect_empty, expect_led_by, poll_n, poll_n_eagerly};
 
 /// More await points than a call of any store has.
 const CUTS: usize = 12;
@@ -19,7 +19,7 @@ pub async fn a_refresh_cut_anywhere_leaves_one_entry(bench: Shared) {
         leader.resign().await;
         waiter.lead().await;
         waiter.resign().await;
-        expect_nobody(&bench).await;
+        expect_empty(&bench).await;
     }
 }
 
@@ -37,7 +37,7 @@ pub async fn a_resign_after_a_cut_refresh_leaves_nothing(bench: Shared) {
         waiter.resign().await;
         expect_led_by(&bench, &["b"]).await;
         next.resign().await;
-        expect_nobody(&bench).await;
+        expect_empty(&bench).await;
     }
 }
 
@@ -61,7 +61,7 @@ pub async fn a_refresh_dropped_while_the_store_stalls_leaves_one_entry(bench: Sh
 }
 
 /// Requests that a dead candidate left under way create no lasting entry and no lasting lock.
-pub async fn a_candidate_that_dies_in_a_stalled_refresh_blocks_nobody(bench: Shared) {
+pub async fn a_candidate_that_dies_in_a_stalled_refresh_blocks_no_other(bench: Shared) {
     let mut doomed = Contender::new(&bench, "a").await;
     let stall = bench.stall(&election()).await;
     let now = bench.now();
@@ -94,6 +94,6 @@ pub async fn a_resign_cut_anywhere_may_be_repeated(bench: Shared) {
         expect_led_by(&bench, &["b"]).await;
         drop(poll_n(cut, line[1].seat().resign(None)).await);
         line[1].resign().await;
-        expect_nobody(&bench).await;
+        expect_empty(&bench).await;
     }
 }

@@ -22,7 +22,7 @@ async fn see(store: &dyn Store, expected: &LineUp) {
 
 /// A client that surveys after each wake sees every change. The changes are an arrival (the first, and
 /// later ones), a leader that resigns or crashes (even the last candidate), and a waiter that crashes.
-pub async fn each_change_wakes_whoever_looks_out(bench: Shared) {
+pub async fn each_change_wakes_a_watcher(bench: Shared) {
     let store = bench.connect().await;
     let store = store.as_ref();
     let queue = order(&bench).await == Order::Queue;
@@ -64,7 +64,7 @@ pub async fn each_change_wakes_whoever_looks_out(bench: Shared) {
 }
 
 /// Both the first write of a cell and the next one wake the client.
-pub async fn a_leaders_cell_wakes_whoever_looks_out(bench: Shared) {
+pub async fn a_leaders_cell_wakes_a_watcher(bench: Shared) {
     let store = bench.connect().await;
     let mut leader = Contender::new(&bench, "a").await;
     leader.lead().await;
@@ -77,7 +77,7 @@ pub async fn a_leaders_cell_wakes_whoever_looks_out(bench: Shared) {
 
 /// Waiting for changes creates nothing in the store. A change still wakes one waiter, however many clients
 /// wait for changes or have done so.
-pub async fn looking_out_disturbs_nobody(bench: Shared) {
+pub async fn watching_for_changes_disturbs_no_candidate(bench: Shared) {
     let store = bench.connect().await;
     drop(look_out(store.as_ref()).await);
     let kept = look_out(store.as_ref()).await;

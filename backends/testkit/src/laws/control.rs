@@ -6,7 +6,7 @@ use elect_api::{
     Cell, Durability, ElectionName, Error, ErrorKind, If, Removal, Scope, Store, Versioned, Written,
 };
 
-use crate::{Contender, Shared, apart, election, expect_led_by, expect_nobody, order, poll_n};
+use crate::{Contender, Shared, apart, election, expect_empty, expect_led_by, order, poll_n};
 
 /// More await points than a call of any store has.
 const CUTS: usize = 12;
@@ -37,7 +37,7 @@ async fn ask(store: &dyn Store, text: &str) -> u64 {
     let version = asked(store).await.version;
     match give(store, text, version).await.expect("an answer") {
         Written::Yes(version) => version,
-        refusal => panic!("{refusal:?} though nobody else writes"),
+        refusal => panic!("{refusal:?} though no other client writes"),
     }
 }
 
@@ -47,7 +47,7 @@ fn saying(text: &str, version: u64) -> Versioned {
 
 /// The control cell is empty at first, and what is written then is there for every reader. It needs no
 /// candidate, and creates no election.
-pub async fn a_control_cell_may_be_written_where_nobody_ever_was(bench: Shared) {
+pub async fn a_control_cell_may_be_written_before_any_candidate_enters(bench: Shared) {
     let store = bench.connect().await;
     assert_eq!(asked(store.as_ref()).await, Versioned::default());
     let first = ask(store.as_ref(), "one").await;
@@ -56,7 +56,7 @@ pub async fn a_control_cell_may_be_written_where_nobody_ever_was(bench: Shared) 
     assert!(first > 0 && second > first, "versions fall: {first}, {second}");
     assert_eq!(asked(store.as_ref()).await, saying("two", second));
     assert_eq!(store.list(Scope::Entered).await.expect("a list"), []);
-    expect_nobody(&bench).await;
+    expect_empty(&bench).await;
     Contender::new(&bench, "a").await.lead().await;
     assert_eq!(store.list(Scope::Entered).await.expect("a list"), [election()]);
 }
@@ -83,10 +83,7 @@ pub async fn elections_with_a_control_cell_are_listed_by_name(bench: Shared) {
     assert_eq!(both, [election(), other.clone()]);
     leader.resign().await;
     for (forgotten, left) in [(election(), vec![other.clone()]), (other, Vec::new())] {
-        store
-            .remove(&forgotten, Removal::Everything { fences: true })
-            .await
-            .expect("nobody is in it");
+        store.remove(&forgotten, Removal::Everything { fences: true }).await.expect("it is empty");
         assert_eq!(listed().await, left);
     }
 }
@@ -183,7 +180,7 @@ pub async fn a_refresh_brings_the_control_cell_of_before_it(bench: Shared) {
 }
 
 /// Each write wakes the leader and every waiter, the first write and later ones.
-pub async fn a_write_of_the_control_cell_wakes_everybody(bench: Shared) {
+pub async fn a_write_of_the_control_cell_wakes_every_candidate(bench: Shared) {
     let store = bench.connect().await;
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     for text in ["one", "two"] {
@@ -224,7 +221,7 @@ pub async fn one_change_wakes_one_waiter_where_there_is_a_control_cell(bench: Sh
 }
 
 /// A write wakes waiting clients even where no candidate was ever in the election.
-pub async fn a_write_of_the_control_cell_wakes_whoever_looks_out(bench: Shared) {
+pub async fn a_write_of_the_control_cell_wakes_a_watcher(bench: Shared) {
     let store = bench.connect().await;
     for text in ["one", "two"] {
         let wake = store.changed(&election()).await.expect("a look-out");
@@ -252,7 +249,7 @@ pub async fn a_control_cell_is_neither_an_entry_nor_a_cell_of_a_leader(bench: Sh
     line.remove(0).crash().await;
     line[0].wait_until_leading().await;
     line[0].resign().await;
-    expect_nobody(&bench).await;
+    expect_empty(&bench).await;
     assert_eq!(asked(store.as_ref()).await, saying("asked", version));
 }
 
@@ -304,10 +301,7 @@ pub async fn an_order_cut_anywhere_may_be_written_again(bench: Shared) {
             assert_eq!(asked(store.as_ref()).await, saying(text, present));
             assert_eq!(asked(bench.connect().await.as_ref()).await, saying(text, present));
         }
-        store
-            .remove(&election(), Removal::Everything { fences: true })
-            .await
-            .expect("nobody is in it");
+        store.remove(&election(), Removal::Everything { fences: true }).await.expect("it is empty");
     }
 }
 
@@ -319,7 +313,7 @@ async fn ask_again(store: &dyn Store, text: &str) -> u64 {
             return version;
         }
     }
-    panic!("overtaken though nobody else writes")
+    panic!("overtaken though no other client writes")
 }
 
 /// The control cell goes with all else that there is of an election, and the next cell has another version.
@@ -333,17 +327,11 @@ pub async fn a_forgotten_control_cell_is_gone(bench: Shared) {
             contender.resign().await;
         }
         let version = ask(store, "gone").await;
-        store
-            .remove(&election(), Removal::Everything { fences: true })
-            .await
-            .expect("nobody is in it");
+        store.remove(&election(), Removal::Everything { fences: true }).await.expect("it is empty");
         assert_eq!(asked(store).await, Versioned::default());
         assert_eq!(store.list(Scope::Entered).await.expect("a list"), []);
         assert!(ask(store, "anew").await > version, "a version came again");
-        store
-            .remove(&election(), Removal::Everything { fences: true })
-            .await
-            .expect("nobody is in it");
+        store.remove(&election(), Removal::Everything { fences: true }).await.expect("it is empty");
     }
     contender.lead().await;
     assert_eq!(*contender.control(), Versioned::default());

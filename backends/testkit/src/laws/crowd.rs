@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use elect_api::Token;
 
-use crate::{Contender, Shared, apart, expect_led_by, expect_nobody};
+use crate::{Contender, Shared, apart, expect_empty, expect_led_by};
 
 const CROWD: usize = 16;
 
@@ -32,11 +32,11 @@ pub async fn contenders_lead_one_at_a_time_with_rising_tokens(bench: Shared) {
     let stage = Arc::new(LeaderLog::default());
     let crowd: Vec<_> = (0..CROWD).map(|number| contend(&bench, &stage, number, false)).collect();
     conclude(crowd, &stage, CROWD);
-    expect_nobody(&bench).await;
+    expect_empty(&bench).await;
 }
 
 /// Every third candidate dies as it leads. The others lead all the same.
-pub async fn newcomers_and_crashes_in_a_crowd_stop_nobody(bench: Shared) {
+pub async fn newcomers_and_crashes_in_a_crowd_stop_no_candidate(bench: Shared) {
     let stage = Arc::new(LeaderLog::default());
     let crowd: Vec<_> =
         (0..CROWD).map(|number| contend(&bench, &stage, number, number % 3 == 0)).collect();
@@ -69,6 +69,6 @@ fn conclude(crowd: Vec<Running>, stage: &LeaderLog, expected: usize) {
         contender.join().expect("a contender");
     }
     let tokens = stage.tokens.lock().expect("no contender failed");
-    assert_eq!(tokens.len(), expected, "somebody did not lead");
+    assert_eq!(tokens.len(), expected, "a candidate did not lead");
     assert!(tokens.windows(2).all(|pair| pair[0] < pair[1]), "tokens do not rise: {tokens:?}");
 }

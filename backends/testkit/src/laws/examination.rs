@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use elect_api::{Clock, Examination, Scope, Store};
 
-use crate::{Contender, Shared, apart, expect_nobody};
+use crate::{Contender, Shared, apart, expect_empty};
 
 /// The longest examination that the law allows.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -23,7 +23,7 @@ pub(super) async fn examine(bench: &Shared, store: &dyn Store) -> Examination {
 
 /// While a client examines the store without a pause, every candidate wins that would win otherwise. Each
 /// endpoint answers.
-pub async fn an_examination_disturbs_nobody(bench: Shared) {
+pub async fn an_examination_disturbs_no_candidate(bench: Shared) {
     let (over, made) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let visitor = apart({
         let (bench, over, made) = (Arc::clone(&bench), Arc::clone(&over), Arc::clone(&made));
@@ -55,7 +55,7 @@ pub async fn an_examination_leaves_nothing(bench: Shared) {
     for _ in 0..2 {
         examine(&bench, &*store).await;
         assert_eq!(store.list(Scope::Entered).await.expect("a list"), []);
-        expect_nobody(&bench).await;
+        expect_empty(&bench).await;
     }
 }
 

@@ -44,11 +44,11 @@ async fn outlast(bench: &Shared, waiter: &mut Contender, safe_until: Option<Boot
             other => panic!("a waiter {}", in_words(&other)),
         }
     }
-    panic!("a lease that nobody renews is not over after four times its length");
+    panic!("a lease that is not renewed is not over after four times its length");
 }
 
 /// The next candidate leads after the lease, with a greater token and not too soon. Leases without limit stay.
-pub async fn a_lease_that_nobody_renews_is_over_after_its_ttl(bench: Shared) {
+pub async fn a_lease_that_is_not_renewed_ends_after_its_ttl(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let old = line[0].lead().await;
     let end = safe_until(&mut line[0]).await;
@@ -78,7 +78,7 @@ pub async fn a_lease_that_is_renewed_is_not_over(bench: Shared) {
 /// token.
 pub async fn an_old_leader_is_gone_after_its_lease(bench: Shared) {
     if !is_timed(&bench).await {
-        return a_lease_that_nobody_renews_is_over_after_its_ttl(bench).await;
+        return a_lease_that_is_not_renewed_ends_after_its_ttl(bench).await;
     }
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let end = safe_until(&mut line[0]).await;
@@ -182,7 +182,7 @@ pub async fn a_leader_that_renews_its_lease_is_known_to_live(bench: Shared) {
 
 /// A newcomer behind a dead leader never reads that any leader is alive. It leads after one lease and two refreshes at
 /// the latest.
-pub async fn nobody_is_told_that_a_dead_leader_lives(bench: Shared) {
+pub async fn no_newcomer_is_told_that_a_dead_leader_lives(bench: Shared) {
     let mut leader = Contender::new(&bench, "a").await;
     leader.lead().await;
     if is_timed(&bench).await {

@@ -2,7 +2,7 @@
 
 use elect_api::{ElectionName, Fenced, Key, Scope, Store, Token, fence};
 
-use crate::{Contender, Shared, apart, election, expect_led_by, expect_nobody, poll_n};
+use crate::{Contender, Shared, apart, election, expect_empty, expect_led_by, poll_n};
 
 /// More await points than a call of any store has.
 const CUTS: usize = 12;
@@ -22,7 +22,7 @@ fn stale(greatest: u64) -> Fenced {
 
 /// The greatest token so far passes, even again. A smaller one is refused, whatever connection it comes over. The
 /// election needs no candidate.
-pub async fn a_fence_lets_nobody_back(bench: Shared) {
+pub async fn a_fence_refuses_smaller_tokens(bench: Shared) {
     let (one, other) = (bench.connect().await, bench.connect().await);
     for (token, outcome) in [
         (5, Fenced::Passed),
@@ -41,11 +41,11 @@ pub async fn a_fence_lets_nobody_back(bench: Shared) {
         }
     }
     assert_eq!(one.list(Scope::Entered).await.expect("a list"), []);
-    expect_nobody(&bench).await;
+    expect_empty(&bench).await;
 }
 
 /// Once a token has passed, all smaller ones are refused, whatever other clients do at the same time.
-pub async fn fences_of_many_who_come_at_once_let_nobody_back(bench: Shared) {
+pub async fn fences_at_the_same_time_refuse_smaller_tokens(bench: Shared) {
     const COMERS: u64 = 4;
     const TURNS: u64 = 6;
     let mut threads = Vec::new();
@@ -99,7 +99,7 @@ pub async fn a_fence_is_no_entry_and_outlasts_all(bench: Shared) {
     assert_eq!(come(store.as_ref(), next).await, Fenced::Passed);
     assert_eq!(come(store.as_ref(), token).await, stale(next));
     line[0].resign().await;
-    expect_nobody(&bench).await;
+    expect_empty(&bench).await;
     let names = store.list(Scope::Entered).await.expect("a list");
     assert!(names.iter().all(|name| *name == election()), "{names:?}");
     assert_eq!(come(bench.connect().await.as_ref(), token).await, stale(next));

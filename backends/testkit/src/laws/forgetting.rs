@@ -3,10 +3,10 @@
 use elect_api::{Cell, ErrorKind, Fenced, If, Key, Keys, Removal, Scope, Token, fence};
 
 use super::fences::patiently;
-use crate::{Contender, Shared, apart, cell, election, expect_led_by, expect_nobody};
+use crate::{Contender, Shared, apart, cell, election, expect_empty, expect_led_by};
 
 /// An election with a leader or a waiter is not forgotten, and neither of them is disturbed.
-pub async fn an_election_that_somebody_is_in_is_not_forgotten(bench: Shared) {
+pub async fn an_election_with_candidates_is_not_forgotten(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     line[0].write_cell("kept").await.expect("it leads");
     let store = bench.connect().await;
@@ -24,25 +24,22 @@ pub async fn an_election_that_somebody_is_in_is_not_forgotten(bench: Shared) {
 }
 
 /// After a removal nothing of the election is listed or read any more. Its tokens still rise.
-pub async fn a_forgotten_election_is_as_if_nobody_had_entered(bench: Shared) {
+pub async fn a_forgotten_election_is_as_if_never_entered(bench: Shared) {
     let store = bench.connect().await;
     store
         .remove(&election(), Removal::Everything { fences: true })
         .await
-        .expect("nobody ever was in it");
+        .expect("it was never entered");
     let mut before = Contender::new(&bench, "a").await;
     let token = before.lead().await;
     before.write_cell("gone").await.expect("it leads");
     before.resign_with("gone").await;
     for _ in 0..2 {
-        store
-            .remove(&election(), Removal::Everything { fences: true })
-            .await
-            .expect("nobody is in it");
+        store.remove(&election(), Removal::Everything { fences: true }).await.expect("it is empty");
         for scope in [Scope::Entered, Scope::Kept] {
             assert_eq!(store.list(scope).await.expect("a list"), []);
         }
-        expect_nobody(&bench).await;
+        expect_empty(&bench).await;
     }
     let mut after = Contender::new(&bench, "b").await;
     for name in Cell::OF_LEADERS {
@@ -66,13 +63,13 @@ pub async fn forgotten_fences_and_values_are_gone(bench: Shared) {
     store
         .remove(&election(), Removal::Everything { fences: true })
         .await
-        .expect_err("somebody is in it");
+        .expect_err("it is not empty");
     let value = store.read(&election(), cell).await.expect("an answer");
     assert_eq!(value.bytes.as_deref(), Some(&b"kept"[..]));
     leader.resign().await;
     // No candidate is in the election, which is still listed because of what it keeps.
     assert_eq!(store.list(Scope::Kept).await.expect("a list"), [election()]);
-    store.remove(&election(), Removal::Everything { fences: true }).await.expect("nobody is in it");
+    store.remove(&election(), Removal::Everything { fences: true }).await.expect("it is empty");
     assert_eq!(store.list(Scope::Kept).await.expect("a list"), []);
     assert_eq!(store.keys(&election()).await.expect("a list"), Keys::default());
     assert_eq!(store.read(&election(), cell).await.expect("an answer").bytes, None);
@@ -98,7 +95,7 @@ pub async fn an_election_with_a_fence_is_not_forgotten_unless_that_may_go(bench:
     assert_eq!(cell(&bench, Cell::Once).await.as_deref(), Some("kept"));
     let smaller = fence(store.as_ref(), &election(), &key, Token::new(0)).await;
     assert_eq!(smaller.expect("an answer"), Fenced::Stale(token));
-    forget(true).await.expect("nobody is in it");
+    forget(true).await.expect("it is empty");
     assert_eq!(store.keys(&election()).await.expect("a list"), Keys::default());
     forget(false).await.expect("it has no fence any more");
 }

@@ -3,7 +3,7 @@
 use elect_api::{Cell, Durability, Order, Scope};
 
 use crate::{
-    Contender, Shared, cell, done, election, expect_led_by, expect_nobody, line_up, order, poll_n,
+    Contender, Shared, cell, done, election, expect_empty, expect_led_by, line_up, order, poll_n,
 };
 
 /// More await points than a resign of any store has.
@@ -28,7 +28,7 @@ pub async fn each_leaders_cell_is_another(bench: Shared) {
 
 /// A reader that is no candidate reads each cell, even before any candidate has entered. It creates
 /// nothing and disturbs no candidate.
-pub async fn whoever_takes_no_part_reads_a_cell_and_makes_nothing(bench: Shared) {
+pub async fn a_reader_that_is_no_candidate_reads_a_cell_and_creates_nothing(bench: Shared) {
     for name in Cell::OF_LEADERS {
         assert_eq!(cell(&bench, name).await, None);
     }
@@ -44,7 +44,7 @@ pub async fn whoever_takes_no_part_reads_a_cell_and_makes_nothing(bench: Shared)
 
 /// Last words can be read after the resign, whether there were any before or not. The next
 /// candidate still leads at once.
-pub async fn last_words_are_there_for_the_next_who_leads_at_once(bench: Shared) {
+pub async fn last_words_are_there_for_the_next_leader(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     line[0].resign_with("a was here").await;
     let token = line[1].lead().await;
@@ -56,13 +56,13 @@ pub async fn last_words_are_there_for_the_next_who_leads_at_once(bench: Shared) 
     assert_eq!(cell(&bench, HISTORY).await.as_deref(), Some("b was here"));
     line[2].resign().await;
     assert_eq!(cell(&bench, HISTORY).await.as_deref(), Some("b was here"));
-    expect_nobody(&bench).await;
+    expect_empty(&bench).await;
     line[0].lead().await;
 }
 
 /// A candidate that does not lead writes no last words. Its place is given up all the same, and the
 /// current leader is not disturbed.
-pub async fn who_does_not_lead_has_no_last_words(bench: Shared) {
+pub async fn a_candidate_that_does_not_lead_writes_no_last_words(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     line[1].resign_with("waited").await;
     line[1].resign_with("out").await;
@@ -95,7 +95,7 @@ pub async fn last_words_are_written_as_the_entry_goes(bench: Shared) {
         assert!(is_gone || !before, "its words are there, and so is it, after {cut}");
         assert!(after || !is_gone, "it is gone without a word after {cut}");
         leader.resign().await;
-        expect_nobody(&bench).await;
+        expect_empty(&bench).await;
         bench.wipe(&election()).await;
     }
 }

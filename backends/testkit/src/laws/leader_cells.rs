@@ -2,14 +2,14 @@
 
 use elect_api::{Cell, Durability, Order, Scope};
 
-use crate::{Contender, Shared, election, expect_led_by, expect_nobody, order, poll_n};
+use crate::{Contender, Shared, election, expect_empty, expect_led_by, order, poll_n};
 
 /// More await points than a call of any store has.
 const CUTS: usize = 12;
 
 /// A leader's cell is empty at first. All clients can read what the leader writes, in the election or not.
 /// The next text replaces it.
-pub async fn a_leaders_cell_is_there_for_whoever_comes_later(bench: Shared) {
+pub async fn a_leaders_cell_is_there_for_later_clients(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     assert_eq!(line[0].read_cell().await, None);
     assert_eq!(line[0].write_cell("one").await, Ok(()));
@@ -20,7 +20,7 @@ pub async fn a_leaders_cell_is_there_for_whoever_comes_later(bench: Shared) {
     assert_eq!(line[1].read_cell().await.as_deref(), Some("two"));
     line[1].resign().await;
     assert_eq!(Contender::new(&bench, "c").await.read_cell().await.as_deref(), Some("two"));
-    expect_nobody(&bench).await;
+    expect_empty(&bench).await;
 }
 
 /// A candidate cannot write the cell before it leads, after it has resigned, or when it does not know yet
@@ -52,7 +52,7 @@ pub async fn a_leaders_cell_is_no_entry(bench: Shared) {
     line[0].resign().await;
     line[1].lead().await;
     line[1].resign().await;
-    expect_nobody(&bench).await;
+    expect_empty(&bench).await;
 }
 
 /// Elections with a common prefix in their names have separate cells.
@@ -68,7 +68,7 @@ pub async fn each_election_has_its_own_cells(bench: Shared) {
 }
 
 /// A change of a cell wakes every client that has read it, even if it was empty then.
-pub async fn a_new_cell_wakes_all_who_have_read_the_last(bench: Shared) {
+pub async fn a_new_cell_wakes_all_clients_that_read_the_last(bench: Shared) {
     let mut leader = Contender::new(&bench, "a").await;
     leader.lead().await;
     let mut others = Vec::new();

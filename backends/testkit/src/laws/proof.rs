@@ -88,7 +88,7 @@ pub async fn a_waiter_whose_entry_was_removed_enters_anew_at_the_end(bench: Shar
         let shown = line[1].ticket();
         line[1].wait_behind(2).await;
         let is_in = line_up(&bench).await.shows("b");
-        assert!(!is_in || line[1].ticket() == shown, "it entered with a ticket nobody had seen");
+        assert!(!is_in || line[1].ticket() == shown, "it entered with an unseen ticket");
     }
     line[2].wait_behind(1).await;
     expect_led_by(&bench, &["a", "c", "b"]).await;

@@ -4,7 +4,7 @@ use elect_api::{Ending, ErrorKind, Removal, Standing, Store, Token};
 
 use super::examination::examine;
 use crate::contender::in_words;
-use crate::{Contender, Shared, election, expect_led_by, expect_nobody, line_up, poll_n};
+use crate::{Contender, Shared, election, expect_empty, expect_led_by, line_up, poll_n};
 
 /// More await points than a call of any store has.
 const CUTS: usize = 12;
@@ -28,7 +28,7 @@ async fn remove(store: &dyn Store, token: Token) -> bool {
 
 /// After a removal the next candidate leads with its next refresh. The removed leader finds out, and does not
 /// lead again under the old token.
-pub async fn whoever_was_removed_is_out_and_the_next_leads(bench: Shared) {
+pub async fn a_removed_leader_is_out_and_the_next_leads(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let store = bench.connect().await;
     let token = line[0].lead().await;
@@ -55,7 +55,7 @@ pub async fn whoever_was_removed_is_out_and_the_next_leads(bench: Shared) {
 }
 
 /// A removal that comes late, twice, or with an unknown token removes no entry.
-pub async fn a_late_removal_removes_nobody(bench: Shared) {
+pub async fn a_late_removal_removes_no_candidate(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     let store = bench.connect().await;
     let old = line[0].lead().await;
@@ -73,7 +73,7 @@ pub async fn a_late_removal_removes_nobody(bench: Shared) {
     line[2].lead().await;
     line[2].resign().await;
     remove(&*store, token).await;
-    expect_nobody(&bench).await;
+    expect_empty(&bench).await;
 }
 
 /// A removal that is cut anywhere and repeated removes only the one entry.
@@ -106,11 +106,7 @@ pub async fn an_entry_is_over_when_the_store_has_said(bench: Shared) {
         Ending::Granted => examine(&bench, &*store).await.longest_ending.expect("a span"),
         Ending::Judged { within, mark, renewed } => {
             let here = ending(&*store, token).await;
-            assert_eq!(
-                here,
-                Some(Ending::Judged { within, mark, renewed }),
-                "nobody has renewed it"
-            );
+            assert_eq!(here, Some(Ending::Judged { within, mark, renewed }), "it was not renewed");
             line[0].lead().await;
             let later = ending(&*store, token).await.expect("an entry");
             assert!(
@@ -139,5 +135,5 @@ pub async fn an_entry_is_over_when_the_store_has_said(bench: Shared) {
             other => panic!("a waiter {}", in_words(&other)),
         }
     }
-    panic!("an entry that nobody renews is there longer than {span:?}");
+    panic!("an entry that is not renewed is there longer than {span:?}");
 }

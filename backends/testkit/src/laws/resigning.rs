@@ -2,7 +2,7 @@
 
 use elect_api::Order;
 
-use crate::{Contender, Shared, election, expect_led_by, expect_nobody, line_up, order};
+use crate::{Contender, Shared, election, expect_empty, expect_led_by, line_up, order};
 
 /// The next candidate leads with its very next refresh, whether it has waited or is new.
 pub async fn the_next_leads_at_once_after_a_resign(bench: Shared) {
@@ -21,12 +21,12 @@ pub async fn a_waiter_that_resigns_leaves_no_entry(bench: Shared) {
     line[2].wait_behind(1).await;
     line[2].resign().await;
     line[0].resign().await;
-    expect_nobody(&bench).await;
+    expect_empty(&bench).await;
 }
 
 /// A resign never removes another candidate's entry, even if the election has changed a lot since
 /// the last refresh.
-pub async fn resigning_removes_nobody_elses_entry(bench: Shared) {
+pub async fn resigning_removes_no_other_candidates_entry(bench: Shared) {
     let mut old = Contender::new(&bench, "old").await;
     old.lead().await;
     bench.evict(&election(), old.candidate()).await;
@@ -61,7 +61,7 @@ pub async fn resigning_twice_or_before_entering_does_no_harm(bench: Shared) {
 
 /// A seat may be used again after a resign. It gets the last place in a queue, and any place in a
 /// race.
-pub async fn who_resigned_comes_back_as_a_newcomer(bench: Shared) {
+pub async fn a_candidate_that_resigned_returns_as_a_newcomer(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b", "c"]).await;
     line[0].resign().await;
     if order(&bench).await == Order::Race {

@@ -142,7 +142,7 @@ async fn outlast(session: &mut SharedSession, rival: &mut Contender) {
             other => panic!("a waiter {}", in_words(&other)),
         }
     }
-    panic!("a place that nobody asks for is not free after four times the lease's length");
+    panic!("a place that no seat asks for is not free after four times the lease's length");
 }
 
 /// Each seat leads with its own token, and a rival waits behind that seat alone.
@@ -214,7 +214,7 @@ pub async fn a_ticket_of_one_of_several_seats_frees_that_one_alone(bench: Shared
 }
 
 /// Wherever the refresh of one seat was dropped, its resign or its ticket leaves nothing of it.
-pub async fn what_was_cut_of_one_of_several_seats_leaves_nothing(bench: Shared) {
+pub async fn a_dropped_refresh_of_one_of_several_seats_leaves_nothing(bench: Shared) {
     let (mut session, tokens) = SharedSession::leading(&bench, 1).await;
     for cut in 1..=CUTS {
         for redeems in [false, true] {
@@ -241,7 +241,7 @@ pub async fn what_was_cut_of_one_of_several_seats_leaves_nothing(bench: Shared) 
 }
 
 /// The store answers the requests later, when the seat has already given up.
-pub async fn what_one_of_several_seats_asked_of_a_store_that_stalled_leaves_nothing(bench: Shared) {
+pub async fn a_stalled_refresh_of_one_of_several_seats_leaves_nothing(bench: Shared) {
     for redeems in [false, true] {
         let (mut session, tokens) = SharedSession::leading(&bench, 1).await;
         session.open(1).await;
@@ -277,7 +277,7 @@ pub async fn what_one_of_several_seats_asked_of_a_store_that_stalled_leaves_noth
 }
 
 /// A seat that stops asking loses its place, although other seats renew the session that they share with it.
-pub async fn a_seat_that_asks_no_more_loses_its_place_though_others_go_on(bench: Shared) {
+pub async fn a_seat_that_stops_asking_loses_its_place_while_others_go_on(bench: Shared) {
     let (mut session, tokens) = SharedSession::leading(&bench, 3).await;
     let mut rival = session.rival(1).await;
     rival.wait_behind(1).await;
@@ -298,9 +298,9 @@ pub async fn several_seats_that_crash_together_are_followed(bench: Shared) {
     }
     let SharedSession { bench, store, seats } = session;
     drop((seats, store));
-    let mut nobody = SharedSession::new(&bench, 0).await;
+    let mut empty_session = SharedSession::new(&bench, 0).await;
     for (rival, old) in rivals.iter_mut().zip(tokens) {
-        outlast(&mut nobody, rival).await;
+        outlast(&mut empty_session, rival).await;
         assert!(rival.lead().await > old);
     }
 }

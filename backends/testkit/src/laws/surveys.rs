@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use elect_api::text::{NAME, WORDS, escape};
 use elect_api::{Candidate, ElectionName, Order, Scope, Survey};
 
-use crate::{Contender, LineUp, Shared, apart, election, expect_nobody, order};
+use crate::{Contender, LineUp, Shared, apart, election, expect_empty, order};
 
 /// A survey of an election without entries is no error, and creates nothing.
-pub async fn an_election_nobody_entered_is_empty(bench: Shared) {
+pub async fn an_election_without_entries_is_empty(bench: Shared) {
     let store = bench.connect().await;
     assert_eq!(store.survey(&election()).await.expect("a survey"), Survey::default());
     assert_eq!(store.list(Scope::Entered).await.expect("a list"), []);
@@ -101,7 +101,7 @@ pub async fn a_survey_tells_how_long_ago_the_lease_was_renewed(bench: Shared) {
 }
 
 /// While a client surveys the store without a pause, every candidate wins that would win otherwise.
-pub async fn surveys_disturb_nobody(bench: Shared) {
+pub async fn surveys_disturb_no_candidate(bench: Shared) {
     let over = Arc::new(AtomicBool::new(false));
     let onlooker = apart({
         let (bench, over) = (Arc::clone(&bench), Arc::clone(&over));
@@ -149,7 +149,7 @@ pub async fn elections_are_independent(bench: Shared) {
     there.lead().await;
     here.resign().await;
     there.lead().await;
-    expect_nobody(&bench).await;
+    expect_empty(&bench).await;
     let survey = bench.connect().await.survey(&other).await.expect("a survey");
     assert_eq!(LineUp::from(survey), LineUp::led_by(&["there"]));
 }

@@ -6,7 +6,7 @@
 use elect_api::{Order, Removal, Standing, Ticket};
 
 use crate::contender::in_words;
-use crate::{Contender, Shared, election, expect_led_by, expect_nobody, order};
+use crate::{Contender, Shared, election, expect_empty, expect_led_by, order};
 
 /// Redeems `ticket` from another process.
 async fn redeem(bench: &Shared, ticket: &Ticket) {
@@ -73,7 +73,7 @@ pub async fn a_ticket_frees_a_waiters_place_at_once(bench: Shared) {
 /// as it does. Showing it does not create the entry.
 pub async fn a_ticket_is_there_before_its_entry_and_for_that_one_only(bench: Shared) {
     let mut contender = Contender::new(&bench, "a").await;
-    expect_nobody(&bench).await;
+    expect_empty(&bench).await;
     let mut seen = Vec::new();
     for _ in 0..3 {
         let before = contender.ticket();
@@ -96,7 +96,7 @@ pub async fn a_ticket_is_there_before_its_entry_and_for_that_one_only(bench: Sha
 
 /// A ticket that is redeemed before its entry exists harms no other candidate, and stops its own seat
 /// for one attempt at most.
-pub async fn a_ticket_redeemed_early_harms_nobody(bench: Shared) {
+pub async fn a_ticket_redeemed_early_harms_no_other_candidate(bench: Shared) {
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let token = line[0].lead().await;
     let mut newcomer = Contender::new(&bench, "c").await;
@@ -116,7 +116,7 @@ pub async fn a_ticket_redeemed_early_harms_nobody(bench: Shared) {
 
 /// A ticket that is redeemed late or twice leaves the current entry alone, whether another seat has it
 /// or the same one.
-pub async fn a_late_ticket_removes_nobody(bench: Shared) {
+pub async fn a_late_ticket_removes_no_candidate(bench: Shared) {
     let mut old = Contender::new(&bench, "a").await;
     old.lead().await;
     let Some(late) = old.ticket() else {

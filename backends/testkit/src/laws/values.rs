@@ -4,7 +4,7 @@ use elect_api::{
     Cell, ElectionName, Error, ErrorKind, Fenced, If, Key, Scope, Store, Token, Written, fence,
 };
 
-use crate::{Contender, Shared, apart, done, election, expect_led_by, expect_nobody, poll_n};
+use crate::{Contender, Shared, apart, done, election, expect_empty, expect_led_by, poll_n};
 
 /// More await points than a call of any store has.
 const CUTS: usize = 12;
@@ -37,7 +37,7 @@ async fn get(store: &dyn Store) -> Option<String> {
 
 /// A value is absent at first. Once written with the leader's token, over any connection, it is there for all
 /// clients. It stays when leaders change.
-pub async fn a_value_is_there_for_whoever_comes_later(bench: Shared) {
+pub async fn a_value_is_there_for_later_clients(bench: Shared) {
     let (writer, reader) = (bench.connect().await, bench.connect().await);
     assert_eq!(get(reader.as_ref()).await, None);
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
@@ -63,11 +63,11 @@ pub async fn only_the_token_of_the_leader_writes_a_value(bench: Shared) {
         let noted = put(store.as_ref(), token, text).await;
         assert!(noted.is_err(), "{text}, with {token}");
     };
-    expect_gone(Token::new(1), "nobody ever led").await;
+    expect_gone(Token::new(1), "no candidate ever led").await;
     let mut line = Contender::in_line(&bench, &["a", "b"]).await;
     let token = line[0].lead().await;
     for wrong in [0, token.get() - 1, token.get() + 1, u64::MAX] {
-        expect_gone(Token::new(wrong), "nobody's").await;
+        expect_gone(Token::new(wrong), "no leader's").await;
     }
     line[0].resign().await;
     expect_gone(token, "resigned").await;
@@ -77,7 +77,7 @@ pub async fn only_the_token_of_the_leader_writes_a_value(bench: Shared) {
     bench.evict(&election(), line[1].candidate()).await;
     expect_gone(next, "evicted").await;
     line[1].resign().await;
-    expect_gone(next, "nobody leads").await;
+    expect_gone(next, "no candidate leads").await;
     assert_eq!(get(store.as_ref()).await.as_deref(), Some("good"));
 }
 
@@ -166,7 +166,7 @@ pub async fn a_value_is_no_entry(bench: Shared) {
     line[0].resign().await;
     line[1].lead().await;
     line[1].resign().await;
-    expect_nobody(&bench).await;
+    expect_empty(&bench).await;
 }
 
 /// Keys with a common prefix are separate, and a fence has no part in the value of the same name.

@@ -55,7 +55,7 @@ mod tests {
     use crate::program::eventually;
 
     #[test]
-    fn whoever_is_killed_is_told_from_who_lives() {
+    fn a_killed_process_is_told_from_a_living_one() {
         let mut child = Command::new("sleep").arg("1000").spawn().expect("sleep");
         assert!(!is_killed(child.id()) && !is_killed(std::process::id()));
         child.kill().expect("it lives");

@@ -41,7 +41,7 @@ fn a_stopped_process_beside_another_run_is_seen_without_a_stamp() {
 }
 
 #[test]
-fn runs_one_after_the_other_are_sound_whatever_ended_them() {
+fn runs_one_after_the_other_are_sound_however_they_ended() {
     let oracle = Oracle::new();
     let tree = |tag, token| oracle.stamper(tag).token(token).children(2).depth(2);
     start(&tree("A", 1).lasting(Duration::from_millis(5)).code(7)).wait().exits(7);

@@ -18,8 +18,8 @@ const SETUP: &str = "tests/run setup";
 const VERSIONS: &str = "usr/lib/postgresql";
 /// The server refuses to run as root. It keeps the right to read what root can read, wherever the build is.
 /// Both the kernel and `access` go by this right.
-const NOBODY: u32 = 65534;
-const AS_NOBODY: [&str; 12] = [
+const SERVER_USER: u32 = 65534;
+const AS_ANOTHER_USER: [&str; 12] = [
     "setpriv",
     "--reuid",
     "65534",
@@ -66,9 +66,9 @@ impl Postgres {
         fs::create_dir(&data).expect("a folder");
         let mut prefix: &[&str] = &[];
         if geteuid().is_root() {
-            prefix = &AS_NOBODY;
+            prefix = &AS_ANOTHER_USER;
             for path in [folder.path(), &data] {
-                chown(path, Some(NOBODY), Some(NOBODY)).expect("we are root");
+                chown(path, Some(SERVER_USER), Some(SERVER_USER)).expect("we are root");
             }
         }
         initialise(prefix, &programs.join("initdb"), &data);

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_bites_whom_it_means_and_as_often() {
+    fn a_rule_applies_to_its_client_and_as_often_as_told() {
         let mut rules = Rules::new(0);
         let id = rules.add(Rule::new(Effect::LoseReply).op(Op::Renew).client("me").times(2));
         let mut bites =

@@ -192,7 +192,7 @@ fn failures_are_told_apart() {
 }
 
 #[test]
-fn who_is_cut_off_is_replaced_and_finds_out() {
+fn a_leader_that_is_cut_off_is_replaced_and_finds_out() {
     run("a partition", async {
         for kind in KINDS {
             let ground = Ground::new(Options::new(kind));

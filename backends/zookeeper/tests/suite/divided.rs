@@ -54,7 +54,7 @@ async fn never_leads(waiter: &mut dyn Seat, leader: &mut dyn Seat) -> String {
 }
 
 #[test]
-fn an_address_that_comes_to_mean_another_ensemble_is_left_alone() {
+fn an_address_that_now_leads_to_another_ensemble_is_not_used() {
     run("divided", async {
         let [a, b] = two();
         found(&b).await;
@@ -185,7 +185,7 @@ fn a_url_with_a_store_id_means_that_store_only() {
 }
 
 #[test]
-fn the_id_of_a_store_is_made_once_and_by_those_only_who_enter() {
+fn the_id_of_a_store_is_made_once_and_only_by_candidates() {
     run("divided", async {
         let servers = ZooKeeper::one();
         let looker = elect_zookeeper::connect(&servers.url()).expect("a good URL");

@@ -18,7 +18,7 @@ async fn wait_behind(seat: &mut dyn Seat, expected: usize) -> elect_api::Wake {
 }
 
 #[test]
-fn candidates_of_others_are_in_the_same_queue() {
+fn candidates_of_other_clients_are_in_the_same_queue() {
     run("shared", async {
         let servers = ZooKeeper::one();
         let other = raw(&[servers.address(0)]).await;
@@ -125,7 +125,7 @@ fn another_layout_is_refused_before_anything_is_made() {
 
 /// A candidate of each layout would find itself first.
 #[test]
-fn nobody_leads_beside_another_layout_that_came_later() {
+fn no_candidate_leads_beside_another_layout_that_came_later() {
     run("mixed later", async {
         let servers = ZooKeeper::one();
         let other = raw(&[servers.address(0)]).await;

@@ -139,7 +139,7 @@ fn an_entry_of_an_ended_session_is_left_for_a_new_one() {
         assert_eq!(left.len(), 1);
         assert!(
             left[0].0.replace('-', "").contains(shown.as_str()),
-            "nobody saw its ticket before"
+            "its ticket was not seen before"
         );
     });
 }
@@ -182,7 +182,7 @@ fn a_proof_whose_reply_was_lost_is_none() {
 
 /// The ticket outlives a wrapper that died, and its session lives on for a while.
 #[test]
-fn a_ticket_removes_what_a_dead_one_left() {
+fn a_ticket_removes_the_entry_of_a_dead_candidate() {
     run("a ticket", async {
         let mut stage = Stage::new().await;
         stage.enter_unheard().await;

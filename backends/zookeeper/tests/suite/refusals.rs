@@ -49,7 +49,7 @@ fn too_many_connections_are_no_impostor() {
 }
 
 #[test]
-fn a_server_that_only_shows_what_it_knew() {
+fn a_read_only_server() {
     run("read-only", async {
         let options = vec!["-Dreadonlymode.enabled=true".into()];
         let mut servers =
@@ -74,7 +74,7 @@ fn dying() -> u16 {
     let port = listener.local_addr().expect("an address").port();
     thread::spawn(move || {
         loop {
-            let (mut stream, _) = listener.accept().expect("somebody who asks");
+            let (mut stream, _) = listener.accept().expect("a client that asks");
             let mut question = [0; 5];
             // The client library's own request begins with a length.
             if stream.read_exact(&mut question).is_ok() && question == *b"srvr\n" {
@@ -87,7 +87,7 @@ fn dying() -> u16 {
 }
 
 #[test]
-fn a_server_that_comes_to_its_end_is_no_impostor() {
+fn a_server_that_is_ending_is_no_impostor() {
     run("a dying server", async {
         let url = format!("zk://127.0.0.1:{}", dying());
         refused(&url, ErrorKind::Unreachable, &["refused"]).await;
@@ -126,7 +126,7 @@ fn store(url: &str) -> Box<dyn Store> {
 }
 
 #[test]
-fn rights_are_those_of_who_made_it() {
+fn rights_are_those_of_the_creator() {
     run("rights", async {
         let servers = ZooKeeper::one();
         let path = path_of(&election());
@@ -143,14 +143,14 @@ fn rights_are_those_of_who_made_it() {
         let elsewhere = format!("{}/other?acl=open", with_user(&servers, "bob"));
         let mut bob = seat(&elsewhere, "bob", TTL).await;
         lead(bob.as_mut()).await;
-        let everybody = format!("{}/other", servers.url());
-        let survey = store(&everybody).survey(&election()).await.expect("a survey");
+        let open_to_all = format!("{}/other", servers.url());
+        let survey = store(&open_to_all).survey(&election()).await.expect("a survey");
         assert_eq!(survey.leader.expect("a leader").entry.candidate.id, "bob");
     });
 }
 
 #[test]
-fn last_words_that_may_not_be_written_hold_up_nobody() {
+fn last_words_that_may_not_be_written_delay_no_candidate() {
     run("last words", async {
         let servers = ZooKeeper::one();
         let owner = Client::connector().with_auth("digest", b"ann:hush");
@@ -213,7 +213,7 @@ fn a_right_that_is_missing_is_named_with_its_path() {
 }
 
 #[test]
-fn a_server_that_wants_to_know_who_comes() {
+fn a_server_that_demands_a_login() {
     run("enforced", async {
         let lines = vec!["enforce.auth.enabled=true".into(), "enforce.auth.schemes=digest".into()];
         let servers = ZooKeeper::start(&ZooKeeperSetup { lines, ..ZooKeeperSetup::default() });
@@ -239,7 +239,7 @@ fn a_server_that_requires_sasl() {
 }
 
 #[test]
-fn of_a_cell_that_is_too_long_to_be_ours_no_more_is_kept_than_shows_that() {
+fn of_a_cell_that_is_too_long_only_one_byte_more_is_kept() {
     run("a long cell", async {
         let servers = ZooKeeper::one();
         let onlooker = Client::connect(&servers.address(0).to_string()).await.expect("a session");

@@ -113,7 +113,7 @@ fn a_seat_that_comes_late_is_no_further_behind_than_those_before_it() {
 
 /// A command or the next leader waits for each quorum write.
 #[test]
-fn whoever_is_alone_wins_and_leaves_with_one_write_each_and_nothing_is_left() {
+fn a_lone_candidate_wins_and_leaves_cleanly_with_one_write_each() {
     run("alone", async {
         let servers = ZooKeeper::one();
         let store = elect_zookeeper::connect(&servers.url()).expect("a good URL");

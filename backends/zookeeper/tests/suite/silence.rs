@@ -103,7 +103,7 @@ fn a_resign_after_a_silence_needs_no_more_than_an_answer() {
         }
         while now().since(cut) < PATIENCE * 5 / 2 {
             let resigned = tokio::time::timeout(TTL / 4, stage.seat.resign(None)).await;
-            assert!(!matches!(resigned, Ok(Ok(()))), "nobody can have said so");
+            assert!(!matches!(resigned, Ok(Ok(()))), "no server can have said so");
         }
         assert_eq!(nodes(&stage.onlooker, &election()).await.len(), 1, "it was removed unheard");
         stage.heal();

@@ -64,7 +64,7 @@ fn a_server_that_is_vouched_for() {
 }
 
 #[test]
-fn a_server_that_wants_a_certificate_of_ours() {
+fn a_server_that_demands_a_client_certificate() {
     run("mutual", async {
         let authority = Authority::new();
         let (_servers, port) = server(&authority, &authority.server(&["localhost"]), "need");

@@ -35,7 +35,7 @@ use crate::config::{self, RunPlan};
 use crate::election::control::Control;
 use crate::election::driver::{self, Clock as _, Inbox, OnDuty};
 use crate::election::machine::{Event, Machine, Verdict};
-use crate::guard::{self, Enclosure, Ended, Forked, Incoming, Inherited, Whom};
+use crate::guard::{self, Enclosure, Ended, Forked, Incoming, Inherited, SignalTo};
 use crate::report::Log;
 
 /// Takes part as a member until the end.
@@ -262,7 +262,7 @@ impl ShardHolder<'_> {
     fn signaled(&mut self, signal: i32) {
         match signal {
             libc::SIGCHLD => guard::reap(),
-            libc::SIGTSTP => _ = guard::stop(Whom::Ourselves),
+            libc::SIGTSTP => _ = guard::stop(SignalTo::Ourselves),
             signal if guard::ends_command(signal) => {
                 self.verdict.get_or_insert(Verdict::Interrupted(signal));
                 self.leave_roster(&guard::told_to_end(signal));

@@ -41,7 +41,7 @@ fn started_with(lease: Lease, rules: Rules) -> Transcript {
 }
 
 #[test]
-fn who_follows_a_clean_end_says_that_it_begins_and_starts() {
+fn a_successor_of_a_clean_end_announces_itself_and_starts() {
     started(LOCAL)
         .tell(1.0, Event::Ended(Ended::Exited(7)), &[])
         .tell(1.0, Event::Empty, &["resign: the command exited with code 7"])
@@ -162,7 +162,7 @@ fn a_mark_for_which_there_was_no_answer_is_tried_for_as_long_as_the_place_is_not
 }
 
 #[test]
-fn what_cannot_be_read_has_not_ended_well() {
+fn an_unreadable_history_counts_as_an_unclean_end() {
     let unfit = Error::new(ErrorKind::Unfit, "garbled");
     Transcript::joined(LOCAL, delaying())
         .tell(0.0, leading(LOCAL, 0.0), &["read history"])
@@ -172,7 +172,7 @@ fn what_cannot_be_read_has_not_ended_well() {
 }
 
 #[test]
-fn whoever_cannot_say_that_it_begins_starts_nothing() {
+fn a_leader_that_cannot_announce_itself_starts_nothing() {
     let beginning = || {
         let mut transcript = Transcript::joined(ETCD, delaying());
         transcript.tell(0.0, leading(ETCD, 0.0), &["read history"]).tell(
@@ -212,7 +212,7 @@ fn whoever_cannot_say_that_it_begins_starts_nothing() {
 }
 
 #[test]
-fn who_leaves_in_the_middle_of_the_delay_says_nothing_as_it_is_not_over() {
+fn a_leader_that_leaves_during_the_delay_writes_no_history() {
     held_back(ETCD, delaying()).tell(1.0, Event::Signal(TERM), &["resign"]).tell(
         1.1,
         Event::Replied(Ok(Reply::Resigned)),
@@ -226,7 +226,7 @@ fn who_leaves_in_the_middle_of_the_delay_says_nothing_as_it_is_not_over() {
 }
 
 #[test]
-fn who_leaves_after_it_was_over_says_that_nothing_was_started() {
+fn a_leader_that_leaves_after_the_delay_says_that_nothing_started() {
     let mut transcript = Transcript::joined(LOCAL, delaying());
     transcript
         .tell(0.0, leading(LOCAL, 0.0), &["read history"])
@@ -237,7 +237,7 @@ fn who_leaves_after_it_was_over_says_that_nothing_was_started() {
 }
 
 #[test]
-fn who_loses_it_in_the_middle_comes_again_and_counts_anew() {
+fn a_leader_that_loses_during_the_delay_waits_for_it_anew() {
     held_back(ETCD, delaying())
         .pass(3.0, &["refresh"])
         .tell(3.0, gone(), &[])
@@ -251,7 +251,7 @@ fn who_loses_it_in_the_middle_comes_again_and_counts_anew() {
 }
 
 #[test]
-fn leadership_is_acquired_already_whoever_waits_for_it() {
+fn a_lock_delay_does_not_count_as_waiting_for_leadership() {
     for wait in [Wait::No, Wait::For(after(2.0))] {
         held_back(LOCAL, Rules { wait, ..delaying() })
             .pass(6.0, &["refresh"])
@@ -262,7 +262,7 @@ fn leadership_is_acquired_already_whoever_waits_for_it() {
 }
 
 #[test]
-fn a_pause_takes_effect_and_what_was_waited_for_counts() {
+fn a_pause_takes_effect_and_the_delay_so_far_counts() {
     held_back(LOCAL, delaying())
         .tell(1.0, Event::Woken, &["refresh"])
         .tell(1.0, super::gates::paused(), &[])
@@ -275,7 +275,7 @@ fn a_pause_takes_effect_and_what_was_waited_for_counts() {
 }
 
 #[test]
-fn what_was_cut_short_is_no_clean_end() {
+fn a_command_that_was_cut_short_is_no_clean_end() {
     started(LOCAL).tell(1.0, Event::Ended(Ended::Signaled(9)), &[]).tell(
         1.0,
         Event::Empty,
@@ -313,7 +313,7 @@ fn what_was_cut_short_is_no_clean_end() {
 
 /// The command has exited, and the processes that it left are awaited.
 #[test]
-fn what_is_left_and_killed_is_no_clean_end() {
+fn killed_leftovers_are_no_clean_end() {
     for (empty, resigns) in [(2.9, "resign: "), (3.0, "resign abruptly: ")] {
         let rules = Rules { stop_timeout: Some(after(2.0)), ..delaying() };
         let expected = format!("{resigns}told to end by SIGTERM");

@@ -61,12 +61,12 @@ fn all_is_asked_between_two_proofs() {
 }
 
 #[test]
-fn what_people_ask_meanwhile_counts() {
+fn a_pause_requested_during_the_gates_counts() {
     passed().tell(0.6, paused(), &[]).tell(0.6, leading(ETCD, 0.5), &[]).pass(2.9, &[]);
 }
 
 #[test]
-fn whoever_wins_anew_asks_anew() {
+fn a_candidate_that_wins_anew_passes_all_gates_anew() {
     let validity = Validity::Window { anchor: at(1.0), window: after(15.0) };
     let again = Reply::Standing(Answer::Leading { token: Token::new(8), validity });
     passed()
@@ -103,7 +103,7 @@ fn a_wake_has_it_look_after_its_place_first() {
 }
 
 #[test]
-fn what_may_be_done_since_it_was_asked_is_asked_again() {
+fn a_recall_is_repeated_if_the_cell_may_have_changed() {
     won(ETCD)
         .tell(0.1, replied(Reply::Done(false)), &["announce"])
         .tell(0.2, Event::Noted, &[])
@@ -129,7 +129,7 @@ fn disputed() -> Event {
 }
 
 #[test]
-fn whoever_divides_an_election_settles_that_before_it_joins() {
+fn a_candidate_agrees_on_the_division_before_it_joins() {
     let mut transcript = Transcript::new(ETCD, divided());
     transcript
         .tell(0.0, Event::Tick, &["open"])
@@ -140,7 +140,7 @@ fn whoever_divides_an_election_settles_that_before_it_joins() {
 }
 
 #[test]
-fn whoever_finds_others_who_disagree_leaves() {
+fn a_candidate_that_finds_another_division_leaves() {
     let mut transcript = Transcript::new(ETCD, divided());
     transcript
         .tell(0.0, Event::Tick, &["open"])
@@ -160,7 +160,7 @@ fn a_newcomer_that_has_no_answer_does_not_join() {
 }
 
 #[test]
-fn who_is_shown_another_division_starts_nothing_before_that_is_settled() {
+fn nothing_starts_before_a_dispute_about_the_division_is_settled() {
     for (own, other) in [
         (rules(), Division::Slots(3)),
         (divided(), Division::Slots(5)),
@@ -195,7 +195,7 @@ fn who_is_shown_another_division_starts_nothing_before_that_is_settled() {
 
 /// The election is forgotten between the two answers.
 #[test]
-fn a_division_that_nobody_has_written_is_none() {
+fn a_division_that_is_not_written_is_none() {
     let mut transcript = Transcript::new(ETCD, divided());
     transcript
         .tell(0.0, Event::Tick, &["open"])
@@ -207,7 +207,7 @@ fn a_division_that_nobody_has_written_is_none() {
 }
 
 #[test]
-fn whoever_runs_a_command_pays_no_heed() {
+fn a_running_leader_ignores_a_change_of_division() {
     Transcript::running(Lease::Unlimited, rules())
         .tell(1.0, control(Division::Slots(3)), &[])
         .tell(5.0, leading(Lease::Unlimited, 5.0), &[]);
@@ -243,7 +243,7 @@ fn a_leader_of_a_paused_election_stops_its_command_and_gives_leadership_up() {
 }
 
 #[test]
-fn for_whom_nothing_runs_only_a_request_to_resign_counts() {
+fn without_a_command_only_a_request_to_resign_counts() {
     let rules = Rules { heeds: Heeds::Resigning, ..rules() };
     let excluded = Control::default().prioritizing("us", Some(0), request());
     Transcript::running(ETCD, rules)
@@ -262,7 +262,7 @@ fn a_request_to_another_leader_is_none_to_us() {
 }
 
 #[test]
-fn who_is_told_to_end_as_well_does_not_come_again() {
+fn a_leader_that_is_also_told_to_end_does_not_campaign_again() {
     Transcript::running(ETCD, rules())
         .tell(1.0, step_down(7), &["signal 15"])
         .tell(1.5, Event::Signal(TERM), &["signal 15"])
@@ -300,7 +300,7 @@ fn while_it_is_paused_a_winner_keeps_its_place_and_starts_nothing() {
 }
 
 #[test]
-fn who_does_not_wait_does_not_wait_for_the_end_of_a_pause() {
+fn a_candidate_that_does_not_wait_does_not_wait_for_a_pause_to_end() {
     Transcript::joined(ETCD, Rules { wait: Wait::No, ..rules() })
         .tell(0.1, paused(), &[])
         .tell(0.1, leading(ETCD, 0.0), &["resign"])

@@ -121,7 +121,7 @@ fn it_keeps_no_renewal_waiting() {
 }
 
 #[test]
-fn whoever_has_lost_says_nothing() {
+fn a_leader_that_has_lost_writes_no_history() {
     for lost in [gone(), Event::Replied(Ok(Reply::Standing(Answer::Evicted("removed".into()))))] {
         let mut transcript = started(ETCD);
         transcript.tell(0.01, READ(), &[]).pass(0.1, &["write history"]).tell(0.11, WRITTEN(), &[]);
@@ -153,7 +153,7 @@ fn a_store_that_refuses_is_not_asked_again() {
 }
 
 #[test]
-fn who_asked_for_the_end_is_told() {
+fn the_history_names_the_cause_of_the_end() {
     let mut transcript = started(LOCAL);
     transcript
         .tell(0.0, READ(), &[])

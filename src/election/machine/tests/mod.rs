@@ -144,7 +144,7 @@ fn a_permanent_error_at_the_start_ends_the_candidacy() {
 
 /// Happens while all credentials are replaced. The leader, the waiters and candidates that join again go on.
 #[test]
-fn a_refusal_is_ridden_out_by_whoever_has_or_had_a_place() {
+fn a_candidate_with_a_place_rides_out_a_refusal() {
     let refused = || Event::Replied(Err(Error::new(ErrorKind::Denied, "a wrong password")));
     let mut again =
         Transcript::new(ETCD, Rules { insists: true, let_in: LetIn::Before, ..rules() });
@@ -255,7 +255,7 @@ fn soft_deadline_asks_hard_deadline_kills_and_renewing_goes_on() {
 }
 
 #[test]
-fn what_the_command_leaves_running_is_stopped_with_a_lost_lease() {
+fn leftovers_of_the_command_are_stopped_with_a_lost_lease() {
     Transcript::running(Lease::Unlimited, rules())
         .tell(1.0, Event::Ended(Ended::Exited(3)), &[])
         .pass(5.0, &["refresh"])
@@ -272,7 +272,7 @@ fn what_the_command_leaves_running_is_stopped_with_a_lost_lease() {
 }
 
 #[test]
-fn somebody_stopped_at_the_door_of_a_local_election_is_waited_for() {
+fn a_stopped_candidate_at_the_door_of_a_local_election_is_waited_for() {
     Transcript::joined(Lease::Unlimited, rules())
         .pass(10.2, &["abandon", "refresh", "abandon", "refresh"]);
     Transcript::joined(Lease::Unlimited, Rules { wait: Wait::No, ..rules() })
@@ -369,7 +369,7 @@ fn resigning_is_tried_again_but_not_for_ever() {
 }
 
 #[test]
-fn who_would_wait_for_itself_is_told_so() {
+fn a_candidate_that_would_wait_for_itself_is_told() {
     Transcript::waiting(Lease::Unlimited, rules())
         .tell(0.1, Event::WaitsForUs("nested".into()), &["resign"])
         .tell(0.1, Event::Replied(Ok(Reply::Resigned)), &["finish: failed"]);
@@ -379,7 +379,7 @@ const ZOOKEEPER: Lease = Lease::Timed(Cadence::SESSION);
 
 /// The command would have to stop before the next proof can come.
 #[test]
-fn what_was_proven_before_a_silence_of_a_store_of_sessions_starts_nothing() {
+fn a_proof_from_before_a_silence_of_a_session_store_starts_nothing() {
     // The answer to the connect came late.
     let mut came = Transcript::joined(ZOOKEEPER, rules());
     came.tell(2.2, leading(ZOOKEEPER, 0.0), &[]);

@@ -53,7 +53,7 @@ fn a_success_is_recorded_before_the_lease_is_given_up() {
 
 /// A command that was asked to stop may exit with 0.
 #[test]
-fn what_was_stopped_on_request_is_not_done() {
+fn a_run_that_was_stopped_on_request_is_not_done() {
     asked(LOCAL)
         .tell(0.0, leading(LOCAL, 0.0), &["recall"])
         .tell(0.0, recalled(false), &["refresh"])
@@ -79,7 +79,7 @@ fn running(rules: Rules) -> Transcript {
 }
 
 #[test]
-fn what_a_signal_has_cut_short_is_neither_done_nor_a_success() {
+fn a_run_cut_short_by_a_signal_is_neither_done_nor_a_success() {
     for signal in [TERM, libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
         running(once())
             .tell(0.5, Event::Signal(signal), &[&format!("signal {signal}")])
@@ -109,7 +109,7 @@ fn what_a_signal_has_cut_short_is_neither_done_nor_a_success() {
 }
 
 #[test]
-fn what_is_awaited_is_a_part_of_what_is_done() {
+fn a_run_is_done_once_its_awaited_leftovers_are() {
     let awaiting = || running(Rules { leftover_grace: None, ..once() });
     let ended = Event::Ended(Ended::Exited(0));
     awaiting().tell(1.0, ended.clone(), &[]).tell(9.0, Event::Empty, &["record"]);
@@ -132,7 +132,7 @@ fn what_is_awaited_is_a_part_of_what_is_done() {
 }
 
 #[test]
-fn what_is_awaited_and_handed_over_has_not_ended_by_itself() {
+fn an_awaited_run_that_is_handed_over_has_not_ended_by_itself() {
     let awaiting = || {
         let rules = Rules { leftover_grace: None, once: false, ..once() };
         Transcript::running(Lease::Unlimited, rules)
@@ -151,7 +151,7 @@ fn what_is_awaited_and_handed_over_has_not_ended_by_itself() {
 }
 
 #[test]
-fn what_was_done_before_is_not_even_joined_for() {
+fn a_key_that_is_done_already_is_not_joined_for() {
     let mut transcript = Transcript::new(LOCAL, once());
     transcript
         .tell(0.0, Event::Tick, &["open"])
@@ -250,7 +250,7 @@ fn a_record_is_tried_until_the_lease_ends() {
 }
 
 #[test]
-fn a_record_in_vain_says_what_the_store_has_said() {
+fn a_failed_record_gives_the_stores_reason() {
     let in_vain = |error: Option<Error>| {
         let mut transcript = succeeded(ETCD);
         let mut said = vec![Command::Ask(Call::Record)];
@@ -280,7 +280,7 @@ fn a_record_in_vain_says_what_the_store_has_said() {
 
 /// A store that takes no mark would take no record either, and the next candidate would do the work again.
 #[test]
-fn what_could_not_be_recorded_is_not_started() {
+fn a_run_that_could_not_be_recorded_is_not_started() {
     let begin = |lease| {
         let mut transcript = Transcript::new(lease, Rules { keeps_history: true, ..once() });
         transcript
@@ -426,7 +426,7 @@ fn a_run_is_counted_before_it_starts_and_leadership_proven_again() {
 }
 
 #[test]
-fn who_may_not_run_any_more_leaves() {
+fn a_candidate_without_attempts_left_leaves() {
     about_to_count(LOCAL)
         .tell(0.1, attempted(Attempted::UsedUp("k was tried".into())), &["resign"])
         .tell(0.2, Event::Replied(Ok(Reply::Resigned)), &["finish: used up"]);
@@ -452,7 +452,7 @@ fn a_count_that_is_not_taken_starts_nothing() {
 }
 
 #[test]
-fn a_count_of_what_cannot_be_written_or_read_starts_nothing() {
+fn a_count_that_cannot_be_written_or_read_starts_nothing() {
     about_to_count(ETCD)
         .tell(0.1, Event::Replied(Err(Error::new(ErrorKind::Unfit, "garbled"))), &["resign"])
         .tell(0.2, Event::Replied(Ok(Reply::Resigned)), &["finish: store failed"]);

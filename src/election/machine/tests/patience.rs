@@ -80,7 +80,7 @@ fn a_store_that_answers_and_takes_no_entry_has_failed() {
 
 /// The store answers well, but the time is over. No leader is known.
 #[test]
-fn whoever_had_no_place_in_time_says_so() {
+fn a_candidate_without_a_place_in_time_says_so() {
     for wait in [Wait::For(after(0.5)), Wait::No] {
         let (_, verdict) =
             on_a_full_store(ETCD, Rules { wait, ..rules() }, u32::MAX).expect("an end");
@@ -90,7 +90,7 @@ fn whoever_had_no_place_in_time_says_so() {
 }
 
 #[test]
-fn whoever_insists_goes_on_trying() {
+fn a_candidate_that_insists_keeps_trying() {
     let rules = Rules { once: true, insists: true, ..rules() };
     assert!(on_a_full_store(ETCD, rules, 0).is_none());
 }
@@ -111,7 +111,7 @@ fn a_request_that_is_swallowed_after_an_answer_is_a_failure() {
 
 /// The candidate that blocks the door of a local store may go on. The store does not fail.
 #[test]
-fn somebody_who_is_stopped_in_our_way_is_no_failure_of_the_store() {
+fn a_stopped_candidate_in_the_way_is_no_failure_of_the_store() {
     let blocked = |wait| {
         let mut transcript = Transcript::new(LOCAL, Rules { once: true, wait, ..rules() });
         transcript
@@ -248,7 +248,7 @@ fn asks(rules: Rules, told: &Control) -> usize {
                 Command::Ask(Call::Recall) if !has_place => Event::Replied(Ok(Reply::Done(false))),
                 Command::Ask(Call::Resign(_)) => return asked,
                 Command::Ask(_) => Event::Replied(Err(unreachable())),
-                Command::Start(_) => panic!("nothing is to be started"),
+                Command::Start(_) => panic!("nothing must be started"),
                 _ => continue,
             };
             asked += usize::from(!matches!(
@@ -266,7 +266,7 @@ fn asks(rules: Rules, told: &Control) -> usize {
 }
 
 #[test]
-fn what_a_winner_asks_in_vain_it_asks_less_and_less_often() {
+fn a_winner_repeats_a_failing_request_less_and_less_often() {
     let divided = Control::default().divided(Division::Slots(3));
     for (rules, told) in [
         (Rules { once: true, ..rules() }, Control::default()),
@@ -373,7 +373,7 @@ fn unsettled_until(second: f64, wait: Wait) -> Transcript {
 }
 
 #[test]
-fn who_does_not_wait_waits_until_it_is_settled_whether_anybody_lives() {
+fn without_wait_a_candidate_waits_to_learn_whether_a_leader_lives() {
     for wait in [Wait::No, Wait::For(Duration::ZERO), Wait::For(after(5.0))] {
         unsettled_until(12.5, wait).tell(12.6, leading(ETCD, 12.5), &["start 7"]);
         unsettled_until(12.5, wait).tell(12.6, waiting(1), &["resign"]).tell(
@@ -386,7 +386,7 @@ fn who_does_not_wait_waits_until_it_is_settled_whether_anybody_lives() {
 
 /// The lease of this candidate has 15 s here.
 #[test]
-fn nobody_waits_longer_than_a_lease_and_a_half_for_who_lives() {
+fn doubt_whether_a_leader_lives_is_waited_out_for_1_5_leases_at_most() {
     for wait in [Wait::No, Wait::For(Duration::ZERO), Wait::For(after(5.0))] {
         unsettled_until(20.0, wait)
             .tell(20.1, unsettled(), &[])
@@ -402,7 +402,7 @@ fn nobody_waits_longer_than_a_lease_and_a_half_for_who_lives() {
 
 /// More than a lease of ours and a half: nobody would be followed by then.
 #[test]
-fn nobody_waits_beyond_its_time_for_what_is_settled_later() {
+fn no_candidate_waits_for_a_doubt_that_lasts_too_long() {
     for (wait, end) in
         [(Wait::No, 0.1), (Wait::For(Duration::ZERO), 0.1), (Wait::For(after(5.0)), 5.0)]
     {
@@ -426,7 +426,7 @@ fn nobody_waits_beyond_its_time_for_what_is_settled_later() {
 }
 
 #[test]
-fn who_waits_for_that_says_so_once_and_not_at_once() {
+fn a_candidate_in_doubt_reports_it_once_and_not_at_once() {
     let told = |wait, until: f64| {
         let mut transcript = Transcript::joined(ETCD, Rules { wait, ..rules() });
         transcript.tell(0.1, unsettled(), &[]);
@@ -463,7 +463,7 @@ fn nothing_is_settled_by_a_store_that_does_not_answer() {
 }
 
 #[test]
-fn with_nobody_before_us_the_election_is_not_taken_yet() {
+fn without_a_candidate_ahead_the_election_is_not_taken_yet() {
     Transcript::joined(ETCD, Rules { wait: Wait::No, ..rules() })
         .tell(0.1, waiting(0), &[])
         .tell(0.1, Event::Woken, &["refresh"])
@@ -471,7 +471,7 @@ fn with_nobody_before_us_the_election_is_not_taken_yet() {
 }
 
 #[test]
-fn who_insists_tries_an_unreached_store_without_end() {
+fn a_candidate_that_insists_tries_an_unreached_store_without_end() {
     let mut transcript = Transcript::new(ETCD, Rules { insists: true, ..rules() });
     transcript.tell(0.0, Event::Tick, &["open"]);
     for second in [1.0, 100.0, 10_000.0] {
@@ -491,7 +491,7 @@ fn who_insists_tries_an_unreached_store_without_end() {
 }
 
 #[test]
-fn who_begins_later_asks_nothing_before_and_has_all_of_its_patience() {
+fn a_candidate_that_begins_later_asks_nothing_before_and_waits_in_full() {
     let late = || {
         let rules = Rules { wait: Wait::For(after(1.0)), ..rules() };
         let machine = Transcript::new(Lease::Unlimited, rules).machine.after(after(20.0));

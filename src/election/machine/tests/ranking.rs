@@ -82,7 +82,7 @@ fn stood_back() -> Transcript {
 }
 
 #[test]
-fn where_nobody_has_a_priority_nobody_asks_for_any() {
+fn without_priorities_no_candidate_asks_for_any() {
     for lease in [ETCD, Lease::Unlimited] {
         Transcript::joined(lease, rules())
             .tell(0.1, Event::ControlRead(Control::default()), &[])
@@ -126,7 +126,7 @@ fn an_announcement_that_failed_is_repeated_once_the_place_is_looked_after() {
 }
 
 #[test]
-fn a_head_leads_after_nobody_better_was_seen() {
+fn a_head_leads_after_it_saw_no_better_candidate() {
     for others in [vec![], vec![entry("b", 99, 1)], vec![entry("b", 0, 1)], vec![foreign("b")]] {
         comparing(rules()).tell(0.2, sees(None, 100, others), &["refresh"]).tell(
             0.3,
@@ -137,7 +137,7 @@ fn a_head_leads_after_nobody_better_was_seen() {
 }
 
 #[test]
-fn a_head_stands_back_for_somebody_better() {
+fn a_head_stands_back_for_a_better_candidate() {
     stood_back().tell(0.5, Event::Woken, &["refresh"]).tell(0.6, waiting(1), &[]);
 }
 
@@ -151,7 +151,7 @@ fn of_equals_the_one_that_arrived_first_leads_and_then_the_smaller_id() {
 }
 
 #[test]
-fn whoever_stood_back_for_somebody_does_not_do_so_again_before_there_was_a_leader() {
+fn a_head_stands_back_for_one_candidate_once_until_there_is_a_leader() {
     stood_back()
         .tell(1.0, Event::Woken, &["refresh"])
         .tell(1.1, leading_as(9, 1.0), &["compare"])
@@ -174,7 +174,7 @@ fn in_the_next_vacancy_it_stands_back_again() {
 
 /// A priority of 200 sinks to 160, 128, 102 and 81, lease by lease.
 #[test]
-fn what_a_better_one_has_to_have_sinks_with_each_slot_without_a_leader() {
+fn a_better_priority_sinks_with_each_lease_without_a_leader() {
     for (slots, expected) in [(1.0, "resign"), (3.0, "resign"), (4.0, "refresh")] {
         let second = slots * 15.0 + 0.2;
         stood_back()
@@ -189,7 +189,7 @@ fn what_a_better_one_has_to_have_sinks_with_each_slot_without_a_leader() {
 }
 
 #[test]
-fn whoever_was_named_leads_rather_than_somebody_better() {
+fn a_named_successor_leads_rather_than_a_better_candidate() {
     let handed_over =
         || Control::default().handing_over(Token::new(6), Some("b".into()), request()).ranked();
     for (last, expected) in [(Some(6), "resign"), (None, "resign"), (Some(7), "refresh")] {
@@ -201,7 +201,7 @@ fn whoever_was_named_leads_rather_than_somebody_better() {
 }
 
 #[test]
-fn an_observer_keeps_a_place_that_nobody_wants_and_starts_nothing() {
+fn an_observer_keeps_an_unwanted_place_and_starts_nothing() {
     let alone = || sees(None, 0, vec![entry("b", 0, 1)]);
     let mut transcript = comparing(of_priority(0));
     transcript.tell(0.2, alone(), &["look out"]).pass(2.7, &["refresh"]);
@@ -227,7 +227,7 @@ fn an_observer_stands_back_as_often_as_it_is_the_head() {
 }
 
 #[test]
-fn whoever_is_made_an_observer_leads_no_more() {
+fn a_leader_that_becomes_an_observer_resigns() {
     for who in ["us", "us-0123456789"] {
         let rules = Rules { id: who.into(), ..rules() };
         Transcript::running(ETCD, rules)
@@ -240,7 +240,7 @@ fn whoever_is_made_an_observer_leads_no_more() {
 }
 
 #[test]
-fn whoever_is_an_observer_no_more_leads() {
+fn a_former_observer_leads() {
     let mut transcript = comparing(of_priority(0));
     transcript
         .tell(0.2, sees(None, 0, vec![]), &["look out"])
@@ -265,11 +265,11 @@ fn a_comparison_that_fails_keeps_the_place_and_is_repeated() {
 }
 
 #[test]
-fn who_is_not_among_those_that_are_there_looks_after_its_place() {
-    let nobody = Field { survey: Survey::default(), last: None };
+fn a_head_that_is_missing_in_the_survey_checks_its_place() {
+    let no_candidate = Field { survey: Survey::default(), last: None };
     let mut transcript = comparing(rules());
     transcript
-        .tell(0.2, Event::Replied(Ok(Reply::Field(Box::new(nobody)))), &[])
+        .tell(0.2, Event::Replied(Ok(Reply::Field(Box::new(no_candidate)))), &[])
         .pass(0.3, &["refresh"]);
     transcript.tell(0.3, gone(), &[]).pass(0.5, &["resign"]);
 }
@@ -284,7 +284,7 @@ fn a_place_that_is_lost_after_a_comparison_is_compared_anew() {
 }
 
 #[test]
-fn who_is_told_to_end_leaves_whatever_it_was_asking() {
+fn a_candidate_told_to_end_leaves_during_any_request() {
     let expect_left = |mut transcript: Transcript| {
         transcript.tell(1.0, Event::Signal(TERM), &["abandon", "resign"]).tell(
             1.1,
@@ -302,7 +302,7 @@ fn who_is_told_to_end_leaves_whatever_it_was_asking() {
 }
 
 #[test]
-fn who_does_not_wait_leaves_once_somebody_better_is_there() {
+fn a_candidate_without_wait_leaves_once_a_better_one_is_there() {
     comparing(Rules { wait: Wait::No, ..rules() })
         .tell(0.2, sees_one("b", 200, 6), &["resign"])
         .tell(0.3, Event::Replied(Ok(Reply::Resigned)), &["refresh"])
@@ -315,7 +315,7 @@ fn who_does_not_wait_leaves_once_somebody_better_is_there() {
 }
 
 #[test]
-fn who_does_not_wait_lets_those_give_way_who_are_about_to() {
+fn a_candidate_without_wait_waits_for_a_head_that_gives_way() {
     let ahead = || {
         let mut transcript = Transcript::joined(ETCD, Rules { wait: Wait::No, ..rules() });
         transcript.tell(0.1, ranked(), &[]).tell(0.1, waiting(1), &["compare"]);
@@ -339,7 +339,7 @@ fn who_does_not_wait_lets_those_give_way_who_are_about_to() {
 }
 
 #[test]
-fn who_has_waited_long_enough_leaves_in_the_middle_of_a_comparison() {
+fn a_candidate_whose_wait_ends_leaves_during_a_comparison() {
     let short = || Rules { wait: Wait::For(after(2.0)), ..rules() };
     comparing(short()).pass(2.0, &["abandon", "resign"]).tell(
         2.1,

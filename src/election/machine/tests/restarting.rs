@@ -72,7 +72,7 @@ fn pauses_double_up_to_the_longest_until_a_command_runs_well() {
 }
 
 #[test]
-fn whatever_ends_a_leadership_ends_a_rest_at_once() {
+fn every_end_of_leadership_ends_a_rest_at_once() {
     let finish = |transcript: &mut Transcript, verdict: &str| {
         transcript.tell(1.6, Event::Replied(Ok(Reply::Resigned)), &[verdict]).pass(60.0, &[]);
     };
@@ -99,7 +99,7 @@ fn whatever_ends_a_leadership_ends_a_rest_at_once() {
 }
 
 #[test]
-fn whoever_wants_an_end_gets_it() {
+fn a_signal_to_end_prevents_a_restart() {
     // Both while the command runs and while its left processes are killed.
     for when in [0.5, 1.5] {
         let mut transcript = Transcript::running(Lease::Unlimited, restarting(true));
@@ -162,7 +162,7 @@ fn a_command_that_cannot_be_executed_is_not_started_again() {
 }
 
 #[test]
-fn what_is_done_once_is_not_done_again() {
+fn a_key_that_is_done_is_not_run_again() {
     let mut transcript =
         Transcript::new(Lease::Unlimited, Rules { once: true, ..restarting(true) });
     transcript
@@ -208,7 +208,7 @@ fn outlived() -> Transcript {
 }
 
 #[test]
-fn what_outlives_a_command_that_is_started_again_lives_on() {
+fn processes_that_outlive_a_restarted_command_live_on() {
     outlived()
         .pass(2.0, &["start 7"])
         .tell(2.1, Event::Started, &[])
@@ -220,7 +220,7 @@ fn what_outlives_a_command_that_is_started_again_lives_on() {
 }
 
 #[test]
-fn nobody_leads_before_what_has_outlived_the_command_is_dead() {
+fn no_candidate_leads_before_processes_that_outlived_the_command_die() {
     let finish = |transcript: &mut Transcript, verdict: &str| {
         transcript.pass(1.9, &[]).tell(2.5, Event::Empty, &["resign"]).tell(
             2.6,
@@ -255,7 +255,7 @@ fn nobody_leads_before_what_has_outlived_the_command_is_dead() {
 
 /// A process that was asked to stop together with the command has as long as the command has.
 #[test]
-fn what_outlives_a_command_that_was_asked_to_stop_gets_no_more_time() {
+fn processes_that_outlive_a_stopped_command_get_no_more_time() {
     let rules = Rules { stop_timeout: Some(after(3.0)), ..restarting(true) };
     Transcript::running(Lease::Unlimited, rules)
         .tell(1.0, Event::Signal(TERM), &["signal 15, kill at 4.0"])

@@ -123,7 +123,7 @@ fn nothing_is_held_after_a_request_to_stop() {
 
 /// Elect is told to end while leadership is being lost, or afterwards. No new candidacy begins then.
 #[test]
-fn who_is_told_to_end_in_the_middle_of_a_loss_ends() {
+fn a_leader_told_to_end_during_a_loss_ends() {
     let mut transcript = Transcript::running(ETCD, rules());
     transcript.pass(2.5, &["refresh"]);
     transcript.pass(8.7, &["abandon", "refresh", "abandon", "refresh", "stop, kill at 12.6"]);
@@ -145,7 +145,7 @@ fn withdraw() -> Event {
 
 /// Another candidate gets the leadership. A leader that gives it up for that has not failed.
 #[test]
-fn who_is_released_leaves_the_queue_or_steps_down() {
+fn a_released_candidate_leaves_the_queue_or_steps_down() {
     let release = || Event::Release("the shard moves to b".into());
     Transcript::waiting(ETCD, rules()).tell(1.0, release(), &["resign"]).tell(
         1.1,
@@ -159,7 +159,7 @@ fn who_is_released_leaves_the_queue_or_steps_down() {
 }
 
 #[test]
-fn who_withdraws_leaves_the_queue_or_resigns_in_good_order() {
+fn a_candidate_that_withdraws_leaves_the_queue_or_resigns() {
     Transcript::new(ETCD, rules()).tell(0.0, Event::Tick, &["open"]).tell(
         0.5,
         withdraw(),
@@ -180,7 +180,7 @@ fn who_withdraws_leaves_the_queue_or_resigns_in_good_order() {
 }
 
 #[test]
-fn who_is_told_to_end_while_withdrawing_ends() {
+fn a_candidate_told_to_end_while_it_withdraws_ends() {
     Transcript::running(ETCD, rules())
         .tell(1.0, withdraw(), &["signal 15"])
         .tell(1.5, Event::Signal(TERM), &["signal 15"])
@@ -247,7 +247,7 @@ fn a_command_is_stopped_when_it_has_run_for_the_most_that_it_may() {
 }
 
 #[test]
-fn what_a_command_has_left_is_stopped_with_the_time_of_its_start() {
+fn leftovers_are_stopped_by_the_longest_run_from_the_commands_start() {
     let awaiting = Rules { leftover_grace: None, ..limited() };
     Transcript::running(Lease::Unlimited, awaiting)
         .tell(1.0, Event::Ended(Ended::Exited(5)), &[])
@@ -286,7 +286,7 @@ fn a_command_that_was_stopped_for_its_time_is_not_started_again() {
 }
 
 #[test]
-fn whatever_comes_after_the_longest_run_ends_it_as_its_command_ends() {
+fn a_request_after_the_longest_run_does_not_change_its_verdict() {
     for event in [
         || Event::StepDown("asked".into()),
         || Event::Release("asked".into()),
@@ -391,7 +391,7 @@ fn an_order_to_stop_says_whether_a_signal_or_elect_wants_it() {
 }
 
 #[test]
-fn what_lives_beside_a_command_that_has_ended_is_stopped_and_no_command() {
+fn stopping_outlived_processes_is_no_stop_of_the_command() {
     let mut transcript = Transcript::running(Lease::Unlimited, rules());
     transcript.tell(1.0, Event::Ended(Ended::Exited(0)), &[]);
     assert_eq!(transcript.stopped_by(1.0, Event::Outlived), None);

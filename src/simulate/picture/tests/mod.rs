@@ -89,7 +89,7 @@ fn overlap() -> Timeline {
             lane("a", Role::Candidate, vec![led(1, 0, 20_000)]),
             lane("b", Role::Candidate, vec![led(2, 15_000, 30_000)]),
         ],
-        marks: vec![mark(2_000, "a's machine paused"), mark(2_100, "nobody saw it")],
+        marks: vec![mark(2_000, "a's machine paused"), mark(2_100, "it was not seen")],
     }
 }
 

@@ -8,7 +8,7 @@ use crate::simulate::picture::markup::count;
 use crate::simulate::picture::{Frontier, Point, Report, Section};
 
 #[test]
-fn pages_and_drawings_are_well_formed_whatever_is_in_them() {
+fn pages_and_drawings_are_well_formed_for_any_text() {
     let mut random = fastrand::Rng::with_seed(9);
     for _ in 0..100 {
         let report = hostile(&mut random);
@@ -25,7 +25,7 @@ fn pages_and_drawings_are_well_formed_whatever_is_in_them() {
 }
 
 #[test]
-fn pages_and_drawings_ask_nobody_for_anything() {
+fn pages_and_drawings_load_nothing() {
     let report = report();
     for text in [report.svg(), report.html()] {
         let text = text.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");

@@ -72,7 +72,7 @@ fn a_broken_configuration_is_refused_with_file_line_and_the_way_out() {
 }
 
 #[test]
-fn what_no_parser_likes_is_refused_quickly() {
+fn a_hostile_file_is_refused_quickly() {
     let ground = Ground::new();
     let laughs = (0..30).fold("a0: &a0 lol\n".to_owned(), |text, i| {
         text + &format!("a{}: &a{} [{}]\n", i + 1, i + 1, format!("*a{i},").repeat(9))
@@ -106,7 +106,7 @@ fn a_profile_that_there_is_not_is_refused() {
 }
 
 #[test]
-fn what_is_empty_says_nothing() {
+fn an_empty_file_sets_nothing() {
     let ground = Ground::new();
     for text in ["", "# nothing\n", "---\n", "profiles:\n", "{}\n", "\u{feff}hold: 0\n"] {
         let config = ground.configure(text);

@@ -50,7 +50,7 @@ fn a_flag_beats_a_variable_beats_the_profile_beats_the_file_beats_the_default() 
 }
 
 #[test]
-fn the_file_does_what_its_flags_do() {
+fn settings_in_the_file_act_like_their_flags() {
     let ground = Ground::new();
     let text = "backend: STATE\nelection: job\nno-wait: true\nconflict-exit-code: 9\n\
                 profiles:\n  waits:\n    wait: 10ms\n  patient:\n    no-wait: false\n    wait: 0.01\n";
@@ -150,7 +150,7 @@ fn secrets_are_not_shown() {
 }
 
 #[test]
-fn a_broken_file_leaves_no_old_outcome_and_keeps_nobody_from_help() {
+fn a_broken_file_leaves_no_old_outcome_and_does_not_stop_help() {
     let ground = Ground::new();
     let config = ground.configure("wiat: 5\n");
     let outcome = ground.path().join("outcome");

@@ -79,7 +79,7 @@ fn the_systems_file_is_the_last() {
 }
 
 #[test]
-fn a_file_that_was_named_has_to_exist() {
+fn a_named_file_must_exist() {
     let ground = Ground::new();
     let missing = ground.path().join("missing.yaml");
     let run = || Elect::new(ELECT).arg("run");

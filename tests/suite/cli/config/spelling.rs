@@ -1,7 +1,7 @@
 use crate::support::Ground;
 
 #[test]
-fn a_variable_that_is_nearly_one_of_ours_is_warned_of() {
+fn a_variable_close_to_one_of_elect_gives_a_warning() {
     let ground = Ground::new();
     let run = ground.run().env("ELECT_BACKND", "etcd://10.0.0.1");
     let said = "the variable ELECT_BACKND means nothing to elect: did you mean ELECT_BACKEND?";
@@ -9,7 +9,7 @@ fn a_variable_that_is_nearly_one_of_ours_is_warned_of() {
 }
 
 #[test]
-fn nobody_is_warned_of_variables_that_others_heed() {
+fn variables_of_other_subcommands_and_programs_give_no_warning() {
     let ground = Ground::new();
     // Of another subcommand; of a backend; of nobody.
     let run = ground.run().env("ELECT_HEALTH_INTERVAL", "1s").env("ELECT_USER", "me");

@@ -4,7 +4,7 @@ use nix::sys::stat::Mode;
 
 use super::{elect, shown, write};
 use crate::prelude::*;
-use crate::usage::as_nobody;
+use crate::usage::other_user;
 
 fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -22,7 +22,7 @@ fn taken(config: &Path) {
 }
 
 #[test]
-fn what_others_can_write_is_refused() {
+fn a_config_that_other_users_can_write_is_refused() {
     let ground = Ground::new();
     let config = ground.configure("backend: STATE\n");
     for (bits, fits) in [
@@ -63,10 +63,10 @@ fn what_others_can_write_is_refused() {
 }
 
 #[test]
-fn what_belongs_to_somebody_else_is_refused() {
+fn a_file_of_another_user_is_refused() {
     let ground = Ground::new();
     mode(ground.path(), 0o755);
-    let user = as_nobody();
+    let user = other_user();
     let theirs = |path: &Path| chown(path, Some(user.id), Some(user.id)).unwrap();
     let config = ground.configure("backend: STATE\n");
     theirs(&config);
@@ -111,10 +111,10 @@ fn what_belongs_to_somebody_else_is_refused() {
 }
 
 #[test]
-fn a_home_that_is_not_ours_says_nothing_where_it_has_no_file() {
+fn a_home_of_another_user_is_ignored_while_it_has_no_file() {
     let ground = Ground::new();
     mode(ground.path(), 0o755);
-    let user = as_nobody();
+    let user = other_user();
     let home = ground.path().join("home");
     fs::create_dir(&home).unwrap();
     chown(&home, Some(user.id), None).unwrap();
@@ -126,9 +126,9 @@ fn a_home_that_is_not_ours_says_nothing_where_it_has_no_file() {
     // Nor can a file be meant for us that we may not see.
     chown(&home, Some(0), None).unwrap();
     mode(&home, 0o700);
-    let stranger = user.elect().env("HOME", &home).env("XDG_CONFIG_HOME", "");
-    assert!(shown(&stranger, &[])["file"].is_null());
-    stranger
+    let theirs = user.elect().env("HOME", &home).env("XDG_CONFIG_HOME", "");
+    assert!(shown(&theirs, &[])["file"].is_null());
+    theirs
         .clone()
         .args(["run", "--config"])
         .arg(&config)
@@ -141,7 +141,7 @@ fn a_home_that_is_not_ours_says_nothing_where_it_has_no_file() {
     for folder in [home.join(".config"), home.join(".config/elect")] {
         mode(&folder, 0o755);
     }
-    stranger
+    theirs
         .args(["run", "true"])
         .run()
         .exits(125)
@@ -149,7 +149,7 @@ fn a_home_that_is_not_ours_says_nothing_where_it_has_no_file() {
 }
 
 #[test]
-fn what_is_no_file_is_refused_without_hanging() {
+fn a_path_that_is_no_regular_file_is_refused_without_hanging() {
     let ground = Ground::new();
     let fifo = ground.path().join("fifo");
     nix::unistd::mkfifo(&fifo, Mode::S_IRUSR).unwrap();
@@ -169,7 +169,7 @@ fn what_is_no_file_is_refused_without_hanging() {
 }
 
 #[test]
-fn a_mount_that_nobody_can_write_needs_no_closed_modes() {
+fn a_read_only_mount_needs_no_closed_modes() {
     // As Kubernetes mounts a ConfigMap: directories with all rights, links, read-only.
     let ground = Ground::new();
     let script = "mount -t tmpfs -o mode=777 none \"$D\" && mkdir -m 777 \"$D/..now\" && \
@@ -184,7 +184,7 @@ fn a_mount_that_nobody_can_write_needs_no_closed_modes() {
 }
 
 #[test]
-fn a_password_that_everybody_can_read_is_warned_of() {
+fn a_password_that_all_users_can_read_gives_a_warning() {
     let ground = Ground::new();
     let text = "backend: STATE\nprofiles:\n  far:\n    backend: etcd://me:hush@host\n";
     let config = ground.configure(text);

@@ -4,10 +4,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::{shown, value, write};
 use crate::prelude::*;
-use crate::usage::as_nobody;
+use crate::usage::other_user;
 
 #[test]
-fn what_is_written_counts_from_then_on() {
+fn a_written_setting_counts_from_then_on() {
     let ground = Ground::new();
     let file = ground.path().join("new/elect/config.yaml");
     let set =
@@ -38,7 +38,7 @@ fn what_is_written_counts_from_then_on() {
 }
 
 #[test]
-fn what_is_wrong_is_not_written() {
+fn a_wrong_setting_is_not_written() {
     let ground = Ground::new();
     let file = ground.path().join("config.yaml");
     let before = "# ours\nhold: 1s\n";
@@ -72,7 +72,7 @@ fn each_user_writes_the_file_that_is_its_to_write() {
     let set = set.under(["unshare", "--mount", "sh", "-c", script, "sh"]);
     let ended = set.run().exits(0);
     assert!(ended.stdout.starts_with("/etc/elect/config.yaml: wrote hold"), "{ended:?}");
-    let user = as_nobody();
+    let user = other_user();
     let home = ground.path().join("home");
     fs::create_dir(&home).expect("a folder");
     fs::set_permissions(ground.path(), fs::Permissions::from_mode(0o755)).expect("ours");

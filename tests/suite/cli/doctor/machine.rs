@@ -4,7 +4,7 @@ use elect_testkit::fault::Limits;
 
 use super::{doctor, list, only, report};
 use crate::support::Ground;
-use crate::usage::as_nobody;
+use crate::usage::other_user;
 
 #[test]
 fn few_descriptors_are_found() {
@@ -16,7 +16,7 @@ fn few_descriptors_are_found() {
 
 #[test]
 fn few_processes_are_found() {
-    let (user, ground) = (as_nobody(), Ground::new());
+    let (user, ground) = (other_user(), Ground::new());
     std::os::unix::fs::chown(ground.path(), Some(user.id), Some(user.id)).expect("we are root");
     let url = format!("file://{}", ground.state().display());
     let elect = user.elect().args(["doctor", "-o", "json", "-b", &url]);
@@ -26,7 +26,7 @@ fn few_processes_are_found() {
 
 /// A containment that is reported as available works. Any other is refused with the same words.
 #[test]
-fn containment_is_what_a_run_finds() {
+fn doctor_reports_the_containments_that_a_run_finds() {
     let ground = Ground::new();
     let url = format!("file://{}", ground.state().display());
     let found = report(&doctor(&url), 0);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{RIGHTS, doctor, findings, granted, list, only, report};
-use crate::usage::as_nobody;
+use crate::usage::other_user;
 
 /// No word of it is a secret.
 #[track_caller]
@@ -102,7 +102,7 @@ fn on_kubernetes() {
 
 #[test]
 fn on_the_local_disk() {
-    let (user, folder) = (as_nobody(), TempDir::new().expect("a temporary folder"));
+    let (user, folder) = (other_user(), TempDir::new().expect("a temporary folder"));
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("our own");
     let url = format!("file://{}", folder.path().display());
     let found = report(&user.elect().args(["doctor", "-o", "json", "-b", &url]), 1);

@@ -6,7 +6,7 @@ use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store};
 
 on_each_store! {
     a_command_needs_to_name_nothing
-    what_is_put_is_there_for_the_next_leader
+    a_value_that_was_put_is_there_for_the_next_leader
     the_store_that_leads_beats_the_one_that_was_left_in_the_environment
 }
 
@@ -39,7 +39,7 @@ fn a_command_needs_to_name_nothing(arena: &Arena) {
     arena.elect("get").arg("cursor").run().exits(125).says("-e NAME");
 }
 
-fn what_is_put_is_there_for_the_next_leader(arena: &Arena) {
+fn a_value_that_was_put_is_there_for_the_next_leader(arena: &Arena) {
     run(arena, "\"$E\" put cursor one").run().exits(0);
     run(arena, "\"$E\" get cursor; \"$E\" put cursor two").run().exits(0).prints("one");
     // No candidate is in the election now. Its name and store are enough to read.

@@ -92,8 +92,8 @@ fn a_leader_that_stood_still_between_its_check_and_its_write_is_refused(arena: &
 }
 
 #[test]
-fn whoever_stands_still_anywhere_writes_nothing_later() {
-    resource::whoever_stands_still_anywhere_writes_nothing_later(&ObjectStorage::new());
+fn a_writer_stopped_at_any_request_writes_nothing_later() {
+    resource::a_writer_stopped_at_any_request_writes_nothing_later(&ObjectStorage::new());
 }
 
 /// Object storage tells one object from another by a checksum of its contents, so the token has to be in there.
@@ -109,7 +109,7 @@ fn the_same_total_by_another_leader_is_not_taken_for_the_old_one() {
 }
 
 #[test]
-fn whoever_has_no_token_writes_nothing() {
+fn without_a_token_nothing_is_written() {
     let storage = ObjectStorage::new();
     storage.example.call(7).arg("7").env("ELECT_TOKEN", "").run().exits(1).says("ValueError");
     storage.ask("GET", "/totals.json").exits(22);

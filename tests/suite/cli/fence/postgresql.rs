@@ -61,12 +61,12 @@ fn a_leader_that_stood_still_before_its_update_is_refused(arena: &Arena) {
 }
 
 #[test]
-fn whoever_stands_still_anywhere_writes_nothing_later() {
-    resource::whoever_stands_still_anywhere_writes_nothing_later(&Database::new().with_table());
+fn a_writer_stopped_at_any_request_writes_nothing_later() {
+    resource::a_writer_stopped_at_any_request_writes_nothing_later(&Database::new().with_table());
 }
 
 #[test]
-fn whoever_has_no_token_no_row_or_no_server_fails() {
+fn without_token_row_or_server_a_write_fails() {
     let database = Database::new().with_table();
     let example = &database.example;
     let call = || example.call(7).arg("7");
@@ -82,7 +82,7 @@ fn whoever_has_no_token_no_row_or_no_server_fails() {
 
 /// The transaction writes more along with the row, and keeps the row locked until it is over.
 #[test]
-fn a_transaction_that_stands_still_keeps_others_waiting_as_long_as_the_server_lets_it() {
+fn a_stopped_transaction_blocks_others_up_to_the_servers_limit() {
     let database = Database::new().with_table();
     let psql = database.example.around(Elect::new("psql")).args(["-Xq", "-v", "ON_ERROR_STOP=1"]);
     let update = "UPDATE report SET total = 5, token = 5 WHERE name = 'orders' AND token <= 5";

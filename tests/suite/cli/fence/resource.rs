@@ -42,7 +42,7 @@ pub(super) fn a_leader_that_stood_still_is_refused(
 }
 
 /// Wherever it stands still, nothing that it does comes after the greater token.
-pub(super) fn whoever_stands_still_anywhere_writes_nothing_later(resource: &impl Resource) {
+pub(super) fn a_writer_stopped_at_any_request_writes_nothing_later(resource: &impl Resource) {
     let example = resource.example();
     let mut refused = 0;
     for nth in 1..MOST {

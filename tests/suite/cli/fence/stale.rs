@@ -6,7 +6,7 @@ use super::escapee::{Escapee, Successor};
 use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store};
 
 on_each_store! {
-    whoever_was_replaced_is_refused
+    a_replaced_leader_is_refused
     a_leader_that_stood_still_between_its_check_and_its_write_is_refused
 }
 
@@ -14,7 +14,7 @@ fn with_token(arena: &Arena, subcommand: &str, token: u64) -> Elect {
     arena.elect(subcommand).args(["-e", "job", "--token", &token.to_string()])
 }
 
-fn whoever_was_replaced_is_refused(arena: &Arena) {
+fn a_replaced_leader_is_refused(arena: &Arena) {
     let one = arena.leader("one", 15);
     let old = arena.record()[0].0;
     with_token(arena, "put", old).args(["cursor", "old"]).run().exits(0).is_silent();

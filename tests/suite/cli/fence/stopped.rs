@@ -7,7 +7,7 @@ use crate::cli::see::{Arena, Ground, on_each_cluster};
 
 on_each_cluster! {
     a_put_that_is_stopped_at_any_request_writes_nothing_under_another_leader
-    a_fence_that_is_stopped_at_any_request_lets_nobody_back
+    a_fence_stopped_at_any_request_lets_no_smaller_token_pass
 }
 
 const ELECT: &str = env!("CARGO_BIN_EXE_elect");
@@ -73,7 +73,7 @@ fn a_put_that_is_stopped_at_any_request_writes_nothing_under_another_leader(aren
     assert!(refused > 1, "refused {refused} times");
 }
 
-fn a_fence_that_is_stopped_at_any_request_lets_nobody_back(arena: &Arena) {
+fn a_fence_stopped_at_any_request_lets_no_smaller_token_pass(arena: &Arena) {
     let mut refused = 0;
     for nth in 1..MOST {
         let (old, new) = (2 * nth, 2 * nth + 1);

@@ -58,7 +58,7 @@ fn its_command_has_the_token_and_the_pipe_signal_as_they_are_meant() {
 }
 
 #[test]
-fn what_is_missing_or_no_name_is_said_with_the_way_out() {
+fn a_missing_or_wrong_name_is_refused_with_a_way_out() {
     let ground = Ground::new();
     let refused = |words: &[&str], says: &str| {
         let ended = ground.elect(words[0]).args(&words[1..]).run().exits(125);
@@ -102,7 +102,7 @@ fn values_have_a_greatest_length() {
 }
 
 #[test]
-fn a_mark_that_somebody_has_damaged_lets_nobody_pass() {
+fn a_damaged_fence_lets_no_token_pass() {
     let ground = Ground::new();
     fence(&ground).args(["disk", "true"]).run().exits(0);
     let mark = ground.state().join("job/fence-disk");

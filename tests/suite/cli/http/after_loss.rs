@@ -6,7 +6,7 @@ use super::client::{connect, get, sample, sockets};
 use crate::prelude::*;
 
 #[test]
-fn who_connects_while_elect_starts_over_is_not_refused_and_nothing_is_forgotten() {
+fn a_restart_of_elect_refuses_no_client_and_forgets_nothing() {
     let ground = Ground::new();
     let script = "echo $ELECT_HTTP_ADDRESS >>\"$D/addresses\"; env >\"$D/env\"; exec sleep 3600";
     let flags = ["--after-loss", "campaign", "--http", "0"];
@@ -27,7 +27,7 @@ fn who_connects_while_elect_starts_over_is_not_refused_and_nothing_is_forgotten(
         let (ended, connected) = (Arc::clone(&ended), Arc::clone(&connected));
         move || {
             while !ended.load(Ordering::Relaxed) {
-                connect(server).expect("nobody is refused");
+                connect(server).expect("no client is refused");
                 connected.fetch_add(1, Ordering::Relaxed);
                 thread::yield_now();
             }
@@ -55,7 +55,7 @@ fn who_connects_while_elect_starts_over_is_not_refused_and_nothing_is_forgotten(
         );
     }
     ended.store(true, Ordering::Relaxed);
-    client.join().expect("nobody was refused");
+    client.join().expect("no client was refused");
     println!("{} connections", connected.load(Ordering::Relaxed));
     eventually("the clients to be gone", || {
         (sockets(elect.pid()).len() <= sockets_before).then_some(())
@@ -67,7 +67,7 @@ fn who_connects_while_elect_starts_over_is_not_refused_and_nothing_is_forgotten(
 
 /// elect ignores the variable if another program has set it.
 #[test]
-fn what_nobody_left_is_not_inherited() {
+fn a_socket_that_no_process_left_is_not_inherited() {
     let ground = Ground::new();
     for odd in ["", "1 3 []", "x", "999999999 3 [", "1 2", &"9".repeat(4000)] {
         let elect = ground.job().env("ELECT_HEIRLOOM", odd).args(["--http", "0"]);

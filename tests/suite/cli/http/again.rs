@@ -10,7 +10,7 @@ fn a_leader_whose_command_rests_says_so() {
     let flags = ["-v", "--restart", "always", "--restart-delay", "1h"];
     let elect = serving(&ground, server).args(flags).sh(script).spawn();
     let shows = |runs: bool| {
-        eventually("what is to be shown", || {
+        eventually("the page to show it", || {
             let page = get(server, "/metrics").body;
             let shown = get(server, "/").json()["command_running"].as_bool();
             let runs = f64::from(u8::from(runs));
@@ -29,7 +29,7 @@ fn a_leader_whose_command_rests_says_so() {
 }
 
 #[test]
-fn who_starts_its_command_again_leads_on_and_counts_that() {
+fn a_restarted_command_keeps_leadership_and_is_counted() {
     let (ground, server) = (Ground::new(), address());
     let script =
         "echo >>\"$D/starts\"; [ $(wc -l <\"$D/starts\") -ge 3 ] || exit 4; exec sleep 3600";

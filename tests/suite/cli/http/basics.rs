@@ -11,7 +11,7 @@ use super::client::{
 use crate::prelude::*;
 
 #[test]
-fn a_leader_and_a_waiter_show_what_they_are() {
+fn a_leader_and_a_waiter_show_their_state() {
     let ground = Ground::new();
     let (one, two) = (address(), address());
     let first = leader(&ground, one);
@@ -55,15 +55,15 @@ fn a_leader_and_a_waiter_show_what_they_are() {
     wait_for_leader(two);
     assert_eq!(get(two, "/").json()["place"], 0);
     second.ended_by(Signal::SIGTERM).exits(143);
-    assert!(try_get(two, "/").is_none(), "nobody serves any more");
+    assert!(try_get(two, "/").is_none(), "no server is left");
 }
 
 /// With a store out of reach, a candidate is not ready, and not unhealthy.
 #[test]
-fn who_has_not_reached_the_store_is_not_ready() {
+fn a_candidate_that_has_not_reached_the_store_is_not_ready() {
     let server = address();
-    let nobody = format!("etcd://{}", address());
-    let flags = ["run", "-b", &nobody, "-e", "job", "--wait", "1h", "--http", &server.to_string()];
+    let absent = format!("etcd://{}", address());
+    let flags = ["run", "-b", &absent, "-e", "job", "--wait", "1h", "--http", &server.to_string()];
     let elect = Elect::new(ELECT).args(flags).args(["sleep", "1"]).spawn();
     assert_eq!(get(server, "/readyz").code, 503);
     assert_eq!(get(server, "/healthz").code, 200);
@@ -73,7 +73,7 @@ fn who_has_not_reached_the_store_is_not_ready() {
 }
 
 #[test]
-fn what_is_no_plain_question_is_refused() {
+fn a_request_that_is_no_plain_get_is_refused() {
     let ground = Ground::new();
     let server = address();
     let _leader = leader(&ground, server);
@@ -127,7 +127,7 @@ fn a_page_of_another_name_reads_nothing_on_the_loopback_interface() {
 
 /// It would learn who leads by whether a script can be loaded from there.
 #[test]
-fn a_page_of_another_origin_cannot_tell_who_leads() {
+fn a_page_of_another_origin_cannot_learn_the_leader() {
     let ground = Ground::new();
     let (one, two) = (address(), address());
     let _leader = leader(&ground, one);
@@ -186,7 +186,7 @@ fn a_port_that_the_kernel_chose_is_told() {
 }
 
 #[test]
-fn nobody_inherits_the_socket_or_the_wish_for_it() {
+fn no_process_inherits_the_socket_or_its_variable() {
     let ground = Ground::new();
     let server = address();
     let script = "env >\"$D/env\"; echo $$ >\"$D/started\"; exec sleep 3600";

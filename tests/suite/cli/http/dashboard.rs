@@ -102,7 +102,7 @@ fn all_that_is_mentioned_exists_and_all_that_exists_is_documented() {
 }
 
 #[test]
-fn what_zookeeper_is_asked_is_counted_too() {
+fn requests_to_zookeeper_are_counted_too() {
     let zookeeper = ZooKeeper::start(&ZooKeeperSetup::default());
     let server = address();
     let (url, http) = (format!("zk://{}", zookeeper.address(0)), server.to_string());
@@ -177,12 +177,12 @@ macro_rules! judged {
 
 judged! {
     the_alert_of_a_suspected_leader_goes_off_at_8 [];
-    a_pause_pages_nobody [];
+    a_pause_sends_no_page [];
     a_long_pause_is_recalled [];
     a_leader_without_a_standby_is_warned_of [];
     a_leader_whose_command_does_not_run_pages [];
     elections_of_one_name_in_different_stores_are_different_ones [];
-    who_has_not_heard_of_its_store_is_no_election_of_its_own [];
+    a_candidate_without_an_answer_is_no_election_of_its_own [];
     labels_that_people_name_tell_elections_apart ["--by", "cluster"];
 }
 

@@ -91,7 +91,7 @@ const ATTACKS: [(&str, Attack); 8] = [
     ("requests without a look at the answers", |server, end, count| {
         flood(server, end, count, b"", b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     }),
-    ("events that nobody reads, 100 at once", unread),
+    ("unread events, 100 at once", unread),
     ("connections that are reset at once", reset),
     ("one request after the other, as fast as it goes", hurry),
 ];
@@ -210,14 +210,14 @@ fn no_client_delays_a_renewal() {
     println!(
         "TTL {TTL:?}, a renewal each {INTERVAL:?}; {sockets_before} sockets, {memory_before} KiB"
     );
-    println!("{:<50} longest gap {:>9.2?}", "nobody", quiet.iter().max().unwrap());
+    println!("{:<50} longest gap {:>9.2?}", "no client", quiet.iter().max().unwrap());
     for (what, attack) in ATTACKS {
         let (gaps, sockets, memory, count) = under(&mut victim, attack);
         let longest = *gaps.iter().max().unwrap();
         println!(
             "{what:<50} longest gap {longest:>9.2?}, {sockets:>2} sockets, {memory:>6} KiB, {count} tries"
         );
-        assert!(count > 0, "nobody came through");
+        assert!(count > 0, "no client came through");
         assert!(longest < INTERVAL * 2, "{what}: a renewal was left out: {gaps:?}");
         assert!(sockets <= sockets_before + 66, "{what}: {sockets} sockets");
         assert!(memory < memory_before + 8 * 1024, "{what}: {memory} KiB");

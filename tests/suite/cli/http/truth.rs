@@ -51,14 +51,14 @@ fn a_leader_that_was_stopped_past_its_deadline_never_says_so() {
         assert!(!lies, "{path}: {text}");
         answers += usize::from(text.starts_with("HTTP/1.1 "));
     }
-    assert!(answers > 0, "nobody was answered");
+    assert!(answers > 0, "no client was answered");
     println!("{answers} of {} were answered", asked.len());
     elect.wait().exits(124);
 }
 
 /// A planned pause is no outage, on the page of the former leader as well as on the page of the next.
 #[test]
-fn a_pause_is_shown_with_its_end_by_all_who_wait() {
+fn every_candidate_shows_a_pause_and_its_end() {
     let (ground, one, two) = (Ground::new(), address(), address());
     let again = ["--after-loss", "campaign"];
     let _one = serving(&ground, one).args(again).args(["--", "sleep", "3600"]).spawn();
@@ -66,7 +66,7 @@ fn a_pause_is_shown_with_its_end_by_all_who_wait() {
     let _two = serving(&ground, two).args(again).args(["--", "sleep", "3600"]).spawn();
     let shows = |is_paused: bool| {
         for server in [one, two] {
-            eventually("what is to be shown", || {
+            eventually("the page to show it", || {
                 let page = get(server, "/metrics").body;
                 let paused = get(server, "/").json()["paused"].take();
                 let is_so = sample(&page, "elect_paused{") == Some(f64::from(u8::from(is_paused)));

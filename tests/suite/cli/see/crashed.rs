@@ -31,7 +31,7 @@ fn status(arena: &Arena) -> Ended {
 }
 
 #[test]
-fn a_crashed_leader_that_nobody_follows_is_found_out() {
+fn a_crashed_leader_without_a_successor_is_found_out() {
     let arena = Arena::on(Ground::Kubernetes);
     let _seat = crashed(&arena);
     let observer = Observer::start(&arena.elect("observe"), arena.path("told"));

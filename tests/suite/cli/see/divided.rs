@@ -9,10 +9,10 @@ use crate::prelude::*;
 use crate::support::job;
 
 on_each_store! {
-    slots_show_who_leads_and_who_waits_for_one
-    shards_show_who_holds_how_many
+    slots_show_their_leaders_and_waiters
+    shards_show_how_many_each_member_holds
     parts_are_shown_once_and_below_their_whole
-    who_waits_for_a_slot_is_shown_once
+    a_candidate_that_waits_for_a_slot_is_shown_once
 }
 
 const TTL: Duration = Duration::from_secs(15);
@@ -77,7 +77,7 @@ fn roles(table: &str) -> Vec<(&str, &str)> {
     rows.map(|mut cells| (cells.next().unwrap_or(""), cells.next().unwrap_or(""))).collect()
 }
 
-fn slots_show_who_leads_and_who_waits_for_one(arena: &Arena) {
+fn slots_show_their_leaders_and_waiters(arena: &Arena) {
     elect_testkit::run("slots", async {
         let mut divided = Divided::new(arena, Division::Slots(3)).await;
         divided.status(&["job"]).await.exits(1).is_quiet();
@@ -113,7 +113,7 @@ fn slots_show_who_leads_and_who_waits_for_one(arena: &Arena) {
     });
 }
 
-fn shards_show_who_holds_how_many(arena: &Arena) {
+fn shards_show_how_many_each_member_holds(arena: &Arena) {
     elect_testkit::run("shards", async {
         let mut divided = Divided::new(arena, Division::Shards(4)).await;
         divided.enter(job(), "a").await;
@@ -165,7 +165,7 @@ fn parts_are_shown_once_and_below_their_whole(arena: &Arena) {
     });
 }
 
-fn who_waits_for_a_slot_is_shown_once(arena: &Arena) {
+fn a_candidate_that_waits_for_a_slot_is_shown_once(arena: &Arena) {
     let run = |label: &str| {
         let run = arena.elect("run").args(["-e", "job", "--slots", "2", "--id", label]);
         run.args(["--", "sleep", "3600"]).spawn()

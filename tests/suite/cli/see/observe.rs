@@ -13,12 +13,12 @@ on_each_store! {
 
 mod outage {
     use super::{
-        Arena, Ground, after_an_outage_the_difference_is_told, on_each_cluster,
-        what_has_not_changed_is_not_told_again,
+        Arena, Ground, after_an_outage_the_difference_is_told,
+        an_unchanged_state_is_not_reported_again, on_each_cluster,
     };
     on_each_cluster! {
         alone: after_an_outage_the_difference_is_told
-        what_has_not_changed_is_not_told_again
+        an_unchanged_state_is_not_reported_again
     }
 }
 
@@ -93,7 +93,7 @@ fn after_an_outage_the_difference_is_told(arena: &Arena) {
     observer.end(Signal::SIGTERM);
 }
 
-fn what_has_not_changed_is_not_told_again(arena: &Arena) {
+fn an_unchanged_state_is_not_reported_again(arena: &Arena) {
     let observer = observer(arena);
     for _ in 0..2 {
         let silence = arena.silence();
@@ -120,7 +120,7 @@ fn what_has_not_changed_is_not_told_again(arena: &Arena) {
 }
 
 #[test]
-fn nobody_who_reads_ends_it() {
+fn an_observer_without_a_reader_ends() {
     let arena = Arena::on(Ground::File);
     for form in ["table", "json", "yaml"] {
         let script = "\"$@\" | head -n 1; echo \"status ${PIPESTATUS[0]}\"";

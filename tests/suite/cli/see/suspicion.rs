@@ -118,7 +118,7 @@ fn a_leader_that_stands_still_is_suspected_before_its_lease_ends() {
 
     // The next leader is judged by its own renewals.
     arena.wait_for_leader("two");
-    eventually("who leads to suspect nobody", || measured().is_none().then_some(()));
+    eventually("the leader to suspect no candidate", || measured().is_none().then_some(()));
     let pictures = eventually("the next leader to be known", || {
         let pictures = shown(&terminal, "two-");
         pictures.last()?.is_some().then_some(pictures)

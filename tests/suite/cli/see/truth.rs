@@ -9,10 +9,10 @@ use super::{Arena, Ground, on_each_cluster};
 use crate::prelude::*;
 
 on_each_cluster! {
-    alone: whoever_waits_for_an_answer_is_told_so
+    alone: a_user_that_waits_for_an_answer_is_told
 }
 
-fn whoever_waits_for_an_answer_is_told_so(arena: &Arena) {
+fn a_user_that_waits_for_an_answer_is_told(arena: &Arena) {
     let _one = arena.leader("one", 60);
     let silence = arena.silence();
     let logs = ["status", "history", "resume"].map(|subcommand| {

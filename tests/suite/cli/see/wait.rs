@@ -11,7 +11,7 @@ use super::{on_each_cluster, on_each_store};
 on_each_store! {
     it_ends_when_it_is_so
     it_ends_when_the_time_is_over
-    who_does_not_get_to_lead_is_told_who_does
+    a_candidate_that_does_not_lead_is_told_the_leader
 }
 
 mod outage {
@@ -28,7 +28,7 @@ fn wait(arena: &Arena, words: &[&str]) -> Elect {
 }
 
 #[test]
-fn nobody_who_has_no_name_is_waited_for() {
+fn an_empty_id_is_refused() {
     let ground = crate::support::Ground::new();
     let ended = ground.elect("wait").args(["job", "--for", "", "--timeout", "0"]).run();
     ended.exits(125).prints("").says("it is empty: leader, vacant, or an ID");
@@ -69,7 +69,7 @@ fn it_ends_when_the_time_is_over(arena: &Arena) {
 }
 
 /// By name, and since when. If the message would not be read, elect does not ask.
-fn who_does_not_get_to_lead_is_told_who_does(arena: &Arena) {
+fn a_candidate_that_does_not_lead_is_told_the_leader(arena: &Arena) {
     let mut one = arena.leader("one", 15);
     let id = arena.wait_for_leader("one");
     let told =
@@ -132,7 +132,7 @@ fn a_store_that_never_answers_is_a_failure() {
 }
 
 #[test]
-fn what_is_refused_says_why() {
+fn wrong_arguments_are_refused_with_the_reason() {
     let arena = Arena::on(Ground::File);
     wait(&arena, &["--timeout", "soon"]).run().exits(125).says("1h30m");
     arena.elect("wait").run().exits(125).says("ELECTION");

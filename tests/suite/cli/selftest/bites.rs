@@ -19,7 +19,7 @@ fn fails(url: &str, without: &str) -> Vec<String> {
 }
 
 #[test]
-fn without_what_the_kernel_does_it_fails() {
+fn without_the_kernels_part_the_selftest_fails() {
     thread::scope(|scope| {
         for part in ["dead-man", "death-pipe"] {
             scope.spawn(move || {

@@ -79,7 +79,7 @@ fn a_kill_ends_all_that_runs_and_leaves_no_file() {
 }
 
 #[test]
-fn what_a_killed_one_has_left_is_removed_by_the_next() {
+fn leftovers_of_a_killed_selftest_are_removed_by_the_next() {
     let ground = Ground::new();
     let url = format!("file://{}", ground.state().display());
     let mut killed = selftest(&url).spawn();

@@ -6,7 +6,7 @@ use std::os::unix::fs::chown;
 use super::{CHECKS, selftest};
 use crate::cli::manual;
 use crate::support::Ground;
-use crate::usage::as_nobody;
+use crate::usage::other_user;
 
 #[test]
 fn as_the_first_process_of_a_container() {
@@ -20,7 +20,7 @@ fn as_the_first_process_of_a_container() {
 /// With a home, and nothing set up.
 #[test]
 fn as_an_ordinary_user() {
-    let (user, ground) = (as_nobody(), Ground::new());
+    let (user, ground) = (other_user(), Ground::new());
     chown(ground.path(), Some(user.id), Some(user.id)).expect("we are root");
     let elect = user.elect().arg("selftest").env("HOME", ground.path()).env("XDG_STATE_HOME", "");
     let ended = elect.run().exits(0).is_quiet();

@@ -39,7 +39,7 @@ fn leadership_follows_the_applications() {
 }
 
 #[test]
-fn who_is_not_well_is_in_nobodys_way() {
+fn a_sidecar_that_is_not_well_delays_no_other() {
     for pods in stores() {
         let (one, two) = pods.two();
         pods.set_well("two", false);
@@ -57,7 +57,7 @@ fn who_is_not_well_is_in_nobodys_way() {
 }
 
 #[test]
-fn nobody_leads_before_the_first_check_has_passed() {
+fn no_sidecar_leads_before_its_first_check_has_passed() {
     let pods = Pods::on_disk();
     let elect = pods.beside_an_application("one");
     pods.set_well("one", false);

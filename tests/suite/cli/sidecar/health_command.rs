@@ -116,7 +116,7 @@ fn it_finds_nothing_that_would_have_it_take_part() {
 }
 
 #[test]
-fn what_cannot_be_executed_is_said() {
+fn a_health_command_that_cannot_be_executed_is_reported() {
     let pods = Pods::on_disk();
     let log = pods.path().join("log");
     let elect = pods.sidecar("one").args(["--health-cmd", "/dev/null"]);

@@ -70,7 +70,7 @@ fn both_checks_have_to_pass() {
 }
 
 #[test]
-fn a_sidecar_says_over_http_what_check_says() {
+fn a_sidecar_reports_over_http_as_check_does() {
     for pods in [Pods::on_disk(), Pods::on_etcd()] {
         let address = format!("127.0.0.1:{}", free_port());
         let elect = pods.beside_an_application("one").args(["--http", &address]);

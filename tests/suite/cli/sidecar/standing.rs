@@ -58,7 +58,7 @@ fn a_silent_store_ends_leadership_and_not_the_sidecar() {
 }
 
 #[test]
-fn whoever_ends_it_waits_for_the_grace_and_the_next_for_nothing_more() {
+fn an_ended_sidecar_waits_for_its_grace_and_the_next_for_no_more() {
     // One of the stores grants leases so long that the test cannot wait for the next renewal.
     for pods in [Pods::on_disk(), Pods::with_leases("10h")] {
         for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM] {

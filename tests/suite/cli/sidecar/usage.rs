@@ -8,7 +8,7 @@ use crate::prelude::*;
 use crate::web::{Application, WELL};
 
 #[test]
-fn what_cannot_work_is_refused_with_a_way_out() {
+fn a_sidecar_that_cannot_work_is_refused_with_a_way_out() {
     let pods = Pods::on_disk();
     let elect = pods.elect("sidecar");
     elect.run().exits(125).prints("").says("use -e NAME");

@@ -49,7 +49,7 @@ fn outages_that_no_lease_outlasts_get_no_advice() {
 
 /// The flags that it names, with their values, as the table has them.
 #[test]
-fn run_takes_what_is_advised() {
+fn run_accepts_the_advised_flags() {
     for words in ["", " --kill-grace 1s --max-clock-drift 5%"] {
         let shown = simulate(&format!("ttl --runs 1{words}")).run().exits(0).stdout;
         let (_, advice) = shown.split_once("\nTake ").expect("an advice");
@@ -84,7 +84,7 @@ fn round_trips_come_from_a_file_as_well() {
 
 /// `elect simulate` reads the output of `elect doctor`.
 #[test]
-fn what_doctor_writes_is_read() {
+fn a_report_of_doctor_is_read() {
     let ground = Ground::new();
     let found = ground.elect("doctor").args(["-o", "json"]).run().stdout;
     let file = ground.path().join("doctor.json");

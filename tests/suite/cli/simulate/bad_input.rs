@@ -17,7 +17,7 @@ fn refuses(words: &str, says: &[&str]) {
 }
 
 #[test]
-fn faults_of_who_is_not_there_are_refused() {
+fn faults_of_missing_nodes_are_refused() {
     refuses("what-if --candidates 5 --split 1,2,9/3,4,5", &["no candidate 9", "1 to 5"]);
     refuses("what-if --split 1,s4/2,s1", &["no member s4", "s1 to s3"]);
     refuses(

@@ -16,7 +16,7 @@ fn drawn(faults: &str) -> (Vec<String>, String) {
 }
 
 #[test]
-fn whoever_has_no_way_to_a_majority_is_drawn_as_cut_off() {
+fn a_node_without_a_way_to_a_majority_is_drawn_as_cut_off() {
     for (faults, cut_off) in [
         ("--split 1,s1/2,3,s2,s3@20s..60s", &["1", "s1"][..]),
         ("--split 2,s2,s3/1,3,s1@20s..60s", &["1", "3", "s1"]),
@@ -54,7 +54,7 @@ fn the_dead_are_drawn_as_dead() {
 
 /// A candidate waits until its command runs, and no longer.
 #[test]
-fn whoever_runs_the_command_is_not_said_to_wait() {
+fn a_candidate_that_runs_the_command_is_not_drawn_as_waiting() {
     let (_, page) = drawn("--kill leader@20s");
     let spans: Vec<&str> =
         page.split("<title>").filter_map(|it| Some(it.split_once('<')?.0)).collect();

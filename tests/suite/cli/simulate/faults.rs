@@ -21,7 +21,7 @@ fn fails_over_within(report: &Value, most: f64) {
 }
 
 #[test]
-fn who_dies_with_the_machine_is_replaced_as_the_lease_ends() {
+fn a_leader_that_dies_with_its_machine_is_replaced_at_the_leases_end() {
     fails_over_within(&what_if("--kill leader", 0), TTL + 1000.0);
     fails_over_within(&what_if("--kill leader.both", 0), TTL + 1000.0);
     // It looks tick by tick.
@@ -137,7 +137,7 @@ fn cuts_that_heal_and_machines_that_come_back_are_survived() {
 
 /// A fault that strikes no process, and a run without a leader, are more likely a user's slip than an answer.
 #[test]
-fn who_asks_for_nothing_is_warned() {
+fn a_fault_without_effect_gives_a_warning() {
     let ended =
         simulate("what-if --runs 1 --ttl 4s --rtt 5s --for 1m --kill leader@30s").run().exits(0);
     for part in

@@ -7,7 +7,7 @@ use crate::guard::terminal::{does, shell};
 use crate::prelude::*;
 
 #[test]
-fn a_signal_ends_it_and_what_is_known_is_printed() {
+fn a_signal_ends_it_and_results_so_far_are_printed() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let mut running = simulate("what-if --runs 1000000 -o json").spawn();
         // It works: several threads at once.

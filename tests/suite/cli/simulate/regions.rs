@@ -6,7 +6,7 @@ use super::{list, number, report, simulate, what_if};
 const TTL: &str = "--ttl 5s";
 
 #[test]
-fn who_is_too_far_from_the_store_never_leads() {
+fn a_candidate_too_far_from_the_store_never_leads() {
     let near = what_if(&format!("{TTL} --kill 3@20s"), 0);
     assert_eq!(near["leaders"][0]["node"], "1");
     let far = what_if(&format!("{TTL} --kill 3@20s --between 1/2,3,s1,s2,s3=8s"), 0);

@@ -34,7 +34,7 @@ fn all_of_it_fits_narrow_and_wide_terminals() {
 
 /// The usual width has room for each column that matters; a narrow one for what is asked first.
 #[test]
-fn what_matters_most_is_in_every_table() {
+fn the_most_important_columns_are_in_every_table() {
     let shown = simulate("compare --runs 2 --isolate leader").run().exits(0).stdout;
     for heading in
         ["ELECTION", "FAIL-OVER", "99 %", "NO LEADER", "MESSAGES", "TWO AT ONCE", "LONGEST"]

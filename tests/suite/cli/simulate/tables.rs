@@ -108,7 +108,7 @@ fn bounds(theory: &Value) -> String {
 
 /// The lines of `ttl` take too long for each change: `tests/deep/run the_page_of_simulate_is_written` writes all.
 #[test]
-fn the_page_shows_what_is_printed() {
+fn the_page_shows_the_current_output() {
     let page = page();
     assert!(page.matches(TYPED).count() >= 5, "the page shows less");
     let fresh = refreshed(&page, |typed| !typed.starts_with("ttl"));

@@ -8,19 +8,20 @@ use crate::prelude::*;
 use crate::store::mixed::{Arena as Mixed, Peer};
 
 on_each_store! {
-    whoever_obeys_is_not_removed
-    nobody_waits_longer_than_the_timeout
+    a_leader_that_obeys_is_not_removed
+    force_waits_no_longer_than_the_timeout
 }
 
 mod timed {
     use super::{
-        Arena, Ground, a_holder_that_stands_still_is_waited_out, nobody_is_waited_for_who_is_dead,
-        on_each_cluster, whoever_lives_keeps_its_entry_but_for_the_second_word,
+        Arena, Ground, a_dead_candidate_is_not_waited_for,
+        a_holder_that_stands_still_is_waited_out,
+        a_living_leader_keeps_its_entry_without_even_if_alive, on_each_cluster,
     };
     on_each_cluster! {
-        nobody_is_waited_for_who_is_dead
+        a_dead_candidate_is_not_waited_for
         a_holder_that_stands_still_is_waited_out
-        whoever_lives_keeps_its_entry_but_for_the_second_word
+        a_living_leader_keeps_its_entry_without_even_if_alive
     }
 }
 
@@ -46,7 +47,7 @@ fn leads(arena: &Arena, label: &str) -> bool {
     status["leader"]["id"].as_str().is_some_and(|id| id.starts_with(&format!("{label}-")))
 }
 
-fn whoever_obeys_is_not_removed(arena: &Arena) {
+fn a_leader_that_obeys_is_not_removed(arena: &Arena) {
     let one = arena.candidate_with("one", 15, |it| it.arg("--outcome").arg(arena.path("outcome")));
     arena.wait_for_leader("one");
     let _two = arena.candidate("two", 15);
@@ -58,7 +59,7 @@ fn whoever_obeys_is_not_removed(arena: &Arena) {
     assert!(outcome.contains("stepped_down"), "{outcome}");
 }
 
-fn nobody_waits_longer_than_the_timeout(arena: &Arena) {
+fn force_waits_no_longer_than_the_timeout(arena: &Arena) {
     let _both = deaf_leader_and_waiter(arena);
     let words = ["--even-if-alive", "--timeout", "0"];
     force(arena, &words).run().exits(75).says("was asked, and has not handed over yet").prints("");
@@ -67,7 +68,7 @@ fn nobody_waits_longer_than_the_timeout(arena: &Arena) {
 
 /// A machine dies with the leader and all who wait. The lease of who waits ends first, where the store ends it: otherwise
 /// it leads there for the rest of it.
-fn nobody_is_waited_for_who_is_dead(arena: &Arena) {
+fn a_dead_candidate_is_not_waited_for(arena: &Arena) {
     let mut one = arena.leader("one", 10);
     let mut two = arena.candidate("two", 5);
     arena.wait_for_waiter("two");
@@ -91,7 +92,7 @@ fn a_holder_that_stands_still_is_waited_out(arena: &Arena) {
     one.ended_by(Signal::SIGCONT).exits(124);
 }
 
-fn whoever_lives_keeps_its_entry_but_for_the_second_word(arena: &Arena) {
+fn a_living_leader_keeps_its_entry_without_even_if_alive(arena: &Arena) {
     let (one, _two) = deaf_leader_and_waiter(arena);
     let refused = force(arena, &[]).run().exits(125).prints("");
     refused.says("has not handed over, and lives").says("--even-if-alive");

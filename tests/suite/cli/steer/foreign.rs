@@ -70,7 +70,7 @@ fn kazoo_goes_on_until_it_ends() {
     goes_on_until_it_ends(Peer::KazooLock);
 }
 
-fn what_it_would_not_keep_is_refused(peer: Peer) {
+fn requests_that_the_peer_would_ignore_are_refused(peer: Peer) {
     let (arena, end, peer, elect) = stage(peer);
     let waiting = arena.status()["waiting"][0]["id"].as_str().expect("an id").to_owned();
     arena.about("resign").args(["--to", &waiting]).run().exits(125).says("cannot yield");
@@ -93,11 +93,11 @@ fn what_it_would_not_keep_is_refused(peer: Peer) {
 }
 
 #[test]
-fn what_etcdctl_would_not_keep_is_refused() {
-    what_it_would_not_keep_is_refused(Peer::EtcdctlElect);
+fn requests_that_etcdctl_would_ignore_are_refused() {
+    requests_that_the_peer_would_ignore_are_refused(Peer::EtcdctlElect);
 }
 
 #[test]
-fn what_kazoo_would_not_keep_is_refused() {
-    what_it_would_not_keep_is_refused(Peer::KazooLock);
+fn requests_that_kazoo_would_ignore_are_refused() {
+    requests_that_the_peer_would_ignore_are_refused(Peer::KazooLock);
 }

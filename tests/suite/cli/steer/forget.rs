@@ -6,8 +6,8 @@ use elect_testkit::servers::ApiServer;
 use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store};
 
 on_each_store! {
-    what_would_be_lost_is_shown_and_goes_with_a_yes
-    who_is_in_it_or_has_paused_it_keeps_it
+    forget_shows_losses_and_removes_with_yes
+    an_election_with_candidates_or_a_pause_is_kept
     fences_need_a_word_of_their_own
     with_the_whole_go_its_parts
 }
@@ -16,7 +16,7 @@ fn names(arena: &Arena) -> String {
     arena.elect("status").args(["-o", "json"]).run().exits(0).stdout
 }
 
-fn what_would_be_lost_is_shown_and_goes_with_a_yes(arena: &Arena) {
+fn forget_shows_losses_and_removes_with_yes(arena: &Arena) {
     let forget = |words: &[&str]| arena.elect("forget").args(words).run();
     let script = "exec \"$ELECT\" put cursor 5";
     let leader = arena.elect("run").args(["-e", "nightly", "--id", "one", "--once", "monday"]);
@@ -34,7 +34,7 @@ fn what_would_be_lost_is_shown_and_goes_with_a_yes(arena: &Arena) {
     once.sh("exit 7").run().exits(7);
 }
 
-fn who_is_in_it_or_has_paused_it_keeps_it(arena: &Arena) {
+fn an_election_with_candidates_or_a_pause_is_kept(arena: &Arena) {
     let forget = || arena.elect("forget").args(["job", "--yes"]).run();
     let one = arena.leader("one", 15);
     forget().exits(125).says("job has 1 candidate, one-").prints("");

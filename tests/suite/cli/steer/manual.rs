@@ -80,7 +80,7 @@ while ! elect status -o json web | grep -q '"priority": 200'; do :; done
 "#;
 
 #[test]
-fn its_commands_choose_who_leads_as_they_are_written() {
+fn commands_of_the_manual_choose_the_leader() {
     let folder = TempDir::new().unwrap();
     let commands = manual::commands(&manual::block("priorities", "Choose who leads", "console"));
     let (first, rest) = commands.split_once('\n').expect("more than one command");

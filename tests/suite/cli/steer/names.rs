@@ -7,7 +7,7 @@ use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store};
 
 on_each_store! {
     a_name_of_no_election_is_told_with_the_nearest
-    what_has_a_past_is_no_slip
+    an_election_with_a_past_is_no_misspelling
 }
 
 const UNKNOWN: &str = "it has no candidates, and no past; did you mean job?";
@@ -48,7 +48,7 @@ fn a_name_of_no_election_is_told_with_the_nearest(arena: &Arena) {
 }
 
 /// A nightly election has no candidate most of the day.
-fn what_has_a_past_is_no_slip(arena: &Arena) {
+fn an_election_with_a_past_is_no_misspelling(arena: &Arena) {
     let run = |words: &[&str]| arena.elect(words[0]).args(&words[1..]).run();
     arena.elect("run").args(["-e", "nightly", "--once", "monday", "true"]).run().exits(0);
     let status = run(&["status"]).exits(0);

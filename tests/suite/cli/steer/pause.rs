@@ -8,15 +8,15 @@ use elect_testkit::program::{Elect, Running, eventually};
 use crate::cli::see::{Arena, Ground, crash, on_each_cluster, on_each_store};
 
 on_each_store! {
-    nobody_leads_while_it_is_paused
-    who_comes_during_a_pause_starts_nothing_before_its_end
-    who_does_not_wait_is_told_of_the_pause
-    it_may_begin_before_anybody_was_there
-    it_is_shown_and_completed_where_nobody_is
+    no_candidate_leads_during_a_pause
+    a_candidate_that_comes_during_a_pause_starts_nothing
+    a_candidate_that_does_not_wait_is_told_of_the_pause
+    a_pause_may_begin_before_any_candidate_was_there
+    a_pause_is_shown_and_completed_without_candidates
     pausing_again_changes_nothing_but_the_reason
     a_pause_with_an_end_ends_by_itself
     an_end_is_that_of_the_last_pause
-    whoever_waits_for_a_pause_is_told_that_somebody_has_ended_it
+    a_waiting_pause_is_told_that_it_was_resumed
     a_pause_ends_the_waiting_for_another_leader
     a_pause_does_not_count_as_leadership
 }
@@ -31,7 +31,7 @@ fn resume(arena: &Arena) {
 
 const PAUSED: &str = "job is paused: nobody leads\n";
 
-fn nobody_leads_while_it_is_paused(arena: &Arena) {
+fn no_candidate_leads_during_a_pause(arena: &Arena) {
     let one = arena.leader("one", 15);
     let _two = arena.candidate("two", 15);
     arena.wait_for_waiter("two");
@@ -56,7 +56,7 @@ fn nobody_leads_while_it_is_paused(arena: &Arena) {
     assert!(arena.status()["paused"].is_null());
 }
 
-fn who_comes_during_a_pause_starts_nothing_before_its_end(arena: &Arena) {
+fn a_candidate_that_comes_during_a_pause_starts_nothing(arena: &Arena) {
     pause(arena, &[]).run().exits(0).prints(PAUSED);
     let _one = arena.candidate("one", 15);
     arena.wait_for_waiter("one");
@@ -69,7 +69,7 @@ fn who_comes_during_a_pause_starts_nothing_before_its_end(arena: &Arena) {
     assert_eq!(arena.record().len(), 1);
 }
 
-fn who_does_not_wait_is_told_of_the_pause(arena: &Arena) {
+fn a_candidate_that_does_not_wait_is_told_of_the_pause(arena: &Arena) {
     pause(arena, &["--reason", "deploy"]).run().exits(0);
     let run = || arena.elect("run").args(["-e", "job"]);
     run().args(["-n", "true"]).run().exits(75).says("the election is paused by ").says(": deploy");
@@ -83,7 +83,7 @@ fn who_does_not_wait_is_told_of_the_pause(arena: &Arena) {
     run().args(["true"]).run().exits(0);
 }
 
-fn it_is_shown_and_completed_where_nobody_is(arena: &Arena) {
+fn a_pause_is_shown_and_completed_without_candidates(arena: &Arena) {
     let lists = || {
         let shown = arena.elect("status").args(["-o", "json"]).run().exits(0).stdout;
         shown.contains("\"job\"")
@@ -101,7 +101,7 @@ fn it_is_shown_and_completed_where_nobody_is(arena: &Arena) {
     assert!(!lists());
 }
 
-fn it_may_begin_before_anybody_was_there(arena: &Arena) {
+fn a_pause_may_begin_before_any_candidate_was_there(arena: &Arena) {
     pause(arena, &[]).run().exits(0).prints(PAUSED);
     resume(arena);
     resume(arena);
@@ -186,7 +186,7 @@ fn a_pause_does_not_count_as_leadership(arena: &Arena) {
 }
 
 #[test]
-fn whoever_resumes_is_told_what_that_did() {
+fn resume_says_what_it_did() {
     let arena = Arena::on(Ground::File);
     let resume = || arena.elect("resume").arg("job").run().exits(0);
     pause(&arena, &[]).run().exits(0);
@@ -221,7 +221,7 @@ fn wait_for_pause(arena: &Arena) {
     eventually("the pause", || (!arena.status()["paused"].is_null()).then_some(()));
 }
 
-fn whoever_waits_for_a_pause_is_told_that_somebody_has_ended_it(arena: &Arena) {
+fn a_waiting_pause_is_told_that_it_was_resumed(arena: &Arena) {
     let slow = slow_leader(arena);
     let waiting = pause(arena, &[]).spawn();
     wait_for_pause(arena);
@@ -241,12 +241,12 @@ fn a_pause_ends_the_waiting_for_another_leader(arena: &Arena) {
     let_go(arena);
     slow.wait();
     resigning.wait().exits(0).prints("nobody leads\n").says("the election is paused");
-    assert_eq!(arena.record().len(), 1, "somebody has started something");
+    assert_eq!(arena.record().len(), 1, "a candidate has started its command");
 }
 
 /// Candidates ignore damaged orders, and a user who wants to change them gets an error.
 #[test]
-fn what_was_damaged_by_hand_asks_nothing() {
+fn a_damaged_control_cell_requests_nothing() {
     let arena = Arena::on(Ground::File);
     pause(&arena, &[]).run().exits(0);
     let one = arena.candidate("one", 15);

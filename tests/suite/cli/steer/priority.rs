@@ -10,20 +10,20 @@ on_each_store! {
     a_best_candidate_that_joins_leaves_and_joins_leads
     priority_0_is_seen_and_never_leads
     a_leader_of_priority_0_hands_over_without_waiting_for_a_lease
-    whoever_drains_the_last_candidate_is_told
-    a_priority_set_by_label_also_counts_for_whoever_comes_later
+    a_user_that_drains_the_last_candidate_is_warned
+    a_priority_set_by_label_also_counts_for_later_candidates
     a_candidate_that_preempts_asks_a_lesser_leader_and_no_other
-    what_is_named_wrongly_is_refused
-    an_observer_alone_keeps_nobody_away_who_does_not_wait
+    a_wrong_candidate_name_is_refused
+    an_observer_alone_does_not_stop_a_run_that_does_not_wait
     a_leader_is_shown_though_its_history_is_gone
 }
 
 mod slow {
-    use super::{Arena, Ground, who_may_stand_back_yet_is_not_taken_for_the_leader};
+    use super::{Arena, Ground, a_candidate_that_may_still_stand_back_is_not_taken_for_the_leader};
     use crate::cli::see::on_etcd_and_zookeeper;
 
     on_etcd_and_zookeeper! {
-        who_may_stand_back_yet_is_not_taken_for_the_leader
+        a_candidate_that_may_still_stand_back_is_not_taken_for_the_leader
     }
 }
 
@@ -184,7 +184,7 @@ fn priority_0_is_seen_and_never_leads(arena: &Arena) {
     arena.wait_for_leader("other");
     println!("an observer alone gave way after {:.0?}", now().since(from));
     other.ended_by(Signal::SIGTERM).exits(128 + 15);
-    eventually("nobody to lead", || arena.status()["leader"].is_null().then_some(()));
+    eventually("the end of leadership", || arena.status()["leader"].is_null().then_some(()));
     arena.elect("priority").args(["job", "observer", "5"]).run().exits(0);
     arena.wait_for_leader("observer");
     assert_eq!(leaders(arena), ["other", "observer"]);
@@ -223,7 +223,7 @@ fn a_leader_of_priority_0_hands_over_without_waiting_for_a_lease(arena: &Arena) 
 }
 
 /// The first in a queue may be slow, or stop, before it makes room for the named candidate.
-fn who_may_stand_back_yet_is_not_taken_for_the_leader(arena: &Arena) {
+fn a_candidate_that_may_still_stand_back_is_not_taken_for_the_leader(arena: &Arena) {
     let mut crowd = Crowd::new(arena);
     for label in ["one", "two", "three"] {
         crowd.join(label, 100, LONG);
@@ -246,7 +246,7 @@ fn who_may_stand_back_yet_is_not_taken_for_the_leader(arena: &Arena) {
     assert_eq!(leaders(arena), ["one", "three"]);
 }
 
-fn a_priority_set_by_label_also_counts_for_whoever_comes_later(arena: &Arena) {
+fn a_priority_set_by_label_also_counts_for_later_candidates(arena: &Arena) {
     let mut crowd = Crowd::new(arena);
     crowd.join("one", 100, LONG);
     crowd.join("two", 100, LONG);
@@ -289,7 +289,7 @@ fn a_candidate_that_preempts_asks_a_lesser_leader_and_no_other(arena: &Arena) {
     arena.wait_for_leader("other");
 }
 
-fn what_is_named_wrongly_is_refused(arena: &Arena) {
+fn a_wrong_candidate_name_is_refused(arena: &Arena) {
     let mut crowd = Crowd::new(arena);
     crowd.join("one", 100, LONG);
     arena.wait_for_leader("one");
@@ -310,7 +310,7 @@ fn what_is_named_wrongly_is_refused(arena: &Arena) {
     drop((first, second));
 }
 
-fn an_observer_alone_keeps_nobody_away_who_does_not_wait(arena: &Arena) {
+fn an_observer_alone_does_not_stop_a_run_that_does_not_wait(arena: &Arena) {
     let mut crowd = Crowd::new(arena);
     crowd.join("observer", 0, LONG);
     eventually("it to look on", || arena.status()["leader"].is_null().then_some(()));
@@ -329,18 +329,18 @@ fn an_observer_alone_keeps_nobody_away_who_does_not_wait(arena: &Arena) {
     run().run().exits(75).says("another candidate leads");
 }
 
-fn whoever_drains_the_last_candidate_is_told(arena: &Arena) {
-    const NOBODY: &str = "warning: no candidate with a priority above 0 is left";
+fn a_user_that_drains_the_last_candidate_is_warned(arena: &Arena) {
+    const NO_CANDIDATE_LEFT: &str = "warning: no candidate with a priority above 0 is left";
     let mut crowd = Crowd::new(arena);
     crowd.join("one", 100, LONG);
     arena.wait_for_leader("one");
     crowd.join("two", 100, LONG);
     let drain = |label: &str| arena.elect("priority").args(["job", label, "0"]).run().exits(0);
     drain("two").prints("two has priority 0, and does not lead\n").is_quiet();
-    drain("one").prints("nobody leads\n").says(NOBODY);
+    drain("one").prints("nobody leads\n").says(NO_CANDIDATE_LEFT);
     crowd.take("one").wait().exits(124);
     // It only looks on already.
-    drain("two").says(NOBODY);
+    drain("two").says(NO_CANDIDATE_LEFT);
     let back = arena.elect("priority").args(["job", "two", "100"]);
     back.run().exits(0).prints("two has priority 100\n").is_quiet();
     arena.wait_for_leader("two");
@@ -363,7 +363,7 @@ fn a_leader_is_shown_though_its_history_is_gone(arena: &Arena) {
 }
 
 #[test]
-fn a_history_that_cannot_be_read_keeps_nobody_from_leading() {
+fn an_unreadable_history_keeps_no_candidate_from_leading() {
     let arena = Arena::on(Ground::File);
     let mut crowd = Crowd::new(&arena);
     crowd.join("low", 50, LONG);
@@ -380,7 +380,7 @@ fn a_history_that_cannot_be_read_keeps_nobody_from_leading() {
 
 /// A candidate that passed a stopped one is the leader all the same.
 #[test]
-fn a_leader_that_passed_somebody_who_was_stopped_is_shown() {
+fn a_leader_that_passed_a_stopped_candidate_is_shown() {
     let arena = Arena::on(Ground::File);
     let one = arena.leader("one", LONG);
     let mut two = arena.candidate("two", LONG);

@@ -6,8 +6,8 @@ use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store};
 
 on_each_store! {
     the_next_leads_and_the_old_one_ends
-    who_campaigns_again_comes_in_behind
-    an_election_without_a_leader_has_nobody_to_ask
+    a_candidate_that_campaigns_again_comes_last
+    a_resign_without_a_leader_asks_no_candidate
     a_command_that_takes_its_time_is_waited_for
 }
 
@@ -37,7 +37,7 @@ fn the_next_leads_and_the_old_one_ends(arena: &Arena) {
     assert!(reason.contains("asked by ") && reason.ends_with(": kernel update"), "{reason}");
 }
 
-fn who_campaigns_again_comes_in_behind(arena: &Arena) {
+fn a_candidate_that_campaigns_again_comes_last(arena: &Arena) {
     let campaign = |label: &str| {
         let candidate = arena.candidate_with(label, 15, |it| it.args(["--after-loss", "campaign"]));
         arena.wait_for_candidate(label);
@@ -57,7 +57,7 @@ fn who_campaigns_again_comes_in_behind(arena: &Arena) {
     assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
 }
 
-fn an_election_without_a_leader_has_nobody_to_ask(arena: &Arena) {
+fn a_resign_without_a_leader_asks_no_candidate(arena: &Arena) {
     resign(arena, &[]).run().exits(0).prints("nobody leads\n");
     // The request does not count for the next candidate.
     let _one = arena.leader("one", 15);
@@ -85,7 +85,7 @@ fn a_command_that_takes_its_time_is_waited_for(arena: &Arena) {
 }
 
 #[test]
-fn whoever_waits_for_more_than_a_moment_is_told_for_what() {
+fn a_user_that_waits_for_a_while_is_told_the_reason() {
     let asked = " was asked, and has not handed over yet";
     let paused = ") has not stopped yet";
     for (words, what) in [

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use elect_simulation::{
-    Delay, End, Fault, Network, Process, Progress, Scenario, Times, Trial, Who,
+    Delay, End, Fault, Network, Process, Progress, Scenario, Target, Times, Trial,
 };
 
 use super::random::{Kind, election};
@@ -19,7 +19,7 @@ fn failovers(kind: Kind, runs: u64) -> Times {
     let election = election(kind, TTL, 1);
     let end = End::Replaced { limit: 20 * S + 4 * TTL };
     let mut scenario = Scenario::new(5, Network::new(Delay::constant(MS)), end)
-        .with(20 * S, Fault::KillProcess(Who::Leader, Process::Both));
+        .with(20 * S, Fault::KillProcess(Target::Leader, Process::Both));
     scenario.shift = RENEWAL;
     let summary =
         Trial::new(&*election, &scenario).expect("it fits").measure(1, runs, &Progress::default());
@@ -52,7 +52,7 @@ fn a_crash_on_zookeeper_takes_a_lease_and_a_tick_at_most() {
 
 /// A waiter has seen the last renewal up to a renewal late, and waits for a lease from then on.
 #[test]
-fn a_crash_on_kubernetes_takes_the_lease_as_who_waits_counts_it() {
+fn a_crash_on_kubernetes_takes_a_lease_on_the_waiters_clock() {
     let times = failovers(Kind::Kubernetes, 500);
     let [least, most] = [0, 1000].map(|rank| times.per_mille(rank).expect("there are some"));
     println!("{least:?} to {most:?}");

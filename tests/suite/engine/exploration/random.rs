@@ -13,7 +13,7 @@ use elect_api::{Cadence, Lease};
 use elect_simulation::replicas::Replicas;
 use elect_simulation::{
     Chance, Delay, Drift, Election, End, Fault, History, Network, PerMillion, Process, Progress,
-    Scenario, Trial, Who, over,
+    Scenario, Target, Trial, over,
 };
 
 use elect_testkit::switches::{Part, judge_records, without};
@@ -56,7 +56,7 @@ impl Game {
                 i32::try_from(off).expect("it fits") - i32::try_from(CLOCKS).expect("it fits");
             let drift = Drift::per_million(off);
             scenario = scenario
-                .with(Duration::ZERO, Fault::Drift(Who::Node(node), drift.expect("it runs")));
+                .with(Duration::ZERO, Fault::Drift(Target::Node(node), drift.expect("it runs")));
         }
         for _ in 0..=below(&mut chance, 5) {
             let from = chance.between(2 * S, 20 * S + ttl * 4);
@@ -104,14 +104,14 @@ pub(crate) fn election(kind: Kind, ttl: Duration, members: usize) -> Box<dyn Ele
 /// A fault, and what mends it.
 fn pair(chance: &mut Chance, candidates: usize, nodes: usize, suspends: bool) -> (Fault, Fault) {
     let node = below(chance, nodes);
-    let who = if chance.below(2) == 0 { Who::Leader } else { Who::Node(node) };
+    let target = if chance.below(2) == 0 { Target::Leader } else { Target::Node(node) };
     let process = [Process::Wrapper, Process::Guardian, Process::Both][below(chance, 3)];
     let most = if suspends { 9 } else { 8 };
     match chance.below(most) {
-        0 => (Fault::Kill(who), Fault::Restart(who)),
-        1 => (Fault::KillProcess(who, process), Fault::Restart(who)),
-        2 | 3 => (Fault::PauseProcess(who, process), Fault::Resume(who)),
-        4 => (Fault::Isolate(who), Fault::Heal),
+        0 => (Fault::Kill(target), Fault::Restart(target)),
+        1 => (Fault::KillProcess(target, process), Fault::Restart(target)),
+        2 | 3 => (Fault::PauseProcess(target, process), Fault::Resume(target)),
+        4 => (Fault::Isolate(target), Fault::Heal),
         5 => {
             let mut all: Vec<usize> = (0..nodes).collect();
             chance.shuffle(&mut all);
@@ -128,7 +128,7 @@ fn pair(chance: &mut Chance, candidates: usize, nodes: usize, suspends: bool) ->
             let share = u32::try_from(chance.below(600_000)).expect("it is less");
             (Fault::Loss(PerMillion::new(share).expect("a share")), Fault::Loss(PerMillion::NONE))
         }
-        _ => (Fault::Suspend(who), Fault::Resume(who)),
+        _ => (Fault::Suspend(target), Fault::Resume(target)),
     }
 }
 
@@ -217,7 +217,7 @@ fn guards_of_the_promise_are_missed() {
     ] {
         let seed = missed(kind, part, 0..1000);
         println!("{} on {kind:?}: {seed:?}", part.name());
-        assert!(seed.is_some(), "{} on {kind:?} is missed by nobody", part.name());
+        assert!(seed.is_some(), "{} on {kind:?} is not missed", part.name());
     }
 }
 

@@ -7,19 +7,19 @@ use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store};
 use crate::prelude::*;
 
 on_each_store! {
-    whoever_is_asked_to_step_down_is_told
+    a_leader_that_is_asked_to_step_down_is_told
 }
 
 mod cut_off {
     use super::*;
 
     on_each_cluster! {
-        whoever_is_cut_off_is_told_before_another_leads
+        a_leader_that_is_cut_off_is_told_before_another_leads
     }
 }
 
 /// A's way to the store is silent; B has one of its own.
-fn whoever_is_cut_off_is_told_before_another_leads(arena: &Arena) {
+fn a_leader_that_is_cut_off_is_told_before_another_leads(arena: &Arena) {
     let proxy = TcpProxy::start(arena.address());
     let a = campaign(&arena.url_through(proxy.address()), "A");
     let b = campaign(&arena.url(), "B");
@@ -42,7 +42,7 @@ fn whoever_is_cut_off_is_told_before_another_leads(arena: &Arena) {
 }
 
 /// A user asks it to resign, and it has its grace. If it is done sooner, the successor leads sooner.
-fn whoever_is_asked_to_step_down_is_told(arena: &Arena) {
+fn a_leader_that_is_asked_to_step_down_is_told(arena: &Arena) {
     let (one, two) = (campaign(&arena.url(), "one"), campaign(&arena.url(), "two"));
     block_on(async {
         let leadership = one.lead().await.expect("leadership");
@@ -75,11 +75,11 @@ fn whoevers_entry_is_removed_by_hand_leads_no_more_at_once() {
         assert!(!validity.is_valid() && why.contains("removed or replaced"), "{why}");
         leadership.resign().await.expect("it is no error");
     });
-    eventually("nobody to be left", || arena.status()["leader"].is_null().then_some(()));
+    eventually("the election to be empty", || arena.status()["leader"].is_null().then_some(()));
 }
 
 #[test]
-fn what_does_not_go_together_is_refused() {
+fn conflicting_options_are_refused() {
     use elect::{Campaign, Error};
     let arena = Arena::on(Ground::File);
     let refused = |campaign: Result<Campaign, Error>| {
@@ -98,6 +98,6 @@ fn what_does_not_go_together_is_refused() {
     assert!(refused(Ok(etcd().ttl(Duration::from_secs(1)))).contains("take a TTL of"));
     assert!(refused(Ok(etcd().ttl(Duration::MAX))).contains("24 hours"));
     assert!(refused(Ok(etcd().max_clock_drift(f64::NAN))).contains("share"));
-    let unreached = block_on(etcd().lead()).expect_err("nobody is there");
+    let unreached = block_on(etcd().lead()).expect_err("no store is there");
     assert!(matches!(unreached, Error::Unreached(_)), "{unreached:?}");
 }

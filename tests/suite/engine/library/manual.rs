@@ -5,7 +5,7 @@ use crate::cli::manual::block;
 const DOCUMENTATION: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/lib.rs"));
 
 #[test]
-fn the_manual_shows_what_the_crates_documentation_runs() {
+fn the_manual_shows_the_example_of_the_crate_documentation() {
     let lines = DOCUMENTATION.lines().map(|line| line.trim_start_matches("//!"));
     let lines = lines.map(|line| line.strip_prefix(' ').unwrap_or(line));
     let code = lines.skip_while(|line| *line != "```").skip(1).take_while(|line| *line != "```");

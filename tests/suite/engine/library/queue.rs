@@ -9,15 +9,15 @@ use super::{block_on, campaign};
 use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store};
 
 on_each_store! {
-    whoever_waits_no_more_leaves_the_queue
-    whoever_gives_up_in_the_instant_of_a_win_does_not_lead
+    a_cancelled_candidate_leaves_the_queue
+    a_candidate_cancelled_in_the_instant_of_a_win_does_not_lead
 }
 
-fn nobody_waits(arena: &Arena) -> bool {
+fn no_candidate_waits(arena: &Arena) -> bool {
     arena.status()["waiting"].as_array().is_some_and(Vec::is_empty)
 }
 
-fn whoever_waits_no_more_leaves_the_queue(arena: &Arena) {
+fn a_cancelled_candidate_leaves_the_queue(arena: &Arena) {
     let [one, two, three] = ["one", "two", "three"].map(|label| campaign(&arena.url(), label));
     block_on(async {
         let leadership = one.lead().await.expect("leadership");
@@ -25,7 +25,7 @@ fn whoever_waits_no_more_leaves_the_queue(arena: &Arena) {
         assert!(timeout(Duration::ZERO, &mut waiting).await.is_err());
         arena.wait_for_waiter("two");
         drop(waiting);
-        eventually("two to leave", || nobody_waits(arena).then_some(()));
+        eventually("two to leave", || no_candidate_waits(arena).then_some(()));
         assert!(leadership.validity().is_valid());
         leadership.resign().await.expect("a resign");
         assert!(three.try_lead().await.expect("an answer").is_some());
@@ -33,15 +33,15 @@ fn whoever_waits_no_more_leaves_the_queue(arena: &Arena) {
 }
 
 /// Patience ends before, while and after leadership is won; what is won in time is dropped at once.
-fn whoever_gives_up_in_the_instant_of_a_win_does_not_lead(arena: &Arena) {
+fn a_candidate_cancelled_in_the_instant_of_a_win_does_not_lead(arena: &Arena) {
     let campaign = campaign(&arena.url(), "hasty");
     block_on(async {
         for millis in 0..20 {
             let _ = timeout(Duration::from_millis(millis), campaign.lead()).await;
         }
     });
-    eventually("nobody to be left", || {
-        (nobody_waits(arena) && arena.status()["leader"].is_null()).then_some(())
+    eventually("the election to be empty", || {
+        (no_candidate_waits(arena) && arena.status()["leader"].is_null()).then_some(())
     });
     assert!(block_on(campaign.try_lead()).expect("an answer").is_some());
 }

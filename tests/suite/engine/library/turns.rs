@@ -74,7 +74,7 @@ fn the_next_one_leads_as_soon_as_a_resign_has_returned(arena: &Arena) {
         assert!(validity.is_valid() && !validity.remaining().is_zero());
         leadership.resign().await.expect("a resign");
         assert!(!validity.is_valid() && validity.remaining().is_zero());
-        let next = two.try_lead().await.expect("an answer").expect("nobody else leads");
+        let next = two.try_lead().await.expect("an answer").expect("no other candidate leads");
         assert!(next.token() > token);
         let validity = next.validity();
         drop(next);

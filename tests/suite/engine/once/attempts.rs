@@ -65,7 +65,7 @@ fn a_crash_counts(scene: &Scene) {
 }
 
 /// Nor what cannot run on this machine.
-fn what_never_starts_does_not_count(scene: &Scene) {
+fn a_command_that_never_starts_does_not_count(scene: &Scene) {
     for (interpreter, code) in [("/no/such", 127), ("/etc", 126)] {
         let script = unstartable(scene.folder.path(), interpreter);
         with(scene, "1").arg(script).run().exits(code);
@@ -113,7 +113,7 @@ on_every_store! {
     as_many_fail_as_may_and_no_more
     waiters_share_the_attempts
     a_crash_counts
-    what_never_starts_does_not_count
+    a_command_that_never_starts_does_not_count
     a_run_that_is_asked_to_stop_counts
     undone_it_may_be_tried_again
     the_outcome_tells_that_they_are_used_up

@@ -99,7 +99,7 @@ fn three_crontabs_do_it_once_and_send_no_mail() {
 
 /// The host that runs it fails: another one does it, and only the one whose command failed sends mail.
 #[test]
-fn the_next_host_does_what_the_first_one_could_not() {
+fn the_next_host_does_the_job_that_failed_on_the_first() {
     let scene = Scene::new(Some(Brand::Etcd));
     let crontab = Crontab::of("cron", "Once a day, among many crontabs", &scene);
     let sick = crontab.start(

@@ -8,7 +8,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
-fn who_did_it_when_and_how_is_told(scene: &Scene) {
+fn a_done_key_shows_host_time_and_exit_code(scene: &Scene) {
     scene.once("today").sh("sleep 0.2; exit 3").run().exits(3);
     scene.once("today").args(["--id", "web3"]).sh("sleep 0.2").run().exits(0);
     let key = scene.key("today");
@@ -82,7 +82,7 @@ fn a_key_that_is_undone_is_done_again(scene: &Scene) {
     assert!(!known.to_string().contains("elect-done"), "{known}");
 }
 
-fn what_is_recorded_by_hand_is_not_done(scene: &Scene) {
+fn a_key_recorded_by_hand_is_not_run(scene: &Scene) {
     let record =
         || scene.elect("done").args(["nightly", "today", "--record"]).run().exits(0).stdout;
     scene.once("yesterday").arg("true").run().exits(0);
@@ -101,7 +101,7 @@ fn what_is_recorded_by_hand_is_not_done(scene: &Scene) {
 }
 
 /// A record stays under its name for good, also under a misspelt one.
-fn nothing_is_recorded_under_a_name_that_nobody_uses(scene: &Scene) {
+fn nothing_is_recorded_under_an_unknown_name(scene: &Scene) {
     scene.once("monday").arg("true").run().exits(0);
     let record = |more: &[&str]| {
         let elect = scene.elect("done").args(["nigthly", "today", "--record"]);
@@ -116,7 +116,7 @@ fn nothing_is_recorded_under_a_name_that_nobody_uses(scene: &Scene) {
 }
 
 /// It writes all that is done when it ends.
-fn nothing_is_changed_while_somebody_leads(scene: &Scene) {
+fn nothing_is_changed_while_a_candidate_leads(scene: &Scene) {
     scene.once("yesterday").arg("true").run().exits(0);
     let leader = scene.once("today").sh(STAY).arg("a").spawn();
     scene.awaits("a\n");
@@ -133,17 +133,17 @@ fn nothing_is_changed_while_somebody_leads(scene: &Scene) {
 }
 
 on_every_store! {
-    who_did_it_when_and_how_is_told
+    a_done_key_shows_host_time_and_exit_code
     runs_that_failed_are_told_of
     a_key_that_is_undone_is_done_again
-    what_is_recorded_by_hand_is_not_done
-    nothing_is_recorded_under_a_name_that_nobody_uses
-    nothing_is_changed_while_somebody_leads
+    a_key_recorded_by_hand_is_not_run
+    nothing_is_recorded_under_an_unknown_name
+    nothing_is_changed_while_a_candidate_leads
 }
 
 /// Releases of elect share elections with each other: what is done is what it always was.
 #[test]
-fn the_cell_of_what_is_done_keeps_its_bytes() {
+fn the_cell_of_done_keys_keeps_its_bytes() {
     let scene = Scene::new(None);
     scene.once("a").args(["--once-attempts", "2", "true"]).run().exits(0);
     scene.once("b").arg("true").run().exits(0);

@@ -158,7 +158,7 @@ fn is_done_once_in_spite_of_kills(brand: Option<Brand>) {
             reopened += 1;
         }
         let has_run = arena.has_run_since(first);
-        assert!(has_run, "{key} was done by nobody");
+        assert!(has_run, "{key} was not done");
         assert!(arena.round(&key, 0), "{key} is forgotten");
         assert_eq!(arena.runs().len(), 0, "{key} was done again");
     }

@@ -138,7 +138,7 @@ fn a_run_that_fails_leaves_it_to_the_next(scene: &Scene) {
     assert_eq!(scene.word(), "a\nb\n");
 }
 
-fn who_is_killed_has_not_done_it(scene: &Scene) {
+fn a_killed_run_is_not_done(scene: &Scene) {
     let mut first = scene.once("today").sh(STAY).arg("a").spawn();
     scene.awaits("a\n");
     first.signal(Signal::SIGKILL);
@@ -225,7 +225,7 @@ mod periods;
 on_every_store! {
     one_of_three_hosts_does_it
     a_run_that_fails_leaves_it_to_the_next
-    who_is_killed_has_not_done_it
+    a_killed_run_is_not_done
     a_waiter_hears_of_it_past_one_that_is_stopped
     only_so_many_keys_are_known
     the_outcome_tells

@@ -86,7 +86,7 @@ on_every_store! {
 }
 
 #[test]
-fn what_is_no_period_is_refused() {
+fn a_wrong_period_is_refused() {
     let scene = Scene::new(None);
     let run =
         |period: &str| scene.elect("run").args(["--once-per", period, "-e", "job", "true"]).run();
@@ -97,7 +97,7 @@ fn what_is_no_period_is_refused() {
 }
 
 #[test]
-fn it_is_one_key_among_others() {
+fn a_period_is_one_key_among_others() {
     let scene = Scene::new(None);
     let run = || scene.elect("run").args(["-e", "job"]);
     let both = run().args(["--once", "a", "--once-per", "day", "true"]).run();

@@ -7,11 +7,11 @@ use super::{Arena, Ground, Troop, on_each_cluster, on_each_store};
 use crate::prelude::*;
 
 on_each_store! {
-    slow: whoever_names_another_number_is_refused_with_both
-    whoever_takes_part_in_no_shards_is_given_none
+    slow: a_candidate_with_another_number_is_refused_with_both_numbers
+    a_candidate_without_shards_is_given_none
 }
 
-fn whoever_names_another_number_is_refused_with_both(arena: &Arena) {
+fn a_candidate_with_another_number_is_refused_with_both_numbers(arena: &Arena) {
     let mut troop = Troop::new(arena, 4);
     troop.join("a");
     let before = troop.wait_for_even(&["a"]);
@@ -19,7 +19,7 @@ fn whoever_names_another_number_is_refused_with_both(arena: &Arena) {
     run(&["--shards", "8"]).exits(125).says("4 shards").says("8 shards");
     run(&["--slots", "4"]).exits(125).says("4 shards").says("4 slots");
     run(&[]).exits(125).says("4 shards");
-    assert_eq!(troop.picture(), before, "somebody has disturbed the others");
+    assert_eq!(troop.picture(), before, "the others were disturbed");
     troop.signal("a", Signal::SIGTERM);
     troop.ended("a").exits(143);
     // No member is left that says otherwise.
@@ -28,7 +28,7 @@ fn whoever_names_another_number_is_refused_with_both(arena: &Arena) {
 }
 
 /// As a candidate does that is about to be refused.
-fn whoever_takes_part_in_no_shards_is_given_none(arena: &Arena) {
+fn a_candidate_without_shards_is_given_none(arena: &Arena) {
     let mut troop = Troop::new(arena, 4);
     troop.join("a");
     troop.wait_for_even(&["a"]);

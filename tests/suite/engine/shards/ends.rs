@@ -9,12 +9,12 @@ use crate::support::unstartable;
 use super::{Arena, Ground, Troop, on_each_cluster, on_each_store};
 
 on_each_store! {
-    slow: all_who_are_told_to_end_do
+    slow: all_members_that_are_told_to_end_do
     a_command_that_ends_takes_its_member_along
     a_command_that_cannot_be_executed_ends_its_member
 }
 
-fn all_who_are_told_to_end_do(arena: &Arena) {
+fn all_members_that_are_told_to_end_do(arena: &Arena) {
     let mut troop = Troop::new(arena, 8);
     let all = ["a", "b", "c"];
     for label in all {

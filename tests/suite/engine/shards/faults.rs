@@ -7,15 +7,15 @@ use crate::cli::see::on_etcd_and_zookeeper;
 use crate::prelude::*;
 
 on_each_store! {
-    slow: others_take_over_from_whoever_is_killed
+    slow: other_members_take_over_from_a_killed_one
 }
 
 mod frozen {
     use super::{Arena, Ground, on_etcd_and_zookeeper};
     on_etcd_and_zookeeper! {
-        others_take_over_from_whoever_is_frozen
+        other_members_take_over_from_a_frozen_one
     }
-    use super::others_take_over_from_whoever_is_frozen;
+    use super::other_members_take_over_from_a_frozen_one;
 }
 
 fn parent(pid: i32) -> i32 {
@@ -24,7 +24,7 @@ fn parent(pid: i32) -> i32 {
     fields.split_whitespace().nth(1).and_then(|field| field.parse().ok()).expect("a parent")
 }
 
-fn others_take_over_from_whoever_is_killed(arena: &Arena) {
+fn other_members_take_over_from_a_killed_one(arena: &Arena) {
     let mut troop = Troop::new(arena, 12);
     for label in ["a", "b", "c", "d"] {
         troop.join(label);
@@ -55,7 +55,7 @@ fn others_take_over_from_whoever_is_killed(arena: &Arena) {
     troop.oracle.assert_sound();
 }
 
-fn others_take_over_from_whoever_is_frozen(arena: &Arena) {
+fn other_members_take_over_from_a_frozen_one(arena: &Arena) {
     let mut troop = Troop::new(arena, 8).ttl(15);
     troop.join("a");
     troop.wait_for_even(&["a"]);
@@ -82,7 +82,7 @@ fn others_take_over_from_whoever_is_frozen(arena: &Arena) {
 
 /// If leases have no end, its commands go on, and no other member runs them.
 #[test]
-fn whoever_is_frozen_keeps_its_shards_on_the_local_disk() {
+fn a_frozen_member_keeps_its_shards_on_the_local_disk() {
     let arena = Arena::on(Ground::File);
     let mut troop = Troop::new(&arena, 6);
     troop.join("a");

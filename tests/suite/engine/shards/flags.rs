@@ -31,7 +31,7 @@ fn a_variable_that_means_nothing_beside_them_is_refused_by_its_name() {
 }
 
 #[test]
-fn whoever_waits_for_a_pause_is_told_that_somebody_has_ended_it() {
+fn a_waiting_pause_is_told_that_it_was_resumed() {
     let ground = Ground::new();
     let deaf = "trap '' TERM; echo >>\"$D/runs\"; while :; do sleep 60; done";
     let flags = ["--shards", "1", "--stop-timeout", "1h", "-v"];

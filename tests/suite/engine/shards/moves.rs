@@ -65,7 +65,7 @@ fn wall(run: Duration) -> Duration {
 
 /// On the local disk a token tells when its leadership began, in microseconds.
 #[test]
-fn one_is_led_by_its_new_owner_before_the_next_is_taken_from_anybody() {
+fn a_moved_shard_is_led_before_the_next_one_is_taken() {
     let arena = Arena::on(Ground::File);
     let mut troop = Troop::new(&arena, 12);
     troop.join("a");

@@ -6,7 +6,7 @@ use super::{Arena, Ground, Troop, on_each_cluster, on_each_store};
 
 on_each_store! {
     slow: nothing_runs_while_it_is_paused
-    whoever_has_priority_0_holds_nothing
+    a_member_with_priority_0_holds_nothing
     a_shard_that_is_given_up_is_taken_up_again
 }
 
@@ -26,7 +26,7 @@ fn nothing_runs_while_it_is_paused(arena: &Arena) {
     troop.oracle.assert_sound();
 }
 
-fn whoever_has_priority_0_holds_nothing(arena: &Arena) {
+fn a_member_with_priority_0_holds_nothing(arena: &Arena) {
     let mut troop = Troop::new(arena, 6);
     // The member that comes first coordinates.
     troop.join("a");

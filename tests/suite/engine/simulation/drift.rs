@@ -61,7 +61,7 @@ async fn slack(max_clock_drift: f64, holders: u32, waiters: u32) -> f64 {
 }
 
 #[tokio::test]
-async fn where_candidates_judge_the_clocks_of_both_may_be_off() {
+async fn if_candidates_judge_leases_both_clocks_may_be_off() {
     let slack = async |drift, holders, waiters| {
         let found = slack(drift, holders, waiters).await;
         println!("within {drift}: {holders} and {waiters} thousandths: {found:.2} s between them");

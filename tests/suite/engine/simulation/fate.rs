@@ -118,7 +118,7 @@ fn expect_leader(game: &Game) {
     let now = game.clock.now();
     let since = game.stage.vacant_since(now);
     if since.is_some_and(|since| since + shirker::patience(&game.plan) < now) {
-        game.stage.blame("nobody leads for too long", format!("{since:?} until {now:?}"));
+        game.stage.blame("no candidate leads for too long", format!("{since:?} until {now:?}"));
     }
 }
 

@@ -195,7 +195,7 @@ impl Game {
             self.pass(self.plan.ttl / 4).await;
         }
         if !leads() {
-            self.stage.blame("nobody leads after the last fault", format!("{calm:?}"));
+            self.stage.blame("no candidate leads after the last fault", format!("{calm:?}"));
         }
     }
 
@@ -223,7 +223,7 @@ impl Game {
         let patience = self.clock.now() + LONGEST_END + self.plan.ttl * 2;
         while Arc::strong_count(&self.present) > 1 && self.stage.is_sound() {
             if self.clock.now() > patience {
-                return self.stage.blame("somebody does not leave", String::new());
+                return self.stage.blame("a candidate does not leave", String::new());
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

@@ -10,7 +10,7 @@ use crate::store::real::GUARDS;
 
 /// The world in which a missing guard shows.
 #[derive(Clone, Copy)]
-enum Where {
+enum World {
     Game(Scene),
     /// The same, with all faults, where runs are counted.
     Counting,
@@ -19,22 +19,22 @@ enum Where {
     Drift,
 }
 
-const FAULTS: Where = Where::Game(Scene::Faults);
-const REMOVALS: Where = Where::Game(Scene::Removals);
-const TERMS: Where = Where::Game(Scene::Terms);
-const STALE: Where = Where::Game(Scene::Stale);
-const RANKS: Where = Where::Game(Scene::Ranks);
-const SHIRKER: Where = Where::Game(Scene::Shirker);
-const HERD: Where = Where::Game(Scene::Herd);
+const FAULTS: World = World::Game(Scene::Faults);
+const REMOVALS: World = World::Game(Scene::Removals);
+const TERMS: World = World::Game(Scene::Terms);
+const STALE: World = World::Game(Scene::Stale);
+const RANKS: World = World::Game(Scene::Ranks);
+const SHIRKER: World = World::Game(Scene::Shirker);
+const HERD: World = World::Game(Scene::Herd);
 
 /// A guard and where it is missed.
 pub(crate) struct Row {
     part: Part,
     pub(crate) guard: &'static str,
-    scene: Where,
+    scene: World,
 }
 
-const fn row(part: Part, scene: Where, guard: &'static str) -> Row {
+const fn row(part: Part, scene: World, guard: &'static str) -> Row {
     Row { part, guard, scene }
 }
 
@@ -58,7 +58,7 @@ pub(crate) const ROWS: &[Row] = &[
     row(Part::Drift, FAULTS, "of a lease only W / (1 + drift) is counted on"),
     row(
         Part::TwoClocks,
-        Where::Drift,
+        World::Drift,
         "where candidates judge, the clock of each may be off by half of the drift",
     ),
     row(Part::Margin, FAULTS, "everything is dead K before that is over"),
@@ -69,12 +69,12 @@ pub(crate) const ROWS: &[Row] = &[
     row(Part::LateStart, FAULTS, "the guardian refuses a start that comes too late"),
     row(
         Part::OneWay,
-        Where::Orders,
+        World::Orders,
         "the guardian starts one command, and none once it has killed",
     ),
     row(
         Part::Rising,
-        Where::Orders,
+        World::Orders,
         "deadlines only rise, and do not return once they have passed",
     ),
     row(Part::EmptyTree, FAULTS, "leadership is resigned only once the tree is empty"),
@@ -94,18 +94,18 @@ pub(crate) const ROWS: &[Row] = &[
     row(Part::Ambiguity, FAULTS, "a lost reply is no refusal: the same entry is asked for again"),
     row(
         Part::SecondLook,
-        Where::Records,
+        World::Records,
         "a record counts as unchanged from the second look on, not from the first",
     ),
     row(
         Part::Removed,
-        Where::Records,
+        World::Records,
         "who saw the holder of a record waits for it, though the record is gone",
     ),
-    row(Part::LateWrite, Where::Records, "what may be under way as it is given up is written over"),
+    row(Part::LateWrite, World::Records, "what may be under way as it is given up is written over"),
     row(
         Part::Epoch,
-        Where::Records,
+        World::Records,
         "a new leader's token stands where values are before it leads",
     ),
     row(Part::OneWake, FAULTS, "a change wakes the next waiter only"),
@@ -113,12 +113,12 @@ pub(crate) const ROWS: &[Row] = &[
     row(Part::Jitter, HERD, "and differ from candidate to candidate"),
     row(
         Part::CountFirst,
-        Where::Counting,
+        World::Counting,
         "a run of which there may be so many is counted before it starts",
     ),
     row(Part::Comparison, RANKS, "who wins looks whether a better one is there"),
-    row(Part::StandBackOnce, SHIRKER, "who has stood back for somebody does not do so again"),
-    row(Part::Sinking, SHIRKER, "the longer nobody leads, the less a better one counts"),
+    row(Part::StandBackOnce, SHIRKER, "a candidate does not stand back for another twice"),
+    row(Part::Sinking, SHIRKER, "the longer there is no leader, the less a better one counts"),
 ];
 
 /// A guard that takes longer to be missed is hardly guarded by tests.
@@ -127,14 +127,14 @@ const MOST_SEEDS: u64 = 400;
 impl Row {
     fn play(&self, seed: u64) -> Option<Breach> {
         match self.scene {
-            Where::Game(scene) => super::play(Plan::new(scene, seed)).broken.into_iter().next(),
-            Where::Counting => {
+            World::Game(scene) => super::play(Plan::new(scene, seed)).broken.into_iter().next(),
+            World::Counting => {
                 let plan = Plan::new(Scene::Faults, seed).counting();
                 super::play(plan).broken.into_iter().next()
             }
-            Where::Orders => orders::play(seed),
-            Where::Records => records::play(seed),
-            Where::Drift => drift::play(seed),
+            World::Orders => orders::play(seed),
+            World::Records => records::play(seed),
+            World::Drift => drift::play(seed),
         }
     }
 

@@ -114,7 +114,7 @@ impl Stage {
         if has_led {
             roll.leaves(name);
         } else if let Some(how) = roll.stands_back(name) {
-            let law = "somebody stands back more often than anybody better is there";
+            let law = "a candidate stands back more often than a better one is there";
             inner.broken.push(Breach::new(law, how));
         }
     }
@@ -123,7 +123,7 @@ impl Stage {
     pub(crate) fn choose(&self, now: Boottime, name: &Name) {
         let mut inner = self.inner();
         if let Some(how) = inner.roll.as_mut().and_then(|roll| roll.starts(now, name)) {
-            inner.broken.push(Breach::new("somebody leads although a better one is there", how));
+            inner.broken.push(Breach::new("a candidate leads although a better one is there", how));
         }
     }
 

@@ -50,7 +50,7 @@ pub(super) async fn steer(game: Arc<Game>) {
                 let hand_over =
                     |control: Control| control.handing_over(leader.token, to, request());
                 ask(&game, &*store, hand_over).await;
-                "asked to hand over to somebody"
+                "asked to hand over to a named candidate"
             }
             5 | 6 => {
                 let who = format!("c{}", chance.usize(..game.plan.rates.len()));

@@ -87,7 +87,7 @@ fn a_command_that_is_started_again_breaks_nothing() {
 }
 
 #[test]
-fn priorities_and_whoever_sets_them_break_nothing() {
+fn priorities_and_their_changes_break_nothing() {
     let mut faults = Faults::new();
     for seed in seeds_from(1).take(40) {
         let outcome = expect_peace(Plan::short(seed).ranked().steered());
@@ -100,7 +100,7 @@ fn priorities_and_whoever_sets_them_break_nothing() {
 }
 
 #[test]
-fn where_nothing_goes_wrong_the_best_one_leads() {
+fn without_faults_the_best_candidate_leads() {
     let mut trees = 0;
     for seed in seeds_from(1).take(20) {
         trees += expect_peace(Plan::new(Scene::Ranks, seed)).trees;

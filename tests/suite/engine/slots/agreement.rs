@@ -7,9 +7,9 @@ use crate::cli::see::{Arena, Ground};
 use crate::store::real::Brand;
 
 on_each_store! {
-    whoever_names_another_number_is_refused_with_both
-    whoever_names_none_is_refused_beside_slots_and_slots_beside_it
-    once_nobody_takes_part_the_number_may_be_another
+    a_candidate_with_another_number_is_refused_with_both_numbers
+    candidates_with_and_without_slots_exclude_each_other
+    without_candidates_the_number_may_change
 }
 
 fn arena(brand: Option<Brand>) -> Arena {
@@ -32,7 +32,7 @@ fn refused(arena: &Arena, flags: &[&str], ours: &str, theirs: &str) {
     run.run().exits(125).says(ours).says(theirs).says("give all candidates the same");
 }
 
-fn whoever_names_another_number_is_refused_with_both(brand: Option<Brand>) {
+fn a_candidate_with_another_number_is_refused_with_both_numbers(brand: Option<Brand>) {
     let arena = arena(brand);
     let _three = leader(&arena, "three", &["--slots", "3"]);
     refused(
@@ -56,7 +56,7 @@ fn whoever_names_another_number_is_refused_with_both(brand: Option<Brand>) {
     let _same = leader(&arena, "same", &["--slots", "3"]);
 }
 
-fn whoever_names_none_is_refused_beside_slots_and_slots_beside_it(brand: Option<Brand>) {
+fn candidates_with_and_without_slots_exclude_each_other(brand: Option<Brand>) {
     let arena = arena(brand);
     let slots = leader(&arena, "slots", &["--slots", "2"]);
     refused(&arena, &[], "this candidate has neither slots nor shards", "with 2 slots");
@@ -71,7 +71,7 @@ fn whoever_names_none_is_refused_beside_slots_and_slots_beside_it(brand: Option<
     );
 }
 
-fn once_nobody_takes_part_the_number_may_be_another(brand: Option<Brand>) {
+fn without_candidates_the_number_may_change(brand: Option<Brand>) {
     let arena = arena(brand);
     for slots in [Some("4"), Some("2"), None, Some("3")] {
         let flags: Vec<&str> = slots.iter().flat_map(|slots| ["--slots", slots]).collect();

@@ -9,9 +9,9 @@ use crate::store::real::Brand;
 on_each_store! {
     a_pause_stops_every_slot_and_that_of_one_slot_only_that
     a_slot_is_resigned_by_its_name
-    a_pause_is_one_also_with_somebody_next_in_line
-    a_slot_that_is_paused_keeps_nobody_from_another
-    nobody_takes_part_in_a_slot_by_its_name
+    a_pause_also_holds_with_a_candidate_next_in_line
+    a_paused_slot_keeps_no_candidate_from_another
+    no_candidate_takes_part_in_a_slot_by_its_name
 }
 
 /// Three that lead in the three slots.
@@ -41,7 +41,7 @@ fn a_pause_stops_every_slot_and_that_of_one_slot_only_that(brand: Option<Brand>)
     }
     let end = arena.oracles[0].flag("late");
     let waiter = arena.candidate("late", "15", |it| it.until(&end)).spawn();
-    eventually("somebody to wait in the pause", || {
+    eventually("a candidate to wait in the pause", || {
         let status = arena.elect("status").args(["-o", "json", "job:0"]).run().stdout;
         status.contains("late-").then_some(())
     });
@@ -70,7 +70,7 @@ fn a_slot_is_resigned_by_its_name(brand: Option<Brand>) {
     }
 }
 
-fn a_pause_is_one_also_with_somebody_next_in_line(brand: Option<Brand>) {
+fn a_pause_also_holds_with_a_candidate_next_in_line(brand: Option<Brand>) {
     let arena = SlotsArena::on(brand);
     let all = leaders(&arena);
     let end = arena.oracles[0].flag("next");
@@ -88,7 +88,7 @@ fn a_pause_is_one_also_with_somebody_next_in_line(brand: Option<Brand>) {
     next.wait().exits(0);
 }
 
-fn a_slot_that_is_paused_keeps_nobody_from_another(brand: Option<Brand>) {
+fn a_paused_slot_keeps_no_candidate_from_another(brand: Option<Brand>) {
     let arena = SlotsArena::on(brand);
     arena.elect("pause").args(["job:0", "--create"]).run().exits(0);
     let end = arena.oracles[0].flag("first");
@@ -98,7 +98,7 @@ fn a_slot_that_is_paused_keeps_nobody_from_another(brand: Option<Brand>) {
     first.wait().exits(0);
 }
 
-fn nobody_takes_part_in_a_slot_by_its_name(brand: Option<Brand>) {
+fn no_candidate_takes_part_in_a_slot_by_its_name(brand: Option<Brand>) {
     let arena = SlotsArena::on(brand);
     let all = leaders(&arena);
     for flags in [&["-n"][..], &["--slots", "3"], &["--shards", "3"]] {

@@ -10,16 +10,16 @@ use crate::stage::stop;
 use crate::store::real::Brand;
 
 on_each_store! {
-    a_free_slot_is_taken_at_once_by_whoever_is_next
+    a_free_slot_is_taken_at_once_by_the_next_candidate
     a_slot_of_a_wrapper_that_was_killed_is_taken_at_once
-    whoever_is_next_and_is_killed_leaves_nothing_behind
+    a_next_candidate_that_is_killed_leaves_nothing_behind
 }
 
 mod hasty {
-    use super::{on_each_store, who_does_not_wait_takes_a_slot_that_is_free_and_no_other};
+    use super::{a_candidate_that_does_not_wait_takes_only_a_free_slot, on_each_store};
     // On Kubernetes it takes a sixth of a lease to see if a candidate leads: here that is a quarter of an hour.
     on_each_store! {
-        but kubernetes: who_does_not_wait_takes_a_slot_that_is_free_and_no_other
+        but kubernetes: a_candidate_that_does_not_wait_takes_only_a_free_slot
     }
 }
 
@@ -75,7 +75,7 @@ impl Crowd {
     }
 }
 
-fn a_free_slot_is_taken_at_once_by_whoever_is_next(brand: Option<Brand>) {
+fn a_free_slot_is_taken_at_once_by_the_next_candidate(brand: Option<Brand>) {
     let crowd = Crowd::new(brand, 6);
     assert_eq!([0, 1, 2].map(|number| crowd.slot_of(number)), [0, 1, 2]);
     for (ended, next) in [(1, 3), (0, 4), (2, 5)] {
@@ -101,7 +101,7 @@ fn a_slot_of_a_wrapper_that_was_killed_is_taken_at_once(brand: Option<Brand>) {
 }
 
 /// It waits at the door and in each slot.
-fn whoever_is_next_and_is_killed_leaves_nothing_behind(brand: Option<Brand>) {
+fn a_next_candidate_that_is_killed_leaves_nothing_behind(brand: Option<Brand>) {
     let mut crowd = Crowd::new(brand, 6);
     crowd.all[3].1.signal(Signal::SIGKILL);
     crowd.arena.wait_for_queue(&["c4", "c5"]);
@@ -113,7 +113,7 @@ fn whoever_is_next_and_is_killed_leaves_nothing_behind(brand: Option<Brand>) {
     crowd.end(&[1, 3, 5]);
 }
 
-fn who_does_not_wait_takes_a_slot_that_is_free_and_no_other(brand: Option<Brand>) {
+fn a_candidate_that_does_not_wait_takes_only_a_free_slot(brand: Option<Brand>) {
     let mut crowd = Crowd::new(brand, 3);
     let hasty = |crowd: &Crowd| {
         let run = crowd.arena.elect("run");

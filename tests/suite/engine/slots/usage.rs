@@ -32,7 +32,7 @@ fn a_name_without_room_for_the_number_is_refused() {
 }
 
 #[test]
-fn what_runs_in_a_slot_and_beside_it_knows_the_slot_and_is_warned_of_nothing() {
+fn command_and_checks_in_a_slot_know_it_without_warnings() {
     let ground = Ground::new();
     let check = "sh -c 'echo \"check $ELECT_SLOT\" >>$D/log; test ! -e $D/ill'";
     let run = ground.run().args(["--slots", "2", "--health-cmd", check]);

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use elect_testkit::program::is_alive;
 
-use super::Someone;
+use super::Runner;
 use crate::prelude::*;
 use crate::stage::{send, stop};
 
@@ -13,12 +13,12 @@ const HIDING: &str = "mount -t proc -o hidepid=2 proc /proc && exec \"$@\"";
 const TRIES: usize = 5;
 
 /// Strikes the wrapper and the guardian, by their process ids.
-fn hides_from(someone: &Someone, strike: fn(i32, i32)) {
+fn hides_from(runner: &Runner, strike: fn(i32, i32)) {
     let oracle = Oracle::new();
     oracle.open_to_all();
     let stamper = oracle.stamper("A").sessions(1).daemons(2).hiding().deaf();
     let run =
-        someone.run().args(["--stop-timeout", "100ms", "--"]).args(someone.command_of(&stamper));
+        runner.run().args(["--stop-timeout", "100ms", "--"]).args(runner.command_of(&stamper));
     let mut elect = run.under(["unshare", "-m", "sh", "-c", HIDING, "sh"]).spawn();
     let run = oracle.wait_for_run("A");
     let guardian = elect.guardian();
@@ -27,19 +27,19 @@ fn hides_from(someone: &Someone, strike: fn(i32, i32)) {
     assert_eq!(oracle.living(), [0; 0], "{run} was left");
     eventually("the end of the guardian", || (!is_alive(guardian)).then_some(()));
     // Nothing is in the way of the next one.
-    someone.run().args(["-n", "true"]).run().exits(0);
+    runner.run().args(["-n", "true"]).run().exits(0);
 }
 
 #[test]
-fn what_is_hidden_is_dead_before_elect_is() {
-    for someone in [Someone::ordinary(), Someone::root()] {
+fn a_hidden_process_is_dead_before_elect_is() {
+    for runner in [Runner::ordinary(), Runner::root()] {
         for _ in 0..TRIES {
-            hides_from(&someone, |wrapper, guardian| {
+            hides_from(&runner, |wrapper, guardian| {
                 stop(guardian);
                 send(wrapper, Signal::SIGTERM);
             });
-            hides_from(&someone, |wrapper, _| send(wrapper, Signal::SIGTERM));
-            hides_from(&someone, |_, guardian| send(guardian, Signal::SIGKILL));
+            hides_from(&runner, |wrapper, _| send(wrapper, Signal::SIGTERM));
+            hides_from(&runner, |_, guardian| send(guardian, Signal::SIGKILL));
         }
     }
 }
@@ -47,19 +47,19 @@ fn what_is_hidden_is_dead_before_elect_is() {
 /// A child that elect had before is hidden as well, and none of its tree.
 #[test]
 fn a_hidden_child_of_before_is_left_alone() {
-    let someone = Someone::ordinary();
-    let user = someone.user.as_ref().expect("an ordinary user");
-    let unreadable = someone.copy_of(Path::new("/bin/sleep"), "unreadable");
+    let runner = Runner::ordinary();
+    let user = runner.user.as_ref().expect("an ordinary user");
+    let unreadable = runner.copy_of(Path::new("/bin/sleep"), "unreadable");
     fs::set_permissions(&unreadable, fs::Permissions::from_mode(0o111)).expect("our own");
     let beside = "\"$D/unreadable\" 3600 >/dev/null 2>&1 & echo $! >\"$D/beside\"; exec \"$@\"";
     let id = user.id.to_string();
     let elect =
         Elect::new("setpriv").args(["--reuid", &id, "--regid", &id, "--clear-groups", "--"]);
     let elect = elect.args(["sh", "-c", beside, "sh"]).arg(user.program());
-    let elect = elect.args(["run", "-e", "job", "-b", &someone.url()]).sh("kill -9 $PPID");
-    let elect = elect.env("D", someone.folder.path());
+    let elect = elect.args(["run", "-e", "job", "-b", &runner.url()]).sh("kill -9 $PPID");
+    let elect = elect.env("D", runner.folder.path());
     elect.under(["unshare", "-m", "sh", "-c", HIDING, "sh"]).run().exits(125);
-    let beside = fs::read_to_string(someone.path("beside")).expect("it was started");
+    let beside = fs::read_to_string(runner.path("beside")).expect("it was started");
     let beside: i32 = beside.trim().parse().expect("a process id");
     assert!(is_alive(beside), "it was killed with the command");
     send(beside, Signal::SIGKILL);

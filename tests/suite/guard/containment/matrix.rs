@@ -9,7 +9,7 @@ use elect_testkit::oracle::{Flag, Run};
 use elect_testkit::program::{children, is_alive, state};
 use elect_testkit::sim::{Effect, Kind, Op, Options, Rule, SimServer};
 
-use super::{Someone, children_by_name};
+use super::{Runner, children_by_name};
 use crate::prelude::*;
 use crate::stage::{send, send_if_alive, stop};
 use crate::support::installed;
@@ -91,11 +91,11 @@ impl Act {
 /// Returns true if this containment has the escaper dead in time.
 fn is_held(tier: &str, escaper: Escaper, act: Act) -> bool {
     let is_in_group = matches!(escaper, Escaper::Child | Escaper::Stopped);
-    let nobody_acts = matches!(act, Act::KillBoth | Act::StopBoth);
+    let no_process_acts = matches!(act, Act::KillBoth | Act::StopBoth);
     match (tier, escaper) {
         ("pidns", _) => true,
         ("scan", Escaper::Root) => false,
-        ("scan" | "cgroup", _) => is_in_group || !nobody_acts,
+        ("scan" | "cgroup", _) => is_in_group || !no_process_acts,
         _ => is_in_group && act != Act::End,
     }
 }
@@ -135,13 +135,13 @@ struct Cell {
     tier: &'static str,
     escaper: Escaper,
     act: Act,
-    someone: Someone,
+    runner: Runner,
     oracle: Oracle,
 }
 
 impl Cell {
     fn command(&self, stamper: &Stamper, end: &Path) -> Vec<OsString> {
-        let command = self.someone.command_of(stamper);
+        let command = self.runner.command_of(stamper);
         if self.escaper != Escaper::Root {
             return command;
         }
@@ -149,7 +149,7 @@ impl Cell {
         let folders = std::env::var_os("PATH").unwrap_or_default();
         let setpriv = std::env::split_paths(&folders).map(|folder| folder.join(setpriv));
         let copy =
-            self.someone.copy_of(&setpriv.into_iter().find(|path| path.exists()).unwrap(), "sudo");
+            self.runner.copy_of(&setpriv.into_iter().find(|path| path.exists()).unwrap(), "sudo");
         fs::set_permissions(&copy, fs::Permissions::from_mode(0o4755)).unwrap();
         // If set-uid programs have no effect, it runs as it is.
         let script = "{ \"$0\" --reuid 0 --regid 0 --clear-groups -- \"$@\" || \"$@\"; } 2>/dev/null & \
@@ -167,8 +167,8 @@ impl Cell {
     fn is_as_said(&self, server: Option<&Server>) {
         let end = self.oracle.flag("end");
         let stamper = self.escaper.tree(self.oracle.stamper("A"), &end);
-        let url = server.map_or_else(|| self.someone.url(), Server::url);
-        let run = self.someone.elect().args(["run", "-e", "job", "-b", &url]);
+        let url = server.map_or_else(|| self.runner.url(), Server::url);
+        let run = self.runner.elect().args(["run", "-e", "job", "-b", &url]);
         let hasty: &[_] =
             if self.act == Act::End { &["--leftover-grace", "0s", "-k", "100ms"] } else { &[] };
         let run = run.args(["--containment", self.tier]).args(hasty);
@@ -251,26 +251,23 @@ impl Server {
 
 /// Looks at all cells of this act, so many beside each other.
 fn all_are_as_said(act: Act, beside: usize) {
-    let cells =
-        [Someone::root as fn() -> Someone, Someone::ordinary].into_iter().flat_map(|someone| {
-            let (can_have_pidns, is_ordinary) =
-                (someone().can_have("pidns"), someone().user.is_some());
-            let all =
-                TIERS.into_iter().flat_map(|tier| Escaper::ALL.map(|escaper| (tier, escaper)));
-            all.filter(move |&(tier, escaper)| {
-                (tier != "pidns" || can_have_pidns) && (escaper != Escaper::Root || is_ordinary)
-            })
-            .map(move |(tier, escaper)| (tier, escaper, someone))
-        });
+    let cells = [Runner::root as fn() -> Runner, Runner::ordinary].into_iter().flat_map(|runner| {
+        let (can_have_pidns, is_ordinary) = (runner().can_have("pidns"), runner().user.is_some());
+        let all = TIERS.into_iter().flat_map(|tier| Escaper::ALL.map(|escaper| (tier, escaper)));
+        all.filter(move |&(tier, escaper)| {
+            (tier != "pidns" || can_have_pidns) && (escaper != Escaper::Root || is_ordinary)
+        })
+        .map(move |(tier, escaper)| (tier, escaper, runner))
+    });
     let cells = Mutex::new(cells);
     let look = || {
         loop {
-            let next = cells.lock().expect("nobody panics with it").next();
-            let Some((tier, escaper, someone)) = next else { return };
+            let next = cells.lock().expect("no thread panics with it").next();
+            let Some((tier, escaper, runner)) = next else { return };
             let oracle = Oracle::new();
             oracle.open_to_all();
-            let cell = Cell { tier, escaper, act, someone: someone(), oracle };
-            println!("{tier}: {}, {act:?}, root: {}", escaper.name(), cell.someone.user.is_none());
+            let cell = Cell { tier, escaper, act, runner: runner(), oracle };
+            println!("{tier}: {}, {act:?}, root: {}", escaper.name(), cell.runner.user.is_none());
             let server = (act == Act::StopBoth).then(Server::start);
             cell.is_as_said(server.as_ref());
         }
@@ -284,7 +281,7 @@ fn all_are_as_said(act: Act, beside: usize) {
 }
 
 #[test]
-fn what_a_command_leaves_behind_is_killed_as_the_table_says() {
+fn leftovers_of_a_command_are_killed_as_the_table_says() {
     all_are_as_said(Act::End, 6);
 }
 

@@ -13,22 +13,22 @@ use elect_testkit::fault::Cgroup;
 use elect_testkit::program::{children, name};
 
 use crate::prelude::*;
-use crate::usage::{User, as_nobody};
+use crate::usage::{User, other_user};
 
 /// The user who runs elect: root or an ordinary user, with a folder of its own and a cgroup that it may divide.
-struct Someone {
+struct Runner {
     user: Option<User>,
     folder: TempDir,
     cgroup: Cgroup,
 }
 
-impl Someone {
+impl Runner {
     fn root() -> Self {
         Self::new(None)
     }
 
     fn ordinary() -> Self {
-        Self::new(Some(as_nobody()))
+        Self::new(Some(other_user()))
     }
 
     fn new(user: Option<User>) -> Self {

@@ -3,7 +3,7 @@
 use elect_testkit::program::{Elect, children, eventually, is_alive, state};
 use nix::sys::signal::Signal;
 
-use super::{Someone, children_by_name};
+use super::{Runner, children_by_name};
 use crate::guard::escape::leftovers_are_awaited;
 use crate::guard::terminal::{does, goes_on, shell, wrapper};
 use crate::stage::{Stage, send};
@@ -58,21 +58,21 @@ fn the_command_is_the_second_process_and_hears_signals() {
 
 #[test]
 fn its_lease_can_be_checked_and_its_containment_seen() {
-    for someone in [Someone::root(), Someone::ordinary()] {
-        if !someone.can_have("pidns") {
+    for runner in [Runner::root(), Runner::ordinary()] {
+        if !runner.can_have("pidns") {
             continue;
         }
-        let program = someone.copy_of(env!("CARGO_BIN_EXE_elect").as_ref(), "elect");
-        let run = someone
+        let program = runner.copy_of(env!("CARGO_BIN_EXE_elect").as_ref(), "elect");
+        let run = runner
             .run()
             .args(["-v", "--containment", "pidns"])
             .env("E", &program)
-            .env("B", someone.url());
+            .env("B", runner.url());
         let ended =
             run.sh("\"$E\" check && \"$E\" status -b \"$B\" -o json job && id -u").run().exits(0);
         assert!(ended.stdout.starts_with("leading, no time limit\n"), "{ended:?}");
         assert!(ended.stdout.contains("\"containment\": \"pidns\""), "{ended:?}");
-        let id = someone.user.as_ref().map_or(0, |user| user.id);
+        let id = runner.user.as_ref().map_or(0, |user| user.id);
         assert!(ended.stdout.ends_with(&format!("\n{id}\n")), "{ended:?}");
         ended.says("containment pidns");
     }
@@ -90,7 +90,7 @@ fn orphans_are_reaped_while_it_runs() {
 }
 
 #[test]
-fn what_it_leaves_is_awaited_where_that_is_asked_for() {
+fn leftovers_in_a_pid_namespace_are_awaited_on_request() {
     let stage = Stage::new();
     let end = stage.oracle.flag("end");
     let stamper = stage.stamper("A").daemons(1).groups(1).children(1).until(&end);
@@ -103,7 +103,7 @@ fn what_it_leaves_is_awaited_where_that_is_asked_for() {
 }
 
 #[test]
-fn what_it_leaves_hears_signals_and_is_killed_when_there_is_no_more_time() {
+fn leftovers_get_signals_and_are_killed_when_their_time_ends() {
     for (trap, time) in [("trap 'echo >\"$D/heard\"; exit' TERM", "1h"), ("trap '' TERM", "200ms")]
     {
         let ground = Ground::new();
@@ -201,22 +201,22 @@ fn one_inside_another_ends_with_it() {
 
 #[test]
 fn one_inside_another_has_a_lease_of_its_own_to_check() {
-    for someone in [Someone::root(), Someone::ordinary()] {
-        if !someone.can_have("pidns") {
+    for runner in [Runner::root(), Runner::ordinary()] {
+        if !runner.can_have("pidns") {
             continue;
         }
-        let program = someone.copy_of(env!("CARGO_BIN_EXE_elect").as_ref(), "elect");
+        let program = runner.copy_of(env!("CARGO_BIN_EXE_elect").as_ref(), "elect");
         for tier in ["auto", "pidns"] {
             let inner = "\"$E\" run -b \"$B\" -e inner --containment \"$T\" \"$E\" check";
-            let run = someone.run().args(["--containment", "pidns"]);
-            let run = run.env("E", &program).env("B", someone.url()).env("T", tier);
+            let run = runner.run().args(["--containment", "pidns"]);
+            let run = run.env("E", &program).env("B", runner.url()).env("T", tier);
             run.sh(inner).run().exits(0).prints("leading, no time limit\n");
         }
     }
 }
 
 #[test]
-fn keys_in_the_terminal_do_what_they_do() {
+fn keys_in_the_terminal_work_as_usual() {
     let ground = Ground::new();
     let mut terminal = shell(&ground);
     let elect = "$E run -q --containment pidns -e job sh -c";
@@ -263,19 +263,19 @@ fn in_the_background_the_terminal_stays_the_shells() {
 #[test]
 fn a_leader_that_is_killed_hands_over_at_once() {
     use elect_testkit::sim::{Kind, Options, SimServer};
-    for someone in [Someone::root(), Someone::ordinary()] {
-        if !someone.can_have("pidns") {
+    for runner in [Runner::root(), Runner::ordinary()] {
+        if !runner.can_have("pidns") {
             continue;
         }
         let server = SimServer::start(&Options::new(Kind::Queue));
         server.open_to_all();
         let run = || {
             let run =
-                someone.elect().args(["run", "-e", "job", "--ttl", "10m", "-b", &server.url()]);
+                runner.elect().args(["run", "-e", "job", "--ttl", "10m", "-b", &server.url()]);
             run.args(["--containment", "pidns"])
         };
         let mut leader = run().sh(STAY).spawn();
-        elect_testkit::program::line_of(&someone.path("started"));
+        elect_testkit::program::line_of(&runner.path("started"));
         leader.signal(Signal::SIGKILL);
         run().sh("exit 3").run().exits(3);
     }

@@ -2,8 +2,8 @@
 
 use elect_testkit::program::{Elect, Ended};
 
-use super::Someone;
-use crate::usage::as_nobody;
+use super::Runner;
+use crate::usage::other_user;
 
 fn forbidding(call: &str, error: &str) -> [String; 7] {
     let inject = format!("inject={call}:error={error}");
@@ -24,8 +24,8 @@ fn is_refused(run: &Elect, says: &[&str]) {
 
 #[test]
 fn a_pid_namespace_that_is_forbidden_is_refused() {
-    let (root, user) = (Someone::root(), Someone::ordinary());
-    let walled = |someone: &Someone| someone.run().args(["--containment", "pidns"]);
+    let (root, user) = (Runner::root(), Runner::ordinary());
+    let walled = |runner: &Runner| runner.run().args(["--containment", "pidns"]);
     let why = "containment pidns cannot be had here: ";
     is_refused(&walled(&root).under(CONTAINED), &[why, "refuses a pid namespace", "CAP_SYS_ADMIN"]);
     for (error, way_out) in [("EPERM", "run elect as root"), ("ENOSPC", "user.max_user_namespaces")]
@@ -41,40 +41,40 @@ fn a_pid_namespace_that_is_forbidden_is_refused() {
 
 #[test]
 fn a_cgroup_that_may_not_be_made_is_refused() {
-    let user = Someone::new(Some(as_nobody()));
+    let user = Runner::new(Some(other_user()));
     std::os::unix::fs::chown(user.cgroup.folder(), Some(0), Some(0)).unwrap();
     let run = user.run().args(["--containment", "cgroup"]);
     is_refused(
         &run,
         &["containment cgroup cannot be had here: ", "Permission denied", "Delegate=yes"],
     );
-    let root = Someone::root();
+    let root = Runner::root();
     let run = root.run().args(["--containment", "cgroup"]);
     is_refused(&run.under(forbidding("clone3", "ENOSYS")), &["cgroup cannot be had", "Linux 5.14"]);
 }
 
 #[test]
-fn what_a_bare_root_lacks_is_named() {
-    let someone = Someone::root();
+fn a_mount_that_a_bare_root_lacks_is_named() {
+    let runner = Runner::root();
     let without = |place: &str| {
         let script = format!("mount -t tmpfs none {place} && exec \"$@\"");
         ["unshare", "-m", "sh", "-c", &script, "sh"].map(ToOwned::to_owned)
     };
-    is_refused(&someone.run().under(without("/dev")), &["cannot open /dev/null: "]);
-    let cgroup = someone.run().args(["--containment", "cgroup"]).under(without("/proc"));
+    is_refused(&runner.run().under(without("/dev")), &["cannot open /dev/null: "]);
+    let cgroup = runner.run().args(["--containment", "cgroup"]).under(without("/proc"));
     is_refused(&cgroup, &["/proc/self/cgroup: ", "; mount /proc"]);
 }
 
 #[test]
-fn auto_takes_what_the_command_does_not_see_and_never_fails() {
-    let (root, user) = (Someone::root(), Someone::ordinary());
-    for someone in [&root, &user] {
+fn auto_takes_an_invisible_containment_and_never_fails() {
+    let (root, user) = (Runner::root(), Runner::ordinary());
+    for runner in [&root, &user] {
         for forbidden in [
             vec![],
             CONTAINED.map(ToOwned::to_owned).to_vec(),
             forbidding("clone3,unshare", "EPERM").to_vec(),
         ] {
-            let run = someone.run().args(["-v", "true"]).under(forbidden);
+            let run = runner.run().args(["-v", "true"]).under(forbidden);
             run.run().exits(0).says("containment scan");
         }
     }
@@ -84,8 +84,8 @@ fn auto_takes_what_the_command_does_not_see_and_never_fails() {
 }
 
 #[test]
-fn what_is_required_is_had_or_refused() {
-    let user = Someone::ordinary();
+fn a_required_containment_is_in_force_or_refused() {
+    let user = Runner::ordinary();
     let requiring = |tier: &str| user.run().args(["-v", "--require-containment", tier]);
     let had = |run: &Elect, tier: &str| {
         run.clone().arg("true").run().exits(0).says(&format!("containment {tier}"));

@@ -21,7 +21,7 @@ fn hanging(ground: &Ground) -> (Running, [i32; 2]) {
 }
 
 #[test]
-fn it_ends_with_the_command_before_anybody_else_leads() {
+fn a_check_ends_with_the_command_before_another_leads() {
     let ground = Ground::new();
     let (elect, checks) = hanging(&ground);
     let script = format!(

@@ -8,10 +8,10 @@ use crate::cli::see::{Arena, Ground, on_each_cluster};
 use crate::guard::hooks::{HANG, LOOK, TTL, hooks_guardian, lines};
 
 on_each_cluster! {
-    nobody_leads_before_it_is_dead
+    no_candidate_leads_before_a_check_is_dead
 }
 
-fn nobody_leads_before_it_is_dead(arena: &Arena) {
+fn no_candidate_leads_before_a_check_is_dead(arena: &Arena) {
     let looks = ["--health-interval", "50ms", "--health-timeout", "1h", "--health-cmd", HANG];
     let mut leader = arena.candidate_with("leader", TTL, |run: Elect| run.args(looks));
     arena.wait_for_leader("leader");

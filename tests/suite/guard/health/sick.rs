@@ -64,7 +64,7 @@ fn some_failures_are_none() {
 }
 
 #[test]
-fn who_campaigns_after_a_loss_takes_part_again() {
+fn a_candidate_that_campaigns_after_a_loss_takes_part_again() {
     let ground = Ground::new();
     let script = "echo $ELECT_TOKEN >>\"$D/tokens\"; exec sleep 3600";
     let elect = ground.looking(&ground.unless("ill")).args(["--after-loss", "campaign"]);
@@ -101,7 +101,7 @@ fn each_start_of_it_has_all_of_the_threshold() {
 }
 
 #[test]
-fn who_campaigns_again_and_again_waits_longer_each_time() {
+fn a_candidate_that_campaigns_repeatedly_waits_longer_each_time() {
     let ground = Ground::new();
     let flags = ["--after-loss", "campaign", "--restart-delay", "100ms"];
     let script = "echo >>\"$D/starts\"; exec sleep 3600";
@@ -118,7 +118,7 @@ fn who_campaigns_again_and_again_waits_longer_each_time() {
 }
 
 #[test]
-fn who_waits_to_campaign_again_is_ended_by_a_signal() {
+fn a_candidate_waiting_to_campaign_again_is_ended_by_a_signal() {
     let ground = Ground::new();
     let flags = ["--after-loss", "campaign", "--restart-delay", "1h"];
     let to_file = ["sh", "-c", "exec \"$@\" 2>\"$D/said\"", "sh"];

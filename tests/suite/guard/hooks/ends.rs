@@ -51,7 +51,7 @@ fn a_hook_is_asked_to_stop_as_the_command_is() {
 }
 
 #[test]
-fn a_hook_is_asked_to_stop_when_leadership_is_to_be_given_up() {
+fn a_hook_is_asked_to_stop_when_leadership_is_given_up() {
     let arena = Arena::on(Ground::File);
     let elect = run(&arena, &["--on-elected", LISTEN], STAYS);
     wait_until_ready(&arena);
@@ -88,7 +88,7 @@ fn a_hook_that_is_deaf_is_killed_without_a_warning() {
 }
 
 #[test]
-fn whoever_wants_an_end_during_the_last_hook_has_it_asked_to_stop() {
+fn a_signal_during_the_last_hook_asks_the_hook_to_stop() {
     let arena = Arena::on(Ground::File);
     let mut elect = run(&arena, &["--on-lost", LISTEN], STAYS);
     arena.wait_for_leader("us");
@@ -100,7 +100,7 @@ fn whoever_wants_an_end_during_the_last_hook_has_it_asked_to_stop() {
 }
 
 #[test]
-fn the_last_hook_is_killed_if_it_does_not_listen_and_nobody_campaigns_after_that() {
+fn a_deaf_last_hook_is_killed_and_no_new_campaign_follows() {
     let arena = Arena::on(Ground::File);
     let flags = ["--on-lost", HANG, "--stop-timeout", "200ms", "--after-loss", "campaign"];
     let elect = run(&arena, &flags, STAYS);

@@ -17,9 +17,9 @@ use crate::web::{Application, WELL};
 
 on_each_store! {
     hooks_are_told_who_leads
-    a_hook_that_hangs_is_dead_before_anybody_else_leads
-    a_hook_that_hangs_beside_a_rest_is_dead_before_anybody_else_leads
-    a_hook_at_the_end_keeps_nobody_from_leading
+    a_hook_that_hangs_is_dead_before_another_candidate_leads
+    a_hook_that_hangs_beside_a_rest_is_dead_before_another_leads
+    a_hook_at_the_end_keeps_no_candidate_from_leading
     a_sidecar_has_hooks
 }
 
@@ -159,11 +159,11 @@ pub(crate) const LOOK: &str = r#"read -r pids <"$RECORD.hook"
         [ "$1" = Z ] || echo "$pid $stat" >>"$RECORD.alive"
     done; echo seen >>"$RECORD.seen""#;
 
-fn a_hook_that_hangs_is_dead_before_anybody_else_leads(arena: &Arena) {
+fn a_hook_that_hangs_is_dead_before_another_candidate_leads(arena: &Arena) {
     outlives_no_leadership(arena, Beside::Runs);
 }
 
-fn a_hook_that_hangs_beside_a_rest_is_dead_before_anybody_else_leads(arena: &Arena) {
+fn a_hook_that_hangs_beside_a_rest_is_dead_before_another_leads(arena: &Arena) {
     outlives_no_leadership(arena, Beside::Rests);
 }
 
@@ -218,7 +218,7 @@ fn meet(fate: Fate, arena: &Arena, leader: &mut Running) -> Option<Traced> {
     None
 }
 
-fn a_hook_at_the_end_keeps_nobody_from_leading(arena: &Arena) {
+fn a_hook_at_the_end_keeps_no_candidate_from_leading(arena: &Arena) {
     let hooked = |run: Elect| run.args(["--hook-timeout", "1h", "--on-lost", HANG]);
     let mut first = arena.candidate_with("first", 15, hooked);
     arena.wait_for_leader("first");

@@ -9,7 +9,7 @@ use elect_testkit::program::{eventually, is_alive, name};
 use nix::sys::signal::Signal;
 
 use crate::support::{Ground, installed};
-use crate::usage::as_nobody;
+use crate::usage::other_user;
 
 /// Waits until what started this process has ended, and it is a guardian's child.
 #[track_caller]
@@ -30,7 +30,7 @@ const LEAVING: &str = "(echo >\"$D/left\"; until [ -e \"$D/go\" ]; do sleep 0.01
                        echo $! >\"$D/pid\"; until [ -e \"$D/left\" ]; do sleep 0.01; done; exit 3";
 
 #[test]
-fn what_the_command_leaves_is_killed() {
+fn leftovers_of_the_command_are_killed() {
     let ground = Ground::new();
     for flags in [&[][..], &["--leftover", "kill"]] {
         ground.job().args(flags).sh(LEAVING).run().exits(3);
@@ -41,7 +41,7 @@ fn what_the_command_leaves_is_killed() {
 }
 
 #[test]
-fn what_the_command_leaves_is_awaited() {
+fn leftovers_of_the_command_are_awaited() {
     let ground = Ground::new();
     let elect = ground.job().args(["--leftover", "wait"]).sh(LEAVING).spawn();
     let pid: i32 = ground.said("pid").parse().unwrap();
@@ -100,11 +100,11 @@ fn a_reader_that_takes_its_time_has_it() {
 }
 
 #[test]
-fn what_is_deaf_is_killed_and_named_with_the_flags_that_change_it() {
+fn a_deaf_leftover_is_killed_and_named_with_the_flags_for_it() {
     let ground = Ground::new();
     let script = "(trap '' TERM; echo $(exec sh -c 'echo $PPID') >\"$D/pid\"; exec sleep 3600) & \
                   until [ -s \"$D/pid\" ]; do sleep 0.01; done; exit 3";
-    for user in [None, Some(as_nobody())] {
+    for user in [None, Some(other_user())] {
         let elect = match &user {
             None => ground.job(),
             Some(user) => {
@@ -132,7 +132,7 @@ fn what_is_deaf_is_killed_and_named_with_the_flags_that_change_it() {
 }
 
 #[test]
-fn a_stopped_leftover_is_resumed_to_hear_that_it_is_to_end() {
+fn a_stopped_leftover_is_resumed_to_get_its_signal() {
     let ground = Ground::new();
     let script = "sh -c 'trap \"echo heard >\\\"$D/heard\\\"; exit\" TERM; echo $$ >\"$D/pid\"; \
                   kill -STOP $$; while :; do sleep 0.01; done' & \
@@ -144,7 +144,7 @@ fn a_stopped_leftover_is_resumed_to_hear_that_it_is_to_end() {
 
 /// Processes that a hook leaves get the same signals and the same time, and elect reports them.
 #[test]
-fn what_a_hook_leaves_is_asked_before_it_is_killed() {
+fn leftovers_of_a_hook_are_asked_before_they_are_killed() {
     for (flag, command) in
         [("--on-elected", "until [ -e $D/done ]; do sleep 0.01; done"), ("--on-lost", "true")]
     {
@@ -159,7 +159,7 @@ fn what_a_hook_leaves_is_asked_before_it_is_killed() {
 }
 
 #[test]
-fn a_grace_for_what_is_awaited_anyway_is_refused() {
+fn a_grace_for_awaited_leftovers_is_refused() {
     let ground = Ground::new();
     let flags = ["--leftover", "wait", "--leftover-grace", "5s"];
     ground

@@ -176,7 +176,7 @@ fn a_daemon_that_elect_waits_for_is_handed_over(arena: &Arena) {
     for stop in [Stop::Resign, Stop::Pause] {
         let case = Case::new(arena, stop);
         let (mut elect, _) = case.lead(&["--leftover", "wait"], DAEMONIZES);
-        let asked = case.stop(&mut elect).expect("somebody asks");
+        let asked = case.stop(&mut elect).expect("a caller asks");
         elect.wait().exits(124);
         asked.wait().exits(0);
     }
@@ -184,7 +184,7 @@ fn a_daemon_that_elect_waits_for_is_handed_over(arena: &Arena) {
     let case = Case::new(arena, Stop::Preempt);
     let campaigning = ["--leftover", "wait", "--after-loss", "campaign"];
     let (mut elect, _) = case.lead(&campaigning, DAEMONIZES);
-    case.stop(&mut elect).expect("somebody asks").wait().exits(0);
+    case.stop(&mut elect).expect("a caller asks").wait().exits(0);
     eventually("a second start", || {
         (fs::read(case.folder.join("starts")).is_ok_and(|starts| starts.len() == 2)).then_some(())
     });

@@ -61,7 +61,7 @@ impl Tree {
 
 /// The way in which the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
+enum Ending {
     ByItself,
     Awaited,
     Term,
@@ -70,7 +70,7 @@ enum How {
     Lost,
 }
 
-impl How {
+impl Ending {
     const ALL: [Self; 6] =
         [Self::ByItself, Self::Awaited, Self::Term, Self::Resign, Self::MaxRun, Self::Lost];
 
@@ -110,10 +110,10 @@ enum Fate {
     Killed,
 }
 
-const fn fate(tree: Tree, how: How) -> Fate {
+const fn fate(tree: Tree, how: Ending) -> Fate {
     match (tree, how) {
         (Tree::Nothing, _) => Fate::None,
-        (_, How::Awaited) | (Tree::Reader, How::ByItself) => Fate::Ends,
+        (_, Ending::Awaited) | (Tree::Reader, Ending::ByItself) => Fate::Ends,
         (Tree::Reader, _) => Fate::DiesOfIt,
         (Tree::Child | Tree::Daemon, _) => Fate::Asked,
         (Tree::Deaf | Tree::Forking, _) => Fate::Killed,
@@ -127,22 +127,22 @@ fn table() -> String {
          |---|---|---|---|---|\n",
     );
     for tree in Tree::ALL {
-        let told = [How::Term, How::Resign, How::MaxRun].map(|how| fate(tree, how));
+        let told = [Ending::Term, Ending::Resign, Ending::MaxRun].map(|how| fate(tree, how));
         assert!(told.iter().all(|fate| *fate == told[0]), "one column does not do for {tree:?}");
         let _ = write!(table, "| {} |", tree.name());
-        for how in [How::ByItself, How::Awaited, How::Term, How::Lost] {
+        for how in [Ending::ByItself, Ending::Awaited, Ending::Term, Ending::Lost] {
             let said = match (fate(tree, how), how) {
                 (Fate::None, _) => "–",
-                (Fate::Ends, How::Awaited) => "awaited",
+                (Fate::Ends, Ending::Awaited) => "awaited",
                 (Fate::Ends, _) => "ends by itself",
                 (Fate::DiesOfIt, _) => "gets the command's signal",
-                (Fate::Asked, How::ByItself) => "TERM after `--leftover-grace`",
+                (Fate::Asked, Ending::ByItself) => "TERM after `--leftover-grace`",
                 (Fate::Asked, _) if matches!(tree, Tree::Daemon) => {
                     "the same signal, after the command"
                 }
                 (Fate::Asked, _) => "the same signal",
-                (Fate::Killed, How::ByItself) => "TERM, then KILL after `-k`",
-                (Fate::Killed, How::Lost) => "KILL after `-k`",
+                (Fate::Killed, Ending::ByItself) => "TERM, then KILL after `-k`",
+                (Fate::Killed, Ending::Lost) => "KILL after `-k`",
                 (Fate::Killed, _) => "KILL after `--stop-timeout`",
             };
             let _ = write!(table, " {said} |");
@@ -157,14 +157,14 @@ fn ends() -> String {
     let mut table = String::from(
         "| how it ended | exit code | elect prints, off a terminal |\n|---|---|---|\n",
     );
-    for how in How::ALL.into_iter().filter(|how| *how != How::Awaited) {
+    for how in Ending::ALL.into_iter().filter(|how| *how != Ending::Awaited) {
         let (name, says) = match how {
-            How::ByItself => ("by itself", "what it asked to end, and what it killed"),
-            How::Term => ("TERM to elect", "what it killed"),
-            How::Resign => ("`elect resign`", "who asked for it, and what it killed"),
-            How::MaxRun => ("`--max-run`", "that the time is over, and what it killed"),
-            How::Lost => ("the lease is lost", "why"),
-            How::Awaited => unreachable!("it is the first"),
+            Ending::ByItself => ("by itself", "what it asked to end, and what it killed"),
+            Ending::Term => ("TERM to elect", "what it killed"),
+            Ending::Resign => ("`elect resign`", "who asked for it, and what it killed"),
+            Ending::MaxRun => ("`--max-run`", "that the time is over, and what it killed"),
+            Ending::Lost => ("the lease is lost", "why"),
+            Ending::Awaited => unreachable!("it is the first"),
         };
         let code = match how.exit_code() {
             0 => "the command's own".to_owned(),
@@ -187,13 +187,13 @@ fn the_manual_has_the_tables_that_hold() {
 struct Cell<'a> {
     arena: &'a Arena,
     tree: Tree,
-    how: How,
+    how: Ending,
     tier: &'static str,
     folder: PathBuf,
 }
 
 impl<'a> Cell<'a> {
-    fn new(arena: &'a Arena, tree: Tree, how: How) -> Self {
+    fn new(arena: &'a Arena, tree: Tree, how: Ending) -> Self {
         let folder = arena.path(&format!("{tree:?}-{how:?}"));
         fs::create_dir(&folder).expect("a folder");
         Self { arena, tree, how, tier: "scan", folder }
@@ -221,16 +221,16 @@ impl<'a> Cell<'a> {
     fn end(&self, run: &mut Running) -> Option<Running> {
         let main: i32 = line_of(&self.folder.join("main")).trim().parse().expect("a number");
         match self.how {
-            How::ByItself | How::MaxRun | How::Lost => {}
-            How::Awaited => {
+            Ending::ByItself | Ending::MaxRun | Ending::Lost => {}
+            Ending::Awaited => {
                 eventually("the end of the command", || (!is_alive(main)).then_some(()));
                 if !matches!(self.tree, Tree::Nothing | Tree::Reader) {
                     assert!(run.is_running(), "{self:?} is not awaited");
                 }
                 fs::write(self.folder.join("end"), "").expect("a flag");
             }
-            How::Term => run.signal(Signal::SIGTERM),
-            How::Resign => {
+            Ending::Term => run.signal(Signal::SIGTERM),
+            Ending::Resign => {
                 return Some(self.arena.elect("resign").arg(self.election()).spawn());
             }
         }
@@ -248,9 +248,10 @@ impl<'a> Cell<'a> {
         };
         assert_eq!(told, expected, "{self:?}: {ended:?}");
         // A lost lease says so, and has no time for names.
-        let names_killed = fate == Fate::Killed && self.how != How::Lost;
+        let names_killed = fate == Fate::Killed && self.how != Ending::Lost;
         assert_eq!(ended.stderr.contains("killed "), names_killed, "{self:?}: {ended:?}");
-        let names_asked = matches!(fate, Fate::Asked | Fate::Killed) && self.how == How::ByItself;
+        let names_asked =
+            matches!(fate, Fate::Asked | Fate::Killed) && self.how == Ending::ByItself;
         assert_eq!(ended.stderr.contains("--leftover wait"), names_asked, "{self:?}: {ended:?}");
     }
 }
@@ -263,7 +264,7 @@ impl std::fmt::Debug for Cell<'_> {
 
 #[test]
 fn each_tree_ends_as_the_table_says() {
-    for how in How::ALL.into_iter().filter(|how| *how != How::Lost) {
+    for how in Ending::ALL.into_iter().filter(|how| *how != Ending::Lost) {
         end_as_said(how, "scan");
     }
 }
@@ -271,12 +272,12 @@ fn each_tree_ends_as_the_table_says() {
 /// There the signals go through a namespace, and its first process is none of the tree.
 #[test]
 fn in_a_pid_namespace_too() {
-    for how in [How::ByItself, How::Term] {
+    for how in [Ending::ByItself, Ending::Term] {
         end_as_said(how, "pidns");
     }
 }
 
-fn end_as_said(how: How, tier: &'static str) {
+fn end_as_said(how: Ending, tier: &'static str) {
     let arena = Arena::on(Ground::File);
     let cells = Tree::ALL.map(|tree| Cell { tier, ..Cell::new(&arena, tree, how) });
     let mut runs = cells.each_ref().map(Cell::lead);
@@ -293,7 +294,7 @@ fn end_as_said(how: How, tier: &'static str) {
 #[test]
 fn each_tree_of_a_lost_lease_ends_as_the_table_says() {
     let arena = Arena::alone(Ground::Etcd);
-    let cells = Tree::ALL.map(|tree| Cell::new(&arena, tree, How::Lost));
+    let cells = Tree::ALL.map(|tree| Cell::new(&arena, tree, Ending::Lost));
     let runs = cells.each_ref().map(Cell::lead);
     let silence = arena.silence();
     let mains = cells.each_ref().map(|cell| line_of(&cell.folder.join("main")));

@@ -53,7 +53,7 @@ fn without_the_flag_nothing_is_started_again() {
 }
 
 #[test]
-fn one_that_succeeds_is_started_again_if_that_is_wanted_until_somebody_wants_an_end() {
+fn a_command_that_succeeds_is_restarted_until_a_request_to_end() {
     let ground = Ground::new();
     let mut elect = ground.job().args(["--restart", "always"]).args(FAST).sh(COUNT).spawn();
     wait_for_starts(&ground, 4);
@@ -65,7 +65,7 @@ fn one_that_succeeds_is_started_again_if_that_is_wanted_until_somebody_wants_an_
 }
 
 #[test]
-fn a_rest_ends_at_once_when_somebody_wants_an_end() {
+fn a_rest_ends_at_once_on_a_request_to_end() {
     let said = |ground: &Ground| fs::read_to_string(ground.path().join("said")).unwrap();
     let rest = |ground: &Ground| {
         let elect = ground.job().args(["-v", "--restart", "always", "--restart-delay", "1h"]);
@@ -99,7 +99,7 @@ fn a_rest_ends_at_once_when_somebody_wants_an_end() {
 }
 
 #[test]
-fn while_it_rests_nobody_else_leads_and_its_guardian_dies_for_a_reason() {
+fn during_a_rest_no_other_leads_and_a_killed_guardian_is_reported() {
     let ground = Ground::new();
     let script = format!("{COUNT} echo $$ >\"$D/pid\"; exit 1");
     let flags = ["--restart", "on-failure", "--restart-delay", "1h"];
@@ -113,7 +113,7 @@ fn while_it_rests_nobody_else_leads_and_its_guardian_dies_for_a_reason() {
 }
 
 #[test]
-fn what_is_to_be_done_once_is_done_once() {
+fn a_once_key_is_done_once_despite_restarts() {
     let ground = Ground::new();
     let script = format!("{COUNT} [ $n -ge 3 ]");
     let flags = ["--restart", "always", "--once", "today"];
@@ -124,7 +124,7 @@ fn what_is_to_be_done_once_is_done_once() {
 }
 
 #[test]
-fn what_cannot_be_executed_any_more_is_not_tried_again() {
+fn a_command_that_cannot_be_executed_any_more_is_not_retried() {
     let ground = Ground::new();
     let program = ground.path().join("program");
     fs::write(&program, "#!/bin/sh\nrm \"$0\"; exit 1\n").unwrap();

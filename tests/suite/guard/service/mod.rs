@@ -39,7 +39,7 @@ fn a_leader_says_that_it_is_ready_leads_and_stops() {
 }
 
 #[test]
-fn who_leads_in_a_slot_says_in_which() {
+fn a_leader_in_a_slot_names_the_slot() {
     let ground = Ground::new();
     let mut unit = Manager::new().starts(ground.job().args(["--slots", "2"]).sh("echo ran"));
     unit.hears("STATUS=leading job:0 since 20");
@@ -47,7 +47,7 @@ fn who_leads_in_a_slot_says_in_which() {
 }
 
 #[test]
-fn a_standby_is_ready_and_says_whom_it_waits_for() {
+fn a_standby_is_ready_and_names_the_leader() {
     let ground = Ground::new();
     let leader = ground.job().args(["--id", "first"]).sh(STAY).spawn();
     ground.said("started");
@@ -64,7 +64,7 @@ fn a_standby_is_ready_and_says_whom_it_waits_for() {
 }
 
 #[test]
-fn while_it_is_paused_a_standby_says_that_nobody_leads_and_why() {
+fn a_paused_standby_says_that_the_election_is_paused_and_why() {
     let ground = Ground::new();
     let leader = ground.job().args(["--id", "first"]).sh(STAY).spawn();
     ground.said("started");
@@ -101,7 +101,7 @@ fn a_standby_is_ready_however_long_a_reason_is() {
 }
 
 #[test]
-fn what_is_kept_after_the_command_is_told() {
+fn a_lease_kept_after_the_command_is_reported() {
     let ground = Ground::new();
     let mut unit = Manager::new().starts(ground.job().args(["--hold", "1h", "true"]));
     unit.hears("STATUS=the command has ended; keeping the lease of job until 20");
@@ -128,7 +128,7 @@ fn troubles_with_the_store_are_told_until_they_are_over() {
 }
 
 #[test]
-fn whoever_campaigns_again_is_the_same_service() {
+fn a_service_that_campaigns_again_stays_the_same() {
     let ground = Ground::new();
     let elect = ground.job().args(["--after-loss", "campaign"]).sh(STAY);
     let mut unit = Manager::new().starts(elect.env("WATCHDOG_USEC", "2000000"));

@@ -7,7 +7,7 @@ use super::manager::{KillMode, Manager};
 use crate::support::Ground;
 
 #[test]
-fn it_is_ready_and_well_whatever_its_application_is() {
+fn a_sidecar_is_ready_and_alive_whatever_its_application_does() {
     let ground = Ground::new();
     let well = ground.path().join("well");
     let check = format!("test -e {}", well.display());

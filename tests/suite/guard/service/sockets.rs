@@ -51,7 +51,7 @@ fn the_command_takes_the_sockets() {
 }
 
 #[test]
-fn whoever_calls_a_standby_is_served_once_it_leads() {
+fn a_client_of_a_standby_is_served_once_it_leads() {
     let ground = Ground::new();
     let leader = ground.leader();
     let elect = ground.job().args(["python3", "-c", SERVER]).under(["python3", "-c", ACTIVATE]);
@@ -84,7 +84,7 @@ fn the_command_of_another_campaign_takes_them_too() {
 }
 
 #[test]
-fn sockets_of_somebody_else_stay_somebody_elses() {
+fn sockets_of_another_process_stay_with_it() {
     let ground = Ground::new();
     let elect = ground.job().sh("echo $LISTEN_PID $LISTEN_PIDFDID $LISTEN_FDS");
     let elect = elect.env("LISTEN_PID", "1").env("LISTEN_PIDFDID", "7").env("LISTEN_FDS", "1");

@@ -14,7 +14,7 @@ const ORDERLY: &str = "trap 'echo term >>\"$D/terms\"; wait $!; echo >\"$D/order
                        echo $$ >\"$D/started\"; wait $!; exit 9";
 
 #[test]
-fn a_leader_ends_in_good_order_whoever_is_told() {
+fn a_leader_ends_in_good_order_in_every_kill_mode() {
     for mode in MODES {
         let ground = Ground::new();
         let mut unit = Manager::new().starts(ground.job().sh(ORDERLY));

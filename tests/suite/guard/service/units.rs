@@ -10,7 +10,7 @@ use super::unit_file::{UnitFile, at_home, shown};
 use crate::cli::manual;
 use crate::prelude::*;
 use crate::support::{WallClock, installed};
-use crate::usage::as_nobody;
+use crate::usage::other_user;
 
 const SERVER: &str = "#!/bin/sh\ntrap 'echo term >>\"$D/terms\"; exit 0' TERM\necho >\"$D/started\"\n\
                       while :; do sleep 0.01; done\n";
@@ -193,7 +193,7 @@ fn the_units_expose_less_than_half_of_the_machine() {
 /// The units withhold rights, files of the system and the kernel, and the one call that `RestrictNamespaces=` forbids
 /// as a whole. This test covers the restrictions that elect itself could mind.
 #[test]
-fn elect_does_with_what_the_units_leave_it() {
+fn elect_works_with_the_rights_that_units_leave() {
     let ground = machine();
     type_in(&ground, &manual::blocks("systemd", "systemd", "console")[0]);
     let text = with(&at_home(&ground, &shown_unit("elect@.service")), "hardened");
@@ -219,7 +219,7 @@ fn elect_does_with_what_the_units_leave_it() {
 /// As systemd gives a user all that is in its unit's directory, root's elections must not be there.
 #[test]
 fn a_unit_of_a_user_and_those_of_root_keep_their_elections_apart() {
-    let (user, home) = (as_nobody(), TempDir::new().unwrap());
+    let (user, home) = (other_user(), TempDir::new().unwrap());
     chown(home.path(), Some(user.id), Some(user.id)).unwrap();
     let unit = shown_unit("elect@.service");
     let directory = |text: &str| {

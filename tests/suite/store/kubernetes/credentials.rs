@@ -196,7 +196,7 @@ fn a_leading_sidecar_outlasts_refused_credentials() {
 
 /// Of the requests of a waiter some come late: it is known by then all the same.
 #[test]
-fn one_refusal_of_what_was_never_asked_before_ends_no_waiter() {
+fn one_refusal_of_a_new_request_ends_no_waiter() {
     side_by_side([Kind::Run, Kind::Sidecar], |kind| {
         let stage = Stage::new(Kept::InAFile);
         let leader = stage.candidate(Kind::Sidecar, "a", &stage.server.url("elect"));

@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use elect_testkit::servers::free_port;
 
 use crate::prelude::*;
-use crate::usage::as_nobody;
+use crate::usage::other_user;
 
 /// A home whose kubeconfig has a plugin, which leaves a mark and shows its environment.
 struct Home(TempDir);
@@ -57,7 +57,7 @@ impl Home {
 }
 
 #[test]
-fn nobody_obeys_a_kubeconfig_that_others_can_write() {
+fn a_kubeconfig_that_other_users_can_write_is_refused() {
     let home = Home::new();
     let config = home.path(".kube/config");
     for is_named in [true, false] {
@@ -80,21 +80,21 @@ fn nobody_obeys_a_kubeconfig_that_others_can_write() {
 /// As `sudo` does it where it keeps `HOME` or `KUBECONFIG`. Root has made that home, and given it away.
 #[test]
 fn root_obeys_no_kubeconfig_of_another_user() {
-    let (home, user) = (Home::within(Path::new(env!("CARGO_TARGET_TMPDIR"))), as_nobody());
+    let (home, user) = (Home::within(Path::new(env!("CARGO_TARGET_TMPDIR"))), other_user());
     for name in ["", ".kube", ".kube/config"] {
         chown(home.path(name), Some(user.id), Some(user.id)).expect("we are root");
     }
     for is_named in [true, false] {
         let said = home.status(Elect::new(ELECT), is_named);
-        let stranger = format!("belongs to user {}, whom elect does not trust there", user.id);
-        assert!(said.contains(&stranger), "{said}");
+        let distrust = format!("belongs to user {}, whom elect does not trust there", user.id);
+        assert!(said.contains(&distrust), "{said}");
         assert_eq!(home.mark(), None, "its plugin was run");
     }
 }
 
 #[test]
 fn a_user_obeys_a_kubeconfig_of_its_own() {
-    let (home, user) = (Home::new(), as_nobody());
+    let (home, user) = (Home::new(), other_user());
     for name in ["", ".kube", ".kube/config"] {
         chown(home.path(name), Some(user.id), Some(user.id)).expect("we are root");
     }

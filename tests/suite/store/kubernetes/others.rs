@@ -28,7 +28,7 @@ fn run(server: &ApiServer, ttl: &str, flags: &[&str]) -> (Ended, Duration) {
 const BOUND: Duration = Duration::from_secs(5);
 
 #[test]
-fn a_long_lease_of_another_program_holds_up_nobody_who_does_not_wait() {
+fn a_long_foreign_lease_does_not_delay_a_run_that_does_not_wait() {
     let renewed = "2026-01-02T03:04:05.000000Z";
     for (duration, end) in [
         (i32::MAX, "may last"),
@@ -60,7 +60,7 @@ fn a_long_lease_of_another_program_holds_up_nobody_who_does_not_wait() {
 
 /// The purpose of `-n`: a job that cron starts follows one that died.
 #[test]
-fn who_does_not_wait_follows_a_leader_that_died_with_a_lease_of_the_same_length() {
+fn a_run_without_wait_follows_a_leader_that_died_with_an_equal_lease() {
     let server = held(&json!({"leaseDurationSeconds": 6}));
     for flags in [&["-n"][..], &["-w", "1s"]] {
         let (ended, _) = run(&server, "6s", flags);

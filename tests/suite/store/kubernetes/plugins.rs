@@ -63,7 +63,7 @@ fn a_plugin_is_asked_while_the_command_runs_and_says_nothing_in_its_place() {
 }
 
 #[test]
-fn nobody_waits_for_a_plugin_that_hangs_and_it_ends_with_elect() {
+fn no_run_waits_for_a_plugin_that_hangs_and_it_ends_with_elect() {
     let hangs = "[ $N = 1 ] || { echo $$ >\"$D/pid\"; exec sleep 600; }";
     for is_killed in [false, true] {
         let cluster = Cluster::new(hangs);

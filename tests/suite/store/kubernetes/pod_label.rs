@@ -155,7 +155,7 @@ fn the_next_leader_removes_the_label_of_one_that_was_killed() {
 }
 
 #[test]
-fn a_container_that_starts_again_removes_what_it_has_left() {
+fn a_container_that_starts_again_removes_its_old_label() {
     let cluster = Cluster::new();
     let other = cluster.elect("run", "worker-2").args(["--id", "other"]).sh(SLOW).spawn();
     cluster.wait_for_label("worker-2", true);
@@ -208,7 +208,7 @@ fn a_sidecar_labels_its_pod_too() {
 }
 
 #[test]
-fn what_the_role_denies_is_told_once_and_disturbs_nothing() {
+fn a_label_that_the_role_denies_is_reported_once_and_disturbs_nothing() {
     let cluster = Cluster::new();
     let leases = Rule::leases("elect", LEASES);
     for (rules, warnings) in [

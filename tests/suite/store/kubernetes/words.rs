@@ -68,7 +68,7 @@ fn a_file_is_found_in_the_home_and_told_if_it_is_empty() {
 
 /// As for a service, or a user of a container.
 #[test]
-fn where_there_is_no_home_no_file_in_it_is_named() {
+fn without_a_home_no_file_in_it_is_named() {
     let said = |url: &str, list: &str| {
         let elect = Elect::new(ELECT).args(["status", "-b", url]).env("HOME", "");
         let elect = elect.env("KUBECONFIG", list).env("KUBERNETES_SERVICE_HOST", "");

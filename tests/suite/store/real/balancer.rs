@@ -81,7 +81,7 @@ fn candidates(url: &str) -> Option<usize> {
 }
 
 #[track_caller]
-fn whoever_comes_meanwhile_is_let_in_later(store: Store) {
+fn a_candidate_that_comes_meanwhile_enters_later(store: Store) {
     let scene = Scene::start(store);
     scene.balancer.hang_up(true);
     let mut sidecar = scene.sidecar();
@@ -95,7 +95,7 @@ fn whoever_comes_meanwhile_is_let_in_later(store: Store) {
 }
 
 #[track_caller]
-fn everybody_is_back_after_longer_than_a_lease(store: Store) {
+fn all_candidates_return_after_more_than_a_lease(store: Store) {
     let scene = Scene::start(store);
     let direct = scene.ground.url(&scene.ground.addresses());
     let again = ["--after-loss", "campaign"];
@@ -132,7 +132,7 @@ macro_rules! balancer {
 
 balancer! {
     etcd: super::ETCD =>
-        whoever_comes_meanwhile_is_let_in_later everybody_is_back_after_longer_than_a_lease;
+        a_candidate_that_comes_meanwhile_enters_later all_candidates_return_after_more_than_a_lease;
     zookeeper: super::ZOOKEEPER =>
-        whoever_comes_meanwhile_is_let_in_later everybody_is_back_after_longer_than_a_lease;
+        a_candidate_that_comes_meanwhile_enters_later all_candidates_return_after_more_than_a_lease;
 }

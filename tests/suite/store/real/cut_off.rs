@@ -93,19 +93,19 @@ fn stall_win_and_lose_the_follower(share: f64) -> Outcome {
 }
 
 #[test]
-fn who_leads_through_a_follower_that_is_cut_off_is_dead_in_time() {
+fn a_leader_through_a_follower_that_is_cut_off_is_dead_in_time() {
     let outcome = lead_through_a_cut_off_follower();
     report("a follower cut off from its leader", ZOOKEEPER, &outcome);
 }
 
 #[test]
-fn who_wins_after_a_short_stall_and_loses_its_follower_is_dead_in_time() {
+fn a_winner_after_a_short_stall_that_loses_its_follower_dies_in_time() {
     let outcome = stall_win_and_lose_the_follower(0.25);
     report("waiter stalled for S/4, won, lost its follower", ZOOKEEPER, &outcome);
 }
 
 #[test]
-fn who_wins_after_a_long_stall_and_loses_its_follower_is_dead_in_time() {
+fn a_winner_after_a_long_stall_that_loses_its_follower_dies_in_time() {
     let outcome = stall_win_and_lose_the_follower(0.5);
     report("waiter stalled for S/2, won, lost its follower", ZOOKEEPER, &outcome);
 }

@@ -76,7 +76,7 @@ fn a_token_that_expires_and_is_renewed_in_its_file_is_no_loss() {
 }
 
 #[test]
-fn whose_token_expires_for_good_is_dead_in_time() {
+fn a_leader_whose_token_expires_for_good_is_dead_in_time() {
     let scene = Scene::start();
     let witness = Witness::of(&far_url(&scene), "A-", |watch| watch());
     witness.wait_for_entry();

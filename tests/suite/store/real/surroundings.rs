@@ -59,7 +59,7 @@ const MUCH: &str = "import signal, subprocess, sys\n\
     subprocess.Popen(sys.argv[1:], start_new_session=True).wait()";
 const WITHOUT_KILL: [&str; 6] = ["setpriv", "--bounding-set", "-kill", "--inh-caps", "-kill", "--"];
 /// A user id that no user has.
-const STRANGER: &str = "2000001";
+const UNKNOWN_USER: &str = "2000001";
 const LITTLE_REAL_TIME: [&str; 3] = ["prlimit", "--rttime=20000", "--"];
 /// Root may look at everything by its capability, or its group.
 const HIDING_PROC: &str = "mount -t proc -o hidepid=2,gid=2000001 proc /proc && exec setpriv --bounding-set -sys_ptrace \
@@ -164,7 +164,8 @@ impl World {
         let map = words.iter().find_map(|word| word.to_str()?.strip_prefix("map="));
         open(map.expect("a map").as_ref(), 0o666);
         words[0] = copy.into();
-        let user = ["setpriv", "--reuid", STRANGER, "--regid", STRANGER, "--clear-groups", "--"];
+        let user =
+            ["setpriv", "--reuid", UNKNOWN_USER, "--regid", UNKNOWN_USER, "--clear-groups", "--"];
         user.into_iter().map(OsString::from).chain(words).collect()
     }
 

@@ -41,7 +41,7 @@ impl Sightings {
         assert!(run.last < gone, "{run} outlived its entry, which was gone at {gone:?}");
         assert!(
             run.last <= alive,
-            "{run}: no proof, as nobody saw its entry for the {unseen:?} between {alive:?} and {gone:?}, when it went"
+            "{run}: no proof, as its entry was not seen for the {unseen:?} between {alive:?} and {gone:?}, when it went"
         );
         alive
     }

@@ -53,7 +53,7 @@ fn a_wrong_host_port_or_server_is_named() {
 
 /// Neither command gets anywhere on Kubernetes; both say these words.
 #[test]
-fn what_is_wrong_with_an_api_server_is_named() {
+fn errors_of_an_api_server_are_named() {
     let server = ApiServer::start();
     let onlooker = server.kubeconfig_of(&[Rule::leases("elect", &["get", "watch"])]);
     let words = ["cannot list the Leases in the namespace elect", "lacks the verb list on leases"];

@@ -8,7 +8,7 @@ use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Permission};
 use super::front::front;
 use super::{Stage, redirected};
 use crate::prelude::*;
-use crate::store::balanced::{closes, is_foreign, is_unavailable, resets, stranger};
+use crate::store::balanced::{closes, foreign_server, is_foreign, is_unavailable, resets};
 use crate::store::full::fill;
 
 /// The address of a store, the protocol for TLS to agree on, and a function from an address to a URL. The function
@@ -24,10 +24,10 @@ fn on_the_way(plain: &Plain<'_>) -> Vec<Stage> {
     let Plain { target, protocol, url } = *plain;
     let bare = |address| url(address, None);
     let mut all = vec![
-        redirected("connection closed without a byte", target, stranger(closes), &bare),
-        redirected("connection reset", target, stranger(resets), &bare),
-        redirected("HTTP status 503", target, stranger(is_unavailable), &bare),
-        redirected("foreign bytes", target, stranger(is_foreign), &bare),
+        redirected("connection closed without a byte", target, foreign_server(closes), &bare),
+        redirected("connection reset", target, foreign_server(resets), &bare),
+        redirected("HTTP status 503", target, foreign_server(is_unavailable), &bare),
+        redirected("foreign bytes", target, foreign_server(is_foreign), &bare),
     ];
     let authority = Arc::new(Authority::new());
     let name: &[&str] = &["127.0.0.1"];

@@ -68,7 +68,7 @@ async fn a_refusal_has_the_words_of_the_server() {
 
 /// A kubeconfig may lead to another server, which may echo the request itself.
 #[tokio::test]
-async fn what_was_shown_is_not_told_where_a_server_echoes_it() {
+async fn a_secret_that_a_server_echoes_is_not_shown() {
     for (user, secret) in [
         (json!({"token": "hush-hush"}), "hush-hush"),
         (json!({"username": "me", "password": "hush"}), "bWU6aHVzaA=="),
@@ -138,7 +138,7 @@ async fn a_connection_that_the_server_has_closed_is_made_anew() {
 }
 
 #[tokio::test]
-async fn what_was_sent_and_not_answered_is_unknown_and_not_sent_again() {
+async fn a_request_without_an_answer_is_unknown_and_not_sent_again() {
     let broken = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{";
     for reply in ["", "HTTP/1.1 200", broken, "no HTTP at all\r\n\r\n"] {
         let mut server = Server::start(move |seen| {
@@ -159,7 +159,7 @@ async fn what_was_sent_and_not_answered_is_unknown_and_not_sent_again() {
 }
 
 #[tokio::test]
-async fn where_nobody_listens_nothing_was_done() {
+async fn a_refused_connection_means_that_nothing_was_done() {
     let server = Server::start(|_| ok()).await;
     let (client, port) = (server.client(), server.port);
     drop(server);
@@ -184,7 +184,7 @@ async fn an_answer_has_a_limit() {
 }
 
 #[tokio::test]
-async fn what_is_no_json_is_no_answer() {
+async fn a_body_that_is_no_json_is_no_answer() {
     let server = Server::start(|_| Reply::Write(answer("200 OK", "well"))).await;
     let failed = get(&server.client()).await;
     assert!(
@@ -196,7 +196,7 @@ async fn what_is_no_json_is_no_answer() {
 }
 
 #[tokio::test]
-async fn what_is_no_api_server_is_told() {
+async fn an_answer_of_no_api_server_is_named() {
     let page = "\n<!DOCTYPE html><title>404 Not Found</title>";
     for (status, body, expected) in [
         ("404 Not Found", page, "a web page"),

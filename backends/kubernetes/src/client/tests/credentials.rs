@@ -116,7 +116,7 @@ async fn a_token_that_has_ended_is_replaced_within_one_request() {
 }
 
 #[tokio::test]
-async fn what_a_kubeconfig_has_written_out_is_read_again() {
+async fn credentials_in_a_kubeconfig_are_read_again() {
     let folder = Folder::new();
     let mut server = Server::start(|seen| match header(seen, "authorization") {
         Some("Bearer good") => ok(),
@@ -180,7 +180,7 @@ fn prints(status: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_plugin_is_asked_once_and_told_what_it_needs() {
+async fn a_plugin_runs_once_and_gets_its_input() {
     let folder = Folder::new();
     let script = format!(
         "echo run >>\"$D/runs\"; echo \"$1\" >\"$D/args\"; echo \"$KUBERNETES_EXEC_INFO\" >\"$D/info\"\n{}",
@@ -232,7 +232,7 @@ async fn a_plugin_is_asked_again_after_401_and_before_its_word_ends() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_a_plugin_and_what_it_says_is_for_the_next() {
+async fn no_call_waits_for_a_plugin_and_the_next_uses_its_answer() {
     let folder = Folder::new();
     let script =
         format!("read x <\"$D/gate\"\necho run >>\"$D/runs\"\n{}", prints(r#"{"token":"t"}"#));

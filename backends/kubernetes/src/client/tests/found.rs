@@ -141,7 +141,7 @@ fn texts_stay_texts_and_other_things_are_refused() {
 }
 
 #[test]
-fn what_cannot_be_used_is_named_and_no_secret_with_it() {
+fn an_unusable_kubeconfig_is_refused_without_showing_secrets() {
     let server = json!({"server": "https://a"});
     for (cluster, user, expected) in [
         (json!({}), json!({}), "no server"),
@@ -224,7 +224,7 @@ fn certificates_that_are_none_are_named() {
 }
 
 #[test]
-fn what_is_unsafe_is_told() {
+fn unsafe_settings_are_reported() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = Folder::new();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();

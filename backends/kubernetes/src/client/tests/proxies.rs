@@ -42,7 +42,7 @@ async fn an_http_proxy_connects_us() {
 }
 
 #[tokio::test]
-async fn what_a_proxy_refuses_is_told_without_the_password() {
+async fn a_proxys_refusal_is_reported_without_the_password() {
     let server = Server::start(|_| ok()).await;
     for (answer, expected) in [
         ("HTTP/1.1 407 Log in\r\n\r\n", "demands a login"),

@@ -25,7 +25,7 @@ async fn refusal(pem: &Pem, cluster: &Value) -> String {
 }
 
 #[tokio::test]
-async fn servers_are_known_by_who_vouches_for_them() {
+async fn servers_are_known_by_their_authority() {
     let (ours, other) = (Authority::new(), Authority::new());
     let here = ours.server(&["127.0.0.1"]);
     let server = server_with(&here, None).await;
@@ -118,7 +118,7 @@ async fn an_authority_that_is_replaced_is_taken_up() {
 /// In both orders: the server takes the old one no longer, and there is a new one before that or after it; and one half
 /// of it is new for a while.
 #[tokio::test]
-async fn a_certificate_of_ours_that_is_replaced_is_taken_up_as_a_whole() {
+async fn a_replaced_client_certificate_is_taken_up_as_a_whole() {
     let (authority, other) = (Authority::new(), Authority::new());
     let folder = Folder::new();
     let put = |name: &str, file: &Path| _ = fs::copy(file, folder.path().join(name)).unwrap();
@@ -149,7 +149,7 @@ async fn a_certificate_of_ours_that_is_replaced_is_taken_up_as_a_whole() {
 }
 
 #[tokio::test]
-async fn a_certificate_of_ours_that_a_server_does_not_take_is_told() {
+async fn a_client_certificate_that_a_server_refuses_is_reported() {
     let (authority, other) = (Authority::new(), Authority::new());
     let server = server_with(&authority.server(&["127.0.0.1"]), Some(&authority)).await;
     let cluster = json!({"server": url(&server), "certificate-authority": authority.ca()});

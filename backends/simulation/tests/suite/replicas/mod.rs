@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use elect_simulation::replicas::Replicas;
 use elect_simulation::{
-    Chance, Delay, Drift, End, Fault, History, NodeId, PerMillion, Scenario, Trial, Who,
+    Chance, Delay, Drift, End, Fault, History, NodeId, PerMillion, Scenario, Target, Trial,
 };
 
 use self::table::{Ask, Heard, Plan, Reply, Shop};
@@ -44,8 +44,8 @@ fn with_one_member_dead_the_others_serve_on() {
             let mut order = all.clone();
             order.rotate_left(asked - 1);
             let shop = Shop::new(Replicas::of(members), [Plan::Add(order)]);
-            let scenario =
-                Scenario::new(1, lan(), End::At(s(20))).with(s(5), Fault::Kill(Who::Node(killed)));
+            let scenario = Scenario::new(1, lan(), End::At(s(20)))
+                .with(s(5), Fault::Kill(Target::Node(killed)));
             let (history, heard) = shop.run(&scenario, 1);
             let case = format!("of {members} members {killed} is killed, {asked} asked first");
             for (count, (.., reply)) in (1..).zip(&heard) {
@@ -99,8 +99,8 @@ fn a_leader_that_is_confirmed_too_late_takes_nothing() {
     let standing = Scenario::new(2, lan(), End::At(s(40)));
     let paused = standing
         .clone()
-        .with(s(20) + Duration::from_micros(1999), Fault::Pause(Who::Node(2)))
-        .with(s(26), Fault::Resume(Who::Node(2)));
+        .with(s(20) + Duration::from_micros(1999), Fault::Pause(Target::Node(2)))
+        .with(s(26), Fault::Resume(Target::Node(2)));
     let patient = Replicas { election_timeout: s(10), heartbeat: s(1), ..quick.replicas };
     let slow = Shop::new(patient, clients);
     let far = [3, 4].into_iter();
@@ -108,8 +108,8 @@ fn a_leader_that_is_confirmed_too_late_takes_nothing() {
     let far = Scenario::new(2, far, End::At(s(40)));
     let drift = |to| Drift::per_million(to).expect("it runs");
     let hasty = [3, 4].into_iter().fold(far.clone(), |far, node| {
-        far.with(s(23) + ms(10), Fault::Drift(Who::Node(node), drift(1_000_000_000)))
-            .with(s(23) + ms(500), Fault::Drift(Who::Node(node), drift(0)))
+        far.with(s(23) + ms(10), Fault::Drift(Target::Node(node), drift(1_000_000_000)))
+            .with(s(23) + ms(500), Fault::Drift(Target::Node(node), drift(0)))
     });
     for (shop, calm, raced) in [(&quick, &standing, &paused), (&slow, &far, &hasty)] {
         for seed in 0..10 {
@@ -142,9 +142,9 @@ fn a_lease_ends_by_the_clock_of_the_leader() {
     assert_eq!(ends(&leased(3), idle(40)), [s(15) + ms(4 + 2 + 2)]);
     assert_eq!(ends(&leased(1), idle(40)), [s(15) + ms(1 + 1)]);
     let fast = Drift::per_million(1_000_000).expect("it runs");
-    let half = idle(40).with(s(0), Fault::Drift(Who::Node(1), fast));
+    let half = idle(40).with(s(0), Fault::Drift(Target::Node(1), fast));
     assert_eq!(ends(&leased(3), half), [s(10) + ms(4 + 2 + 2)]);
-    let idle_one = idle(40).with(s(0), Fault::Drift(Who::Node(2), fast));
+    let idle_one = idle(40).with(s(0), Fault::Drift(Target::Node(2), fast));
     assert_eq!(ends(&leased(3), idle_one), [s(15) + ms(8)], "no other clock matters");
 }
 
@@ -153,11 +153,11 @@ fn a_new_leader_prolongs_leases_by_its_own_clock() {
     let slow = Drift::per_million(-500_000).expect("it runs");
     // The clock shows 6.5 s when the others show 13 s. The first leader's times mean something else to another leader.
     for drifted in [None, Some(1), Some(2), Some(3)] {
-        let scenario = idle(60).with(s(14), Fault::Kill(Who::Node(1)));
+        let scenario = idle(60).with(s(14), Fault::Kill(Target::Node(1)));
         let scenario = drifted.into_iter().fold(scenario, |scenario, node| {
             scenario
-                .with(s(0), Fault::Drift(Who::Node(node), slow))
-                .with(s(13), Fault::Drift(Who::Node(node), Drift::NONE))
+                .with(s(0), Fault::Drift(Target::Node(node), slow))
+                .with(s(13), Fault::Drift(Target::Node(node), Drift::NONE))
         });
         for seed in 0..10 {
             let (history, heard) = leased(3).run(&scenario, seed);
@@ -173,7 +173,7 @@ fn a_new_leader_prolongs_leases_by_its_own_clock() {
 /// The lease is due 200 ms after the leader was cut off, long before that leader steps down.
 #[test]
 fn a_leader_without_a_majority_ends_no_lease() {
-    let scenario = idle(60).with(ms(14_804), Fault::Isolate(Who::Node(1)));
+    let scenario = idle(60).with(ms(14_804), Fault::Isolate(Target::Node(1)));
     for seed in 0..10 {
         let (history, heard) = leased(3).run(&scenario, seed);
         let begun = history.served()[1].from;
@@ -187,19 +187,20 @@ fn a_leader_without_a_majority_ends_no_lease() {
 /// The question whether it would be elected, the election, and the first heartbeat take a round trip each.
 #[test]
 fn a_new_leader_serves_once_a_majority_has_answered_it() {
-    let scenario = idle(7).with(s(5), Fault::Kill(Who::Node(1))).with(ms(5910), Fault::Suspect(2));
+    let scenario =
+        idle(7).with(s(5), Fault::Kill(Target::Node(1))).with(ms(5910), Fault::Suspect(2));
     let (history, _) = leased(3).run(&scenario, 1);
     assert_eq!(served(&history), [(1, 0, Some(5000)), (2, 5916, None)]);
 }
 
 /// The leader was asked when it had no majority any more. Later it leads again, and does not return to that request.
 #[test]
-fn what_waits_when_a_leader_steps_down_is_lost() {
+fn a_request_that_waits_when_a_leader_steps_down_is_lost() {
     let shop = Shop::new(Replicas::of(3), [Plan::Once(s(20), 1, Ask::Add(1))]);
     let split = Fault::Split(vec![vec![0, 1], vec![2, 3]]);
     let scenario = idle(40).with(ms(19_900), split).with(s(30), Fault::Heal);
     let scenario = [2, 3].into_iter().fold(scenario, |scenario, node| {
-        let who = Who::Node(node);
+        let who = Target::Node(node);
         scenario.with(s(31), Fault::Kill(who)).with(ms(31_500), Fault::Restart(who))
     });
     let (history, heard) = shop.run(&scenario.with(ms(31_600), Fault::Suspect(1)), 1);
@@ -209,12 +210,12 @@ fn what_waits_when_a_leader_steps_down_is_lost() {
 }
 
 #[test]
-fn a_member_alone_leads_at_once_and_keeps_what_it_has() {
+fn a_single_member_leads_at_once_and_keeps_its_data() {
     let shop =
         Shop::new(Replicas::of(1), [Plan::Add(vec![2]), Plan::Once(s(4), 2, Ask::Grant(s(3)))]);
     let scenario = Scenario::new(2, lan(), End::At(s(20)))
-        .with(s(5), Fault::Kill(Who::Node(2)))
-        .with(s(6), Fault::Restart(Who::Node(2)));
+        .with(s(5), Fault::Kill(Target::Node(2)))
+        .with(s(6), Fault::Restart(Target::Node(2)));
     let (history, heard) = shop.run(&scenario, 1);
     assert_eq!(served(&history), [(2, 0, Some(5000)), (2, 6000, None)]);
     assert_eq!(ended(&heard), [s(9) + ms(1)], "it has its whole time again");
@@ -233,7 +234,7 @@ fn random(seed: u64) -> Scenario {
         let at = s(at);
         let mut node = || usize::try_from(chance.below(7)).expect("few");
         let (one, other) = (node(), node());
-        let who = Who::Node(one.max(2));
+        let who = Target::Node(one.max(2));
         scenario = match chance.below(7) {
             0 => scenario.with(at, Fault::Kill(who)),
             1 | 2 => scenario.with(at, Fault::Restart(who)),
@@ -245,12 +246,13 @@ fn random(seed: u64) -> Scenario {
         };
     }
     let scenario = scenario.with(s(99), Fault::Heal).with(s(99), Fault::Loss(PerMillion::NONE));
-    (2..7).fold(scenario, |scenario, node| scenario.with(s(100), Fault::Restart(Who::Node(node))))
+    (2..7)
+        .fold(scenario, |scenario, node| scenario.with(s(100), Fault::Restart(Target::Node(node))))
 }
 
 /// Each term has one leader, sums never go back, and in the end all is well.
 #[test]
-fn whatever_happens_to_members_nothing_is_served_twice() {
+fn nothing_is_served_twice_whatever_happens_to_members() {
     let all: Vec<NodeId> = (2..7).collect();
     let shop = Shop::new(Replicas::of(5), [Plan::Add(all.clone()), Plan::Add(all)]);
     let mut changes = 0;

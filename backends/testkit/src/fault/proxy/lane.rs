@@ -62,7 +62,7 @@ impl Lane {
         let mut buffer = [0; 1 << 14];
         let bytes = match from.read(&mut buffer) {
             Ok(length) => &buffer[..length],
-            Err(error) if is_to_wait(&error) => return Ok(()),
+            Err(error) if must_retry(&error) => return Ok(()),
             // The far side must not learn of the error.
             Err(_) if mode == Mode::Swallow => &[],
             Err(error) => return Err(error),
@@ -119,7 +119,7 @@ impl Lane {
                 _ => usize::MAX,
             };
             let length = match to.write(&chunk.bytes[..most.min(chunk.bytes.len())]) {
-                Err(error) if is_to_wait(&error) => return Ok(()),
+                Err(error) if must_retry(&error) => return Ok(()),
                 length => length?,
             };
             count.passed += length as u64;
@@ -133,6 +133,6 @@ impl Lane {
     }
 }
 
-fn is_to_wait(error: &io::Error) -> bool {
+fn must_retry(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

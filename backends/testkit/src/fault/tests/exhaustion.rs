@@ -14,7 +14,7 @@ fn sh(script: &str) -> Elect {
 }
 
 #[test]
-fn limits_are_what_the_program_gets() {
+fn a_program_gets_the_limits_set_for_it() {
     let limits = Limits::new().descriptors(10).processes(300).file_size(4096).memory(1 << 30);
     let said = sh("exec cat /proc/self/limits").under(limits).run().exits(0).stdout;
     let line = |name: &str| {

@@ -51,7 +51,7 @@ fn programs_on_two_machines_talk() {
 }
 
 #[test]
-fn a_machine_that_is_cut_off_reaches_nobody_until_it_is_healed() {
+fn a_machine_that_is_cut_off_reaches_no_other_until_it_is_healed() {
     let network = Network::new(3);
     let (_one, address) = listen(&network, 1);
     let (_two, other) = listen(&network, 2);

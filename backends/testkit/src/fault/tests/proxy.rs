@@ -239,7 +239,7 @@ fn newcomers_are_refused_and_others_go_on() {
     hears(&stream, "in");
     for _ in 0..3 {
         proxy.refuse(true);
-        let error = TcpStream::connect(proxy.address()).expect_err("nobody is let in");
+        let error = TcpStream::connect(proxy.address()).expect_err("no client is let in");
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
         say(&stream, "still");
         hears(&stream, "still");
@@ -269,7 +269,7 @@ fn without_a_server_all_connections_end_without_a_byte() {
 }
 
 #[test]
-fn who_comes_above_a_limit_is_hung_up_on_until_there_is_room() {
+fn a_client_above_the_limit_is_disconnected_until_there_is_room() {
     let proxy = start();
     proxy.limit(1);
     let one = connect(&proxy);
@@ -291,7 +291,7 @@ fn a_target_that_is_gone_is_a_reset() {
     drop(listener);
     let proxy = TcpProxy::start(target);
     let mut stream = connect(&proxy);
-    let error = stream.read(&mut [0]).expect_err("nobody is there");
+    let error = stream.read(&mut [0]).expect_err("no server is there");
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     assert_eq!(proxy.traffic().connections, 0);
 }

@@ -128,10 +128,10 @@ fn a_process_killed_under_a_debugger_is_its_parents_at_once() {
 }
 
 #[test]
-fn who_is_gone_cannot_be_held() {
+fn a_process_that_is_gone_cannot_be_held() {
     let mut child = Elect::new("true").spawn();
     let pid = child.pid();
     eventually("its end", || (!child.is_running()).then_some(()));
-    let panic = std::panic::catch_unwind(|| Traced::hold(pid)).expect_err("nobody is there");
+    let panic = std::panic::catch_unwind(|| Traced::hold(pid)).expect_err("no such process");
     assert!(panic.downcast_ref::<String>().is_some_and(|said| said.contains("ESRCH")));
 }

@@ -58,7 +58,7 @@ fn json_is_read_back() {
 }
 
 #[test]
-fn what_is_written_as_markdown_is_read_again() {
+fn a_table_in_markdown_reads_back() {
     let table = Table::new();
     let at = |millis| Boottime::from_boot(Duration::from_millis(millis));
     for (fault, last, lease_end, next) in

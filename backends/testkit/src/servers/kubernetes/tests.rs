@@ -96,14 +96,14 @@ fn it_answers_as_a_real_server_does_that_has_too_much_to_do() {
 fn it_answers_as_a_real_server_does_whose_etcd_stands_still() {
     let server = ApiServer::start();
     admit(&server);
-    let ask = |who, ask: &Ask<'_>| ask_by(&server, who, ask);
+    let ask = |caller, ask: &Ask<'_>| ask_by(&server, caller, ask);
     let stop = || server.fault(Fault::EtcdDown(Duration::from_millis(50)));
     let go_on = || server.fault(Fault::None);
     cases::while_etcd_stands_still(NAMESPACE, &ask, &stop, &go_on);
 }
 
 #[test]
-fn what_was_answered_outlives_a_kill() {
+fn acknowledged_requests_outlive_a_kill() {
     let mut server = ApiServer::start();
     let user = server.kubeconfig_of(&[Rule::leases(NAMESPACE, &["get"])]);
     let (status, made) = server.call("POST", LEASES, Some(&lease("a", "one")));
@@ -150,7 +150,7 @@ fn a_connection_serves_many_requests_and_a_stopped_server_none() {
 }
 
 #[test]
-fn failures_tell_nothing_of_what_was_done() {
+fn failures_do_not_tell_whether_the_write_was_done() {
     let server = with_a_lease();
     for (status, done, expected) in [(500, false, "one"), (503, true, "two"), (504, false, "two")] {
         let scope = Scope::writes().of("leases").named("a").times(1);

@@ -90,7 +90,7 @@ fn the_lowest_living_entry_leads() {
 }
 
 #[test]
-fn what_has_ended_never_comes_back() {
+fn an_ended_entry_never_comes_back() {
     let mut world = World::new(Options::new(Kind::Queue));
     place(&mut world, at(0), Ask::Enter(bid(1)));
     world.end_leases(at(10));
@@ -136,7 +136,7 @@ fn a_record_outlasts_its_time_until_it_is_taken() {
 }
 
 #[test]
-fn what_comes_late_finds_another_version_than_before_a_wipe() {
+fn a_late_write_finds_another_version_than_before_a_wipe() {
     let mut world = World::new(Options::new(Kind::Record));
     let held = swap(&mut world, at(0), 0, (1, 1, 1)).expect("a record");
     world.wipe(at(1), &election());
@@ -147,7 +147,7 @@ fn what_comes_late_finds_another_version_than_before_a_wipe() {
 }
 
 #[test]
-fn waits_end_with_what_they_wait_for() {
+fn a_wait_ends_with_its_event() {
     let mut queue = World::new(Options::new(Kind::Queue));
     place(&mut queue, at(0), Ask::Enter(bid(1)));
     assert_eq!(ask(&mut queue, at(9), Ask::AwaitEnd { nonce: 1, control: 0 }), None);

@@ -162,7 +162,7 @@ impl Bench for ZkBench {
             let _ = client.delete(&path, None).await;
         }
         let gone = client.delete(&self.path_of(election), None).await;
-        gone.expect("nobody is in it");
+        gone.expect("it is empty");
     }
 
     async fn evict(&self, election: &ElectionName, candidate: &Candidate) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Api, Ask, Who, list, new_name, version};
+use super::{Answer, Api, Ask, Caller, list, new_name, version};
 
 list! {
     labelled: "PATCH of a pod's label, and its removal (merge)",
@@ -29,12 +29,12 @@ fn pod(api: &Api<'_>) -> (String, Value) {
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
         "spec": {"containers": [{"name": "c", "image": "i"}]},
     });
-    let made = api.by(Who::Admin, "POST", &api.core("pods"), Some(&body)).is(201).body;
+    let made = api.by(Caller::Admin, "POST", &api.core("pods"), Some(&body)).is(201).body;
     (api.core(&format!("pods/{name}")), made)
 }
 
 fn patch(api: &Api<'_>, path: &str, body: &Value) -> Answer {
-    api.by(Who::Seats, "PATCH", path, Some(body))
+    api.by(Caller::Seats, "PATCH", path, Some(body))
 }
 
 fn labels(value: &Value) -> Value {
@@ -90,7 +90,7 @@ fn found(api: &Api<'_>) {
     let leader = new_name("l");
     patch(api, &path, &labels(&json!(leader))).is(200);
     let list = format!("{}?labelSelector=elect%2Fleader%3D{leader}", api.core("pods"));
-    let answer = api.by(Who::Admin, "GET", &list, None).is(200);
+    let answer = api.by(Caller::Admin, "GET", &list, None).is(200);
     answer.expect(answer.body["kind"] == "PodList", "list of pods");
     answer.expect(answer.body["items"].as_array().is_some_and(|items| items.len() == 1), "one pod");
     answer.expect(answer.body["items"][0]["metadata"]["labels"][LABEL] == leader, "its label");
@@ -125,13 +125,13 @@ fn event_elsewhere(api: &Api<'_>) {
 }
 
 fn server_version(api: &Api<'_>) {
-    let answer = api.by(Who::Anonymous, "GET", "/version", None).is(200);
+    let answer = api.by(Caller::Anonymous, "GET", "/version", None).is(200);
     answer.expect(answer.body["gitVersion"].is_string(), "version");
 }
 
 fn no_such_path(api: &Api<'_>) {
     let path = api.lease("a").replace("/v1/", "/v9/");
-    api.by(Who::Admin, "GET", &path, None)
+    api.by(Caller::Admin, "GET", &path, None)
         .fails(404, "NotFound")
         .says("the server could not find the requested resource");
 }
@@ -139,7 +139,7 @@ fn no_such_path(api: &Api<'_>) {
 fn no_json(api: &Api<'_>) {
     let (path, _) = pod(api);
     let ask = Ask { method: "PATCH", path: &path, body: b"{", ..Ask::default() };
-    api.raw(Who::Seats, &ask).fails(500, "").says("Invalid JSON Patch");
+    api.raw(Caller::Seats, &ask).fails(500, "").says("Invalid JSON Patch");
 }
 
 fn bad_label(api: &Api<'_>) {
@@ -151,15 +151,15 @@ fn bad_label(api: &Api<'_>) {
 
 fn deleted(api: &Api<'_>) {
     let (path, made) = pod(api);
-    api.by(Who::Admin, "DELETE", &path, None).is(200);
+    api.by(Caller::Admin, "DELETE", &path, None).is(200);
     api.get(&path).fails(404, "NotFound");
     let metadata = json!({"name": made["metadata"]["name"]});
     let again = json!({"metadata": metadata, "spec": made["spec"]});
-    api.by(Who::Admin, "PUT", &path, Some(&again)).fails(404, "NotFound");
+    api.by(Caller::Admin, "PUT", &path, Some(&again)).fails(404, "NotFound");
 }
 
 fn no_such_page(api: &Api<'_>) {
-    api.by(Who::Anonymous, "GET", "/nothing", None)
+    api.by(Caller::Anonymous, "GET", "/nothing", None)
         .fails(403, "Forbidden")
         .says("forbidden: User \"system:anonymous\" cannot get path \"/nothing\"");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Api, Ask, Asker, Case, Who, new_name, version, with};
+use super::{Api, Ask, Asker, Caller, Case, new_name, version, with};
 
 /// Cases for a server that has too much to do. Before each case the server has to throttle all requests.
 pub fn throttled() -> Vec<Case> {
@@ -61,7 +61,7 @@ pub fn while_etcd_stands_still(namespace: &str, ask: Asker<'_>, stop: &dyn Fn(),
     let patient = Ask { path: &path, patience: LONG, ..Ask::default() };
     let put = Ask { method: "PUT", body: put.as_bytes(), ..patient };
     for ask in [put, patient] {
-        let answer = api.raw(Who::Seats, &ask);
+        let answer = api.raw(Caller::Seats, &ask);
         answer.expect(matches!(answer.status, 500 | 504), "failure");
     }
     drop(going_on);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Api, Ask, COORDINATION, NO_UID, Who, list, new_name, uid, version};
+use super::{Answer, Api, Ask, COORDINATION, Caller, NO_UID, list, new_name, uid, version};
 
 list! {
     other_version: "DELETE, wrong resourceVersion",
@@ -15,7 +15,7 @@ list! {
 
 fn on_condition(api: &Api<'_>, name: &str, conditions: &Value) -> Answer {
     let body = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions});
-    api.by(Who::Seats, "DELETE", &api.lease(name), Some(&body))
+    api.by(Caller::Seats, "DELETE", &api.lease(name), Some(&body))
 }
 
 fn other_version(api: &Api<'_>) {
@@ -79,6 +79,6 @@ fn no_json(api: &Api<'_>) {
     api.made(&name);
     let path = api.lease(&name);
     let ask = Ask { method: "DELETE", path: &path, body: b"{", ..Ask::default() };
-    api.raw(Who::Seats, &ask).fails(500, "").says("json parse error");
+    api.raw(Caller::Seats, &ask).fails(500, "").says("json parse error");
     api.get(&path).is(200);
 }

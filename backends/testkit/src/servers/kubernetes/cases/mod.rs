@@ -21,9 +21,9 @@ use super::{ApiServer, Ask, Rule};
 /// The namespace of the cases of [`check_all`].
 pub const NAMESPACE: &str = "elect";
 
-/// The user of a request. The code that runs the cases creates these users, with these [rules](Who::rules).
+/// The user of a request. The code that runs the cases creates these users, with these [rules](Caller::rules).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum Caller {
     /// A user with all rights. Its name does not matter.
     Admin,
     /// The user `seats`, with the rights for an election with seats.
@@ -38,7 +38,7 @@ pub enum Who {
     Unknown,
 }
 
-impl Who {
+impl Caller {
     /// The users that have to be created.
     pub const USERS: [Self; 3] = [Self::Seats, Self::Race, Self::Nobody];
 
@@ -71,7 +71,7 @@ impl Who {
 }
 
 /// Sends a request as a user, and returns status and body, as [`ask`](super::ask) does. The request has no token yet.
-pub type Asker<'a> = &'a dyn Fn(Who, &Ask<'_>) -> (u16, Value);
+pub type Asker<'a> = &'a dyn Fn(Caller, &Ask<'_>) -> (u16, Value);
 
 /// Some requests and their correct answers. A case needs no object in the namespace, and leaves some there. Cases of
 /// one process may run at the same time, because they mostly wait.
@@ -110,7 +110,7 @@ pub fn check(case: &Case, namespace: &str, ask: Asker<'_>) {
 #[track_caller]
 pub fn check_all(server: &ApiServer, cases: &[Case]) {
     admit(server);
-    let ask = |who, ask: &Ask<'_>| ask_by(server, who, ask);
+    let ask = |caller, ask: &Ask<'_>| ask_by(server, caller, ask);
     let failed: Vec<&str> = thread::scope(|scope| {
         let begin = |case| (case, scope.spawn(move || check(case, NAMESPACE, &ask)));
         let running: Vec<(&Case, _)> = cases.iter().map(begin).collect();
@@ -124,8 +124,8 @@ pub fn check_all(server: &ApiServer, cases: &[Case]) {
 
 /// Creates the users of the cases on a server.
 pub fn admit(server: &ApiServer) {
-    for who in Who::USERS {
-        server.add_user(who.user(), &who.rules(NAMESPACE));
+    for caller in Caller::USERS {
+        server.add_user(caller.user(), &caller.rules(NAMESPACE));
     }
 }
 
@@ -133,12 +133,12 @@ pub fn admit(server: &ApiServer) {
 ///
 /// # Panics
 /// Panics without an answer.
-pub fn ask_by(server: &ApiServer, who: Who, ask: &Ask<'_>) -> (u16, Value) {
-    let token = match who {
-        Who::Admin => Some(server.token(server.kubeconfig())),
-        Who::Anonymous => None,
-        Who::Unknown => Some("wrong".to_owned()),
-        Who::Seats | Who::Race | Who::Nobody => Some(format!("{}-token", who.user())),
+pub fn ask_by(server: &ApiServer, caller: Caller, ask: &Ask<'_>) -> (u16, Value) {
+    let token = match caller {
+        Caller::Admin => Some(server.token(server.kubeconfig())),
+        Caller::Anonymous => None,
+        Caller::Unknown => Some("wrong".to_owned()),
+        Caller::Seats | Caller::Race | Caller::Nobody => Some(format!("{}-token", caller.user())),
     };
     server.ask(&Ask { token: token.as_deref(), ..*ask })
 }
@@ -185,31 +185,31 @@ impl Api<'_> {
         format!("/api/v1/namespaces/{}/{rest}", self.namespace)
     }
 
-    fn by(&self, who: Who, method: &str, path: &str, body: Option<&Value>) -> Answer {
+    fn by(&self, caller: Caller, method: &str, path: &str, body: Option<&Value>) -> Answer {
         let body = body.map(Value::to_string).unwrap_or_default();
-        self.raw(who, &Ask { method, path, body: body.as_bytes(), ..Ask::default() })
+        self.raw(caller, &Ask { method, path, body: body.as_bytes(), ..Ask::default() })
     }
 
-    fn raw(&self, who: Who, ask: &Ask<'_>) -> Answer {
-        let (status, body) = (self.ask)(who, ask);
-        let request = format!("{} {} by {who:?}", ask.method, ask.path);
+    fn raw(&self, caller: Caller, ask: &Ask<'_>) -> Answer {
+        let (status, body) = (self.ask)(caller, ask);
+        let request = format!("{} {} by {caller:?}", ask.method, ask.path);
         Answer { case: self.case, request, status, body }
     }
 
     fn get(&self, path: &str) -> Answer {
-        self.by(Who::Seats, "GET", path, None)
+        self.by(Caller::Seats, "GET", path, None)
     }
 
     fn post(&self, path: &str, body: &Value) -> Answer {
-        self.by(Who::Seats, "POST", path, Some(body))
+        self.by(Caller::Seats, "POST", path, Some(body))
     }
 
     fn put(&self, path: &str, body: &Value) -> Answer {
-        self.by(Who::Seats, "PUT", path, Some(body))
+        self.by(Caller::Seats, "PUT", path, Some(body))
     }
 
     fn delete(&self, path: &str) -> Answer {
-        self.by(Who::Seats, "DELETE", path, None)
+        self.by(Caller::Seats, "DELETE", path, None)
     }
 
     /// Creates a new Lease, and returns it as the server answered.

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::{Answer, Api, COORDINATION, Who, lease, list, version, without};
+use super::{Answer, Api, COORDINATION, Caller, lease, list, version, without};
 
 list! {
     get: "RBAC denied: GET",
@@ -23,8 +23,8 @@ list! {
     review_allowed: "SelfSubjectAccessReview: allowed",
     review_denied: "SelfSubjectAccessReview: denied",
     review_of_a_name: "SelfSubjectAccessReview: allowed for one name, not for another",
-    review_by_nobody: "SelfSubjectAccessReview: somebody with no rights at all may still ask",
-    review_by_anybody: "SelfSubjectAccessReview: no token",
+    review_rightless: "SelfSubjectAccessReview: a user without rights may still ask",
+    review_anonymous: "SelfSubjectAccessReview: no token",
 }
 
 /// Asserts that RBAC refuses the request, in its own words.
@@ -41,31 +41,31 @@ fn denied(api: &Api<'_>, answer: Answer, user: &str, verb: &str, name: &str) {
         .about(COORDINATION, "leases", name);
 }
 
-fn by_nobody(api: &Api<'_>, method: &str, path: &str, body: Option<&Value>) -> Answer {
-    api.by(Who::Nobody, method, path, body)
+fn rightless(api: &Api<'_>, method: &str, path: &str, body: Option<&Value>) -> Answer {
+    api.by(Caller::Nobody, method, path, body)
 }
 
 fn get(api: &Api<'_>) {
-    denied(api, by_nobody(api, "GET", &api.lease("a"), None), "nobody", "get", "a");
+    denied(api, rightless(api, "GET", &api.lease("a"), None), "nobody", "get", "a");
 }
 
 fn post(api: &Api<'_>) {
-    let answer = by_nobody(api, "POST", &api.leases(), Some(&lease("z")));
+    let answer = rightless(api, "POST", &api.leases(), Some(&lease("z")));
     denied(api, answer, "nobody", "create", "");
 }
 
 fn put(api: &Api<'_>) {
-    let answer = by_nobody(api, "PUT", &api.lease("a"), Some(&lease("a")));
+    let answer = rightless(api, "PUT", &api.lease("a"), Some(&lease("a")));
     denied(api, answer, "nobody", "update", "a");
 }
 
 fn delete(api: &Api<'_>) {
-    denied(api, by_nobody(api, "DELETE", &api.lease("a"), None), "nobody", "delete", "a");
+    denied(api, rightless(api, "DELETE", &api.lease("a"), None), "nobody", "delete", "a");
 }
 
 fn listing(api: &Api<'_>) {
     let path = format!("{}?labelSelector=elect%2Fof%3Dh1", api.leases());
-    denied(api, api.by(Who::Race, "GET", &path, None), "race", "list", "");
+    denied(api, api.by(Caller::Race, "GET", &path, None), "race", "list", "");
 }
 
 fn watch_of(api: &Api<'_>, name: &str) -> String {
@@ -74,14 +74,14 @@ fn watch_of(api: &Api<'_>, name: &str) -> String {
 }
 
 fn watching(api: &Api<'_>) {
-    denied(api, by_nobody(api, "GET", &watch_of(api, "a"), None), "nobody", "watch", "a");
+    denied(api, rightless(api, "GET", &watch_of(api, "a"), None), "nobody", "watch", "a");
 }
 
 fn another_name(api: &Api<'_>) {
-    denied(api, api.by(Who::Race, "GET", &api.lease("a"), None), "race", "get", "a");
+    denied(api, api.by(Caller::Race, "GET", &api.lease("a"), None), "race", "get", "a");
 }
 
-/// Creates the one Lease that [`Who::Race`] may use anew. No other case has it at the same time.
+/// Creates the one Lease that [`Caller::Race`] may use anew. No other case has it at the same time.
 fn raced(api: &Api<'_>) -> (MutexGuard<'static, ()>, Value) {
     static USED: Mutex<()> = Mutex::new(());
     let alone = USED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,23 +92,23 @@ fn raced(api: &Api<'_>) -> (MutexGuard<'static, ()>, Value) {
 fn watching_the_name(api: &Api<'_>) {
     let (_alone, made) = raced(api);
     let read = format!("{}?resourceVersion={}", api.lease("raced"), version(&made));
-    api.by(Who::Race, "GET", &read, None).is(200);
-    let answer = api.by(Who::Race, "GET", &watch_of(api, "raced"), None).is(200);
+    api.by(Caller::Race, "GET", &read, None).is(200);
+    let answer = api.by(Caller::Race, "GET", &watch_of(api, "raced"), None).is(200);
     answer.expect(answer.events() == [("ADDED".to_owned(), made)], "the Lease");
 }
 
 fn all_names(api: &Api<'_>) {
     let path = format!("{}?watch=1&timeoutSeconds=1", api.leases());
-    denied(api, api.by(Who::Race, "GET", &path, None), "race", "watch", "");
+    denied(api, api.by(Caller::Race, "GET", &path, None), "race", "watch", "");
 }
 
 fn update_but_not_create(api: &Api<'_>) {
     let (_alone, made) = raced(api);
     let path = api.lease("raced");
     let renewed = super::with(&made, "spec.leaseTransitions", 1);
-    api.by(Who::Race, "PUT", &path, Some(&renewed)).is(200);
+    api.by(Caller::Race, "PUT", &path, Some(&renewed)).is(200);
     api.delete(&path).is(200);
-    api.by(Who::Race, "PUT", &path, Some(&without(&made, "uid")))
+    api.by(Caller::Race, "PUT", &path, Some(&without(&made, "uid")))
         .fails(403, "Forbidden")
         .says("leases.coordination.k8s.io \"raced\" is forbidden")
         .about(COORDINATION, "leases", "raced");
@@ -125,12 +125,12 @@ fn pods(api: &Api<'_>) {
 }
 
 fn no_token(api: &Api<'_>) {
-    let answer = api.by(Who::Anonymous, "GET", &api.lease("a"), None);
+    let answer = api.by(Caller::Anonymous, "GET", &api.lease("a"), None);
     denied(api, answer, "system:anonymous", "get", "a");
 }
 
 fn unknown_token(api: &Api<'_>) {
-    api.by(Who::Unknown, "GET", &api.lease("a"), None)
+    api.by(Caller::Unknown, "GET", &api.lease("a"), None)
         .fails(401, "Unauthorized")
         .says("Unauthorized");
 }
@@ -150,9 +150,9 @@ fn question(api: &Api<'_>, verb: &str, name: &str) -> Value {
 
 /// Asks whether the user has a right, and asserts the answer.
 #[track_caller]
-fn review(api: &Api<'_>, who: Who, verb: &str, name: &str, allowed: bool) {
+fn review(api: &Api<'_>, caller: Caller, verb: &str, name: &str, allowed: bool) {
     let question = question(api, verb, name);
-    let answer = api.by(who, "POST", REVIEWS, Some(&question)).is(201);
+    let answer = api.by(caller, "POST", REVIEWS, Some(&question)).is(201);
     answer.expect(answer.body["kind"] == "SelfSubjectAccessReview", "kind");
     answer.expect(answer.body["status"]["allowed"] == allowed, &format!("allowed: {allowed}"));
     let told = &answer.body["spec"]["resourceAttributes"];
@@ -161,27 +161,27 @@ fn review(api: &Api<'_>, who: Who, verb: &str, name: &str, allowed: bool) {
 
 fn review_allowed(api: &Api<'_>) {
     for verb in ["get", "list", "watch", "create", "update", "delete"] {
-        review(api, Who::Seats, verb, "", true);
+        review(api, Caller::Seats, verb, "", true);
     }
-    review(api, Who::Seats, "patch", "", false);
+    review(api, Caller::Seats, "patch", "", false);
 }
 
 fn review_denied(api: &Api<'_>) {
-    review(api, Who::Race, "create", "", false);
+    review(api, Caller::Race, "create", "", false);
 }
 
 fn review_of_a_name(api: &Api<'_>) {
-    review(api, Who::Race, "update", "raced", true);
-    review(api, Who::Race, "update", "", false);
-    review(api, Who::Race, "update", "other", false);
+    review(api, Caller::Race, "update", "raced", true);
+    review(api, Caller::Race, "update", "", false);
+    review(api, Caller::Race, "update", "other", false);
 }
 
-fn review_by_nobody(api: &Api<'_>) {
-    review(api, Who::Nobody, "update", "raced", false);
+fn review_rightless(api: &Api<'_>) {
+    review(api, Caller::Nobody, "update", "raced", false);
 }
 
-fn review_by_anybody(api: &Api<'_>) {
-    api.by(Who::Anonymous, "POST", REVIEWS, Some(&question(api, "get", "")))
+fn review_anonymous(api: &Api<'_>) {
+    api.by(Caller::Anonymous, "POST", REVIEWS, Some(&question(api, "get", "")))
         .fails(403, "Forbidden")
         .says("cannot create resource \"selfsubjectaccessreviews\"")
         .says("at the cluster scope");

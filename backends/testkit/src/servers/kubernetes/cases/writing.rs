@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Api, Ask, COORDINATION, NO_UID, Who, lease, list, new_name, uid, version, with, without,
+    Api, Ask, COORDINATION, Caller, NO_UID, lease, list, new_name, uid, version, with, without,
 };
 
 list! {
@@ -106,7 +106,7 @@ fn bad_label(api: &Api<'_>) {
 
 fn nowhere(api: &Api<'_>) {
     let path = "/apis/coordination.k8s.io/v1/namespaces/nowhere/leases";
-    api.by(Who::Admin, "POST", path, Some(&lease("a")))
+    api.by(Caller::Admin, "POST", path, Some(&lease("a")))
         .fails(404, "NotFound")
         .says("namespaces \"nowhere\" not found")
         .about("", "namespaces", "nowhere");
@@ -242,7 +242,7 @@ fn strategy(api: &Api<'_>) {
 fn no_json(api: &Api<'_>) {
     let path = api.lease(&new_name("a"));
     let ask = Ask { method: "PUT", path: &path, body: b"{", ..Ask::default() };
-    api.raw(Who::Seats, &ask)
+    api.raw(Caller::Seats, &ask)
         .fails(400, "BadRequest")
         .says("json parse error: unexpected end of JSON input");
 }
@@ -292,7 +292,7 @@ fn other_kind(api: &Api<'_>) {
         api.post(&api.leases(), &with(&lease(&name), field, value)).fails(400, "BadRequest");
     }
     let ask = Ask { method: "POST", path: &api.leases(), body: b"[1]", ..Ask::default() };
-    api.raw(Who::Seats, &ask).fails(400, "BadRequest");
+    api.raw(Caller::Seats, &ask).fails(400, "BadRequest");
     api.get(&api.lease(&name)).is(404);
 }
 
@@ -325,7 +325,7 @@ fn misplaced(api: &Api<'_>) {
     for (method, path) in
         [("POST", api.lease(&name)), ("PUT", api.leases()), ("PATCH", api.leases())]
     {
-        api.by(Who::Admin, method, &path, Some(&made)).fails(405, "MethodNotAllowed");
+        api.by(Caller::Admin, method, &path, Some(&made)).fails(405, "MethodNotAllowed");
     }
 }
 
@@ -365,7 +365,7 @@ fn annotated(api: &Api<'_>) {
     let name = new_name("a");
     let made = api.made(&name);
     let body = json!({"metadata": {"annotations": {"a": "b"}}});
-    let answer = api.by(Who::Admin, "PATCH", &api.lease(&name), Some(&body)).is(200);
+    let answer = api.by(Caller::Admin, "PATCH", &api.lease(&name), Some(&body)).is(200);
     answer.expect(answer.body["metadata"]["annotations"] == json!({"a": "b"}), "annotation");
     answer.expect(answer.body["spec"] == made["spec"], "spec as it was");
 }

@@ -65,7 +65,7 @@ fn the_lease_ends_with_the_last_descriptor_in_whichever_order_they_go() {
                 line[0].wait_behind(1).await;
                 guardian[place] = None;
             }
-            line[0].lead().await;
+            line[0].wait_until_leading().await;
         });
     }
 }

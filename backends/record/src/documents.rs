@@ -142,6 +142,7 @@ pub enum Name {
 
 /// A document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "most documents are records")]
 pub enum Document {
     /// The document [`Name::Record`].
     Record(Record),

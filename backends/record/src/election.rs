@@ -48,8 +48,8 @@ impl Election {
             return self.documents.list(&self.name, purpose).await;
         }
         let Known { version, record } = self.record(purpose).await?;
-        let record = (version > 0).then_some((version, record));
-        Ok(Listing { revision: version, record, waiters: Vec::new() })
+        // A missing record may be doubted.
+        Ok(Listing { revision: version, record: Some((version, record)), waiters: Vec::new() })
     }
 
     /// Reads the record as it stands after the call.
@@ -70,17 +70,17 @@ impl Election {
         if known.version > 0 {
             return Ok(known);
         }
-        let new = Known { version: 0, record: self.new_record().await? };
+        let new = Known { version: 0, record: self.new_record(known.record).await? };
         match self.swap(&new, &new.record, purpose).await? {
             Swapped::Yes(version) => Ok(Known { version, ..new }),
             Swapped::No => self.record(purpose).await,
         }
     }
 
-    /// The content of a new record. If the old one was removed by hand, fences and values may still exist.
-    pub(crate) async fn new_record(&self) -> Result<Record, Error> {
+    /// The content of a new record in the place of the missing one. If the old one was removed by hand, fences and values may still exist.
+    pub(crate) async fn new_record(&self, missing: Record) -> Result<Record, Error> {
         let (version, data) = self.data().await?;
-        Ok(Record { token: data.epoch, has_epochs: version > 0, ..Record::default() })
+        Ok(Record { token: data.epoch, has_epochs: version > 0, ..missing })
     }
 
     /// Changes the record that is `known`. If it has changed meanwhile, the change is applied again to the new content.

@@ -19,6 +19,12 @@ pub enum Guard {
     Ambiguity,
     /// A change of leader wakes only the next waiter.
     OneWake,
+    /// A record of an earlier epoch is waited for as long as the longest lease lasts.
+    Doubt,
+    /// A leader whose lease is over does not prove it again in a record of an earlier epoch.
+    Lapsed,
+    /// The token rises by a day of microseconds where the store may have lost tokens.
+    TokenLeap,
 }
 
 /// Decides which guards are turned off.

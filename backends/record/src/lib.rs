@@ -1,8 +1,10 @@
 //! The adapter for stores that keep documents, each changed by compare-and-swap, and that have no leases of their own.
 //!
 //! Such a store implements [`Documents`]: it reads, swaps, lists and watches documents. [`RecordStore`] makes a store
-//! of the contract from that. A store that is reached by messages implements [`Remote`] instead. [`Folder`] keeps
-//! documents in memory, for simulations. An election has these documents:
+//! of the contract from that. A store that has only rows, changed by compare-and-swap, implements
+//! [`Table`](table::Table), which costs less: [`TableDocuments`](table::TableDocuments) makes documents of it. A store
+//! that is reached by messages implements [`Remote`] instead. [`Folder`] keeps documents in memory, for simulations. An
+//! election has these documents:
 //!
 //! - the **[`Record`]**: the holder of the lease, its token, and the cells other than fences and values. A candidate
 //!   that writes itself there as the holder has the lease. The record is never removed, so that a late request finds
@@ -24,6 +26,13 @@
 //! The token is chosen before the winning swap, and written with it. So the candidate finds the token even if the reply
 //! is lost. It is greater than the last token, and no less than the version that was replaced. So it rises even if the
 //! record was lost.
+//!
+//! # Stores that lose writes
+//!
+//! A store may lose writes that it has acknowledged. Then its [epoch](table#epochs) changes, and a record of an earlier
+//! epoch is *doubted*: a lost write of it may have made another candidate the leader. A leader that finds its own entry
+//! there proves it again, if its lease is not over by its own clock. Every other candidate waits for the longest lease
+//! from its first look in the new epoch, and takes a token that is a day ahead of its clock in microseconds.
 //!
 //! # Lost replies
 //!
@@ -77,6 +86,7 @@ mod record;
 mod remote;
 mod seat;
 mod store;
+pub mod table;
 mod text;
 mod ticket;
 

@@ -33,6 +33,13 @@ pub struct Record {
     /// may keep the version of a document that is written without a change.
     #[serde(default)]
     pub overwrites: u64,
+    /// The epoch of the store in which the lease was last proven or taken. Empty if the store has only one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub epoch: String,
+    /// The epoch of the store, if the record is of an earlier one: the store may have lost later writes of it. It stays
+    /// in doubt, whatever is written, until a leader proves its lease or a candidate has waited.
+    #[serde(skip)]
+    pub doubt: Option<String>,
     /// [`Cell::Control`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Text>,
@@ -151,11 +158,18 @@ impl Record {
         self.last = self.holder.take().map(|holder| holder.nonce).or(self.last);
     }
 
+    /// Ends the doubt: the lease is proven or taken in the present epoch.
+    pub(crate) fn believe(&mut self) {
+        if let Some(epoch) = self.doubt.take() {
+            self.epoch = epoch;
+        }
+    }
+
     /// Removes all cells, and makes the election look as if no candidate ever entered it.
     pub(crate) fn forget(&mut self) {
-        let Self { token, last, has_epochs, overwrites, .. } = *self;
-        let overwrites = overwrites.wrapping_add(1);
-        *self = Self { token, last, has_epochs, overwrites, ..Self::default() };
+        let overwrites = self.overwrites.wrapping_add(1);
+        let Self { token, last, has_epochs, epoch, doubt, .. } = std::mem::take(self);
+        *self = Self { token, last, has_epochs, overwrites, epoch, doubt, ..Self::default() };
     }
 
     /// Whether a waiter with this nonce counts. The waiter of the present or the last holder does not.

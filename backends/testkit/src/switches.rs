@@ -108,6 +108,12 @@ parts! {
     Ambiguity = "ambiguity",
     /// A change wakes one waiter, the next.
     OneWake = "one-wake",
+    /// A record that a store may have lost writes of is waited for as long as the longest lease lasts.
+    Doubt = "doubt",
+    /// A leader whose lease is over does not prove it again in such a record.
+    Lapsed = "lapsed",
+    /// The token leaps where the newest tokens may be lost.
+    TokenLeap = "token-leap",
     /// Pauses between failing requests grow.
     Backoff = "backoff",
     /// Pauses differ from candidate to candidate.
@@ -153,6 +159,9 @@ pub fn judge_records() {
             Guard::TicketOwn => Part::TicketOwn,
             Guard::Ambiguity => Part::Ambiguity,
             Guard::OneWake => Part::OneWake,
+            Guard::Doubt => Part::Doubt,
+            Guard::Lapsed => Part::Lapsed,
+            Guard::TokenLeap => Part::TokenLeap,
         })
     });
 }

@@ -28,10 +28,15 @@ use crate::election::{Election, Known, Step, read};
 use crate::guards::{Guard, is_off};
 use crate::line::{Line, Position};
 use crate::patience::Patience;
+use crate::table::LONGEST_LEASE;
 use crate::{Holder, Listed, Record, data, ticket};
 
 /// How often a candidate that was overtaken looks again at once. A store that goes on saying so is not well.
 const MOST_OVERTAKEN: u32 = 4;
+
+/// How far a token is ahead of the clock if the store may have lost the newest tokens: a day of microseconds. Tokens
+/// follow the versions, and these the clocks of the candidates. So the lost ones are less, if no clock is a day fast.
+const LEAP: u64 = 24 * 60 * 60 * 1_000_000;
 
 const GONE: &str = "the record belongs to another candidate by now";
 
@@ -52,14 +57,17 @@ pub(crate) struct RecordSeat {
     arrived: Option<u64>,
     /// The rank of the previous entry, whose outcome was unknown. The next entry keeps it.
     rank: Option<u64>,
-    /// For how long another candidate's lease is unchanged. The mark includes whether the record existed.
-    holder: Patience<(Mark, bool)>,
+    /// For how long another candidate's lease is unchanged. The mark includes whether the record existed, and the epoch
+    /// that doubts it.
+    holder: Patience<(Mark, bool, Option<String>)>,
     /// The last known holder of the record, and its TTL. If the record was removed by hand, that holder may lead on for
     /// this long.
     held: Option<(Mark, Duration)>,
     line: Line,
     /// What the candidate remembers between two lists, if many are before it.
     far: Option<Far>,
+    /// The time before the last write that took or renewed the lease, or may have.
+    proved: Boottime,
     /// The time at which such a candidate next renews its waiter.
     due: Option<Boottime>,
     /// The time of the last list and the nonce of the waiter before, if at most one waiter was before this one then.
@@ -113,6 +121,7 @@ impl RecordSeat {
             held: None,
             line: Line::default(),
             far: None,
+            proved: Boottime::from_boot(Duration::ZERO),
             due: None,
             next: None,
             is_alarmed: false,
@@ -146,12 +155,17 @@ impl RecordSeat {
         let State::Leading { known, .. } = &self.state else { return Ok(self.gone()) };
         let (nonce, token, known) = (self.nonce, known.record.token, Known::clone(known));
         let (id, ttl) = (self.candidate.id.clone(), millis(self.ttl));
+        // In an epoch that has lost writes, another candidate may have led since this lease ended.
+        let is_over = now.since(self.proved) >= self.ttl && !is_off(Guard::Lapsed);
         let beat = |_, record: &mut Record| {
-            let is_ours = record.token == token && record.is_held_by_candidate(nonce, &id);
+            let is_ours = record.token == token
+                && record.is_held_by_candidate(nonce, &id)
+                && !(is_over && record.doubt.is_some());
             match &mut record.holder {
                 // Other candidates count by the TTL in the record. Another TTL there is not this candidate's lease.
                 Some(holder) if is_ours && holder.ttl == ttl => {
                     holder.beat = holder.beat.wrapping_add(1);
+                    record.believe();
                     Step::Write(true)
                 }
                 _ => Step::Leave(false),
@@ -179,6 +193,7 @@ impl RecordSeat {
         let version = written.version;
         self.state = State::Leading { known: Box::new(written), has_begun: begun || !has_epochs };
         self.vacant_since = None;
+        self.proved = now;
         if let State::Leading { has_begun, .. } = &mut self.state
             && !*has_begun
             && !is_off(Guard::Epoch)
@@ -278,12 +293,19 @@ impl RecordSeat {
             let mark = |holder: &Holder| (record.token, holder.nonce, holder.beat);
             self.held = record.holder.as_ref().map(|holder| (mark(holder), holder.ttl()));
         }
-        let held = self.held.filter(|_| is_there || !is_off(Guard::Removed));
+        let mut held = self.held.filter(|_| is_there || !is_off(Guard::Removed));
+        let doubt = &record.doubt;
+        if doubt.is_some() {
+            // A leader that the store has forgotten may have any nonce and the longest lease.
+            let mark = held.map_or((record.token, 0, 0), |(mark, _)| mark);
+            held = Some((mark, LONGEST_LEASE));
+        }
         let is_vacant = held.is_none_or(|(mark, ttl)| {
             // A gap between two looks counts only up to this limit, because a suspended machine may not know how long
             // it slept. The candidate looks six times in a lease of its own. The mark also changes when the record
             // disappears, as the lease may have been renewed once more just before that.
-            self.holder.is_over(now, (mark, is_there), ttl, (ttl / 3).max(self.ttl / 5))
+            let mark = (mark, is_there, doubt.clone());
+            self.holder.is_over(now, mark, ttl, (ttl / 3).max(self.ttl / 5))
         });
         if !is_there {
             self.holder.doubt();
@@ -314,9 +336,15 @@ impl RecordSeat {
         // If the record of a holder is gone, only this flag says that a value of that holder may be under way.
         let may_have_values = self.held.is_some() && self.is_lost(&known);
         let overtaken = || Standing::Waiting { ahead, alive: false, wake: awake() };
+        // The candidate has waited for any leader that the store has forgotten.
+        let is_doubted = known.record.doubt.is_some() && !is_off(Guard::TokenLeap);
+        let floor = if is_doubted { stamp::micros().saturating_add(LEAP) } else { 0 };
         if known.version == 0 {
             // If the winning swap made the record, a late copy of that swap could bring a dead entry back.
-            known.record = self.election.new_record().await?;
+            known.record = self.election.new_record(known.record).await?;
+            known.record.believe();
+            // The record that is made here is not doubted, so it says itself how great the next token is.
+            known.record.token = known.record.token.max(floor);
             let made = self.election.swap(&known, &known.record, Purpose::Enter).await?;
             let Swapped::Yes(version) = made else { return Ok(self.wait(now, &known, position)) };
             known.version = version;
@@ -324,7 +352,8 @@ impl RecordSeat {
         known.record.has_epochs |= may_have_values;
         let Known { version, record } = &known;
         self.state = State::Trying { version: *version, token: record.token };
-        let Some(token) = record.token.checked_add(1).map(|token| token.max(*version)) else {
+        let Some(token) = record.token.checked_add(1).map(|token| token.max(*version).max(floor))
+        else {
             let what =
                 format!("no token is greater than that of the record of {}", self.election.name);
             return Err(Error::new(ErrorKind::Unfit, what));
@@ -341,11 +370,14 @@ impl RecordSeat {
             renewed: None,
         };
         let last = record.holder.as_ref().map(|holder| holder.nonce).or(record.last);
-        let record = Record { token, holder: Some(holder), last, entered: true, ..record.clone() };
-        match self.election.swap(&known, &record, Purpose::Enter).await? {
+        let mut claim =
+            Record { token, holder: Some(holder), last, entered: true, ..record.clone() };
+        claim.believe();
+        self.proved = now;
+        match self.election.swap(&known, &claim, Purpose::Enter).await? {
             Swapped::Yes(version) => {
                 self.overtaken = 0;
-                self.lead(now, Known { version, record }).await
+                self.lead(now, Known { version, record: claim }).await
             }
             // An earlier copy of this swap may have come in between: the next look tells.
             Swapped::No if self.overtaken < MOST_OVERTAKEN => {

@@ -11,6 +11,8 @@ mod herd;
 mod host;
 mod last_words;
 #[cfg(feature = "sim")]
+mod losses;
+#[cfg(feature = "sim")]
 pub(crate) mod mutations;
 #[cfg(feature = "sim")]
 mod orders;

@@ -5,7 +5,7 @@ use elect_testkit::switches::{Part, without};
 
 use super::plan::{Plan, Scene};
 use super::stage::Breach;
-use super::{drift, orders, records};
+use super::{drift, losses, orders, records};
 use crate::store::real::GUARDS;
 
 /// The world in which a missing guard shows.
@@ -16,6 +16,7 @@ enum World {
     Counting,
     Orders,
     Records,
+    Losses,
     Drift,
 }
 
@@ -108,6 +109,21 @@ pub(crate) const ROWS: &[Row] = &[
         World::Records,
         "a new leader's token stands where values are before it leads",
     ),
+    row(
+        Part::Doubt,
+        World::Losses,
+        "a record that may have lost writes is waited for as long as the longest lease",
+    ),
+    row(
+        Part::Lapsed,
+        World::Losses,
+        "a leader does not prove a lease that is over in such a record",
+    ),
+    row(
+        Part::TokenLeap,
+        World::Losses,
+        "the next token leaps ahead of the clock where tokens may be lost",
+    ),
     row(Part::OneWake, FAULTS, "a change wakes the next waiter only"),
     row(Part::Backoff, HERD, "pauses between requests that fail grow"),
     row(Part::Jitter, HERD, "and differ from candidate to candidate"),
@@ -134,6 +150,7 @@ impl Row {
             }
             World::Orders => orders::play(seed),
             World::Records => records::play(seed),
+            World::Losses => losses::play(seed).0,
             World::Drift => drift::play(seed),
         }
     }
@@ -218,6 +235,9 @@ each! {
     removed: Removed,
     late_write: LateWrite,
     epoch: Epoch,
+    doubt: Doubt,
+    lapsed: Lapsed,
+    token_leap: TokenLeap,
     one_wake: OneWake,
     backoff: Backoff,
     jitter: Jitter,

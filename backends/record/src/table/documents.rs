@@ -1,0 +1,441 @@
+//! The documents of a [`Table`].
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::{Clock, ElectionName, Error, Examination, Profile, stamp};
+
+use super::body::{self, document};
+use super::{Epoch, Found, Key, LONGEST_LEASE, Put, Range, Row, Table, Tag};
+use crate::guards::{Guard, is_off};
+use crate::{
+    Document, Documents, IsNews, Listed, Listing, Name, Purpose, Record, Removed, Stored, Swapped,
+};
+
+/// The pause between the first two looks at a row that may change.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// The longest pause between two looks.
+const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+
+/// The documents of all elections in a table.
+pub struct TableDocuments<T> {
+    table: T,
+    known: Mutex<Known>,
+}
+
+/// What the last answers said.
+#[derive(Default)]
+struct Known {
+    /// The rows that this process may write, as they were read or written last.
+    rows: HashMap<(ElectionName, Name), Seen>,
+    /// The greatest version of any document of each election.
+    greatest: HashMap<ElectionName, u64>,
+    /// The newest listing of each surveyed election: its number, and the version of each document.
+    listings: HashMap<ElectionName, (u64, Versions)>,
+    /// The number of listings so far.
+    listed: u64,
+}
+
+type Versions = BTreeMap<Name, u64>;
+
+/// A row as it was read or written last.
+#[derive(Clone)]
+struct Seen {
+    /// 0 if there is no row.
+    version: u64,
+    tag: Option<Tag>,
+    epoch: Epoch,
+    cells: String,
+    /// Whether this process has written it.
+    is_ours: bool,
+}
+
+impl<T: Table> TableDocuments<T> {
+    /// The documents in this table.
+    pub fn new(table: T) -> Self {
+        Self { table, known: Mutex::default() }
+    }
+
+    fn with<R>(&self, f: impl FnOnce(&mut Known) -> R) -> R {
+        f(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads a row.
+    async fn look(
+        &self,
+        election: &ElectionName,
+        name: Name,
+    ) -> Result<(Option<Stored>, Seen), Error> {
+        let Found { epoch, row } = self.table.get(key(election, &document(name))).await?;
+        let stored = row.as_ref().map(|row| body::read(election, name, &row.body)).transpose()?;
+        let seen = Seen::of(stored.as_ref(), row, epoch);
+        self.with(|known| {
+            known.saw(election, seen.version);
+            // Of waiters, which are many, only those are remembered that this process writes.
+            if !matches!(name, Name::Waiter(_)) {
+                known.rows.insert((election.clone(), name), seen.clone());
+            }
+        });
+        Ok((stored, seen))
+    }
+
+    /// The document in the newest state of its row, with the doubt that the epoch throws on it.
+    async fn document(&self, election: &ElectionName, name: Name) -> Result<Option<Stored>, Error> {
+        let (stored, seen) = self.look(election, name).await?;
+        match stored {
+            Some(stored) => Ok(Some(doubted(stored, &seen.epoch))),
+            None if name == Name::Record && !seen.epoch.name.is_empty() => {
+                // A missing record has an epoch, too.
+                let is_young = self.is_young(&seen.epoch).await?;
+                let Epoch { name, .. } = seen.epoch;
+                let mut record = Record { doubt: Some(name), ..Record::default() };
+                if !is_young {
+                    record.believe();
+                }
+                Ok(Some(Stored { version: 0, document: Document::Record(record) }))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The row on which a write builds, as it was read or written last; `None` if it has to be read first.
+    ///
+    /// It is not read anew: after a loss the row may have the same version as before in another epoch.
+    async fn seen(&self, election: &ElectionName, name: Name) -> Result<Option<Seen>, Error> {
+        let last = self.with(|known| known.rows.get(&(election.clone(), name)).cloned());
+        match (last, name) {
+            (Some(seen), _) => Ok(Some(seen)),
+            // The waiters of others are not remembered, and have nothing to do with the lease.
+            (None, Name::Waiter(_)) => Ok(Some(self.look(election, name).await?.1)),
+            (None, _) => Ok(None),
+        }
+    }
+
+    /// Whether the epoch may have begun so recently that a forgotten leader still leads. The store's own row says that
+    /// some candidate has waited in this epoch for as long as a lease lasts.
+    async fn is_young(&self, epoch: &Epoch) -> Result<bool, Error> {
+        if epoch.age >= LONGEST_LEASE || is_off(Guard::Doubt) {
+            return Ok(false);
+        }
+        let found = self.table.get(waited()).await?;
+        Ok(found.row.is_none_or(|row| row.body.head != epoch.name))
+    }
+
+    /// Notes that a candidate has waited in this epoch. Only saves others the wait, so no failure matters.
+    async fn note_wait(&self, epoch: &Epoch) {
+        let body = super::Body { head: epoch.name.clone(), ..super::Body::default() };
+        if let Ok(Found { epoch: now, row }) = self.table.get(waited()).await
+            && now.name == epoch.name
+        {
+            let tag = row.map(|row| row.tag);
+            let _ = self.table.put(waited(), &epoch.name, tag.as_ref(), &body).await;
+        }
+    }
+
+    /// Looks at a range again and again, as often as the table's notices or the pauses say, until a look ends it.
+    async fn watch<F>(
+        &self,
+        range: Range<'_>,
+        mut look: impl FnMut() -> F + Send,
+    ) -> Result<(), Error>
+    where
+        F: Future<Output = Result<Look, Error>> + Send,
+    {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let mut notice = self.table.changed(range);
+            // The first poll asks for notices, so that no change between the look and the wait is missed.
+            let told = poll_once(&mut notice).await;
+            match look().await? {
+                Look::Enough => return Ok(()),
+                Look::Changed => pause = FIRST_PAUSE,
+                Look::Same => {}
+            }
+            match told {
+                Some(told) => told?,
+                None if self.table.tells() => notice.await?,
+                None => {
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+            }
+        }
+    }
+
+    /// The record and the waiters, with the version of each document.
+    async fn listing(&self, election: &ElectionName) -> Result<(Listing, Versions), Error> {
+        let found = self.table.scan(Range::Candidates(election.as_str())).await?;
+        let (mut listing, mut versions) = (Listing::default(), Versions::new());
+        for (_, document, row) in found.rows {
+            if document == Key::LEADER {
+                let stored = body::read(election, Name::Record, &row.body)?;
+                let seen = Seen::of(Some(&stored), Some(row), found.epoch.clone());
+                versions.insert(Name::Record, stored.version);
+                self.with(|known| known.rows.insert((election.clone(), Name::Record), seen));
+                if let Stored { version, document: Document::Record(record) } =
+                    doubted(stored, &found.epoch)
+                {
+                    listing.record = Some((version, record));
+                }
+            } else if let Some(nonce) = body::nonce(&document)
+                && let Ok(stored) = body::read(election, Name::Waiter(nonce), &row.body)
+                && let Document::Waiter(waiter) = stored.document
+            {
+                versions.insert(Name::Waiter(nonce), stored.version);
+                listing.waiters.push(Listed { nonce, version: stored.version, waiter });
+            }
+        }
+        self.with(|known| {
+            known.saw(election, versions.values().copied().max().unwrap_or_default());
+        });
+        if listing.record.is_none() {
+            let missing = self.document(election, Name::Record).await?;
+            if let Some(Stored { version, document: Document::Record(record) }) = missing {
+                listing.record = Some((version, record));
+            }
+        }
+        Ok((listing, versions))
+    }
+}
+
+#[async_trait]
+impl<T: Table> Documents for TableDocuments<T> {
+    fn profile(&self) -> Profile {
+        self.table.profile()
+    }
+
+    fn grant(&self, ttl: Duration) -> Duration {
+        if self.table.may_lose() { ttl.min(LONGEST_LEASE) } else { ttl }
+    }
+
+    async fn read(
+        &self,
+        election: &ElectionName,
+        name: Name,
+        _purpose: Purpose,
+    ) -> Result<Option<Stored>, Error> {
+        self.document(election, name).await
+    }
+
+    async fn swap(
+        &self,
+        election: &ElectionName,
+        name: Name,
+        expected: u64,
+        document: &Document,
+        _purpose: Purpose,
+    ) -> Result<Swapped, Error> {
+        let seen = self.seen(election, name).await?;
+        let Some(seen) = seen.filter(|seen| seen.version == expected) else {
+            return Ok(Swapped::No);
+        };
+        let mut is_waited_for = false;
+        if let Document::Record(record) = document {
+            // What the writer knows of the lease must be of the epoch that the write asserts.
+            if *record.doubt.as_ref().unwrap_or(&record.epoch) != seen.epoch.name {
+                return Ok(Swapped::No);
+            }
+            is_waited_for =
+                expected == 0 && record.doubt.is_none() && seen.epoch.age < LONGEST_LEASE;
+        }
+        let version = self.with(|known| known.next(election, expected));
+        let mut body = body::of(version, document)?;
+        body.has_same_cells = expected > 0 && body.cells == seen.cells;
+        let key_of = body::document(name);
+        let put =
+            self.table.put(key(election, &key_of), &seen.epoch.name, seen.tag.as_ref(), &body);
+        match put.await? {
+            Put::Done(tag) => {
+                let Seen { epoch, .. } = seen;
+                if is_waited_for {
+                    self.note_wait(&epoch).await;
+                }
+                let (tag, cells) = (Some(tag), body.cells);
+                let seen = Seen { version, tag, epoch, cells, is_ours: true };
+                self.with(|known| known.rows.insert((election.clone(), name), seen));
+                Ok(Swapped::Yes(version))
+            }
+            Put::Conflict => {
+                self.with(|known| known.rows.remove(&(election.clone(), name)));
+                Ok(Swapped::No)
+            }
+        }
+    }
+
+    async fn remove(
+        &self,
+        election: &ElectionName,
+        name: Name,
+        version: u64,
+        _purpose: Purpose,
+    ) -> Result<Removed, Error> {
+        let seen = self.seen(election, name).await?;
+        self.with(|known| known.rows.remove(&(election.clone(), name)));
+        let tag = match seen {
+            Some(Seen { tag: None, .. }) => return Ok(Removed::Yes),
+            Some(Seen { version: newest, tag: Some(tag), .. }) if newest == version => tag,
+            _ => return Ok(Removed::No),
+        };
+        let is_gone = self.table.delete(key(election, &document(name)), &tag).await?;
+        Ok(if is_gone { Removed::Yes } else { Removed::No })
+    }
+
+    async fn list(&self, election: &ElectionName, purpose: Purpose) -> Result<Listing, Error> {
+        let (mut listing, versions) = self.listing(election).await?;
+        if purpose == Purpose::Survey {
+            listing.revision = self.with(|known| {
+                known.listed += 1;
+                known.listings.insert(election.clone(), (known.listed, versions));
+                known.listed
+            });
+        }
+        Ok(listing)
+    }
+
+    async fn records(&self) -> Result<Vec<(ElectionName, Record)>, Error> {
+        let mut records = Vec::new();
+        for (election, _, row) in self.table.scan(Range::Leaders).await?.rows {
+            let Ok(election) = election.parse::<ElectionName>() else { continue };
+            if let Ok(Stored { document: Document::Record(record), .. }) =
+                body::read(&election, Name::Record, &row.body)
+            {
+                records.push((election, record));
+            }
+        }
+        Ok(records)
+    }
+
+    async fn wait(
+        &self,
+        election: &ElectionName,
+        name: Name,
+        version: u64,
+        is_news: IsNews<'_>,
+    ) -> Result<(), Error> {
+        let key_of = document(name);
+        let row = (election.clone(), name);
+        let is_ours = |known: &mut Known| known.rows.get(&row).is_some_and(|seen| seen.is_ours);
+        if !self.table.tells() && self.with(is_ours) {
+            // Only a leader or a waiter waits for changes of a row of its own, and its next renewal shows them.
+            return std::future::pending().await;
+        }
+        let state = Mutex::new((version, is_news));
+        let look = || async {
+            let found = self.document(election, name).await?;
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            let (version, is_news) = &mut *state;
+            let newest = found.as_ref().map_or(0, |stored| stored.version);
+            if newest == *version {
+                return Ok(Look::Same);
+            }
+            *version = newest;
+            let document = found.as_ref().filter(|_| newest > 0).map(|stored| &stored.document);
+            Ok(if is_news(name, document) { Look::Enough } else { Look::Changed })
+        };
+        self.watch(Range::Row(key(election, &key_of)), look).await
+    }
+
+    async fn wait_for_any(
+        &self,
+        election: &ElectionName,
+        revision: u64,
+        is_news: IsNews<'_>,
+    ) -> Result<(), Error> {
+        let listing = self.with(|known| known.listings.get(election).cloned());
+        let known = listing.filter(|(number, _)| *number == revision);
+        let state = Mutex::new((known.unwrap_or_default().1, is_news));
+        let look = || async {
+            let (listing, versions) = self.listing(election).await?;
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            let (before, is_news) = &mut *state;
+            let before = std::mem::replace(before, versions.clone());
+            if before == versions {
+                return Ok(Look::Same);
+            }
+            let mut is_enough = false;
+            for name in before.keys().filter(|name| !versions.contains_key(name)) {
+                is_enough |= is_news(*name, None);
+            }
+            if let Some((_, record)) = listing.record {
+                is_enough |= is_news(Name::Record, Some(&Document::Record(record)));
+            }
+            for Listed { nonce, waiter, .. } in listing.waiters {
+                is_enough |= is_news(Name::Waiter(nonce), Some(&Document::Waiter(waiter)));
+            }
+            Ok(if is_enough { Look::Enough } else { Look::Changed })
+        };
+        self.watch(Range::Candidates(election.as_str()), look).await
+    }
+
+    async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
+        self.table.examine(clock).await
+    }
+}
+
+/// The outcome of a look of a watch.
+enum Look {
+    /// The watch is over.
+    Enough,
+    /// Something has changed, but is no news.
+    Changed,
+    /// Nothing has changed.
+    Same,
+}
+
+impl Known {
+    fn saw(&mut self, election: &ElectionName, version: u64) {
+        match self.greatest.get_mut(election) {
+            Some(greatest) => *greatest = (*greatest).max(version),
+            None => _ = self.greatest.insert(election.clone(), version),
+        }
+    }
+
+    /// The version of the next write, which replaces `expected`.
+    fn next(&mut self, election: &ElectionName, expected: u64) -> u64 {
+        let greatest = self.greatest.get(election).copied().unwrap_or_default().max(expected);
+        let version = stamp::micros().max(greatest.saturating_add(1));
+        self.saw(election, version);
+        version
+    }
+}
+
+impl Seen {
+    fn of(stored: Option<&Stored>, row: Option<Row>, epoch: Epoch) -> Self {
+        let version = stored.map_or(0, |stored| stored.version);
+        let (tag, cells) = row.map(|row| (row.tag, row.body.cells)).unzip();
+        Self { version, tag, epoch, cells: cells.unwrap_or_default(), is_ours: false }
+    }
+}
+
+/// The document with the doubt that the epoch of the answer throws on it.
+fn doubted(mut stored: Stored, epoch: &Epoch) -> Stored {
+    if let Document::Record(record) = &mut stored.document
+        && record.epoch != epoch.name
+        && !is_off(Guard::Doubt)
+    {
+        record.doubt = Some(epoch.name.clone());
+    }
+    stored
+}
+
+fn key<'a>(election: &'a ElectionName, document: &'a str) -> Key<'a> {
+    Key { election: election.as_str(), document }
+}
+
+/// The row that names the newest epoch in which a candidate has waited.
+fn waited() -> Key<'static> {
+    Key { election: Key::STORE, document: "waited" }
+}
+
+/// Polls a future once.
+async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+    std::future::poll_fn(|context| {
+        std::task::Poll::Ready(match std::pin::Pin::new(&mut *future).poll(context) {
+            std::task::Poll::Ready(output) => Some(output),
+            std::task::Poll::Pending => None,
+        })
+    })
+    .await
+}

@@ -1,0 +1,230 @@
+//! A *table*: the small interface of a store that has nothing but compare-and-swap.
+//!
+//! A store that implements [`Table`] costs some hundred lines. [`TableDocuments`] makes [`Documents`](crate::Documents)
+//! of it: keys, bodies, versions, epochs, and polling where the store has no notices.
+//!
+//! # Tags and versions
+//!
+//! A row has a *tag*, which the store gives to each write, and by which [`Table::put`] compares. Two writes of one row
+//! never have the same tag. A document has a *version*, which stands in the body. It rises with each write of any
+//! document of an election: it is the time of the writer's clock in microseconds, but more than any version that the
+//! writer has seen.
+//!
+//! # Epochs
+//!
+//! Some stores lose writes that they have acknowledged, for example if an asynchronous replica takes over. An *epoch*
+//! names the history that a reply comes from, and changes with each such loss. Each record says in which epoch its lease
+//! was last proven, and [`Table::put`] writes only in the epoch in which the row was read. A record of another epoch is
+//! [doubted](crate::Record::doubt). The adapter waits for [`LONGEST_LEASE`] before it takes such a record, since the
+//! store may have forgotten a leader. So the promise holds if the old primary accepts no write any more.
+
+mod body;
+mod documents;
+mod memory;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::{Clock, Error, Examination, Profile};
+
+pub use self::documents::TableDocuments;
+pub use self::memory::MemoryTable;
+
+/// The longest lease in a table that may lose acknowledged writes. A forgotten leader leads no longer than this.
+pub const LONGEST_LEASE: Duration = Duration::from_secs(60);
+
+/// A store of rows, each changed by compare-and-swap.
+///
+/// Each method is one bounded attempt. It returns `Unreachable` if no request was sent, or if the answer says that
+/// nothing happened. It returns `Ambiguous` if a write may have happened. It returns `Denied` if the store refuses the
+/// caller, and `Unfit` if the store can never serve.
+///
+/// # Cancellation
+/// A dropped future leaves nothing locked. A dropped write may still happen, as after `Ambiguous`.
+#[async_trait]
+pub trait Table: Send + Sync {
+    /// What the store is and can do: [`elect_api::Store::profile`].
+    fn profile(&self) -> Profile;
+
+    /// Whether the store may lose writes that it has acknowledged. If so, [`Epoch::name`] changes with each loss.
+    fn may_lose(&self) -> bool;
+
+    /// Whether [`Table::changed`] tells of changes. If not, candidates look again and again.
+    fn tells(&self) -> bool {
+        false
+    }
+
+    /// Reads a row as it stands after the call.
+    ///
+    /// # Errors
+    /// As the trait says.
+    async fn get(&self, key: Key<'_>) -> Result<Found, Error>;
+
+    /// Writes a row in one step with the comparison: the row has the tag `expected` (`None`: there is no row), and the
+    /// store's epoch has the name `epoch`.
+    ///
+    /// # Errors
+    /// As the trait says; `Unfit` if the row is too long.
+    async fn put(
+        &self,
+        key: Key<'_>,
+        epoch: &str,
+        expected: Option<&Tag>,
+        body: &Body,
+    ) -> Result<Put, Error>;
+
+    /// Removes a row if it has this tag. Returns whether the row is gone: false if it has another tag.
+    ///
+    /// # Errors
+    /// As the trait says.
+    async fn delete(&self, key: Key<'_>, tag: &Tag) -> Result<bool, Error>;
+
+    /// The rows in this range, each as it stands after the call, in any order.
+    ///
+    /// # Errors
+    /// As the trait says.
+    async fn scan(&self, range: Range<'_>) -> Result<Rows, Error>;
+
+    /// Returns when a row in this range may have changed since the call. It is a hint: it may be late, early, or never
+    /// come. A table that does not [tell](Table::tells) never returns.
+    ///
+    /// # Errors
+    /// `Unreachable` if there are no notices, or no longer.
+    ///
+    /// # Cancellation
+    /// Leaves nothing behind.
+    async fn changed(&self, range: Range<'_>) -> Result<(), Error> {
+        let _ = range;
+        std::future::pending().await
+    }
+
+    /// The examination of the store: [`elect_api::Store::examine`].
+    ///
+    /// # Errors
+    /// As [`elect_api::Store::examine`].
+    async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
+        let _ = clock;
+        Ok(Examination::default())
+    }
+}
+
+/// The key of a row. Both parts are ASCII, and have no `/`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key<'a> {
+    /// The name of an election; [`Key::STORE`] for the one row that belongs to none.
+    pub election: &'a str,
+    /// The document: [`Key::LEADER`], [`Key::DATA`], or a waiter's, which comes after both in the order of bytes.
+    pub document: &'a str,
+}
+
+impl Key<'_> {
+    /// The document that says who leads.
+    pub const LEADER: &'static str = "leader";
+    /// The document of fences and values. It comes before [`Key::LEADER`], so that a range of candidates leaves it out.
+    pub const DATA: &'static str = "data";
+    /// Stands in the place of an election's name for what the store as a whole keeps. No election has this name.
+    pub const STORE: &'static str = "-";
+}
+
+/// A range of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Range<'a> {
+    /// The leader's row of an election and those of its waiters: the documents from [`Key::LEADER`] on.
+    Candidates(&'a str),
+    /// One row.
+    Row(Key<'a>),
+    /// The leader's rows of all elections.
+    Leaders,
+}
+
+impl Range<'_> {
+    /// Whether a row is in the range.
+    pub fn contains(&self, key: Key<'_>) -> bool {
+        match self {
+            Range::Candidates(election) => key.election == *election && key.document >= Key::LEADER,
+            Range::Row(row) => *row == key,
+            Range::Leaders => key.document == Key::LEADER,
+        }
+    }
+}
+
+/// The tag of a row: the store's own, never read by elect.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tag(pub String);
+
+/// The content of a row: two lines of JSON.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Body {
+    /// What each renewal changes, some hundred bytes.
+    pub head: String,
+    /// The cells, up to some hundred kilobytes; empty if there are none.
+    pub cells: String,
+    /// Whether the row has these cells already, if [`Table::put`] finds the expected tag. A store that can leave them
+    /// alone does so.
+    pub has_same_cells: bool,
+}
+
+impl Body {
+    /// Both lines as one text, for a store that keeps one value for each row.
+    pub fn joined(&self) -> String {
+        format!("{}\n{}", self.head, self.cells)
+    }
+
+    /// The content of a row that was written as one text.
+    pub fn split(text: &str) -> Self {
+        let (head, cells) = text.split_once('\n').unwrap_or((text, ""));
+        Self { head: head.to_owned(), cells: cells.to_owned(), has_same_cells: false }
+    }
+}
+
+/// A row that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The tag of its last write.
+    pub tag: Tag,
+    /// Its content.
+    pub body: Body,
+}
+
+/// The answer to a read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The epoch of the answer.
+    pub epoch: Epoch,
+    /// The row, if there is one.
+    pub row: Option<Row>,
+}
+
+/// The answer to a scan: each row with its election and document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// The epoch of the answer.
+    pub epoch: Epoch,
+    /// The rows.
+    pub rows: Vec<(String, String, Row)>,
+}
+
+/// The history that a reply comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Epoch {
+    /// The name of the epoch. Empty in a store that never loses a write that it has acknowledged.
+    pub name: String,
+    /// For how long the epoch has lasted at least. Zero if the store does not know.
+    pub age: Duration,
+}
+
+impl Epoch {
+    /// The epoch of a store that never loses a write that it has acknowledged.
+    pub const fn only() -> Self {
+        Self { name: String::new(), age: Duration::MAX }
+    }
+}
+
+/// The outcome of a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Put {
+    /// The row is written, and this is its tag.
+    Done(Tag),
+    /// The row is not written, and will not be: it has another tag, or the store another epoch.
+    Conflict,
+}

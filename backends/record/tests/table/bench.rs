@@ -1,0 +1,157 @@
+//! A table in memory as a bench for the laws.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use elect_api::{Boottime, Candidate, ElectionName, Error, Removal, Seat, Store};
+use elect_record::table::{
+    Body, Found, Key, MemoryTable, Put, Range, Rows, Table, TableDocuments, Tag,
+};
+use elect_record::{Document, Documents as _, Name, Purpose, RecordStore, Removed, Swapped};
+use elect_testkit::sim::{Clock, ManualClock};
+use elect_testkit::{Bench, Stall, election};
+use tokio::sync::watch;
+
+/// A table in memory whose answers a test can stop.
+#[derive(Clone)]
+pub(crate) struct Stallable {
+    table: MemoryTable,
+    stalled: watch::Sender<bool>,
+}
+
+impl Stallable {
+    async fn gate(&self) {
+        let mut stalled = self.stalled.subscribe();
+        let _ = stalled.wait_for(|stalled| !stalled).await;
+    }
+}
+
+#[async_trait]
+impl Table for Stallable {
+    fn profile(&self) -> elect_api::Profile {
+        self.table.profile()
+    }
+
+    fn may_lose(&self) -> bool {
+        self.table.may_lose()
+    }
+
+    fn tells(&self) -> bool {
+        true
+    }
+
+    async fn get(&self, key: Key<'_>) -> Result<Found, Error> {
+        self.gate().await;
+        self.table.get(key).await
+    }
+
+    async fn put(
+        &self,
+        key: Key<'_>,
+        epoch: &str,
+        expected: Option<&Tag>,
+        body: &Body,
+    ) -> Result<Put, Error> {
+        self.gate().await;
+        self.table.put(key, epoch, expected, body).await
+    }
+
+    async fn delete(&self, key: Key<'_>, tag: &Tag) -> Result<bool, Error> {
+        self.gate().await;
+        self.table.delete(key, tag).await
+    }
+
+    async fn scan(&self, range: Range<'_>) -> Result<Rows, Error> {
+        self.gate().await;
+        self.table.scan(range).await
+    }
+
+    async fn changed(&self, range: Range<'_>) -> Result<(), Error> {
+        self.table.changed(range).await
+    }
+}
+
+pub(crate) struct TableBench {
+    table: Stallable,
+    clock: ManualClock,
+}
+
+impl TableBench {
+    pub(crate) fn new(table: MemoryTable) -> Self {
+        let table = Stallable { table, stalled: watch::Sender::new(false) };
+        Self { table, clock: ManualClock::default() }
+    }
+
+    fn documents(&self) -> TableDocuments<MemoryTable> {
+        TableDocuments::new(self.table.table.clone())
+    }
+
+    fn store(&self) -> RecordStore {
+        RecordStore::new(TableDocuments::new(self.table.clone()))
+    }
+}
+
+#[async_trait]
+impl Bench for TableBench {
+    async fn connect(&self) -> Box<dyn Store> {
+        Box::new(self.store())
+    }
+
+    fn now(&self) -> Boottime {
+        self.clock.now()
+    }
+
+    async fn advance(&self, span: Duration) {
+        self.clock.advance(span);
+    }
+
+    async fn crash(&self, store: Box<dyn Store>, seat: Box<dyn Seat>) {
+        let ticket = seat.ticket().expect("a ticket");
+        drop((seat, store));
+        let store = RecordStore::new(self.documents());
+        store.remove(&election(), Removal::Crashed(&ticket)).await.expect("gone");
+    }
+
+    async fn wipe(&self, election: &ElectionName) {
+        let documents = self.documents();
+        let listing = documents.list(election, Purpose::Look).await.expect("a list");
+        let waiters = listing.waiters.into_iter().map(|it| Name::Waiter(it.nonce));
+        for name in waiters.chain([Name::Record, Name::Data]) {
+            let found = documents.read(election, name, Purpose::Look).await.expect("an answer");
+            if let Some(found) = found {
+                let gone = documents.remove(election, name, found.version, Purpose::Leave).await;
+                assert_eq!(gone.expect("an answer"), Removed::Yes);
+            }
+        }
+    }
+
+    async fn evict(&self, election: &ElectionName, candidate: &Candidate) {
+        let documents = self.documents();
+        let listing = documents.list(election, Purpose::Look).await.expect("a list");
+        for waiter in listing.waiters.iter().filter(|it| it.waiter.candidate.id == candidate.id) {
+            let (name, version) = (Name::Waiter(waiter.nonce), waiter.version);
+            let gone = documents.remove(election, name, version, Purpose::Leave).await;
+            assert_eq!(gone.expect("an answer"), Removed::Yes);
+        }
+        let Some((version, mut record)) = listing.record else { return };
+        if record.holder.as_ref().is_some_and(|holder| holder.candidate.id == candidate.id) {
+            record.last = record.holder.take().map(|holder| holder.nonce);
+            let (name, document) = (Name::Record, Document::Record(record));
+            let swapped = documents.swap(election, name, version, &document, Purpose::Leave).await;
+            assert!(matches!(swapped.expect("an answer"), Swapped::Yes(_)));
+        }
+    }
+
+    async fn stall(&self, _: &ElectionName) -> Stall {
+        self.table.stalled.send_replace(true);
+        Box::new(Stalled(self.table.stalled.clone()))
+    }
+}
+
+struct Stalled(watch::Sender<bool>);
+
+impl Drop for Stalled {
+    fn drop(&mut self) {
+        self.0.send_replace(false);
+    }
+}

@@ -1,0 +1,29 @@
+//! The adapter on tables in memory: the laws, and stores that lose what they have acknowledged.
+
+mod bench;
+
+mod laws {
+    use elect_record::table::MemoryTable;
+    use elect_testkit::Servers;
+
+    use crate::bench::TableBench;
+
+    async fn bench(_: Servers) -> TableBench {
+        TableBench::new(MemoryTable::default())
+    }
+
+    elect_testkit::conformance!(bench);
+}
+
+mod laws_where_writes_may_be_lost {
+    use elect_record::table::MemoryTable;
+    use elect_testkit::Servers;
+
+    use crate::bench::TableBench;
+
+    async fn bench(_: Servers) -> TableBench {
+        TableBench::new(MemoryTable::lossy())
+    }
+
+    elect_testkit::conformance!(bench);
+}

@@ -129,7 +129,7 @@ OVERLAP                                                         !!!!!!!!!!!!!!!!
          0s     2s     4s      6s     8s      10s    12s    14s     16s    18s     20s    22s    24s     26s    28s  30s
 █ command runs   number in a bar: token
 1  2s  a's machine paused
-2  2.1s  nobody saw it
+2  2.1s  it was not seen
 OVERLAP: two commands ran at the same time, for 5s from 15s on.
 ";
 

@@ -379,7 +379,8 @@ pub fn eventually<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Calls `look` again and again for so long. Pauses grow with the time waited, and each lasts at least four times as
-/// long as its look took. So an early event is seen early, and the waiting test leaves the processors to the program.
+/// long as its look took, up to a tenth of a second. So an early event is seen early, and the waiting test leaves the
+/// processors to the program. A look that takes longer waits itself.
 fn until<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let began = now();
     loop {
@@ -392,7 +393,7 @@ fn until<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T
             return None;
         }
         let pause = (waited / 50).clamp(Duration::from_millis(1), Duration::from_millis(20));
-        thread::sleep(pause.max(took * 4));
+        thread::sleep(pause.max((took * 4).min(Duration::from_millis(100))));
     }
 }
 

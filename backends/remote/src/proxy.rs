@@ -19,7 +19,7 @@ use hyper::{Request, StatusCode, Uri, upgrade};
 use hyper_util::client::legacy::connect::proxy::SocksV5;
 use hyper_util::rt::TokioIo;
 use ipnet::IpNet;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 use tower::{ServiceExt as _, service_fn};
 
 use crate::{Hints, Host, Pem, Secret, Secured, Stream, Url, Witness, connect, system_authorities};
@@ -119,7 +119,11 @@ impl Proxy {
         let in_full = |trouble: crate::Trouble| trouble.in_full(&self.hints());
         let mut stream = connect(&self.host, witness).await.map_err(in_full)?;
         if self.kind == Kind::Https {
-            let secured = self.secured().map_err(|error| crate::in_full(&error))?;
+            let host = self.host.clone();
+            // The system's authorities are files, and a file system may hang.
+            let secured = spawn_blocking(move || secured(&host)).await;
+            let secured = secured.map_err(|error| crate::in_full(&error))?;
+            let secured = secured.map_err(|error| crate::in_full(&error))?;
             stream = secured.over(stream, witness).await.map_err(in_full)?;
         }
         let uri = Uri::builder().authority(server.to_string()).build();
@@ -128,13 +132,6 @@ impl Proxy {
             Kind::Http | Kind::Https => self.tunnel(stream, uri, witness).await,
             Kind::Socks => self.socks(stream, uri).await,
         }
-    }
-
-    /// TLS with the proxy, whose certificate the system's authorities have signed.
-    fn secured(&self) -> Result<Secured, Error> {
-        let authorities = system_authorities(AUTHORITY)?;
-        let config = Pem { authorities, identity: None, is_blind: false };
-        Secured::new(config.config(&[], AUTHORITY, "")?, self.host.without_zone())
     }
 
     fn hints(&self) -> Hints {
@@ -208,6 +205,13 @@ impl Proxy {
         })?;
         Ok(tunnel.into_inner())
     }
+}
+
+/// TLS with the proxy at this host, whose certificate the system's authorities have signed.
+fn secured(host: &Host) -> Result<Secured, Error> {
+    let authorities = system_authorities(AUTHORITY)?;
+    let config = Pem { authorities, identity: None, is_blind: false };
+    Secured::new(config.config(&[], AUTHORITY, "")?, host.without_zone())
 }
 
 /// Returns whether a server is reached without the environment's proxy: it is on this machine, or `NO_PROXY` names it.

@@ -165,7 +165,11 @@ impl Pem {
         } else {
             let mut roots = RootCertStore::empty();
             let all = CertificateDer::pem_slice_iter(self.authorities.as_bytes());
-            if roots.add_parsable_certificates(all.filter_map(Result::ok)).0 == 0 {
+            // A file that is being written may end within a certificate.
+            let all = all.collect::<Result<Vec<_>, _>>().map_err(|error| {
+                unfit(format!("{authority} names a damaged certificate")).because(error.to_string())
+            })?;
+            if roots.add_parsable_certificates(all).0 == 0 {
                 return Err(unfit(format!("{authority} names no certificate")));
             }
             builder.with_root_certificates(roots)
@@ -327,6 +331,12 @@ mod tests {
         let path = one.cert.with_file_name("commented");
         fs::write(&path, commented).expect("a file");
         query(&[&format!("ca={}", path.display())]).expect("a good file");
+        // A bundle whose second certificate is still being written.
+        let mut bundle = fs::read(authority.ca()).expect("a file");
+        bundle.extend_from_within(..bundle.len() / 2);
+        let halved = one.cert.with_file_name("halved");
+        fs::write(&halved, bundle).expect("a file");
+        let halved = format!("ca={}", halved.display());
         // Half of a renewal: the key is still to come.
         let others = Authority::new();
         let other = others.client("other");
@@ -339,7 +349,8 @@ mod tests {
         for (parts, why) in [
             (&["ca=/nowhere"][..], "/nowhere"),
             (&["ca=/dev/null"], "PEM"),
-            (&[&cert_as_ca], "names no certificate"),
+            (&[&cert_as_ca], "names a damaged certificate"),
+            (&[&halved], "names a damaged certificate"),
             (&[&ca, &cert], "go together"),
             (&[&ca, &key], "go together"),
         ] {

@@ -71,7 +71,11 @@ impl Connection {
             };
             match &secured {
                 None => Ok(stream),
-                Some(secured) => secured.over(stream, &witness).await.map_err(of),
+                // A server may also close the connection of a client whose certificate is over.
+                Some(secured) => secured
+                    .over(stream, &witness)
+                    .await
+                    .map_err(|trouble| failed("", trouble.in_full(&server.hints), true)),
             }
         })
         .await?;
@@ -125,7 +129,8 @@ impl Connection {
     /// Explains an error by what came from the server.
     fn in_words(&self, error: &hyper::Error) -> String {
         let (seen, hints) = (self.witness.seen(), &self.access.server.hints);
-        let is_clear = self.access.server.tls.is_none();
+        // The first bytes are the proxy's, if there is one.
+        let is_clear = self.access.server.tls.is_none() && self.access.server.proxy.is_none();
         match seen.trouble {
             _ if is_clear && Protocol::Tls.is_in(&seen.first_bytes) => {
                 Trouble::WantsTls.in_full(hints)

@@ -53,7 +53,7 @@
 //!
 //! A *candidate* is one `elect run` that takes part in an *election*. It has an *entry* in a *store*, which it
 //! reaches through a *seat* ([`elect_api::Seat`]). One candidate at a time is the *leader*: it holds the *lease*, has
-//! a *token*, and runs its command. Paths below begin in `src`; `machine` and `driver` are in `src/election`.
+//! a *token*, and runs its command. Paths begin in `src` or are of crates; `machine` and `driver` are in `election`.
 //!
 //! ```text
 //! elect (wrapper: command line, runtime, store, signals; a subreaper)
@@ -66,10 +66,10 @@
 //! ```
 //!
 //! ## From the command line to a plan
-//! `cli` parses arguments and does no I/O. `config` finds the configuration file and uses its values as the defaults
-//! of the same grammar. It returns a plan that contradicts itself nowhere. `command` carries the plan out, and maps the
-//! result to an exit code (`command/mod.rs`). A limit that only the store knows, such as its longest lease, is checked
-//! once the store is open.
+//! `cli` parses arguments and variables, and opens nothing. `config` finds the configuration file and uses its values
+//! as the defaults of the same grammar. It returns a plan that contradicts itself nowhere. `command` carries the plan
+//! out (`command/mod.rs`); `report/outcome.rs` has the exit code of a run. A limit that only the store knows, such as
+//! its longest lease, is checked once the store is open.
 //!
 //! ## The engine
 //! **The machine** (`election/machine`) decides. It is a pure function of state, time and event, and returns
@@ -79,7 +79,7 @@
 //!
 //! **A store** (a crate in `backends`) offers bounded steps by the laws of [`elect_api`]. It never waits, renews or
 //! retries by itself, so only the engine decides who leads. Kubernetes keeps documents and knows no time. Its
-//! candidates judge by their own clocks when a lease is over (`backends/record`).
+//! candidates judge by their own clocks when a lease is over (`is_vacant` in `backends/record/src/seat`).
 //!
 //! **A call without an answer** changes nothing. The machine asks the same again while there is time
 //! (`machine/patience.rs`). A refusal ends a candidate that the store has never let in. For any other candidate a
@@ -93,19 +93,20 @@
 //! **Timing** (`election/timing.rs`) derives and checks all durations. `config/campaign.rs` makes a timing of `--ttl`
 //! and its like; the store's answer makes it exact (`Timing::regrant`). A *proof* is an answer of the store that the
 //! candidate leads. It counts from *before* its request was sent. The *margin* is a fifteenth of the lease, at least
-//! 500 ms. The hard deadline is a margin before the end of the lease, the soft one a grace earlier:
+//! 500 ms. The *end* of the lease comes earlier by what `--max-clock-drift` allows (`Timing::end`). The hard deadline
+//! is a margin before that end, the soft one a grace earlier:
 //!
 //! | instant | what happens | who acts |
 //! |---|---|---|
 //! | soft deadline | the command is asked to stop | the guardian, by its ladder |
 //! | hard deadline | all processes of the command are killed | the guardian, by its ladder |
-//! | dead-man instant, a quarter of the margin later | the guardian and the command's group are killed | the kernel, by a timer |
+//! | dead-man instant, a quarter of the margin later | the guardian is killed; its death kills the command and its group | the kernel, by a timer |
 //!
-//! The guardian keeps these deadlines by itself. After each proof the wrapper sends it later ones (`Order::Renewed`,
-//! `guard/wire.rs`). Once the soft deadline has passed, no proof takes it back. A guardian that has made one whole pass
-//! of killing has until a quarter of the margin before the end of the lease. Local leases do not end by time. A
-//! candidate whose clock is slewed further than its leases allow for does not lead. A winner starts nothing if its next
-//! proof would come too late (`Timing::will_be_proven`).
+//! The guardian keeps these deadlines by itself. After each proof the wrapper sends it later ones (`Order::Renewed` in
+//! `guard/ladder.rs`). A proof after the soft deadline does not undo the request to stop. Once the guardian has killed
+//! all that it found, its dead-man instant moves to a quarter of the margin before that end. Local leases do not end by
+//! time. A candidate whose clock is slewed further than its leases allow for does not lead. A winner starts nothing if
+//! its next proof would come too late (`Timing::will_be_proven`).
 //!
 //! ## From the win to the command
 //! **Gates** (`machine/gates`) stand between a win and a start, in one order: the division, `--once`, a pause,
@@ -114,10 +115,12 @@
 //!
 //! **The token** reaches the command as `ELECT_TOKEN`. The store returns it with the win; `Guardian::start` sends it
 //! over the socket, and the guardian writes it into the command's environment (`guard/image.rs`). Hooks get theirs from
-//! `command/candidacy/hooks.rs`. `elect check` reads token and deadline from the lease file (`guard/lease.rs`).
+//! `command/candidacy/hooks.rs`. `elect check` reads token and deadline from memory that the guardian writes
+//! (`guard/lease.rs`), or from the file of `--lease-file` (`guard/lease_file.rs`).
 //!
 //! **A local lease** is a lock on a file of the local disk, which a descriptor of the guardian holds. The command tree
-//! inherits another file, the *mark*. So the lease outlives a crash of elect, and the command cannot give it away.
+//! inherits another, the *mark*, which a guardian closes first as it ends. So the lease outlives a crash of elect, and
+//! the command cannot give it away.
 //!
 //! **A ticket** names an entry before the entry exists. The guardian gets it first. If the wrapper dies, the guardian
 //! kills the tree and then executes `elect redeem`, which removes the entry. The next candidate need not wait for the
@@ -129,14 +132,14 @@
 //! until it has no child left and the containment is empty. Only then does the machine let the wrapper resign.
 //!
 //! **If the wrapper dies**, the guardian sees the end of its socket and kills the tree. **If the guardian dies**, the
-//! kernel kills the command (PDEATHSIG) and its group (death-pipes, `guard/dead_man.rs`). The wrapper is a subreaper
-//! too, and kills the rest. When it is time to kill, it also kills a guardian that is stopped, and the tree below a
-//! guardian that a tracer holds (`guard/takeover.rs`). The table in `guard/mod.rs` has all cases.
+//! kernel kills the command (PDEATHSIG, `guard/spawn.rs`) and its group (death-pipes, `guard/dead_man.rs`). The wrapper
+//! is a subreaper too, and kills the rest. When it is time to kill, it also kills a guardian that is stopped, and the
+//! tree below a guardian that a tracer holds (`guard/takeover.rs`). The table in `guard/mod.rs` has all cases.
 //!
 //! **Containments** (`guard::Containment`) are ways to start a command, to kill all of its tree, and to prove the
-//! tree empty. `group` reaches the command's process group only; the others reach descendants at any depth. A pid
-//! namespace also reaches those that left the group after the deaths of wrapper and guardian.
-//! elect tries the system calls first (`guard/self_check.rs`), and starts nothing if the kernel refuses one.
+//! tree empty. `group` reaches the command's process group only; the others reach descendants at any depth. When
+//! wrapper and guardian are both dead, only a pid namespace still kills descendants that have left the group. elect
+//! tries the system calls first (`guard/self_check.rs`), and starts nothing if the kernel refuses one.
 //!
 //! **A lost entry** is found by a refresh, often after a wake. `Standing::Gone` means that another candidate may
 //! lead: everything is killed at once. `Standing::Evicted` means that none can lead yet: the command has its grace.
@@ -148,18 +151,18 @@
 //!
 //! | cell | what it holds | code |
 //! |---|---|---|
-//! | once | which keys of `--once` are done; only a leader writes it, before it resigns | `election/once.rs` |
+//! | once | which keys of `--once` are done; only a leader writes it, before it resigns | `election/once.rs`, `driver/requests.rs` |
 //! | runs | how the runs of each key went, for `--once-attempts` | `election/runs.rs` |
 //! | history | each leadership with its start and end; a successor closes one that a crash left open | `election/history.rs` |
-//! | control | what people ask: a pause, a hand-over, priorities, the division | `election/control.rs` |
+//! | control | what people ask: a pause, a hand-over, priorities; what candidates settle: the division, who holds which shard | `election/control.rs` |
 //! | fence, value | the greatest token seen; what a leader has stored | [`elect_api::fence`](fn@elect_api::fence) |
 //!
 //! Candidates read the control cell with each answer, and obey it themselves. The history delays no renewal. A start
-//! waits for it only with priorities, `--once` or a lock delay.
+//! waits for it only with priorities, a lock delay, or `--once` without attempts on a remote store.
 //!
 //! **Priorities** (`election/ranking.rs`) need no agreement. Only the head of the queue can lead. Before it starts
 //! anything, it looks for a better candidate, and if there is one it moves to the end of the queue. A candidate that
-//! is wrong about the others leads too early or too late, and alone.
+//! is wrong about the others may lead too early or too late, but never beside another leader.
 //!
 //! ## Several leaders under one name
 //! **Slots** (`election/slots`) are places of which a candidate may win any one. Its seat combines a seat at a door,
@@ -167,8 +170,7 @@
 //!
 //! **Shards** (`command/run/shards`) are elections `NAME:0`, `NAME:1`, and so on, of which a process takes many. The
 //! leader of the *roster* advises who takes part in which shard (`election/spread.rs`); the shard's own election
-//! decides who leads it. Slots fill at once after a crash, because the next candidate waits there already. Shards
-//! move to a member that comes later. Neither mechanism does the other's work well.
+//! decides who leads it. Slots fill at once after a crash, as the next candidate waits there; shards move to newcomers.
 //!
 //! ## Without a command
 //! **A sidecar** (`command/sidecar`) tells an application in another process who leads, by a file and over HTTP. **A
@@ -178,8 +180,7 @@
 //! **`status`, `observe` and `wait`** (`command/survey`) take no part. [`elect_api::Store::changed`] wakes them, and a
 //! survey shows the state. Without an answer they show the last state and its age.
 //!
-//! **`fence`, `put` and `get`** (`command/data.rs`) run beside the leader and may be stopped between any two steps. So
-//! the store compares tokens as it writes.
+//! **`fence`, `put` and `get`** (`command/data.rs`) may be stopped between two steps. So the store compares tokens.
 //!
 //! ## Around the command
 //! **Hooks and health checks** (`command/candidacy`) run beside the command. The hook that runs as leadership begins
@@ -187,10 +188,9 @@
 //! and to them, and reports the tree as empty once they are dead too.
 //!
 //! **The terminal** (`guard/terminal.rs`) sees one job, which is two process groups. The command's group has the
-//! foreground. `guard/key_witness.rs` notes a key that the command survives, for `--once`.
+//! foreground. `guard/key_witness.rs` notes that the command has survived a key such as Ctrl-C, for `--once`.
 //!
-//! **`report`** writes logs, tables, JSON and the outcome file, answers HTTP on a thread of its own, and never waits
-//! for a slow reader.
+//! **`report`** writes logs, tables, JSON and the outcome file, answers HTTP on its own thread, and waits for no reader.
 //!
 //! ## Trials
 //! `elect selftest` starts real runs, injects faults from outside, and compares the times at which their commands
@@ -203,12 +203,12 @@
 //!
 //! | to add | change |
 //! |---|---|
-//! | a flag of `run` | `cli/run.rs`, or `cli/groups.rs` if a sidecar has the flag too; its `env` is `ELECT_` and its name, and one that an `elect` inside the command must not inherit is in `OF_ONE_RUN` (`config/variables.rs`) and in `cli/help/run.txt`; its field in the plan (`config/plan.rs`, or `config/campaign.rs`). `hide_short_help` hides a flag that few need. A flag that limits what runs is in `LIMITS` (`cli/grammar.rs`); one that needs another is in `config/conflicts.rs`, and one that yields to another in `RunArgs::overrule`. A flag of the engine has its field in `Rules` instead, which `config/plan.rs` fills, and `CampaignPlan::rules` if a sidecar has the flag too. Completions are made anew |
+//! | a flag of `run` | `cli/run.rs`, or `cli/groups.rs` if a sidecar has the flag too; its `env` is `ELECT_` and its name, and one that an `elect` inside the command must not inherit is in `OF_ONE_RUN` (`config/variables.rs`) and in `cli/help/run.txt`; its field in the plan (`config/plan.rs`, or `config/campaign.rs`). `hide_short_help` hides a flag that few need. A flag that limits what runs is in `LIMITS` (`cli/grammar.rs`); one that needs or excludes another is in `config/conflicts.rs`, and one that yields to another in `RunArgs::overrule`. A flag of the engine has its field in `Rules` instead, which `config/plan.rs` fills, and `CampaignPlan::rules` if a sidecar has the flag too. `cargo run -- completions --dir completions` makes the completions anew |
 //! | a variable that replaces no flag | `config/variables.rs`, and the topic `environment` |
 //! | a condition of a start | a gate in `election/machine/gates`, its field in `Gates`, and its place in their order. `Block` (`election/machine/messages.rs`) names the gate for people, and the topic `metrics` lists the name. `machine/obeying.rs` has the candidates leave that do not wait for it. A gate may ask the store, by a `Call` and a `Reply` (`election/call.rs`, `driver/requests.rs`). It learns all else from `Rules`, or from an event of the inbox |
 //! | a hint for a slip | `cli/hints.rs` for flags; `config/programs.rs` for a command that does not exist; `config/elsewhere.rs` for a store that was not named |
 //! | a health check | its flag in `HealthArgs` (`cli/groups.rs`), its field in `HealthPlan` (`config/campaign.rs`), its conflicts in `config/conflicts.rs`, and the check in `command/candidacy/health.rs`; for a sidecar, `command/sidecar/health.rs` |
-//! | a field of `status` | `report/status/mod.rs` has its key, `report/status/table.rs` its column, and `command/survey/mod.rs` finds it; the topic `status` lists it |
+//! | a field of `status` | `report/status/mod.rs` has its key, `report/status/table.rs` its column, `ElectionStatus::new` or `LeaderStatus::new` fills it from the survey, and `command/survey/mod.rs` adds what a survey lacks; the topic `status` lists it |
 //! | a page of the manual | `manual/TOPIC.md`, and its name in `manual/mod.rs`; a store has its page, `manual.md`, beside its code |
 //! | a subcommand | its arguments in `cli`, the end of its help in `cli/help`, its plan in `config` if it needs one, its work in `command`; its line in `Command` (`cli/mod.rs`) and in `carry_out` (`command/mod.rs`) |
 //! | a store | a crate in `backends`, on `elect_remote` if it has servers, that passes all laws (`elect_testkit::conformance!`), with one constant `KIND` of [`elect_api::StoreKind`]; a dependency and a feature in `Cargo.toml`; its line in `stores/mod.rs`; its row in the topic `stores` |

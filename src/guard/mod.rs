@@ -32,7 +32,7 @@
 //! The guardian is one-way: it starts one command, and once it has begun to kill it starts nothing. With
 //! [restarts](Starts::Again) it starts the command again if that has ended by itself, and once its tree is empty. If
 //! anything else ends a tree, there is no restart.
-//! This is the only module with unsafe code. Each block says why it is sound.
+//! This is the only module of this crate with unsafe code. Each block says why it is sound.
 #![allow(unsafe_code)]
 
 mod allocator;

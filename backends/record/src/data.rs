@@ -54,6 +54,7 @@ pub(crate) async fn write_value(
     let expect =
         |_, record: &mut Record| if leads(record) { record.expect_data() } else { Step::Leave(()) };
     let ((), known) = election.update(Purpose::Data, None, expect).await?;
+    election.expect_no_doubt(&known.record)?;
     let gone = || Written::Gone(format!("no entry with token {token} leads"));
     if !leads(&known.record) {
         return Ok(gone());

@@ -211,6 +211,20 @@ impl Election {
         Err(self.busy())
     }
 
+    /// Checks that the record is not doubted. A leader that the store has forgotten may still lead, and only candidates
+    /// can find out.
+    pub(crate) fn expect_no_doubt(&self, record: &Record) -> Result<(), Error> {
+        if record.doubt.is_none() {
+            return Ok(());
+        }
+        let what = format!(
+            "the store may have lost who leads {}: trying again helps once a leader has renewed its lease, or a \
+             candidate has won",
+            self.name
+        );
+        Err(Error::new(ErrorKind::Unreachable, what))
+    }
+
     /// Watches a document from this version on. Ends when it has changed in a way that is news, or when the watch
     /// fails.
     pub(crate) fn watch(

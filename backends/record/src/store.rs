@@ -40,6 +40,7 @@ impl RecordStore {
         let election = self.election(name);
         let listing = election.look(Purpose::Leave).await?;
         let record = listing.record.unwrap_or_default().1;
+        election.expect_no_doubt(&record)?;
         let waiting = waiters(&record, &listing.waiters).count();
         let (version, data) = election.data_or_damage().await?;
         if !may_lose_fences {

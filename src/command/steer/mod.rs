@@ -188,7 +188,7 @@ impl<'a> ControlClient<'a> {
         self.insist(ask).await
     }
 
-    /// Tells people why the wait has ended in vain, and returns the exit code for that.
+    /// Tells people why the wait failed, and returns the exit code for that.
     pub(super) fn gives_up(&self, why: &str) -> u8 {
         self.log.warn(why);
         NOT_ACQUIRED

@@ -62,16 +62,6 @@ impl MemoryTable {
         });
     }
 
-    /// The number of rows.
-    pub fn len(&self) -> usize {
-        self.with(|inner| inner.rows.len())
-    }
-
-    /// Whether there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     fn with<R>(&self, f: impl FnOnce(&mut Inner) -> R) -> R {
         f(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,5 +1,6 @@
 //! A table in memory as a bench for the laws.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,11 +13,15 @@ use elect_testkit::sim::{Clock, ManualClock};
 use elect_testkit::{Bench, Stall, election};
 use tokio::sync::watch;
 
-/// A table in memory whose answers a test can stop.
-#[derive(Clone)]
+/// A table in memory whose answers a test can stop, and whose writes it sees.
+#[derive(Clone, Default)]
 pub(crate) struct Stallable {
-    table: MemoryTable,
-    stalled: watch::Sender<bool>,
+    pub(crate) table: MemoryTable,
+    pub(crate) stalled: watch::Sender<bool>,
+    /// Whether it tells of no change.
+    pub(crate) is_mute: bool,
+    /// All bodies that were written.
+    pub(crate) written: Arc<Mutex<Vec<Body>>>,
 }
 
 impl Stallable {
@@ -37,7 +42,7 @@ impl Table for Stallable {
     }
 
     fn tells(&self) -> bool {
-        true
+        !self.is_mute
     }
 
     async fn get(&self, key: Key<'_>) -> Result<Found, Error> {
@@ -53,6 +58,7 @@ impl Table for Stallable {
         body: &Body,
     ) -> Result<Put, Error> {
         self.gate().await;
+        self.written.lock().expect("no panic").push(body.clone());
         self.table.put(key, epoch, expected, body).await
     }
 
@@ -67,6 +73,9 @@ impl Table for Stallable {
     }
 
     async fn changed(&self, range: Range<'_>) -> Result<(), Error> {
+        if self.is_mute {
+            return std::future::pending().await;
+        }
         self.table.changed(range).await
     }
 }
@@ -78,7 +87,7 @@ pub(crate) struct TableBench {
 
 impl TableBench {
     pub(crate) fn new(table: MemoryTable) -> Self {
-        let table = Stallable { table, stalled: watch::Sender::new(false) };
+        let table = Stallable { table, ..Stallable::default() };
         Self { table, clock: ManualClock::default() }
     }
 

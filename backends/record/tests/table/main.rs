@@ -1,6 +1,8 @@
 //! The adapter on tables in memory: the laws, and stores that lose what they have acknowledged.
 
 mod bench;
+mod layer;
+mod losses;
 
 mod laws {
     use elect_record::table::MemoryTable;

@@ -1,0 +1,196 @@
+//! The layer between a table and its documents: what it reads, writes and polls.
+
+use std::time::Duration;
+
+use elect_api::{Candidate, ElectionName, ErrorKind};
+use elect_record::table::{Body, Key, MemoryTable, Put, Table as _, TableDocuments};
+use elect_record::{
+    Document, Documents as _, Name, Purpose, Record, Removed, Swapped, Text, Waiter,
+};
+use elect_testkit::election;
+use tokio::time::{Instant, timeout};
+
+use crate::bench::Stallable;
+
+const LOOK: Purpose = Purpose::Look;
+
+type Layer = TableDocuments<Stallable>;
+
+/// Runs a test whose time passes as soon as all wait.
+fn run(test: impl Future<Output = ()>) {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_time().start_paused(true).build().expect("a runtime").block_on(test);
+}
+
+fn waiter() -> Document {
+    Document::Waiter(Waiter {
+        rank: Some(1),
+        arrived: None,
+        ahead: None,
+        beat: 1,
+        ttl: 12_000,
+        candidate: Candidate::foreign("c"),
+        joined: 1,
+    })
+}
+
+/// Writes a document in place of the newest version. Returns its version.
+async fn write(layer: &Layer, name: Name, document: &Document) -> u64 {
+    let found = layer.read(&election(), name, LOOK).await.expect("an answer");
+    let version = found.map_or(0, |found| found.version);
+    match layer.swap(&election(), name, version, document, LOOK).await.expect("an answer") {
+        Swapped::Yes(version) => version,
+        Swapped::No => panic!("another version than was read"),
+    }
+}
+
+async fn put(table: &MemoryTable, document: &str, body: Body) {
+    let election = election();
+    let key = Key { election: election.as_str(), document };
+    let tag = table.get(key).await.expect("an answer").row.map(|row| row.tag);
+    let put = table.put(key, "", tag.as_ref(), &body).await.expect("an answer");
+    assert!(matches!(put, Put::Done(_)));
+}
+
+#[test]
+fn a_table_that_tells_nothing_is_read_again_after_growing_pauses() {
+    run(async {
+        let table = Stallable { is_mute: true, ..Stallable::default() };
+        let (ours, theirs) = (Layer::new(table.clone()), Layer::new(table));
+        let version = write(&theirs, Name::Record, &Document::Record(Record::default())).await;
+        let begun = Instant::now();
+        let change = async {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            let record = Record { token: 1, ..Record::default() };
+            write(&theirs, Name::Record, &Document::Record(record)).await;
+        };
+        let mut seen = 0;
+        let mut is_news = |_, found: Option<&Document>| {
+            seen += 1;
+            matches!(found, Some(Document::Record(record)) if record.token == 1)
+        };
+        let name = election();
+        let wait = ours.wait(&name, Name::Record, version, &mut is_news);
+        let (waited, ()) = tokio::join!(wait, change);
+        waited.expect("news");
+        let took = begun.elapsed();
+        assert!((Duration::from_secs(5)..Duration::from_secs(9)).contains(&took), "{took:?}");
+        assert_eq!(seen, 1, "only changes are shown");
+    });
+}
+
+#[test]
+fn a_row_of_its_own_is_not_polled() {
+    run(async {
+        let table = Stallable { is_mute: true, ..Stallable::default() };
+        let (ours, theirs) = (Layer::new(table.clone()), Layer::new(table));
+        let version = write(&ours, Name::Record, &Document::Record(Record::default())).await;
+        write(&theirs, Name::Record, &Document::Record(Record::default())).await;
+        let name = election();
+        let mut is_news = |_, _: Option<&Document>| true;
+        let wait = ours.wait(&name, Name::Record, version, &mut is_news);
+        assert!(timeout(Duration::from_secs(60), wait).await.is_err(), "it was read");
+    });
+}
+
+#[test]
+fn a_survey_hears_of_rows_that_are_gone() {
+    run(async {
+        for is_mute in [false, true] {
+            let table = Stallable { is_mute, ..Stallable::default() };
+            let (ours, theirs) = (Layer::new(table.clone()), Layer::new(table));
+            let version = write(&theirs, Name::Waiter(7), &waiter()).await;
+            let name = election();
+            let listing = ours.list(&name, Purpose::Survey).await.expect("a list");
+            let gone = theirs.remove(&name, Name::Waiter(7), version, LOOK).await;
+            assert_eq!(gone.expect("an answer"), Removed::Yes);
+            let mut is_news =
+                |changed, found: Option<&Document>| changed == Name::Waiter(7) && found.is_none();
+            let wait = ours.wait_for_any(&name, listing.revision, &mut is_news);
+            let heard = timeout(Duration::from_secs(1), wait).await;
+            heard.expect("in time").expect("news");
+        }
+    });
+}
+
+#[test]
+fn a_renewal_says_that_the_cells_are_the_same() {
+    run(async {
+        let table = Stallable::default();
+        let layer = Layer::new(table.clone());
+        let text = |version| Some(Text { version, bytes: b"x".to_vec() });
+        let mut record = Record { control: text(1), ..Record::default() };
+        let mut same = Vec::new();
+        let changes: [fn(&mut Record); 4] = [
+            |_| {},
+            |record| record.token += 1,
+            |record| record.control = None,
+            |record| record.overwrites += 1,
+        ];
+        for change in changes {
+            change(&mut record);
+            write(&layer, Name::Record, &Document::Record(record.clone())).await;
+            same.push(table.written.lock().expect("no panic").last().expect("one").has_same_cells);
+        }
+        assert_eq!(same, [false, true, false, true]);
+    });
+}
+
+#[test]
+fn versions_rise_over_all_documents_of_an_election() {
+    run(async {
+        let layer = Layer::new(Stallable::default());
+        let mut last = 0;
+        for number in 1..50 {
+            let name = if number % 3 == 0 { Name::Record } else { Name::Waiter(number) };
+            let record = Document::Record(Record::default());
+            let document = if number % 3 == 0 { record } else { waiter() };
+            let version = write(&layer, name, &document).await;
+            assert!(version > last, "{version} after {last}");
+            last = version;
+        }
+    });
+}
+
+#[test]
+fn damaged_rows_and_other_layouts_are_refused_and_named() {
+    run(async {
+        let table = Stallable::default();
+        let (layer, election): (_, ElectionName) = (Layer::new(table.clone()), election());
+        write(&layer, Name::Waiter(1), &waiter()).await;
+        let body = |head: &str, cells: &str| Body::split(&format!("{head}\n{cells}"));
+        let newer = r#"{"layout":2,"version":9,"salt":1,"token":1}"#;
+        let good = r#"{"layout":1,"version":9,"salt":1,"token":1}"#;
+        for (damaged, why) in [
+            (body(newer, ""), "layout"),
+            (body("", ""), "damaged"),
+            (body(good, "{"), "damaged"),
+            (body(r#"{"layout":1,"version":9,"salt":1}"#, ""), "token"),
+        ] {
+            put(&table.table, Key::LEADER, damaged).await;
+            for error in [
+                layer.read(&election, Name::Record, LOOK).await.err(),
+                layer.list(&election, LOOK).await.err(),
+            ] {
+                let error = error.expect("refused");
+                assert_eq!(error.kind(), ErrorKind::Unfit);
+                assert!(error.is_of_a_text(), "{error}");
+                assert!(error.to_string().contains(why), "{error}");
+            }
+        }
+        put(&table.table, Key::LEADER, body(good, "")).await;
+        put(&table.table, "waiter-0000000000000002", body(newer, "")).await;
+        put(&table.table, "unknown", body("", "")).await;
+        let listing = layer.list(&election, LOOK).await.expect("a list");
+        assert_eq!(listing.record.expect("a record").1.token, 1);
+        assert_eq!(listing.waiters.len(), 1, "a damaged waiter does not count");
+        put(&table.table, Key::DATA, body(good, "{")).await;
+        let data = layer.read(&election, Name::Data, LOOK).await.expect("an answer");
+        let Some(Document::Data(data)) = data.map(|data| data.document) else { panic!("no data") };
+        assert!(data.damage.expect("damage").contains("data"));
+        // A store that keeps one value for a row.
+        let written = table.written.lock().expect("no panic").last().expect("one").clone();
+        let expected = Body { has_same_cells: false, ..written.clone() };
+        assert_eq!(Body::split(&written.joined()), expected);
+    });
+}

@@ -8,7 +8,8 @@ use elect_record::{
     Document, Documents as _, Name, Purpose, Record, Removed, Swapped, Text, Waiter,
 };
 use elect_testkit::election;
-use tokio::time::{Instant, timeout};
+use elect_testkit::sim::{Clock as _, TokioClock};
+use tokio::time::timeout;
 
 use crate::bench::Stallable;
 
@@ -58,7 +59,8 @@ fn a_table_that_tells_nothing_is_read_again_after_growing_pauses() {
         let table = Stallable { is_mute: true, ..Stallable::default() };
         let (ours, theirs) = (Layer::new(table.clone()), Layer::new(table));
         let version = write(&theirs, Name::Record, &Document::Record(Record::default())).await;
-        let begun = Instant::now();
+        let clock = TokioClock::new();
+        let begun = clock.now();
         let change = async {
             tokio::time::sleep(Duration::from_secs(5)).await;
             let record = Record { token: 1, ..Record::default() };
@@ -73,7 +75,7 @@ fn a_table_that_tells_nothing_is_read_again_after_growing_pauses() {
         let wait = ours.wait(&name, Name::Record, version, &mut is_news);
         let (waited, ()) = tokio::join!(wait, change);
         waited.expect("news");
-        let took = begun.elapsed();
+        let took = clock.now().since(begun);
         assert!((Duration::from_secs(5)..Duration::from_secs(9)).contains(&took), "{took:?}");
         assert_eq!(seen, 1, "only changes are shown");
     });

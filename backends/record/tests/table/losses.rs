@@ -181,7 +181,7 @@ fn nothing_is_written_under_a_leader_that_is_in_doubt() {
         };
         assert!(matches!(put().await, Ok(Written::Yes(_))));
         ground.table.lose(0);
-        assert_eq!(put().await.err().expect("refused").kind(), ErrorKind::Unreachable);
+        assert_eq!(put().await.expect_err("refused").kind(), ErrorKind::Unreachable);
         assert!(forget().await.expect_err("refused").contains("may have lost"));
         ground.leads(&mut a).await.expect("it leads");
         assert!(matches!(put().await, Ok(Written::Yes(_))));

@@ -93,6 +93,23 @@ pub(super) fn is_dead(pid: i32) -> bool {
     }
 }
 
+/// Returns whether all children in `list` are dead. A process that has this process as its subreaper has no living
+/// descendant then.
+///
+/// # Errors
+/// The list cannot be read.
+pub(super) fn are_dead(list: RawFd) -> Result<bool, Errno> {
+    let (mut offset, mut are_dead) = (0, true);
+    loop {
+        let before = offset;
+        each_number(list, &mut offset, |pid| are_dead = are_dead && is_dead(pid))?;
+        // Children of a process that has just died stand at the end of the list.
+        if !are_dead || offset == before {
+            return Ok(are_dead);
+        }
+    }
+}
+
 /// Calls `visit` with each number in `list` from `offset` on, and moves `offset` to the end.
 ///
 /// # Errors
@@ -242,7 +259,28 @@ fn of_all_threads() -> io::Result<Vec<i32>> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd as _;
     use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn children_are_dead_once_the_last_one_is() {
+        let list = super::list().unwrap();
+        let are_dead = || super::are_dead(list.as_raw_fd()).unwrap();
+        assert!(are_dead(), "there is none");
+        let start = || std::process::Command::new("/bin/sleep").arg("600").spawn().unwrap();
+        let mut children = [start(), start()];
+        for child in &mut children {
+            assert!(!are_dead());
+            child.kill().unwrap();
+            while !super::is_dead(child.id().cast_signed()) {
+                std::thread::yield_now();
+            }
+        }
+        assert!(are_dead(), "none is reaped");
+        for child in &mut children {
+            child.wait().unwrap();
+        }
+    }
 
     #[test]
     fn children_are_listed_while_threads_end() {

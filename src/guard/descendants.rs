@@ -333,7 +333,8 @@ impl Search<'_> {
         let listed = folder_of(self.proc, parent).and_then(|folder| {
             let tasks = open_at(&folder, c"task", OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
             each_entry(&tasks, |thread| {
-                let _ = each_child(&folder, thread, |child| is_listed |= child == pid);
+                let visit = |child| is_listed |= child == pid;
+                let _ = each_child(self.proc, &folder, parent, thread, visit);
             })
         });
         listed.is_ok() && is_listed
@@ -357,17 +358,37 @@ impl Search<'_> {
         if self.is_late() {
             return;
         }
-        if let Err(errno) = each_child(folder, thread, |child| self.offer(child, pid)) {
+        let proc = self.proc;
+        if let Err(errno) = each_child(proc, folder, pid, thread, |child| self.offer(child, pid)) {
             self.missed(errno);
         }
     }
 }
 
-/// Calls `visit` with each child of a thread. `folder` is the folder of the thread's process.
-fn each_child(folder: &OwnedFd, thread: i32, visit: impl FnMut(i32)) -> Result<(), Errno> {
+/// Calls `visit` with each child of a thread of the process `pid`, whose folder in `proc` is `folder`.
+///
+/// All threads but the first are reached by `/proc/THREAD`. So no entry of theirs is below the folder of the process in
+/// the kernel's cache, where the reaper of the process would have to wait for them
+/// (see [`Before::lowered`](super::priority::Before::lowered)).
+fn each_child(
+    proc: &OwnedFd,
+    folder: &OwnedFd,
+    pid: i32,
+    thread: i32,
+    visit: impl FnMut(i32),
+) -> Result<(), Errno> {
     let mut path = [0; 48];
-    let path = path_of(&mut path, format_args!("task/{thread}/children"))?;
-    let list = open_at(folder, path, OFlag::O_RDONLY)?;
+    let list = if thread == pid {
+        let path = path_of(&mut path, format_args!("task/{pid}/children"))?;
+        open_at(folder, path, OFlag::O_RDONLY)?
+    } else {
+        // `task/PID` is there only if the thread is one of a process with this number.
+        let way = format_args!("{thread}/task/{pid}/../{thread}/children");
+        let list = open_at(proc, path_of(&mut path, way)?, OFlag::O_RDONLY)?;
+        // The number was the process's own if that is not reaped yet.
+        open_at(folder, c"task", OFlag::O_PATH)?;
+        list
+    };
     each_number(list.as_raw_fd(), &mut 0, visit)
 }
 

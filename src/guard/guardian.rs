@@ -20,6 +20,7 @@ use super::ladder::{Action, Asked, Event, Ladder};
 use super::left::{Fate, Left};
 use super::outbox::Outbox;
 use super::pass::{Deed, Found, Heard};
+use super::priority::Before;
 use super::redeemer::{Redeemer, TicketText};
 use super::spawn::{self, Launch, Role, SpawnRequest};
 use super::wire::{self, FromGuardian, MOST_HOLDS, Message, Received, ToGuardian, nanos};
@@ -78,7 +79,7 @@ struct GuardianProcess {
     /// The last process that the guardian may not signal and has reported.
     refused: Option<i32>,
     /// The scheduling that the command gets back, from before the guardian raised its own.
-    before: priority::Before,
+    before: Before,
     outbox: Outbox,
 }
 
@@ -462,9 +463,10 @@ impl GuardianProcess {
         if self.parts.ladder.is_idle() || self.kill_loop.keeps_the_dead(clock::now()) {
             return;
         }
+        let before = if self.parts.enclosure.is_dead() { self.before } else { Before::NONE };
         let mut news = false;
         for _ in 0..MOST_REAPED {
-            match children::wait() {
+            match before.lowered(children::wait) {
                 Waited::Ended(pid, ended) => {
                     news = true;
                     self.parts.enclosure.reaped(pid);

@@ -18,7 +18,7 @@ use super::is_off;
 use super::kill_loop::KillLoop;
 use super::ladder::{Ladder, Leftover, Order};
 use super::outbox::Unsent;
-use super::pass::{Spared, with_helpers};
+use super::pass::{Found, Spared, with_helpers};
 use super::priority::Turn;
 use super::redeemer::{Redeem, Redeemer};
 use super::self_check::{self, cannot};
@@ -461,6 +461,9 @@ impl Guardian {
     /// Reaps the children that have ended: the guardian, orphans of the tree, and, as PID 1, all orphans of the
     /// namespace. Returns `false` if no child is left.
     pub fn reap(&mut self) -> bool {
+        if self.life == Life::Swept {
+            self.sweep_once();
+        }
         self.reap_at_most(u32::MAX)
     }
 
@@ -487,13 +490,9 @@ impl Guardian {
     /// the future is dropped.
     async fn kill_rest_of_tree(&mut self) {
         self.kill_loop.begin(clock::now());
-        self.turn.get_or_insert_with(Turn::begin);
         loop {
-            let now = clock::now();
-            let found = self.enclosure.sweep(&with_helpers(&self.spare));
-            if let Some(found) = found {
-                self.kill_loop.passed(now, found);
-            }
+            self.turn.get_or_insert_with(Turn::begin);
+            let found = self.sweep_once();
             let has_children = self.reap_at_most(MOST_REAPED);
             // `wait` tells whether children are left. If some are no part of the tree, only a whole search without a
             // find proves that the tree is empty.
@@ -509,6 +508,18 @@ impl Guardian {
             let next = self.kill_loop.next().filter(|_| found.is_some());
             self.alarm.until(Some(next.map_or(soon, |next| next.min(soon)))).await;
         }
+    }
+
+    /// Kills what a dead guardian has left, once. If no process of it lives, the raised priority ends, as a raised
+    /// process must not reap (see [`Before::lowered`](super::priority::Before::lowered)).
+    fn sweep_once(&mut self) -> Option<Found> {
+        let now = clock::now();
+        let found = self.enclosure.sweep(&with_helpers(&self.spare))?;
+        self.kill_loop.passed(now, found);
+        if found.is_none() && self.enclosure.is_empty() {
+            self.turn = None;
+        }
+        Some(found)
     }
 
     /// Kills the guardian of an empty tree. Its owner may do other work before it dismisses the guardian.

@@ -73,6 +73,21 @@ impl Before {
         has_it
     }
 
+    /// Does `work` with the former attributes in the raised thread, and raises the thread again.
+    ///
+    /// A tree is reaped like this once no process of it lives. If another process has looked at a thread in `/proc`, that
+    /// thread removes the entry from the kernel's cache as it ends. The kernel has the reaper wait for that in a busy
+    /// loop. At a real-time priority, the reaper would keep the thread from the processor for a second. While a process
+    /// of the tree lives, that process could keep a reaper of ordinary priority from killing.
+    pub(super) fn lowered<T>(self, work: impl FnOnce() -> T) -> T {
+        self.give_back();
+        let done = work();
+        if self.0.is_some() {
+            raise();
+        }
+        done
+    }
+
     /// Restores the former attributes in the raised thread.
     fn give_back(self) {
         let Some((before, slack)) = self.0 else { return };

@@ -283,6 +283,13 @@ impl Enclosure {
         }
     }
 
+    /// Returns whether no process in the enclosure lives, so that none can appear. Returns `false` if that is not
+    /// known.
+    pub(super) fn is_dead(&self) -> bool {
+        let list = self.list.as_ref().map(AsRawFd::as_raw_fd);
+        list.is_some_and(|list| children::are_dead(list) == Ok(true)) && self.is_empty()
+    }
+
     /// Takes note that the command has ended.
     pub(super) fn command_ended(&self) {
         if let Walls::Namespace(namespace) = &self.walls {

@@ -27,5 +27,6 @@ mod service;
 mod signals;
 mod streams;
 pub(crate) mod terminal;
+mod threads;
 mod together;
 mod unstarted;

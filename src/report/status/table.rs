@@ -6,8 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use elect_api::Candidate;
 
+use super::keys::Past;
 use super::{
-    CandidateStatus, ElectionStatus, LeaderStatus, MemberStatus, PartKind, Past, PauseStatus,
+    CandidateStatus, ElectionStatus, LeaderStatus, MemberStatus, PartKind, PauseStatus,
     StatusReport, UnprovenStatus, WaitingStatus,
 };
 use crate::report::{Table, age};

@@ -54,10 +54,12 @@ impl Candidature {
         .await;
         match verdict {
             // The store admitted the campaign when it led, so the refusal may pass.
-            Verdict::StoreFailed(error) if self.let_in == LetIn::Before && error.may_pass() => {
+            Verdict::StoreFailed { error, .. }
+                if self.let_in == LetIn::Before && error.may_pass() =>
+            {
                 Err(Error::of_store(error.with_kind(ErrorKind::Unreachable)))
             }
-            Verdict::StoreFailed(error) => Err(Error::of_store(error)),
+            Verdict::StoreFailed { error, .. } => Err(Error::of_store(error)),
             Verdict::Unreached => {
                 let location = self.store.profile().location;
                 Err(Error::Unreached(format!("{location} did not answer in time")))

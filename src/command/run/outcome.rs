@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::Context;
-use elect_api::Token;
+use elect_api::{Division, Token};
 use elect_system::path::Output;
 
 use super::terms::Terms;
 use crate::command::attempts::with_members;
-use crate::config::RunPlan;
+use crate::config::{RunPlan, Wait};
 use crate::election::machine::Verdict;
 use crate::guard::{self, Ended, ExecHandoff};
 use crate::report::{
@@ -127,20 +127,41 @@ impl Terms<'_> {
             Verdict::Interrupted(signal) => {
                 (Outcome::Interrupted(signal), guard::told_to_end(signal))
             }
-            Verdict::StoreFailed(error) if error.is_permanent() => {
-                (Outcome::Failed, format!("{:#}", anyhow::Error::from(error)))
-            }
-            Verdict::StoreFailed(error) => {
-                let location = self.store.profile().location;
-                (Outcome::Failed, format!("{:#}", with_members(&location, error.into())))
+            Verdict::StoreFailed { error, out_of_time } => {
+                let is_permanent = error.is_permanent();
+                let (location, error) = (self.store.profile().location, error.into());
+                let error = if is_permanent { error } else { with_members(&location, error) };
+                let more = if out_of_time { self.trying_longer() } else { String::new() };
+                (Outcome::Failed, format!("{error:#}{more}"))
             }
             Verdict::Unreached => {
                 let location = self.store.profile().location;
                 let error = anyhow::anyhow!("{location} did not answer in time");
-                (Outcome::Failed, format!("{:#}", with_members(&location, error)))
+                let error = with_members(&location, error);
+                (Outcome::Failed, format!("{error:#}{}", self.trying_longer()))
             }
             // A verdict of `Withdrawn` does not get here: only members of a roster and sidecars withdraw.
             Verdict::Failed(why) | Verdict::Withdrawn(why) => (Outcome::Failed, why),
+        }
+    }
+
+    /// Returns how long a store was tried that gave no place, and which flag has elect try longer.
+    fn trying_longer(&self) -> String {
+        let tried = humantime::format_duration(self.timing.connect_timeout);
+        match self.plan.rules.wait {
+            Wait::For(limit) => {
+                let limit = humantime::format_duration(limit);
+                format!("; the time of -w ({limit}) is over: a longer -w tries longer")
+            }
+            Wait::No => {
+                format!("; tried for up to {tried}: -w DUR in the place of -n tries longer")
+            }
+            Wait::Forever
+                if matches!(self.plan.campaign.candidate.division, Division::Shards(_)) =>
+            {
+                format!("; tried for up to {tried}")
+            }
+            Wait::Forever => format!("; tried for up to {tried}: -w DUR tries longer"),
         }
     }
 

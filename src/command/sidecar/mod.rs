@@ -224,7 +224,7 @@ impl Sidecar<'_> {
                 self.log.info(guard::told_to_end(signal));
                 Ok(Next::End)
             }
-            Verdict::StoreFailed(error) => Err(error.into()),
+            Verdict::StoreFailed { error, .. } => Err(error.into()),
             Verdict::Failed(why) => Err(anyhow::anyhow!(why)),
             // The rules of a sidecar lead to none of these verdicts.
             Verdict::NotAcquired(_)

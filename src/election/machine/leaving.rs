@@ -231,7 +231,8 @@ impl Machine {
     /// Reports that the entry may be left in the store. If nothing was ever written, nothing is left. A store that is
     /// another one now, or has gone back, has no entry of this candidate, and the verdict says that.
     pub(super) fn leave_entry(&mut self, error: Error) {
-        let is_told = !error.may_pass() && matches!(self.verdict, Some(Verdict::StoreFailed(_)));
+        let is_told =
+            !error.may_pass() && matches!(self.verdict, Some(Verdict::StoreFailed { .. }));
         if self.contact.may_have_entry && !is_told {
             self.say(Command::Tell(News::EntryLeft(error)));
         }

@@ -447,7 +447,12 @@ pub enum Verdict {
     /// This signal ended the wait.
     Interrupted(i32),
     /// The store refused, was never reached, or answered and took no entry.
-    StoreFailed(Error),
+    StoreFailed {
+        /// The last error.
+        error: Error,
+        /// Whether only the time to try was over. Then more time could have helped.
+        out_of_time: bool,
+    },
     /// The store never answered in time.
     Unreached,
     /// Elect itself failed.

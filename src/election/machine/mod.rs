@@ -420,7 +420,8 @@ impl Machine {
             "the store has gone back: it gives token {token}, and has given us {floor} before: it was restored from an \
              older backup, or emptied; stop all candidates, see `elect help stores`, and start them again"
         );
-        self.leave(now, Verdict::StoreFailed(Error::new(ErrorKind::Unfit, what)));
+        let error = Error::new(ErrorKind::Unfit, what);
+        self.leave(now, Verdict::StoreFailed { error, out_of_time: false });
     }
 
     /// Handles a win that is lost before anything was started. The seat repeats this answer until it is given up.

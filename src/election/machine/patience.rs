@@ -251,9 +251,12 @@ impl Machine {
         self.request = CallState::due(now + pause);
         match self.phase {
             Phase::Joining | Phase::Campaigning(_)
-                if self.is_final(&error) || self.has_tried_enough(now + pause) =>
+                if self.is_final(&error) || self.is_refused_too_long(now + pause) =>
             {
-                self.leave(now, Verdict::StoreFailed(error));
+                self.leave(now, Verdict::StoreFailed { error, out_of_time: false });
+            }
+            Phase::Joining | Phase::Campaigning(_) if self.has_tried_enough(now + pause) => {
+                self.leave(now, Verdict::StoreFailed { error, out_of_time: true });
             }
             Phase::Finished => {}
             _ => self.say(Command::Tell(News::Trouble(error, pause))),
@@ -268,11 +271,15 @@ impl Machine {
         error.is_permanent() && !(was_let_in && error.may_pass())
     }
 
-    /// Whether a failing store is not to be asked any more at this instant.
+    /// Whether the store will have confirmed the first place, and refused what a start needs, for too long. A longer
+    /// `wait` does not help: meanwhile no other candidate can lead.
+    fn is_refused_too_long(&self, then: Boottime) -> bool {
+        self.contact.refuses.is_some_and(|since| since + self.timing.connect_timeout <= then)
+    }
+
+    /// Whether the time to try a failing store will be over at this instant.
     fn has_tried_enough(&self, then: Boottime) -> bool {
-        let limit = self.contact.refuses.map(|since| since + self.timing.connect_timeout);
-        let patience = self.patience_ends().filter(|_| self.is_in_trouble());
-        limit.into_iter().chain(patience).any(|end| end <= then)
+        self.patience_ends().is_some_and(|end| end <= then) && self.is_in_trouble()
     }
 
     /// Whether the store is the reason for not leading, as far as is known. A candidate that waits behind another one
@@ -348,11 +355,13 @@ impl Machine {
     }
 
     pub(super) fn lose_patience(&mut self, now: Boottime) {
+        let failed =
+            |error: &Error| Verdict::StoreFailed { error: error.clone(), out_of_time: true };
         let verdict = match (&self.contact.trouble, self.unwanted()) {
-            (Some(error), _) if self.is_in_trouble() => Verdict::StoreFailed(error.clone()),
+            (Some(error), _) if self.is_in_trouble() => failed(error),
             (_, Some(why)) => Verdict::Unwanted(why),
             // The wait is over, so a refusal is final.
-            (Some(error), None) if error.is_permanent() => Verdict::StoreFailed(error.clone()),
+            (Some(error), None) if error.is_permanent() => failed(error),
             (Some(_), None) if self.contact.is_blocked => Verdict::NotAcquired(BLOCKED.into()),
             (Some(error), None) => Verdict::NotAcquired(format!("{UNHEARD}: {error}").into()),
             (None, None) if self.contact.place == LastPlace::Behind => {

@@ -242,7 +242,7 @@ impl Machine {
             Verdict::Withdrawn(why) => format!("withdrew: {why}"),
             Verdict::LostForGood(why) | Verdict::Failed(why) => why.clone(),
             Verdict::NotStarted(_) => "the command could not be executed".to_owned(),
-            Verdict::StoreFailed(error) => format!("nothing was started: {error}"),
+            Verdict::StoreFailed { error, .. } => format!("nothing was started: {error}"),
             Verdict::AlreadyDone
             | Verdict::UsedUp(_)
             | Verdict::NotAcquired(_)

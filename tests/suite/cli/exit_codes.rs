@@ -1,9 +1,8 @@
 //! elect's exit codes, and its messages with them.
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::Ground;
+use crate::prelude::*;
 
 #[test]
 fn the_commands_own_code_is_kept() {
@@ -76,10 +75,22 @@ fn wrong_usage_gives_125() {
 }
 
 #[test]
+fn a_store_out_of_reach_gives_125_and_the_flag_that_tries_longer() {
+    for (flag, said) in [
+        ("--wait=500ms", "; the time of -w (500ms) is over: a longer -w tries longer"),
+        ("--no-wait", "; tried for up to 10s: -w DUR in the place of -n tries longer"),
+        ("--quiet", "; tried for up to 10s: -w DUR tries longer"),
+    ] {
+        let elect = Elect::new(ELECT).args(["run", "-b", "etcd://127.0.0.1:1", flag, "true"]);
+        elect.run().exits(125).says("nothing listens there").says(said);
+    }
+}
+
+#[test]
 fn help_and_version_go_to_stdout() {
     let ground = Ground::new();
     for words in [&["run", "--help"][..], &["--help"], &["--version"], &["help", "status"]] {
-        let elect = elect_testkit::program::Elect::new(env!("CARGO_BIN_EXE_elect"));
+        let elect = Elect::new(ELECT);
         let ended = elect.args(words).run().exits(0);
         assert!(ended.stderr.is_empty() && ended.stdout.contains("elect"), "{ended:?}");
     }

@@ -113,7 +113,7 @@ fn a_store_that_never_answers_is_given_up() {
                         transcript.machine.step(at(second), Event::Replied(Err(unreachable())));
                     finished |= commands
                         .iter()
-                        .any(|c| matches!(c, Command::Finish(Verdict::StoreFailed(_))));
+                        .any(|c| matches!(c, Command::Finish(Verdict::StoreFailed { .. })));
                 }
                 Command::Finish(verdict) => panic!("the error itself was not told: {verdict:?}"),
                 _ => {}

@@ -71,7 +71,8 @@ fn a_store_that_answers_and_takes_no_entry_has_failed() {
                 }
                 let rules = Rules { wait, ..rules.clone() };
                 let (end, verdict) = on_a_full_store(lease, rules, *seats).expect("an end");
-                assert!(matches!(verdict, Verdict::StoreFailed(_)), "{wait:?}: {verdict:?}");
+                let is_it = matches!(verdict, Verdict::StoreFailed { out_of_time: true, .. });
+                assert!(is_it, "{wait:?}: {verdict:?}");
                 assert!(range.contains(&end), "{wait:?}: {end} s");
             }
         }
@@ -526,6 +527,6 @@ fn a_win_with_a_smaller_token_than_before_is_refused_for_good() {
         event = answer;
     }
     assert!(!seen.iter().any(|it| matches!(it, Command::Start(_))), "{seen:?}");
-    let is_end = |it: &Command| matches!(it, Command::Finish(Verdict::StoreFailed(error)) if !error.may_pass());
+    let is_end = |it: &Command| matches!(it, Command::Finish(Verdict::StoreFailed { error, out_of_time: false }) if !error.may_pass());
     assert!(seen.iter().any(is_end), "{seen:?}");
 }

@@ -124,7 +124,7 @@ pub(super) fn word(command: &Command) -> Option<String> {
             Verdict::Unwanted(_) => "finish: unwanted".into(),
             Verdict::SteppedDown(_) => "finish: stepped down".into(),
             Verdict::Interrupted(signal) => format!("finish: interrupted {signal}"),
-            Verdict::StoreFailed(_) => "finish: store failed".into(),
+            Verdict::StoreFailed { .. } => "finish: store failed".into(),
             Verdict::Unreached => "finish: unreached".into(),
             Verdict::Failed(_) => "finish: failed".into(),
         },

@@ -69,12 +69,12 @@ complete -c elect -n "__fish_elect_using_subcommand run" -s E -l conflict-exit-c
 complete -c elect -n "__fish_elect_using_subcommand run" -l slots -d 'Number of leaders at a time [1 to 64]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l shards -d 'Number of shards to spread [1 to 1024]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -s s -l signal -d 'Signal that asks the command to stop' -r
-complete -c elect -n "__fish_elect_using_subcommand run" -s k -l kill-grace -d 'Time between the stop signal and SIGKILL [default: 4/15 of TTL]' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -s k -l kill-grace -d 'Time between the stop signal and SIGKILL [default: 4/15 of TTL, else 4s]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l after-loss -d 'After a loss, exit or campaign again' -r -f -a "exit\t'Exit with code 124'
 campaign\t'Take part again, and run the command anew once we lead'"
 complete -c elect -n "__fish_elect_using_subcommand run" -l leftover -d 'Processes left behind: kill or wait' -r -f -a "kill\t'They get TERM after --leftover-grace, and KILL after -k'
 wait\t'Leadership is kept until they have ended by themselves'"
-complete -c elect -n "__fish_elect_using_subcommand run" -l leftover-grace -d 'Time that they have to end by themselves' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l leftover-grace -d 'Time for processes left behind to end' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l containment -d 'How elect holds all descendants' -r -f -a "auto\t'The best that changes nothing the command can see'
 pidns\t'A pid namespace: nothing escapes, even if elect is killed; other process ids'
 cgroup\t'A cgroup: set-uid programs are killed, too'
@@ -124,7 +124,7 @@ complete -c elect -n "__fish_elect_using_subcommand sidecar" -l on-elected -d 'C
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l on-lost -d 'Command to run when leadership has ended' -r -f -a "(__fish_complete_command)"
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l on-change -d 'Command to run when the leader changes' -r -f -a "(__fish_complete_command)"
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l hook-timeout -d 'Time after which elect kills a hook' -r
-complete -c elect -n "__fish_elect_using_subcommand sidecar" -l grace -d 'Time for the application to stop [default: 4/15 of TTL]' -r
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l grace -d 'Time for the application to stop [default: 4/15 of TTL, else 4s]' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l health-http -d 'Lead only while this URL answers with success' -r -f
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l health-cmd -d 'Lead only while this command exits with 0' -r -f -a "(__fish_complete_command)"
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l health-interval -d 'Time between health checks' -r

@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         Ok(given) => command::dispatch(given),
         Err(said) => {
             let words: Vec<_> = env::args_os().collect();
-            command::explain(&said, cli::log_format(&words))
+            command::explain(&said, &words, cli::log_format(&words))
         }
     }
 }

@@ -64,13 +64,13 @@ pub struct CampaignArgs {
 
     /// Ask a leader of lower priority to hand over
     ///
-    /// We ask once we have waited for --preempt-after. It needs an election in which only elect takes part.
+    /// This candidate asks once it has waited for --preempt-after. All candidates of the election must be elect's own.
     #[arg(long, env = "ELECT_PREEMPT", value_parser = BoolishValueParser::new(), help_heading = ELECTION)]
     pub preempt: bool,
 
     /// Time to wait before preempting [default: 30s]
     ///
-    /// 500ms, 15s, 2m; a bare number is seconds. It implies --preempt.
+    /// 500ms, 15s, 2m; a bare number is seconds. This flag implies --preempt.
     #[arg(long, env = "ELECT_PREEMPT_AFTER", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = ELECTION, hide_short_help = true)]
     pub preempt_after: Option<Duration>,
 

@@ -42,6 +42,7 @@ pub(super) fn advise(words: &[OsString], mut error: clap::Error) -> clap::Error 
         ErrorKind::InvalidSubcommand if error.get(ContextKind::SuggestedSubcommand).is_none() => {
             words.get(1).and_then(|word| reordered(word))
         }
+        ErrorKind::MissingRequiredArgument => unnamed(words, &error),
         ErrorKind::UnknownArgument => {
             // A person who writes an unknown flag does not mean it as a value.
             error.remove(ContextKind::Suggested);
@@ -62,6 +63,28 @@ pub(super) fn advise(words: &[OsString], mut error: clap::Error) -> clap::Error 
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
+}
+
+/// Returns a tip about the name of an election that is missing.
+fn unnamed(words: &[OsString], error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let name = words.get(1)?.to_str()?;
+    missing.iter().any(|it| it == "<ELECTION>").then(|| {
+        format!("elect status shows the names of all elections; then elect {name} ELECTION")
+    })
+}
+
+/// Returns the words that print help for the subcommand in these words.
+pub fn help_words(words: &[OsString]) -> String {
+    let root = Cli::command();
+    let (mut command, mut path) = (&root, root.get_name().to_owned());
+    for word in words.iter().skip(1) {
+        let Some(nested) = command.find_subcommand(word) else { break };
+        (command, path) = (nested, format!("{path} {}", nested.get_name()));
+    }
+    path + " --help"
 }
 
 /// Returns a tip with the subcommand that has the letters of this word in another order.

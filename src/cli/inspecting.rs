@@ -167,7 +167,8 @@ pub struct StatusArgs {
     ///
     /// It needs a terminal, and exits with 0. While the store does not answer, it tells how old the table is, and
     /// shows a leader as "unknown" once its lease could have ended. SUSPICION rises when a leader does not
-    /// renew its lease as before: at about 8 it is most likely gone. For programs there is `elect observe`.
+    /// renew its lease as before: at about 8 it is most likely gone. For programs there is `elect observe`. In `elect
+    /// run`, -w is short for --wait.
     #[arg(short, long, env = "ELECT_WATCH", value_parser = BoolishValueParser::new())]
     pub watch: bool,
 

@@ -37,7 +37,7 @@ pub use grammar::{grammar, keys, manual, try_value, variables};
 pub use groups::{
     CampaignArgs, FileArgs, HealthArgs, HealthUrl, HookArgs, LogArgs, RestartArgs, TargetArgs,
 };
-pub use hints::{Strays, split_duration, strays};
+pub use hints::{Strays, help_words, split_duration, strays};
 pub use inspecting::{CheckArgs, DoneArgs, Goal, HistoryArgs, ObserveArgs, StatusArgs, WaitArgs};
 pub use period::Period;
 pub use run::{RunArgs, RunFlags, SidecarArgs};

@@ -62,7 +62,8 @@ pub struct RunFlags {
 
     /// Longest wait to lead [default: without end]
     ///
-    /// 500ms, 15s, 2m; a bare number is seconds. On Kubernetes the wait is never shorter than that of --no-wait.
+    /// 500ms, 15s, 2m; a bare number is seconds. On Kubernetes the wait is never shorter than that of --no-wait. In `elect
+    /// status`, -w is short for --watch.
     #[arg(short, long, env = "ELECT_WAIT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = ELECTION)]
     pub wait: Option<Duration>,
 
@@ -100,9 +101,10 @@ pub struct RunFlags {
     #[arg(short, long, env = "ELECT_SIGNAL", value_name = "SIG", value_parser = parse_signal, default_value = "TERM", help_heading = LEASE)]
     pub signal: Signal,
 
-    /// Time between the stop signal and SIGKILL [default: 4/15 of TTL]
+    /// Time between the stop signal and SIGKILL [default: 4/15 of TTL, else 4s]
     ///
-    /// This is for a lost lease. --stop-timeout is for a stop that somebody asks for.
+    /// The time is for a lost lease, and for processes left behind. --stop-timeout is for a stop that a person asks for.
+    /// On the local disk, which has no TTL, the default is 4 s.
     #[arg(short, long, env = "ELECT_KILL_GRACE", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE)]
     pub kill_grace: Option<Duration>,
 
@@ -114,15 +116,15 @@ pub struct RunFlags {
 
     /// Processes left behind: kill or wait
     ///
-    /// This is for a command that ends by itself. elect stops what it left running, and names it, or keeps leading until
-    /// that has ended.
+    /// This flag is for a command that ends by itself. With `kill`, elect names the processes that the command left
+    /// running, and stops them. With `wait`, elect leads until these processes have ended.
     #[arg(long, env = "ELECT_LEFTOVER", value_enum, value_name = "WHAT", default_value_t = LeftoverChoice::Kill, help_heading = COMMAND, hide_short_help = true)]
     pub leftover: LeftoverChoice,
 
-    /// Time that they have to end by themselves
+    /// Time for processes left behind to end
     ///
-    /// It counts from the end of the command. Then they get TERM, and KILL after the time of -k. --leftover wait excludes
-    /// this flag.
+    /// The time counts from the end of the command. Then the processes get TERM, and KILL after the time of -k.
+    /// --leftover wait excludes this flag.
     #[arg(long, env = "ELECT_LEFTOVER_GRACE", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, default_value = "1s", help_heading = COMMAND, hide_short_help = true)]
     pub leftover_grace: Duration,
 
@@ -135,8 +137,8 @@ pub struct RunFlags {
 
     /// Weakest containment to accept
     ///
-    /// With less, elect refuses to run. The best comes first. Without --containment elect takes the one that changes
-    /// least of those that are good enough.
+    /// With a weaker containment, elect refuses to run. The list has the best containment first. Without --containment,
+    /// elect takes a containment that is good enough, and changes the least for the command.
     #[arg(long, env = "ELECT_REQUIRE_CONTAINMENT", value_enum, value_name = "TIER", help_heading = COMMAND, hide_short_help = true)]
     pub require_containment: Option<Containment>,
 
@@ -148,7 +150,7 @@ pub struct RunFlags {
 
     /// Shortest time to keep the lease [default: 0]
     ///
-    /// It counts from the start of the command. If that ends sooner, elect goes on leading.
+    /// The time counts from the start of the command. If the command ends sooner, elect leads until the time is over.
     #[arg(long, env = "ELECT_HOLD", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = COMMAND, hide_short_help = true)]
     pub hold: Option<Duration>,
 
@@ -175,8 +177,8 @@ pub struct RunFlags {
 
     /// Run once in each PERIOD, such as day@02:50
     ///
-    /// As --once, with a key for the period that is current when elect starts: of a `day@02:50`, `2026-11-26`. So a
-    /// late run belongs to the period that it is late for, whatever the machine's time zone. Also `hour@50`,
+    /// This flag is --once with a key for the period that is current when elect starts: `2026-11-26` for `day@02:50`.
+    /// A run that starts late counts for the same period, whatever the machine's time zone. Other periods are `hour@50`,
     /// `week@Sun@02:50` and `month@15@02:50`. Times are in UTC, or have an offset: `day@02:50+01:00`.
     #[arg(long, env = "ELECT_ONCE_PER", value_name = "PERIOD", value_hint = ValueHint::Other, help_heading = COMMAND, hide_short_help = true)]
     pub once_per: Option<Period>,
@@ -231,7 +233,7 @@ pub struct SidecarArgs {
     #[command(flatten)]
     pub campaign: CampaignArgs,
 
-    /// Time for the application to stop [default: 4/15 of TTL]
+    /// Time for the application to stop [default: 4/15 of TTL, else 4s]
     ///
     /// For this time nobody else leads after elect has stopped saying that it does.
     #[arg(long, env = "ELECT_GRACE", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE)]

@@ -22,12 +22,15 @@ mod survey;
 mod tools;
 mod wait;
 
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
-use crate::cli::{Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs};
+use crate::cli::{
+    Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, help_words,
+};
 use crate::config::{
     CheckPlan, ConfigError, DonePlan, Elsewhere, FencePlan, ForgetPlan, GetPlan, HistoryPlan,
     ObservePlan, PausePlan, PriorityPlan, PutPlan, RedeemPlan, ResignPlan, RunPlan, SidecarPlan,
@@ -134,10 +137,10 @@ fn misled(command: &Command, origins: &Origins, log: &Log) -> Option<String> {
 }
 
 /// Prints the parser's message: help and version on stdout, errors on stderr in this format.
-pub fn explain(said: &clap::Error, format: LogFormat) -> ExitCode {
+pub fn explain(said: &clap::Error, words: &[OsString], format: LogFormat) -> ExitCode {
     let printed = match (said.use_stderr(), format) {
         (false, _) => said.print(),
-        (true, LogFormat::Text) => complain(said),
+        (true, LogFormat::Text) => complain(said, words),
         (true, LogFormat::Json) => {
             complain_to_programs(said);
             Ok(())
@@ -158,10 +161,15 @@ pub fn explain(said: &clap::Error, format: LogFormat) -> ExitCode {
 
 /// Prints what is wrong with the arguments, with the prefix `elect:` of all its messages: a mail from cron does not
 /// name the program.
-fn complain(said: &clap::Error) -> io::Result<()> {
+fn complain(said: &clap::Error, words: &[OsString]) -> io::Result<()> {
     let nothing = said.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     let missing = if nothing { "error: a subcommand is missing\n\n" } else { "" };
-    let text = format!("elect: {missing}{}", said.render().ansi());
+    let mut text = format!("elect: {missing}{}", said.render().ansi());
+    // The parser knows the flag only, and `--help` alone would be read as that of elect as a whole.
+    let end = text.rfind("For more information").unwrap_or(text.len());
+    if let Some(at) = text[end..].find("--help") {
+        text.replace_range(end + at..end + at + "--help".len(), &help_words(words));
+    }
     anstream::stderr().write_all(text.as_bytes())
 }
 

@@ -33,10 +33,11 @@ pub(super) fn show(args: &ShowArgs, choice: FileChoice) -> anyhow::Result<u8> {
         [] => vec![OsString::from("run")],
         words => words.to_vec(),
     };
-    let asked = match cli::parse_part([OsString::from("elect")].into_iter().chain(words)) {
+    let words: Vec<OsString> = [OsString::from("elect")].into_iter().chain(words).collect();
+    let asked = match cli::parse_part(&words) {
         Ok(asked) => asked,
         Err(said) => {
-            explain(&said, LogFormat::Text);
+            explain(&said, &words, LogFormat::Text);
             return Ok(if said.use_stderr() { FAILED } else { 0 });
         }
     };

@@ -24,7 +24,7 @@ pub use crate::cli::{
 };
 pub(crate) use crate::identity::label_of;
 pub use crate::identity::{candidate_id, host_name, is_known_as};
-pub use crate::stores::{BackendUrl, connect, schemes};
+pub use crate::stores::{BackendUrl, connect};
 pub use campaign::{CampaignPlan, HealthPlan, HookPlan, SidecarPlan, Verbosity, queues};
 pub use conflicts::{check_sidecar, resolve_run};
 pub use data::{FencePlan, GetPlan, PutPlan};

@@ -64,7 +64,7 @@ impl LeadershipReport {
     pub fn in_words(&self, now: SystemTime) -> String {
         let when =
             self.end.as_deref().or(self.start.as_deref()).map(|when| time_or_date(when, now));
-        let took = self.took_ms.map(|took| age(Duration::from_millis(took)));
+        let took = self.took_ms.map(length);
         let open = || "no end known".to_owned();
         let how = match (self.exit_code, &self.reason) {
             (Some(code), _) => format!("exit {code}"),
@@ -88,9 +88,18 @@ fn time_or_date(when: &str, now: SystemTime) -> String {
     }
 }
 
+/// Formats the length of a run, of which whole milliseconds are known.
+fn length(ms: u64) -> String {
+    match ms {
+        0 => "<1ms".to_owned(),
+        1..1000 => format!("{ms}ms"),
+        _ => age(Duration::from_millis(ms)),
+    }
+}
+
 /// Returns a length of time and an exit code as cells of a table.
 fn outcome(took_ms: Option<u64>, exit_code: Option<u8>) -> [String; 2] {
-    let took = took_ms.map(|took| age(Duration::from_millis(took)));
+    let took = took_ms.map(length);
     [took.unwrap_or_default(), exit_code.map(|code| code.to_string()).unwrap_or_default()]
 }
 
@@ -291,6 +300,14 @@ mod tests {
         assert_eq!(old.in_words(noon), "x, 00:00 UTC, told to end");
         let open = record(r#"{"token":1,"id":"x","start":1}"#);
         assert_eq!(open.in_words(noon), "x, 00:00 UTC, no end known");
+    }
+
+    #[test]
+    fn a_run_of_less_than_a_second_shows_its_milliseconds() {
+        for (ms, shown) in [(0, "<1ms"), (1, "1ms"), (999, "999ms"), (1000, "1s"), (61_000, "1m1s")]
+        {
+            assert_eq!(outcome(Some(ms), None)[0], shown);
+        }
     }
 
     #[test]

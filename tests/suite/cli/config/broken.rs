@@ -33,7 +33,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ("backend: /var/lib\n", "1:10", "for a directory write file:///DIR"),
     ("backend: 'zk://here/x '\n", "1:10", "has a space at its end"),
     ("backend: zk://here/x y\n", "1:10", "has a space inside"),
-    ("backend: abacus://here\n", "1:10", "this build of elect knows file"),
+    ("backend: abacus://here\n", "1:10", "this build of elect has no store for"),
     ("backend: STATE\nttl: 20s\n", "2:6", "its key belongs in the profiles of other stores"),
     ("profiles:\n  a:\n    wait: never\n", "3:11", "write 500ms, 15s"),
     ("wait: 5s\nno-wait: true\n", "2:10", "`no-wait` (line 2) and `wait` (line 1)"),

@@ -142,7 +142,11 @@ fn secrets_are_not_shown() {
         );
     }
     fs::write(&config, "backend: abacus://me:hush@host\n").unwrap();
-    let ended = elect("run", &config).arg("true").run().exits(125).says(":1:10: no store");
+    let ended = elect("run", &config)
+        .arg("true")
+        .run()
+        .exits(125)
+        .says(":1:10: this build of elect has no store");
     assert!(!ended.stderr.contains("hush"), "{ended:?}");
     fs::write(&config, "ttl: etcd://me:hush@host\n").unwrap();
     let ended = elect("run", &config).arg("true").run().exits(125).says(":1:6: this value");

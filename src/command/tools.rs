@@ -262,7 +262,7 @@ fn write_all(dir: &Path, files: &[(String, String)]) -> anyhow::Result<()> {
 }
 
 /// The longest time that a completion may keep the prompt waiting.
-const PATIENCE: Duration = Duration::from_secs(1);
+const COMPLETION_LIMIT: Duration = Duration::from_secs(1);
 
 /// Prints one name per line. The exit code is 0.
 pub(super) fn names(args: &NamesArgs) -> u8 {
@@ -270,7 +270,7 @@ pub(super) fn names(args: &NamesArgs) -> u8 {
     let (what, words) = (args.what, args.words.clone());
     // A store may hang in a call that cannot be interrupted. The thread ends with the process.
     thread::spawn(move || send.send(find(what, &words).unwrap_or_default()));
-    let names = receive.recv_timeout(PATIENCE).unwrap_or_default();
+    let names = receive.recv_timeout(COMPLETION_LIMIT).unwrap_or_default();
     let lines = names.into_iter().filter(|name| is_plain(name)).map(|name| name + "\n");
     // If printing fails, there is no reader to tell.
     let _ = report::print(&lines.collect::<String>());

@@ -41,35 +41,35 @@ pub struct CampaignPlan {
     pub lease_file: Option<PathBuf>,
     /// Whether this pod gets a label while the candidate leads.
     pub pod_label: bool,
-    /// What is run beside, when leadership changes.
+    /// The hooks.
     pub hooks: HookPlan,
 }
 
-/// What is run beside, when leadership changes.
+/// The hooks: commands that elect runs when leadership changes.
 #[derive(Clone, Debug)]
 pub struct HookPlan {
-    /// The command for the begin of a leadership.
+    /// The command to run when leadership begins.
     pub elected: Option<CommandLine>,
-    /// The command for the end of a leadership.
+    /// The command to run when leadership has ended.
     pub lost: Option<CommandLine>,
-    /// The command for a change of the leader.
+    /// The command to run when the leader changes.
     pub change: Option<CommandLine>,
-    /// The time after which a hook is killed.
+    /// The time after which elect kills a hook.
     pub timeout: Duration,
 }
 
-/// The checks of the health of a command, or of an application. One of both checks is there at least.
+/// The health checks of a command or an application. At least one of `http` and `command` is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthPlan {
-    /// The URL that answers with success.
+    /// The URL to ask. The check succeeds if the status is 200 to 299.
     pub http: Option<HealthUrl>,
-    /// The command that exits with 0.
+    /// The command to run. The check succeeds if the command exits with 0.
     pub command: Option<CommandLine>,
     /// The time from the start of one check to that of the next.
     pub interval: Duration,
     /// The longest time for a check.
     pub timeout: Duration,
-    /// The number of failures in a row that count.
+    /// The number of failures in a row after which elect gives leadership up.
     pub threshold: u32,
 }
 
@@ -81,7 +81,7 @@ impl HookPlan {
 }
 
 impl HealthPlan {
-    /// The plan of these arguments; `None` without a check.
+    /// Makes the plan from these arguments. Returns `None` if they set no check.
     pub(super) fn new(args: HealthArgs) -> Option<Self> {
         args.looks().then_some(Self {
             http: args.health_http,
@@ -93,8 +93,8 @@ impl HealthPlan {
     }
 }
 
-/// Checks that waiting candidates queue in this store, as `what`, a flag or a command, requires. Without a queue no
-/// candidate sees the waiting ones, nor lets another one pass.
+/// Checks that candidates queue in this store. `what` is the flag or the command that requires a queue. Without a queue,
+/// a candidate neither sees the waiting candidates nor lets another one pass.
 ///
 /// # Errors
 /// [`ConfigError::Orderless`].

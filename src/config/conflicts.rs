@@ -1,7 +1,8 @@
 //! Checks which flags require or exclude one another, wherever their values come from.
 //!
-//! Some flags are a part of another flag's request, and require it on the command line. Their variables and keys may be
-//! set for all commands of a machine. They have no effect on a command without that other flag.
+//! Some flags require another one: `--restart-delay` requires `--restart`. elect refuses such a flag on a command line
+//! without the other flag. A variable or a key of the file may be meant for all commands of a machine. So elect ignores
+//! it for a command without the other flag.
 
 use elect_api::{Candidate, Division};
 

@@ -69,7 +69,7 @@ fn search(root: &Path, election: Option<&str>) -> Option<Elsewhere> {
         .or_else(|| of_root(root))
 }
 
-/// Each service of a folder, with the text of its drop-ins.
+/// Returns the text of each service in a folder, followed by the text of its drop-ins.
 fn units(folder: &Path) -> Vec<(String, PathBuf)> {
     let services = files(folder).into_iter().filter(|file| has_extension(file, "service"));
     let whole = services.filter_map(|file| {
@@ -96,9 +96,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The text of a file, if it mentions elect.
+/// Returns the text of a trusted file that mentions elect.
 fn read(file: &Path) -> Option<String> {
-    // Each crontab belongs to its user, in a folder that all users share.
+    // Each crontab belongs to its user, so its owner is trusted.
     let whole = fs::symlink_metadata(file).ok().filter(fs::Metadata::is_file);
     let owner = whole.map(|it| it.uid());
     let found = path::look(file, owner.as_slice()).ok()?;
@@ -131,8 +131,7 @@ fn named_in(text: &str, file: PathBuf, election: Option<&str>) -> Option<Elsewhe
     Some(Elsewhere { file, election: Some(name), backend })
 }
 
-/// The words of a line as a shell reads them, as far as needed here: up to the end of the first command with elect in
-/// it.
+/// Splits a line into words, as a shell does. The words end with the first command that names elect.
 fn words(line: &str) -> Vec<String> {
     let line = line.replace("\\%", "%");
     let words = shlex::split(&line)
@@ -151,7 +150,8 @@ fn is_elect(word: &str) -> bool {
     word == "elect" || word.ends_with("/elect")
 }
 
-/// The store in the variable `ELECT_BACKEND`, as a crontab, a unit, or the words before a command set it.
+/// Returns the store that these words assign to `ELECT_BACKEND`. The words come from a crontab or a unit, or stand before
+/// a command.
 fn assigned(words: &[String]) -> Option<BackendUrl> {
     let variable = format!("{VARIABLES}BACKEND=");
     let value = words.iter().find_map(|word| {
@@ -162,7 +162,7 @@ fn assigned(words: &[String]) -> Option<BackendUrl> {
     Some(backend)
 }
 
-/// The election and the store that an `elect run` or `elect sidecar` names.
+/// Returns the election and the store that an `elect run` or `elect sidecar` names.
 fn call(words: &[String]) -> Option<(String, Option<BackendUrl>)> {
     let words = words.iter().skip(1).map(OsString::from);
     let given = cli::parse_part([OsString::from("elect")].into_iter().chain(words)).ok()?;
@@ -179,7 +179,7 @@ fn call(words: &[String]) -> Option<(String, Option<BackendUrl>)> {
     Some((name, typed("--backend").then(|| campaign.backend.clone())))
 }
 
-/// The store in the environment file of a unit, whose name is the name of the election.
+/// Returns the store that an environment file of a unit names. The file has the name of its election.
 fn of_units(file: PathBuf, election: Option<&str>) -> Option<Elsewhere> {
     let name = file.file_name()?.to_str()?.strip_suffix(".env")?.to_owned();
     if election.is_some_and(|election| election != name) {
@@ -190,7 +190,7 @@ fn of_units(file: PathBuf, election: Option<&str>) -> Option<Elsewhere> {
     (backend.with_secrets() != "file:").then_some(Elsewhere { file, election: Some(name), backend })
 }
 
-/// The store in root's configuration file, if this process may read the file and it is trusted.
+/// Returns the store that root's configuration file names, if this process may read the file and trusts it.
 fn of_root(root: &Path) -> Option<Elsewhere> {
     let file = root.join(OF_ROOT);
     // This file need not mention elect.

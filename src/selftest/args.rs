@@ -43,30 +43,30 @@ pub struct SelftestArgs {
 /// people.
 #[derive(Args, Debug)]
 pub struct StampArgs {
-    /// The number by which the memory for the stamps is inherited
+    /// Descriptor of the memory for the stamps
     #[arg(value_name = "NUMBER")]
     pub stamps: RawFd,
 
-    /// What the candidate is called there
+    /// Name of the candidate in that memory
     #[arg(value_name = "TAG")]
     pub tag: String,
 
-    /// Which process of a tree this is
+    /// Role of this process in the command tree
     #[arg(value_name = "WHAT")]
     pub what: Stamping,
 }
 
-/// A process of a tree that stamps.
+/// The role of a process in the command tree of a candidate. All but an `Escapee` stamp as long as they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Stamping {
-    /// Ends by itself soon.
+    /// The process ends by itself soon, and has no children.
     Brief,
-    /// Has a child, and leaves it behind when it ends.
+    /// The process has a child, and leaves the child behind when it ends.
     Tree,
-    /// Has another one besides, in a session of its own and nobody's child any more.
+    /// The process has a child as well, and starts an `Escapee`.
     EscapingTree,
-    /// Starts a leaf in a new session, and ends.
+    /// The process starts a leaf in a new session, and ends. So the leaf has lost its parent.
     Escapee,
-    /// Has no children.
+    /// The process has no children, and runs until the self-test tells it to end.
     Leaf,
 }

@@ -65,9 +65,9 @@ pub trait Store: Send + Sync {
     /// The outcome is unknown. The call may be repeated.
     async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error>;
 
-    /// Watches an election. The wake ends when one of these may have happened since this call returned: a candidate
-    /// came or went, a leadership began or ended, or a watched cell ([`Cell::is_watched`]) was written. It is a hint
-    /// (law 4), and disturbs no candidate (law 9).
+    /// Watches an election. The wake ends once the election may have changed after this call returned: a candidate came
+    /// or went, a leadership began or ended, or a watched cell ([`Cell::is_watched`]) was written. The wake is a hint
+    /// (law 4). The watch disturbs no candidate (law 9).
     ///
     /// To miss no change, call this first, and then [`Store::survey`]. Survey from time to time as well, because a wake
     /// may be lost.
@@ -156,20 +156,20 @@ pub enum Removal<'a> {
     /// The entry of a candidate that crashed, whose command tree is proven dead. The next candidate can lead once it is
     /// removed. If the death of a process frees its place, there is nothing to remove.
     Crashed(&'a Ticket),
-    /// The entry of the leader that has this token, removed without a word to its holder (law 13). The command of a
-    /// living holder may run on beside the next leader's command, until the holder finds out. So this is for entries
-    /// whose holder is gone, and for people who accept that risk.
+    /// The entry of the leader that has this token. The store tells its holder nothing (law 13). If the holder lives, its
+    /// command may run beside the next leader's command, until the holder finds out. The caller knows that the holder is
+    /// gone, or a person accepts that risk.
     Leader {
         /// The token of the leader.
         token: Token,
-        /// The mark by which the entry was judged to be over ([`Ending::Judged`](crate::Ending::Judged)), if it was. An
-        /// entry with another mark was renewed since, and stays.
+        /// The mark of an entry that the caller has judged to be over ([`Ending::Judged`](crate::Ending::Judged)). An
+        /// entry with another mark was renewed since, and stays. `None` if the caller has judged nothing.
         mark: Option<u64>,
     },
-    /// Everything that is kept for an election without candidates: its cells and its place in the store. The parents of
-    /// that place go too, if they were made for this election only. A later candidate finds the election as if it had
-    /// never existed, with two exceptions. Its tokens still rise, and the store keeps its [id](crate::StoreId),
-    /// by which others may know it. An election that no candidate ever entered stays as it is.
+    /// Everything that the store keeps for an election without candidates: its cells and its place in the store. The
+    /// parents of that place go too, if they were made for this election only. A later candidate finds an election that
+    /// seems new, with two exceptions. Tokens still rise, and the store keeps its [id](crate::StoreId), by which others
+    /// may know it. An election that no candidate ever entered stays as it is.
     ///
     /// One step checks the conditions and removes everything. The conditions are that no candidate is in the election,
     /// and that it has no fences that must stay. A candidate that enters at the same time, or a caller of a fence,

@@ -7,7 +7,7 @@ use crate::layout::Keyspace;
 use crate::link::Attempt;
 use crate::queue::{self, Ask, Before, Rival, Room, Unclear};
 use crate::value::Value;
-use crate::watch::{self, Event, Stand, Watch};
+use crate::watch::{self, Begin, Event, Watch};
 
 /// An entry of this candidate that etcd has shown.
 pub(crate) struct Entry {
@@ -27,9 +27,9 @@ pub(crate) struct Entry {
 struct Leading {
     /// Milliseconds since 1970.
     since: u64,
-    /// Whether the entry states `since`, or may state it. It is written once only, so that a full store that takes no
-    /// writes still keeps its leader.
-    told: bool,
+    /// Whether the entry states `since`, or may state it. elect writes it only once, so that a full store, which takes no
+    /// writes, still keeps its leader.
+    states_since: bool,
 }
 
 impl Entry {
@@ -52,9 +52,9 @@ impl Entry {
     /// Returns the question of the next renewal.
     pub(crate) fn ask(&mut self, value: &Value, room: Room) -> Ask<'_> {
         match (&mut self.leading, self.before.as_ref().and_then(Before::by_name)) {
-            (Some(Leading { told: true, .. }), _) => Ask::Nothing(None),
+            (Some(Leading { states_since: true, .. }), _) => Ask::Nothing(None),
             (Some(leading), _) => {
-                leading.told = true;
+                leading.states_since = true;
                 Ask::Nothing(Some(value.won(leading.since).to_bytes()))
             }
             (None, Some(rivals)) => Ask::Rivals(rivals),
@@ -89,21 +89,22 @@ impl Entry {
     ) -> Standing {
         let Some(nearest) = before.nearest().cloned() else {
             self.before = None;
-            self.leading.get_or_insert_with(|| Leading { since: stamp::display(), told: false });
+            self.leading
+                .get_or_insert_with(|| Leading { since: stamp::display(), states_since: false });
             let token = Token::new(self.own.revision.unsigned_abs());
             let validity = Validity::Window { anchor: now, window: self.window };
-            let wake = self.watch_for(attempt, seen, self.own.clone(), Stand::InTime);
+            let wake = self.watch_for(attempt, seen, self.own.clone(), Begin::Later);
             return Standing::Leading { token, validity, wake };
         };
         let ahead = before.count();
         self.before = Some(before);
-        let wake = self.watch_for(attempt, seen, nearest, Stand::AtOnce);
+        let wake = self.watch_for(attempt, seen, nearest, Begin::AtOnce);
         Standing::Waiting { ahead, alive: true, wake }
     }
 
     /// Returns a wake that ends when the key is gone, or when the control cell changes.
-    fn watch_for(&mut self, attempt: &Attempt, seen: i64, rival: Rival, stand: Stand) -> Wake {
+    fn watch_for(&mut self, attempt: &Attempt, seen: i64, rival: Rival, begin: Begin) -> Wake {
         let events = vec![Event::End(rival), Event::Change(self.control.clone())];
-        watch::watch_for(&mut self.watch, attempt, seen, events, stand)
+        watch::watch_for(&mut self.watch, attempt, seen, events, begin)
     }
 }

@@ -36,86 +36,86 @@ impl Event {
     }
 }
 
-/// The state of a watch, as its wakes see it.
+/// The state of a watch. Each state but the first ends the wakes of the watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Bell {
-    Silent,
-    /// One of its events has happened.
-    Came,
-    /// It has broken off.
-    Deaf,
+enum State {
+    Watching,
+    /// An event has happened.
+    Happened,
+    /// The watch has broken off, and sees no further event.
+    BrokenOff,
 }
 
-/// When a watch begins.
+/// The time at which elect asks etcd to watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stand {
+pub(crate) enum Begin {
     AtOnce,
-    /// After [`CALM`], so that no short command pays for it. It misses nothing, because it begins at the revision that
-    /// was seen.
-    InTime,
+    /// [`DELAY`] later, so that short commands end before. The watch misses nothing: it begins at the revision that the
+    /// caller has seen.
+    Later,
 }
 
-/// Longer than the shortest commands take. A request to a new leader waits no longer than this.
-const CALM: Duration = Duration::from_millis(500);
+/// The delay is longer than the shortest commands take. A new leader may learn of a request that much later.
+const DELAY: Duration = Duration::from_millis(500);
 
-/// A watch over one connection for the first of some events. All wakes of a seat for the same events share it.
+/// A watch over one connection, which ends at the first of its events. All wakes of a seat for the same events share
+/// it.
 pub(crate) struct Watch {
     events: Vec<Event>,
     generation: u64,
-    bell: Arc<watch::Sender<Bell>>,
+    state: Arc<watch::Sender<State>>,
     task: AbortHandle,
 }
 
 impl Watch {
     /// Starts a watch for all events after `revision`.
     ///
-    /// A watch that breaks off after it stood wakes once if it is `loud`. One that replaces a watch that broke off is
-    /// not loud. Otherwise each would cause the next without end.
+    /// A `loud` watch wakes once if it breaks off after etcd has confirmed it. A watch that replaces a broken one is not
+    /// loud: otherwise each one would cause the next without end.
     fn start(
         client: Client,
         generation: u64,
         events: Vec<Event>,
         revision: i64,
-        (stand, loud): (Stand, bool),
+        (begin, loud): (Begin, bool),
     ) -> Self {
-        let bell = Arc::new(watch::Sender::new(Bell::Silent));
-        let looked_for = events.clone();
-        let rings = Arc::clone(&bell);
+        let state = Arc::new(watch::Sender::new(State::Watching));
+        let (awaited, sender) = (events.clone(), Arc::clone(&state));
         let task = tokio::spawn(async move {
-            if stand == Stand::InTime {
-                sleep(CALM).await;
+            if begin == Begin::Later {
+                sleep(DELAY).await;
             }
-            match listen(client, &looked_for, revision + 1).await {
-                End::Came => rings.send_replace(Bell::Came),
-                End::BrokeOff if loud => rings.send_replace(Bell::Deaf),
-                End::BrokeOff | End::NeverStood => Bell::Silent,
+            match listen(client, &awaited, revision + 1).await {
+                End::Happened => sender.send_replace(State::Happened),
+                End::BrokenOff if loud => sender.send_replace(State::BrokenOff),
+                End::BrokenOff | End::Unconfirmed => State::Watching,
             };
         });
-        Self { events, generation, bell, task: task.abort_handle() }
+        Self { events, generation, state, task: task.abort_handle() }
     }
 
-    /// Returns whether it still watches for these events, over this connection.
+    /// Returns whether this watch still goes on, for these events and over this connection.
     fn is_on(&self, events: &[Event], generation: u64) -> bool {
         self.events == events && self.generation == generation && !self.task.is_finished()
     }
 
-    /// Returns whether it watched for these events and ended before one happened.
+    /// Returns whether this watch was for these events, and ended before one happened.
     fn broke_off(&self, events: &[Event]) -> bool {
-        self.events == events && self.task.is_finished() && *self.bell.borrow() != Bell::Came
+        self.events == events && self.task.is_finished() && *self.state.borrow() != State::Happened
     }
 
-    /// Wakes if it has broken off without a wake: for cells that no refresh reads.
-    pub(crate) fn wake_if_deaf(&self) {
+    /// Wakes if the watch has broken off without a wake: for cells that no refresh reads.
+    pub(crate) fn wake_if_broken_off(&self) {
         if self.task.is_finished() {
-            self.bell.send_replace(Bell::Deaf);
+            self.state.send_replace(State::BrokenOff);
         }
     }
 
     /// Returns a wake that ends at the first event, or when another refresh is useful for another reason.
     fn wake(&self) -> Wake {
-        let mut rung = self.bell.subscribe();
+        let mut state = self.state.subscribe();
         Box::pin(async move {
-            if rung.wait_for(|bell| *bell != Bell::Silent).await.is_err() {
+            if state.wait_for(|state| *state != State::Watching).await.is_err() {
                 // Another watch has replaced this one.
                 std::future::pending::<()>().await;
             }
@@ -130,14 +130,14 @@ pub(crate) fn watch_for(
     attempt: &Attempt,
     seen: i64,
     events: Vec<Event>,
-    stand: Stand,
+    begin: Begin,
 ) -> Wake {
     let generation = attempt.generation();
     let watch = match place.take() {
         Some(watch) if watch.is_on(&events, generation) => watch,
         old => {
             let broke_off = old.is_some_and(|watch| watch.broke_off(&events));
-            Watch::start(attempt.client(), generation, events, seen, (stand, !broke_off))
+            Watch::start(attempt.client(), generation, events, seen, (begin, !broke_off))
         }
     };
     place.insert(watch).wake()
@@ -153,31 +153,32 @@ impl Drop for Watch {
 const IDLE: usize = 16;
 
 enum End {
-    Came,
-    BrokeOff,
-    NeverStood,
+    Happened,
+    BrokenOff,
+    /// etcd has not confirmed the watch for all events.
+    Unconfirmed,
 }
 
 async fn listen(mut client: Client, events: &[Event], from: i64) -> End {
-    let Some((first, others)) = events.split_first() else { return End::NeverStood };
+    let Some((first, others)) = events.split_first() else { return End::Unconfirmed };
     let Ok(mut stream) = client.watch(first.key(), Some(first.options(from))).await else {
-        return End::NeverStood;
+        return End::Unconfirmed;
     };
     for event in others {
         if stream.watch(event.key(), Some(event.options(from))).await.is_err() {
-            return End::NeverStood;
+            return End::Unconfirmed;
         }
     }
-    let mut standing = 0;
+    let mut confirmed = 0;
     for _ in 0..events.len() + IDLE {
         let Ok(Some(reply)) = stream.message().await else { break };
         if !reply.events().is_empty() {
-            return End::Came;
+            return End::Happened;
         }
         if reply.canceled() {
             break;
         }
-        standing += usize::from(reply.created());
+        confirmed += usize::from(reply.created());
     }
-    if standing == events.len() { End::BrokeOff } else { End::NeverStood }
+    if confirmed == events.len() { End::BrokenOff } else { End::Unconfirmed }
 }

@@ -9,7 +9,9 @@ use elect_api::{Division, ElectionName, Ending, Leader, Removal, Scope, Store};
 use crate::command::attempts::{ATTEMPTS, aloud, insist};
 use crate::command::cells::{KeptCells, UnknownName};
 use crate::command::runtime::block_on;
-use crate::command::survey::{Awaited, ElectionSnapshot, Proof, Rhythm, Watcher, patience, until};
+use crate::command::survey::{
+    Awaited, ElectionSnapshot, Proof, Rhythm, Watcher, time_until_over, until,
+};
 use crate::config::{self, ForgetPlan, RedeemPlan, Target};
 use crate::election::slots;
 use crate::report::{self, Log};
@@ -148,7 +150,7 @@ async fn outlast(
     log.info(format_args!(
         "looking whether {} lives, for {} at most",
         leader.entry.candidate.id,
-        humantime::format_duration(Duration::from_secs(patience(within).as_secs() + 1))
+        humantime::format_duration(Duration::from_secs(time_until_over(within).as_secs() + 1))
     ));
     let store = config::connect(&plan.target.backend)?;
     let watcher = Watcher::over(store, vec![election.clone()], Rhythm::Calm)?;

@@ -51,19 +51,19 @@ pub(super) struct ControlClient<'a> {
 }
 
 impl<'a> ControlClient<'a> {
-    /// Makes a client that waits no longer than `patience`, counted from now.
+    /// Makes a client that waits no longer than `limit`, counted from now.
     ///
     /// # Errors
     /// The store cannot be used.
     pub(super) fn new(
         backend: &'a BackendUrl,
         election: &'a ElectionName,
-        patience: Option<Duration>,
+        limit: Option<Duration>,
         log: &Log,
     ) -> anyhow::Result<Self> {
         let store = config::connect(backend)?;
         let location = store.profile().location;
-        let end = patience.map(|patience| guard::now() + patience);
+        let end = limit.map(|limit| guard::now() + limit);
         Ok(Self { backend, election, log: log.about(election), store, location, end })
     }
 
@@ -379,12 +379,11 @@ pub(super) fn is_led_by(survey: &Survey, token: Token) -> bool {
 }
 
 /// Returns whether it is settled who leads. A pause settles it. So does a leader that is stopped, or that will not
-/// stand back for another candidate. Without a leader it is settled if no waiting candidate may lead.
+/// yield to another candidate. Without a leader it is settled if no waiting candidate may lead.
 pub(super) fn is_settled(seen: &ElectionSnapshot) -> bool {
     let survey = &seen.survey;
     let may_lead = survey.waiting.iter().any(|entry| entry.candidate.priority > 0);
-    let stays =
-        survey.leader.as_ref().map(|leader| leader.entry.is_stopped || !seen.may_stand_back);
+    let stays = survey.leader.as_ref().map(|leader| leader.entry.is_stopped || !seen.may_yield);
     seen.pause.is_some() || stays.unwrap_or(!may_lead)
 }
 

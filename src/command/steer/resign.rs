@@ -120,8 +120,8 @@ fn said(client: &ControlClient<'_>, survey: &Survey, heir: Option<&str>) -> anyh
     }
 }
 
-/// How long the holder of an entry without a lease has to hand over.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// The time that the holder of an entry without a lease has to hand over.
+const HAND_OVER_TIME: Duration = Duration::from_secs(15);
 /// The factor by which the store's clock may run slower than this machine's: the default of --max-clock-drift.
 const DRIFT: f64 = 1.1;
 /// Extra time for a store that ends a lease late.
@@ -129,9 +129,9 @@ const MARGIN: Duration = Duration::from_secs(1);
 
 /// `elect resign --force`: removes the entry of a leader that does not hand over.
 ///
-/// Waits until the leader has handed over, or until its lease must be over. A leader that is an elect run has been
-/// asked before. If the entry is still there, removes it if its lease is over, if it would never end, or if `force`
-/// says so. Returns when the entry is gone or the time of the client is over.
+/// The caller has asked a leader that is an `elect run` before. This function waits until the leader has handed over, or
+/// until its lease must be over. It removes an entry that is still there if the lease is over, if the entry would never
+/// end, or if `force` says so. It returns when the entry is gone, or when the time of the client is over.
 ///
 /// # Errors
 /// The holder of the entry lives, or the store refuses access.
@@ -149,10 +149,10 @@ pub(super) async fn see_off(
         client.log.info(format_args!(
             "{} was asked, and has {} to hand over",
             candidate.id,
-            humantime::format_duration(PATIENCE)
+            humantime::format_duration(HAND_OVER_TIME)
         ));
     }
-    let end = guard::now() + patience(client, ending, candidate).await?;
+    let end = guard::now() + time_to_wait(client, ending, candidate).await?;
     let seen = client.wait_until_by(end, |survey| !is_led_by(survey, token)).await?;
     if seen.is_some() || client.is_late() {
         return Ok(());
@@ -198,8 +198,8 @@ pub(super) async fn see_off(
 /// entries of dead candidates stay in the queue, but a living candidate takes over within the time of a lease.
 async fn is_followed(client: &ControlClient<'_>, leader: &Leader) -> anyhow::Result<bool> {
     let Some(Ending::Judged { within, .. }) = leader.ending else { return Ok(true) };
-    let patience = within.max(PATIENCE);
-    let end = guard::now() + patience;
+    let time = within.max(HAND_OVER_TIME);
+    let end = guard::now() + time;
     let end = client.end.map_or(end, |own| own.min(end));
     let is_over =
         |seen: &ElectionSnapshot| !is_led_by(&seen.survey, leader.token) && is_settled(seen);
@@ -209,7 +209,7 @@ async fn is_followed(client: &ControlClient<'_>, leader: &Leader) -> anyhow::Res
     }
     client.log.warn(format_args!(
         "no waiting candidate has taken over within {}: they may be dead; the next leader removes dead ones",
-        humantime::format_duration(patience)
+        humantime::format_duration(time)
     ));
     Ok(false)
 }
@@ -243,8 +243,8 @@ fn last_of(survey: &Survey, leader: &Leader) -> String {
     }
 }
 
-/// Returns how long to wait for the holder of an entry.
-async fn patience(
+/// Returns how long to wait until the leader has handed over, or its lease is over.
+async fn time_to_wait(
     client: &ControlClient<'_>,
     ending: Ending,
     candidate: &Candidate,
@@ -254,10 +254,10 @@ async fn patience(
         // The time of the client is over, so there is no wait.
         Ending::Granted if client.is_late() => Duration::ZERO,
         Ending::Granted => client.longest_ending().await?.mul_f64(DRIFT) + MARGIN,
-        Ending::Judged { within, .. } => survey::patience(within),
+        Ending::Judged { within, .. } => survey::time_until_over(within),
         // A foreign program does not answer.
         Ending::Never if candidate.is_foreign() => Duration::ZERO,
-        Ending::Never | Ending::WithItsProcess => PATIENCE,
+        Ending::Never | Ending::WithItsProcess => HAND_OVER_TIME,
     })
 }
 

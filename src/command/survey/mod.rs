@@ -19,7 +19,7 @@ use crate::guard;
 use crate::report::{ElectionStatus, PauseStatus, Suspicion, wall_clock};
 
 pub(super) use snapshot::{Reach, Snapshot, survey_closely};
-pub(super) use vigil::{Proof, Vigil, patience};
+pub(super) use vigil::{Proof, Vigil, time_until_over};
 #[cfg(test)]
 pub(super) use watcher::Silence;
 pub(super) use watcher::{Answer, Awaited, Rhythm, Watcher, pace, until};
@@ -41,7 +41,7 @@ pub(in crate::command) struct ElectionSnapshot {
     /// The leader and the waiting candidates. While the election is paused, the head of the queue waits, too.
     pub(in crate::command) survey: Survey,
     /// True if the leader could still yield to a better candidate at the end of [`SETTLING`].
-    pub(in crate::command) may_stand_back: bool,
+    pub(in crate::command) may_yield: bool,
     /// What proves that the leader is alive.
     pub(in crate::command) proof: Proof,
     /// The pause that is in force.
@@ -67,7 +67,7 @@ impl ElectionSnapshot {
         Self {
             election,
             survey: Survey::default(),
-            may_stand_back: false,
+            may_yield: false,
             proof: Proof::Shown,
             pause: None,
             asked: at,
@@ -142,8 +142,8 @@ pub(in crate::command) async fn survey_one(
     store: &dyn Store,
     election: &ElectionName,
 ) -> Result<ElectionSnapshot, Error> {
-    let patience = guard::now() + SETTLING;
-    let (asked, answered, control, survey, may_stand_back) = loop {
+    let end = guard::now() + SETTLING;
+    let (asked, answered, control, survey, may_yield) = loop {
         let asked = guard::now();
         let survey = store.survey(election).await?;
         let answered = guard::now();
@@ -152,10 +152,10 @@ pub(in crate::command) async fn survey_one(
             break (asked, answered, control, survey, false);
         }
         let field = Field { survey, last: last_led(store, election).await? };
-        let may_stand_back = field.is_unsettled(&control);
-        if !may_stand_back || patience <= answered {
+        let may_yield = field.is_unsettled(&control);
+        if !may_yield || end <= answered {
             let survey = field.settled(&control);
-            break (asked, answered, control, survey, may_stand_back);
+            break (asked, answered, control, survey, may_yield);
         }
         tokio::time::sleep(PAUSE).await;
     };
@@ -164,7 +164,7 @@ pub(in crate::command) async fn survey_one(
     Ok(ElectionSnapshot {
         election: election.clone(),
         survey,
-        may_stand_back,
+        may_yield,
         proof,
         pause: control.pausing().cloned(),
         asked,

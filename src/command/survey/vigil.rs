@@ -16,7 +16,7 @@ const MARGIN: Duration = Duration::from_secs(1);
 const RENEWALS: u32 = 6;
 
 /// Returns the time after which a lease without a renewal is over.
-pub(in crate::command) fn patience(within: Duration) -> Duration {
+pub(in crate::command) fn time_until_over(within: Duration) -> Duration {
     within.mul_f64(DRIFTS) + MARGIN
 }
 
@@ -74,7 +74,7 @@ impl Vigil {
             let was_renewed = held.token == token;
             *held = Held { token, mark, since: seen.answered, was_renewed };
         }
-        let end = held.since + patience(within);
+        let end = held.since + time_until_over(within);
         if end <= seen.asked {
             seen.proof = seen
                 .survey

@@ -248,10 +248,10 @@ pub(in crate::command) async fn until(
     // The last snapshot, and the last failure.
     let (mut seen, mut trouble): (Option<ElectionSnapshot>, Option<String>) = (None, None);
     let mut has_complained = false;
-    let patience = guard::now() + FIRST_SURVEY;
+    let earliest_end = guard::now() + FIRST_SURVEY;
     loop {
         let is_due = seen.is_some() || trouble.is_some();
-        let end = end.map(|end| if is_due { end } else { end.max(patience) });
+        let end = end.map(|end| if is_due { end } else { end.max(earliest_end) });
         let answer = tokio::select! {
             biased;
             answer = watcher.next() => answer?,

@@ -19,7 +19,7 @@ use crate::simulate::args::{LeaseArgs, NetworkArgs, RoundTrip, StoreKind, parse_
 use crate::simulate::model::OnRecord;
 use crate::simulate::model::{InQueue, Leases, Proof, Setup};
 
-/// The factor by which calm members wait longer between messages.
+/// The factor by which members wait longer between messages if no fault can separate them.
 const CALM: u32 = 10;
 
 /// An election of elect with leases of one length.
@@ -30,12 +30,12 @@ pub struct Leased {
     pub election: Box<dyn Election>,
 }
 
-/// An election with leases of this length, on this kind of store. Its members send heartbeats as often as those of a real
-/// store if faults can separate them. If not, most of these messages would change nothing. The members then send a tenth
-/// of them, and a run takes less time.
+/// Makes an election with leases of this length, on this kind of store. If faults can separate the store's members, they
+/// send heartbeats as often as real members do. If not, most heartbeats would change nothing. Then the members send a
+/// tenth of them, so that a run takes less time.
 ///
 /// # Errors
-/// If such a lease leaves no time to renew it.
+/// Such a lease leaves no time to renew it.
 pub fn leases(
     kind: StoreKind,
     network: &NetworkArgs,

@@ -8,7 +8,7 @@ use crate::error::{Doing, Failure, Setback, odd};
 use crate::link::Attempt;
 use crate::queue::{self, Ask, By};
 use crate::reply::{self, whole};
-use crate::watch::{self, Event, Stand};
+use crate::watch::{self, Begin, Event};
 
 /// More than the number of writes that a seat may have under way.
 const TRIES: usize = 8;
@@ -83,7 +83,7 @@ impl EtcdSeat {
         self.seen.insert(key.clone(), i64::try_from(found.version).unwrap_or(i64::MAX));
         let wake = if cell.is_watched() {
             let change = vec![Event::Change(key)];
-            watch::watch_for(&mut self.read, attempt, seen, change, Stand::AtOnce)
+            watch::watch_for(&mut self.read, attempt, seen, change, Begin::AtOnce)
         } else {
             never()
         };

@@ -404,7 +404,7 @@ impl EtcdSeat {
         let standing = attempt.conclude(step).await?;
         // A refresh does not look at other cells.
         if let Some(watch) = &self.read {
-            watch.wake_if_deaf();
+            watch.wake_if_broken_off();
         }
         Ok(standing.with(&self.control))
     }

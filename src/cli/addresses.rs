@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What help says about URLs of stores.
+/// The help text about URLs of stores.
 pub(crate) const BACKEND_HELP: &str = "\
 Store that keeps elections
 

@@ -87,7 +87,7 @@ pub struct FenceArgs {
 
     /// Command to run, with its arguments
     ///
-    /// A name without a slash is looked for in PATH. What comes after it is the command's own.
+    /// A name without a slash is looked for in PATH. Words after it belong to the command.
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }

@@ -36,7 +36,7 @@ pub struct TargetArgs {
     pub election: Option<String>,
 }
 
-/// Who takes part in what: the arguments of all that leads.
+/// The arguments of all subcommands that lead: the candidate and its election.
 #[derive(Args, Clone, Debug)]
 pub struct CampaignArgs {
     /// Store that keeps the election
@@ -113,7 +113,7 @@ pub struct CampaignArgs {
     #[arg(long, env = "ELECT_POD_LABEL", value_parser = BoolishValueParser::new(), help_heading = STANDING, hide_short_help = true)]
     pub pod_label: bool,
 
-    /// What is run beside, when leadership changes.
+    /// The hooks.
     #[command(flatten)]
     pub hooks: HookArgs,
 }
@@ -134,7 +134,7 @@ pub struct FileArgs {
     pub profile: Option<String>,
 }
 
-/// How a command, or an application beside us, is known to be well.
+/// The health checks of a command, or of an application beside elect.
 #[derive(Args, Clone, Debug)]
 pub struct HealthArgs {
     /// Lead only while this URL answers with success
@@ -222,7 +222,7 @@ impl FromStr for HealthUrl {
 
 const HOOKS: &str = "Hooks";
 
-/// What is run beside, when leadership changes.
+/// The hooks: commands that elect runs when leadership changes.
 #[derive(Args, Clone, Debug)]
 pub struct HookArgs {
     /// Command to run when leadership begins
@@ -250,7 +250,7 @@ pub struct HookArgs {
     pub hook_timeout: Duration,
 }
 
-/// How elect speaks.
+/// The amount and the form of messages.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct LogArgs {
     /// Print errors only

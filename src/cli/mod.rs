@@ -63,7 +63,7 @@ pub const VARIABLES: &str = "ELECT_";
 #[derive(Debug, Parser)]
 #[command(name = "elect", version, about, after_long_help = include_str!("help/elect.txt"), disable_help_subcommand = true)]
 pub struct Cli {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
 }

@@ -27,15 +27,15 @@ use super::{CampaignArgs, FileArgs, HealthArgs, LogArgs, RestartArgs};
     after_long_help = include_str!("help/run.txt")
 )]
 pub struct RunArgs {
-    /// Who takes part in what.
+    /// The candidate and its election.
     #[command(flatten)]
     pub campaign: CampaignArgs,
 
-    /// What it runs, and how.
+    /// The command, and how elect runs it.
     #[command(flatten)]
     pub flags: RunFlags,
 
-    /// How elect speaks.
+    /// The amount and the form of messages.
     #[command(flatten)]
     pub log: LogArgs,
 
@@ -45,7 +45,7 @@ pub struct RunArgs {
 
     /// The command to run, and its arguments
     ///
-    /// A name without a slash is looked for in PATH. What comes after it is the command's own.
+    /// A name without a slash is looked for in PATH. Words after it belong to the command.
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments, hide_short_help = true)]
     pub command: Vec<OsString>,
 }
@@ -130,7 +130,7 @@ pub struct RunFlags {
 
     /// How elect holds all descendants
     ///
-    /// A better containment kills them more surely. Those better than `auto` change what the command sees: its
+    /// A better containment kills them more surely. A containment better than `auto` changes what the command sees: its
     /// process ids, or its cgroup.
     #[arg(long, env = "ELECT_CONTAINMENT", value_enum, value_name = "TIER", default_value_t = ContainmentChoice::Auto, help_heading = COMMAND)]
     pub containment: ContainmentChoice,
@@ -161,11 +161,11 @@ pub struct RunFlags {
     #[arg(long, env = "ELECT_MAX_RUN", value_name = "DUR", value_parser = parse_limit, allow_hyphen_values = true, help_heading = COMMAND, hide_short_help = true)]
     pub max_run: Option<Duration>,
 
-    /// When it has ended and is started again.
+    /// The restarts of a command that has ended.
     #[command(flatten)]
     pub restart: RestartArgs,
 
-    /// How the command is known to be well.
+    /// The health checks of the command.
     #[command(flatten)]
     pub health: HealthArgs,
 
@@ -229,7 +229,7 @@ fn without_default(election: Arg) -> Arg {
     mut_arg("election", without_default)
 )]
 pub struct SidecarArgs {
-    /// Who takes part in what.
+    /// The candidate and its election.
     #[command(flatten)]
     pub campaign: CampaignArgs,
 
@@ -239,11 +239,11 @@ pub struct SidecarArgs {
     #[arg(long, env = "ELECT_GRACE", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE)]
     pub grace: Option<Duration>,
 
-    /// How the application is known to be well.
+    /// The health checks of the application.
     #[command(flatten)]
     pub health: HealthArgs,
 
-    /// How elect speaks.
+    /// The amount and the form of messages.
     #[command(flatten)]
     pub log: LogArgs,
 

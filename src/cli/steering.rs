@@ -12,7 +12,7 @@ use super::settings::{Layers, Overruled, Rivals};
 use super::values::{MAX_PRIORITY, parse_duration};
 use super::{FileArgs, TargetArgs};
 
-/// What is asked of an election, and for how long the answer is waited for.
+/// The election that a request is for, and the longest wait for its effect.
 #[derive(Args, Debug)]
 pub struct AskArgs {
     /// Which election, and where it is kept.
@@ -37,7 +37,7 @@ const SILENT: &str = "If it does not answer";
 #[derive(Args, Debug)]
 #[command(after_long_help = include_str!("help/resign.txt"))]
 pub struct ResignArgs {
-    /// What is asked for.
+    /// The election and the longest wait.
     #[command(flatten)]
     pub ask: AskArgs,
 
@@ -66,7 +66,7 @@ pub struct ResignArgs {
 #[derive(Args, Debug)]
 #[command(after_long_help = include_str!("help/pause.txt"))]
 pub struct PauseArgs {
-    /// What is asked for.
+    /// The election and the longest wait.
     #[command(flatten)]
     pub ask: AskArgs,
 
@@ -185,7 +185,7 @@ pub struct ResumeArgs {
 #[derive(Args, Debug)]
 #[command(after_long_help = include_str!("help/priority.txt"))]
 pub struct PriorityArgs {
-    /// What is asked for, of whom.
+    /// The election and the longest wait.
     #[command(flatten)]
     pub ask: AskArgs,
 

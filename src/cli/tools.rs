@@ -30,7 +30,7 @@ pub struct CompletionsArgs {
 #[derive(Args, Debug)]
 #[command(after_long_help = include_str!("help/config.txt"), disable_help_subcommand = true)]
 pub struct ConfigArgs {
-    /// What to do with the configuration.
+    /// The action.
     #[command(subcommand)]
     pub command: ConfigCommand,
 }
@@ -100,12 +100,12 @@ pub struct ShowArgs {
 #[derive(Args, Debug)]
 #[command(after_long_help = include_str!("help/dashboard.txt"))]
 pub struct DashboardArgs {
-    /// What to print.
+    /// The document to print.
     #[command(subcommand)]
     pub what: Dashboard,
 }
 
-/// What `elect dashboard` prints.
+/// A document that `elect dashboard` prints.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum Dashboard {
     /// Print alerting rules for Prometheus

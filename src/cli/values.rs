@@ -80,7 +80,7 @@ impl ValueEnum for ContainmentChoice {
     }
 }
 
-/// What happens after the leadership was lost and the command is dead.
+/// The next step after leadership was lost and the command is dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AfterLoss {
     /// Exit with code 124.

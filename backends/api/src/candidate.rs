@@ -128,11 +128,11 @@ impl Candidate {
         }
     }
 
-    /// Whether this is a program other than elect. Such a program does not read the control cell.
+    /// Returns whether this is a program other than elect. Such a program does not read the control cell.
     pub fn is_foreign(&self) -> bool {
         self.host.is_empty()
     }
-    /// Whether two candidates are known to run different commands, although their users did not both choose the name of
+    /// Returns whether two candidates are known to run different commands, although their users did not both choose the name of
     /// the election.
     pub fn is_of_another_job(&self, other: &Self) -> bool {
         matches!((self.work, other.work), (Some(ours), Some(theirs))

@@ -28,7 +28,7 @@ impl Division {
     /// The greatest number of shards.
     pub const MOST_SHARDS: u16 = 1024;
 
-    /// Whether the election is not divided.
+    /// Returns whether the election is not divided.
     pub const fn is_whole(&self) -> bool {
         matches!(self, Self::Whole)
     }

@@ -43,12 +43,12 @@ impl ElectionName {
     }
 }
 
-/// Whether every store and file system keeps this character in a name unchanged.
+/// Returns whether every store and file system keeps this character in a name unchanged.
 pub(crate) fn is_allowed(c: char) -> bool {
     c.is_ascii_alphanumeric() || "._-@:+=".contains(c)
 }
 
-/// Whether a name that begins with this character is safe from being read as something else, such as
+/// Returns whether a name that begins with this character is safe from being read as something else, such as
 /// an option.
 pub(crate) const fn may_begin(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'

@@ -91,7 +91,7 @@ impl Error {
         self
     }
 
-    /// Whether the fault is a text in the store that cannot be read.
+    /// Returns whether the fault is a text in the store that cannot be read.
     pub const fn is_of_a_text(&self) -> bool {
         matches!(self.about, About::Text)
     }
@@ -108,12 +108,12 @@ impl Error {
         self.kind
     }
 
-    /// Whether trying again is useless for a caller that the store has never let in.
+    /// Returns whether trying again is useless for a caller that the store has never let in.
     pub const fn is_permanent(&self) -> bool {
         matches!(self.kind, ErrorKind::Denied | ErrorKind::Unfit)
     }
 
-    /// Whether the error may pass for a caller that the store has let in before. A refusal may pass, because a
+    /// Returns whether the error may pass for a caller that the store has let in before. A refusal may pass, because a
     /// credential is being renewed or a server was restarted. An answer of another program in the place of the store
     /// may pass too. An error about the store itself does not pass: a store other than before, foreign or damaged data,
     /// a flag that the store cannot honour.

@@ -110,7 +110,7 @@ pub struct Holds<'a> {
 }
 
 impl Holds<'_> {
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub const fn is_empty(&self) -> bool {
         self.locks.is_empty() && self.marks.is_empty()
     }
@@ -162,7 +162,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// Whether the candidate's entry is gone.
+    /// Returns whether the candidate's entry is gone.
     pub const fn is_over(&self) -> bool {
         matches!(self, Self::Evicted(_) | Self::Gone(_))
     }

@@ -51,12 +51,12 @@ pub fn escape(text: &str) -> String {
     shown
 }
 
-/// Whether a terminal interprets this character instead of showing it.
+/// Returns whether a terminal interprets this character instead of showing it.
 pub fn is_obeyed(c: char) -> bool {
     c.is_control() || turns_text(c)
 }
 
-/// Whether this is a character without width that breaks lines or changes the direction of writing.
+/// Returns whether this is a character without width that breaks lines or changes the direction of writing.
 fn turns_text(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }

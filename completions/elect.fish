@@ -87,7 +87,7 @@ group\t'The command\'s process group is killed, and nothing else'"
 complete -c elect -n "__fish_elect_using_subcommand run" -l stop-timeout -d 'Time from INT or TERM to SIGKILL [default: never]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l hold -d 'Shortest time to keep the lease [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l max-run -d 'Stop the command after so long [default: never]' -r
-complete -c elect -n "__fish_elect_using_subcommand run" -l restart -d 'When to restart the command' -r -f -a "never\t'Its end is that of the run'
+complete -c elect -n "__fish_elect_using_subcommand run" -l restart -d 'When to restart the command' -r -f -a "never\t'The run ends with the command'
 on-failure\t'When it has exited with another code than 0, or a signal has ended it'
 always\t'However it has ended'"
 complete -c elect -n "__fish_elect_using_subcommand run" -l restart-delay -d 'Pause before the first restart' -r

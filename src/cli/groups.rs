@@ -83,14 +83,14 @@ pub struct CampaignArgs {
 
     /// Largest difference in clock speed [default: 10%]
     ///
-    /// How much faster or slower the clock of this machine may run than that of the store: 0.1 or 10%. On Kubernetes
-    /// it is that of any other candidate.
+    /// The clock of this machine may run faster or slower than the store's clock by this share: 0.1 or 10%. On
+    /// Kubernetes the share applies to the clocks of any two candidates.
     #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true, help_heading = LEASE, hide_short_help = true)]
     pub max_clock_drift: Option<f64>,
 
     /// Delay before leading after a crash [default: 0]
     ///
-    /// It counts from our win. There is no delay if the last leader recorded a clean end. Give it to all candidates.
+    /// The delay counts from the win. There is none if the last leader recorded a clean end. Give it to all candidates.
     #[arg(long, env = "ELECT_LOCK_DELAY", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE, hide_short_help = true)]
     pub lock_delay: Option<Duration>,
 
@@ -151,7 +151,7 @@ pub struct HealthArgs {
 
     /// Time between health checks
     ///
-    /// From the start of one check to that of the next; 10 ms at least.
+    /// The time counts from the start of a check to the start of the next one; 10 ms at least.
     #[arg(long, env = "ELECT_HEALTH_INTERVAL", value_name = "DUR", value_parser = parse_period, allow_hyphen_values = true, default_value = "2s", help_heading = HEALTH, hide_short_help = true)]
     pub health_interval: Duration,
 

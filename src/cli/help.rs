@@ -179,7 +179,7 @@ pub(super) fn reads_file(command: &Command) -> bool {
 
 /// Returns whether a configuration file can set a flag.
 pub(super) fn is_settable(arg: &Arg) -> bool {
-    // The file takes `--for` of `elect wait`, but not that of `elect pause`, so the id is checked as well.
+    // The file takes `--for` of `elect wait`, but not `--for` of `elect pause`. So the id is checked as well.
     let id = arg.get_id().as_str();
     arg.get_long().is_some_and(|long| {
         !NEVER_IN_THE_FILE.contains(&long) && !NEVER_IN_THE_FILE.contains(&id) && long != "help"

@@ -94,13 +94,13 @@ pub struct DoneArgs {
 
     /// Wait at most so long [default: without end]
     ///
-    /// For --undo and --record, while somebody else leads. 500ms, 15s, 2m; a bare number is seconds.
+    /// For --undo and --record, while another candidate leads. 500ms, 15s, 2m; a bare number is seconds.
     #[arg(long, env = "ELECT_TIMEOUT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true)]
     pub timeout: Option<Duration>,
 
     /// With --record: also in an unknown election
     ///
-    /// An election that has neither candidates nor a past is most likely a typo, and what is recorded stays for good.
+    /// An election with neither candidates nor a past is most likely a typo. A key that is recorded stays for good.
     #[arg(long, env = "ELECT_CREATE", value_parser = BoolishValueParser::new())]
     pub create: bool,
 

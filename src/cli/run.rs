@@ -56,21 +56,22 @@ pub struct RunFlags {
     /// Exit at once if another candidate leads
     ///
     /// On Kubernetes a leader that died looks alive at first. There elect waits until it has seen the leader renew its
-    /// lease, which takes a sixth of the TTL, or until the lease is over, which takes the TTL and two looks more.
+    /// lease, which takes a sixth of the TTL. If it sees no renewal, it waits until the lease is over, which takes the TTL
+    /// and two looks more.
     #[arg(short, long, env = "ELECT_NO_WAIT", value_parser = BoolishValueParser::new(), help_heading = ELECTION)]
     pub no_wait: bool,
 
     /// Longest wait to lead [default: without end]
     ///
-    /// 500ms, 15s, 2m; a bare number is seconds. On Kubernetes the wait is never shorter than that of --no-wait. In `elect
-    /// status`, -w is short for --watch.
+    /// 500ms, 15s, 2m; a bare number is seconds. On Kubernetes the wait is at least as long as with --no-wait. In
+    /// `elect status`, -w is short for --watch.
     #[arg(short, long, env = "ELECT_WAIT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = ELECTION)]
     pub wait: Option<Duration>,
 
     /// Exit code without leadership
     ///
-    /// elect exits with it if -n is given or --wait ran out, and another candidate leads, the election is paused, or the
-    /// priority is 0. With 0 it prints nothing.
+    /// elect exits with this code if -n is given or --wait ran out, for one of three reasons. Another candidate leads, the
+    /// election is paused, or the priority is 0. With code 0, elect prints nothing.
     #[arg(
         short = 'E',
         long,
@@ -144,7 +145,7 @@ pub struct RunFlags {
 
     /// Time from INT or TERM to SIGKILL [default: never]
     ///
-    /// It counts from the first INT, QUIT or TERM that elect passes on, or from a request to hand over.
+    /// The time counts from the first INT, QUIT or TERM that elect passes on, or from a request to hand over.
     #[arg(long, env = "ELECT_STOP_TIMEOUT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = COMMAND)]
     pub stop_timeout: Option<Duration>,
 
@@ -156,8 +157,9 @@ pub struct RunFlags {
 
     /// Stop the command after so long [default: never]
     ///
-    /// Counted from each start of the command; at least 10 ms. It gets the signal of -s, and KILL after --stop-timeout,
-    /// or after the time of -k if that is not given. elect exits as the command does. --restart does not start it again, and a key of --once stays open.
+    /// The time counts from each start of the command; at least 10 ms. Then the command gets the signal of -s. KILL comes
+    /// after --stop-timeout, or without it after the time of -k. elect exits as the command does. --restart does not start
+    /// the command again, and a key of --once stays open.
     #[arg(long, env = "ELECT_MAX_RUN", value_name = "DUR", value_parser = parse_limit, allow_hyphen_values = true, help_heading = COMMAND, hide_short_help = true)]
     pub max_run: Option<Duration>,
 
@@ -185,8 +187,8 @@ pub struct RunFlags {
 
     /// How many runs of KEY there may be [default: any number]
     ///
-    /// Counted among all candidates, before each run starts. A run that exits with 126 or 127 does not count. When they
-    /// are used up, `elect run` exits with 75, or the code of -E. Requires --once or --once-per.
+    /// elect counts the runs of all candidates, each before it starts. A run that exits with 126 or 127 does not count. Once N runs
+    /// are counted, `elect run` exits with 75, or the code of -E. Requires --once or --once-per.
     #[arg(long, env = "ELECT_ONCE_ATTEMPTS", value_name = "N", value_parser = whole::<NonZeroU32>(1..=1000), help_heading = COMMAND, hide_short_help = true)]
     pub once_attempts: Option<NonZeroU32>,
 
@@ -235,7 +237,7 @@ pub struct SidecarArgs {
 
     /// Time for the application to stop [default: 4/15 of TTL, else 4s]
     ///
-    /// For this time nobody else leads after elect has stopped saying that it does.
+    /// After elect has stopped saying that it leads, no other candidate leads for this time.
     #[arg(long, env = "ELECT_GRACE", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE)]
     pub grace: Option<Duration>,
 

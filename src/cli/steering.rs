@@ -84,7 +84,7 @@ pub struct PauseArgs {
 
     /// Pause an unknown election too
     ///
-    /// An election that has neither candidates nor a past is most likely a typo, and its pause would last for good.
+    /// An election with neither candidates nor a past is most likely a typo. Its pause would last for good.
     #[arg(long, env = "ELECT_CREATE", value_parser = BoolishValueParser::new())]
     pub create: bool,
 

@@ -92,7 +92,7 @@ pub enum AfterLoss {
 /// When a command that has ended is started again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Restart {
-    /// Its end is that of the run.
+    /// The run ends with the command.
     Never,
     /// When it has exited with another code than 0, or a signal has ended it.
     OnFailure,

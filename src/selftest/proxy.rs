@@ -72,7 +72,7 @@ impl Proxy {
         self.shared.replies.send_replace(replies);
     }
 
-    /// Returns how often data has come from the candidate so far.
+    /// Returns how often data of the candidate has arrived so far.
     pub(super) fn heard(&self) -> u64 {
         self.shared.heard.load(Ordering::Relaxed)
     }

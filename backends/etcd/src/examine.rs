@@ -105,8 +105,8 @@ fn answer(respondent: &Respondent) -> EndpointAnswer {
     }
 }
 
-/// The length of the lease that is granted to whoever asks for one second. Nothing hangs on the lease, and it is
-/// given back; if that fails it ends by itself.
+/// Returns the length of the lease that etcd grants to a request for one second. elect keeps nothing on this lease, and
+/// gives it back. If that fails, the lease ends by itself.
 async fn least_grant(client: &Client) -> Option<Duration> {
     let ask = async {
         let id = LeaseId::fresh().get();

@@ -341,7 +341,7 @@ impl Attempt {
         self.connection.client.clone()
     }
 
-    /// Which store it is to be, if that can be asked for.
+    /// Returns the check of the store by its id, unless etcd refuses to show the id.
     pub(crate) fn store_check(&self) -> Option<&StoreCheck> {
         let store_check = &self.turn.link.store_check;
         store_check.identity().is_readable().then_some(store_check)
@@ -363,7 +363,7 @@ impl Attempt {
         admitted.map(|()| reply).map_err(Setback::Foreign)
     }
 
-    /// Whether an answer that shows no entry of ours came from our store.
+    /// Checks that an answer without an entry of this candidate came from the right store.
     pub(crate) fn admit_missing(&self, reply: &TxnResponse) -> Result<(), Setback> {
         let admit = |store_check: &StoreCheck| store_check.admit_missing(&self.member(), reply);
         self.store_check().map_or(Ok(()), admit).map_err(Setback::Foreign)

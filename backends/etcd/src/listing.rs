@@ -88,7 +88,7 @@ fn rise<'a>(from: &'a [u8], mut keys: impl Iterator<Item = &'a [u8]>) -> bool {
     first >= from && std::iter::once(first).chain(keys).is_sorted_by(|one, next| one < next)
 }
 
-/// Returns the error for a listing that is longer than that of any election.
+/// Returns the error for a listing longer than any election can have.
 fn too_many(what: &str) -> Failure {
     let cause = Status::resource_exhausted(format!("there are more than {what}"));
     Failure { doing: Doing::Read, cause: Cause::GRpcStatus(cause) }

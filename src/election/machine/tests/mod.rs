@@ -1,7 +1,9 @@
 //! Tests every row of "What happens when" as a transcript: the events that the machine gets, their seconds, and its
 //! commands.
 
+mod clock;
 mod delay;
+mod doubt;
 mod gates;
 mod history;
 mod once;

@@ -187,8 +187,8 @@ pub struct RunFlags {
 
     /// How many runs of KEY there may be [default: any number]
     ///
-    /// elect counts the runs of all candidates, each before it starts. A run that exits with 126 or 127 does not count. Once N runs
-    /// are counted, `elect run` exits with 75, or the code of -E. Requires --once or --once-per.
+    /// elect counts the runs of all candidates, each before it starts. A run that exits with 126 or 127 does not count.
+    /// Once N runs are counted, `elect run` exits with 75, or the code of -E. Requires --once or --once-per.
     #[arg(long, env = "ELECT_ONCE_ATTEMPTS", value_name = "N", value_parser = whole::<NonZeroU32>(1..=1000), help_heading = COMMAND, hide_short_help = true)]
     pub once_attempts: Option<NonZeroU32>,
 

@@ -81,7 +81,6 @@ mod election;
 mod folder;
 mod guards;
 mod line;
-mod patience;
 mod record;
 mod remote;
 mod seat;
@@ -89,6 +88,7 @@ mod store;
 pub mod table;
 mod text;
 mod ticket;
+mod unchanged;
 
 pub use documents::{
     Document, Documents, IsNews, Listed, Listing, Name, Purpose, Removed, Stored, Swapped,

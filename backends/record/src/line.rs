@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use elect_api::Boottime;
 
-use crate::patience::Patience;
+use crate::unchanged::Unchanged;
 use crate::{Listed, Record, Waiter};
 
 /// The longest time for which a waiter counts, whatever TTL it claims: four of the longest leases
@@ -13,7 +13,7 @@ const LONGEST_TTL: Duration = Duration::from_secs(4 * 24 * 60 * 60);
 /// The waiters, and for how long each of them has not renewed.
 #[derive(Default)]
 pub(crate) struct Line {
-    heard: BTreeMap<u64, Patience<u64>>,
+    heard: BTreeMap<u64, Unchanged<u64>>,
 }
 
 /// The position of this candidate in the queue.
@@ -78,16 +78,16 @@ impl Line {
 
     /// Whether a waiter was seen to renew its document.
     pub(crate) fn lives(&self, nonce: u64) -> bool {
-        self.heard.get(&nonce).is_some_and(Patience::lives)
+        self.heard.get(&nonce).is_some_and(Unchanged::lives)
     }
 
     /// Forgets all renewals seen so far. From now on a waiter counts as alive only after a new
     /// renewal.
     pub(crate) fn doubt(&mut self) {
-        self.heard.values_mut().for_each(Patience::doubt);
+        self.heard.values_mut().for_each(Unchanged::doubt);
     }
 }
 
-fn is_over(heard: &mut Patience<u64>, now: Boottime, waiter: &Waiter) -> bool {
+fn is_over(heard: &mut Unchanged<u64>, now: Boottime, waiter: &Waiter) -> bool {
     heard.is_over(now, waiter.beat, waiter.ttl().min(LONGEST_TTL), Duration::MAX)
 }

@@ -29,7 +29,7 @@ use crate::documents::{Document, Listing, Name, Purpose};
 use crate::election::{Election, Known, Step, read};
 use crate::guards::{Guard, is_off};
 use crate::line::Line;
-use crate::patience::Patience;
+use crate::unchanged::Unchanged;
 use crate::{Listed, Record, data, ticket};
 
 const GONE: &str = "the record belongs to another candidate by now";
@@ -53,7 +53,7 @@ pub(crate) struct RecordSeat {
     rank: Option<u64>,
     /// For how long another candidate's lease is unchanged. The mark includes whether the record existed, and the epoch
     /// that doubts it.
-    holder: Patience<(Mark, bool, Option<String>)>,
+    holder: Unchanged<(Mark, bool, Option<String>)>,
     /// The last known holder of the record, and its TTL. If the record was removed by hand, that holder may lead on for
     /// this long.
     held: Option<(Mark, Duration)>,
@@ -111,7 +111,7 @@ impl RecordSeat {
             has_entered: false,
             arrived: None,
             rank: None,
-            holder: Patience::default(),
+            holder: Unchanged::default(),
             held: None,
             line: Line::default(),
             far: None,

@@ -10,23 +10,24 @@ use crate::guards::{Guard, is_off};
 /// was under way at the time may have begun before the renewal. So the time counts from the look *after* the one that
 /// first showed the entry.
 #[derive(Clone, Debug)]
-pub(crate) struct Patience<M> {
+pub(crate) struct Unchanged<M> {
     /// The mark of the entry at the newest look, and the start of the look that first showed it.
     mark: Option<(M, Boottime)>,
     /// The newest look that found the same mark; `None` until the second look.
     last: Option<Boottime>,
-    unchanged: Duration,
+    /// The time for which the mark has not changed.
+    span: Duration,
     /// Whether the entry had another mark before.
     has_changed: bool,
 }
 
-impl<M> Default for Patience<M> {
+impl<M> Default for Unchanged<M> {
     fn default() -> Self {
-        Self { mark: None, last: None, unchanged: Duration::ZERO, has_changed: false }
+        Self { mark: None, last: None, span: Duration::ZERO, has_changed: false }
     }
 }
 
-impl<M: PartialEq> Patience<M> {
+impl<M: PartialEq> Unchanged<M> {
     /// Whether the entry has been unchanged for its whole TTL, by a look that began at `now`. The time between two
     /// looks counts for at most `longest_gap`.
     pub(crate) fn is_over(
@@ -48,8 +49,8 @@ impl<M: PartialEq> Patience<M> {
         }
         let gap = self.last.map_or(Duration::ZERO, |last| now.since(last));
         self.last = Some(now);
-        self.unchanged += gap.min(longest_gap);
-        self.unchanged >= ttl
+        self.span += gap.min(longest_gap);
+        self.span >= ttl
     }
 
     /// Whether the entry was seen to change, so that its holder was alive at that time.
@@ -81,50 +82,50 @@ mod tests {
 
     #[test]
     fn the_time_counts_from_the_second_look() {
-        let mut patience = Patience::default();
+        let mut entry = Unchanged::default();
         for second in 0..=12 {
-            assert!(!patience.is_over(at(second), 1, TTL, GAP), "{second}");
+            assert!(!entry.is_over(at(second), 1, TTL, GAP), "{second}");
         }
-        assert!(patience.is_over(at(13), 1, TTL, GAP));
+        assert!(entry.is_over(at(13), 1, TTL, GAP));
     }
 
     #[test]
     fn two_reads_of_one_look_are_one_look() {
-        let mut patience = Patience::default();
+        let mut entry = Unchanged::default();
         for second in [0, 0, 1, 1, 5, 5, 9] {
-            assert!(!patience.is_over(at(second), 1, TTL, GAP), "{second}");
+            assert!(!entry.is_over(at(second), 1, TTL, GAP), "{second}");
         }
         for second in [13, 13] {
-            assert!(patience.is_over(at(second), 1, TTL, GAP), "{second}");
+            assert!(entry.is_over(at(second), 1, TTL, GAP), "{second}");
         }
     }
 
     #[test]
     fn each_change_begins_it_anew() {
-        let mut patience = Patience::default();
+        let mut entry = Unchanged::default();
         for second in 0..=12 {
-            assert!(!patience.is_over(at(second), 1, TTL, GAP));
+            assert!(!entry.is_over(at(second), 1, TTL, GAP));
         }
         for second in 13..=25 {
-            assert!(!patience.is_over(at(second), 2, TTL, GAP), "{second}");
+            assert!(!entry.is_over(at(second), 2, TTL, GAP), "{second}");
         }
-        assert!(patience.is_over(at(26), 2, TTL, GAP));
+        assert!(entry.is_over(at(26), 2, TTL, GAP));
     }
 
     #[test]
     fn an_entry_whose_mark_changes_lives() {
-        let mut patience = Patience::default();
+        let mut entry = Unchanged::default();
         let lives = [1, 1, 2, 2].map(|mark| {
-            patience.is_over(at(1), mark, TTL, GAP);
-            patience.lives()
+            entry.is_over(at(1), mark, TTL, GAP);
+            entry.lives()
         });
         assert_eq!(lives, [false, false, true, true]);
     }
 
     #[test]
     fn of_a_long_gap_between_two_looks_a_part_counts() {
-        let mut patience = Patience::default();
-        let is_over = [0, 1, 100, 200, 300].map(|second| patience.is_over(at(second), 1, TTL, GAP));
+        let mut entry = Unchanged::default();
+        let is_over = [0, 1, 100, 200, 300].map(|second| entry.is_over(at(second), 1, TTL, GAP));
         assert_eq!(is_over, [false, false, false, false, true]);
     }
 }

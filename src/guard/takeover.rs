@@ -7,8 +7,8 @@ use elect_api::Boottime;
 
 use super::is_off;
 
-/// How long a guardian may take to kill everything after an order to do so.
-const PATIENCE: Duration = Duration::from_millis(50);
+/// The time in which a guardian must have killed everything after an order.
+const KILL_TIME: Duration = Duration::from_millis(50);
 /// How soon the wrapper looks again.
 const AGAIN: Duration = Duration::from_millis(20);
 /// How long the tree must be empty before a guardian that does not report it is killed.
@@ -24,7 +24,7 @@ pub(super) struct Takeover {
     /// The same instant by its other orders.
     ordered: Option<Boottime>,
     /// The end of the time that the guardian has to carry out such an order.
-    patience_ends: Option<Boottime>,
+    kill_time_ends: Option<Boottime>,
     /// The time since which no process below the guardian lives.
     empty_since: Option<Boottime>,
     /// The guardian was sent KILL. It does nothing any more, even if it is not gone.
@@ -67,15 +67,15 @@ impl Takeover {
     /// Takes note that the guardian was ordered to kill everything at `at`.
     pub(super) fn kills_at(&mut self, at: Boottime) {
         self.look_at(at);
-        let end = at + PATIENCE;
-        self.patience_ends = Some(self.patience_ends.map_or(end, |known| known.min(end)));
+        let end = at + KILL_TIME;
+        self.kill_time_ends = Some(self.kill_time_ends.map_or(end, |known| known.min(end)));
     }
 
     /// Returns whether a guardian that can act still has time at `now`. If so, the wrapper looks again when that time
     /// is over.
     pub(super) fn waits(&mut self, now: Boottime) -> bool {
         let is_late = self.deadline.is_some_and(|deadline| deadline <= now);
-        match self.patience_ends.filter(|&end| now < end && !is_late) {
+        match self.kill_time_ends.filter(|&end| now < end && !is_late) {
             Some(end) => {
                 self.ordered = Some(end);
                 true
@@ -103,7 +103,7 @@ impl Takeover {
     /// Takes in a pass of the wrapper at `now`, which has killed everything below the guardian. `is_empty` says that no
     /// process lives there.
     pub(super) fn looked(&mut self, now: Boottime, is_empty: bool) -> Conclusion {
-        (self.ordered, self.deadline, self.patience_ends) = (Some(now + AGAIN), None, None);
+        (self.ordered, self.deadline, self.kill_time_ends) = (Some(now + AGAIN), None, None);
         if !is_empty {
             self.empty_since = None;
             return Conclusion::Wait;

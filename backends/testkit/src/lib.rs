@@ -23,6 +23,7 @@ mod run;
 pub mod servers;
 pub mod sim;
 pub mod switches;
+pub mod table;
 pub mod terminal;
 
 pub use bench::{Bench, Servers, Shared, Stall};

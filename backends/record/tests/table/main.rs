@@ -1,6 +1,7 @@
 //! The adapter on tables in memory: the laws, and stores that lose what they have acknowledged.
 
 mod bench;
+mod ground;
 mod layer;
 mod losses;
 
@@ -28,4 +29,30 @@ mod laws_where_writes_may_be_lost {
     }
 
     elect_testkit::conformance!(bench);
+}
+
+mod laws_of_tables {
+    use elect_record::table::MemoryTable;
+    use elect_testkit::Servers;
+
+    use crate::ground::MemoryGround;
+
+    async fn ground(_: Servers) -> MemoryGround {
+        MemoryGround::new(MemoryTable::default())
+    }
+
+    elect_testkit::table_laws!(ground: tells, fails, denies);
+}
+
+mod laws_of_tables_where_writes_may_be_lost {
+    use elect_record::table::MemoryTable;
+    use elect_testkit::Servers;
+
+    use crate::ground::MemoryGround;
+
+    async fn ground(_: Servers) -> MemoryGround {
+        MemoryGround::new(MemoryTable::lossy())
+    }
+
+    elect_testkit::table_laws!(ground: tells, fails, denies, loses);
 }

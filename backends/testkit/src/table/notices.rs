@@ -1,0 +1,81 @@
+//! What holds of a table that tells of changes.
+
+use elect_record::table::{Key, Range, Table};
+
+use super::Ground;
+use super::client::{body, leader, two};
+use crate::poll_n_eagerly;
+
+const ROW: Key<'static> = Key { election: "a", document: Key::LEADER };
+/// How often a change races a read.
+const RACES: usize = 50;
+/// How many notices of earlier changes may be late.
+const LATE: usize = 20;
+
+/// Waits until the table has asked for notices, and the notices of earlier changes have come.
+pub(super) async fn quiet<'a>(
+    table: &'a dyn Table,
+    range: Range<'a>,
+) -> impl Future<Output = Result<(), elect_api::Error>> + Unpin + use<'a> {
+    for _ in 0..LATE {
+        let mut notice = table.changed(range);
+        match poll_n_eagerly(200, &mut notice).await {
+            None => return notice,
+            Some(told) => told.unwrap_or_else(|error| panic!("changed: {error}: {error:?}")),
+        }
+    }
+    panic!("it tells of changes where nothing changes")
+}
+
+/// Each creation, change and removal wakes the clients that wait for a range with the row, the writer itself included.
+pub async fn each_change_wakes_all_that_wait_in_its_range(ground: &dyn Ground) {
+    let clients = two(ground).await;
+    for round in 0..6 {
+        let mut notices = Vec::new();
+        for client in &clients {
+            for range in [Range::Row(ROW), Range::Candidates("a"), Range::Leaders] {
+                notices.push(quiet(&*client.table, range).await);
+            }
+        }
+        let writer = &clients[round / 3];
+        match round % 3 {
+            0 | 1 => _ = writer.overwrite(ROW, &body("x")).await,
+            _ => assert!(writer.delete(ROW, &writer.tag(ROW).await).await),
+        }
+        for notice in notices {
+            notice.await.expect("a notice");
+        }
+    }
+}
+
+/// A change that was made after the first poll wakes, unless a read after that poll has shown it.
+pub async fn a_change_that_a_read_did_not_show_wakes(ground: &dyn Ground) {
+    let [ours, theirs] = two(ground).await;
+    let mut tag = theirs.write(ROW, None, &body("first")).await;
+    for _ in 0..RACES {
+        let look = async {
+            let mut notice = ours.table.changed(Range::Row(ROW));
+            let told = poll_n_eagerly(1, &mut notice).await;
+            if ours.tag(ROW).await == tag && told.is_none() {
+                notice.await.expect("a notice");
+            }
+        };
+        let (text, before) = (body("next"), tag.clone());
+        let change = theirs.write(ROW, Some(&before), &text);
+        ((), tag) = tokio::join!(look, change);
+    }
+    let waiter = Key { document: "waiter-0000000000000001", ..ROW };
+    let notice = quiet(&*ours.table, Range::Candidates("a")).await;
+    theirs.write(waiter, None, &body("x")).await;
+    notice.await.expect("a notice");
+}
+
+/// Where nothing changes, a client waits. The read that follows a wake costs little, but not in an endless loop.
+pub async fn a_table_at_rest_wakes_no_client(ground: &dyn Ground) {
+    let [ours, theirs] = two(ground).await;
+    theirs.write(ROW, None, &body("x")).await;
+    for range in [Range::Row(ROW), Range::Candidates("a"), Range::Leaders, Range::Row(leader("b"))]
+    {
+        drop(quiet(&*ours.table, range).await);
+    }
+}

@@ -36,8 +36,9 @@ pub const LONGEST_LEASE: Duration = Duration::from_secs(60);
 /// A store of rows, each changed by compare-and-swap.
 ///
 /// Each method is one bounded attempt. It returns `Unreachable` if no request was sent, or if the answer says that
-/// nothing happened. It returns `Ambiguous` if a write may have happened. It returns `Denied` if the store refuses the
-/// caller, and `Unfit` if the store can never serve.
+/// nothing happened. It returns `Ambiguous` if a write may have happened: never for a read. It returns `Denied` if the
+/// store refuses the caller, and `Unfit` if the store can never serve. After an error the next call makes a new
+/// connection if it needs one.
 ///
 /// # Cancellation
 /// A dropped future leaves nothing locked. A dropped write may still happen, as after `Ambiguous`.
@@ -85,11 +86,12 @@ pub trait Table: Send + Sync {
     /// As the trait says.
     async fn scan(&self, range: Range<'_>) -> Result<Rows, Error>;
 
-    /// Returns when a row in this range may have changed since the call. It is a hint: it may be late, early, or never
-    /// come. A table that does not [tell](Table::tells) never returns.
+    /// Returns when a row in this range may have changed. A read that is sent after the first poll shows a change, or
+    /// the change wakes this call, whichever client made it. It may return late, and now and then without a change. A
+    /// table that does not [tell](Table::tells) never returns.
     ///
     /// # Errors
-    /// `Unreachable` if there are no notices, or no longer.
+    /// `Unreachable` if there are no notices, or no longer, so that a change may be missed.
     ///
     /// # Cancellation
     /// Leaves nothing behind.
@@ -108,7 +110,7 @@ pub trait Table: Send + Sync {
     }
 }
 
-/// The key of a row. Both parts are ASCII, and have no `/`.
+/// The key of a row. Both parts are ASCII, and have no `/`. Keys differ if one byte differs, so case counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key<'a> {
     /// The name of an election; [`Key::STORE`] for the one row that belongs to none.
@@ -148,19 +150,22 @@ impl Range<'_> {
     }
 }
 
-/// The tag of a row: the store's own, never read by elect.
+/// The tag of a row: the store's own, never read by elect. It stands for one write. It never returns for the same key,
+/// neither when the row is made anew nor after the store has lost the write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tag(pub String);
 
-/// The content of a row: two lines of JSON.
+/// The content of a row: two lines of text with no character below U+0020, which come back byte for byte. In the rows of
+/// documents each is JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Body {
     /// What each renewal changes, some hundred bytes.
     pub head: String,
-    /// The cells, up to some hundred kilobytes; empty if there are none.
+    /// The cells, up to some hundred kilobytes; empty if there are none. A store takes at least one cell of the
+    /// [greatest length](elect_api::Cell::LONGEST), of which JSON makes up to six times as many bytes.
     pub cells: String,
     /// Whether the row has these cells already, if [`Table::put`] finds the expected tag. A store that can leave them
-    /// alone does so.
+    /// alone does so. False in rows that were read.
     pub has_same_cells: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Tables in memory as grounds for the laws of tables, behind connections that fail.
 
 use async_trait::async_trait;
-use elect_api::{Error, ErrorKind, Profile};
+use elect_api::{Clock, Error, ErrorKind, Examination, Profile};
 use elect_record::table::{Body, Found, Key, MemoryTable, Put, Range, Rows, Table, Tag};
 use elect_testkit::Stall;
 use elect_testkit::table::{Ground, Rights};
@@ -88,6 +88,10 @@ impl Table for Connection {
 
     async fn scan(&self, range: Range<'_>) -> Result<Rows, Error> {
         self.ask(ErrorKind::Unreachable, self.table.scan(range)).await
+    }
+
+    async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
+        self.ask(ErrorKind::Unreachable, self.table.examine(clock)).await
     }
 
     async fn changed(&self, range: Range<'_>) -> Result<(), Error> {

@@ -8,8 +8,9 @@ use elect_record::table::{Body, Epoch, Found, Key, Put, Range, Row, Table, Tag};
 
 use super::Ground;
 
-/// The pause after a request that could not be sent.
+/// The pause after a request that could not be sent, and how many such requests are too many.
 const PAUSE: Duration = Duration::from_millis(20);
+const TRIES: u32 = 1_000;
 
 pub(super) struct Client {
     pub(super) table: Box<dyn Table>,
@@ -40,18 +41,19 @@ impl Client {
 
     /// Asks until the store answers. Returns the epoch in which the client writes from now on.
     pub(super) async fn recover(&mut self) -> Epoch {
-        loop {
+        for tries in 0.. {
             match self.table.get(leader("recovery")).await {
                 Ok(Found { epoch, .. }) => {
                     self.epoch.clone_from(&epoch.name);
                     return epoch;
                 }
-                Err(error) => {
-                    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}: {error:?}");
+                Err(error) if error.kind() == ErrorKind::Unreachable && tries < TRIES => {
                     tokio::time::sleep(PAUSE).await;
                 }
+                Err(error) => panic!("no answer after {tries} tries: {error}: {error:?}"),
             }
         }
+        unreachable!("it returns or panics")
     }
 
     pub(super) async fn get(&self, key: Key<'_>) -> Option<Row> {

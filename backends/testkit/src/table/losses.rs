@@ -54,7 +54,7 @@ pub async fn a_put_of_an_epoch_before_a_loss_is_not_done(ground: &dyn Ground) {
 pub async fn no_tag_returns_after_a_loss(ground: &dyn Ground) {
     let mut client = Client::new(ground).await;
     let mut tags = HashSet::new();
-    for _ in 0..3 {
+    for _ in 0..2 {
         for _ in 0..10 {
             let tag = client.overwrite(ROW, &body("same")).await;
             assert!(tags.insert(tag.clone()), "{tag:?} returns");

@@ -111,28 +111,21 @@ macro_rules! table_laws {
             });
         }
         $crate::table_laws! { @each $ground, Shared:
-            a_row_that_was_never_written_is_absent
-            what_was_put_is_read_over_any_connection
-            a_creation_writes_an_absent_row_only
-            a_put_with_an_old_tag_changes_nothing
+            what_was_put_comes_back_byte_for_byte
+            the_longest_body_comes_back
+            cells_that_stay_the_same_are_kept
+            a_write_that_expects_another_tag_changes_nothing
             one_of_many_puts_on_one_tag_is_done
             one_of_many_creations_is_done
             a_put_and_a_delete_on_one_tag_are_never_both_done
-            equal_bodies_have_different_tags
-            no_tag_returns_with_a_row_made_anew
-            a_delete_with_an_old_tag_removes_nothing
+            no_tag_returns
             a_deleted_row_is_gone_for_all
-            bodies_come_back_byte_for_byte
-            the_longest_body_comes_back
-            cells_that_stay_the_same_are_kept
             a_put_in_another_epoch_is_not_done
             all_answers_name_one_epoch
-            names_do_not_mix
-            a_range_has_its_rows_only
+            names_and_ranges_do_not_mix
             a_scan_shows_all_that_was_acknowledged_before
             an_examination_changes_nothing
-            a_put_cut_anywhere_leaves_the_row_usable
-            a_delete_cut_anywhere_leaves_the_row_usable
+            a_write_cut_anywhere_leaves_the_row_usable
             a_read_cut_anywhere_leaves_the_connection_usable
         }
         $($($crate::table_laws! { @$ability $ground })+)?
@@ -146,7 +139,6 @@ macro_rules! table_laws {
     };
     (@fails $ground:path) => {
         $crate::table_laws! { @each $ground, Own:
-            a_client_whose_connection_was_cut_recovers
             a_client_whose_connection_was_cut_hears_of_changes_again
             without_a_connection_nothing_happens
             a_write_whose_answer_was_lost_is_ambiguous
@@ -162,8 +154,7 @@ macro_rules! table_laws {
     };
     (@denies $ground:path) => {
         $crate::table_laws! { @each $ground, Own:
-            a_user_without_rights_is_denied
-            a_user_who_may_read_only_is_denied_writes
+            a_user_is_denied_what_it_has_no_right_to
         }
     };
     (@each $ground:path, $servers:ident: $($law:ident)*) => {

@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use elect_api::ElectionName;
-use elect_record::table::{Body, Key, Range};
+use elect_record::table::{Body, Key, Range, Row};
 
 use super::Ground;
 use super::client::{Client, body, leader, two};
 
 /// Rows of one election: more than a page of any store has.
-const MANY: usize = 1_100;
+const MANY: usize = 1_001;
+/// Rows of 100 kB: more than an answer of any store has.
+const LONG: usize = 12;
 
-/// Names that begin alike, differ in case only, or have what some store reads as a pattern or a separator. Together they
-/// have all characters of names.
+/// Names that begin alike, differ in case only, or have what some store reads as a pattern or a separator. Together
+/// they have all characters of names.
 fn elections() -> Vec<String> {
     let others = "abcdefghijklmnopqrstuvwxyz.ABCDEFGHIJKLMNOPQRSTUVWXYZ-0123456789_@:+=";
     let names = [
@@ -21,7 +23,12 @@ fn elections() -> Vec<String> {
         "a.leader",
     ];
     let longest = "a".repeat(ElectionName::MAX_LEN);
-    names.map(str::to_owned).into_iter().chain([others.to_owned(), longest]).collect()
+    let names: Vec<_> =
+        names.map(str::to_owned).into_iter().chain([others.to_owned(), longest]).collect();
+    for name in &names {
+        name.parse::<ElectionName>().expect("a name of an election");
+    }
+    names
 }
 
 fn documents() -> [String; 5] {
@@ -42,67 +49,49 @@ async fn fill(client: &Client) -> BTreeMap<(String, String), Body> {
     rows
 }
 
-/// Each name has its own row.
-pub async fn names_do_not_mix(ground: &dyn Ground) {
-    for name in elections() {
-        let name: Result<ElectionName, _> = name.parse();
-        name.expect("a name of an election");
-    }
-    let [ours, theirs] = two(ground).await;
-    let rows = fill(&ours).await;
-    for ((election, document), body) in &rows {
-        let key = Key { election, document };
-        let tag = ours.tag(key).await;
-        theirs.expect(key, &tag, body).await;
-        if document == Key::LEADER {
-            assert!(theirs.delete(key, &tag).await);
-        }
-    }
-    for ((election, document), _) in rows {
-        let found = ours.get(Key { election: &election, document: &document }).await;
-        assert_eq!(found.is_some(), document != Key::LEADER, "{election} {document}");
-    }
-}
-
-/// A range has the rows that [`Range::contains`] says, and no others.
-pub async fn a_range_has_its_rows_only(ground: &dyn Ground) {
+/// Each name has its own row. A range has the rows that [`Range::contains`] says, and no others.
+pub async fn names_and_ranges_do_not_mix(ground: &dyn Ground) {
     let [ours, theirs] = two(ground).await;
     let rows = fill(&ours).await;
     let elections = elections();
-    let keys = rows.keys().map(|(election, document)| Key { election, document });
-    let ranges = elections.iter().map(|name| Range::Candidates(name));
-    for range in
-        ranges.chain(keys.map(Range::Row)).chain([Range::Leaders, Range::Candidates("absent")])
-    {
+    let keys = || rows.keys().map(|(election, document)| Key { election, document });
+    let ranges = elections.iter().map(|name| Range::Candidates(name)).chain(keys().map(Range::Row));
+    for range in ranges.chain([Range::Leaders, Range::Candidates("absent")]) {
         let found = theirs.scan(range).await.into_iter().map(|(key, row)| (key, row.body));
-        let expected = rows
-            .iter()
-            .filter(|((election, document), _)| range.contains(Key { election, document }));
-        let expected = expected.map(|(key, body)| (key.clone(), body.clone()));
+        let is_in =
+            |(election, document): &(String, String)| range.contains(Key { election, document });
+        let expected = rows.clone().into_iter().filter(|(key, _)| is_in(key));
         assert_eq!(found.collect::<BTreeMap<_, _>>(), expected.collect(), "{range:?}");
+    }
+    for key in keys() {
+        let Row { tag, body } = theirs.get(key).await.expect("a row");
+        assert_eq!(body, rows[&(key.election.to_owned(), key.document.to_owned())]);
+        if key.document == Key::LEADER {
+            assert!(theirs.delete(key, &tag).await);
+        }
+    }
+    for key in keys() {
+        assert_eq!(ours.get(key).await.is_some(), key.document != Key::LEADER, "{key:?}");
     }
 }
 
 /// A scan shows all rows whose writes were acknowledged before it began, however many and long they are.
 pub async fn a_scan_shows_all_that_was_acknowledged_before(ground: &dyn Ground) {
     let [ours, theirs] = two(ground).await;
-    let cells = "x".repeat(100_000);
     for number in 0..MANY {
         let document = format!("waiter-{number:016x}");
         ours.write(Key { election: "a", document: &document }, None, &body("x")).await;
-        // Some rows are long, so that the answer to a scan of all leaders is long, too.
-        if number % 100 == 0 {
-            let long = Body { cells: cells.clone(), ..body("x") };
-            ours.write(leader(&format!("a{number}")), None, &long).await;
-            assert_eq!(theirs.scan(Range::Candidates("a")).await.len(), number + 1);
-            let leaders = theirs.scan(Range::Leaders).await;
-            assert_eq!(leaders.len(), number / 100 + 1);
-            assert!(leaders.into_values().all(|row| row.body.cells == cells));
-        }
     }
     assert_eq!(theirs.scan(Range::Candidates("a")).await.len(), MANY);
+    let long = Body { cells: "x".repeat(100_000), ..body("x") };
+    for number in 1..=LONG {
+        ours.write(leader(&format!("a{number}")), None, &long).await;
+        let leaders = theirs.scan(Range::Leaders).await;
+        assert_eq!(leaders.len(), number);
+        assert!(leaders.into_values().all(|row| row.body == long));
+    }
     let key = Key { election: "a", document: "waiter-0000000000000001" };
-    assert!(ours.delete(key, &ours.tag(key).await).await);
+    assert!(ours.delete(key, &ours.get(key).await.expect("a row").tag).await);
     assert_eq!(theirs.scan(Range::Candidates("a")).await.len(), MANY - 1);
 }
 

@@ -1,7 +1,8 @@
 //! A *table*: the small interface of a store that has nothing but compare-and-swap.
 //!
 //! A store that implements [`Table`] costs some hundred lines. [`TableDocuments`] makes [`Documents`](crate::Documents)
-//! of it: keys, bodies, versions, epochs, and polling where the store has no notices.
+//! of it: keys, bodies, versions, epochs, and polling where the store has no notices. The store proves what this trait
+//! says by one line, `elect_testkit::table_laws!`, on its own server.
 //!
 //! # Tags and versions
 //!

@@ -41,19 +41,21 @@ impl Client {
 
     /// Asks until the store answers. Returns the epoch in which the client writes from now on.
     pub(super) async fn recover(&mut self) -> Epoch {
-        for tries in 0.. {
+        let mut tries = 0;
+        loop {
             match self.table.get(leader("recovery")).await {
                 Ok(Found { epoch, .. }) => {
                     self.epoch.clone_from(&epoch.name);
                     return epoch;
                 }
-                Err(error) if error.kind() == ErrorKind::Unreachable && tries < TRIES => {
+                Err(error) => {
+                    tries += 1;
+                    let may_recover = error.kind() == ErrorKind::Unreachable && tries < TRIES;
+                    assert!(may_recover, "no answer after {tries} tries: {error}: {error:?}");
                     tokio::time::sleep(PAUSE).await;
                 }
-                Err(error) => panic!("no answer after {tries} tries: {error}: {error:?}"),
             }
         }
-        unreachable!("it returns or panics")
     }
 
     pub(super) async fn get(&self, key: Key<'_>) -> Option<Row> {

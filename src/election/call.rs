@@ -57,7 +57,7 @@ impl Call {
         }
     }
 
-    /// Whether the call reads the election's history, or adds to it.
+    /// Returns whether the call reads the election's history, or adds to it.
     pub(super) const fn is_of_history(&self) -> bool {
         matches!(self, Self::ReadHistory | Self::WriteHistory | Self::BeginHistory(_))
     }

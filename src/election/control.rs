@@ -260,7 +260,7 @@ impl Control {
         self.division
     }
 
-    /// Whether the election is divided and `election` is one of its parts.
+    /// Returns whether the election is divided and `election` is one of its parts.
     pub fn has_part(&self, election: &ElectionName) -> bool {
         let whole = Division::whole(election);
         let parts = if self.division.is_whole() { 0 } else { self.division.parts() };
@@ -271,12 +271,12 @@ impl Control {
         (0..parts).any(is_it)
     }
 
-    /// Whether the cell holds a request or an agreement that lasts.
+    /// Returns whether the cell holds a request or an agreement that lasts.
     pub fn is_kept(&self) -> bool {
         self.paused.is_some() || !self.priorities.is_empty() || !self.division.is_whole()
     }
 
-    /// Whether all candidates agree on this division.
+    /// Returns whether all candidates agree on this division.
     pub(super) fn is_divided(&self, division: Division) -> bool {
         self.division == division && self.unproven.is_none()
     }

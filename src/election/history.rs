@@ -157,12 +157,12 @@ impl Record {
         self.key.as_deref()
     }
 
-    /// Whether the leadership was for this `--once` key. Of a long key, only the part that is kept is compared.
+    /// Returns whether the leadership was for this `--once` key. Of a long key, only the part that is kept is compared.
     pub fn is_of(&self, key: &str) -> bool {
         self.key.as_deref().is_some_and(|known| known == cut(key, LONGEST_WORDS))
     }
 
-    /// Whether an end is recorded.
+    /// Returns whether an end is recorded.
     pub const fn has_ended(&self) -> bool {
         self.end.is_some()
     }
@@ -172,7 +172,8 @@ impl Record {
         exit_code(self.code, self.signal)
     }
 
-    /// How long its command ran; of a command that was started again, the last run. `None` if that is not recorded.
+    /// Returns how long its command ran; of a command that was started again, the last run. `None` if that is not
+    /// recorded.
     pub fn took(&self) -> Option<Duration> {
         self.took.map(Duration::from_millis)
     }
@@ -213,8 +214,8 @@ impl History {
         &self.records
     }
 
-    /// Whether the newest known leadership, if there is one, recorded its own end, and nothing of its command was cut
-    /// short.
+    /// Returns whether the newest known leadership, if there is one, recorded its own end, and nothing of its command
+    /// was cut short.
     pub fn has_ended_well(&self) -> bool {
         self.records.last().is_none_or(|last| last.end.is_some() && !last.abrupt)
     }

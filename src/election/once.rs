@@ -37,7 +37,7 @@ impl Done {
         })
     }
 
-    /// Whether this key is done.
+    /// Returns whether this key is done.
     pub fn has(&self, key: &str) -> bool {
         self.done.iter().any(|done| done == key)
     }

@@ -29,8 +29,8 @@ pub struct Field {
 }
 
 impl Field {
-    /// Whether the head may be about to give way, as a better candidate waits and the head has not recorded yet that it
-    /// leads. This lasts some round trips at most, unless the head has stopped in between.
+    /// Returns whether the head may be about to give way, as a better candidate waits and the head has not recorded yet
+    /// that it leads. This lasts some round trips at most, unless the head has stopped in between.
     pub fn is_unsettled(&self, control: &Control) -> bool {
         self.unsaid(control).is_some_and(|contest| contest.ours.priority > 0 && !contest.is_ours())
     }
@@ -94,7 +94,7 @@ impl Contest {
 }
 
 impl Contest {
-    /// Whether the head itself is the best candidate and may lead.
+    /// Returns whether the head itself is the best candidate and may lead.
     fn is_ours(&self) -> bool {
         self.ours.priority > 0 && self.others.first().is_none_or(|best| *best < self.ours)
     }

@@ -104,7 +104,7 @@ impl Runs {
         &self.runs
     }
 
-    /// What is known of a key.
+    /// Returns what is known of a key.
     pub fn of(&self, key: &str) -> Option<&Key> {
         self.runs.iter().find(|known| known.name == key)
     }
@@ -259,7 +259,7 @@ impl Run {
         self.took.and_then(|took| stamp::read(self.start.saturating_add(took)))
     }
 
-    /// How long it ran. `None` if it is not recorded.
+    /// Returns how long it ran. `None` if it is not recorded.
     pub fn took(&self) -> Option<Duration> {
         self.took.map(Duration::from_millis)
     }
@@ -269,12 +269,12 @@ impl Run {
         exit_code(self.code, self.signal)
     }
 
-    /// Whether a person recorded it by hand.
+    /// Returns whether a person recorded it by hand.
     pub const fn is_by_hand(&self) -> bool {
         self.token == 0
     }
 
-    /// How it ended, in words that follow its name.
+    /// Returns how it ended, in words that follow its name.
     fn end_in_words(&self) -> String {
         match (self.code, self.signal) {
             (Some(code), _) => format!("exited with code {code}"),

@@ -28,7 +28,7 @@ pub struct Member<'a> {
 }
 
 impl Spread {
-    /// Whether no member is to hold anything.
+    /// Returns whether no member is to hold anything.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }

@@ -191,8 +191,8 @@ impl Timing {
         })
     }
 
-    /// How long a candidate waits, beyond the user's limit, to find out whether the candidates ahead are alive. In this
-    /// time a dead one with a lease of this length is replaced: its lease and two looks.
+    /// Returns how long a candidate waits, beyond the user's limit, to find out whether the candidates ahead are alive.
+    /// In this time a dead one with a lease of this length is replaced: its lease and two looks.
     pub fn doubt(&self) -> Duration {
         self.window() * 3 / 2
     }
@@ -202,7 +202,7 @@ impl Timing {
         self.options.ttl
     }
 
-    /// Whether processes of this machine hold the lease, without any time limit.
+    /// Returns whether processes of this machine hold the lease, without any time limit.
     pub fn is_local(&self) -> bool {
         self.lease == Lease::Unlimited
     }
@@ -227,7 +227,7 @@ impl Timing {
         Err(Distrust { what })
     }
 
-    /// When another candidate may lead, by this machine's clock; `None` where leases do not end by time.
+    /// Returns when another candidate may lead, by this machine's clock; `None` where leases do not end by time.
     pub fn end(&self, validity: Validity) -> Option<Boottime> {
         match validity {
             Validity::Unlimited => None,
@@ -289,10 +289,10 @@ impl Timing {
         longest.mul_f64(0.5 + chance.clamp(0.0, 1.0) / 2.0)
     }
 
-    /// Whether a store that answers gives the next proof before a command that starts now would have to stop. A proof
-    /// that takes two requests, W/4 apart, follows at once only on an unbroken series of requests. `answered` is since
-    /// when the store has answered those of this candidate, and, where seats share their proofs, those of others. A
-    /// proof from before a silence of the store leaves enough time only if it is recent.
+    /// Returns whether a store that answers gives the next proof before a command that starts now would have to stop. A
+    /// proof that takes two requests, W/4 apart, follows at once only on an unbroken series of requests. `answered` is
+    /// since when the store has answered those of this candidate, and, where seats share their proofs, those of others.
+    /// A proof from before a silence of the store leaves enough time only if it is recent.
     pub fn will_be_proven(&self, validity: Validity, now: Boottime, answered: Boottime) -> bool {
         let (Lease::Timed(cadence), Validity::Window { anchor, window }) = (self.lease, validity)
         else {
@@ -305,7 +305,7 @@ impl Timing {
             || is_off!(Reproof)
     }
 
-    /// Whether leadership that was proven like this leaves the command its grace.
+    /// Returns whether leadership that was proven like this leaves the command its grace.
     pub fn leaves_grace(&self, validity: Validity, now: Boottime) -> bool {
         is_off!(Reproof) || self.deadlines(validity).is_none_or(|deadlines| now < deadlines.soft)
     }

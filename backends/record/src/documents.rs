@@ -13,8 +13,8 @@ use crate::{Data, Record, Waiter};
 /// document that was removed and made anew has a greater version than before.
 #[async_trait]
 pub trait Documents: Send + Sync {
-    /// What the store is and can do: [`elect_api::Store::profile`]. If its order is a race, only the record and the
-    /// data are requested, and never a list.
+    /// Returns what the store is and can do: [`elect_api::Store::profile`]. If its order is a race, only the record and
+    /// the data are requested, and never a list.
     fn profile(&self) -> Profile;
 
     /// The length of lease that a candidate gets if it requests `ttl`.

@@ -37,7 +37,7 @@ pub(crate) enum Step<T> {
 }
 
 impl Election {
-    /// Whether waiting candidates have documents.
+    /// Returns whether waiting candidates have documents.
     pub(crate) fn queues(&self) -> bool {
         self.order == Order::Queue
     }

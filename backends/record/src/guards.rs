@@ -38,7 +38,7 @@ pub fn judge_by(judge: Judge) {
     let _ = JUDGE.set(judge);
 }
 
-/// Whether this guard is turned off.
+/// Returns whether this guard is turned off.
 pub(crate) fn is_off(guard: Guard) -> bool {
     cfg!(feature = "guards") && JUDGE.get().is_some_and(|judge| judge(guard))
 }

@@ -71,12 +71,12 @@ impl Line {
         position
     }
 
-    /// Whether a waiter, which is looked at alone, has not renewed for its whole TTL.
+    /// Returns whether a waiter, which is looked at alone, has not renewed for its whole TTL.
     pub(crate) fn is_dead(&mut self, now: Boottime, nonce: u64, waiter: &Waiter) -> bool {
         is_over(self.heard.entry(nonce).or_default(), now, waiter)
     }
 
-    /// Whether a waiter was seen to renew its document.
+    /// Returns whether a waiter was seen to renew its document.
     pub(crate) fn lives(&self, nonce: u64) -> bool {
         self.heard.get(&nonce).is_some_and(Unchanged::lives)
     }

@@ -114,13 +114,13 @@ pub struct Data {
 }
 
 impl Record {
-    /// Whether an entry with this nonce holds it.
+    /// Returns whether an entry with this nonce holds it.
     pub fn is_held_by(&self, nonce: u64) -> bool {
         self.holder.as_ref().is_some_and(|holder| holder.nonce == nonce)
     }
 
-    /// Whether this entry of this candidate holds the lease. The id is compared too, because two machines may draw the
-    /// same nonce.
+    /// Returns whether this entry of this candidate holds the lease. The id is compared too, because two machines may
+    /// draw the same nonce.
     pub(crate) fn is_held_by_candidate(&self, nonce: u64, id: &str) -> bool {
         self.holder
             .as_ref()
@@ -172,12 +172,12 @@ impl Record {
         *self = Self { token, last, has_epochs, overwrites, epoch, doubt, ..Self::default() };
     }
 
-    /// Whether a waiter with this nonce counts. The waiter of the present or the last holder does not.
+    /// Returns whether a waiter with this nonce counts. The waiter of the present or the last holder does not.
     pub(crate) fn counts(&self, nonce: u64) -> bool {
         !self.is_held_by(nonce) && self.last != Some(nonce)
     }
 
-    /// Whether the election keeps a cell, or may keep one.
+    /// Returns whether the election keeps a cell, or may keep one.
     pub(crate) fn keeps_something(&self) -> bool {
         self.has_data
             || [&self.control, &self.once, &self.runs, &self.history]
@@ -194,7 +194,7 @@ impl Holder {
 }
 
 impl Waiter {
-    /// How long it counts without a renewal.
+    /// Returns how long it counts without a renewal.
     pub const fn ttl(&self) -> Duration {
         Duration::from_millis(self.ttl)
     }

@@ -28,8 +28,8 @@ impl<M> Default for Unchanged<M> {
 }
 
 impl<M: PartialEq> Unchanged<M> {
-    /// Whether the entry has been unchanged for its whole TTL, by a look that began at `now`. The time between two
-    /// looks counts for at most `longest_gap`.
+    /// Returns whether the entry has been unchanged for its whole TTL, by a look that began at `now`. The time between
+    /// two looks counts for at most `longest_gap`.
     pub(crate) fn is_over(
         &mut self,
         now: Boottime,
@@ -53,12 +53,12 @@ impl<M: PartialEq> Unchanged<M> {
         self.span >= ttl
     }
 
-    /// Whether the entry was seen to change, so that its holder was alive at that time.
+    /// Returns whether the entry was seen to change, so that its holder was alive at that time.
     pub(crate) const fn lives(&self) -> bool {
         self.has_changed
     }
 
-    /// Whether the entry was the same at the last two looks.
+    /// Returns whether the entry was the same at the last two looks.
     pub(crate) const fn is_still(&self) -> bool {
         self.last.is_some()
     }

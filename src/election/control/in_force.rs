@@ -30,7 +30,7 @@ impl InForce {
         self.lapsing.as_ref().map(|&(_, at)| at)
     }
 
-    /// Whether `version` differs from that of the last call.
+    /// Returns whether `version` differs from that of the last call.
     pub(in crate::election) const fn is_new(&mut self, version: u64) -> bool {
         std::mem::replace(&mut self.version, version) != version
     }
@@ -57,12 +57,12 @@ impl InForce {
 }
 
 impl Control {
-    /// Whether the leader with this token is asked to give leadership up, even if nothing runs.
+    /// Returns whether the leader with this token is asked to give leadership up, even if nothing runs.
     pub fn ends(&self, token: Token) -> bool {
         self.step_down.as_ref().is_some_and(|step_down| step_down.token == token.get())
     }
 
-    /// Whether it may matter which of several candidates leads.
+    /// Returns whether it may matter which of several candidates leads.
     pub fn is_ranked(&self) -> bool {
         self.ranked || self.step_down.as_ref().is_some_and(|step_down| step_down.to.is_some())
     }
@@ -77,7 +77,7 @@ impl Control {
         self.priorities.get(id).or_else(of_label)
     }
 
-    /// Whether a priority is set for exactly this id or label.
+    /// Returns whether a priority is set for exactly this id or label.
     pub fn sets_priority_of(&self, id: &str) -> bool {
         self.priorities.contains_key(id)
     }

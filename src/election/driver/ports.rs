@@ -61,7 +61,7 @@ pub trait Clock: Send {
     /// The present instant.
     fn now(&self) -> Boottime;
 
-    /// How fast the clock runs, as a share of its own free rate. 1 where that cannot be known.
+    /// Returns how fast the clock runs, as a share of its own free rate. 1 where that cannot be known.
     fn rate(&self) -> f64 {
         1.0
     }
@@ -134,7 +134,7 @@ pub trait Observer: Send {
     /// Reports a turn of the loop. The next one comes by `_next` at the latest.
     fn turns(&mut self, _next: Option<Boottime>) {}
 
-    /// Whether the observer wants a survey at each change of the candidate's place, and of the requests to the
+    /// Returns whether the observer wants a survey at each change of the candidate's place, and of the requests to the
     /// election. The first survey is made in any case.
     fn wants_surveys(&self) -> bool {
         false

@@ -196,14 +196,15 @@ impl Driver<'_> {
         Some(self.in_force.control().clone())
     }
 
-    /// Whether the `--once` key is done according to this cell.
+    /// Returns whether the `--once` key is done according to this cell.
     fn recalled(&mut self, cell: WatchedCell) -> Result<bool, Error> {
         self.done = Done::read(cell.bytes.as_deref())?;
         self.noted = Some(cell.wake);
         Ok(self.candidacy.once.is_some_and(|once| self.done.has(once.key)))
     }
 
-    /// Whether the last leadership ended well according to this cell. After a power cut, the cell may hold anything.
+    /// Returns whether the last leadership ended well according to this cell. After a power cut, the cell may hold
+    /// anything.
     fn history_read(&mut self, cell: &WatchedCell) -> bool {
         let known = History::read(cell.bytes.as_deref()).ok();
         let has_ended_well = known.as_ref().is_some_and(History::has_ended_well);

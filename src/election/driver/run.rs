@@ -47,13 +47,13 @@ impl Progress {
         }
     }
 
-    /// How the run ended and how long it took, if it has ended.
+    /// Returns how the run ended and how long it took, if it has ended.
     pub(super) fn outcome(&self) -> Option<(Ended, Duration)> {
         let ((began, _), (ended, at)) = self.started.zip(self.ended)?;
         Some((ended, at.since(began)))
     }
 
-    /// What to record about the run, if it was to be done once: how it ended, or that it does not count.
+    /// Returns what to record about the run, if it was to be done once: how it ended, or that it does not count.
     pub(super) fn say(&self, candidate: &Candidate) -> Option<Said> {
         match (self.counted, self.outcome()) {
             (Some(token), _) if self.ordered.is_none() => Some(Said::Retracted(token)),
@@ -67,7 +67,8 @@ impl Progress {
     }
 }
 
-/// Whether a run that ended like this could not even begin its work on this machine, as the codes 126 and 127 say.
+/// Returns whether a run that ended like this could not even begin its work on this machine, as the codes 126 and 127
+/// say.
 const fn is_no_try(ended: Ended) -> bool {
     matches!(ended, Ended::Exited(126 | 127))
 }

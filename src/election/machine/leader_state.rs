@@ -68,7 +68,7 @@ impl LeaderState {
         self.is_over() || (self.is_resting() && !self.runs.are_outlived())
     }
 
-    /// Whether the tree is empty for good.
+    /// Returns whether the tree is empty for good.
     pub(super) const fn is_over(&self) -> bool {
         matches!(self.stage, RunStage::Recording(_) | RunStage::Holding(_))
     }
@@ -77,7 +77,7 @@ impl LeaderState {
         self.told_to_stop
     }
 
-    /// Whether the command is about to end.
+    /// Returns whether the command is about to end.
     pub(super) const fn is_ending(&self) -> bool {
         self.told_to_stop || !matches!(self.stage, RunStage::Running)
     }
@@ -98,7 +98,7 @@ impl LeaderState {
         self.kill_at = self.kill_at.into_iter().chain(kill_at).min();
     }
 
-    /// Whether a command that ended like this was killed, or was ended by a signal that elect did not send.
+    /// Returns whether a command that ended like this was killed, or was ended by a signal that elect did not send.
     pub(super) fn is_cut_short(&self, ended: Ended) -> bool {
         match ended {
             Ended::Exited(_) => false,
@@ -143,7 +143,8 @@ impl CommandRuns {
         self.key.or_else(|| self.hung_up.then_some(libc::SIGHUP))
     }
 
-    /// Whether the command got this signal, which does not ask elect to end. A command that dies of it has not failed.
+    /// Returns whether the command got this signal, which does not ask elect to end. A command that dies of it has not
+    /// failed.
     pub(super) fn got(&self, signal: i32) -> bool {
         self.key == Some(signal) || (self.hung_up && signal == libc::SIGHUP)
     }

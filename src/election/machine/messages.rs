@@ -399,7 +399,7 @@ impl Block {
         }
     }
 
-    /// Whether its end is unknown, as people decide it. A delay ends by itself.
+    /// Returns whether its end is unknown, as people decide it. A delay ends by itself.
     pub const fn is_open_ended(&self) -> bool {
         match self {
             Self::Pause(_) | Self::Exclusion(_) => true,

@@ -148,7 +148,7 @@ impl Machine {
         [own, self.request.next_tick(), self.history_tick()].into_iter().flatten().min()
     }
 
-    /// Whether leases end by time, so that the clock's rate matters.
+    /// Returns whether leases end by time, so that the clock's rate matters.
     pub fn counts_time(&self) -> bool {
         !self.timing.is_local()
     }

@@ -134,7 +134,8 @@ impl Machine {
         }
     }
 
-    /// Whether the candidate has won and only waits for the lock delay. The limit of its wait does not apply then.
+    /// Returns whether the candidate has won and only waits for the lock delay. The limit of its wait does not apply
+    /// then.
     pub(super) fn is_delayed(&self) -> bool {
         self.rules.lock_delay.is_some()
             && !self.rejoins

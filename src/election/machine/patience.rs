@@ -158,13 +158,13 @@ impl Contact {
         self.settles_within = Some(span);
     }
 
-    /// Whether the candidates ahead may all be dead. The store settles that after the length of their lease, if it goes
-    /// on answering.
+    /// Returns whether the candidates ahead may all be dead. The store settles that after the length of their lease, if
+    /// it goes on answering.
     pub(super) const fn may_be_next(&self) -> bool {
         matches!(self.place, LastPlace::Unsettled) && self.trouble.is_none()
     }
 
-    /// Whether other candidates are ahead, alive or not.
+    /// Returns whether other candidates are ahead, alive or not.
     const fn is_behind(&self) -> bool {
         matches!(self.place, LastPlace::Behind | LastPlace::Unsettled)
     }
@@ -263,27 +263,27 @@ impl Machine {
         }
     }
 
-    /// Whether a repetition cannot help. A refusal may pass if the candidate has or had a place, as the store has
-    /// admitted it then.
+    /// Returns whether a repetition cannot help. A refusal may pass if the candidate has or had a place, as the store
+    /// has admitted it then.
     fn is_final(&self, error: &Error) -> bool {
         let has_place = self.contact.place != LastPlace::Never;
         let was_let_in = has_place || self.rules.let_in == LetIn::Before;
         error.is_permanent() && !(was_let_in && error.may_pass())
     }
 
-    /// Whether the store will have confirmed the first place, and refused what a start needs, for too long. A longer
-    /// `wait` does not help: meanwhile no other candidate can lead.
+    /// Returns whether the store will have confirmed the first place, and refused what a start needs, for too long. A
+    /// longer `wait` does not help: meanwhile no other candidate can lead.
     fn is_refused_too_long(&self, then: Boottime) -> bool {
         self.contact.refuses.is_some_and(|since| since + self.timing.connect_timeout <= then)
     }
 
-    /// Whether the time to try a failing store will be over at this instant.
+    /// Returns whether the time to try a failing store will be over at this instant.
     fn has_tried_enough(&self, then: Boottime) -> bool {
         self.patience_ends().is_some_and(|end| end <= then) && self.is_in_trouble()
     }
 
-    /// Whether the store is the reason for not leading, as far as is known. A candidate that waits behind another one
-    /// rides the trouble out.
+    /// Returns whether the store is the reason for not leading, as far as is known. A candidate that waits behind
+    /// another one rides the trouble out.
     fn is_in_trouble(&self) -> bool {
         let contact = &self.contact;
         !contact.is_blocked && (!contact.is_behind() || self.rules.wait == Wait::No)
@@ -302,8 +302,8 @@ impl Machine {
         }
     }
 
-    /// Whether the candidate may lead soon after the time that the user gave, as the candidates ahead may be dead. A
-    /// lease that lasts longer than the candidate waits for that is no reason to wait.
+    /// Returns whether the candidate may lead soon after the time that the user gave, as the candidates ahead may be
+    /// dead. A lease that lasts longer than the candidate waits for that is no reason to wait.
     fn is_worth_waiting(&self) -> bool {
         let doubt = self.timing.doubt();
         self.contact.may_be_next() && self.contact.settles_within.is_none_or(|span| span <= doubt)

@@ -187,8 +187,8 @@ impl Machine {
         self.postpone_chapter(now + self.timing.renew_interval);
     }
 
-    /// Whether the pending call is awaited, for a short time, before the candidate resigns. The last record needs its
-    /// answer.
+    /// Returns whether the pending call is awaited, for a short time, before the candidate resigns. The last record
+    /// needs its answer.
     pub(super) fn finishes_the_chapter(&mut self, now: Boottime) -> bool {
         match &mut self.request {
             CallState::Sent { call, overdue, .. }
@@ -201,8 +201,8 @@ impl Machine {
         }
     }
 
-    /// Whether the history has to be read before the candidate resigns. A command that ends before the next renewal may
-    /// have left no time for that.
+    /// Returns whether the history has to be read before the candidate resigns. A command that ends before the next
+    /// renewal may have left no time for that.
     pub(super) fn ends_unread(&self, now: Boottime) -> bool {
         matches!(self.progress, HistoryProgress::Unread(due) if due <= now)
     }

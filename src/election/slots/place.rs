@@ -62,8 +62,8 @@ impl Standpoint {
         }
     }
 
-    /// Whether it leads, and may be used. A slot that is paused itself is kept, so that no candidate that ignores the
-    /// control cell leads in it. The head waits for it as for a taken slot.
+    /// Returns whether it leads, and may be used. A slot that is paused itself is kept, so that no candidate that
+    /// ignores the control cell leads in it. The head waits for it as for a taken slot.
     pub(super) fn counts(&self) -> bool {
         self.leads && self.asked().pausing().is_none()
     }
@@ -250,7 +250,7 @@ impl Aside {
         *self.task() = None;
     }
 
-    /// Whether there is a task that has not ended.
+    /// Returns whether there is a task that has not ended.
     pub(super) fn goes_on(&self) -> bool {
         self.task().is_some()
     }

@@ -39,8 +39,8 @@ impl Participant {
         places.collect()
     }
 
-    /// Whether there is a slot that a candidate may still get. Either it has no leader, or its leader has not left the
-    /// door yet and may be about to leave that slot for another.
+    /// Returns whether there is a slot that a candidate may still get. Either it has no leader, or its leader has not
+    /// left the door yet and may be about to leave that slot for another.
     async fn has_free_slot(&self) -> Result<bool, Error> {
         let (door, parts) = survey(&*self.store, &self.whole, &self.parts).await?;
         let is_at_the_door = |id: &str| door.entries().any(|entry| entry.candidate.id == id);

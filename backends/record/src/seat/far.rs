@@ -153,7 +153,7 @@ impl RecordSeat {
     }
 }
 
-/// Whether the waiter behind this one is so near the front that it looks each time.
+/// Returns whether the waiter behind this one is so near the front that it looks each time.
 fn has_near_behind(waiter: &Waiter) -> bool {
     let near = u64::try_from(NEAR).unwrap_or(u64::MAX);
     waiter.ahead.is_some_and(|ahead| ahead.saturating_add(1) < near)

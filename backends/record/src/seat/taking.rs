@@ -20,7 +20,7 @@ const MOST_OVERTAKEN: u32 = 4;
 const LEAP: u64 = 24 * 60 * 60 * 1_000_000;
 
 impl RecordSeat {
-    /// Whether the record has no holder, or one whose lease is over.
+    /// Returns whether the record has no holder, or one whose lease is over.
     pub(super) fn is_vacant(&mut self, now: Boottime, known: &Known) -> bool {
         let (record, is_there) = (&known.record, !self.is_lost(known));
         if is_there {

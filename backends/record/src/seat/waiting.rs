@@ -134,14 +134,14 @@ impl RecordSeat {
         Ok(self.write_waiter(now, *version, waiter).await?.is_some())
     }
 
-    /// Whether the candidate's waiter is there as it was written last.
+    /// Returns whether the candidate's waiter is there as it was written last.
     pub(super) async fn has_its_waiter(&self) -> Result<bool, Error> {
         let Some(ours) = &self.waiter else { return Ok(false) };
         let found = self.election.waiter(self.nonce, Purpose::Look).await?;
         Ok(found.is_some_and(|(version, _)| version == ours.version))
     }
 
-    /// How long a waiter with this many before it leaves a vacant record to them.
+    /// Returns how long a waiter with this many before it leaves a vacant record to them.
     pub(super) fn turn(&self, ahead: usize) -> Duration {
         let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
         (self.ttl / 6).saturating_mul(ahead)

@@ -106,7 +106,7 @@ impl Gate for RankingGate {
 }
 
 impl RankingGate {
-    /// Whether the candidate has won, and no better one is there.
+    /// Returns whether the candidate has won, and no better one is there.
     fn has_cleared(&self, view: &View<'_>) -> bool {
         matches!((&self.judgement, view.place), (Judgement::Clear(cleared), Place::First(token)) if *cleared == token)
     }

@@ -2,33 +2,31 @@
 //! nothing, and it opens only what it has reserved room for. So neither a lack of memory nor of descriptors can keep
 //! it from killing.
 
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+mod launch;
+mod tree;
 
-use elect_api::Boottime;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd, RawFd};
+
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::timerfd::TimerFd;
 
 use super::bound::adopt_orphans;
-use super::children::{self, Ended, Waited};
-use super::dead_man::{self, DeadMan};
-use super::enclosure::{Containment, Enclosure};
+use super::dead_man::DeadMan;
+use super::enclosure::Enclosure;
 use super::kill_loop::KillLoop;
 use super::ladder::{Action, Asked, Event, Ladder};
-use super::left::{Fate, Left};
+use super::left::Fate;
 use super::outbox::Outbox;
-use super::pass::{Deed, Found, Heard};
+use super::pass::{Deed, Heard};
 use super::priority::Before;
 use super::redeemer::{Redeemer, TicketText};
-use super::spawn::{self, Launch, Role, SpawnRequest};
+use super::spawn::{Launch, Role};
 use super::wire::{self, FromGuardian, MOST_HOLDS, Message, Received, ToGuardian, nanos};
-use super::{allocator, clock, descriptors, lease, priority};
+use super::{allocator, clock, dead_man, lease, priority};
 
-/// The number of processes that are reaped before the guardian looks at the time. The processes of a tree may die
-/// faster than they are reaped.
-const MOST_REAPED: u32 = 256;
 /// The largest number of descriptors that a guardian has of its own.
 pub(super) const MOST_OPEN: usize = 40;
 
@@ -290,117 +288,6 @@ impl GuardianProcess {
         }
     }
 
-    fn spawn(&mut self) {
-        if let Err(error) = self.prepare_again() {
-            return self.not_started(error.raw_os_error().unwrap_or(libc::EMFILE));
-        }
-        let request = SpawnRequest {
-            launch: &mut self.parts.launch,
-            marks: &self.holds[self.locks..],
-            death_writers: Some(self.parts.death_writers.descriptors()),
-            lease: self.parts.lease.memory(),
-            null: &self.parts.null,
-            before: self.before,
-            // SAFETY: getpid has no preconditions.
-            guardian: unsafe { libc::getpid() },
-        };
-        match self.parts.enclosure.spawn(request) {
-            Ok(pid) => {
-                (self.command, self.group) = (Some(pid), Some(pid));
-                if self.parts.lasting.is_none() {
-                    self.let_go_of_the_commands();
-                }
-            }
-            Err(errno) => self.not_started(errno),
-        }
-    }
-
-    /// Makes a new failure pipe for the next command, if the last command has used the pipe up. It needs no more
-    /// descriptors than before.
-    fn prepare_again(&mut self) -> io::Result<()> {
-        if self.parts.launch.failure_write.is_some() {
-            return Ok(());
-        }
-        let (read, write) = spawn::failure_pipe()?;
-        self.parts.failure_read = read;
-        self.parts.launch.failure_write = Some(write);
-        self.launched = false;
-        self.kill_loop = KillLoop::default();
-        Ok(())
-    }
-
-    /// Closes everything that only the command needs: its streams, and the other descriptors that elect inherited.
-    fn let_go_of_the_commands(&mut self) {
-        descriptors::silence(&self.parts.null, &[0, 1, 2]);
-        // SAFETY: three kinds of descriptors are closed. `launch` never touches its copy of the failure pipe's write
-        // end again, as no other command comes. No object of the guardian uses those that elect inherited from its
-        // parent, or that elect had open as wrapper.
-        unsafe { self.close_all_but_own(None) };
-    }
-
-    /// Closes everything that the wrapper has open for other work, if it guards more than this command. Neither this
-    /// command nor its guardian may hold the wrapper's lease or connections, or the streams of another command.
-    fn close_others(&mut self) {
-        match self.parts.role {
-            Role::Leads => {}
-            Role::LeadsAmongOthers => descriptors::silence(&self.parts.null, &[0]),
-            Role::Helps => descriptors::silence(&self.parts.null, &[0, 1]),
-        }
-        let failure_write = self.parts.launch.failure_write.as_ref().map(AsRawFd::as_raw_fd);
-        // SAFETY: the closed descriptors belong to objects of the wrapper, and the guardian uses none of those.
-        unsafe { self.close_all_but_own(failure_write) };
-    }
-
-    /// # Safety
-    /// No object of the guardian may use a descriptor other than those of `parts` and `holds`. It may use the write
-    /// end of the failure pipe only if that is `more`.
-    unsafe fn close_all_but_own(&mut self, more: Option<RawFd>) {
-        let ours = [
-            self.parts.socket.as_raw_fd(),
-            self.parts.failure_read.as_raw_fd(),
-            self.parts.null.as_raw_fd(),
-            self.parts.lease.memory().as_raw_fd(),
-            self.parts.child_news.as_fd().as_raw_fd(),
-            self.parts.timer.as_fd().as_raw_fd(),
-        ];
-        let optional = [
-            self.parts.launch.terminal.as_ref().map(super::Terminal::device),
-            self.parts.redeemer.as_ref().map(Redeemer::program),
-        ];
-        let others = optional.into_iter().chain(self.holds.iter().map(Option::as_ref)).flatten();
-        let open = &mut self.parts.open;
-        open.clear();
-        open.extend(ours.into_iter().chain(others.map(AsRawFd::as_raw_fd)).chain(more));
-        open.extend(self.parts.death_writers.descriptors());
-        open.extend(self.parts.launch.death_readers.descriptors());
-        open.extend(self.parts.lasting.iter().flatten());
-        self.parts.enclosure.each_descriptor(|fd| open.push(fd));
-        // SAFETY: the caller guarantees this.
-        unsafe { descriptors::close_all_but(open) };
-    }
-
-    fn learn_of_launch(&mut self) {
-        let (Some(group), false) = (self.command, self.launched) else { return };
-        let mut errno = [0; size_of::<i32>()];
-        match descriptors::read_now(&self.parts.failure_read, &mut errno) {
-            Ok(None) => {}
-            Ok(Some(0)) | Err(_) => {
-                self.launched = true;
-                self.report(FromGuardian::Started { group });
-            }
-            Ok(Some(_)) => {
-                self.launched = true;
-                self.report(FromGuardian::NotStarted(i32::from_ne_bytes(errno)));
-            }
-        }
-    }
-
-    /// Reports that no command could be made, and an empty tree.
-    fn not_started(&mut self, errno: i32) {
-        self.report(FromGuardian::NotStarted(errno));
-        self.step(Event::NotStarted);
-    }
-
     fn rearm(&mut self) {
         let at = self.parts.ladder.dead_man().filter(|_| self.parts.dead_man_is_on);
         let Some(dead_man) = &self.dead_man else { return };
@@ -410,116 +297,6 @@ impl GuardianProcess {
             // SAFETY: _exit has no preconditions.
             unsafe { libc::_exit(1) }
         }
-    }
-
-    fn signal(&mut self, signal: i32, resume: bool) {
-        let Some(command) = self.command else {
-            return self.treat_left(Deed::Signal { signal, resume, heard: None }, None);
-        };
-        let is_allowed = self.parts.enclosure.signal(command, signal);
-        if resume {
-            self.parts.enclosure.signal(command, libc::SIGCONT);
-        }
-        self.may_not_signal(self.command.filter(|_| !is_allowed));
-    }
-
-    /// Does this to all processes that the command has left. Reports which processes these were, if `fate` says what
-    /// happens to them.
-    fn treat_left(&mut self, deed: Deed, fate: Option<Fate>) {
-        let Found { living, first, refused, .. } = self.parts.enclosure.treat_left(deed);
-        self.may_not_signal(refused);
-        if let Some(fate) = fate.filter(|_| living > 0) {
-            self.report(FromGuardian::Left(Left { fate, count: living, first }));
-        }
-    }
-
-    fn kill_all(&mut self) {
-        let now = clock::now();
-        self.parts.lease.end();
-        self.kill_loop.begin(now);
-        if self.kill_loop.next().is_some_and(|next| next > now) {
-            return;
-        }
-        let found = self.parts.enclosure.kill_all(self.command);
-        self.kill_loop.passed(now, found);
-        self.may_not_signal(found.refused);
-        // In a pid namespace, the guardian's death is the surest way to kill. So its dead-man timer is not moved
-        // there.
-        if self.parts.enclosure.containment() != Containment::Pidns {
-            self.step(Event::Killed);
-        }
-    }
-
-    /// Reports a process that the guardian may not signal, if there is one. It is reported once.
-    fn may_not_signal(&mut self, refused: Option<i32>) {
-        if let Some(pid) = refused.filter(|&pid| self.refused != Some(pid)) {
-            self.refused = Some(pid);
-            self.report(FromGuardian::MayNotSignal(pid));
-        }
-    }
-
-    fn reap(&mut self) {
-        self.has_dead = false;
-        if self.parts.ladder.is_idle() || self.kill_loop.keeps_the_dead(clock::now()) {
-            return;
-        }
-        let before = if self.parts.enclosure.is_dead() { self.before } else { Before::NONE };
-        let mut news = false;
-        for _ in 0..MOST_REAPED {
-            match before.lowered(children::wait) {
-                Waited::Ended(pid, ended) => {
-                    news = true;
-                    self.parts.enclosure.reaped(pid);
-                    if self.command == Some(pid) {
-                        self.command_ended(ended);
-                    }
-                }
-                Waited::Stopped(pid, signal) => {
-                    if self.command == Some(pid) {
-                        self.command_stopped(pid, signal);
-                    }
-                }
-                Waited::Quiet => {
-                    if !(news && self.parts.ladder.is_killing()) {
-                        return;
-                    }
-                    // A process that became a child when its parent died has not been killed yet.
-                    self.step(Event::Tick);
-                    news = false;
-                }
-                Waited::None if self.parts.enclosure.is_empty() => {
-                    return self.step(Event::NoChildren);
-                }
-                Waited::None => return,
-            }
-        }
-        self.has_dead = true;
-    }
-
-    /// Returns when to look at the tree again without any news, if at all.
-    fn next_look(&self) -> Option<Boottime> {
-        let at_once = self.has_dead.then(clock::now);
-        let again = self.kill_loop.next().filter(|_| self.parts.ladder.is_killing());
-        [at_once, again].into_iter().flatten().min()
-    }
-
-    /// Reports that the command has stopped. A stop before the exec is undone instead, as there is no command yet
-    /// that could be continued.
-    fn command_stopped(&mut self, command: i32, signal: i32) {
-        self.learn_of_launch();
-        if self.launched {
-            self.report(FromGuardian::Stopped(signal));
-        } else {
-            self.parts.enclosure.signal(command, libc::SIGCONT);
-        }
-    }
-
-    fn command_ended(&mut self, ended: Ended) {
-        self.learn_of_launch();
-        self.command = None;
-        self.parts.enclosure.command_ended();
-        self.report(FromGuardian::Ended(ended));
-        self.step(Event::CommandEnded);
     }
 
     fn release(&mut self) {

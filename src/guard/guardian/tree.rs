@@ -1,0 +1,129 @@
+//! Signals, kills and reaps the processes of the tree.
+
+use elect_api::Boottime;
+
+use super::GuardianProcess;
+use crate::guard::children::{self, Ended, Waited};
+use crate::guard::clock;
+use crate::guard::enclosure::Containment;
+use crate::guard::ladder::Event;
+use crate::guard::left::{Fate, Left};
+use crate::guard::pass::{Deed, Found};
+use crate::guard::priority::Before;
+use crate::guard::wire::FromGuardian;
+
+/// The number of processes that are reaped before the guardian looks at the time. The processes of a tree may die
+/// faster than they are reaped.
+const MOST_REAPED: u32 = 256;
+
+impl GuardianProcess {
+    pub(super) fn signal(&mut self, signal: i32, resume: bool) {
+        let Some(command) = self.command else {
+            return self.treat_left(Deed::Signal { signal, resume, heard: None }, None);
+        };
+        let is_allowed = self.parts.enclosure.signal(command, signal);
+        if resume {
+            self.parts.enclosure.signal(command, libc::SIGCONT);
+        }
+        self.may_not_signal(self.command.filter(|_| !is_allowed));
+    }
+
+    /// Does this to all processes that the command has left. Reports which processes these were, if `fate` says what
+    /// happens to them.
+    pub(super) fn treat_left(&mut self, deed: Deed, fate: Option<Fate>) {
+        let Found { living, first, refused, .. } = self.parts.enclosure.treat_left(deed);
+        self.may_not_signal(refused);
+        if let Some(fate) = fate.filter(|_| living > 0) {
+            self.report(FromGuardian::Left(Left { fate, count: living, first }));
+        }
+    }
+
+    pub(super) fn kill_all(&mut self) {
+        let now = clock::now();
+        self.parts.lease.end();
+        self.kill_loop.begin(now);
+        if self.kill_loop.next().is_some_and(|next| next > now) {
+            return;
+        }
+        let found = self.parts.enclosure.kill_all(self.command);
+        self.kill_loop.passed(now, found);
+        self.may_not_signal(found.refused);
+        // In a pid namespace, the guardian's death is the surest way to kill. So its dead-man timer is not moved
+        // there.
+        if self.parts.enclosure.containment() != Containment::Pidns {
+            self.step(Event::Killed);
+        }
+    }
+
+    /// Reports a process that the guardian may not signal, if there is one. It is reported once.
+    fn may_not_signal(&mut self, refused: Option<i32>) {
+        if let Some(pid) = refused.filter(|&pid| self.refused != Some(pid)) {
+            self.refused = Some(pid);
+            self.report(FromGuardian::MayNotSignal(pid));
+        }
+    }
+
+    pub(super) fn reap(&mut self) {
+        self.has_dead = false;
+        if self.parts.ladder.is_idle() || self.kill_loop.keeps_the_dead(clock::now()) {
+            return;
+        }
+        let before = if self.parts.enclosure.is_dead() { self.before } else { Before::NONE };
+        let mut news = false;
+        for _ in 0..MOST_REAPED {
+            match before.lowered(children::wait) {
+                Waited::Ended(pid, ended) => {
+                    news = true;
+                    self.parts.enclosure.reaped(pid);
+                    if self.command == Some(pid) {
+                        self.command_ended(ended);
+                    }
+                }
+                Waited::Stopped(pid, signal) => {
+                    if self.command == Some(pid) {
+                        self.command_stopped(pid, signal);
+                    }
+                }
+                Waited::Quiet => {
+                    if !(news && self.parts.ladder.is_killing()) {
+                        return;
+                    }
+                    // A process that became a child when its parent died has not been killed yet.
+                    self.step(Event::Tick);
+                    news = false;
+                }
+                Waited::None if self.parts.enclosure.is_empty() => {
+                    return self.step(Event::NoChildren);
+                }
+                Waited::None => return,
+            }
+        }
+        self.has_dead = true;
+    }
+
+    /// Returns when to look at the tree again without any news, if at all.
+    pub(super) fn next_look(&self) -> Option<Boottime> {
+        let at_once = self.has_dead.then(clock::now);
+        let again = self.kill_loop.next().filter(|_| self.parts.ladder.is_killing());
+        [at_once, again].into_iter().flatten().min()
+    }
+
+    /// Reports that the command has stopped. A stop before the exec is undone instead, as there is no command yet
+    /// that could be continued.
+    fn command_stopped(&mut self, command: i32, signal: i32) {
+        self.learn_of_launch();
+        if self.launched {
+            self.report(FromGuardian::Stopped(signal));
+        } else {
+            self.parts.enclosure.signal(command, libc::SIGCONT);
+        }
+    }
+
+    fn command_ended(&mut self, ended: Ended) {
+        self.learn_of_launch();
+        self.command = None;
+        self.parts.enclosure.command_ended();
+        self.report(FromGuardian::Ended(ended));
+        self.step(Event::CommandEnded);
+    }
+}

@@ -1,5 +1,6 @@
 //! A table in memory as a bench for the laws.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ pub(crate) struct Stallable {
     pub(crate) stalled: watch::Sender<bool>,
     /// Whether it tells of no change.
     pub(crate) is_mute: bool,
+    /// How many rows were read alone.
+    pub(crate) reads: Arc<AtomicU64>,
     /// All bodies that were written.
     pub(crate) written: Arc<Mutex<Vec<Body>>>,
 }
@@ -47,6 +50,7 @@ impl Table for Stallable {
 
     async fn get(&self, key: Key<'_>) -> Result<Found, Error> {
         self.gate().await;
+        self.reads.fetch_add(1, Ordering::Relaxed);
         self.table.get(key).await
     }
 

@@ -1,11 +1,12 @@
 //! The layer between a table and its documents: what it reads, writes and polls.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use elect_api::{Candidate, ElectionName, ErrorKind};
 use elect_record::table::{Body, Key, MemoryTable, Put, Table as _, TableDocuments};
 use elect_record::{
-    Document, Documents as _, Name, Purpose, Record, Removed, Swapped, Text, Waiter,
+    Document, Documents as _, Name, Purpose, Record, Removed, Stored, Swapped, Text, Waiter,
 };
 use elect_testkit::election;
 use elect_testkit::sim::{Clock as _, TokioClock};
@@ -53,31 +54,41 @@ async fn put(table: &MemoryTable, document: &str, body: Body) {
     assert!(matches!(put, Put::Done(_)));
 }
 
+/// Changes a row after so many seconds, while another client waits for that. Returns after how long it heard of the
+/// change, and how many rows were read.
+async fn heard(after: u64) -> (Duration, u64) {
+    let table = Stallable { is_mute: true, ..Stallable::default() };
+    let (ours, theirs) = (Layer::new(table.clone()), Layer::new(table.clone()));
+    let version = write(&theirs, Name::Record, &Document::Record(Record::default())).await;
+    let (clock, before) = (TokioClock::new(), table.reads.load(Ordering::Relaxed));
+    let begun = clock.now();
+    let change = async {
+        tokio::time::sleep(Duration::from_secs(after)).await;
+        let record = Record { token: 1, ..Record::default() };
+        write(&theirs, Name::Record, &Document::Record(record)).await;
+    };
+    let mut seen = 0;
+    let mut is_news = |_, found: Option<&Document>| {
+        seen += 1;
+        matches!(found, Some(Document::Record(record)) if record.token == 1)
+    };
+    let name = election();
+    let wait = ours.wait(&name, Name::Record, version, &mut is_news);
+    let (waited, ()) = tokio::join!(wait, change);
+    waited.expect("news");
+    assert_eq!(seen, 1, "only changes are shown");
+    (clock.now().since(begun), table.reads.load(Ordering::Relaxed) - before)
+}
+
 #[test]
 fn a_table_that_tells_nothing_is_read_again_after_growing_pauses() {
     run(async {
-        let table = Stallable { is_mute: true, ..Stallable::default() };
-        let (ours, theirs) = (Layer::new(table.clone()), Layer::new(table));
-        let version = write(&theirs, Name::Record, &Document::Record(Record::default())).await;
-        let clock = TokioClock::new();
-        let begun = clock.now();
-        let change = async {
-            tokio::time::sleep(Duration::from_secs(5)).await;
-            let record = Record { token: 1, ..Record::default() };
-            write(&theirs, Name::Record, &Document::Record(record)).await;
-        };
-        let mut seen = 0;
-        let mut is_news = |_, found: Option<&Document>| {
-            seen += 1;
-            matches!(found, Some(Document::Record(record)) if record.token == 1)
-        };
-        let name = election();
-        let wait = ours.wait(&name, Name::Record, version, &mut is_news);
-        let (waited, ()) = tokio::join!(wait, change);
-        waited.expect("news");
-        let took = clock.now().since(begun);
-        assert!((Duration::from_secs(5)..Duration::from_secs(9)).contains(&took), "{took:?}");
-        assert_eq!(seen, 1, "only changes are shown");
+        for after in [5, 70] {
+            let (took, reads) = heard(after).await;
+            let in_time = Duration::from_secs(after)..=Duration::from_secs(after + 4);
+            assert!(in_time.contains(&took), "{took:?}");
+            assert!(reads < 8 + after / 4, "{reads} reads in {took:?}");
+        }
     });
 }
 
@@ -92,6 +103,43 @@ fn a_row_of_its_own_is_not_polled() {
         let mut is_news = |_, _: Option<&Document>| true;
         let wait = ours.wait(&name, Name::Record, version, &mut is_news);
         assert!(timeout(Duration::from_secs(60), wait).await.is_err(), "it was read");
+        // A write that was overtaken shows that the row is another's.
+        let document = Document::Record(Record::default());
+        let overtaken = ours.swap(&name, Name::Record, version, &document, LOOK).await;
+        assert_eq!(overtaken.expect("an answer"), Swapped::No);
+        let wait = ours.wait(&name, Name::Record, version, &mut is_news);
+        timeout(Duration::from_secs(60), wait).await.expect("in time").expect("news");
+    });
+}
+
+/// Seats share what was read last. One of them may know a record of before a loss that another has seen.
+#[test]
+fn what_a_writer_knows_is_of_the_epoch_in_which_it_writes() {
+    run(async {
+        let memory = MemoryTable::lossy();
+        let layer = Layer::new(Stallable { table: memory.clone(), ..Stallable::default() });
+        let name = election();
+        let read = async || {
+            let found = layer.read(&name, Name::Record, LOOK).await.expect("an answer");
+            let Some(Stored { version, document: Document::Record(record) }) = found else {
+                panic!("no record")
+            };
+            (version, record)
+        };
+        let swap = async |version, record: &Record| {
+            let document = Document::Record(record.clone());
+            layer.swap(&name, Name::Record, version, &document, LOOK).await.expect("an answer")
+        };
+        let (_, known) = read().await;
+        assert!(matches!(swap(0, &known).await, Swapped::Yes(_)));
+        let (version, known) = read().await;
+        memory.lose(0);
+        let (same, doubted) = read().await;
+        assert_eq!((same, doubted.doubt.is_some()), (version, true));
+        assert_eq!(swap(version, &known).await, Swapped::No);
+        assert!(matches!(swap(version, &doubted).await, Swapped::Yes(_)));
+        let (_, written) = read().await;
+        assert_eq!(written.doubt, doubted.doubt, "a write ends no doubt");
     });
 }
 
@@ -141,8 +189,13 @@ fn a_renewal_says_that_the_cells_are_the_same() {
 #[test]
 fn versions_rise_over_all_documents_of_an_election() {
     run(async {
-        let layer = Layer::new(Stallable::default());
-        let mut last = 0;
+        let table = Stallable::default();
+        // A writer's clock is ahead.
+        let mut last = 9_000_000_000_000_000;
+        let head = format!(r#"{{"layout":1,"version":{last},"salt":1,"token":1}}"#);
+        put(&table.table, Key::LEADER, Body::split(&head)).await;
+        let layer = Layer::new(table);
+        layer.list(&election(), LOOK).await.expect("a list");
         for number in 1..50 {
             let name = if number % 3 == 0 { Name::Record } else { Name::Waiter(number) };
             let record = Document::Record(Record::default());

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Candidate, ElectionName, Error, Removal, Seat, Store};
+use elect_api::{Boottime, Candidate, ElectionName, Error, ErrorKind, Removal, Seat, Store};
 use elect_record::table::{
     Body, Found, Key, MemoryTable, Put, Range, Rows, Table, TableDocuments, Tag,
 };
@@ -21,6 +21,8 @@ pub(crate) struct Stallable {
     pub(crate) stalled: watch::Sender<bool>,
     /// Whether it tells of no change.
     pub(crate) is_mute: bool,
+    /// Whether it fails to tell of changes.
+    pub(crate) fails_to_tell: bool,
     /// How many rows were read alone.
     pub(crate) reads: Arc<AtomicU64>,
     /// All bodies that were written.
@@ -79,6 +81,9 @@ impl Table for Stallable {
     async fn changed(&self, range: Range<'_>) -> Result<(), Error> {
         if self.is_mute {
             return std::future::pending().await;
+        }
+        if self.fails_to_tell {
+            return Err(Error::new(ErrorKind::Unreachable, "no notices"));
         }
         self.table.changed(range).await
     }

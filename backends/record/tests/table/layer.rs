@@ -1,6 +1,8 @@
 //! The layer between a table and its documents: what it reads, writes and polls.
 
+use std::pin::pin;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use elect_api::{Candidate, ElectionName, ErrorKind};
@@ -112,6 +114,33 @@ fn a_row_of_its_own_is_not_polled() {
     });
 }
 
+/// Seats share what was read last. One of them may expect a version that another has seen replaced.
+#[test]
+fn a_write_replaces_the_version_only_that_it_expects() {
+    run(async {
+        let table = Stallable::default();
+        let (ours, theirs) = (Layer::new(table.clone()), Layer::new(table));
+        let name = election();
+        for (of, document) in
+            [(Name::Record, Document::Record(Record::default())), (Name::Waiter(7), waiter())]
+        {
+            let old = write(&ours, of, &document).await;
+            let new = write(&theirs, of, &document).await;
+            ours.read(&name, of, LOOK).await.expect("an answer");
+            for version in [0, old] {
+                let swapped = ours.swap(&name, of, version, &document, LOOK).await;
+                assert_eq!(swapped.expect("an answer"), Swapped::No);
+                ours.read(&name, of, LOOK).await.expect("an answer");
+            }
+            let gone = ours.remove(&name, of, old, LOOK).await;
+            assert_eq!(gone.expect("an answer"), Removed::No);
+            ours.read(&name, of, LOOK).await.expect("an answer");
+            let gone = ours.remove(&name, of, new, LOOK).await;
+            assert_eq!(gone.expect("an answer"), Removed::Yes);
+        }
+    });
+}
+
 /// Seats share what was read last. One of them may know a record of before a loss that another has seen.
 #[test]
 fn what_a_writer_knows_is_of_the_epoch_in_which_it_writes() {
@@ -160,6 +189,54 @@ fn a_survey_hears_of_rows_that_are_gone() {
             let heard = timeout(Duration::from_secs(1), wait).await;
             heard.expect("in time").expect("news");
         }
+    });
+}
+
+#[test]
+fn a_survey_from_an_earlier_listing_hears_of_changes_before_the_newest() {
+    run(async {
+        let table = Stallable::default();
+        let (ours, theirs) = (Layer::new(table.clone()), Layer::new(table));
+        let name = election();
+        let earlier = ours.list(&name, Purpose::Survey).await.expect("a list").revision;
+        write(&theirs, Name::Waiter(7), &waiter()).await;
+        ours.list(&name, Purpose::Survey).await.expect("a list");
+        let mut is_news = |changed, _: Option<&Document>| changed == Name::Waiter(7);
+        let wait = ours.wait_for_any(&name, earlier, &mut is_news);
+        timeout(Duration::from_secs(1), wait).await.expect("in time").expect("news");
+    });
+}
+
+#[test]
+fn a_change_between_a_look_and_the_wait_is_not_missed() {
+    run(async {
+        let table = Stallable::default();
+        let (ours, theirs) = (Layer::new(table.clone()), Layer::new(table));
+        let (name, document) = (election(), Document::Record(Record::default()));
+        let version = write(&theirs, Name::Record, &document).await;
+        let mut looks = 0;
+        let mut is_news = |_, _: Option<&Document>| {
+            looks += 1;
+            // The row is changed as soon as a look has read it.
+            let change = pin!(write(&theirs, Name::Record, &document));
+            let changed = change.poll(&mut Context::from_waker(Waker::noop()));
+            assert!(changed.is_ready(), "a table in memory answers at once");
+            looks == 3
+        };
+        let wait = ours.wait(&name, Name::Record, version - 1, &mut is_news);
+        timeout(Duration::from_secs(60), wait).await.expect("in time").expect("news");
+    });
+}
+
+#[test]
+fn a_wait_ends_if_there_are_no_notices() {
+    run(async {
+        let table = Stallable { fails_to_tell: true, ..Stallable::default() };
+        let layer = Layer::new(table);
+        let name = election();
+        let mut is_news = |_, _: Option<&Document>| true;
+        let waited = layer.wait(&name, Name::Record, 0, &mut is_news).await;
+        assert_eq!(waited.expect_err("no notices").kind(), ErrorKind::Unreachable);
     });
 }
 

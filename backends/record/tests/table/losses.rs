@@ -127,6 +127,10 @@ fn one_wait_serves_all_elections_of_an_epoch() {
         ground.table.lose_all();
         let mut c = ground.seat("c", &"three".parse().expect("a name"), TTL).await;
         assert!(ground.seconds_until_led(&mut c).await >= LONGEST_LEASE.as_secs());
+        // The store still says that a candidate has waited, but in an epoch before.
+        ground.table.lose(0);
+        let mut d = ground.seat("d", &"four".parse().expect("a name"), TTL).await;
+        assert!(ground.seconds_until_led(&mut d).await >= LONGEST_LEASE.as_secs());
     });
 }
 

@@ -1,7 +1,7 @@
 //! The laws of a [`Table`], which each store of rows proves on its own server.
 //!
-//! One line in a store's tests runs them. It names an `async fn` that creates a [`Ground`] with the [`Servers`] that a
-//! law needs, and the abilities of the ground:
+//! One line in a store's tests runs them. It names an `async fn` that creates a [`Ground`] with the
+//! [`Servers`](crate::Servers) that a law needs, and the abilities of the ground:
 //!
 //! ```text
 //! elect_testkit::table_laws!(ground: tells, fails, loses, denies);

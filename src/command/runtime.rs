@@ -120,7 +120,7 @@ impl Wishes {
     /// Stops this process, and returns when it is continued.
     #[allow(clippy::unused_self, reason = "only whoever reads signals has blocked them")]
     pub(in crate::command) fn pause(&self) {
-        guard::stop(SignalTo::Ourselves);
+        guard::stop(Signal::SIGTSTP, SignalTo::Ourselves);
     }
 }
 

@@ -23,10 +23,10 @@ use super::exec_handoff::{ExecHandoff, HANDOFF, regain_name};
 use super::signal_helper::SignalHelper;
 use super::{clock, descriptors, limits};
 
-/// The signals that the wrapper reads: those that it passes on to the command, news of children, and the terminal's
-/// stop. TTOU and TTIN are blocked without being read, so that a message to the terminal from the background does not
-/// stop the wrapper.
-const READ: [Signal; 10] = [
+/// The signals that the wrapper reads: those that it passes on to the command, news of children, and the stops of the
+/// terminal and of another elect in the same job. A message to the terminal from the background does not stop the
+/// wrapper, as TTOU is blocked.
+const READ: [Signal; 12] = [
     Signal::SIGHUP,
     Signal::SIGINT,
     Signal::SIGQUIT,
@@ -36,8 +36,15 @@ const READ: [Signal; 10] = [
     Signal::SIGWINCH,
     Signal::SIGCONT,
     Signal::SIGTSTP,
+    Signal::SIGTTIN,
+    Signal::SIGTTOU,
     Signal::SIGCHLD,
 ];
+
+/// Returns those of [`READ`] that this process does not ignore.
+fn heeded() -> SigSet {
+    READ.into_iter().filter(|&signal| !is_ignored(signal as i32)).collect()
+}
 
 /// The signals that end elect while it runs no command. A parent that blocked one of them did not mean elect: otherwise
 /// nothing could end an elect that waits for a store.
@@ -105,14 +112,14 @@ impl Inherited {
     /// anything is opened.
     ///
     /// Signals that are ignored (as `nohup` arranges) stay ignored, for elect and for the command. They are not
-    /// blocked, as the kernel keeps a blocked signal even if it is ignored.
+    /// blocked, as the kernel keeps a blocked signal even if it is ignored. TTOU and TTIN are blocked in any case: the
+    /// wrapper takes the terminal back from the background.
     ///
     /// # Errors
     /// A filter of system calls refuses a call.
     pub fn take() -> io::Result<Self> {
         let dispositions = Dispositions::take()?;
-        let mut block: SigSet =
-            READ.into_iter().filter(|&signal| !is_ignored(signal as i32)).collect();
+        let mut block = heeded();
         block.add(Signal::SIGTTOU);
         block.add(Signal::SIGTTIN);
         let mut mask = SigSet::empty();
@@ -226,13 +233,13 @@ impl Incoming {
     /// # Errors
     /// No descriptor is left.
     pub fn new(_blocked: &Inherited) -> io::Result<Self> {
-        let source = Source(descriptor(&READ.into_iter().collect())?);
+        let source = Source(descriptor(&heeded())?);
         // SAFETY: a signal descriptor is owned until it is dropped.
         Ok(Self { source: unsafe { descriptors::watch(source) }?, requests: RefCell::default() })
     }
 
-    /// Waits for the next signal, and returns its number. A request to end that is delivered twice comes once. If the
-    /// descriptor fails, which cannot happen, this waits for ever.
+    /// Waits for the next signal, and returns its number. A request to end that is delivered twice comes once. TTIN and
+    /// TTOU from a process come as TSTP. If the descriptor fails, which cannot happen, this waits for ever.
     ///
     /// # Cancellation
     /// No signal is lost if the future is dropped.
@@ -240,7 +247,15 @@ impl Incoming {
         while let Ok(mut ready) = self.source.readable().await {
             match self.source.get_ref().0.read_signal() {
                 Ok(Some(info)) => {
-                    let signal = info.ssi_signo.cast_signed();
+                    let signal = match info.ssi_signo.cast_signed() {
+                        // Another process of the job wants the terminal, and elect does not.
+                        libc::SIGTTIN | libc::SIGTTOU if info.ssi_code == libc::SI_KERNEL => {
+                            continue;
+                        }
+                        // The command of another elect wants it, and the whole job stops.
+                        libc::SIGTTIN | libc::SIGTTOU => libc::SIGTSTP,
+                        signal => signal,
+                    };
                     if !self.requests.borrow_mut().is_repeated(signal, clock::now()) {
                         return signal;
                     }
@@ -279,18 +294,33 @@ impl SignalTo {
     }
 }
 
-/// Stops this process or the whole job, as Ctrl-Z would, and returns when it is continued. As with Ctrl-Z, nothing
-/// happens if no shell could continue it.
+/// Stops this process or the whole job by TSTP, TTIN or TTOU, and returns when it is continued. Nothing happens if no
+/// shell could continue it, or if a signal that ends elect is pending: the CONT after that one may be gone already.
 ///
-/// Returns whether a CONT came. [`Incoming`] does not report this CONT any more: passed on again, it would undo the
-/// next stop.
-pub fn stop(to: SignalTo) -> bool {
-    let stop = SigSet::from(Signal::SIGTSTP);
+/// Returns whether a CONT came, and no signal that ends elect with it. [`Incoming`] does not report this CONT any more:
+/// passed on again, it would undo the next stop.
+pub fn stop(signal: Signal, to: SignalTo) -> bool {
+    if is_asked_to_end() {
+        return false;
+    }
+    let stop = SigSet::from(signal);
     // A plain STOP would also stop a process that no shell continues.
-    to.signal(libc::SIGTSTP);
+    to.signal(signal as i32);
     let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&stop), None);
     let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&stop), None);
-    was_continued()
+    was_continued() && !is_asked_to_end()
+}
+
+/// Returns whether a signal that ends elect is still to be read.
+fn is_asked_to_end() -> bool {
+    // SAFETY: an all-zero set is valid, the first call only fills it in, and the second only reads it.
+    unsafe {
+        let mut pending: libc::sigset_t = mem::zeroed();
+        libc::sigpending(&raw mut pending) == 0
+            && ENDING
+                .into_iter()
+                .any(|signal| libc::sigismember(&raw const pending, signal as i32) == 1)
+    }
 }
 
 /// Takes the CONT that has come, if one has. A CONT from before a stop is gone, as the kernel drops it.

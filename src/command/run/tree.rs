@@ -4,6 +4,7 @@ use std::io;
 
 use async_trait::async_trait;
 use elect_api::{Holds, Ticket, Token};
+use nix::sys::signal::Signal;
 
 use crate::command::candidacy::LeaseFileWriter;
 use crate::election::driver::Tree;
@@ -203,7 +204,7 @@ impl Job {
     pub(super) fn suspend(&mut self) -> bool {
         self.suspending = self.group.is_some();
         if !self.suspending {
-            guard::stop(SignalTo::Ourselves);
+            guard::stop(Signal::SIGTSTP, SignalTo::Ourselves);
         }
         self.suspending
     }
@@ -235,8 +236,10 @@ impl Job {
             if was_in_front {
                 terminal.suspend();
             }
-            let continued =
-                guard::stop(if is_terminals { SignalTo::OurJob } else { SignalTo::Ourselves });
+            // Some of the job stop for a key and not for want of the terminal, as `timeout`, which has to end the job.
+            let by = Signal::try_from(signal).ok().filter(|_| wants_terminal);
+            let to = if is_terminals { SignalTo::OurJob } else { SignalTo::Ourselves };
+            let continued = guard::stop(by.unwrap_or(Signal::SIGTSTP), to);
             if is_terminals && terminal.is_ours() {
                 terminal.hand_over(group);
             } else if wants_terminal {

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 
 use async_trait::async_trait;
 use elect_api::{Boottime, Ticket, Token};
+use nix::sys::signal::Signal;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::task::yield_now;
@@ -85,7 +86,7 @@ fn signaled(signal: i32) -> Option<Event> {
             None
         }
         libc::SIGTSTP => {
-            guard::stop(SignalTo::Ourselves);
+            guard::stop(Signal::SIGTSTP, SignalTo::Ourselves);
             None
         }
         _ => None,

@@ -1,10 +1,9 @@
 //! Stops and goings-on of a job, where they are not what they seem.
 
-use elect_testkit::program::state;
+use elect_testkit::program::{children, eventually, name, state};
 use elect_testkit::terminal::Terminal;
 
 use crate::guard::terminal::{does, goes_on, shell};
-#[cfg(feature = "sim")]
 use crate::prelude::*;
 use crate::stage::{send, stop, tell};
 
@@ -58,6 +57,54 @@ fn a_stop_that_the_command_ignored_is_forgotten_when_the_job_goes_on() {
     }
 }
 
+/// Waits until all of these processes have stopped.
+#[track_caller]
+fn stopped(processes: &[i32]) {
+    eventually("a stopped job", || {
+        processes.iter().all(|&process| state(process) == Some('T')).then_some(())
+    });
+}
+
+/// In a script, `timeout` and elect are in the background of the terminal, and `timeout` is deaf to what stops those who
+/// want it.
+#[test]
+fn timeout_ends_a_job_that_wants_the_terminal() {
+    for (flags, wants) in [("", "read x"), ("", "exec stty sane"), ("--max-run 1h", "read x")] {
+        let ground = Ground::new();
+        let script = format!(
+            "timeout 1h sh -c 'echo $PPID >$D/timeout; echo $$ >$D/elect; exec $E run -q {flags} \
+             -e job sh -c \"echo \\$\\$ >\\$D/command; {wants}\"'\n"
+        );
+        fs::write(ground.path().join("script"), script).unwrap();
+        let mut terminal = shell(&ground);
+        terminal.types("bash $D/script; echo \"status=$?;\"\r");
+        let [timeout, elect, command] =
+            ["timeout", "elect", "command"].map(|file| ground.said(file).parse().unwrap());
+        stopped(&[command, elect]);
+        // To `timeout`, this is the end of its time.
+        send(timeout, Signal::SIGALRM);
+        terminal.shows("status=124;").shows("READY> ");
+        ground.is_left_empty();
+    }
+}
+
+/// As a terminal's stop does, the stop for want of it reaches all of a job: else a shell's `fg` would continue none.
+#[test]
+fn two_elects_in_a_pipeline_stop_together() {
+    let ground = Ground::new();
+    let mut terminal = shell(&ground);
+    let asks = "sh -c 'read x </dev/tty; echo \"got $x\"'";
+    terminal.types(&format!("$E run -q -e one {asks} | $E run -q -e two cat &\r"));
+    let shell = terminal.session().pid();
+    let elects = eventually("two elects", || {
+        let is_elect = |pid: &i32| name(*pid).as_deref() == Some("elect");
+        <[i32; 2]>::try_from(children(shell).into_iter().filter(is_elect).collect::<Vec<_>>()).ok()
+    });
+    stopped(&elects);
+    terminal.types("fg\r").shows("run -q -e two cat").types("hello\r").shows("got hello");
+    terminal.shows("READY> ");
+}
+
 /// A program that writes down that it runs, and wants a terminal without echo. It is one process: one that a
 /// shell has just forked may be stopped before the shell can be (`vfork`).
 #[cfg(feature = "sim")]
@@ -90,7 +137,7 @@ fn timed_store() -> elect_testkit::sim::SimServer {
 #[cfg(feature = "sim")]
 #[test]
 fn a_job_that_is_continued_after_the_deadline_is_dead_and_leaves_a_sane_terminal() {
-    use elect_testkit::program::{eventually, is_alive};
+    use elect_testkit::program::is_alive;
     let (ground, server) = (Ground::new(), timed_store());
     let mut terminal = shell(&ground);
     let before = does(&mut terminal, "stty -a");
@@ -132,7 +179,6 @@ fn a_job_whose_deadline_passes_in_the_foreground_leaves_a_sane_terminal() {
 #[cfg(feature = "sim")]
 #[test]
 fn a_job_that_is_continued_before_the_deadline_leads_on() {
-    use elect_testkit::program::eventually;
     use elect_testkit::sim::{Cause, Effect, Op, Rule};
     let (ground, server) = (Ground::new(), timed_store());
     let mut terminal = shell(&ground);

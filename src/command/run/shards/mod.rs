@@ -21,6 +21,7 @@ use anyhow::Context;
 use elect_api::Division;
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use nix::sys::signal::Signal;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::yield_now;
@@ -262,7 +263,7 @@ impl ShardHolder<'_> {
     fn signaled(&mut self, signal: i32) {
         match signal {
             libc::SIGCHLD => guard::reap(),
-            libc::SIGTSTP => _ = guard::stop(SignalTo::Ourselves),
+            libc::SIGTSTP => _ = guard::stop(Signal::SIGTSTP, SignalTo::Ourselves),
             signal if guard::ends_command(signal) => {
                 self.verdict.get_or_insert(Verdict::Interrupted(signal));
                 self.leave_roster(&guard::told_to_end(signal));

@@ -13,6 +13,7 @@ use super::help::is_settable;
 use super::hints::{advise, without_hidden_tips};
 use super::settings::Value;
 use super::settings::{Layers, Overruled, Rivals};
+use super::undecodable::undecodable;
 use super::{BackendUrl, Cli, Command, LogFormat, Origin, Settings, VARIABLES};
 
 /// The task of elect, and the origin of each of its values.
@@ -121,8 +122,7 @@ fn read(words: Vec<OsString>, extent: Extent) -> Result<Given, clap::Error> {
     } else {
         grammar = kept(extent.of(self::grammar()));
         let again = grammar.try_get_matches_from_mut(&words);
-        again
-            .map_err(|error| advise(&words, blame_variable(grammar, without_hidden_tips(error))))?
+        again.map_err(|error| explained(&words, grammar, error))?
     };
     let matches = kept(matches);
     let mut command = Cli::from_arg_matches_mut(kept(matches.clone()))?.command;
@@ -131,11 +131,11 @@ fn read(words: Vec<OsString>, extent: Extent) -> Result<Given, clap::Error> {
     let slip = short_for_long(&words[..own], leaf).map(|slip| (ErrorKind::UnknownArgument, slip));
     let empty = || empty_limit(leaf, given).map(|why| (ErrorKind::InvalidValue, why));
     if let Some((kind, why)) = slip.or_else(empty) {
-        return Err(usage_error(&mut self::grammar(), matches, kind, why));
+        return Err(usage_error(matches.subcommand_name(), kind, why));
     }
     let settings = Settings::default();
     let overruled = overrule(&mut command, grammar, matches, &settings).map_err(|rivals| {
-        usage_error(&mut self::grammar(), matches, ErrorKind::ArgumentConflict, rivals)
+        usage_error(matches.subcommand_name(), ErrorKind::ArgumentConflict, rivals)
     })?;
     Ok(Given { command, origins: Origins { words, extent, matches, settings, overruled } })
 }
@@ -323,13 +323,18 @@ fn overrule(
     }
 }
 
-fn usage_error(
-    grammar: &mut ClapCommand,
-    matches: &ArgMatches,
-    kind: ErrorKind,
-    what: impl Display,
-) -> clap::Error {
-    match matches.subcommand_name().and_then(|name| grammar.find_subcommand_mut(name)) {
+/// Adds to clap's error what helps a person.
+fn explained(words: &[OsString], grammar: &ClapCommand, error: clap::Error) -> clap::Error {
+    let undecodable = (error.kind() == ErrorKind::InvalidUtf8).then(|| undecodable(words));
+    match undecodable.flatten() {
+        Some(why) => usage_error(words.get(1).and_then(|it| it.to_str()), error.kind(), why),
+        None => advise(words, blame_variable(grammar, without_hidden_tips(error))),
+    }
+}
+
+fn usage_error(subcommand: Option<&str>, kind: ErrorKind, what: impl Display) -> clap::Error {
+    let mut grammar = grammar();
+    match subcommand.and_then(|name| grammar.find_subcommand_mut(name)) {
         Some(command) => command.error(kind, what),
         None => grammar.error(kind, what),
     }

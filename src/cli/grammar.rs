@@ -241,6 +241,7 @@ pub(super) fn refused_flag(error: &clap::Error) -> Option<&str> {
     }
 }
 
-fn all_arguments(command: &Command) -> Vec<&Arg> {
+/// Returns the arguments of a command and of all its subcommands. Some names occur more than once.
+pub(super) fn all_arguments(command: &Command) -> Vec<&Arg> {
     command.get_arguments().chain(command.get_subcommands().flat_map(all_arguments)).collect()
 }

@@ -19,6 +19,7 @@ mod run;
 mod settings;
 mod steering;
 mod tools;
+mod undecodable;
 pub(crate) mod values;
 
 use clap::{Parser, Subcommand};

@@ -1,5 +1,7 @@
 //! Wrong or missing arguments: a clear error, exit 125, nothing left behind.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 
 use elect_testkit::fault::Disk;
@@ -26,6 +28,30 @@ fn refused(flags: &[&str], said: &[&str]) {
 fn flags_that_are_none() {
     refused(&["--frobnicate"], &["--frobnicate", "--help"]);
     refused(&["-z"], &["-z"]);
+}
+
+#[test]
+fn what_is_not_text_is_named() {
+    let odd = |text: &str| OsStr::from_bytes(&[text.as_bytes(), b"\xa3"].concat()).to_owned();
+    let ground = Ground::new();
+    let said = |elect: Elect, of: &str| {
+        let ended = elect.run().exits(125).prints("");
+        assert!(ended.stderr.contains(of) && !ended.stderr.contains("secret"), "{ended:?}");
+    };
+    for (words, of) in [
+        (vec![odd("--wait=secret")], "the value of --wait is not text in UTF-8"),
+        (vec!["--wait".into(), odd("secret")], "the value of --wait is not"),
+        (vec![odd("-wsecret")], "the value of -w is not"),
+    ] {
+        said(ground.job().args(words).arg("true"), of);
+    }
+    said(ground.elect("status").arg("-w").arg(odd("name")), "\"name\u{fffd}\" is not text");
+    // Paths and the words of the command may be no text.
+    let job = ground.job().arg("--lease-file").arg(odd("file")).arg("true").arg(odd("word"));
+    let job = job.env("ELECT_OUTCOME", odd("file"));
+    let why = "the variable ELECT_WAIT is not text in UTF-8: give it another value, or unset it";
+    said(job.clone().env("ELECT_WAIT", odd("secret")), why);
+    said(job.env("ELECT_NO_WAIT", odd("")), "the variable ELECT_NO_WAIT is not");
 }
 
 #[test]

@@ -265,7 +265,8 @@ fn store_name(store: &Profile, host: &str) -> String {
     }
 }
 
-/// The shortest time between two questions to the store, however many clients ask.
+/// The shortest time between two questions to the store, however many clients ask, while the candidate does not turn
+/// from waiting to leading or the other way.
 const PAUSE: Duration = Duration::from_secs(5);
 /// How long the answer to a client waits for the store.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -334,10 +335,10 @@ impl Surveyor {
 
 #[async_trait]
 impl ElectionWatcher for Surveyor {
-    async fn look(&self) -> Option<StatusSnapshot> {
+    async fn look(&self, turned: Boottime) -> Option<StatusSnapshot> {
         if let Ok(mut asked) = self.asked.try_lock() {
             let at = guard::now();
-            if asked.is_none_or(|asked| asked + PAUSE <= at) {
+            if asked.is_none_or(|asked| asked + PAUSE <= at || asked <= turned) {
                 *asked = Some(at);
                 self.survey(at, PATIENCE).await;
             }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
+use elect_api::Boottime;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::watch;
 
@@ -55,7 +56,7 @@ struct Blind;
 
 #[async_trait]
 impl ElectionWatcher for Blind {
-    async fn look(&self) -> Option<StatusSnapshot> {
+    async fn look(&self, _: Boottime) -> Option<StatusSnapshot> {
         None
     }
 

@@ -119,11 +119,12 @@ pub struct StatusSnapshot {
 /// A source of information about the other candidates.
 #[async_trait]
 pub trait ElectionWatcher: Send + Sync {
-    /// Returns the newest snapshot. Asks the store for a newer one if it is due, but does not wait long for it.
+    /// Returns the newest snapshot. Asks the store for a newer one if it is due, or if the last one was asked for before
+    /// the candidate's own state `turned`. Does not wait long for it.
     ///
     /// # Cancellation
     /// May be dropped at any time.
-    async fn look(&self) -> Option<StatusSnapshot>;
+    async fn look(&self, turned: Boottime) -> Option<StatusSnapshot>;
 
     /// Returns the suspicion against the leader at this moment, if it is known. A call makes
     /// [`watch`](ElectionWatcher::watch) look at the leader for some time.

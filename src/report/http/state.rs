@@ -1,3 +1,4 @@
+use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -42,6 +43,8 @@ pub struct HttpState {
 #[derive(Debug)]
 struct Facts {
     phase: Phase,
+    /// The time at which this candidate last began or ceased to wait or to lead.
+    turned: Boottime,
     /// The time at which this candidate joined.
     joined: Boottime,
     /// True if any process of the command lives.
@@ -90,13 +93,29 @@ pub(super) struct Change {
     pub(super) reason: Option<String>,
 }
 
+impl Facts {
+    fn enter(&mut self, phase: Phase, now: Boottime) {
+        if mem::discriminant(&phase) != mem::discriminant(&self.phase) {
+            self.turned = now;
+        }
+        self.phase = phase;
+    }
+}
+
 impl HttpState {
     /// Returns the state of a candidate that joins now.
     pub fn new(identity: Identity, clocks: Clocks) -> Self {
         let metrics = Metrics::new(&identity);
-        let (phase, joined) = (Phase::Joining, (clocks.now)());
-        let facts =
-            Facts { phase, joined, command_runs: false, changes: 0, pause: None, store: None };
+        let now = (clocks.now)();
+        let facts = Facts {
+            phase: Phase::Joining,
+            turned: now,
+            joined: now,
+            command_runs: false,
+            changes: 0,
+            pause: None,
+            store: None,
+        };
         let (changes, _) = broadcast::channel(CHANGES_KEPT);
         Self { identity, clocks, facts: Mutex::new(facts), changes, metrics }
     }
@@ -113,8 +132,10 @@ impl HttpState {
 
     /// Records that the candidate joins, or joins again.
     pub fn joins(&self) {
+        let now = (self.clocks.now)();
         let mut facts = self.facts();
-        (facts.phase, facts.joined) = (Phase::Joining, (self.clocks.now)());
+        facts.enter(Phase::Joining, now);
+        facts.joined = now;
         facts.pause = None;
     }
 
@@ -140,7 +161,7 @@ impl HttpState {
 
     /// Records that the candidate waits, with this many candidates before it.
     pub fn waiting(&self, ahead: usize) {
-        self.change("waiting", None, |facts| facts.phase = Phase::Waiting(ahead));
+        self.change("waiting", None, Some(Phase::Waiting(ahead)));
     }
 
     /// Records that the candidate has won. If leases end by time, it leads from the first [`HttpState::renewed`] on.
@@ -148,10 +169,9 @@ impl HttpState {
         let (now, since) = ((self.clocks.now)(), (self.clocks.wall)());
         self.metrics.won(now.since(self.facts().joined));
         if self.identity.is_timed {
-            self.facts().phase = Phase::Leading { token, since, limit: Limit::Unknown };
+            self.facts().enter(Phase::Leading { token, since, limit: Limit::Unknown }, now);
         } else {
-            let phase = Phase::Leading { token, since, limit: Limit::None };
-            self.change(LEADING, None, |facts| facts.phase = phase);
+            self.change(LEADING, None, Some(Phase::Leading { token, since, limit: Limit::None }));
         }
     }
 
@@ -160,7 +180,7 @@ impl HttpState {
         let Phase::Leading { token, since, limit } = self.facts().phase else { return };
         let phase = Phase::Leading { token, since, limit: Limit::Deadlines { soft, hard } };
         if matches!(limit, Limit::Unknown) {
-            self.change(LEADING, None, |facts| facts.phase = phase);
+            self.change(LEADING, None, Some(phase));
         } else {
             self.facts().phase = phase;
         }
@@ -175,7 +195,7 @@ impl HttpState {
     pub fn over(&self, reason: Reason, words: Option<String>) {
         if matches!(self.facts().phase, Phase::Leading { .. }) {
             self.metrics.over(reason);
-            self.change(reason.name(), words, |facts| facts.phase = Phase::Over);
+            self.change(reason.name(), words, Some(Phase::Over));
         }
     }
 
@@ -184,18 +204,23 @@ impl HttpState {
         if self.has_won() {
             self.over(Reason::Ended, None);
         } else if self.view().is_ready {
-            self.change("leaving", None, |facts| facts.phase = Phase::Over);
+            self.change("leaving", None, Some(Phase::Over));
         }
     }
 
     /// Sends an event that changes nothing, but that people may want to know at once.
     pub fn remark(&self, kind: &'static str, words: Option<String>) {
-        self.change(kind, words, |_| ());
+        self.change(kind, words, None);
     }
 
     /// Returns whether the leadership has begun and has not been ended. Ignores the deadlines.
     pub fn has_won(&self) -> bool {
         matches!(self.facts().phase, Phase::Leading { .. })
+    }
+
+    /// Returns when this candidate last began or ceased to wait or to lead. What the store said before is outdated.
+    pub(super) fn turned(&self) -> Boottime {
+        self.facts().turned
     }
 
     /// Returns the present state.
@@ -238,11 +263,14 @@ impl HttpState {
         self.changes.subscribe()
     }
 
-    fn change(&self, kind: &'static str, reason: Option<String>, change: impl FnOnce(&mut Facts)) {
+    fn change(&self, kind: &'static str, reason: Option<String>, phase: Option<Phase>) {
         let reason = reason.map(|reason| shorten(reason, REASON_MAX, ""));
+        let now = (self.clocks.now)();
         let number = {
             let mut facts = self.facts();
-            change(&mut facts);
+            if let Some(phase) = phase {
+                facts.enter(phase, now);
+            }
             facts.changes += 1;
             facts.changes
         };

@@ -53,7 +53,8 @@ fn a_leader_and_a_waiter_show_their_state() {
     }
     drop(first);
     wait_for_leader(two);
-    assert_eq!(get(two, "/").json()["place"], 0);
+    let shown = get(two, "/").json();
+    assert_eq!((&shown["place"], &shown["candidates"]["leader"]["id"]), (&0.into(), &shown["id"]));
     second.ended_by(Signal::SIGTERM).exits(143);
     assert!(try_get(two, "/").is_none(), "no server is left");
 }

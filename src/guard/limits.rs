@@ -2,8 +2,8 @@
 //! work. Its commands get back the limits that elect was started with.
 //!
 //! A soft limit rises to the hard one, which needs no privilege. A hard limit by which the kernel kills is lifted if
-//! elect has the privilege (`CAP_SYS_RESOURCE`). The other hard limits stay, and what they refuse is reported at the
-//! start.
+//! elect has the privilege (`CAP_SYS_RESOURCE`), and so is one that leaves too small a stack to read a command line.
+//! The other hard limits stay, and what they refuse is reported at the start.
 //!
 //! elect and its guardian leave no core dump, as the passwords of stores are in their memory. Only the soft limit on
 //! core dumps is lowered, so that an ordinary user can give it back to a command.
@@ -38,6 +38,8 @@ const REFUSING: [Resource; 7] = [
 ];
 /// One byte is less than any core, and does not mean "unlimited" for a pipe, as 0 does.
 const NO_CORE: rlim_t = 1;
+/// The stack in bytes that is enough for this process. It is the usual limit.
+const ENOUGH_STACK: rlim_t = 8 << 20;
 /// The processor time in seconds that the guardian needs for its killing.
 const LEAST_SECONDS: rlim_t = 5;
 
@@ -67,12 +69,21 @@ pub(super) fn adjust() {
             change(resource, |_| RLIM_INFINITY, |_| RLIM_INFINITY).or_else(|| raise_soft(resource))
         });
         let core = change(Resource::RLIMIT_CORE, |hard| NO_CORE.min(hard), |hard| hard);
-        killing.chain(REFUSING.into_iter().filter_map(raise_soft)).chain(core).collect()
+        let refusing = REFUSING.into_iter().filter_map(raise_soft);
+        killing.chain(refusing).chain(core).chain(raise_stack()).collect()
     });
 }
 
 fn raise_soft(resource: Resource) -> Option<Changed> {
     change(resource, |hard| hard, |hard| hard)
+}
+
+/// Raises a small limit on the stack, which the kernel heeds as the stack grows. Unlimited, it would change the memory
+/// map of a program that is executed next.
+fn raise_stack() -> Option<Changed> {
+    getrlimit(Resource::RLIMIT_STACK).ok().filter(|&(soft, _)| soft < ENOUGH_STACK)?;
+    change(Resource::RLIMIT_STACK, |_| ENOUGH_STACK, |hard| hard.max(ENOUGH_STACK))
+        .or_else(|| raise_soft(Resource::RLIMIT_STACK))
 }
 
 /// Sets a limit as computed from its hard limit. Returns `None` if nothing changes, or if the change is refused.

@@ -105,7 +105,7 @@ fn signals_run_out() {
 }
 
 /// Soft limits that elect lifts for itself, some by a right that not all have, with hard ones.
-const LIFTED: [&str; 11] = [
+const LIFTED: [&str; 12] = [
     "prlimit",
     "--nofile=60:4000",
     "--nproc=5000:9000",
@@ -117,6 +117,7 @@ const LIFTED: [&str; 11] = [
     "--cpu=50:100",
     "--rttime=50000:unlimited",
     "--core=4096:8192",
+    "--stack=65536:8388608",
 ];
 /// Fails once.
 const TWICE: &str =
@@ -166,6 +167,7 @@ fn elect_lifts_its_own_soft_limits() {
             "Max data size",
             "Max locked memory",
             "Max file size",
+            "Max stack size",
             "Max cpu time",
             "Max realtime timeout",
         ] {
@@ -174,6 +176,18 @@ fn elect_lifts_its_own_soft_limits() {
         }
     }
     elect.ended_by(Signal::SIGTERM).exits(143);
+}
+
+#[test]
+fn elect_and_its_guardian_and_the_command_share_an_oom_score() {
+    let ground = Ground::new();
+    let elect = ground.job().sh(crate::usage::STAY).under(["choom", "-n", "300", "--"]);
+    let mut elect = elect.spawn();
+    let command = ground.said("started").parse().unwrap();
+    for pid in [elect.pid(), elect.guardian(), command] {
+        let score = fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap();
+        assert_eq!(score, "300\n");
+    }
 }
 
 /// The kernel would kill a guardian that kills for long.

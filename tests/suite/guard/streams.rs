@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 
 use nix::sys::stat::Mode;
 
+use crate::cli::manual;
 use crate::prelude::*;
 
 /// Runs elect in a shell that first does this.
@@ -103,6 +104,8 @@ fn the_command_has_the_descriptors_that_elect_was_started_with() {
     let added: Vec<_> = high.into_iter().filter(|fd| !high_without.contains(fd)).collect();
     let names: Vec<_> = added.iter().map(|(_, what)| what.rsplit('/').next()).collect();
     assert_eq!(names, [Some("tree")], "{added:?}");
+    let told = manual::page("flock");
+    assert!(told.contains("inherit one open descriptor") && told.contains("file `tree`"));
 }
 
 #[test]
@@ -127,10 +130,15 @@ fn neither_elect_nor_the_guardian_keeps_the_commands_descriptors() {
 #[test]
 fn closed_streams_do_no_harm() {
     let ground = Ground::new();
-    let elect = ground.job().sh("echo >\"$D/ran\"; exit 7");
-    for closed in ["exec <&-", "exec >&-", "exec 2>&-", "exec <&- >&- 2>&-"] {
-        elect.clone().under(after(closed)).run().exits(7);
-        assert!(ground.has("ran"));
+    let elect =
+        ground.job().sh("is=$(for n in $NUMBERS; do readlink /proc/$$/fd/$n; done); echo \"$is\" >\"$D/ran\"; exit 7");
+    for (closed, numbers) in
+        [("exec <&-", "0"), ("exec >&-", "1"), ("exec 2>&-", "2"), ("exec <&- >&- 2>&-", "0 1 2")]
+    {
+        let elect = elect.clone().env("NUMBERS", numbers).under(after(closed));
+        elect.run().exits(7);
+        let null = numbers.split(' ').map(|_| "/dev/null\n").collect::<String>();
+        assert_eq!(fs::read_to_string(ground.path().join("ran")).unwrap(), null, "{closed}");
         fs::remove_file(ground.path().join("ran")).unwrap();
     }
 }

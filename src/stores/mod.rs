@@ -14,6 +14,8 @@ const KINDS: &[StoreKind] = &[
     elect_etcd::KIND,
     #[cfg(feature = "kubernetes")]
     elect_kubernetes::KIND,
+    #[cfg(feature = "postgresql")]
+    elect_postgres::KIND,
     #[cfg(feature = "zookeeper")]
     elect_zookeeper::KIND,
     #[cfg(feature = "sim")]

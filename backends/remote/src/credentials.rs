@@ -34,7 +34,13 @@ pub struct Credentials {
     /// The name of the user.
     pub user: String,
     /// The password of the user.
-    pub password: Secret,
+    pub password: Password,
+}
+
+/// A password, and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Password {
+    secret: Secret,
     source: Source,
 }
 
@@ -42,40 +48,106 @@ pub struct Credentials {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Source {
     Url,
-    Variable,
+    Variable(&'static str),
+    /// A file whose first line is the password.
     File(String),
+}
+
+impl Password {
+    /// The options of a URL that [`Password::of`] reads.
+    pub const OPTIONS: &[&str] = &["password-file"];
+
+    /// Finds the password in the URL or the environment, in this order: `USER:PASSWORD@` in the URL; the option
+    /// `password-file` of the URL; the variables `ELECT_PASSWORD` and `ELECT_PASSWORD_FILE`. The first line of a file
+    /// is the password.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`] if the password file cannot be read, has no password in its first line, or may
+    /// belong to a stranger.
+    pub fn of(url: &Url, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, Error> {
+        let path = match (&url.password, url.option("password-file")) {
+            (Some(secret), _) => {
+                return Ok(Some(Self { secret: secret.clone(), source: Source::Url }));
+            }
+            (None, Some(path)) => Some(path.to_owned()),
+            (None, None) => match Self::of_variable("ELECT_PASSWORD", &variable) {
+                Some(password) => return Ok(Some(password)),
+                None => variable("ELECT_PASSWORD_FILE").filter(|path| !path.is_empty()),
+            },
+        };
+        let of_file =
+            |path: &String| Ok(Self { secret: read(path)?, source: Source::File(path.clone()) });
+        path.as_ref().map(of_file).transpose()
+    }
+
+    /// The password in a variable, if it is there and not empty.
+    pub fn of_variable(
+        name: &'static str,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Option<Self> {
+        let secret = variable(name).filter(|value| !value.is_empty())?;
+        Some(Self { secret: Secret(secret), source: Source::Variable(name) })
+    }
+
+    /// A password that was found in a file by the rules of another program.
+    pub fn of_file(path: &Path, secret: String) -> Self {
+        Self { secret: Secret(secret), source: Source::File(path.display().to_string()) }
+    }
+
+    /// The same, reread from its file. A password from another source stays as it is.
+    ///
+    /// # Errors
+    /// As [`Password::of`].
+    pub fn again(&self) -> Result<Self, Error> {
+        let secret = match &self.source {
+            Source::File(path) => read(path)?,
+            Source::Url | Source::Variable(_) => self.secret.clone(),
+        };
+        Ok(Self { secret, source: self.source.clone() })
+    }
+
+    /// The text. Only the code that talks to the store may use it.
+    pub fn reveal(&self) -> &str {
+        self.secret.reveal()
+    }
+
+    /// The origin of the password, for a message about a refused password.
+    pub fn in_words(&self) -> String {
+        match &self.source {
+            Source::File(path) => format!("the password in {path}"),
+            Source::Url => "the password of the URL: elect reads only files anew".to_owned(),
+            Source::Variable(name) => {
+                format!("the password of {name}: elect reads only files anew")
+            }
+        }
+    }
+
+    /// The finding that others can read the file of the password.
+    pub fn exposure(&self) -> Option<Finding> {
+        match &self.source {
+            Source::File(path) if exposure::is_open(path.as_ref()) => Some(Finding::warning(
+                format!("everybody can read the password in {path}"),
+                "chmod o-r it",
+            )),
+            _ => None,
+        }
+    }
 }
 
 impl Credentials {
     /// The options of a URL that [`Credentials::of`] reads.
     pub const OPTIONS: &[&str] = &["user", "password-file"];
 
-    /// Finds the credentials in the URL or the environment. User and password are looked up separately, each in
-    /// this order: `USER:PASSWORD@` in the URL; the options `user` and `password-file` of the URL; the variables
-    /// `ELECT_USER`, and `ELECT_PASSWORD` or `ELECT_PASSWORD_FILE`. `None` if neither is given. The first line
-    /// of a file is the password.
+    /// Finds the credentials in the URL or the environment: the user in `USER@` of the URL, in its option `user`, or in
+    /// `ELECT_USER`; the password as [`Password::of`]. `None` if neither is given.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] if the password file cannot be read, has no password in its first line, or may
-    /// belong to a stranger. `Unfit` if only the user or only the password is given.
+    /// As [`Password::of`]. `Unfit` if only the user or only the password is given.
     pub fn of(url: &Url, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, Error> {
-        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let user = url
-            .user
-            .clone()
-            .or_else(|| url.option("user").map(str::to_owned))
-            .or_else(|| variable("ELECT_USER"));
-        let password = match (&url.password, url.option("password-file")) {
-            (Some(password), _) => Some((password.clone(), Source::Url)),
-            (None, Some(path)) => Some((read(path)?, Source::File(path.to_owned()))),
-            (None, None) => match (variable("ELECT_PASSWORD"), variable("ELECT_PASSWORD_FILE")) {
-                (Some(password), _) => Some((Secret(password), Source::Variable)),
-                (None, Some(path)) => Some((read(&path)?, Source::File(path))),
-                (None, None) => None,
-            },
-        };
-        match (user, password) {
-            (Some(user), Some((password, source))) => Ok(Some(Self { user, password, source })),
+        let user = url.user.clone().or_else(|| url.option("user").map(str::to_owned));
+        let user = user.or_else(|| variable("ELECT_USER").filter(|user| !user.is_empty()));
+        match (user, Password::of(url, variable)?) {
+            (Some(user), Some(password)) => Ok(Some(Self { user, password })),
             (None, None) => Ok(None),
             (Some(user), None) => Err(Error::new(
                 ErrorKind::Unfit,
@@ -97,25 +169,12 @@ impl Credentials {
     /// # Errors
     /// As [`Credentials::of`].
     pub fn again(&self) -> Result<Self, Error> {
-        let password = match &self.source {
-            Source::File(path) => read(path)?,
-            Source::Url | Source::Variable => self.password.clone(),
-        };
-        Ok(Self { password, ..self.clone() })
+        Ok(Self { user: self.user.clone(), password: self.password.again()? })
     }
 
     /// The user and the origin of the password, for a message about a refused password.
     pub fn in_words(&self) -> String {
-        let user = &self.user;
-        match &self.source {
-            Source::File(path) => format!("user {user}, the password in {path}"),
-            Source::Url => {
-                format!("user {user}, the password of the URL: elect reads only files anew")
-            }
-            Source::Variable => {
-                format!("user {user}, the password of ELECT_PASSWORD: elect reads only files anew")
-            }
-        }
+        format!("user {}, {}", self.user, self.password.in_words())
     }
 
     /// The places where others can learn the password: the file that holds it, and the network on the way to the
@@ -129,14 +188,7 @@ impl Credentials {
                 format!("have the servers speak TLS, and begin the URL with {scheme}+tls://"),
             )
         });
-        let kept = match &self.source {
-            Source::File(path) if exposure::is_open(path.as_ref()) => Some(Finding::warning(
-                format!("everybody can read the password in {path}"),
-                "chmod o-r it",
-            )),
-            _ => None,
-        };
-        sent.into_iter().chain(kept).collect()
+        sent.into_iter().chain(self.password.exposure()).collect()
     }
 }
 

@@ -6,8 +6,8 @@
 //! | what | where |
 //! |---|---|
 //! | the URL of a store: hosts, path, options | [`Url`], [`Host`] |
-//! | user and password | [`Credentials`], [`Secret`] |
-//! | the TLS options of a URL, or of another configuration | [`Tls`], [`Pem`] |
+//! | user and password | [`Credentials`], [`Password`], [`Secret`] |
+//! | the TLS options of a URL, or of another configuration | [`Tls`], [`TlsSettings`], [`Pem`] |
 //! | which store answers | [`Identity`] |
 //! | dialling one server, with or without TLS, or by a proxy | [`dial`](fn@dial), [`connect`], [`Secured`], [`Stream`] |
 //! | a proxy on the way to it (with the feature `proxy`) | `Proxy` |
@@ -30,7 +30,7 @@ mod tls;
 mod trouble;
 mod url;
 
-pub use credentials::{Credentials, Secret};
+pub use credentials::{Credentials, Password, Secret};
 pub use dial::{Secured, ask, connect, dial};
 pub use exposure::is_open;
 pub use identity::Identity;
@@ -40,6 +40,6 @@ pub use proxy::Proxy;
 pub use renewed::{Renewed, Tries};
 pub use round::{ANSWER_TIMEOUT, Measured, Round, measure, unnamed};
 pub use stream::{Seen, Stream, Witness};
-pub use tls::{Pem, Tls, pem_of, read, system_authorities, unreadable};
+pub use tls::{Check, Pem, Tls, TlsSettings, pem_of, read, system_authorities, unreadable};
 pub use trouble::{Hints, Trouble, in_full};
 pub use url::{Host, Url};

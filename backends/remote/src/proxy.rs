@@ -22,7 +22,9 @@ use ipnet::IpNet;
 use tokio::task::{JoinSet, spawn_blocking};
 use tower::{ServiceExt as _, service_fn};
 
-use crate::{Hints, Host, Pem, Secret, Secured, Stream, Url, Witness, connect, system_authorities};
+use crate::{
+    Check, Hints, Host, Pem, Secret, Secured, Stream, Url, Witness, connect, system_authorities,
+};
 
 /// The longest answer of a proxy, in bytes.
 const LONGEST: usize = 8192;
@@ -210,7 +212,7 @@ impl Proxy {
 /// TLS with the proxy at this host, whose certificate the system's authorities have signed.
 fn secured(host: &Host) -> Result<Secured, Error> {
     let authorities = system_authorities(AUTHORITY)?;
-    let config = Pem { authorities, identity: None, is_blind: false };
+    let config = Pem { authorities, identity: None, check: Check::Name };
     Secured::new(config.config(&[], AUTHORITY, "")?, host.without_zone())
 }
 

@@ -6,6 +6,7 @@ use elect_api::{Clock, Endpoint, EndpointAnswer, Error, Finding, middle};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+#[cfg(test)]
 use crate::Host;
 
 /// The longest time for one answer.
@@ -20,9 +21,9 @@ pub struct Round<R>(Vec<(String, Result<R, Error>)>);
 
 impl<R: Send + 'static> Round<R> {
     /// Visits all hosts at once. `visit` gets the place of the host in the list.
-    pub async fn visit<'a, V>(
-        hosts: impl IntoIterator<Item = &'a Host>,
-        visit: impl Fn(usize, &'a Host) -> V,
+    pub async fn visit<'a, H: ToString + 'a, V>(
+        hosts: impl IntoIterator<Item = &'a H>,
+        visit: impl Fn(usize, &'a H) -> V,
     ) -> Self
     where
         V: Future<Output = Result<R, Error>> + Send + 'static,

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use elect_api::{Error, ErrorKind};
-use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
 
 use crate::{Host, Secured, Url};
 
@@ -19,10 +21,9 @@ use crate::{Host, Secured, Url};
 pub struct Tls {
     /// The contents of the files, in PEM.
     pub pem: Pem,
-    server_name: Option<String>,
     /// The names of the protocols inside TLS.
     protocols: &'static [&'static str],
-    files: Files,
+    settings: TlsSettings,
     config: Arc<ClientConfig>,
 }
 
@@ -33,16 +34,36 @@ pub struct Pem {
     pub authorities: String,
     /// The client certificate and its key.
     pub identity: Option<(String, String)>,
-    /// Whether any certificate of a server is accepted. The authorities then do not matter.
-    pub is_blind: bool,
+    /// What is checked of a server's certificate.
+    pub check: Check,
 }
 
-/// The paths of the files, for reading them again.
+/// What is checked of a server's certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// The authority that has signed it, and the name of the server in it.
+    Name,
+    /// The authority that has signed it. It may be for any name.
+    Authority,
+    /// Nothing: any certificate is accepted, and the authorities do not matter.
+    Nothing,
+}
+
+/// The settings of a TLS connection, as a URL or another configuration gives them.
 #[derive(Clone)]
-struct Files {
-    ca: Option<String>,
-    cert: Option<String>,
-    key: Option<String>,
+pub struct TlsSettings {
+    /// The file of authorities; `None` for those of the system.
+    pub ca: Option<String>,
+    /// The file of the client's certificate.
+    pub cert: Option<String>,
+    /// The file of its key.
+    pub key: Option<String>,
+    /// What is checked of a server's certificate.
+    pub check: Check,
+    /// The name that a server's certificate must have, if it is not the host's.
+    pub server_name: Option<String>,
+    /// The names of the first three settings, for messages.
+    pub names: [&'static str; 3],
 }
 
 /// Two are equal if their files hold the same: all else is of the same URL.
@@ -75,12 +96,32 @@ impl Tls {
                 ))),
             };
         }
-        let files = Files { ca: option("ca"), cert: option("cert"), key: option("key") };
-        let pem = files.read()?;
-        let config = pem.config(protocols, AUTHORITY, IDENTITY)?;
-        let tls = Self { pem, server_name: option("server-name"), protocols, files, config };
-        url.hosts.iter().try_for_each(|host| tls.secure(host).map(drop))?;
-        Ok(Some(tls))
+        let names @ [ca, cert, key] = NAMES;
+        let settings = TlsSettings {
+            ca: option(ca),
+            cert: option(cert),
+            key: option(key),
+            check: Check::Name,
+            server_name: option("server-name"),
+            names,
+        };
+        Self::new(settings, protocols, &url.hosts).map(Some)
+    }
+
+    /// Reads the files of these settings. A server must speak one of the `protocols` inside TLS, if any are named.
+    ///
+    /// # Errors
+    /// As [`Tls::of`].
+    pub fn new(
+        settings: TlsSettings,
+        protocols: &'static [&'static str],
+        hosts: &[Host],
+    ) -> Result<Self, Error> {
+        let pem = settings.read()?;
+        let config = settings.config(&pem, protocols)?;
+        let tls = Self { pem, protocols, settings, config };
+        hosts.iter().try_for_each(|host| tls.secure(host).map(drop))?;
+        Ok(tls)
     }
 
     /// The same options, with the files read again.
@@ -88,11 +129,11 @@ impl Tls {
     /// # Errors
     /// As [`Tls::of`].
     pub fn again(&self) -> Result<Self, Error> {
-        let pem = self.files.read()?;
+        let pem = self.settings.read()?;
         if pem == self.pem {
             return Ok(self.clone());
         }
-        let config = pem.config(self.protocols, AUTHORITY, IDENTITY)?;
+        let config = self.settings.config(&pem, self.protocols)?;
         Ok(Self { pem, config, ..self.clone() })
     }
 
@@ -101,7 +142,7 @@ impl Tls {
     /// # Errors
     /// As [`Secured::new`].
     pub fn secure(&self, host: &Host) -> Result<Secured, Error> {
-        let name = self.server_name.as_deref().unwrap_or_else(|| host.without_zone());
+        let name = self.settings.server_name.as_deref().unwrap_or_else(|| host.without_zone());
         Secured::new(Arc::clone(&self.config), name)
     }
 }
@@ -120,8 +161,9 @@ impl Secured {
     }
 }
 
-impl Files {
+impl TlsSettings {
     fn read(&self) -> Result<Pem, Error> {
+        let [ca, cert, key] = self.names;
         let of = |option: &str, path: &Option<String>| {
             let of_file = |path: &String| {
                 let (what, path) = (format!("the file of the option {option}"), Path::new(path));
@@ -129,18 +171,27 @@ impl Files {
             };
             path.as_ref().map(of_file).transpose()
         };
-        let identity = match (of("cert", &self.cert)?, of("key", &self.key)?) {
+        let identity = match (of(cert, &self.cert)?, of(key, &self.key)?) {
             (Some(cert), Some(key)) => Some((cert, key)),
             (None, None) => None,
             _ => {
-                return Err(unfit(
-                    "a client certificate is two files: the options cert and key go together",
-                ));
+                return Err(unfit(format!(
+                    "a client certificate is two files: the options {cert} and {key} go together"
+                )));
             }
         };
-        let authorities = of("ca", &self.ca)?;
-        let authorities = authorities.map_or_else(|| system_authorities(AUTHORITY), Ok)?;
-        Ok(Pem { authorities, identity, is_blind: false })
+        let authorities = match (self.check, of(ca, &self.ca)?) {
+            (Check::Nothing, _) => String::new(),
+            (_, Some(authorities)) => authorities,
+            (_, None) => system_authorities(&format!("the option {ca}"))?,
+        };
+        Ok(Pem { authorities, identity, check: self.check })
+    }
+
+    fn config(&self, pem: &Pem, protocols: &[&str]) -> Result<Arc<ClientConfig>, Error> {
+        let [ca, cert, key] = self.names;
+        let identity = format!("the options {cert} and {key}");
+        pem.config(protocols, &format!("the option {ca}"), &identity)
     }
 }
 
@@ -160,7 +211,7 @@ impl Pem {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| unfit("TLS cannot be set up").because(error))?;
-        let builder = if self.is_blind {
+        let builder = if self.check == Check::Nothing {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(Blind(provider)))
         } else {
             let mut roots = RootCertStore::empty();
@@ -172,7 +223,15 @@ impl Pem {
             if roots.add_parsable_certificates(all).0 == 0 {
                 return Err(unfit(format!("{authority} names no certificate")));
             }
-            builder.with_root_certificates(roots)
+            if self.check == Check::Name {
+                builder.with_root_certificates(roots)
+            } else {
+                let verifier = WebPkiServerVerifier::builder_with_provider(roots.into(), provider);
+                let verifier = verifier
+                    .build()
+                    .map_err(|error| unfit("certificates cannot be checked").because(error))?;
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyName(verifier)))
+            }
         };
         let mut config = match &self.identity {
             None => builder.with_no_client_auth(),
@@ -235,6 +294,54 @@ impl ServerCertVerifier for Blind {
     }
 }
 
+/// Accepts the certificate of a trusted authority for any name.
+#[derive(Debug)]
+struct AnyName(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        use CertificateError::{NotValidForName, NotValidForNameContext};
+        // The name is checked last.
+        match self.0.verify_server_cert(certificate, chain, name, ocsp, now) {
+            Err(rustls::Error::InvalidCertificate(
+                NotValidForName | NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            outcome => outcome,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+/// The options of a URL that name files of TLS.
+const NAMES: [&str; 3] = ["ca", "cert", "key"];
 pub(crate) const AUTHORITY: &str = "the option ca";
 pub(crate) const IDENTITY: &str = "the options cert and key";
 

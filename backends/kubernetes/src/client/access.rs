@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use elect_api::{Error, ErrorKind, Finding};
-use elect_remote::{Pem, Proxy, is_open};
+use elect_remote::{Check, Pem, Proxy, is_open};
 use hyper::header::{HeaderName, HeaderValue};
 
 use super::credentials::{Login, acts_for, secrets};
@@ -275,7 +275,7 @@ impl Origin {
         let login = Login::by_file("the token of the pod", &token, &mut files);
         let authorities = files.pem("the authority of the pod", &folder.join("ca.crt"));
         let pem =
-            Pem { authorities: authorities.map_err(mounted)?, identity: None, is_blind: false };
+            Pem { authorities: authorities.map_err(mounted)?, identity: None, check: Check::Name };
         let hints = hints("the pod's service account", "a kubeconfig's user");
         let tls = Some(Tls::new(pem, &address.host.name, &hints)?);
         let proxy =

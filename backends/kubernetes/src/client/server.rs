@@ -3,7 +3,7 @@
 use std::fmt;
 
 use elect_api::Error;
-use elect_remote::{Hints, Host, Pem, Proxy, Secured};
+use elect_remote::{Check, Hints, Host, Pem, Proxy, Secured};
 use hyper::Uri;
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ impl Server {
 
     /// Returns whether the server may be any machine, as its certificate is not checked.
     pub(super) fn is_blind(&self) -> bool {
-        self.tls.as_ref().is_some_and(|tls| tls.pem.is_blind)
+        self.tls.as_ref().is_some_and(|tls| tls.pem.check == Check::Nothing)
     }
 }
 
@@ -142,7 +142,8 @@ fn tls_of(
     };
     let name = cluster.text("tls-server-name")?;
     let name = name.as_deref().unwrap_or_else(|| address.host.without_zone());
-    Tls::new(Pem { authorities, identity, is_blind }, name, hints).map(Some)
+    let check = if is_blind { Check::Nothing } else { Check::Name };
+    Tls::new(Pem { authorities, identity, check }, name, hints).map(Some)
 }
 
 /// Returns the settings that the cluster has for plugins.

@@ -66,10 +66,8 @@ impl RecordSeat {
         mut known: Known,
         position: &Position,
     ) -> Result<Standing, Error> {
-        let ahead = position.ahead.max(1);
         // If the record of a holder is gone, only this flag says that a value of that holder may be under way.
         let may_have_values = self.held.is_some() && self.is_lost(&known);
-        let overtaken = || Standing::Waiting { ahead, alive: false, wake: awake() };
         // The candidate has waited for any leader that the store has forgotten.
         let is_doubted = known.record.doubt.is_some() && !is_off(Guard::TokenLeap);
         let floor = if is_doubted { stamp::micros().saturating_add(LEAP) } else { 0 };
@@ -80,8 +78,10 @@ impl RecordSeat {
             // The record that is made here is not doubted, so it says itself how great the next token is.
             known.record.token = known.record.token.max(floor);
             let made = self.election.swap(&known, &known.record, Purpose::Enter).await?;
-            let Swapped::Yes(version) = made else { return Ok(self.wait(now, &known, position)) };
-            known.version = version;
+            match made {
+                Swapped::Yes(version) => known.version = version,
+                Swapped::No => return Ok(self.overtaken(now, &known, position)),
+            }
         }
         known.record.has_epochs |= may_have_values;
         let Known { version, record } = &known;
@@ -114,11 +114,17 @@ impl RecordSeat {
                 self.lead(now, Known { version, record: claim }).await
             }
             // An earlier copy of this swap may have come in between: the next look tells.
-            Swapped::No if self.overtaken < MOST_OVERTAKEN => {
-                self.overtaken += 1;
-                Ok(overtaken())
-            }
-            Swapped::No => Ok(self.wait(now, &known, position)),
+            Swapped::No => Ok(self.overtaken(now, &known, position)),
         }
+    }
+
+    /// The standing after another writer was faster, who may have written something else than a lease. The next look
+    /// comes at once, unless that happens again and again.
+    fn overtaken(&mut self, now: Boottime, known: &Known, position: &Position) -> Standing {
+        if self.overtaken >= MOST_OVERTAKEN {
+            return self.wait(now, known, position);
+        }
+        self.overtaken += 1;
+        Standing::Waiting { ahead: position.ahead.max(1), alive: false, wake: awake() }
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn of(version: u64, document: &Document) -> Result<Body, Error> {
     } else {
         serde_json::to_string(&cells).map_err(|_| unwritable())?
     };
-    Ok(Body { head, cells, has_same_cells: false })
+    Ok(Body { head, cells, ..Body::default() })
 }
 
 /// Returns the document in the body of a row.

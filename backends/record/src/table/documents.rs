@@ -1,6 +1,7 @@
 //! The documents of a [`Table`].
 
 use std::collections::{BTreeMap, HashMap};
+use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -146,20 +147,30 @@ impl<T: Table> TableDocuments<T> {
         let mut pause = FIRST_PAUSE;
         loop {
             let mut notice = self.table.changed(range);
-            // The first poll asks for notices, so that no change between the look and the wait is missed.
-            let told = poll_once(&mut notice).await;
-            match look().await? {
+            let mut look = pin!(look());
+            // The notices are asked for before the look, so that no change between the look and the wait is missed.
+            let mut told = None;
+            let looked = loop {
+                tokio::select! {
+                    biased;
+                    outcome = &mut notice, if told.is_none() => told = Some(outcome),
+                    looked = &mut look => break looked?,
+                }
+            };
+            match looked {
                 Look::Enough => return Ok(()),
                 Look::Changed => pause = FIRST_PAUSE,
                 Look::Same => {}
             }
-            match told {
-                Some(told) => told?,
-                None if self.table.tells() => notice.await?,
-                None => {
-                    tokio::time::sleep(pause).await;
+            // A table need not tell of renewals, which surveys show.
+            let is_told = self.table.tells() && !matches!(range, Range::Candidates(_));
+            tokio::select! {
+                biased;
+                outcome = notice, if told.is_none() => outcome?,
+                () = tokio::time::sleep(pause), if told.is_none() && !is_told => {
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
+                else => told.unwrap_or(Ok(()))?,
             }
         }
     }
@@ -225,7 +236,7 @@ impl<T: Table> Documents for TableDocuments<T> {
         name: Name,
         expected: u64,
         document: &Document,
-        _purpose: Purpose,
+        purpose: Purpose,
     ) -> Result<Swapped, Error> {
         let seen = self.seen(election, name).await?;
         let Some(seen) = seen.filter(|seen| seen.version == expected) else {
@@ -243,6 +254,7 @@ impl<T: Table> Documents for TableDocuments<T> {
         let version = self.with(|known| known.next(election, expected));
         let mut body = body::of(version, document)?;
         body.has_same_cells = expected > 0 && body.cells == seen.cells;
+        body.is_renewal = expected > 0 && purpose == Purpose::Renew;
         let key_of = body::document(name);
         let put =
             self.table.put(key(election, &key_of), &seen.epoch.name, seen.tag.as_ref(), &body);
@@ -427,15 +439,4 @@ fn key<'a>(election: &'a ElectionName, document: &'a str) -> Key<'a> {
 /// The row that names the newest epoch in which a candidate has waited.
 fn waited() -> Key<'static> {
     Key { election: Key::STORE, document: "waited" }
-}
-
-/// Polls a future once.
-async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
-    std::future::poll_fn(|context| {
-        std::task::Poll::Ready(match std::pin::Pin::new(&mut *future).poll(context) {
-            std::task::Poll::Ready(output) => Some(output),
-            std::task::Poll::Pending => None,
-        })
-    })
-    .await
 }

@@ -124,7 +124,7 @@ impl Table for MemoryTable {
             }
             inner.change();
             let tag = Tag(inner.writes.to_string());
-            let body = Body { has_same_cells: false, ..body.clone() };
+            let body = Body { has_same_cells: false, is_renewal: false, ..body.clone() };
             inner.rows.insert(owned(key), Row { tag: tag.clone(), body });
             Put::Done(tag)
         });

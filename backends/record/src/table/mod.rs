@@ -168,6 +168,8 @@ pub struct Body {
     /// Whether the row has these cells already, if [`Table::put`] finds the expected tag. A store that can leave them
     /// alone does so. False in rows that were read.
     pub has_same_cells: bool,
+    /// Whether the write only renews a lease. A table need not tell of it.
+    pub is_renewal: bool,
 }
 
 impl Body {
@@ -179,7 +181,7 @@ impl Body {
     /// The content of a row that was written as one text.
     pub fn split(text: &str) -> Self {
         let (head, cells) = text.split_once('\n').unwrap_or((text, ""));
-        Self { head: head.to_owned(), cells: cells.to_owned(), has_same_cells: false }
+        Self { head: head.to_owned(), cells: cells.to_owned(), ..Self::default() }
     }
 }
 

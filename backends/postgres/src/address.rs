@@ -1,0 +1,268 @@
+//! The URL of a database.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use elect_api::{Error, ErrorKind, Finding, StoreId};
+use elect_remote::{Check, Host, Password, Tls, TlsSettings, Url};
+use nix::unistd::{User, geteuid};
+
+use crate::libpq::Settings;
+
+const DEFAULT_PORT: u16 = 5432;
+const DEFAULT_SCHEMA: &str = "elect";
+/// The folders of a server's socket, as Debian and as PostgreSQL itself has it.
+const SOCKET_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
+/// The longest identifier of PostgreSQL, in bytes.
+const LONGEST_NAME: usize = 63;
+/// The options that a URL may have.
+const OPTIONS: &[&str] = &[
+    "application_name",
+    "host",
+    "passfile",
+    "password-file",
+    "port",
+    "schema",
+    "service",
+    "sslcert",
+    "sslkey",
+    "sslmode",
+    "sslrootcert",
+    StoreId::OPTION,
+    "user",
+];
+
+/// The parsed form of a URL, with what libpq's variables and files add.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Address {
+    /// The URL as people may see it.
+    pub(crate) location: String,
+    /// The places of the database, to be tried in this order.
+    pub(crate) places: Vec<Place>,
+    pub(crate) database: String,
+    pub(crate) schema: String,
+    pub(crate) user: String,
+    pub(crate) application: String,
+    pub(crate) encryption: Encryption,
+    /// The id of the store, if the URL states one.
+    pub(crate) store: Option<StoreId>,
+    /// The warnings about unsafe uses of the password.
+    pub(crate) cautions: Vec<Finding>,
+}
+
+/// Whether connections over a network are encrypted.
+#[derive(Clone, PartialEq)]
+pub(crate) enum Encryption {
+    /// Never.
+    Off,
+    /// If the server can.
+    IfPossible(Tls),
+    /// Always.
+    Required(Tls),
+}
+
+/// One place of the database, and the password there.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Place {
+    pub(crate) way: Way,
+    pub(crate) password: Option<Password>,
+}
+
+/// The way to a server.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Way {
+    Network(Host),
+    /// A socket of this machine.
+    Socket(PathBuf),
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Network(host) => host.fmt(f),
+            Self::Socket(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl Address {
+    /// Reads a URL, and the files that it names. `variable` reads the environment.
+    ///
+    /// # Errors
+    /// `Unfit` or `Denied`, with a message that names the wrong part.
+    pub(crate) fn parse(
+        text: &str,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, Error> {
+        let (text, names_hosts) = with_host(text);
+        let url = Url::parse(&text, DEFAULT_PORT, OPTIONS)?;
+        let settings = Settings::of(&url, &variable)?;
+        let ways = if names_hosts { network(&url.hosts) } else { ways(&settings)? };
+        let user = url.user.clone().or_else(|| settings.get("user"));
+        let user = user.or_else(|| variable("ELECT_USER")).map_or_else(user_of_process, Ok)?;
+        let database = match url.path.trim_start_matches('/') {
+            "" => settings.get("dbname").unwrap_or_else(|| user.clone()),
+            path if path.contains('/') => {
+                return Err(unfit(
+                    "a database has no / in its name: write postgresql://HOST/DATABASE",
+                ));
+            }
+            path => path.to_owned(),
+        };
+        let mode = settings.get("sslmode").unwrap_or_else(|| "prefer".to_owned());
+        let hosts: Vec<Host> = ways.iter().filter_map(Way::host).cloned().collect();
+        let encryption = encryption(&settings, &mode, &hosts)?;
+        let places = ways.into_iter().map(|way| {
+            let (host, port) =
+                way.host().map_or(("localhost", DEFAULT_PORT), |host| (&host.name, host.port));
+            let password = settings.password([host, &port.to_string(), &database, &user])?;
+            Ok(Place { way, password })
+        });
+        let places = places.collect::<Result<Vec<_>, Error>>()?;
+        let schema = schema(url.option("schema"))?;
+        let shown: Vec<String> = places.iter().map(|place| place.way.to_string()).collect();
+        let suffix =
+            if schema == DEFAULT_SCHEMA { String::new() } else { format!("?schema={schema}") };
+        Ok(Self {
+            location: format!("{}://{}/{database}{suffix}", crate::SCHEME, shown.join(",")),
+            cautions: cautions(&places, &mode),
+            places,
+            database,
+            schema,
+            user,
+            application: url.option("application_name").unwrap_or("elect").to_owned(),
+            encryption,
+            store: StoreId::of_option(url.option(StoreId::OPTION))?,
+        })
+    }
+}
+
+impl Way {
+    const fn host(&self) -> Option<&Host> {
+        match self {
+            Self::Network(host) => Some(host),
+            Self::Socket(_) => None,
+        }
+    }
+
+    /// The way to a host as libpq has it: a name, or a folder with a socket.
+    fn of(name: &str, port: u16) -> Self {
+        if name.starts_with('/') {
+            Self::Socket(socket(Path::new(name), port))
+        } else {
+            Self::Network(Host { name: name.to_owned(), port })
+        }
+    }
+}
+
+/// The URL with a host, and whether it had one. Those of this store may leave it out.
+fn with_host(text: &str) -> (String, bool) {
+    let Some(start) = text.find("://").map(|at| at + 3) else { return (text.to_owned(), true) };
+    let end = text[start..].find(['/', '?']).map_or(text.len(), |at| start + at);
+    let is_missing = end == start || text[..end].ends_with('@');
+    if is_missing {
+        (format!("{}localhost{}", &text[..end], &text[end..]), false)
+    } else {
+        (text.to_owned(), true)
+    }
+}
+
+fn network(hosts: &[Host]) -> Vec<Way> {
+    hosts.iter().cloned().map(Way::Network).collect()
+}
+
+/// The ways that the settings name; without one, the socket of this machine.
+fn ways<V: Fn(&str) -> Option<String>>(settings: &Settings<'_, V>) -> Result<Vec<Way>, Error> {
+    let ports = settings.get("port").unwrap_or_else(|| DEFAULT_PORT.to_string());
+    let ports = ports.split(',').map(|port| {
+        port.parse()
+            .map_err(|_| unfit(format!("the port {port:?} is not a number from 1 to 65535")))
+    });
+    let ports = ports.collect::<Result<Vec<u16>, _>>()?;
+    let port = |place: usize| *ports.get(place).or(ports.first()).unwrap_or(&DEFAULT_PORT);
+    if let Some(names) = settings.get("host") {
+        let ways = names.split(',').enumerate().map(|(place, name)| Way::of(name, port(place)));
+        return Ok(ways.collect());
+    }
+    let sockets = SOCKET_FOLDERS.map(|folder| socket(Path::new(folder), port(0)));
+    let found = sockets.iter().find(|path| path.exists()).unwrap_or(&sockets[0]);
+    Ok(vec![Way::Socket(found.clone())])
+}
+
+fn socket(folder: &Path, port: u16) -> PathBuf {
+    folder.join(format!(".s.PGSQL.{port}"))
+}
+
+/// The encryption that a word of libpq means. `allow` is the same as `prefer`.
+fn encryption<V: Fn(&str) -> Option<String>>(
+    settings: &Settings<'_, V>,
+    mode: &str,
+    hosts: &[Host],
+) -> Result<Encryption, Error> {
+    let file = |option: &str, name: &str| {
+        let at_home = || settings.at_home(name).map(|path| path.display().to_string());
+        settings.get(option).or_else(at_home)
+    };
+    let ca = file("sslrootcert", ".postgresql/root.crt");
+    let check = match mode {
+        "disable" => return Ok(Encryption::Off),
+        "allow" | "prefer" => Check::Nothing,
+        // As in libpq, a file of authorities asks for their signature.
+        "require" if ca.is_some() => Check::Authority,
+        "require" => Check::Nothing,
+        "verify-ca" => Check::Authority,
+        "verify-full" => Check::Name,
+        other => {
+            return Err(unfit(format!(
+                "the option sslmode is disable, allow, prefer, require, verify-ca or verify-full, and not {other:?}"
+            )));
+        }
+    };
+    let tls = TlsSettings {
+        ca: ca.filter(|path| path != "system" && check != Check::Nothing),
+        cert: file("sslcert", ".postgresql/postgresql.crt"),
+        key: file("sslkey", ".postgresql/postgresql.key"),
+        check,
+        server_name: None,
+        names: ["sslrootcert", "sslcert", "sslkey"],
+    };
+    let tls = Tls::new(tls, &[], hosts)?;
+    let is_optional = matches!(mode, "allow" | "prefer");
+    Ok(if is_optional { Encryption::IfPossible(tls) } else { Encryption::Required(tls) })
+}
+
+fn schema(given: Option<&str>) -> Result<String, Error> {
+    let schema = given.unwrap_or(DEFAULT_SCHEMA);
+    if schema.is_empty() || schema.len() > LONGEST_NAME || schema.contains(['"', '\\', '\'']) {
+        let what = format!("the option schema has 1 to {LONGEST_NAME} letters and no quotes");
+        return Err(unfit(what));
+    }
+    Ok(schema.to_owned())
+}
+
+/// The places where others can learn the password: its file, and a server that proves nothing.
+fn cautions(places: &[Place], mode: &str) -> Vec<Finding> {
+    let far = |place: &&Place| {
+        place.password.is_some() && place.way.host().is_some_and(|host| !host.is_loopback())
+    };
+    let is_checked = matches!(mode, "verify-ca" | "verify-full");
+    let sent = places.iter().find(far).filter(|_| !is_checked).map(|place| {
+        Finding::warning(
+            format!("with sslmode={mode}, somebody on the way to {} can pose as the server and ask for the password", place.way),
+            "have the server speak TLS, and add sslmode=verify-full to the URL",
+        )
+    });
+    let exposed = places.iter().find_map(|place| place.password.as_ref()?.exposure());
+    sent.into_iter().chain(exposed).collect()
+}
+
+fn user_of_process() -> Result<String, Error> {
+    let user = User::from_uid(geteuid()).ok().flatten().map(|user| user.name);
+    user.ok_or_else(|| {
+        unfit("this process has no user name: write postgresql://USER@HOST/DATABASE")
+    })
+}
+
+fn unfit(what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Unfit, what)
+}

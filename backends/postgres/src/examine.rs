@@ -1,0 +1,201 @@
+//! How each server of the URL is, and what is wrong there.
+
+use std::sync::Arc;
+
+use elect_api::{
+    Clock, EndpointAnswer, Error, ErrorKind, Examination, Finding, StoreId, StoreIdentity, Supply,
+    Unit,
+};
+use elect_remote::{ANSWER_TIMEOUT, Measured, Round, Witness, measure};
+use tokio::time::timeout;
+
+use crate::address::Address;
+use crate::session::{Server, Session};
+use crate::sql::{COLUMNS, Sql};
+
+/// The oldest version with all functions of the statements.
+const OLDEST: i32 = 120_000;
+/// What a server is asked about its settings and its load.
+const STATE: &str = "SELECT current_setting('fsync')::bool, current_setting('full_page_writes')::bool, \
+    current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), \
+    (SELECT count(*) FROM pg_stat_replication), current_setting('max_connections')::int8, \
+    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), \
+    (SELECT extract(epoch FROM max(clock_timestamp() - xact_start))::int8 FROM pg_stat_activity \
+     WHERE backend_type = 'client backend')";
+
+/// A server that has answered.
+struct Respondent {
+    answer: EndpointAnswer,
+    findings: Vec<Finding>,
+    supplies: Vec<Supply>,
+}
+
+/// Asks all servers at once.
+pub(crate) async fn examine(address: Arc<Address>, sql: &Sql, clock: &Clock) -> Examination {
+    let ways: Vec<_> = address.places.iter().map(|place| &place.way).collect();
+    let round = Round::visit(ways, |place, _| {
+        let (address, clock) = (Arc::clone(&address), Arc::clone(clock));
+        let (hello, table, ddl) = (sql.hello.clone(), sql.literal.clone(), sql.ddl.clone());
+        async move { visit(&address, place, [&hello, &table, &ddl], &clock).await }
+    });
+    let round = round.await;
+    let mut findings = Vec::new();
+    let mut supplies = Vec::new();
+    for (_, respondent) in round.respondents() {
+        findings.extend(respondent.findings.iter().cloned());
+        supplies.extend(respondent.supplies.iter().cloned());
+    }
+    Examination {
+        endpoints: round.endpoints(|respondent| respondent.answer.clone()),
+        supplies,
+        findings,
+        ..Examination::default()
+    }
+}
+
+async fn visit(
+    address: &Address,
+    place: usize,
+    [hello, table, ddl]: [&str; 3],
+    clock: &Clock,
+) -> Result<Respondent, Error> {
+    let witness = Witness::default();
+    let session = Session::open(address, &address.places[place], hello, table, &witness).await?;
+    let measured = measure(clock, || session.ask("state", STATE, &[])).await;
+    let Ok(Measured { round_trip, last }) = measured else {
+        let what = format!("PostgreSQL at {} lets us in, and then does not answer", session.place);
+        return Err(Error::new(ErrorKind::Unreachable, what));
+    };
+    let server = &session.server;
+    let mut findings = of_server(&session.place, server, session.tells());
+    let mut supplies = Vec::new();
+    if let Some(row) = last.first().filter(|_| !server.is_replica) {
+        findings.extend(of_settings(&session.place, row));
+        supplies.extend(connections(&session.place, row));
+        findings.extend(of_rights(&session, table, ddl).await);
+    }
+    Ok(Respondent {
+        answer: EndpointAnswer {
+            round_trip,
+            version: Some(server.version.clone()),
+            role: Some(if server.is_replica { "replica" } else { "primary" }.to_owned()),
+            store: StoreIdentity::of(StoreId::read(server.cluster.as_bytes())),
+        },
+        findings,
+        supplies,
+    })
+}
+
+fn of_server(place: &str, server: &Server, tells: bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if server.number < OLDEST {
+        findings.push(Finding::error(
+            format!("PostgreSQL at {place} is of version {}", server.version),
+            "upgrade it to version 12 or later",
+        ));
+    }
+    if server.is_read_only && !server.is_replica {
+        findings.push(Finding::error(
+            format!("PostgreSQL at {place} takes no writes from this role"),
+            "see default_transaction_read_only of the server, the database and the role",
+        ));
+    }
+    if !tells {
+        findings.push(Finding::note(
+            format!("a pooler stands before PostgreSQL at {place}, so candidates look for changes up to every 4 s"),
+            "connect without the pooler for a hand-over at once",
+        ));
+    }
+    findings
+}
+
+fn of_settings(place: &str, row: &tokio_postgres::Row) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let is_on = |column: usize| row.try_get::<_, bool>(column).unwrap_or(true);
+    for (column, name) in [(0, "fsync"), (1, "full_page_writes")] {
+        if !is_on(column) {
+            findings.push(Finding::error(
+                format!("{name} is off at {place}: a crash of the machine loses writes that elect relies on"),
+                format!("set {name}=on"),
+            ));
+        }
+    }
+    let text = |column: usize| row.try_get::<_, String>(column).unwrap_or_default();
+    let replicas: i64 = row.try_get(4).unwrap_or_default();
+    if matches!(text(2).as_str(), "off" | "local") {
+        findings.push(Finding::note(
+            format!("synchronous_commit is {} at {place}; elect asks for on", text(2)),
+            "nothing has to be done",
+        ));
+    }
+    if replicas > 0 && text(3).is_empty() {
+        findings.push(Finding::warning(
+            format!("{replicas} replicas of {place} are asynchronous: a fail-over may lose the newest writes"),
+            "elect then waits 60 s before it lets another candidate lead; set synchronous_standby_names to lose nothing",
+        ));
+    }
+    let oldest: i64 = row.try_get::<_, Option<i64>>(7).ok().flatten().unwrap_or_default();
+    if oldest > 3600 {
+        findings.push(Finding::warning(
+            format!(
+                "a transaction at {place} is open for {} h, so the table grows with each renewal",
+                oldest / 3600
+            ),
+            "end it: see xact_start in pg_stat_activity",
+        ));
+    }
+    findings
+}
+
+fn connections(place: &str, row: &tokio_postgres::Row) -> Option<Supply> {
+    let (most, used): (i64, i64) = (row.try_get(5).ok()?, row.try_get(6).ok()?);
+    Some(Supply {
+        what: format!("connections of PostgreSQL at {place}"),
+        unit: Unit::Pieces,
+        most: u64::try_from(most).ok(),
+        used: u64::try_from(used).ok(),
+    })
+}
+
+/// What this role lacks for the table.
+async fn of_rights(session: &Session, table: &str, ddl: &str) -> Option<Finding> {
+    let place = &session.place;
+    match &session.server.columns {
+        Some(columns) if columns != COLUMNS => {
+            return Some(Finding::error(
+                format!("{place} has another table {table}: its columns are {columns}"),
+                "name another schema in the URL, as in ?schema=elect2, or rename that table",
+            ));
+        }
+        Some(_) => {}
+        None => {
+            let may = "SELECT has_database_privilege(current_database(), 'CREATE')";
+            let asked =
+                timeout(ANSWER_TIMEOUT, session.ask("rights", may, &[])).await.ok()?.ok()?;
+            let may_create: bool = asked.first()?.try_get(0).ok()?;
+            return Some(if may_create {
+                Finding::note(
+                    format!("{place} has no table {table} yet"),
+                    "the first elect run makes it",
+                )
+            } else {
+                Finding::error(
+                    format!("{place} has no table {table}, and this role may not make it"),
+                    format!("have a DBA run: {ddl}"),
+                )
+            });
+        }
+    }
+    let may = format!(
+        "SELECT string_agg(verb, ', ') FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) verb \
+         WHERE NOT has_table_privilege('{table}', verb)"
+    );
+    let asked = timeout(ANSWER_TIMEOUT, session.ask("rights", &may, &[])).await.ok()?.ok()?;
+    let missing: Option<String> = asked.first()?.try_get(0).ok()?;
+    missing.map(|missing| {
+        Finding::error(
+            format!("this role lacks {missing} on {table} at {place}"),
+            format!("GRANT {missing} ON {table} TO the role of elect"),
+        )
+    })
+}

@@ -1,0 +1,423 @@
+//! One connection to one server.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use std::{fmt, io};
+
+use elect_api::{Error, count_trip};
+use elect_remote::{Secured, Stream, Trouble, Witness};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::UnixStream;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+use tokio_postgres::config::SslMode;
+use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, Row};
+
+use crate::address::{Address, Encryption, Place, Way};
+use crate::error::{self, Failure};
+
+/// The longest time for a name, a connection, TLS and the login together. The engine cuts its own attempts sooner, as a
+/// rule.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest time for one answer, for callers that have no limit of their own.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest time for the answer to a request that was dropped.
+const LATE_ANSWER: Duration = Duration::from_millis(500);
+/// What a session of ours has and no other: by it, we know whether our settings are in force. It also bounds how long a
+/// lock of others holds a statement up.
+const LOCK_TIMEOUT: &str = "1009ms";
+
+/// A connection that has logged in.
+pub(crate) struct Session {
+    client: Client,
+    /// The place, for messages.
+    pub(crate) place: String,
+    /// Whether the session is ours alone, with our settings and with notices.
+    is_own: bool,
+    /// What the server said of itself.
+    pub(crate) server: Server,
+    state: Arc<State>,
+    driver: AbortHandle,
+}
+
+/// What the driver of the connection has noticed.
+#[derive(Default)]
+struct State {
+    /// The number of warnings.
+    warnings: AtomicU64,
+    /// A request was dropped before its answer.
+    is_suspect: AtomicBool,
+    channels: Mutex<HashMap<String, watch::Sender<()>>>,
+}
+
+/// What a server says of itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Server {
+    pub(crate) version: String,
+    pub(crate) number: i32,
+    pub(crate) is_replica: bool,
+    pub(crate) is_read_only: bool,
+    /// The system identifier, in 16 hexadecimal digits.
+    pub(crate) cluster: String,
+    /// The columns of the table, if it is there.
+    pub(crate) columns: Option<String>,
+}
+
+impl Session {
+    /// Connects, logs in, and asks the server who it is.
+    ///
+    /// # Errors
+    /// Why the server cannot be used; never `Ambiguous`.
+    pub(crate) async fn open(
+        address: &Address,
+        place: &Place,
+        hello: &str,
+        table: &str,
+        witness: &Witness,
+    ) -> Result<Self, Error> {
+        let opened =
+            timeout(CONNECT_TIMEOUT, Box::pin(greeted(address, place, hello, table, witness)));
+        let name = place.way.to_string();
+        opened
+            .await
+            .unwrap_or_else(|_| Err(error::unconnected(&name, &Failure::Silent, witness, "")))
+    }
+
+    /// Asks one question. The names of `operation` are counted.
+    pub(crate) async fn ask(
+        &self,
+        operation: &'static str,
+        statement: &str,
+        parameters: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<Vec<Row>, Failure> {
+        count_trip(operation);
+        let unanswered = Unanswered(&self.state.is_suspect);
+        let asked = timeout(ANSWER_TIMEOUT, self.client.query_typed(statement, parameters));
+        let answer = asked.await.map_err(|_| Failure::Silent)?.map_err(Failure::Server);
+        std::mem::forget(unanswered);
+        answer
+    }
+
+    /// Runs statements that are separated by semicolons, in one transaction.
+    pub(crate) async fn run(&self, statements: &str) -> Result<(), Failure> {
+        count_trip("create");
+        let asked = timeout(ANSWER_TIMEOUT, self.client.batch_execute(statements));
+        asked.await.map_err(|_| Failure::Silent)?.map_err(Failure::Server)
+    }
+
+    /// The number of warnings so far.
+    pub(crate) fn warnings(&self) -> u64 {
+        self.state.warnings.load(Ordering::Relaxed)
+    }
+
+    /// Whether it tells of changes.
+    pub(crate) const fn tells(&self) -> bool {
+        self.is_own
+    }
+
+    /// Whether it can still be used. A request that was dropped may hold up the next one, so its answer is awaited for
+    /// a moment.
+    pub(crate) async fn is_alive(&self) -> bool {
+        if self.client.is_closed() {
+            return false;
+        }
+        if !self.state.is_suspect.swap(false, Ordering::Relaxed) {
+            return true;
+        }
+        count_trip("check");
+        let unanswered = Unanswered(&self.state.is_suspect);
+        let checked = timeout(LATE_ANSWER, self.client.check_connection()).await;
+        let is_alive = checked.is_ok_and(|answer| answer.is_ok());
+        if is_alive {
+            std::mem::forget(unanswered);
+        }
+        is_alive
+    }
+
+    /// Waits for the next notice on a channel. The first poll begins to listen.
+    pub(crate) async fn notice(&self, channel: &str) -> Result<(), Failure> {
+        let (mut notices, statements) = {
+            let mut channels = self.state.channels.lock().unwrap_or_else(PoisonError::into_inner);
+            match channels.get(channel) {
+                Some(sender) => (sender.subscribe(), None),
+                None => {
+                    let mut statements = format!("LISTEN \"{channel}\"");
+                    channels.retain(|name, sender| {
+                        let is_used = sender.receiver_count() > 0;
+                        if !is_used {
+                            statements = format!("{statements}; UNLISTEN \"{name}\"");
+                        }
+                        is_used
+                    });
+                    let (sender, receiver) = watch::channel(());
+                    channels.insert(channel.to_owned(), sender);
+                    (receiver, Some(statements))
+                }
+            }
+        };
+        if let Some(statements) = statements {
+            count_trip("listen");
+            let unanswered = Unanswered(&self.state.is_suspect);
+            self.client.batch_execute(&statements).await.map_err(Failure::Server)?;
+            std::mem::forget(unanswered);
+        }
+        // The driver drops the senders when the connection ends.
+        notices.changed().await.map_err(|_| Failure::Silent)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // The client says goodbye by itself, if nothing is under way.
+        if self.state.is_suspect.load(Ordering::Relaxed) {
+            self.driver.abort();
+        }
+    }
+}
+
+/// Makes the session suspect, unless it is forgotten.
+struct Unanswered<'a>(&'a AtomicBool);
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+async fn greeted(
+    address: &Address,
+    place: &Place,
+    hello: &str,
+    table: &str,
+    witness: &Witness,
+) -> Result<Session, Error> {
+    let session = match logged_in(address, place, witness, true).await {
+        // Poolers refuse settings that they do not know.
+        Err(failure) if is_about_settings(&failure) => {
+            logged_in(address, place, witness, false).await
+        }
+        outcome => outcome,
+    };
+    let name = place.way.to_string();
+    let failed = |failure: &Failure| {
+        error::unconnected(&name, failure, witness, &login(&address.user, place))
+    };
+    let (client, driver, state) = session.map_err(|failure| match failure {
+        Unopened::Way(trouble) => {
+            error::told(&format!("cannot use PostgreSQL at {name}"), &trouble)
+        }
+        Unopened::Login(failure) => failed(&failure),
+    })?;
+    let mut session = Session {
+        client,
+        place: name.clone(),
+        is_own: false,
+        server: Server::default(),
+        state,
+        driver,
+    };
+    let answer = session.ask("hello", hello, &[(&table, Type::TEXT)]).await;
+    let rows = answer.map_err(|failure| failed(&failure))?;
+    let said = rows.first().and_then(Server::read);
+    let (server, lock_timeout) = said.ok_or_else(|| {
+        let what = format!("PostgreSQL at {name} gives an answer that is not understood");
+        Error::new(elect_api::ErrorKind::Unfit, what)
+    })?;
+    session.is_own = lock_timeout == LOCK_TIMEOUT;
+    session.server = server;
+    Ok(session)
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            version: String::new(),
+            number: 0,
+            is_replica: false,
+            is_read_only: false,
+            cluster: String::new(),
+            columns: None,
+        }
+    }
+}
+
+impl Server {
+    fn read(row: &Row) -> Option<(Self, String)> {
+        let server = Self {
+            version: row.try_get(0).ok()?,
+            number: row.try_get(1).ok()?,
+            is_replica: row.try_get(2).ok()?,
+            is_read_only: row.try_get(3).ok()?,
+            cluster: row.try_get(5).ok()?,
+            columns: row.try_get(6).ok()?,
+        };
+        Some((server, row.try_get(4).ok()?))
+    }
+}
+
+/// Why there is no session.
+enum Unopened {
+    Way(Trouble),
+    Login(Failure),
+}
+
+fn is_about_settings(unopened: &Unopened) -> bool {
+    let Unopened::Login(failure) = unopened else { return false };
+    failure.answer().is_some_and(|answer| {
+        answer.code().code() == "08P01" && answer.message().contains("startup parameter")
+    })
+}
+
+/// Who we are, for a refusal.
+fn login(user: &str, place: &Place) -> String {
+    match &place.password {
+        Some(password) => format!("user {user}, {}", password.in_words()),
+        None => format!(
+            "user {user}, and no password is given: set ELECT_PASSWORD_FILE, PGPASSFILE or the option password-file"
+        ),
+    }
+}
+
+async fn logged_in(
+    address: &Address,
+    place: &Place,
+    witness: &Witness,
+    has_settings: bool,
+) -> Result<(Client, AbortHandle, Arc<State>), Unopened> {
+    let mut config = Config::new();
+    config
+        .user(&address.user)
+        // Without a password the library would not ask the server at all.
+        .password(place.password.as_ref().map_or("", |password| password.reveal()))
+        .dbname(&address.database)
+        .application_name(&address.application);
+    if has_settings {
+        config.options(format!(
+            "-c lock_timeout={LOCK_TIMEOUT} -c statement_timeout=0 \
+             -c default_transaction_isolation=read\\ committed"
+        ));
+    }
+    let (stream, secured) = match &place.way {
+        Way::Socket(path) => (local(path, witness).await?, None),
+        Way::Network(host) => {
+            let stream = elect_remote::connect(host, witness).await.map_err(Unopened::Way)?;
+            let (mode, tls) = match &address.encryption {
+                Encryption::Off => (SslMode::Disable, None),
+                Encryption::IfPossible(tls) => (SslMode::Prefer, Some(tls)),
+                Encryption::Required(tls) => (SslMode::Require, Some(tls)),
+            };
+            config.ssl_mode(mode);
+            let secured = tls.map(|tls| tls.secure(host)).transpose();
+            (stream, secured.map_err(|error| Unopened::Way(Trouble::Failed(error.to_string())))?)
+        }
+    };
+    if secured.is_none() {
+        config.ssl_mode(SslMode::Disable);
+    }
+    let starter = Starter { secured, witness: witness.clone() };
+    let opened = Box::pin(config.connect_raw(stream, starter)).await;
+    let (client, connection) = opened.map_err(|error| Unopened::Login(Failure::Server(error)))?;
+    let state = Arc::new(State::default());
+    let driver = tokio::spawn(drive(connection, Arc::clone(&state))).abort_handle();
+    Ok((client, driver, state))
+}
+
+async fn local(path: &std::path::Path, witness: &Witness) -> Result<Stream, Unopened> {
+    witness.restore(elect_remote::Seen::default());
+    let stream = UnixStream::connect(path).await.map_err(|error| {
+        Unopened::Way(match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Trouble::Refused,
+            _ => Trouble::NoWay(error.to_string()),
+        })
+    })?;
+    Ok(Stream::new(stream, witness.clone()))
+}
+
+/// Moves bytes in both directions until the connection ends, and passes on what nobody has asked for.
+async fn drive(mut connection: Connection<Stream, Wire>, state: Arc<State>) {
+    while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+        match message {
+            AsyncMessage::Notification(notice) => {
+                let channels = state.channels.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(sender) = channels.get(notice.channel()) {
+                    sender.send_replace(());
+                }
+            }
+            AsyncMessage::Notice(notice) if notice.severity() != "NOTICE" => {
+                state.warnings.fetch_add(1, Ordering::Relaxed);
+            }
+            _ => {}
+        }
+    }
+    state.channels.lock().unwrap_or_else(PoisonError::into_inner).clear();
+}
+
+/// Begins TLS after the server has agreed to it.
+struct Starter {
+    secured: Option<Secured>,
+    witness: Witness,
+}
+
+/// A connection with TLS.
+struct Wire(Stream);
+
+impl TlsConnect<Stream> for Starter {
+    type Stream = Wire;
+    type Error = Trouble;
+    type Future = Pin<Box<dyn Future<Output = Result<Wire, Trouble>> + Send>>;
+
+    fn connect(self, stream: Stream) -> Self::Future {
+        Box::pin(async move {
+            let secured = self.secured.ok_or(Trouble::NoTls)?;
+            secured.over(stream, &self.witness).await.map(Wire)
+        })
+    }
+}
+
+impl TlsStream for Wire {
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("place", &self.place).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,102 @@
+//! The statements.
+
+/// The statements for one schema.
+pub(crate) struct Sql {
+    pub(crate) hello: String,
+    pub(crate) get: String,
+    pub(crate) scan_candidates: String,
+    pub(crate) scan_leaders: String,
+    pub(crate) insert: String,
+    pub(crate) update: String,
+    pub(crate) update_head: String,
+    pub(crate) delete: String,
+    /// The epoch of a database without the table.
+    pub(crate) bare_epoch: String,
+    pub(crate) create_schema: String,
+    pub(crate) create_table: String,
+    /// For a DBA, who makes the table for a role.
+    pub(crate) ddl: String,
+    /// The table as a literal, for functions that take a name.
+    pub(crate) literal: String,
+}
+
+/// The columns of the table. The server is compared with it.
+pub(crate) const COLUMNS: &str =
+    "election text, document text, tag bigint, head bytea, cells bytea";
+
+/// The cluster and its timeline, as in `0123456789abcdef-00000001`.
+const HISTORY: &str = "(SELECT lpad(to_hex(system_identifier), 16, '0') FROM pg_control_system()) || '-' || \
+                       left(pg_walfile_name(pg_current_wal_lsn()), 8)";
+
+/// Asks for a commit that waits for the disk, and for synchronous replicas, if a setting says otherwise.
+const SYNCHRONOUS: &str = "CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') \
+                           THEN set_config('synchronous_commit', 'on', true) END";
+
+impl Sql {
+    pub(crate) fn new(schema: &str) -> Self {
+        let table = format!("\"{schema}\".document");
+        let epoch = format!("({HISTORY} || '-' || pg_relation_filenode('{table}'::regclass))");
+        let read = |condition: &str| {
+            format!(
+                "SELECT epoch, election, document, tag, head, cells \
+                 FROM (SELECT {epoch} AS epoch) e LEFT JOIN {table} d ON {condition}"
+            )
+        };
+        // The writer has the last two parameters: the channel, and whether to notify it.
+        let written = |change: &str, first: u32| {
+            let (channel, is_told) = (first, first + 1);
+            format!(
+                "WITH written AS ({change} RETURNING tag) \
+                 SELECT tag, CASE WHEN ${is_told} THEN pg_notify(${channel}, '')::text END, {SYNCHRONOUS} FROM written"
+            )
+        };
+        let update = |columns: &str| {
+            format!(
+                "UPDATE {table} SET tag = txid_current(), {columns} \
+                 WHERE election = $1 AND document = $2 AND {epoch} = $3 AND tag = $5"
+            )
+        };
+        let make = format!(
+            "CREATE TABLE {table} (election text COLLATE \"C\" NOT NULL, document text COLLATE \"C\" NOT NULL, \
+             tag bigint NOT NULL, head bytea NOT NULL, cells bytea NOT NULL, PRIMARY KEY (election, document)) \
+             WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000)"
+        );
+        let create_schema = format!("CREATE SCHEMA \"{schema}\"");
+        Self {
+            hello: "SELECT current_setting('server_version'), current_setting('server_version_num')::int4, \
+                    pg_is_in_recovery(), current_setting('transaction_read_only')::bool, \
+                    current_setting('lock_timeout'), lpad(to_hex(system_identifier), 16, '0'), \
+                    (SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum) \
+                     FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped) \
+                    FROM pg_control_system()"
+                .to_owned(),
+            get: read("election = $1 AND document = $2"),
+            scan_candidates: read("election = $1 AND document >= $2"),
+            scan_leaders: read("document = $1"),
+            insert: written(
+                &format!(
+                    "INSERT INTO {table} SELECT $1, $2, txid_current(), $4, $5 WHERE {epoch} = $3 ON CONFLICT DO NOTHING"
+                ),
+                6,
+            ),
+            update: written(&update("head = $4, cells = $6"), 7),
+            update_head: written(&update("head = $4"), 6),
+            delete: format!(
+                "WITH gone AS (DELETE FROM {table} WHERE election = $1 AND document = $2 AND tag = $3 RETURNING tag) \
+                 SELECT EXISTS (SELECT FROM gone) OR \
+                 NOT EXISTS (SELECT FROM {table} WHERE election = $1 AND document = $2), \
+                 (SELECT pg_notify($4, '')::text FROM gone), (SELECT {SYNCHRONOUS} FROM gone)"
+            ),
+            bare_epoch: format!("SELECT {HISTORY} || '-0'"),
+            // Nothing was lost in a cluster without a promotion, so the first leader of a new table need not wait.
+            create_table: format!(
+                "{make}; INSERT INTO {table} SELECT '-', 'waited', txid_current(), convert_to({epoch}, 'UTF8'), '' \
+                 WHERE {epoch} LIKE '%-00000001-%'"
+            ),
+            ddl: format!("{create_schema}; {make}; GRANT USAGE ON SCHEMA \"{schema}\" TO ROLE_OF_ELECT; \
+                          GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO ROLE_OF_ELECT"),
+            create_schema,
+            literal: table,
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! The table in the database, as elect uses it.
+
+use async_trait::async_trait;
+use elect_api::{Cadence, Clock, Error, ErrorKind, Examination, Lease, Order, Profile};
+use elect_record::table::{Body, Epoch, Found, Key, Put, Range, Row, Rows, Table, Tag};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::Type;
+
+use crate::error::{Failure, failed};
+use crate::link::Link;
+use crate::session::Session;
+use crate::sql::Sql;
+use crate::{SCHEME, examine};
+
+/// The end of the epoch of a database without the table, in a cluster that has had no promotion.
+const FIRST_BARE: &str = "-00000001-0";
+
+/// The table of one schema of a database.
+pub(crate) struct PostgresTable {
+    link: Link,
+    sql: Sql,
+    profile: Profile,
+}
+
+impl PostgresTable {
+    pub(crate) fn new(url: &str) -> Result<Self, Error> {
+        let link = Link::new(url)?;
+        let address = link.address();
+        let lease = Lease::Timed(Cadence::RECORD);
+        let mut profile = Profile::new(SCHEME, address.location.clone(), lease, Order::Queue);
+        profile.cautions.clone_from(&address.cautions);
+        Ok(Self { sql: Sql::new(&address.schema), link, profile })
+    }
+
+    async fn session(&self) -> Result<Arc<Session>, Error> {
+        self.link.session(&self.sql).await
+    }
+
+    /// The epoch of a database without the table. A write in it finds no table, and makes it.
+    async fn bare_epoch(&self, session: &Session, doing: &str) -> Result<Epoch, Error> {
+        let rows = session.ask("epoch", &self.sql.bare_epoch, &[]).await;
+        let rows = rows.map_err(|failure| failed(doing, &session.place, &failure, false))?;
+        let name: Option<String> = rows.first().and_then(|row| row.try_get(0).ok());
+        let epoch = epoch(name.ok_or_else(|| odd(doing, session))?);
+        // Nothing was lost in a cluster without a promotion.
+        let is_first = epoch.name.ends_with(FIRST_BARE);
+        Ok(if is_first { Epoch { age: Duration::MAX, ..epoch } } else { epoch })
+    }
+
+    async fn create(&self, session: &Session) -> Result<(), Error> {
+        let doing = "cannot make the table of elect";
+        for statements in [&self.sql.create_schema, &self.sql.create_table] {
+            match session.run(statements).await {
+                Ok(()) => {}
+                // Another candidate was faster, or a DBA has made the schema.
+                Err(failure) if is_there_already(&failure) => {}
+                Err(failure) => {
+                    // Without the right to make a schema, the schema may be there.
+                    let is_schema = *statements == self.sql.create_schema;
+                    let is_denied = failure.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE);
+                    if !(is_schema && is_denied) {
+                        return Err(failed(doing, &session.place, &failure, true));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn rows(&self, statement: &str, parameters: &[&str], doing: &str) -> Result<Rows, Error> {
+        let session = self.session().await?;
+        let typed: Vec<_> = parameters.iter().map(|text| (text as _, Type::TEXT)).collect();
+        let answer = match session.ask("select", statement, &typed).await {
+            Err(failure) if has_no_table(&failure) => {
+                let epoch = self.bare_epoch(&session, doing).await?;
+                return Ok(Rows { epoch, rows: Vec::new() });
+            }
+            answer => answer.map_err(|failure| failed(doing, &session.place, &failure, false))?,
+        };
+        let mut found = Rows { epoch: Epoch::only(), rows: Vec::new() };
+        for row in &answer {
+            let (name, read) = read(row).ok_or_else(|| odd(doing, &session))?;
+            found.epoch = epoch(name);
+            found.rows.extend(read);
+        }
+        if answer.is_empty() { Err(odd(doing, &session)) } else { Ok(found) }
+    }
+}
+
+#[async_trait]
+impl Table for PostgresTable {
+    fn profile(&self) -> Profile {
+        Profile { id: self.link.store(), ..self.profile.clone() }
+    }
+
+    fn may_lose(&self) -> bool {
+        true
+    }
+
+    fn tells(&self) -> bool {
+        self.link.tells()
+    }
+
+    async fn get(&self, key: Key<'_>) -> Result<Found, Error> {
+        let doing = format!("cannot read the row {}/{}", key.election, key.document);
+        let found = self.rows(&self.sql.get, &[key.election, key.document], &doing).await?;
+        let row = found.rows.into_iter().next().map(|(_, _, row)| row);
+        Ok(Found { epoch: found.epoch, row })
+    }
+
+    async fn put(
+        &self,
+        key: Key<'_>,
+        epoch: &str,
+        expected: Option<&Tag>,
+        body: &Body,
+    ) -> Result<Put, Error> {
+        let doing = format!("cannot write the row {}/{}", key.election, key.document);
+        let tag = expected.map(number).transpose()?;
+        let session = self.session().await?;
+        let (head, cells) = (body.head.as_bytes(), body.cells.as_bytes());
+        let (channel, is_told) = (self.channel(key), !body.is_renewal);
+        let text = |text| (text as _, Type::TEXT);
+        let mut parameters: Vec<(&(dyn tokio_postgres::types::ToSql + Sync), Type)> =
+            vec![text(&key.election), text(&key.document), text(&epoch), (&head, Type::BYTEA)];
+        let statement = match &tag {
+            None => {
+                parameters.push((&cells, Type::BYTEA));
+                &self.sql.insert
+            }
+            Some(tag) => {
+                parameters.push((tag, Type::INT8));
+                if body.has_same_cells {
+                    &self.sql.update_head
+                } else {
+                    parameters.push((&cells, Type::BYTEA));
+                    &self.sql.update
+                }
+            }
+        };
+        parameters.extend([(&channel as _, Type::TEXT), (&is_told as _, Type::BOOL)]);
+        let warnings = session.warnings();
+        let answer = session.ask("write", statement, &parameters).await;
+        let rows = match answer {
+            Ok(rows) => rows,
+            Err(failure) if is_lost_race(&failure) => return Ok(Put::Conflict),
+            Err(failure) if has_no_table(&failure) => {
+                // The new table is another epoch, so the caller reads it first.
+                return self.create(&session).await.map(|()| Put::Conflict);
+            }
+            Err(failure) => return Err(failed(&doing, &session.place, &failure, true)),
+        };
+        let Some(row) = rows.first() else { return Ok(Put::Conflict) };
+        if session.warnings() != warnings {
+            let what = format!(
+                "{doing} in PostgreSQL at {}: the server warned that replicas may not have it",
+                session.place
+            );
+            return Err(Error::new(ErrorKind::Ambiguous, what));
+        }
+        let tag: i64 = row.try_get(0).map_err(|_| odd(&doing, &session))?;
+        Ok(Put::Done(Tag(tag.to_string())))
+    }
+
+    async fn delete(&self, key: Key<'_>, tag: &Tag) -> Result<bool, Error> {
+        let doing = format!("cannot remove the row {}/{}", key.election, key.document);
+        let tag = number(tag)?;
+        let session = self.session().await?;
+        let channel = self.channel(key);
+        let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 4] = [
+            (&key.election, Type::TEXT),
+            (&key.document, Type::TEXT),
+            (&tag, Type::INT8),
+            (&channel, Type::TEXT),
+        ];
+        match session.ask("delete", &self.sql.delete, &parameters).await {
+            Ok(rows) => {
+                let is_gone = rows.first().and_then(|row| row.try_get(0).ok());
+                is_gone.ok_or_else(|| odd(&doing, &session).with_kind(ErrorKind::Ambiguous))
+            }
+            Err(failure) if is_lost_race(&failure) => Ok(false),
+            Err(failure) if has_no_table(&failure) => Ok(true),
+            Err(failure) => Err(failed(&doing, &session.place, &failure, true)),
+        }
+    }
+
+    async fn scan(&self, range: Range<'_>) -> Result<Rows, Error> {
+        let sql = &self.sql;
+        match range {
+            Range::Candidates(election) => {
+                let doing = format!("cannot read the rows of {election}");
+                self.rows(&sql.scan_candidates, &[election, Key::LEADER], &doing).await
+            }
+            Range::Leaders => {
+                self.rows(&sql.scan_leaders, &[Key::LEADER], "cannot list elections").await
+            }
+            Range::Row(Key { election, document }) => {
+                let doing = format!("cannot read the row {election}/{document}");
+                self.rows(&sql.get, &[election, document], &doing).await
+            }
+        }
+    }
+
+    async fn changed(&self, range: Range<'_>) -> Result<(), Error> {
+        let Range::Row(key) = range else { return std::future::pending().await };
+        let session = self.session().await?;
+        if !session.tells() {
+            return std::future::pending().await;
+        }
+        let doing = format!("cannot wait for the row {}/{}", key.election, key.document);
+        let notice = session.notice(&self.channel(key)).await;
+        notice.map_err(|failure| failed(&doing, &session.place, &failure, false))
+    }
+
+    async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
+        Ok(examine::examine(self.link.address(), &self.sql, &clock).await)
+    }
+}
+
+impl PostgresTable {
+    /// The channel on which a change of a row is told.
+    fn channel(&self, key: Key<'_>) -> String {
+        // The longest name of a channel has 63 bytes. Two rows of one channel only wake each other.
+        let parts = [self.sql.literal.as_str(), key.election, key.document];
+        let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+        // FNV-1a: all processes compute the same.
+        let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        format!("elect_{hash:016x}")
+    }
+}
+
+fn epoch(name: String) -> Epoch {
+    Epoch { name, age: Duration::ZERO }
+}
+
+fn number(tag: &Tag) -> Result<i64, Error> {
+    tag.0.parse().map_err(|_| Error::new(ErrorKind::Unfit, format!("{:?} is no tag", tag.0)))
+}
+
+/// The epoch of an answer, and the row in it, if there is one; `None` if they cannot be read.
+fn read(row: &tokio_postgres::Row) -> Option<(String, Option<(String, String, Row)>)> {
+    let epoch = row.try_get(0).ok()?;
+    let Some(election) = row.try_get::<_, Option<String>>(1).ok()? else {
+        return Some((epoch, None));
+    };
+    let text = |place: usize| String::from_utf8(row.try_get(place).ok()?).ok();
+    let body = Body { head: text(4)?, cells: text(5)?, ..Body::default() };
+    let tag = Tag(row.try_get::<_, i64>(3).ok()?.to_string());
+    Some((epoch, Some((election, row.try_get(2).ok()?, Row { tag, body }))))
+}
+
+fn odd(doing: &str, session: &Session) -> Error {
+    let what =
+        format!("{doing}: PostgreSQL at {} gives an answer that is not understood", session.place);
+    Error::new(ErrorKind::Unfit, what)
+}
+
+/// Whether another writer of the row was faster.
+fn is_lost_race(failure: &Failure) -> bool {
+    let lost = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED];
+    failure.code().is_some_and(|code| lost.contains(code))
+}
+
+fn has_no_table(failure: &Failure) -> bool {
+    let missing = [SqlState::INVALID_SCHEMA_NAME, SqlState::UNDEFINED_TABLE];
+    failure.code().is_some_and(|code| missing.contains(code))
+}
+
+fn is_there_already(failure: &Failure) -> bool {
+    let known = [SqlState::DUPLICATE_SCHEMA, SqlState::DUPLICATE_TABLE, SqlState::UNIQUE_VIOLATION];
+    failure.code().is_some_and(|code| known.contains(code))
+}

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! **Writing** is one statement. It compares the tag and the epoch, writes the row, and notifies those who wait for it.
-//! The tag is the id of the writing transaction: PostgreSQL never gives one twice. The statement asks for a synchronous
+//! The tag is a random number, which the writer draws. The statement asks for a synchronous
 //! commit where a role or a database has turned that off.
 //!
 //! **The epoch** names the cluster (its system identifier), its timeline, and the file of the table. A promotion begins
@@ -70,4 +70,12 @@ pub const KIND: StoreKind = StoreKind {
 pub fn connect(url: &str) -> Result<Box<dyn Store>, Error> {
     let documents = TableDocuments::new(table::PostgresTable::new(url)?);
     Ok(Box::new(RecordStore::new(documents)))
+}
+
+/// The table in a database, for tests of what it promises. The URL and the errors are as for [`connect`].
+///
+/// # Errors
+/// As [`connect`].
+pub fn table(url: &str) -> Result<impl elect_record::table::Table + use<>, Error> {
+    table::PostgresTable::new(url)
 }

@@ -1,11 +1,11 @@
 //! The session in use, and the place where the next one is opened.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use elect_api::{Error, ErrorKind, StoreId};
 use elect_remote::{Identity, Renewed, Tries, Witness};
-use tokio::sync::Mutex;
+use tokio::sync::Notify;
 
 use crate::address::Address;
 use crate::session::Session;
@@ -24,6 +24,9 @@ pub(crate) struct Link {
     /// Whether the sessions tell of changes. A pooler takes that away.
     tells: AtomicBool,
     session: Mutex<Option<Arc<Session>>>,
+    /// Held by the request that checks the session, or opens another.
+    opening: tokio::sync::Mutex<()>,
+    opened: Notify,
 }
 
 impl Link {
@@ -36,6 +39,8 @@ impl Link {
             place: AtomicUsize::new(0),
             tells: AtomicBool::new(true),
             session: Mutex::new(None),
+            opening: tokio::sync::Mutex::new(()),
+            opened: Notify::new(),
         })
     }
 
@@ -60,17 +65,28 @@ impl Link {
     /// # Cancellation
     /// The next attempt begins with the next place.
     pub(crate) async fn session(&self, sql: &Sql) -> Result<Arc<Session>, Error> {
-        let mut current = self.session.lock().await;
-        if let Some(session) = &*current {
+        let _one_at_a_time = self.opening.lock().await;
+        if let Some(session) = self.present() {
             if session.is_alive().await {
-                return Ok(Arc::clone(session));
+                return Ok(session);
             }
-            *current = None;
+            session.close();
         }
         let session = Arc::new(self.open(sql).await?);
         self.tells.store(session.tells(), Ordering::Relaxed);
-        *current = Some(Arc::clone(&session));
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&session));
+        self.opened.notify_waiters();
         Ok(session)
+    }
+
+    /// The session in use, if there is one. It may be dead.
+    pub(crate) fn present(&self) -> Option<Arc<Session>> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until the next session is opened.
+    pub(crate) async fn opened(&self) {
+        self.opened.notified().await;
     }
 
     /// Opens a session with the first place that accepts writes.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use std::{fmt, io};
@@ -56,6 +56,12 @@ struct State {
     /// A request was dropped before its answer.
     is_suspect: AtomicBool,
     channels: Mutex<HashMap<String, watch::Sender<()>>>,
+}
+
+impl State {
+    fn channels(&self) -> MutexGuard<'_, HashMap<String, watch::Sender<()>>> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What a server says of itself.
@@ -142,10 +148,21 @@ impl Session {
         is_alive
     }
 
+    /// Whether the connection has not ended.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.client.is_closed()
+    }
+
+    /// Ends the connection without a word, and tells all that wait for notices.
+    pub(crate) fn close(&self) {
+        self.driver.abort();
+        self.state.channels().clear();
+    }
+
     /// Waits for the next notice on a channel. The first poll begins to listen.
     pub(crate) async fn notice(&self, channel: &str) -> Result<(), Failure> {
         let (mut notices, statements) = {
-            let mut channels = self.state.channels.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut channels = self.state.channels();
             match channels.get(channel) {
                 Some(sender) => (sender.subscribe(), None),
                 None => {
@@ -171,15 +188,6 @@ impl Session {
         }
         // The driver drops the senders when the connection ends.
         notices.changed().await.map_err(|_| Failure::Silent)
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        // The client says goodbye by itself, if nothing is under way.
-        if self.state.is_suspect.load(Ordering::Relaxed) {
-            self.driver.abort();
-        }
     }
 }
 
@@ -346,7 +354,7 @@ async fn drive(mut connection: Connection<Stream, Wire>, state: Arc<State>) {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
         match message {
             AsyncMessage::Notification(notice) => {
-                let channels = state.channels.lock().unwrap_or_else(PoisonError::into_inner);
+                let channels = state.channels();
                 if let Some(sender) = channels.get(notice.channel()) {
                     sender.send_replace(());
                 }
@@ -357,7 +365,7 @@ async fn drive(mut connection: Connection<Stream, Wire>, state: Arc<State>) {
             _ => {}
         }
     }
-    state.channels.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    state.channels().clear();
 }
 
 /// Begins TLS after the server has agreed to it.

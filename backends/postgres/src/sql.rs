@@ -42,19 +42,20 @@ impl Sql {
                  FROM (SELECT {epoch} AS epoch) e LEFT JOIN {table} d ON {condition}"
             )
         };
-        // The writer has the last two parameters: the channel, and whether to notify it.
-        let written = |change: &str, first: u32| {
-            let (channel, is_told) = (first, first + 1);
+        // Parameters 1 to 8 are the same for all writes: the key, the epoch, the new tag, the head, two channels, and
+        // whether to notify them.
+        let written = |change: &str| {
             format!(
                 "WITH written AS ({change} RETURNING tag) \
-                 SELECT tag, CASE WHEN ${is_told} THEN pg_notify(${channel}, '')::text END, {SYNCHRONOUS} FROM written"
+                 SELECT CASE WHEN $8 THEN pg_notify($6, '')::text || pg_notify($7, '')::text END, {SYNCHRONOUS} \
+                 FROM written"
             )
         };
-        let update = |columns: &str| {
-            format!(
-                "UPDATE {table} SET tag = txid_current(), {columns} \
-                 WHERE election = $1 AND document = $2 AND {epoch} = $3 AND tag = $5"
-            )
+        let update = |cells: &str| {
+            written(&format!(
+                "UPDATE {table} SET tag = $4, head = $5{cells} \
+                 WHERE election = $1 AND document = $2 AND {epoch} = $3 AND tag = $9"
+            ))
         };
         let make = format!(
             "CREATE TABLE {table} (election text COLLATE \"C\" NOT NULL, document text COLLATE \"C\" NOT NULL, \
@@ -73,24 +74,21 @@ impl Sql {
             get: read("election = $1 AND document = $2"),
             scan_candidates: read("election = $1 AND document >= $2"),
             scan_leaders: read("document = $1"),
-            insert: written(
-                &format!(
-                    "INSERT INTO {table} SELECT $1, $2, txid_current(), $4, $5 WHERE {epoch} = $3 ON CONFLICT DO NOTHING"
-                ),
-                6,
-            ),
-            update: written(&update("head = $4, cells = $6"), 7),
-            update_head: written(&update("head = $4"), 6),
+            insert: written(&format!(
+                "INSERT INTO {table} SELECT $1, $2, $4, $5, $9 WHERE {epoch} = $3 ON CONFLICT DO NOTHING"
+            )),
+            update: update(", cells = $10"),
+            update_head: update(""),
             delete: format!(
                 "WITH gone AS (DELETE FROM {table} WHERE election = $1 AND document = $2 AND tag = $3 RETURNING tag) \
                  SELECT EXISTS (SELECT FROM gone) OR \
                  NOT EXISTS (SELECT FROM {table} WHERE election = $1 AND document = $2), \
-                 (SELECT pg_notify($4, '')::text FROM gone), (SELECT {SYNCHRONOUS} FROM gone)"
+                 (SELECT pg_notify($4, '')::text || pg_notify($5, '')::text FROM gone), (SELECT {SYNCHRONOUS} FROM gone)"
             ),
             bare_epoch: format!("SELECT {HISTORY} || '-0'"),
             // Nothing was lost in a cluster without a promotion, so the first leader of a new table need not wait.
             create_table: format!(
-                "{make}; INSERT INTO {table} SELECT '-', 'waited', txid_current(), convert_to({epoch}, 'UTF8'), '' \
+                "{make}; INSERT INTO {table} SELECT '-', 'waited', 0, convert_to({epoch}, 'UTF8'), '' \
                  WHERE {epoch} LIKE '%-00000001-%'"
             ),
             ddl: format!("{create_schema}; {make}; GRANT USAGE ON SCHEMA \"{schema}\" TO ROLE_OF_ELECT; \

@@ -1,18 +1,21 @@
 //! The table in the database, as elect uses it.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use async_trait::async_trait;
 use elect_api::{Cadence, Clock, Error, ErrorKind, Examination, Lease, Order, Profile};
 use elect_record::table::{Body, Epoch, Found, Key, Put, Range, Row, Rows, Table, Tag};
-use std::sync::Arc;
-use std::time::Duration;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::{Failure, failed};
 use crate::link::Link;
 use crate::session::Session;
 use crate::sql::Sql;
 use crate::{SCHEME, examine};
+
+type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// The end of the epoch of a database without the table, in a cluster that has had no promotion.
 const FIRST_BARE: &str = "-00000001-0";
@@ -118,29 +121,29 @@ impl Table for PostgresTable {
         body: &Body,
     ) -> Result<Put, Error> {
         let doing = format!("cannot write the row {}/{}", key.election, key.document);
-        let tag = expected.map(number).transpose()?;
+        let expected = expected.map(number).transpose()?;
         let session = self.session().await?;
-        let (head, cells) = (body.head.as_bytes(), body.cells.as_bytes());
-        let (channel, is_told) = (self.channel(key), !body.is_renewal);
-        let text = |text| (text as _, Type::TEXT);
-        let mut parameters: Vec<(&(dyn tokio_postgres::types::ToSql + Sync), Type)> =
-            vec![text(&key.election), text(&key.document), text(&epoch), (&head, Type::BYTEA)];
-        let statement = match &tag {
-            None => {
-                parameters.push((&cells, Type::BYTEA));
-                &self.sql.insert
-            }
-            Some(tag) => {
-                parameters.push((tag, Type::INT8));
-                if body.has_same_cells {
-                    &self.sql.update_head
-                } else {
-                    parameters.push((&cells, Type::BYTEA));
-                    &self.sql.update
-                }
-            }
+        let (head, cells, tag) = (body.head.as_bytes(), body.cells.as_bytes(), fastrand::i64(1..));
+        let (channels, is_told) = (self.channels(key), !body.is_renewal);
+        let mut parameters: Vec<Parameter<'_>> = vec![
+            (&key.election, Type::TEXT),
+            (&key.document, Type::TEXT),
+            (&epoch, Type::TEXT),
+            (&tag, Type::INT8),
+            (&head, Type::BYTEA),
+            (&channels[0], Type::TEXT),
+            (&channels[1], Type::TEXT),
+            (&is_told, Type::BOOL),
+        ];
+        let statement = match &expected {
+            None => &self.sql.insert,
+            Some(_) if body.has_same_cells => &self.sql.update_head,
+            Some(_) => &self.sql.update,
         };
-        parameters.extend([(&channel as _, Type::TEXT), (&is_told as _, Type::BOOL)]);
+        parameters.extend(expected.as_ref().map(|expected| (expected as _, Type::INT8)));
+        if expected.is_none() || !body.has_same_cells {
+            parameters.push((&cells, Type::BYTEA));
+        }
         let warnings = session.warnings();
         let answer = session.ask("write", statement, &parameters).await;
         let rows = match answer {
@@ -152,7 +155,9 @@ impl Table for PostgresTable {
             }
             Err(failure) => return Err(failed(&doing, &session.place, &failure, true)),
         };
-        let Some(row) = rows.first() else { return Ok(Put::Conflict) };
+        if rows.is_empty() {
+            return Ok(Put::Conflict);
+        }
         if session.warnings() != warnings {
             let what = format!(
                 "{doing} in PostgreSQL at {}: the server warned that replicas may not have it",
@@ -160,7 +165,6 @@ impl Table for PostgresTable {
             );
             return Err(Error::new(ErrorKind::Ambiguous, what));
         }
-        let tag: i64 = row.try_get(0).map_err(|_| odd(&doing, &session))?;
         Ok(Put::Done(Tag(tag.to_string())))
     }
 
@@ -168,12 +172,13 @@ impl Table for PostgresTable {
         let doing = format!("cannot remove the row {}/{}", key.election, key.document);
         let tag = number(tag)?;
         let session = self.session().await?;
-        let channel = self.channel(key);
-        let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 4] = [
+        let channels = self.channels(key);
+        let parameters: [Parameter<'_>; 5] = [
             (&key.election, Type::TEXT),
             (&key.document, Type::TEXT),
             (&tag, Type::INT8),
-            (&channel, Type::TEXT),
+            (&channels[0], Type::TEXT),
+            (&channels[1], Type::TEXT),
         ];
         match session.ask("delete", &self.sql.delete, &parameters).await {
             Ok(rows) => {
@@ -204,8 +209,16 @@ impl Table for PostgresTable {
     }
 
     async fn changed(&self, range: Range<'_>) -> Result<(), Error> {
-        let Range::Row(key) = range else { return std::future::pending().await };
-        let session = self.session().await?;
+        let key = match range {
+            Range::Row(key) => key,
+            Range::Candidates(election) => Key { election, document: "" },
+            Range::Leaders => return std::future::pending().await,
+        };
+        // The request that comes next opens the session. A caller that waits need not be polled until then.
+        let Some(session) = self.link.present().filter(|session| session.is_open()) else {
+            self.link.opened().await;
+            return Ok(());
+        };
         if !session.tells() {
             return std::future::pending().await;
         }
@@ -220,7 +233,12 @@ impl Table for PostgresTable {
 }
 
 impl PostgresTable {
-    /// The channel on which a change of a row is told.
+    /// The channels on which a change of a row is told: its own, and that of its election.
+    fn channels(&self, key: Key<'_>) -> [String; 2] {
+        [self.channel(key), self.channel(Key { document: "", ..key })]
+    }
+
+    /// The channel of a row.
     fn channel(&self, key: Key<'_>) -> String {
         // The longest name of a channel has 63 bytes. Two rows of one channel only wake each other.
         let parts = [self.sql.literal.as_str(), key.election, key.document];

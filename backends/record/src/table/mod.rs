@@ -89,7 +89,8 @@ pub trait Table: Send + Sync {
 
     /// Returns when a row in this range may have changed. A read that is sent after the first poll shows a change, or
     /// the change wakes this call, whichever client made it. It may return late, and now and then without a change. A
-    /// table that does not [tell](Table::tells) never returns.
+    /// table need not tell of renewals ([`Body::is_renewal`]), nor of [`Range::Leaders`]. A table that does not
+    /// [tell](Table::tells) never returns.
     ///
     /// # Errors
     /// `Unreachable` if there are no notices, or no longer, so that a change may be missed.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use super::{Etcd, ZooKeeper, ZooKeeperSetup};
+use super::{Etcd, Postgres, ZooKeeper, ZooKeeperSetup};
 
 /// The variable with the path of the holder's socket.
 const SOCKET: &str = "ELECT_TEST_SERVERS";
@@ -38,6 +38,14 @@ impl Part {
     /// Panics if the holder could not start them.
     pub fn of_etcd(members: usize) -> Option<Self> {
         Self::of(&format!("etcd {members}"))
+    }
+
+    /// Returns a part of PostgreSQL, or `None` without a holder.
+    ///
+    /// # Panics
+    /// Panics if the holder could not start it.
+    pub fn of_postgres() -> Option<Self> {
+        Self::of("postgres")
     }
 
     /// Returns a part of ZooKeeper with so many servers, this tick and these further lines of configuration, without
@@ -117,6 +125,7 @@ pub fn hold() -> io::Result<()> {
 struct Servers {
     archive: PathBuf,
     etcd: HashMap<String, Etcd>,
+    postgres: Option<Postgres>,
     zookeeper: HashMap<String, ZooKeeper>,
     parts: u64,
 }
@@ -124,7 +133,7 @@ struct Servers {
 impl Servers {
     fn new(folder: &Path) -> Self {
         let archive = folder.join(ARCHIVE);
-        Self { archive, etcd: HashMap::new(), zookeeper: HashMap::new(), parts: 0 }
+        Self { archive, etcd: HashMap::new(), postgres: None, zookeeper: HashMap::new(), parts: 0 }
     }
 
     fn of(&mut self, wish: &str) -> Vec<SocketAddr> {
@@ -134,6 +143,7 @@ impl Servers {
                 let start = || Etcd::start(members);
                 self.etcd.entry(wish.to_owned()).or_insert_with(start).endpoints()
             }
+            ["postgres"] => vec![self.postgres.get_or_insert_with(Postgres::start).address()],
             ["zookeeper", members, tick, ref lines @ ..] => {
                 let (Ok(members), Ok(tick)) = (members.parse(), tick.parse()) else {
                     return Vec::new();

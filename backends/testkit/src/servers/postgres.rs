@@ -1,7 +1,8 @@
-//! `PostgreSQL`: one server with an empty database, on a socket in its own folder.
+//! `PostgreSQL`: one server with an empty database, on a port of the loopback interface and on a socket in its own folder.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +11,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::geteuid;
 use tempfile::TempDir;
 
-use super::{Place, Process, fetched};
+use super::{Place, Process, Stopped, fetched, free_port};
 use crate::program::eventually;
 
 const SETUP: &str = "tests/run setup";
@@ -35,15 +36,15 @@ const AS_ANOTHER_USER: [&str; 12] = [
     "--",
 ];
 const SETTINGS: [&str; 7] = [
-    "listen_addresses=",
-    "port=5432",
+    "listen_addresses=127.0.0.1",
+    "shared_buffers=16MB",
     // No test has to survive a loss of power.
     "fsync=off",
     "jit=off",
     // The server keeps nothing outside its folder.
     "dynamic_shared_memory_type=mmap",
     "autovacuum=off",
-    "max_connections=20",
+    "max_connections=100",
 ];
 const USER: &str = "elect";
 
@@ -51,7 +52,10 @@ const USER: &str = "elect";
 #[derive(Debug)]
 pub struct Postgres {
     process: Process,
+    port: u16,
     folder: TempDir,
+    /// The words before a program that runs as the server's user.
+    prefix: &'static [&'static str],
 }
 
 impl Postgres {
@@ -60,11 +64,19 @@ impl Postgres {
     /// # Panics
     /// Panics if it cannot be started. The message names the command that installs it.
     pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts a server with further settings, as in `max_connections=5`.
+    ///
+    /// # Panics
+    /// As [`Postgres::start`].
+    pub fn start_with(settings: &[&str]) -> Self {
         let programs = programs();
         let folder = TempDir::new().expect("a temporary folder");
         let data = folder.path().join("data");
         fs::create_dir(&data).expect("a folder");
-        let mut prefix: &[&str] = &[];
+        let mut prefix: &'static [&'static str] = &[];
         if geteuid().is_root() {
             prefix = &AS_ANOTHER_USER;
             for path in [folder.path(), &data] {
@@ -77,23 +89,101 @@ impl Postgres {
         let sockets = format!("unix_socket_directories={sockets}");
         let mut command = prefix.to_vec();
         command.extend([&program, "-D", &data, "-c", &sockets]);
-        command.extend(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
+        let port = free_port();
+        let own_port = format!("port={port}");
+        let settings = SETTINGS.iter().chain(settings).copied().chain([own_port.as_str()]);
+        command.extend(settings.flat_map(|setting| ["-c", setting]));
         let log = folder.path().join("log");
         let process = Process::start(&command, &Place::here(), &log, "util-linux");
-        let mut started = Self { process, folder };
-        eventually("PostgreSQL to serve", || {
-            assert!(started.process.is_alive(), "PostgreSQL has died: {}", started.process.log());
-            started.try_ask("SELECT 1").map(|_| ())
-        });
+        let mut started = Self { process, port, folder, prefix };
+        started.serve();
         started
     }
 
+    fn serve(&mut self) {
+        eventually("PostgreSQL to serve", || {
+            assert!(self.process.is_alive(), "PostgreSQL has died: {}", self.process.log());
+            self.try_ask("SELECT 1").map(|_| ())
+        });
+    }
+
+    /// Returns its address.
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
+    /// Kills all its processes at once, and starts it again. Nothing that it has acknowledged is lost.
+    pub fn crash(&mut self) {
+        self.process.signal(Signal::SIGQUIT);
+        self.process.wait();
+        self.process.restart();
+        self.serve();
+    }
+
+    /// Keeps a copy of its data. Returns its name.
+    ///
+    /// # Panics
+    /// Panics if the server refuses.
+    pub fn back_up(&self) -> String {
+        let name = format!("backup{}", fastrand::u32(..));
+        let port = self.port.to_string();
+        let target = self.folder.path().join(&name);
+        let programs = programs();
+        let program = programs.join("pg_basebackup").display().to_string();
+        let target = target.display().to_string();
+        let words =
+            [&*program, "-h", "127.0.0.1", "-p", &port, "-U", USER, "-D", &target, "-c", "fast"];
+        self.run(&words);
+        name
+    }
+
+    /// Goes back to a copy, as a cluster of its own history: what was written since is lost.
+    ///
+    /// # Panics
+    /// Panics if the server does not serve again.
+    pub fn restore(&mut self, backup: &str) {
+        self.process.signal(Signal::SIGQUIT);
+        self.process.wait();
+        let data = self.folder.path().join("data");
+        fs::remove_dir_all(&data).expect("no server");
+        let backup = self.folder.path().join(backup);
+        self.run(&["cp", "-a", &backup.display().to_string(), &data.display().to_string()]);
+        // The server begins another timeline at the end of a recovery.
+        let signal = data.join("recovery.signal");
+        self.run(&["touch", &signal.display().to_string()]);
+        let settings = data.join("postgresql.auto.conf");
+        fs::write(&settings, "restore_command = 'false'\n").expect("a file");
+        self.process.restart();
+        self.serve();
+        eventually("PostgreSQL to accept writes", || {
+            (self.try_ask("SELECT pg_is_in_recovery()")? == "f").then_some(())
+        });
+    }
+
+    /// Runs a program as the server's user.
+    fn run(&self, words: &[&str]) {
+        let words = [self.prefix, words].concat();
+        let output = Command::new(words[0]).args(&words[1..]).output().expect("setpriv");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words:?}: {said}");
+    }
+
+    /// Stops all its processes until the value is dropped.
+    pub fn stop(&self) -> Stopped {
+        let pid = self.process.pid();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        let children = children.unwrap_or_default();
+        let children = children.split_whitespace().filter_map(|pid| pid.parse().ok());
+        // Nothing starts another process once the first one stands still.
+        Stopped::all([pid].into_iter().chain(children).collect())
+    }
+
     /// Returns the variables that tell `psql` and other clients where the server is.
-    pub fn environment(&self) -> [(&'static str, &OsStr); 4] {
-        let named = |name, value: &'static str| (name, OsStr::new(value));
+    pub fn environment(&self) -> [(&'static str, OsString); 4] {
+        let named = |name, value: &str| (name, OsString::from(value));
         [
-            ("PGHOST", self.folder.path().as_os_str()),
-            named("PGPORT", "5432"),
+            ("PGHOST", self.folder.path().as_os_str().to_owned()),
+            named("PGPORT", &self.port.to_string()),
             named("PGUSER", USER),
             named("PGDATABASE", "postgres"),
         ]

@@ -176,7 +176,7 @@ pub async fn the_longest_body_comes_back(ground: &dyn Ground) {
     let [ours, theirs] = two(ground).await;
     let head = body("x").head;
     let cells: String = "\\u0000".chars().cycle().take(ground.longest() - head.len()).collect();
-    let mut body = Body { head, cells, has_same_cells: false };
+    let mut body = Body { head, cells, ..Body::default() };
     for has_same_cells in [false, false, true] {
         body.has_same_cells = has_same_cells;
         let tag = ours.overwrite(ROW, &body).await;

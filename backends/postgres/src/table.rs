@@ -15,10 +15,10 @@ use crate::session::Session;
 use crate::sql::Sql;
 use crate::{SCHEME, examine};
 
-type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
-
 /// The end of the epoch of a database without the table, in a cluster that has had no promotion.
 const FIRST_BARE: &str = "-00000001-0";
+
+type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// The table of one schema of a database.
 pub(crate) struct PostgresTable {
@@ -46,10 +46,7 @@ impl PostgresTable {
         let rows = session.ask("epoch", &self.sql.bare_epoch, &[]).await;
         let rows = rows.map_err(|failure| failed(doing, &session.place, &failure, false))?;
         let name: Option<String> = rows.first().and_then(|row| row.try_get(0).ok());
-        let epoch = epoch(name.ok_or_else(|| odd(doing, session))?);
-        // Nothing was lost in a cluster without a promotion.
-        let is_first = epoch.name.ends_with(FIRST_BARE);
-        Ok(if is_first { Epoch { age: Duration::MAX, ..epoch } } else { epoch })
+        name.map(epoch).ok_or_else(|| odd(doing, session))
     }
 
     async fn create(&self, session: &Session) -> Result<(), Error> {
@@ -225,6 +222,19 @@ impl Table for PostgresTable {
         let doing = format!("cannot wait for the row {}/{}", key.election, key.document);
         let notice = session.notice(&self.channel(key)).await;
         notice.map_err(|failure| failed(&doing, &session.place, &failure, false))
+    }
+
+    async fn prepare(&self) -> Result<(), Error> {
+        let session = self.session().await?;
+        if session.server.columns.is_some() {
+            return Ok(());
+        }
+        let made = self.create(&session).await;
+        made.map_err(|error| match error.kind() {
+            // The table is there or not, and the next attempt finds out.
+            ErrorKind::Ambiguous => error.with_kind(ErrorKind::Unreachable),
+            _ => error,
+        })
     }
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {

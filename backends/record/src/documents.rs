@@ -116,6 +116,14 @@ pub trait Documents: Send + Sync {
         is_news: IsNews<'_>,
     ) -> Result<(), Error>;
 
+    /// Makes what a store needs before a candidate can enter, if it is missing. No entry exists after it.
+    ///
+    /// # Errors
+    /// As [`elect_api::Store::open`].
+    async fn prepare(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// The examination of the store: [`elect_api::Store::examine`].
     ///
     /// # Errors

@@ -101,6 +101,7 @@ impl Store for RecordStore {
             Some(documents) => Arc::from(documents),
             None => Arc::clone(&self.documents),
         };
+        documents.prepare().await?;
         let election = self.election_of(documents, election);
         Ok(Box::new(RecordSeat::new(election, candidate.clone(), ttl)))
     }

@@ -5,7 +5,8 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use elect_record::table::{Body, Key, Put, Table};
+use elect_api::Store;
+use elect_record::table::Table;
 use elect_testkit::fault::{Mode, TcpProxy};
 use elect_testkit::servers::{Part, Postgres};
 use elect_testkit::table::{Ground, Rights};
@@ -33,17 +34,34 @@ impl PostgresGround {
         Self { schema: "elect".to_owned(), server, own, proxy }
     }
 
-    /// Has elect make its table, which the first write does.
+    /// Has elect make its table.
     pub(crate) async fn make_table(&self) {
-        let key = Key { election: Key::STORE, document: "test" };
-        let put = self.table("elect").put(key, "", None, &Body::default()).await;
-        assert_eq!(put.expect("an answer"), Put::Conflict);
+        self.straight().prepare().await.expect("the right to make it");
         // A law begins without rows.
         self.ask(&format!("DELETE FROM {}.document", self.schema));
         if let Some(own) = &self.own {
             let mut own = own.lock().expect("no panic");
             own.1 = own.0.back_up();
         }
+    }
+
+    /// The store, through the proxy.
+    pub(crate) fn store(&self) -> Box<dyn Store> {
+        elect_postgres::connect(&self.url("elect")).expect("a good URL")
+    }
+
+    /// The table, past the proxy.
+    pub(crate) fn straight(&self) -> impl Table + use<> {
+        let (server, schema) = (self.server, &self.schema);
+        let url = format!("postgresql://elect@{server}/postgres?schema={schema}");
+        elect_postgres::table(&url).expect("a good URL")
+    }
+
+    /// Holds back all requests until this is dropped.
+    pub(crate) fn hold(&self) -> Stall {
+        self.proxy.requests(Mode::Hold);
+        let proxy = Arc::clone(&self.proxy);
+        Box::new(scopeguard(move || proxy.requests(Mode::Pass)))
     }
 
     fn url(&self, user: &str) -> String {

@@ -1,5 +1,6 @@
 //! The table in a real PostgreSQL.
 
+mod bench;
 mod ground;
 
 mod laws {
@@ -14,4 +15,16 @@ mod laws {
     }
 
     elect_testkit::table_laws!(ground: tells, fails, loses, denies);
+}
+
+mod elections {
+    use elect_testkit::Servers;
+
+    use crate::bench::PostgresBench;
+
+    async fn bench(servers: Servers) -> PostgresBench {
+        PostgresBench::new(servers)
+    }
+
+    elect_testkit::conformance!(bench);
 }

@@ -381,6 +381,10 @@ impl<T: Table> Documents for TableDocuments<T> {
         self.watch(Range::Candidates(election.as_str()), look).await
     }
 
+    async fn prepare(&self) -> Result<(), Error> {
+        self.table.prepare().await
+    }
+
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
         self.table.examine(clock).await
     }

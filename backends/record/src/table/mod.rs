@@ -102,6 +102,14 @@ pub trait Table: Send + Sync {
         std::future::pending().await
     }
 
+    /// Makes what holds the rows before a candidate enters, if it is missing.
+    ///
+    /// # Errors
+    /// As the trait says; never `Ambiguous`.
+    async fn prepare(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// The examination of the store: [`elect_api::Store::examine`].
     ///
     /// # Errors

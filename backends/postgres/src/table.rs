@@ -46,7 +46,10 @@ impl PostgresTable {
         let rows = session.ask("epoch", &self.sql.bare_epoch, &[]).await;
         let rows = rows.map_err(|failure| failed(doing, &session.place, &failure, false))?;
         let name: Option<String> = rows.first().and_then(|row| row.try_get(0).ok());
-        name.map(epoch).ok_or_else(|| odd(doing, session))
+        let epoch = epoch(name.ok_or_else(|| odd(doing, session))?);
+        // Nothing was lost in a cluster without a promotion.
+        let is_first = epoch.name.ends_with(FIRST_BARE);
+        Ok(if is_first { Epoch { age: Duration::MAX, ..epoch } } else { epoch })
     }
 
     async fn create(&self, session: &Session) -> Result<(), Error> {

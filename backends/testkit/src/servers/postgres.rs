@@ -35,8 +35,7 @@ const AS_ANOTHER_USER: [&str; 12] = [
     "KILL",
     "--",
 ];
-const SETTINGS: [&str; 7] = [
-    "listen_addresses=127.0.0.1",
+const SETTINGS: [&str; 6] = [
     "shared_buffers=16MB",
     // No test has to survive a loss of power.
     "fsync=off",
@@ -52,7 +51,7 @@ const USER: &str = "elect";
 #[derive(Debug)]
 pub struct Postgres {
     process: Process,
-    port: u16,
+    address: SocketAddr,
     folder: TempDir,
     /// The words before a program that runs as the server's user.
     prefix: &'static [&'static str],
@@ -72,6 +71,18 @@ impl Postgres {
     /// # Panics
     /// As [`Postgres::start`].
     pub fn start_with(settings: &[&str]) -> Self {
+        Self::spawn(&Place::here(), settings)
+    }
+
+    /// Starts a server at another place.
+    ///
+    /// # Panics
+    /// As [`Postgres::start`].
+    pub fn start_at(place: &Place) -> Self {
+        Self::spawn(place, &[])
+    }
+
+    fn spawn(place: &Place, settings: &[&str]) -> Self {
         let programs = programs();
         let folder = TempDir::new().expect("a temporary folder");
         let data = folder.path().join("data");
@@ -90,12 +101,14 @@ impl Postgres {
         let mut command = prefix.to_vec();
         command.extend([&program, "-D", &data, "-c", &sockets]);
         let port = free_port();
-        let own_port = format!("port={port}");
-        let settings = SETTINGS.iter().chain(settings).copied().chain([own_port.as_str()]);
+        let address = SocketAddr::from((place.address(), port));
+        let own = [format!("port={port}"), format!("listen_addresses={}", address.ip())];
+        let settings = SETTINGS.iter().chain(settings).copied();
+        let settings = settings.chain(own.iter().map(String::as_str));
         command.extend(settings.flat_map(|setting| ["-c", setting]));
         let log = folder.path().join("log");
-        let process = Process::start(&command, &Place::here(), &log, "util-linux");
-        let mut started = Self { process, port, folder, prefix };
+        let process = Process::start(&command, place, &log, "util-linux");
+        let mut started = Self { process, address, folder, prefix };
         started.serve();
         started
     }
@@ -109,7 +122,12 @@ impl Postgres {
 
     /// Returns its address.
     pub fn address(&self) -> SocketAddr {
-        SocketAddr::from(([127, 0, 0, 1], self.port))
+        self.address
+    }
+
+    /// Returns the first of its processes, which starts the others.
+    pub const fn process(&mut self) -> &mut Process {
+        &mut self.process
     }
 
     /// Kills all its processes at once, and starts it again. Nothing that it has acknowledged is lost.
@@ -126,13 +144,12 @@ impl Postgres {
     /// Panics if the server refuses.
     pub fn back_up(&self) -> String {
         let name = format!("backup{}", fastrand::u32(..));
-        let port = self.port.to_string();
+        let (host, port) = (self.address.ip().to_string(), self.address.port().to_string());
         let target = self.folder.path().join(&name);
         let programs = programs();
         let program = programs.join("pg_basebackup").display().to_string();
         let target = target.display().to_string();
-        let words =
-            [&*program, "-h", "127.0.0.1", "-p", &port, "-U", USER, "-D", &target, "-c", "fast"];
+        let words = [&*program, "-h", &host, "-p", &port, "-U", USER, "-D", &target, "-c", "fast"];
         self.run(&words);
         name
     }
@@ -183,7 +200,7 @@ impl Postgres {
         let named = |name, value: &str| (name, OsString::from(value));
         [
             ("PGHOST", self.folder.path().as_os_str().to_owned()),
-            named("PGPORT", &self.port.to_string()),
+            named("PGPORT", &self.address.port().to_string()),
             named("PGUSER", USER),
             named("PGDATABASE", "postgres"),
         ]
@@ -239,4 +256,7 @@ fn initialise(prefix: &[&str], initdb: &Path, data: &Path) {
         .output()
         .expect("setpriv and initdb");
     assert!(output.status.success(), "initdb: {}", String::from_utf8_lossy(&output.stderr));
+    let rules = data.join("pg_hba.conf");
+    let text = fs::read_to_string(&rules).expect("initdb writes it");
+    fs::write(&rules, format!("{text}host all,replication all all trust\n")).expect("our own");
 }

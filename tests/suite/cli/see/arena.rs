@@ -8,6 +8,7 @@ pub(crate) enum Ground {
     Etcd,
     ZooKeeper,
     Kubernetes,
+    PostgreSql,
 }
 
 /// The election "job" in a store of its own.
@@ -43,6 +44,7 @@ impl Arena {
             Ground::Etcd => Some(Brand::Etcd),
             Ground::ZooKeeper => Some(Brand::ZooKeeper),
             Ground::Kubernetes => Some(Brand::Kubernetes),
+            Ground::PostgreSql => Some(Brand::PostgreSql),
         };
         let folder = TempDir::new().expect("a temporary folder");
         Self { ground, make, folder, home: brand.map(make) }

@@ -10,7 +10,9 @@ use std::time::Duration;
 use elect_testkit::fault::Frames;
 use elect_testkit::program::eventually;
 use elect_testkit::servers::kubernetes::Fault;
-use elect_testkit::servers::{ApiServer, Etcd, Part, Place, Process, ZooKeeper, ZooKeeperSetup};
+use elect_testkit::servers::{
+    ApiServer, Etcd, Part, Place, Postgres, Process, ZooKeeper, ZooKeeperSetup,
+};
 use nix::sys::signal::Signal;
 
 /// Which store.
@@ -19,6 +21,7 @@ pub(crate) enum Brand {
     Etcd,
     ZooKeeper,
     Kubernetes,
+    PostgreSql,
 }
 
 fn usual() -> ZooKeeperSetup {
@@ -36,6 +39,7 @@ impl Brand {
             Self::Etcd => "etcd",
             Self::ZooKeeper => "ZooKeeper",
             Self::Kubernetes => "Kubernetes",
+            Self::PostgreSql => "PostgreSQL",
         }
     }
 
@@ -44,13 +48,13 @@ impl Brand {
         match self {
             Self::Etcd => Some(Frames::Grpc),
             Self::ZooKeeper => Some(Frames::Lengths),
-            Self::Kubernetes => None,
+            Self::Kubernetes | Self::PostgreSql => None,
         }
     }
 
     /// Returns true if a store of this brand has several members. An API server is one, whatever is behind it.
     pub(crate) const fn has_members(self) -> bool {
-        !matches!(self, Self::Kubernetes)
+        !matches!(self, Self::Kubernetes | Self::PostgreSql)
     }
 
     /// As long as a lease has to be there.
@@ -68,6 +72,7 @@ impl Brand {
                 ..usual()
             })),
             Self::Kubernetes => Box::new(ApiServer::start_at(place)),
+            Self::PostgreSql => Box::new(Postgres::start_at(place)),
         }
     }
 
@@ -81,7 +86,7 @@ impl Brand {
         match self {
             Self::Etcd => Box::new(Etcd::start(1)),
             Self::ZooKeeper => Box::new(ZooKeeper::start(&slow())),
-            Self::Kubernetes => self.here(1),
+            Self::Kubernetes | Self::PostgreSql => self.here(1),
         }
     }
 
@@ -92,6 +97,7 @@ impl Brand {
             Self::ZooKeeper => Part::of_zookeeper(setup.members, setup.tick, &setup.lines),
             // One of its own starts at once.
             Self::Kubernetes => None,
+            Self::PostgreSql => Part::of_postgres(),
         }
     }
 
@@ -102,6 +108,7 @@ impl Brand {
             Self::Etcd => format!("etcd://{}", all.join(",")),
             Self::ZooKeeper => format!("zk://{}", all.join(",")),
             Self::Kubernetes => url_of_leases(addresses[0]),
+            Self::PostgreSql => format!("postgresql://elect@{}/postgres", all.join(",")),
         }
     }
 }
@@ -166,7 +173,7 @@ impl Home {
 
     /// Returns true if the store itself ends leases that are not renewed.
     pub(crate) const fn ends_leases(&self) -> bool {
-        !matches!(self.brand, Brand::Kubernetes)
+        !matches!(self.brand, Brand::Kubernetes | Brand::PostgreSql)
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -180,7 +187,11 @@ impl Home {
     /// By another way to the server.
     pub(crate) fn url_through(&self, way: SocketAddr) -> String {
         let url = self.brand.url(&[way]);
-        self.part.as_ref().map_or_else(|| url.clone(), |part| format!("{url}/{}", part.name))
+        match (&self.part, self.brand) {
+            (None, _) => url,
+            (Some(part), Brand::PostgreSql) => format!("{url}?schema={}", part.name),
+            (Some(part), _) => format!("{url}/{}", part.name),
+        }
     }
 
     /// Returns the store, which no other test uses.
@@ -256,6 +267,20 @@ impl Cluster for Etcd {
 
     fn leader(&self) -> usize {
         Self::leader(self)
+    }
+}
+
+impl Cluster for Postgres {
+    fn addresses(&self) -> Vec<SocketAddr> {
+        vec![self.address()]
+    }
+
+    fn member(&mut self, _: usize) -> &mut Process {
+        self.process()
+    }
+
+    fn leader(&self) -> usize {
+        0
     }
 }
 

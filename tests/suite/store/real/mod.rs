@@ -55,6 +55,10 @@ macro_rules! faults {
             $(#[test] fn $remote() { super::survive(super::KUBERNETES, stringify!($remote)); })*
             $(#[test] fn $api() { super::survive(super::KUBERNETES, stringify!($api)); })*
         }
+        mod postgresql {
+            $(#[test] fn $any() { super::survive(super::POSTGRESQL, stringify!($any)); })*
+            $(#[test] fn $remote() { super::survive(super::POSTGRESQL, stringify!($remote)); })*
+        }
         mod file {
             $(#[test] fn $any() { super::survive(super::Store::File, stringify!($any)); })*
         }
@@ -77,6 +81,7 @@ macro_rules! faults {
 
 const ETCD: Store = Store::Remote(Brand::Etcd);
 const ZOOKEEPER: Store = Store::Remote(Brand::ZooKeeper);
+const POSTGRESQL: Store = Store::Remote(Brand::PostgreSql);
 const KUBERNETES: Store = Store::Remote(Brand::Kubernetes);
 
 /// All faults of the table.

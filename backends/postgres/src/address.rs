@@ -206,10 +206,9 @@ fn encryption<V: Fn(&str) -> Option<String>>(
     let ca = file("sslrootcert", ".postgresql/root.crt");
     let check = match mode {
         "disable" => return Ok(Encryption::Off),
-        "allow" | "prefer" => Check::Nothing,
         // As in libpq, a file of authorities asks for their signature.
         "require" if ca.is_some() => Check::Authority,
-        "require" => Check::Nothing,
+        "allow" | "prefer" | "require" => Check::Nothing,
         "verify-ca" => Check::Authority,
         "verify-full" => Check::Name,
         other => {

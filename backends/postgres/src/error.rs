@@ -67,7 +67,7 @@ pub(crate) fn unconnected(place: &str, failure: &Failure, witness: &Witness, log
             Error::new(ErrorKind::Unfit, format!("{what}: {advice}")).of_the_way()
         }
         (None | Some(b'E' | b'N' | b'R' | b'S'), Some(trouble)) => told(&what, &trouble),
-        (Some(b'E' | b'N' | b'R' | b'S'), None) | (None, None) => {
+        (Some(b'E' | b'N' | b'R' | b'S') | None, None) => {
             Error::new(ErrorKind::Unreachable, what).because(elect_remote::in_full(cause))
         }
         (Some(_), _) => {

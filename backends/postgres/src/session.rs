@@ -65,7 +65,7 @@ impl State {
 }
 
 /// What a server says of itself.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Server {
     pub(crate) version: String,
     pub(crate) number: i32,
@@ -163,21 +163,20 @@ impl Session {
     pub(crate) async fn notice(&self, channel: &str) -> Result<(), Failure> {
         let (mut notices, statements) = {
             let mut channels = self.state.channels();
-            match channels.get(channel) {
-                Some(sender) => (sender.subscribe(), None),
-                None => {
-                    let mut statements = format!("LISTEN \"{channel}\"");
-                    channels.retain(|name, sender| {
-                        let is_used = sender.receiver_count() > 0;
-                        if !is_used {
-                            statements = format!("{statements}; UNLISTEN \"{name}\"");
-                        }
-                        is_used
-                    });
-                    let (sender, receiver) = watch::channel(());
-                    channels.insert(channel.to_owned(), sender);
-                    (receiver, Some(statements))
-                }
+            if let Some(sender) = channels.get(channel) {
+                (sender.subscribe(), None)
+            } else {
+                let mut statements = format!("LISTEN \"{channel}\"");
+                channels.retain(|name, sender| {
+                    let is_used = sender.receiver_count() > 0;
+                    if !is_used {
+                        statements = format!("{statements}; UNLISTEN \"{name}\"");
+                    }
+                    is_used
+                });
+                let (sender, receiver) = watch::channel(());
+                channels.insert(channel.to_owned(), sender);
+                (receiver, Some(statements))
             }
         };
         if let Some(statements) = statements {
@@ -242,19 +241,6 @@ async fn greeted(
     session.is_own = lock_timeout == LOCK_TIMEOUT;
     session.server = server;
     Ok(session)
-}
-
-impl Default for Server {
-    fn default() -> Self {
-        Self {
-            version: String::new(),
-            number: 0,
-            is_replica: false,
-            is_read_only: false,
-            cluster: String::new(),
-            columns: None,
-        }
-    }
 }
 
 impl Server {

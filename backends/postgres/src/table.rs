@@ -272,8 +272,11 @@ fn number(tag: &Tag) -> Result<i64, Error> {
     tag.0.parse().map_err(|_| Error::new(ErrorKind::Unfit, format!("{:?} is no tag", tag.0)))
 }
 
+/// A row with its election and document.
+type NamedRow = (String, String, Row);
+
 /// The epoch of an answer, and the row in it, if there is one; `None` if they cannot be read.
-fn read(row: &tokio_postgres::Row) -> Option<(String, Option<(String, String, Row)>)> {
+fn read(row: &tokio_postgres::Row) -> Option<(String, Option<NamedRow>)> {
     let epoch = row.try_get(0).ok()?;
     let Some(election) = row.try_get::<_, Option<String>>(1).ok()? else {
         return Some((epoch, None));

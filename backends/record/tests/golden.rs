@@ -109,8 +109,7 @@ fn rows_keep_their_bytes() {
             let (table, key) =
                 (MemoryTable::default(), Key { election: "an-election", document: of_key });
             let layer = TableDocuments::new(table.clone());
-            let body =
-                Body { head: head.to_owned(), cells: cells.to_owned(), has_same_cells: false };
+            let body = Body { head: head.to_owned(), cells: cells.to_owned(), ..Body::default() };
             let put = table.put(key, "", None, &body).await;
             assert!(matches!(put.expect("an answer"), Put::Done(_)));
             let found = layer.read(&election, name, Purpose::Look).await.expect("an answer");

@@ -35,8 +35,8 @@ pub(crate) async fn examine(address: Arc<Address>, sql: &Sql, clock: &Clock) -> 
     let ways: Vec<_> = address.places.iter().map(|place| &place.way).collect();
     let round = Round::visit(ways, |place, _| {
         let (address, clock) = (Arc::clone(&address), Arc::clone(clock));
-        let (hello, table, ddl) = (sql.hello.clone(), sql.literal.clone(), sql.ddl.clone());
-        async move { visit(&address, place, [&hello, &table, &ddl], &clock).await }
+        let sql = Sql::new(&sql.schema);
+        async move { visit(&address, place, &sql, &clock).await }
     });
     let round = round.await;
     let mut findings = Vec::new();
@@ -56,11 +56,12 @@ pub(crate) async fn examine(address: Arc<Address>, sql: &Sql, clock: &Clock) -> 
 async fn visit(
     address: &Address,
     place: usize,
-    [hello, table, ddl]: [&str; 3],
+    sql: &Sql,
     clock: &Clock,
 ) -> Result<Respondent, Error> {
     let witness = Witness::default();
-    let session = Session::open(address, &address.places[place], hello, table, &witness).await?;
+    let session =
+        Session::open(address, &address.places[place], &sql.hello, &sql.schema, &witness).await?;
     let measured = measure(clock, || session.ask("state", STATE, &[])).await;
     let Ok(Measured { round_trip, last }) = measured else {
         let what = format!("PostgreSQL at {} lets us in, and then does not answer", session.place);
@@ -72,7 +73,7 @@ async fn visit(
     if let Some(row) = last.first().filter(|_| !server.is_replica) {
         findings.extend(of_settings(&session.place, row));
         supplies.extend(connections(&session.place, row));
-        findings.extend(of_rights(&session, table, ddl).await);
+        findings.extend(of_rights(&session, sql).await);
     }
     Ok(Respondent {
         answer: EndpointAnswer {
@@ -158,8 +159,8 @@ fn connections(place: &str, row: &tokio_postgres::Row) -> Option<Supply> {
 }
 
 /// What this role lacks for the table.
-async fn of_rights(session: &Session, table: &str, ddl: &str) -> Option<Finding> {
-    let place = &session.place;
+async fn of_rights(session: &Session, sql: &Sql) -> Option<Finding> {
+    let (place, Sql { table, schema, ddl, .. }) = (&session.place, sql);
     match &session.server.columns {
         Some(columns) if columns != COLUMNS => {
             return Some(Finding::error(
@@ -187,15 +188,20 @@ async fn of_rights(session: &Session, table: &str, ddl: &str) -> Option<Finding>
         }
     }
     let may = format!(
-        "SELECT string_agg(verb, ', ') FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) verb \
-         WHERE NOT has_table_privilege('{table}', verb)"
+        "SELECT string_agg(verb, ', ') FROM unnest(ARRAY['USAGE', 'SELECT', 'INSERT', 'UPDATE', 'DELETE']) verb \
+         WHERE NOT CASE verb WHEN 'USAGE' THEN has_schema_privilege('{schema}', verb) ELSE has_table_privilege(\
+         (SELECT pg_class.oid FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace \
+         WHERE nspname = '{schema}' AND relname = 'document'), verb) END"
     );
     let asked = timeout(ANSWER_TIMEOUT, session.ask("rights", &may, &[])).await.ok()?.ok()?;
     let missing: Option<String> = asked.first()?.try_get(0).ok()?;
     missing.map(|missing| {
         Finding::error(
             format!("this role lacks {missing} on {table} at {place}"),
-            format!("GRANT {missing} ON {table} TO the role of elect"),
+            format!(
+                "have a DBA run: GRANT USAGE ON SCHEMA \"{schema}\" TO ROLE_OF_ELECT; \
+                 GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO ROLE_OF_ELECT"
+            ),
         )
     })
 }

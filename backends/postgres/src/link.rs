@@ -142,7 +142,7 @@ impl Link {
     async fn open_at(&self, address: &Address, place: usize, sql: &Sql) -> Result<Session, Error> {
         let witness = Witness::default();
         let session =
-            Session::open(address, &address.places[place], &sql.hello, &sql.literal, &witness)
+            Session::open(address, &address.places[place], &sql.hello, &sql.schema, &witness)
                 .await?;
         let (name, server) = (format!("PostgreSQL at {}", session.place), &session.server);
         self.identity.admit(&name, StoreId::read(server.cluster.as_bytes()).as_ref())?;
@@ -157,7 +157,7 @@ impl Link {
         }
         match &server.columns {
             Some(columns) if columns != COLUMNS => {
-                let table = &sql.literal;
+                let table = &sql.table;
                 let what = format!(
                     "{name} has another table {table}: its columns are {columns}, and not {COLUMNS}"
                 );

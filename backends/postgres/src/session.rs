@@ -86,11 +86,11 @@ impl Session {
         address: &Address,
         place: &Place,
         hello: &str,
-        table: &str,
+        schema: &str,
         witness: &Witness,
     ) -> Result<Self, Error> {
         let opened =
-            timeout(CONNECT_TIMEOUT, Box::pin(greeted(address, place, hello, table, witness)));
+            timeout(CONNECT_TIMEOUT, Box::pin(greeted(address, place, hello, schema, witness)));
         let name = place.way.to_string();
         opened
             .await
@@ -203,7 +203,7 @@ async fn greeted(
     address: &Address,
     place: &Place,
     hello: &str,
-    table: &str,
+    schema: &str,
     witness: &Witness,
 ) -> Result<Session, Error> {
     let session = match logged_in(address, place, witness, true).await {
@@ -231,7 +231,7 @@ async fn greeted(
         state,
         driver,
     };
-    let answer = session.ask("hello", hello, &[(&table, Type::TEXT)]).await;
+    let answer = session.ask("hello", hello, &[(&schema, Type::TEXT)]).await;
     let rows = answer.map_err(|failure| failed(&failure))?;
     let said = rows.first().and_then(Server::read);
     let (server, lock_timeout) = said.ok_or_else(|| {

@@ -16,8 +16,9 @@ pub(crate) struct Sql {
     pub(crate) create_table: String,
     /// For a DBA, who makes the table for a role.
     pub(crate) ddl: String,
-    /// The table as a literal, for functions that take a name.
-    pub(crate) literal: String,
+    /// The table, with its schema.
+    pub(crate) table: String,
+    pub(crate) schema: String,
 }
 
 /// The columns of the table. The server is compared with it.
@@ -68,7 +69,9 @@ impl Sql {
                     pg_is_in_recovery(), current_setting('transaction_read_only')::bool, \
                     current_setting('lock_timeout'), lpad(to_hex(system_identifier), 16, '0'), \
                     (SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum) \
-                     FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped) \
+                     FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid \
+                     JOIN pg_namespace ON pg_namespace.oid = relnamespace \
+                     WHERE nspname = $1 AND relname = 'document' AND attnum > 0 AND NOT attisdropped) \
                     FROM pg_control_system()"
                 .to_owned(),
             get: read("election = $1 AND document = $2"),
@@ -94,7 +97,8 @@ impl Sql {
             ddl: format!("{create_schema}; {make}; GRANT USAGE ON SCHEMA \"{schema}\" TO ROLE_OF_ELECT; \
                           GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO ROLE_OF_ELECT"),
             create_schema,
-            literal: table,
+            table,
+            schema: schema.to_owned(),
         }
     }
 }

@@ -54,20 +54,21 @@ impl PostgresTable {
 
     async fn create(&self, session: &Session) -> Result<(), Error> {
         let doing = "cannot make the table of elect";
-        for statements in [&self.sql.create_schema, &self.sql.create_table] {
-            match session.run(statements).await {
-                Ok(()) => {}
-                // Another candidate was faster, or a DBA has made the schema.
-                Err(failure) if is_there_already(&failure) => {}
-                Err(failure) => {
-                    // Without the right to make a schema, the schema may be there.
-                    let is_schema = *statements == self.sql.create_schema;
-                    let is_denied = failure.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE);
-                    if !(is_schema && is_denied) {
-                        return Err(failed(doing, &session.place, &failure, true));
-                    }
-                }
+        let fail = |failure: &Failure| failed(doing, &session.place, failure, true);
+        // Without the right to make a schema, the schema may be there.
+        let denial = match session.run(&self.sql.create_schema).await {
+            Err(failure) if failure.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+                Some(failure)
             }
+            Err(failure) if !is_there_already(&failure) => return Err(fail(&failure)),
+            _ => None,
+        };
+        match (session.run(&self.sql.create_table).await, denial) {
+            (Ok(()), _) => {}
+            // Another candidate was faster.
+            (Err(failure), _) if is_there_already(&failure) => {}
+            (Err(failure), Some(denial)) if has_no_table(&failure) => return Err(fail(&denial)),
+            (Err(failure), _) => return Err(fail(&failure)),
         }
         Ok(())
     }
@@ -254,7 +255,7 @@ impl PostgresTable {
     /// The channel of a row.
     fn channel(&self, key: Key<'_>) -> String {
         // The longest name of a channel has 63 bytes. Two rows of one channel only wake each other.
-        let parts = [self.sql.literal.as_str(), key.election, key.document];
+        let parts = [self.sql.table.as_str(), key.election, key.document];
         let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
         // FNV-1a: all processes compute the same.
         let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

@@ -15,7 +15,7 @@ const KINDS: &[StoreKind] = &[
     #[cfg(feature = "kubernetes")]
     elect_kubernetes::KIND,
     #[cfg(feature = "postgresql")]
-    elect_postgres::KIND,
+    elect_postgresql::KIND,
     #[cfg(feature = "zookeeper")]
     elect_zookeeper::KIND,
     #[cfg(feature = "sim")]

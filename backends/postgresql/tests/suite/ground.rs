@@ -47,14 +47,14 @@ impl PostgresGround {
 
     /// The store, through the proxy.
     pub(crate) fn store(&self) -> Box<dyn Store> {
-        elect_postgres::connect(&self.url("elect")).expect("a good URL")
+        elect_postgresql::connect(&self.url("elect")).expect("a good URL")
     }
 
     /// The table, past the proxy.
     pub(crate) fn straight(&self) -> impl Table + use<> {
         let (server, schema) = (self.server, &self.schema);
         let url = format!("postgresql://elect@{server}/postgres?schema={schema}");
-        elect_postgres::table(&url).expect("a good URL")
+        elect_postgresql::table(&url).expect("a good URL")
     }
 
     /// Holds back all requests until this is dropped.
@@ -69,7 +69,7 @@ impl PostgresGround {
     }
 
     fn table(&self, user: &str) -> Box<dyn Table> {
-        Box::new(elect_postgres::table(&self.url(user)).expect("a good URL"))
+        Box::new(elect_postgresql::table(&self.url(user)).expect("a good URL"))
     }
 
     fn ask(&self, statements: &str) {

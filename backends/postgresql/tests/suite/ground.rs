@@ -111,7 +111,8 @@ impl Ground for PostgresGround {
     }
 
     async fn connect_as(&self, rights: Rights) -> Box<dyn Table> {
-        let (user, schema) = (format!("{}_{rights:?}", self.schema).to_lowercase(), &self.schema);
+        let schema = &self.schema;
+        let user = format!("{schema}_{:08x}", fastrand::u32(..));
         self.ask(&format!("CREATE ROLE {user} LOGIN"));
         if rights == Rights::Read {
             self.ask(&format!(

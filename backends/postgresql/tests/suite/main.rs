@@ -1,7 +1,9 @@
 //! The table in a real PostgreSQL.
 
 mod bench;
+mod failover;
 mod ground;
+mod refusals;
 
 mod laws {
     use elect_testkit::Servers;

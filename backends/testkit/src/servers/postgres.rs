@@ -1,9 +1,9 @@
 //! `PostgreSQL`: one server with an empty database, on a port of the loopback interface and on a socket in its own folder.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, Permissions};
 use std::net::SocketAddr;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -54,8 +54,10 @@ pub struct Postgres {
     address: SocketAddr,
     folder: TempDir,
     /// The words before a program that runs as the server's user.
-    prefix: &'static [&'static str],
+    prefix: Prefix,
 }
+
+type Prefix = &'static [&'static str];
 
 impl Postgres {
     /// Starts a server, and returns when it serves.
@@ -83,26 +85,21 @@ impl Postgres {
     }
 
     fn spawn(place: &Place, settings: &[&str]) -> Self {
-        let programs = programs();
-        let folder = TempDir::new().expect("a temporary folder");
-        let data = folder.path().join("data");
-        fs::create_dir(&data).expect("a folder");
-        let mut prefix: &'static [&'static str] = &[];
-        if geteuid().is_root() {
-            prefix = &AS_ANOTHER_USER;
-            for path in [folder.path(), &data] {
-                chown(path, Some(SERVER_USER), Some(SERVER_USER)).expect("we are root");
-            }
-        }
-        initialise(prefix, &programs.join("initdb"), &data);
-        let program = programs.join("postgres").display().to_string();
-        let (data, sockets) = (data.display().to_string(), folder.path().display().to_string());
-        let sockets = format!("unix_socket_directories={sockets}");
+        let (folder, prefix) = new_folder();
+        initialise(prefix, &programs().join("initdb"), &folder.path().join("data"));
+        Self::run_in(folder, prefix, place, settings)
+    }
+
+    /// Starts a server on the data in a folder.
+    fn run_in(folder: TempDir, prefix: Prefix, place: &Place, settings: &[&str]) -> Self {
+        let program = programs().join("postgres").display().to_string();
+        let data = folder.path().join("data").display().to_string();
+        let sockets = format!("unix_socket_directories={}", folder.path().display());
         let mut command = prefix.to_vec();
         command.extend([&program, "-D", &data, "-c", &sockets]);
-        let port = free_port();
-        let address = SocketAddr::from((place.address(), port));
-        let own = [format!("port={port}"), format!("listen_addresses={}", address.ip())];
+        let address = SocketAddr::from((place.address(), free_port()));
+        let (port, host) = (address.port(), address.ip());
+        let own = [format!("port={port}"), format!("listen_addresses={host}")];
         let settings = SETTINGS.iter().chain(settings).copied();
         let settings = settings.chain(own.iter().map(String::as_str));
         command.extend(settings.flat_map(|setting| ["-c", setting]));
@@ -177,6 +174,41 @@ impl Postgres {
         });
     }
 
+    /// Starts an asynchronous replica, which only reads.
+    ///
+    /// # Panics
+    /// Panics if it does not start.
+    pub fn replica(&self) -> Self {
+        let (folder, prefix) = new_folder();
+        let data = folder.path().join("data");
+        let (host, port) = (self.address.ip().to_string(), self.address.port().to_string());
+        let program = programs().join("pg_basebackup").display().to_string();
+        let target = data.display().to_string();
+        self.run(&[
+            &program, "-h", &host, "-p", &port, "-U", USER, "-D", &target, "-c", "fast", "-R",
+        ]);
+        Self::run_in(folder, prefix, &Place::here(), &[])
+    }
+
+    /// Has a replica take over.
+    ///
+    /// # Panics
+    /// Panics if it refuses.
+    pub fn promote(&self) {
+        assert_eq!(self.ask("SELECT pg_promote()"), "t");
+    }
+
+    /// Puts these rules before those of `pg_hba.conf`, as in `host all me all scram-sha-256`.
+    ///
+    /// # Panics
+    /// Panics if the server refuses.
+    pub fn rule(&self, rules: &str) {
+        let path = self.folder.path().join("data/pg_hba.conf");
+        let text = fs::read_to_string(&path).expect("initdb writes it");
+        fs::write(&path, format!("{rules}\n{text}")).expect("our own");
+        assert_eq!(self.ask("SELECT pg_reload_conf()"), "t");
+    }
+
     /// Runs a program as the server's user.
     fn run(&self, words: &[&str]) {
         let words = [self.prefix, words].concat();
@@ -236,6 +268,21 @@ impl Drop for Postgres {
     }
 }
 
+/// Returns a folder for a server with an empty folder `data` in it, and the words before its programs.
+fn new_folder() -> (TempDir, Prefix) {
+    let folder = TempDir::new().expect("a temporary folder");
+    let data = folder.path().join("data");
+    fs::create_dir(&data).expect("a folder");
+    fs::set_permissions(&data, Permissions::from_mode(0o700)).expect("our own");
+    if !geteuid().is_root() {
+        return (folder, &[]);
+    }
+    for path in [folder.path(), &data] {
+        chown(path, Some(SERVER_USER), Some(SERVER_USER)).expect("we are root");
+    }
+    (folder, &AS_ANOTHER_USER)
+}
+
 /// Returns the folder of the server's programs.
 #[track_caller]
 fn programs() -> PathBuf {
@@ -247,7 +294,7 @@ fn programs() -> PathBuf {
 }
 
 #[track_caller]
-fn initialise(prefix: &[&str], initdb: &Path, data: &Path) {
+fn initialise(prefix: Prefix, initdb: &Path, data: &Path) {
     let mut words = prefix.iter().map(OsStr::new).chain([initdb.as_os_str()]);
     let output = Command::new(words.next().expect("a program"))
         .args(words)

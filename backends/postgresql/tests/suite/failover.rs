@@ -1,0 +1,72 @@
+//! A replica that takes over.
+
+use elect_api::ErrorKind;
+use elect_record::table::{Body, Key, Put, Table};
+use elect_testkit::program::eventually;
+use elect_testkit::run;
+use elect_testkit::servers::Postgres;
+
+const ROW: Key<'static> = Key { election: "a", document: Key::LEADER };
+
+fn body(text: &str) -> Body {
+    Body { head: format!("{{\"text\":\"{text}\"}}"), ..Body::default() }
+}
+
+async fn put(
+    table: &impl Table,
+    epoch: &str,
+    expected: Option<&elect_record::table::Tag>,
+    text: &str,
+) -> elect_record::table::Tag {
+    match table.put(ROW, epoch, expected, &body(text)).await.expect("an answer") {
+        Put::Done(tag) => tag,
+        Put::Conflict => panic!("the row has not the tag {expected:?}"),
+    }
+}
+
+/// The replica has not received the newest write. A client turns to it by itself, and learns of another epoch.
+#[test]
+fn a_replica_that_takes_over_without_the_newest_write_is_another_epoch() {
+    run("a fail-over", async {
+        let primary = Postgres::start();
+        let first = format!("postgresql://elect@{}/postgres", primary.address());
+        let ours = elect_postgresql::table(&first).expect("a good URL");
+        ours.prepare().await.expect("the right to make it");
+        let epoch = ours.get(ROW).await.expect("an answer").epoch.name;
+        let tag = put(&ours, &epoch, None, "old").await;
+        let replica = primary.replica();
+        let both =
+            format!("postgresql://elect@{},{}/postgres", replica.address(), primary.address());
+        let both = elect_postgresql::table(&both).expect("a good URL");
+        assert_eq!(both.get(ROW).await.expect("the primary's").epoch.name, epoch);
+        let alone = format!("postgresql://elect@{}/postgres", replica.address());
+        let error = elect_postgresql::table(&alone).expect("a good URL").get(ROW).await;
+        let error = error.expect_err("it only reads");
+        assert_eq!(error.kind(), ErrorKind::Unreachable);
+        assert!(error.to_string().contains("name the primary"), "{error}");
+        eventually("the replica to have the row", || {
+            (replica.ask("SELECT count(*) FROM elect.document WHERE election = 'a'") == "1")
+                .then_some(())
+        });
+        replica.ask("SELECT pg_wal_replay_pause()");
+        put(&ours, &epoch, Some(&tag), "new").await;
+        drop((ours, primary));
+        replica.promote();
+        let found = eventually_found(&both).await;
+        assert_ne!(found.epoch.name, epoch);
+        let late = both.put(ROW, &epoch, Some(&tag), &body("late")).await;
+        assert_eq!(late.expect("an answer"), Put::Conflict);
+        let row = found.row.expect("the old row");
+        put(&both, &found.epoch.name, Some(&row.tag), "next").await;
+    });
+}
+
+async fn eventually_found(table: &impl Table) -> elect_record::table::Found {
+    loop {
+        match table.get(ROW).await {
+            Ok(found) => return found,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}"),
+        }
+        tokio::task::yield_now().await;
+    }
+}

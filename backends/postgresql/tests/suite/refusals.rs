@@ -1,0 +1,160 @@
+//! What a server that cannot serve is said to be.
+
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use elect_api::ErrorKind;
+use elect_record::table::{Body, Key, Table};
+use elect_testkit::program::eventually;
+use elect_testkit::run;
+use elect_testkit::servers::{Authority, Postgres};
+
+const ROW: Key<'static> = Key { election: "a", document: Key::LEADER };
+
+fn table(url: &str) -> impl Table + use<> {
+    elect_postgresql::table(url).expect("a good URL")
+}
+
+fn url(server: &Postgres, user: &str, rest: &str) -> String {
+    format!("postgresql://{user}@{}/{rest}", server.address())
+}
+
+/// Asks for a row, and expects this refusal.
+async fn refused(url: &str, kind: ErrorKind, words: &[&str]) {
+    let error = table(url).get(ROW).await.expect_err("refused");
+    let text = format!("{error}: {}", elect_remote::in_full(&error));
+    assert_eq!(error.kind(), kind, "{text}");
+    for word in words {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    assert!(!text.contains("hush"), "{text}");
+}
+
+#[test]
+fn each_refusal_says_what_to_do() {
+    run("refusals", async {
+        let server =
+            Postgres::start_with(&["max_connections=6", "superuser_reserved_connections=1"]);
+        server.ask("CREATE ROLE me LOGIN PASSWORD 'right'; CREATE ROLE mute LOGIN");
+        server.ask(
+            "CREATE ROLE still LOGIN; ALTER ROLE still SET default_transaction_read_only = on",
+        );
+        server.rule("host all me all scram-sha-256");
+        refused(&url(&server, "me", "postgres"), ErrorKind::Denied, &["user me", "no password"])
+            .await;
+        let wrong = url(&server, "me:hush", "postgres");
+        refused(&wrong, ErrorKind::Denied, &["user me", "the password of the URL"]).await;
+        table(&url(&server, "me:right", "postgres")).get(ROW).await.expect("let in");
+        refused(&url(&server, "elect", "none"), ErrorKind::Unfit, &["CREATE DATABASE"]).await;
+        let still = url(&server, "still", "postgres");
+        refused(&still, ErrorKind::Unreachable, &["default_transaction_read_only"]).await;
+        let error = table(&url(&server, "mute", "postgres")).prepare().await.expect_err("no right");
+        assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+        assert!(error.to_string().contains("elect doctor"), "{error}");
+        server.ask("CREATE SCHEMA other; CREATE TABLE other.document (election int)");
+        let other = url(&server, "elect", "postgres?schema=other");
+        refused(&other, ErrorKind::Unfit, &["election integer", "another schema"]).await;
+        server.ask("ALTER ROLE mute CONNECTION LIMIT 0");
+        let full = url(&server, "mute", "postgres");
+        refused(&full, ErrorKind::Unreachable, &["max_connections"]).await;
+    });
+}
+
+#[test]
+fn a_lock_of_another_session_is_named_and_holds_no_renewal_up() {
+    run("locks", async {
+        let server = Postgres::start();
+        let ours = table(&url(&server, "elect", "postgres"));
+        ours.prepare().await.expect("the right to make it");
+        let found = ours.get(ROW).await.expect("an answer");
+        let body = Body { head: "{}".to_owned(), ..Body::default() };
+        let epoch = found.epoch.name;
+        let put = ours.put(ROW, &epoch, None, &body).await.expect("an answer");
+        let elect_record::table::Put::Done(tag) = put else { panic!("{put:?}") };
+        for lock in ["SELECT * FROM elect.document FOR UPDATE", "LOCK TABLE elect.document"] {
+            let held = Held::start(&server, &format!("BEGIN; {lock}; SELECT pg_sleep(600)"));
+            let put = ours.put(ROW, &epoch, Some(&tag), &body).await;
+            let error = put.expect_err("locked");
+            assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+            assert!(error.to_string().contains("pg_stat_activity"), "{error}");
+            drop(held);
+        }
+        let put = ours.put(ROW, &epoch, Some(&tag), &body).await.expect("an answer");
+        assert!(matches!(put, elect_record::table::Put::Done(_)));
+    });
+}
+
+#[test]
+fn certificates_are_checked_as_sslmode_says() {
+    run("certificates", async {
+        let authority = Authority::new();
+        let pem = authority.server(&["db.example"]);
+        // The server refuses a key that others may read.
+        let readable = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(&pem.key, readable).expect("our own");
+        if nix::unistd::geteuid().is_root() {
+            chown(&pem.key, Some(65534), Some(65534)).expect("we are root");
+        }
+        let file = |name: &str, path: &Path| format!("{name}={}", path.display());
+        let settings = [file("ssl_cert_file", &pem.cert), file("ssl_key_file", &pem.key)];
+        let server = Postgres::start_with(&["ssl=on", &settings[0], &settings[1]]);
+        server.rule("hostnossl all all all reject");
+        let (ours, others) = (authority.ca(), Authority::new());
+        let of = |mode: &str, ca: &Path| {
+            let rest = format!("postgres?sslmode={mode}&sslrootcert={}", ca.display());
+            url(&server, "elect", &rest)
+        };
+        for mode in ["prefer", "require", "verify-ca"] {
+            table(&of(mode, &ours))
+                .get(ROW)
+                .await
+                .unwrap_or_else(|error| panic!("{mode}: {error}"));
+        }
+        table(&of("prefer", &others.ca())).get(ROW).await.expect("nothing is checked");
+        refused(&of("verify-full", &ours), ErrorKind::Unfit, &["is for another name"]).await;
+        for mode in ["require", "verify-ca", "verify-full"] {
+            let unknown = of(mode, &others.ca());
+            refused(&unknown, ErrorKind::Unfit, &["not signed by", "the option sslrootcert"]).await;
+        }
+        let clear = url(&server, "elect", "postgres?sslmode=disable");
+        refused(&clear, ErrorKind::Denied, &["no encryption"]).await;
+        let plain = Postgres::start();
+        let rest = format!("postgres?sslmode=verify-full&sslrootcert={}", ours.display());
+        refused(&url(&plain, "elect", &rest), ErrorKind::Unfit, &["does not speak TLS"]).await;
+    });
+}
+
+/// A session of another program, which ends when this is dropped.
+struct Held<'a> {
+    psql: Child,
+    name: String,
+    server: &'a Postgres,
+}
+
+impl<'a> Held<'a> {
+    /// Returns once the statements have run. They end with a sleep.
+    fn start(server: &'a Postgres, statements: &str) -> Self {
+        let name = format!("held{}", fastrand::u32(..));
+        let mut psql = Command::new("psql");
+        psql.args(["-XAtqc", statements]).envs(server.environment()).env("PGAPPNAME", &name);
+        let psql = psql.stdout(Stdio::null()).spawn().expect("psql: tests/run setup");
+        let held = Self { psql, name, server };
+        eventually("the session to sleep", || {
+            held.ask("wait_event = 'PgSleep'", "count(*)").eq("1").then_some(())
+        });
+        held
+    }
+
+    fn ask(&self, condition: &str, what: &str) -> String {
+        let of = format!("application_name = '{}'", self.name);
+        self.server.ask(&format!("SELECT {what} FROM pg_stat_activity WHERE {of} AND {condition}"))
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.ask("true", "pg_terminate_backend(pid)");
+        let _ = self.psql.wait();
+    }
+}

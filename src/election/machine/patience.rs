@@ -19,6 +19,8 @@ pub(super) const BLOCKED: &str =
     "another candidate has stopped in the middle of joining or leaving the election";
 /// A leader that renews is usually known to be alive after this time. A shorter doubt is not reported.
 const PASSING_DOUBT: Duration = Duration::from_secs(5);
+/// The least pause between two attempts shortly before the time to try is over.
+const LEAST_PAUSE: Duration = Duration::from_millis(50);
 const UNSETTLED: &str = "the time was over before it was settled who leads";
 /// How the store fails follows.
 const UNHEARD: &str = "another candidate led when the store last said so; since then";
@@ -247,7 +249,7 @@ impl Machine {
         } else {
             contact.refuses = None;
         }
-        let pause = self.timing.backoff(self.contact.failures, self.chance.f64());
+        let pause = self.pause_before_repeating(now);
         self.request = CallState::due(now + pause);
         match self.phase {
             Phase::Joining | Phase::Campaigning(_)
@@ -261,6 +263,18 @@ impl Machine {
             Phase::Finished => {}
             _ => self.say(Command::Tell(News::Trouble(error, pause))),
         }
+    }
+
+    /// Returns the pause before a failed request is repeated. A candidate tries more and more often towards the end of
+    /// its time, so that it finds a store that comes back shortly before.
+    fn pause_before_repeating(&mut self, now: Boottime) -> Duration {
+        let usual = self.timing.backoff(self.contact.failures, self.chance.f64());
+        let is_candidate = matches!(self.phase, Phase::Joining | Phase::Campaigning(_));
+        if !is_candidate || self.contact.refuses.is_some() {
+            return usual;
+        }
+        let half = |end: Boottime| (end.since(now) / 2).max(LEAST_PAUSE);
+        self.patience_ends().map_or(usual, |end| usual.min(half(end)))
     }
 
     /// Returns whether a repetition cannot help. A refusal may pass if the candidate has or had a place, as the store

@@ -192,7 +192,7 @@ fn a_refusal_that_outlasts_the_time_that_was_given_is_the_reason() {
         .tell(0.5, refused(), &[])
         .pass(1.9, &["refresh"])
         .tell(1.9, refused(), &[])
-        .pass(2.0, &["resign"])
+        .pass(2.0, &["refresh", "abandon", "resign"])
         .tell(2.1, Event::Replied(Ok(Reply::Resigned)), &["finish: store failed"]);
 }
 

@@ -60,10 +60,10 @@ fn a_store_that_answers_and_takes_no_entry_has_failed() {
     for lease in [ETCD, LOCAL] {
         for (rules, seats) in &cases {
             for (wait, range) in [
-                (Wait::Forever, 5.0..=10.0),
-                (Wait::No, 5.0..=10.0),
-                (Wait::For(after(4.0)), 1.5..=5.0),
-                (Wait::For(after(30.0)), 25.0..=30.0),
+                (Wait::Forever, 9.9..=10.0),
+                (Wait::No, 9.9..=10.0),
+                (Wait::For(after(4.0)), 3.9..=5.0),
+                (Wait::For(after(30.0)), 29.9..=30.0),
             ] {
                 // After 4 s the store's last answer still counts.
                 if *seats > 0 && wait == Wait::For(after(4.0)) {
@@ -162,6 +162,31 @@ fn an_entry_is_said_to_be_left_only_where_one_may_be() {
     // The request is pending when the signal comes.
     assert_eq!(left_after(None), 1);
     assert_eq!(left_after(Some(Err(unreachable()))), 0);
+}
+
+/// The store refuses connections, and comes back shortly before the time is over.
+#[test]
+fn a_store_that_comes_back_in_the_last_second_is_found() {
+    for wait in [Wait::For(after(3.0)), Wait::For(after(8.0)), Wait::No, Wait::Forever] {
+        let end = if let Wait::For(limit) = wait { limit } else { after(10.0) };
+        for seed in 0..20 {
+            let mut machine = Transcript::new(ETCD, Rules { wait, ..rules() }).machine;
+            machine.chance = fastrand::Rng::with_seed(seed);
+            let (mut now, mut asked) = (at(0.0), Vec::new());
+            loop {
+                let said = machine.step(now, Event::Tick);
+                if said.iter().any(|it| matches!(it, Command::Ask(Call::Open(_)))) {
+                    asked.push(now.since(at(0.0)));
+                    machine.step(now, Event::Replied(Err(unreachable())));
+                }
+                let Some(tick) = machine.next_tick() else { break };
+                now = tick;
+            }
+            let last = *asked.last().expect("attempts");
+            assert!(last < end && last + after(0.2) > end, "{wait:?}: {asked:?}");
+            assert!(asked.len() < 30, "{wait:?}: {asked:?}");
+        }
+    }
 }
 
 fn why_not(mut transcript: Transcript, second: f64) -> String {

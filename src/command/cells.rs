@@ -11,7 +11,7 @@ use crate::config::nearest_names;
 use crate::election::control::Control;
 use crate::election::history::History;
 use crate::election::once::Done;
-use crate::report::{BY_DEFAULT, Log};
+use crate::report::Log;
 
 /// The number of similar names that a message lists.
 const NAMES: usize = 3;
@@ -141,8 +141,6 @@ fn in_words(cell: Cell<'_>, bytes: Option<&[u8]>) -> Option<String> {
 pub(super) struct UnknownName {
     election: ElectionName,
     location: String,
-    /// True if the user has not named the store.
-    is_by_default: bool,
     /// Similar names, the nearest first.
     nearest: Vec<String>,
 }
@@ -156,7 +154,6 @@ impl UnknownName {
         store: &dyn Store,
         election: &ElectionName,
         attempts: u32,
-        log: &Log,
     ) -> anyhow::Result<Option<Self>> {
         let location = store.profile().location;
         let survey = insist(&location, attempts, async || store.survey(election).await).await?;
@@ -176,8 +173,7 @@ impl UnknownName {
         known.remove(election);
         let known = known.iter().map(ElectionName::as_str);
         let nearest = nearest_names(election.as_str(), known, NAMES);
-        let is_by_default = log.is_of_default_store();
-        Ok(Some(Self { election: election.clone(), location, is_by_default, nearest }))
+        Ok(Some(Self { election: election.clone(), location, nearest }))
     }
 
     /// Returns the message for people who may mean this name, with what they can do.
@@ -188,7 +184,7 @@ impl UnknownName {
 
     /// Warns if the store does not know the name, and answers at the first attempt. Returns whether it has warned.
     pub(super) async fn warn_of(store: &dyn Store, election: &ElectionName, log: &Log) -> bool {
-        let found = Self::find(store, election, 1, log).await.ok().flatten();
+        let found = Self::find(store, election, 1).await.ok().flatten();
         if let Some(unknown) = &found {
             log.warn(unknown);
         }
@@ -198,12 +194,8 @@ impl UnknownName {
 
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { election, location, is_by_default, nearest } = self;
-        write!(f, "no election {election} at {location}")?;
-        if *is_by_default {
-            f.write_str(BY_DEFAULT)?;
-        }
-        f.write_str(": it has no candidates, and no past")?;
+        let Self { election, location, nearest } = self;
+        write!(f, "no election {election} at {location}: it has no candidates, and no past")?;
         match nearest.split_last() {
             None => Ok(()),
             Some((only, [])) => write!(f, "; did you mean {only}?"),
@@ -221,7 +213,7 @@ mod tests {
         let unknown = |nearest: &[&str]| {
             let nearest = nearest.iter().map(|&name| name.to_owned()).collect();
             let election = "nigthly".parse().unwrap();
-            UnknownName { election, location: "file:///x".into(), is_by_default: false, nearest }
+            UnknownName { election, location: "file:///x".into(), nearest }
         };
         let said = |nearest: &[&str]| unknown(nearest).to_string();
         let known = "no election nigthly at file:///x: it has no candidates, and no past";

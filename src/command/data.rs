@@ -8,21 +8,22 @@ use std::os::unix::ffi::OsStringExt as _;
 use anyhow::Context;
 use elect_api::{Cell, Error, Fenced, If, Store};
 
-use super::attempts::{ATTEMPTS, insist};
+use super::attempts::{ATTEMPTS, aloud, insist};
+use super::cells::UnknownName;
 use super::runtime::block_on;
 use crate::config::variables::TOKEN;
-use crate::config::{self, BackendUrl, FencePlan, GetPlan, PutPlan, Target};
+use crate::config::{self, FencePlan, GetPlan, PutPlan, Target};
 use crate::guard::become_command;
 use crate::report::{self, LOST, Log, NOT_ACQUIRED, Outcome};
 
-/// Asks the store at a URL, and retries errors that may pass.
-fn asked<T>(
-    backend: &BackendUrl,
-    mut ask: impl AsyncFnMut(&dyn Store) -> Result<T, Error>,
+/// Asks the store, and retries errors that may pass. Warns if that takes long.
+async fn asked<T>(
+    store: &dyn Store,
+    log: &Log,
+    ask: impl AsyncFnMut() -> Result<T, Error>,
 ) -> anyhow::Result<T> {
-    let store = config::connect(backend)?;
     let location = store.profile().location;
-    block_on(insist(&location, ATTEMPTS, async || ask(store.as_ref()).await))
+    aloud(log, &location, insist(&location, ATTEMPTS, ask)).await
 }
 
 /// Records the token and executes the command in place of this process. Returns only if the command was not
@@ -32,8 +33,9 @@ fn asked<T>(
 /// The store refuses, does not answer, or records no tokens.
 pub(super) fn fence(plan: &FencePlan, log: &Log) -> anyhow::Result<u8> {
     let FencePlan { target: Target { backend, election }, resource, token, command } = plan;
-    let fence = async |store: &dyn Store| elect_api::fence(store, election, resource, *token).await;
-    let fenced = asked(backend, fence);
+    let store = config::connect(backend)?;
+    let fence = async || elect_api::fence(&*store, election, resource, *token).await;
+    let fenced = block_on(asked(&*store, log, fence));
     let tried =
         || format!("cannot record the token {token} for {resource}; the command was not run");
     match fenced.with_context(tried)? {
@@ -61,15 +63,24 @@ fn start(command: &[OsString], token: &str, log: &Log) -> u8 {
 /// The exit code of `get` if the key has no value.
 const NOTHING: u8 = 1;
 
-/// Prints the value as it was written, and returns 0. Returns [`NOTHING`] if there is no value.
+/// Prints the value as it was written, and returns 0. Returns [`NOTHING`] if there is no value. A name of an election of
+/// which nothing is known may be a typing error.
 ///
 /// # Errors
 /// The store refuses, does not answer, or keeps no values; stdout cannot be written.
-pub(super) fn get(plan: &GetPlan) -> anyhow::Result<u8> {
+pub(super) fn get(plan: &GetPlan, log: &Log) -> anyhow::Result<u8> {
     let GetPlan { target: Target { backend, election }, key } = plan;
-    let read = async |store: &dyn Store| store.read(election, Cell::Value(key)).await;
-    let value = asked(backend, read);
-    let Some(value) = value.with_context(|| format!("cannot read {key}"))?.bytes else {
+    let log = &log.about(election);
+    let store = config::connect(backend)?;
+    let value = block_on(async {
+        let read = async || store.read(election, Cell::Value(key)).await;
+        let value = asked(&*store, log, read).await?.bytes;
+        if value.is_none() {
+            UnknownName::warn_of(&*store, election, log).await;
+        }
+        anyhow::Ok(value)
+    });
+    let Some(value) = value.with_context(|| format!("cannot read {key}"))? else {
         return Ok(NOTHING);
     };
     Cell::Value(key).check_length(&value).with_context(|| format!("cannot read {key}"))?;
@@ -90,10 +101,12 @@ pub(super) fn put(plan: &PutPlan, log: &Log) -> anyhow::Result<u8> {
     let cell = Cell::Value(key);
     cell.check_length(&value)?;
     let mut attempts = 0;
-    let written = asked(backend, async |store: &dyn Store| {
+    let store = config::connect(backend)?;
+    let write = async || {
         attempts += 1;
         store.write(election, cell, &value, If::Leads(*token)).await
-    });
+    };
+    let written = block_on(asked(&*store, log, write));
     let written = written.with_context(|| format!("cannot write {key}"))?;
     match written.why_not() {
         None => Ok(0),

@@ -208,8 +208,8 @@ async fn make(plan: &DonePlan, inherited: &Inherited, log: &Log) -> anyhow::Resu
 async fn is_needed(store: &dyn Store, plan: &DonePlan, log: &Log) -> anyhow::Result<bool> {
     let election = &plan.target.election;
     let location = store.profile().location;
-    let asked = insist(&location, ATTEMPTS, async || survey::control(store, election).await);
-    let division = asked.await?.division();
+    let asking = insist(&location, ATTEMPTS, async || survey::control(store, election).await);
+    let division = aloud(log, &location, asking).await?.division();
     if !division.is_whole() {
         bail!("{election} has {division}, and --once does not go with those");
     }
@@ -223,7 +223,7 @@ async fn is_needed(store: &dyn Store, plan: &DonePlan, log: &Log) -> anyhow::Res
         Done::Record(key) if known.done.has(key) => Ok(false),
         Done::Record(_) => {
             if !plan.create
-                && let Some(unknown) = UnknownName::find(store, election, ATTEMPTS, log).await?
+                && let Some(unknown) = UnknownName::find(store, election, ATTEMPTS).await?
             {
                 bail!(unknown.unless("--create records the key all the same"));
             }

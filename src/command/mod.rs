@@ -29,13 +29,14 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 
 use crate::cli::{
-    Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, RunArgs, help_words,
+    Command, ConfigArgs, ConfigCommand, Given, LogFormat, Origin, Origins, OutputFormat, RunArgs,
+    help_words,
 };
 use crate::config::{
     CheckPlan, ConfigError, DonePlan, Elsewhere, FencePlan, ForgetPlan, GetPlan, HistoryPlan,
     ObservePlan, PausePlan, PriorityPlan, PutPlan, RedeemPlan, ResignPlan, RunPlan, SidecarPlan,
-    StatusPlan, Target, Verbosity, WaitPlan, check_sidecar, election_of_run, elsewhere,
-    misspelt_variables, over_file, resolve_run,
+    StatusPlan, Target, Verbosity, WaitPlan, check_sidecar, connect, election_of_run, elsewhere,
+    has_store_of_leader, misspelt_variables, over_file, resolve_run,
 };
 use crate::report::{FAILED, Level, Log, LogEvent, wall_clock};
 
@@ -56,20 +57,59 @@ pub fn dispatch(given: Given) -> ExitCode {
 fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
     let Given { command, origins } = given;
     let log = log_of(&command);
-    let log = if origins.is_of_default_store() { log.of_default_store() } else { log };
+    let is_by_default = is_of_default_store(&command, &origins);
+    let log = if is_by_default { log.of_default_store() } else { log };
     if let Err(error) = empty_outcome(&command) {
         return finish(&log, &origins, Err(error));
     }
     if origins.file().is_some() {
         warnings.extend(misspelt_variables(&origins));
     }
-    if origins.is_of_default_store() {
-        warnings.extend(misled(&command, &origins, &log));
+    if is_by_default {
+        let remark = || by_default(&command, &origins, &log);
+        warnings.extend(misled(&command, &origins, &log).or_else(remark));
     }
     for warning in &warnings {
         log.warn(warning);
     }
     finish(&log, &origins, carry_out(command, &origins, &log))
+}
+
+/// Returns whether the subcommand uses a store that the user has not named. `get`, `put` and `fence` find the store of
+/// the `elect run` around them.
+fn is_of_default_store(command: &Command, origins: &Origins) -> bool {
+    let inherits = matches!(command, Command::Fence(_) | Command::Put(_) | Command::Get(_));
+    origins.is_of_default_store() && !(inherits && has_store_of_leader())
+}
+
+/// Returns the remark that the user has named no store. A table says so itself, in its first line. `run` and `sidecar`
+/// are often meant for one machine.
+fn by_default(command: &Command, origins: &Origins, log: &Log) -> Option<String> {
+    let output = match command {
+        Command::Status(args) => args.output,
+        Command::History(args) => args.output,
+        Command::Done(args) if !args.undo && !args.record => args.output,
+        Command::Doctor(args) => args.output,
+        Command::Observe(_)
+        | Command::Done(_)
+        | Command::Wait(_)
+        | Command::Resign(_)
+        | Command::Pause(_)
+        | Command::Resume(_)
+        | Command::Priority(_)
+        | Command::Forget(_)
+        | Command::Fence(_)
+        | Command::Put(_)
+        | Command::Get(_) => return place_by_default(origins, log),
+        _ => return None,
+    };
+    let has_place = output == OutputFormat::Table;
+    if has_place { None } else { place_by_default(origins, log) }
+}
+
+fn place_by_default(origins: &Origins, log: &Log) -> Option<String> {
+    let store = connect(origins.backend()?).ok()?;
+    Some(format!("this is about {}", log.place(&store.profile().location)))
 }
 
 fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u8> {
@@ -91,11 +131,11 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
         Command::Forget(args) => steer::forget(&ForgetPlan::new(args)?, log),
         Command::Fence(args) => data::fence(&FencePlan::new(args, origins)?, log),
         Command::Put(args) => data::put(&PutPlan::new(args, origins)?, log),
-        Command::Get(args) => data::get(&GetPlan::new(args, origins)?),
+        Command::Get(args) => data::get(&GetPlan::new(args, origins)?, log),
         Command::Check(args) => check::check(&CheckPlan::new(&args)?, check::read_lease),
         #[cfg(feature = "selftest")]
         Command::Selftest(args) => crate::selftest::selftest(&args, log),
-        Command::Doctor(args) => doctor::doctor(&args.backend, args.output),
+        Command::Doctor(args) => doctor::doctor(&args.backend, args.output, log),
         #[cfg(feature = "simulate")]
         Command::Simulate(args) => crate::simulate::simulate(*args, log),
         Command::Config(ConfigArgs { command }) => match command {

@@ -104,6 +104,11 @@ fn place(args: DataArgs, origins: &Origins) -> Result<Target, ConfigError> {
     Ok(Target { backend, election })
 }
 
+/// Returns whether this process runs inside the command of an `elect run`, which has named its store.
+pub fn has_store_of_leader() -> bool {
+    variable(LEADER_BACKEND).is_some()
+}
+
 /// The token that was given. A token in the environment, from an `elect run`, is valid only for the election of
 /// that run.
 fn token(

@@ -27,7 +27,7 @@ pub use crate::identity::{candidate_id, host_name, is_known_as};
 pub use crate::stores::{BackendUrl, connect};
 pub use campaign::{CampaignPlan, HealthPlan, HookPlan, SidecarPlan, Verbosity, queues};
 pub use conflicts::{check_sidecar, resolve_run};
-pub use data::{FencePlan, GetPlan, PutPlan};
+pub use data::{FencePlan, GetPlan, PutPlan, has_store_of_leader};
 pub use elsewhere::{Elsewhere, elsewhere};
 pub use error::ConfigError;
 #[cfg(feature = "fuzzing")]

@@ -124,9 +124,10 @@ impl From<&Endpoint> for EndpointReport {
 }
 
 impl DoctorReport {
-    /// Returns the whole report for people, fitted to a terminal of this width. The findings come last.
+    /// Returns the report for people without the store's location, fitted to a terminal of this width. The findings
+    /// come last.
     pub fn table(&self, width: Option<usize>) -> String {
-        let mut text = format!("backend: {}\n", escape(&self.backend));
+        let mut text = String::new();
         if let Some(id) = &self.store_id {
             let _ = writeln!(text, "store id: {id}");
         }
@@ -284,8 +285,7 @@ mod tests {
     fn problems_come_last_in_the_table() {
         assert_eq!(
             report().table(None),
-            "backend: etcd://a:2379,b:2379\n\
-             store id: 00000000000000a1\n\
+            "store id: 00000000000000a1\n\
              \n\
              ENDPOINT  ROUND TRIP  VERSION  ROLE\n\
              a:2379    0.4ms       3.5.16   leader\n\

@@ -23,8 +23,7 @@ use crate::config::{ConfigError, LogFormat, Verbosity};
 const MESSAGE_MAX: usize = 2048;
 
 /// The remark about a store that is used because the user has named none.
-pub const BY_DEFAULT: &str =
-    " (the default: no -b, no ELECT_BACKEND, no key in a configuration file)";
+const BY_DEFAULT: &str = " (the default: no -b, no ELECT_BACKEND, no key in a configuration file)";
 
 /// The importance of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -121,8 +120,7 @@ impl Log {
         }
     }
 
-    /// Returns the same log for a default store. Messages about an election that does not exist then name the default,
-    /// too.
+    /// Returns the same log for a default store, which [`Log::place`] names as the default.
     #[must_use]
     pub fn of_default_store(&self) -> Self {
         self.altered(|log| log.is_of_default_store = true)

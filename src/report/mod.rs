@@ -25,7 +25,7 @@ pub use doctor::{
     TtlReport,
 };
 pub use elect_api::text::escape;
-pub use log::{BY_DEFAULT, Level, Log, LogEvent, chain, root};
+pub use log::{Level, Log, LogEvent, chain, root};
 pub use manual::{
     SHELLS, completion_file, completions, explanation, flags, manual_page, manual_pages,
 };

@@ -18,14 +18,14 @@ use super::runtime::block_on;
 use super::runtime::{ended_by, interruption};
 use crate::config::{self, BackendUrl, OutputFormat};
 use crate::guard::{self, Incoming, Inherited};
-use crate::report::{self, DoctorReport, RightReport};
+use crate::report::{self, DoctorReport, Log, RightReport};
 
 /// Examines the machine and the store. The exit code is 0 if nothing is wrong, else 1. If a signal ends it,
 /// the exit code is 128 plus the number of the signal.
 ///
 /// # Errors
 /// No endpoint of the store can be asked, for the reasons in the message. Or stdout cannot be written.
-pub(super) fn doctor(backend: &BackendUrl, output: OutputFormat) -> anyhow::Result<u8> {
+pub(super) fn doctor(backend: &BackendUrl, output: OutputFormat, log: &Log) -> anyhow::Result<u8> {
     let store = config::connect(backend)?;
     let inherited = Inherited::take().context("cannot block signals")?;
     // The examination of the machine forks, so it comes before there is any thread.
@@ -34,7 +34,9 @@ pub(super) fn doctor(backend: &BackendUrl, output: OutputFormat) -> anyhow::Resu
         Ok(report) => report,
         Err(signal) => return Ok(ended_by(signal)),
     };
-    report::print_report(&report, output, || report.table(report::width()))?;
+    report::print_report(&report, output, || {
+        format!("backend: {}\n{}", log.place(&report.backend), report.table(report::width()))
+    })?;
     Ok(u8::from(!report.well))
 }
 

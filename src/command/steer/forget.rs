@@ -46,7 +46,7 @@ async fn forget_in(store: &dyn Store, plan: &ForgetPlan, log: &Log) -> anyhow::R
         lines.extend(kept.lines().iter().map(|line| format!("{name}: {}", report::escape(line))));
     }
     if lines.is_empty() {
-        expect_known(store, election, log).await?;
+        expect_known(store, election).await?;
         lines.push(format!("{election}: nothing is kept but its name"));
     }
     report::print(&(lines.join("\n") + "\n")).context("cannot write to stdout")?;
@@ -165,7 +165,7 @@ async fn outlast(
 }
 
 /// Checks that there is such an election, though the store has no records of it.
-async fn expect_known(store: &dyn Store, election: &ElectionName, log: &Log) -> anyhow::Result<()> {
+async fn expect_known(store: &dyn Store, election: &ElectionName) -> anyhow::Result<()> {
     let location = store.profile().location;
     for scope in [Scope::Entered, Scope::Kept] {
         let all = insist(&location, ATTEMPTS, async || store.list(scope).await).await?;
@@ -173,7 +173,7 @@ async fn expect_known(store: &dyn Store, election: &ElectionName, log: &Log) -> 
             return Ok(());
         }
     }
-    match UnknownName::find(store, election, ATTEMPTS, log).await? {
+    match UnknownName::find(store, election, ATTEMPTS).await? {
         Some(unknown) => bail!("{unknown}"),
         None => Ok(()),
     }

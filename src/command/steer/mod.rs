@@ -122,7 +122,7 @@ impl<'a> ControlClient<'a> {
         if is_there || self.asked().await?.is_kept() {
             return Ok(None);
         }
-        UnknownName::find(self.store.as_ref(), self.election, AGAIN, &self.log).await
+        UnknownName::find(self.store.as_ref(), self.election, AGAIN).await
     }
 
     /// Warns if nothing is known of the election.

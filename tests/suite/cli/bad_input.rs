@@ -252,11 +252,62 @@ fn a_store_that_was_left_out_is_told() {
         (&["pause", "nigthly"], 125),
         (&["forget", "nigthly"], 125),
     ] {
-        elect(words).run().exits(code).says(default).says("did you mean nightly?");
+        let told = elect(words).run().exits(code).says("did you mean nightly?");
+        assert_eq!(format!("{told:?}").matches(default).count(), 1, "{told:?}");
         let named =
             elect(words).args(["-b", "file:"]).run().exits(code).says("did you mean nightly?");
         assert!(!named.stderr.contains(default), "{named:?}");
     }
+}
+
+/// Also where the election is known, so that the answer looks like that of the store that was meant.
+#[test]
+fn an_answer_of_the_default_store_says_so_once() {
+    let ground = Ground::new();
+    let elect = |words: &[&str]| {
+        let elect = Elect::new(ELECT).args(words).env("HOME", ground.path());
+        elect.env("STATE_DIRECTORY", ground.state())
+    };
+    elect(&["run", "-e", "nightly", "true"]).run().exits(0).is_silent();
+    let default = "(the default: no -b, no ELECT_BACKEND, no key in a configuration file)";
+    let cases: [(&[&str], i32); 16] = [
+        (&["status"], 0),
+        (&["status", "-o", "json"], 0),
+        (&["history", "nightly"], 0),
+        (&["history", "nightly", "-o", "json"], 0),
+        (&["done", "nightly"], 0),
+        (&["done", "nightly", "-o", "yaml"], 0),
+        (&["done", "nightly", "today", "--undo"], 1),
+        (&["wait", "nightly", "--for", "vacant"], 0),
+        (&["resign", "nightly"], 0),
+        (&["resign", "nigthly"], 0),
+        (&["pause", "nightly"], 0),
+        (&["resume", "nightly"], 0),
+        (&["get", "-e", "nightly", "key"], 1),
+        (&["put", "-e", "nightly", "--token", "1", "key", "value"], 124),
+        (&["fence", "-e", "nightly", "--token", "1", "disk", "true"], 0),
+        (&["forget", "nightly", "--yes", "--fences"], 0),
+    ];
+    for (words, code) in cases {
+        let told = elect(words).run().exits(code);
+        let all = format!("{}{}", told.stdout, told.stderr);
+        assert_eq!(all.matches(default).count(), 1, "{words:?}: {told:?}");
+        // Data on stdout stays data.
+        assert!(!told.stdout.contains(default) || told.stdout.starts_with("backend: file:"));
+        if words[0] != "forget" {
+            let named = elect(words).env("ELECT_BACKEND", "file:").run().exits(code);
+            assert!(!format!("{named:?}").contains("(the default: no"), "{named:?}");
+        }
+    }
+    let doctor = elect(&["doctor"]).run();
+    let first = doctor.stdout.lines().next().expect("a header");
+    assert!(first.starts_with("backend: file:") && first.ends_with(default), "{first}");
+    elect(&["doctor", "-o", "json"]).run().says(default);
+    // The command of a run uses the store of that run.
+    let inside = [ELECT, "get", "key"];
+    let state = format!("file://{}", ground.state().display());
+    let run = elect(&["run", "-b", &state, "-e", "job", "--"]).args(inside).run();
+    run.exits(1).is_silent();
 }
 
 #[test]

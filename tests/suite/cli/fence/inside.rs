@@ -44,7 +44,9 @@ fn a_value_that_was_put_is_there_for_the_next_leader(arena: &Arena) {
     run(arena, "\"$E\" get cursor; \"$E\" put cursor two").run().exits(0).prints("one");
     // No candidate is in the election now. Its name and store are enough to read.
     arena.elect("get").args(["-e", "job", "cursor"]).run().exits(0).prints("two");
-    arena.elect("get").args(["-e", "jo", "cursor"]).run().exits(1).is_silent();
+    arena.elect("get").args(["-e", "job", "place"]).run().exits(1).is_silent();
+    let unknown = arena.elect("get").args(["-e", "jo", "cursor"]).run().exits(1).prints("");
+    unknown.says("no election jo at ").says("did you mean job?");
     let names = arena.elect("status").args(["-o", "json"]).run().exits(0).stdout;
     assert!(!names.contains("cursor") && !names.contains("\".data\""), "{names}");
 }

@@ -15,19 +15,25 @@ on_each_cluster! {
 fn a_user_that_waits_for_an_answer_is_told(arena: &Arena) {
     let _one = arena.leader("one", 60);
     let silence = arena.silence();
-    let logs = ["status", "history", "resume"].map(|subcommand| {
-        let log = arena.path(subcommand);
-        let mut command = arena.elect(subcommand).arg("job").command();
+    let asked: [(&[&str], i32); 4] = [
+        (&["status", "job"], 0),
+        (&["history", "job"], 0),
+        (&["resume", "job"], 0),
+        (&["get", "-e", "job", "key"], 1),
+    ];
+    let logs = asked.map(|(words, code)| {
+        let log = arena.path(words[0]);
+        let mut command = arena.elect(words[0]).args(&words[1..]).command();
         command.stderr(File::create(&log).unwrap());
-        (log, Running::new(command.spawn().unwrap()))
+        (log, code, Running::new(command.spawn().unwrap()))
     });
     let said = |log: &Path| fs::read_to_string(log).unwrap();
-    for (log, _) in &logs {
+    for (log, ..) in &logs {
         eventually("a word", || said(log).contains("still asking").then_some(()));
     }
     drop(silence);
-    for (log, asking) in logs {
-        asking.wait().exits(0);
+    for (log, code, asking) in logs {
+        asking.wait().exits(code);
         assert!(said(&log).contains("no answer from "), "{}", said(&log));
     }
 }

@@ -28,6 +28,8 @@ fn a_name_of_no_election_is_told_with_the_nearest(arena: &Arena) {
     run(&["resign", "jobs"]).exits(0).prints("nobody leads\n").says(UNKNOWN);
     run(&["wait", "jobs", "--for", "vacant"]).exits(0).says(UNKNOWN);
     run(&["priority", "jobs", "one", "5"]).exits(125).says(UNKNOWN);
+    run(&["get", "-e", "jobs", "key"]).exits(1).prints("").says(UNKNOWN);
+    run(&["get", "-e", "job", "key"]).exits(1).is_silent();
     run(&["status", "jobs"]).exits(1).says(UNKNOWN);
     let said = arena.path("said");
     let to_file = ["sh", "-c", "exec \"$@\" 2>\"$SAID\"", "sh"];
@@ -57,4 +59,5 @@ fn an_election_with_a_past_is_no_misspelling(arena: &Arena) {
     run(&["pause", "nightly"]).exits(0).is_quiet();
     run(&["resume", "nightly"]).exits(0).is_quiet();
     run(&["wait", "nightly", "--for", "vacant"]).exits(0).is_quiet();
+    run(&["get", "-e", "nightly", "key"]).exits(1).is_quiet();
 }

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::EndRecord;
-use crate::guard::Ended;
+use crate::guard::{Ended, signal_name};
 
 /// The number of leaderships that are kept. Older ones are dropped.
 pub const KEPT: usize = 50;
@@ -178,9 +178,23 @@ impl Record {
         self.took.map(Duration::from_millis)
     }
 
+    /// Whether its command succeeded and nothing cut it short. If the leadership had a `--once` key, the key was done.
+    pub fn has_succeeded(&self) -> bool {
+        let success = Ended::Exited(0);
+        self.exit_code() == Some(0) && self.reason.as_deref() == Some(&*in_words(success))
+    }
+
     /// The reason for its end, if one is recorded.
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref()
+    }
+}
+
+/// Returns the reason for the end of a leadership whose command ended by itself.
+pub fn in_words(ended: Ended) -> String {
+    match ended {
+        Ended::Exited(code) => format!("the command exited with code {code}"),
+        Ended::Signaled(signal) => format!("{} ended the command", signal_name(signal.into())),
     }
 }
 

@@ -160,6 +160,10 @@ pub struct KeyReport {
     /// The other runs of this key that failed or were cut short, the newest last, as far as the history goes back.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<LeadershipReport>,
+    /// The runs of this key that succeeded before a person undid the key, the newest last, as far as the history goes
+    /// back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub undone: Vec<LeadershipReport>,
 }
 
 impl KeyReport {
@@ -180,30 +184,46 @@ impl KeyReport {
             exit_code: last.and_then(Run::exit_code),
             attempts: known.map_or(0, Key::tries),
             failed: Vec::new(),
+            undone: Vec::new(),
         }
     }
 
-    /// Adds the leaderships that ran for this key and left it open. If nothing else is known of the key's run, the last
-    /// of them becomes that run.
+    /// Adds the leaderships that ran for this key and left it open, or were undone. If nothing else is known of the key's
+    /// run, the last of them becomes that run, unless it was undone.
     #[must_use]
     pub fn after(mut self, leaderships: &[Record]) -> Self {
         let left_open = |run: &&Record| {
             let may_have_done_it = self.id.as_deref().is_none_or(|id| id == run.id());
             run.has_ended() && !(self.done && may_have_done_it && run.exit_code() == Some(0))
         };
-        let failed = leaderships.iter().filter(|it| it.is_of(&self.key)).filter(left_open);
-        let mut failed: Vec<_> = failed.collect();
-        if let Some(last) = failed.last().filter(|_| !self.done && self.id.is_none()) {
+        let runs = leaderships.iter().filter(|it| it.is_of(&self.key)).filter(left_open);
+        let mut runs: Vec<_> = runs.collect();
+        let is_open = !self.done && self.id.is_none();
+        if let Some(last) = runs.last().filter(|last| is_open && !last.has_succeeded()) {
             self.id = Some(last.id().to_owned());
             self.host = Some(label_of(last.id()).to_owned());
             (self.start, self.end) = (last.start().map(rfc3339), last.end().map(rfc3339));
             (self.took_ms, self.exit_code) = (last.took().map(whole_ms), last.exit_code());
         }
-        failed.pop_if(|last| {
+        runs.pop_if(|last| {
             self.id.as_deref() == Some(last.id()) && self.exit_code == last.exit_code()
         });
+        let (undone, failed): (Vec<_>, _) = runs.into_iter().partition(|run| run.has_succeeded());
         self.failed = failed.into_iter().map(LeadershipReport::new).collect();
+        self.undone = undone.into_iter().map(LeadershipReport::new).collect();
         self
+    }
+
+    /// Returns the other runs in the order of their starts, each with its state.
+    fn others(&self) -> Vec<(&'static str, &LeadershipReport)> {
+        let failed = self.failed.iter().map(|run| match run.exit_code {
+            Some(0) => ("cut short", run),
+            _ => ("failed", run),
+        });
+        let undone = self.undone.iter().map(|run| ("undone", run));
+        let mut others: Vec<_> = failed.chain(undone).collect();
+        others.sort_by(|(_, one), (_, other)| one.start.cmp(&other.start));
+        others
     }
 
     fn state(&self) -> &'static str {
@@ -229,9 +249,8 @@ impl DoneReport {
             let cells = [key.key.clone(), key.state().to_owned()].into_iter().chain(known);
             let cells = cells.chain(outcome(key.took_ms, key.exit_code));
             table.row(cells.chain(attempts.map(|_| key.attempts.to_string())));
-            for run in &key.failed {
+            for (state, run) in key.others() {
                 let known = [run.id.clone(), label_of(&run.id).to_owned(), text(&run.start)];
-                let state = if run.exit_code == Some(0) { "cut short" } else { "failed" };
                 let cells = [key.key.clone(), state.to_owned()].into_iter().chain(known);
                 let cells = cells.chain(outcome(run.took_ms, run.exit_code));
                 table.row(cells.chain(attempts.map(|_| String::new())));

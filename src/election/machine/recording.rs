@@ -7,7 +7,8 @@ use elect_api::{Boottime, Error, ErrorKind, Written};
 use super::leader_state::RunStage;
 use super::patience::CallState;
 use super::{Call, Command, EndRecord, Machine, News, Phase, Verdict};
-use crate::guard::{Ended, signal_name, told_to_end};
+use crate::election::history::in_words;
+use crate::guard::{Ended, told_to_end};
 
 impl Machine {
     /// Begins to record the success of a `--once` key, if the command has succeeded. Returns whether it does so.
@@ -249,13 +250,6 @@ impl Machine {
             | Verdict::Unwanted(_)
             | Verdict::Unreached => "nothing was started".to_owned(),
         }
-    }
-}
-
-fn in_words(ended: Ended) -> String {
-    match ended {
-        Ended::Exited(code) => format!("the command exited with code {code}"),
-        Ended::Signaled(signal) => format!("{} ended the command", signal_name(signal.into())),
     }
 }
 

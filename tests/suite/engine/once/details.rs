@@ -76,6 +76,17 @@ fn a_key_that_is_undone_is_done_again(scene: &Scene) {
         done(&["today"]).exits(1);
     }
     assert_eq!(scene.word(), "a\nb\n");
+    let states = || {
+        let told = done(&[]).exits(0).stdout;
+        let states = told.lines().skip(2).filter_map(|row| row.split("  ").nth(1));
+        states.map(ToOwned::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(states(), ["not done", "undone", "undone"]);
+    scene.once("today").arg("true").run().exits(0);
+    assert_eq!(states(), ["done", "undone", "undone"]);
+    let key = scene.key("today");
+    assert_eq!((&key["failed"], key["undone"].as_array().map(Vec::len)), (&Value::Null, Some(2)));
+    done(&["today", "--undo"]).exits(0);
     // No candidate is left in the election, and the history shows no leadership that did not exist.
     scene.elect("status").arg("nightly").run().exits(1);
     let known = json(&scene.elect("history").args(["-o", "json", "nightly"]).run().exits(0).stdout);

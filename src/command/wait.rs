@@ -9,7 +9,7 @@ use super::attempts::insist;
 use super::cells::UnknownName;
 use super::runtime::block_on;
 use super::survey::{Awaited, ElectionSnapshot, Proof, Rhythm, Watcher, until};
-use crate::config::{self, Goal, WaitPlan, is_known_as, nearest_names};
+use crate::config::{self, Goal, WaitPlan, is_known_as, label_of, nearest_names};
 use crate::election::control::Control;
 use crate::guard;
 use crate::report::{self, Log, NOT_ACQUIRED};
@@ -30,7 +30,15 @@ async fn wait_for(plan: &WaitPlan, log: &Log) -> anyhow::Result<u8> {
     }
     let watcher = Watcher::over(store, vec![plan.target.election.clone()], Rhythm::Calm)?;
     let limit = humantime::format_duration(plan.timeout.unwrap_or_default());
-    match until(watcher, end, log, |seen| is_met(&plan.goal, seen)).await? {
+    let mut is_first = true;
+    let is_met = |seen: &ElectionSnapshot| {
+        if let Some(absent) = absent(&plan.goal, seen).filter(|_| is_first) {
+            log.warn(absent);
+        }
+        is_first = false;
+        is_met(&plan.goal, seen)
+    };
+    match until(watcher, end, log, is_met).await? {
         Awaited::Met(_) => Ok(0),
         Awaited::Unmet(seen) => {
             log.warn(format_args!("{}", unmet(&plan.goal, &limit, &seen)));
@@ -64,6 +72,20 @@ fn is_met(goal: &Goal, seen: &ElectionSnapshot) -> bool {
     }
 }
 
+/// Returns the warning that no candidate has the id or label of the goal, with a word that may have been meant.
+fn absent(goal: &Goal, seen: &ElectionSnapshot) -> Option<String> {
+    let Goal::LedBy(text) = goal else { return None };
+    let ids = || seen.survey.entries().map(|entry| entry.candidate.id.as_str());
+    if ids().any(|id| is_known_as(id, text)) {
+        return None;
+    }
+    let words = ["leader", "vacant"].into_iter().chain(ids().map(label_of));
+    let meant = nearest_names(text, words, 1);
+    let meant = meant.first().map(|word| format!("; did you mean --for {}?", report::escape(word)));
+    let (text, meant) = (report::escape(text), meant.unwrap_or_default());
+    Some(format!("no candidate {text} takes part now: waiting until one leads{meant}"))
+}
+
 /// Returns the message for a goal that was not met in time.
 fn unmet(goal: &Goal, limit: &impl fmt::Display, seen: &ElectionSnapshot) -> String {
     let now = leader_in_words(seen);
@@ -71,10 +93,8 @@ fn unmet(goal: &Goal, limit: &impl fmt::Display, seen: &ElectionSnapshot) -> Str
         Goal::Led => format!("no leader within {limit}: {now}"),
         Goal::Vacant => format!("not vacant within {limit}: {now}"),
         Goal::LedBy(text) => {
-            let meant = nearest_names(text, ["leader", "vacant"].into_iter(), 1);
-            let meant = meant.first().map(|word| format!("; did you mean --for {word}?"));
             let text = report::escape(text);
-            format!("no candidate {text} led within {limit}: {now}{}", meant.unwrap_or_default())
+            format!("no candidate {text} led within {limit}: {now}")
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 
 use elect_testkit::program::{Elect, Running, eventually};
 use elect_testkit::servers::free_port;
+use nix::sys::signal::Signal;
 
 use super::arena::{Arena, Ground, crash};
 use super::{on_each_cluster, on_each_store};
@@ -59,13 +60,27 @@ fn it_ends_when_the_time_is_over(arena: &Arena) {
         .says("no leader within 200ms: nobody leads");
     let slip = wait(arena, &["--for", "vaccant", "--timeout", "0"]).run().exits(75);
     slip.says("no candidate vaccant led within 0s").says("did you mean --for vacant?");
+    said_at_once(arena, "lead", "no candidate lead takes part now", "did you mean --for leader?");
     let one = arena.leader("one", 15);
     let id = arena.wait_for_leader("one");
+    said_at_once(arena, "onee", "no candidate onee takes part now", "did you mean --for one?");
     for goal in ["vacant", "on", "one-", "two", &id[..id.len() - 1]] {
         let ended = wait(arena, &["--for", goal, "--timeout", "0"]).run().exits(75);
         ended.prints("").says(&format!("{id} leads"));
     }
     crash(one);
+}
+
+/// A wait without an end says what may be a slip while it lasts.
+fn said_at_once(arena: &Arena, goal: &str, what: &str, meant: &str) {
+    let log = arena.path("said");
+    let mut command = wait(arena, &["--for", goal]).command();
+    command.stderr(File::create(&log).unwrap());
+    let waiting = Running::new(command.spawn().unwrap());
+    let said = || fs::read_to_string(&log).unwrap();
+    eventually("a warning", || said().contains(what).then_some(()));
+    assert!(said().contains(meant), "{}", said());
+    waiting.ended_by(Signal::SIGTERM);
 }
 
 /// By name, and since when. If the message would not be read, elect does not ask.
@@ -91,7 +106,7 @@ fn a_candidate_that_does_not_lead_is_told_the_leader(arena: &Arena) {
 
 fn it_outlasts_an_outage(arena: &Arena) {
     let log = arena.path("log");
-    let mut command = wait(arena, &["--for", "one"]).command();
+    let mut command = wait(arena, &[]).command();
     command.stderr(File::create(&log).unwrap());
     let waiting = Running::new(command.spawn().unwrap());
     let silence = arena.silence();

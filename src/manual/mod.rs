@@ -61,7 +61,7 @@ pub fn topic(name: &str) -> Option<Topic> {
 /// If no section has the words as given, spaces and hyphens are ignored: "timezone" finds "time zone". If that fails
 /// too, phrases are split into words: "disk full" finds "full disk".
 ///
-/// Sections with exactly this heading come first. Next are sections with the words in their heading, then sections with
+/// The page whose name is the word in the plural, or in the singular, comes first, then sections with exactly this heading. Next are sections with the words in their heading, then sections with
 /// the most matches. Matches inside other words count only if no section has a word that begins with them.
 pub fn search(words: &[String]) -> Vec<SearchHit> {
     let found = |words: &[String], form: fn(&str) -> String| {
@@ -70,7 +70,7 @@ pub fn search(words: &[String]) -> Vec<SearchHit> {
         let mut places: Vec<_> =
             sections.filter_map(|section| section.find(&words, form)).collect();
         places.sort_by_key(|(rank, _)| Reverse(*rank));
-        let begins_a_word = |(rank, _): &(Fit, SearchHit)| rank.2.0 > 0;
+        let begins_a_word = |(rank, _): &(Fit, SearchHit)| rank.3.0 > 0;
         if places.iter().any(begins_a_word) {
             places.retain(begins_a_word);
         }
@@ -105,12 +105,14 @@ pub struct SearchHit {
 struct Section {
     topic: &'static str,
     heading: String,
+    /// Whether the page begins with it.
+    is_first: bool,
     texts: Vec<String>,
 }
 
-/// The rank of a section: whether its heading equals the words, whether its heading has all of them, and how often they
+/// The rank of a section: whether it begins the page of this name, whether its heading equals the words, whether its heading has all of them, and how often they
 /// occur. The numbers count occurrences at the beginning of a word, and occurrences anywhere.
-type Fit = (bool, bool, (usize, usize));
+type Fit = (bool, bool, bool, (usize, usize));
 
 /// Returns how often `word` begins a word of the text, and how often it occurs at all.
 fn times(text: &str, word: &str) -> (usize, usize) {
@@ -133,7 +135,9 @@ impl Section {
         let least =
             words.iter().map(|word| times(&whole, word)).min().filter(|least| least.1 > 0)?;
         let is_it = letters(&self.heading) == letters(&words.concat());
-        let rank = (is_it, has(&self.heading).0 == words.len(), least);
+        let named = words.concat();
+        let is_named = named.clone() + "s" == self.topic || named == format!("{}s", self.topic);
+        let rank = (self.is_first && is_named, is_it, has(&self.heading).0 == words.len(), least);
         let lines = self.texts.iter().flat_map(|text| text.lines());
         let sentences = lines.flat_map(|text| text.split_inclusive(". ")).enumerate();
         // Of equal sentences, the first one counts.
@@ -192,11 +196,13 @@ impl Topic {
     fn sections(self) -> Vec<Section> {
         let mut sections: Vec<Section> = Vec::new();
         for block in self.blocks() {
+            let is_first = sections.is_empty();
             match (&block, sections.last_mut()) {
                 (Block::Heading { words, .. }, _) => {
                     sections.push(Section {
                         topic: self.name,
                         heading: plain(words),
+                        is_first,
                         texts: Vec::new(),
                     });
                 }

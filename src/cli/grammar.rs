@@ -204,8 +204,10 @@ fn has_empty_variable() -> bool {
 }
 
 /// Makes an empty variable count as unset, unless it is [refused](empty_limit). Hides values of variables in help,
-/// because a URL may carry a password.
+/// because a URL may carry a password. A negative number after a flag is its value, so that the flag says what it takes.
 fn heed_variable(arg: Arg) -> Arg {
+    let has_value = arg.get_long().is_some() && arg.get_action().takes_values();
+    let arg = if has_value { arg.allow_negative_numbers(true) } else { arg };
     let arg = arg.hide_env_values(true);
     let is_empty = arg.get_env().and_then(env::var_os).is_some_and(|value| value.is_empty());
     if is_empty { arg.env(None::<&'static str>) } else { arg }
@@ -220,13 +222,13 @@ pub(super) fn blame_variable(grammar: &Command, mut error: clap::Error) -> clap:
     };
     let flag = refused_flag(&error);
     let is_blamed = |arg: &&Arg| flag.is_some() && arg.get_long() == flag;
-    let variable = all_arguments(grammar)
-        .into_iter()
-        .filter(is_blamed)
-        .filter_map(Arg::get_env)
-        .find(|name| value.is_some() && env::var_os(name).as_deref() == value);
-    if let Some(name) = variable {
-        let tip = format!("{} is set to this value", name.to_string_lossy());
+    let variable = all_arguments(grammar).into_iter().filter(is_blamed).find_map(|arg| {
+        let name = arg.get_env().filter(|name| env::var_os(name).as_deref() == value)?;
+        value.map(|_| (name, matches!(arg.get_action(), ArgAction::SetTrue)))
+    });
+    if let Some((name, is_switch)) = variable {
+        let instead = if is_switch { ": write true or false" } else { "" };
+        let tip = format!("{} is set to this value{instead}", name.to_string_lossy());
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error

@@ -43,6 +43,9 @@ pub(super) fn advise(words: &[OsString], mut error: clap::Error) -> clap::Error 
             words.get(1).and_then(|word| reordered(word))
         }
         ErrorKind::MissingRequiredArgument => unnamed(words, &error),
+        ErrorKind::UnknownArgument if let Some(missing) = valueless(words, &error) => {
+            return missing;
+        }
         ErrorKind::UnknownArgument => {
             // A person who writes an unknown flag does not mean it as a value.
             error.remove(ContextKind::Suggested);
@@ -63,6 +66,30 @@ pub(super) fn advise(words: &[OsString], mut error: clap::Error) -> clap::Error 
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
+}
+
+/// Returns the error that a flag has no value, if the unknown word stands in its place: `-e -x`.
+fn valueless(words: &[OsString], error: &clap::Error) -> Option<clap::Error> {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    // Only a built grammar names the value of a flag.
+    let mut root = Cli::command();
+    root.build();
+    let subcommand = root.find_subcommand(words.get(1)?)?;
+    let words: Vec<&str> = words.iter().map_while(|word| word.to_str()).collect();
+    let at = words.iter().position(|word| word.starts_with(given.as_str()))?;
+    let before = *words.get(at.checked_sub(1)?)?;
+    let is_whole = |arg: &&Arg| match before.strip_prefix("--") {
+        Some(long) => arg.get_long() == Some(long),
+        None => arg.get_short().is_some_and(|short| before == format!("-{short}")),
+    };
+    let mut flags = subcommand.get_arguments().filter(|arg| arg.get_action().takes_values());
+    let flag = flags.find(is_whole)?;
+    let mut missing = clap::Error::new(ErrorKind::InvalidValue).with_cmd(&root);
+    missing.insert(ContextKind::InvalidArg, ContextValue::String(flag.to_string()));
+    missing.insert(ContextKind::InvalidValue, ContextValue::String(String::new()));
+    Some(missing)
 }
 
 /// Returns a tip about the name of an election that is missing.

@@ -96,6 +96,9 @@ impl Outcome {
             Self::NotFound if Path::new(program).exists() => {
                 " (the file exists; the interpreter in its #! line does not)".to_owned()
             }
+            Self::NotExecutable if program.contains('/') && Path::new(program).is_dir() => {
+                " (it is a directory)".to_owned()
+            }
             // The folder is shown because crontabs and units start in another folder than the user's shell.
             Self::NotFound if Path::new(program).is_relative() => {
                 let folder = std::env::current_dir();

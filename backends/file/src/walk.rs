@@ -90,6 +90,10 @@ pub(crate) fn make_directory<P: ?Sized + NixPath>(
 ) -> nix::Result<()> {
     match mkdirat(parent, name, mode) {
         Err(Errno::EEXIST) => return Ok(()),
+        // The parent was not removed meanwhile. The file system makes no directories, such as /proc.
+        Err(Errno::ENOENT) if fstat(parent).is_ok_and(|parent| parent.st_nlink > 0) => {
+            return Err(Errno::EOPNOTSUPP);
+        }
         outcome => outcome?,
     }
     // The new directory may be closed even to its owner, so only an `O_PATH` descriptor can be opened. The way

@@ -200,6 +200,8 @@ fn a_bad_variable_is_named() {
         let job = bare(&ground).env("ELECT_ELECTION", "job");
         let ended = job.env(name, value).sh("echo ran").run().exits(125).prints("");
         assert!(ended.stderr.contains(value), "{name}: {ended:?}");
+        let is_switch = value == "perhaps";
+        assert_eq!(ended.stderr.contains("write true or false"), is_switch, "{name}: {ended:?}");
     }
     assert!(!ground.state().exists(), "nothing was run");
 }

@@ -66,6 +66,26 @@ fn a_script_without_an_interpreter_runs_in_a_shell() {
 }
 
 #[test]
+fn a_folder_in_the_place_of_the_command_is_told() {
+    let ground = Ground::new();
+    let folder = ground.path().display().to_string();
+    ground
+        .job()
+        .arg(&folder)
+        .run()
+        .exits(126)
+        .says(&format!("{folder}: Permission denied (it is a"));
+}
+
+/// Without a retry: it makes no directory, as long as one tries.
+#[test]
+fn a_file_system_that_makes_no_directories_is_refused() {
+    let ended = Elect::new(ELECT).args(["run", "-b", "file:///proc/elect", "true"]).run();
+    let said = ended.exits(125).says("name a directory on a local disk with -b file:///DIR").stderr;
+    assert!(!said.contains("again") && !said.contains("tried"), "{said}");
+}
+
+#[test]
 fn wrong_usage_gives_125() {
     let ground = Ground::new();
     ground.job().arg("--no-such-flag").arg("true").run().exits(125).says("--no-such-flag");

@@ -67,6 +67,15 @@ pub(super) fn with_members(location: &str, error: anyhow::Error) -> anyhow::Erro
     }
 }
 
+/// Returns the error that the store at `location` is silent, with what to do next.
+pub(super) fn silent(location: &str) -> anyhow::Error {
+    let what = anyhow::anyhow!("{location} did not answer in time");
+    match members(location) {
+        0 | 1 => anyhow::anyhow!("{what} (`elect doctor -b {location}` asks it)"),
+        _ => with_members(location, what),
+    }
+}
+
 /// Returns the number of members that this URL names.
 fn members(location: &str) -> usize {
     let Some((_, rest)) = location.split_once("://") else { return 0 };

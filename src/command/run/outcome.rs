@@ -9,9 +9,9 @@ use elect_api::{Division, Token};
 use elect_system::path::Output;
 
 use super::terms::Terms;
-use crate::command::attempts::with_members;
+use crate::command::attempts::{silent, with_members};
 use crate::config::{RunPlan, Wait};
-use crate::election::machine::Verdict;
+use crate::election::machine::{Verdict, is_silence};
 use crate::guard::{self, Ended, ExecHandoff};
 use crate::report::{
     Level, Log, LogEvent, NOT_ACQUIRED, Outcome, OutcomeRecord, rfc3339, wall_clock,
@@ -129,15 +129,17 @@ impl Terms<'_> {
             }
             Verdict::StoreFailed { error, out_of_time } => {
                 let is_permanent = error.is_permanent();
-                let (location, error) = (self.store.profile().location, error.into());
-                let error = if is_permanent { error } else { with_members(&location, error) };
+                let location = self.store.profile().location;
+                let error = match error {
+                    error if is_silence(&error) => silent(&location),
+                    error if is_permanent => error.into(),
+                    error => with_members(&location, error.into()),
+                };
                 let more = if out_of_time { self.trying_longer() } else { String::new() };
                 (Outcome::Failed, format!("{error:#}{more}"))
             }
             Verdict::Unreached => {
-                let location = self.store.profile().location;
-                let error = anyhow::anyhow!("{location} did not answer in time");
-                let error = with_members(&location, error);
+                let error = silent(&self.store.profile().location);
                 (Outcome::Failed, format!("{error:#}{}", self.trying_longer()))
             }
             // A verdict of `Withdrawn` does not get here: only members of a roster and sidecars withdraw.

@@ -39,7 +39,7 @@ pub use messages::{
     Block, Command, Counting, Event, Heeds, LetIn, Limit, News, Restarts, Rules, Settles,
     StoppedBy, Verdict, Wait,
 };
-pub use patience::{IN_DOUBT, LED};
+pub use patience::{IN_DOUBT, LED, is_silence};
 
 /// One candidacy, from joining to its verdict.
 #[derive(Clone, Debug)]
@@ -293,7 +293,7 @@ impl Machine {
     /// Handles a call without an answer in time.
     fn unanswered(&mut self, now: Boottime) {
         let what = match self.request.call() {
-            Some(Call::Open(_)) => "no answer to the connection attempt in time",
+            Some(Call::Open(_)) => patience::UNCONNECTED,
             _ if self.timing.is_local() => {
                 // The local store is there and does not fail: a stopped process blocks it.
                 self.contact.block();
@@ -302,7 +302,7 @@ impl Machine {
             Some(Call::Refresh) if matches!(self.phase, Phase::Leading(_)) => {
                 "the store did not answer the renewal in time"
             }
-            _ => "the store did not answer in time",
+            _ => patience::SILENT,
         };
         self.refused(now, Error::new(ErrorKind::Ambiguous, what));
     }

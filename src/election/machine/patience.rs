@@ -21,9 +21,16 @@ pub(super) const BLOCKED: &str =
 const PASSING_DOUBT: Duration = Duration::from_secs(5);
 /// The least pause between two attempts shortly before the time to try is over.
 const LEAST_PAUSE: Duration = Duration::from_millis(50);
+pub(super) const UNCONNECTED: &str = "no answer to the connection attempt in time";
+pub(super) const SILENT: &str = "the store did not answer in time";
 const UNSETTLED: &str = "the time was over before it was settled who leads";
 /// How the store fails follows.
 const UNHEARD: &str = "another candidate led when the store last said so; since then";
+
+/// Whether this is the error of the machine itself for a call without an answer. It does not name the store.
+pub fn is_silence(error: &Error) -> bool {
+    matches!(error.to_string().as_str(), UNCONNECTED | SILENT)
+}
 
 /// What is known of the store from its answers.
 #[derive(Clone, Debug)]
@@ -194,7 +201,7 @@ impl Contact {
     pub(super) fn why_in_vain(&self) -> String {
         match &self.trouble {
             Some(error) => error.to_string(),
-            None => "the store did not answer in time".to_owned(),
+            None => SILENT.to_owned(),
         }
     }
 

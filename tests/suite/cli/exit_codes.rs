@@ -106,6 +106,19 @@ fn a_store_out_of_reach_gives_125_and_the_flag_that_tries_longer() {
     }
 }
 
+/// It accepts connections, and says nothing.
+#[test]
+fn a_silent_store_is_named_with_what_to_type_next() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = silent.local_addr().expect("an address").port();
+    for scheme in ["etcd", "zk"] {
+        let url = format!("{scheme}://127.0.0.1:{port}");
+        let ended = Elect::new(ELECT).args(["run", "-b", &url, "-w", "500ms", "true"]).run();
+        let ended = ended.exits(125).says(&url).says("; the time of -w (500ms) is over");
+        ended.says(&format!("`elect doctor -b {url}"));
+    }
+}
+
 #[test]
 fn help_and_version_go_to_stdout() {
     let ground = Ground::new();

@@ -82,33 +82,20 @@ fn is_of_default_store(command: &Command, origins: &Origins) -> bool {
     origins.is_of_default_store() && !(inherits && has_store_of_leader())
 }
 
-/// Returns the remark that the user has named no store. A table says so itself, in its first line. `run` and `sidecar`
-/// are often meant for one machine.
+/// Returns the remark that the user has named no store, unless the subcommand says so itself. A table does, in its first
+/// line. `run` and `selftest` are often meant for one machine.
 fn by_default(command: &Command, origins: &Origins, log: &Log) -> Option<String> {
-    let output = match command {
-        Command::Status(args) => args.output,
-        Command::History(args) => args.output,
-        Command::Done(args) if !args.undo && !args.record => args.output,
-        Command::Doctor(args) => args.output,
-        Command::Observe(_)
-        | Command::Done(_)
-        | Command::Wait(_)
-        | Command::Resign(_)
-        | Command::Pause(_)
-        | Command::Resume(_)
-        | Command::Priority(_)
-        | Command::Forget(_)
-        | Command::Fence(_)
-        | Command::Put(_)
-        | Command::Get(_) => return place_by_default(origins, log),
-        _ => return None,
+    let is_said = match command {
+        Command::Run(_) | Command::Sidecar(_) => true,
+        #[cfg(feature = "selftest")]
+        Command::Selftest(_) => true,
+        Command::Status(args) => args.output == OutputFormat::Table,
+        Command::History(args) => args.output == OutputFormat::Table,
+        Command::Done(args) => !args.undo && !args.record && args.output == OutputFormat::Table,
+        Command::Doctor(args) => args.output == OutputFormat::Table,
+        _ => false,
     };
-    let has_place = output == OutputFormat::Table;
-    if has_place { None } else { place_by_default(origins, log) }
-}
-
-fn place_by_default(origins: &Origins, log: &Log) -> Option<String> {
-    let store = connect(origins.backend()?).ok()?;
+    let store = connect(origins.backend().filter(|_| !is_said)?).ok()?;
     Some(format!("this is about {}", log.place(&store.profile().location)))
 }
 

@@ -229,6 +229,7 @@ fn found(words: &[String]) -> anyhow::Result<String> {
     let flags: Vec<String> = flags.map(|flag| flag + "\n").collect();
     let places = manual::search(words);
     let words = words.join(" ");
+    let has_page = places.first().is_some_and(|place| manual::is_nearly(&words, place.topic));
     if flags.is_empty() && places.is_empty() {
         let mut names: Vec<&str> = manual::topics().map(|topic| topic.name).collect();
         names.extend(manual.get_subcommands().map(clap::Command::get_name));
@@ -240,11 +241,12 @@ fn found(words: &[String]) -> anyhow::Result<String> {
         bail!("the manual has nothing about {words:?}{near}; `elect help` lists its topics");
     }
     let more = places.len().saturating_sub(MOST_PLACES);
-    let shown = places.into_iter().take(MOST_PLACES).map(|place| {
+    let mut shown = places.into_iter().take(MOST_PLACES).map(|place| {
         format!("elect help {}, \"{}\":\n    {}\n", place.topic, place.heading, place.excerpt)
     });
     let more = (more > 0).then(|| format!("and {more} more places\n"));
-    Ok(flags.into_iter().chain(shown).chain(more).collect())
+    let page = if has_page { shown.next() } else { None };
+    Ok(page.into_iter().chain(flags).chain(shown).chain(more).collect())
 }
 
 fn say(text: &str) -> anyhow::Result<u8> {

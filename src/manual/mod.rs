@@ -55,6 +55,12 @@ pub fn topic(name: &str) -> Option<Topic> {
     topics().find(|topic| topic.name == name)
 }
 
+/// Returns whether the word is the name of the page in the plural, or in the singular.
+pub fn is_nearly(word: &str, page: &str) -> bool {
+    let word = word.to_lowercase();
+    word.strip_suffix('s') == Some(page) || page.strip_suffix('s') == Some(word.as_str())
+}
+
 /// Returns the places in the manual that have these words: the page, the heading, and the sentence. All of the words
 /// must be in one section. Case does not matter.
 ///
@@ -135,9 +141,8 @@ impl Section {
         let least =
             words.iter().map(|word| times(&whole, word)).min().filter(|least| least.1 > 0)?;
         let is_it = letters(&self.heading) == letters(&words.concat());
-        let named = words.concat();
-        let is_named = named.clone() + "s" == self.topic || named == format!("{}s", self.topic);
-        let rank = (self.is_first && is_named, is_it, has(&self.heading).0 == words.len(), least);
+        let is_named = self.is_first && is_nearly(&words.concat(), self.topic);
+        let rank = (is_named, is_it, has(&self.heading).0 == words.len(), least);
         let lines = self.texts.iter().flat_map(|text| text.lines());
         let sentences = lines.flat_map(|text| text.split_inclusive(". ")).enumerate();
         // Of equal sentences, the first one counts.

@@ -13,8 +13,8 @@ const HEAD: &str = "\
 Of each guard that keeps the promise a build for tests has a switch. The simulation plays without it, seed after
 seed, until it sees a law broken; with it the same games are clean. Written by `tests/deep/run every_guard_is_missed`.
 
-An explorer goes every way of the pure machine and ladder besides, with any fault at any step: 126,949 states of two
-candidates with a fault in the first two seconds, 453,266 of three with a fault at the start, and 371,566 of a candidate
+An explorer goes every way of the pure machine and ladder besides, with any fault at any step: 127,175 states of two
+candidates with a fault in the first two seconds, 446,354 of three with a fault at the start, and 388,022 of a candidate
 that never leads before two of different priorities; each run prints its number, and `tests/deep/run ways` looks further.
 
 | guard | without it | seeds |

@@ -28,7 +28,7 @@
 //! statements are unnamed, and each is a transaction of its own.
 //!
 //! **Connections**: a process has one. It goes to the first place of the URL that accepts writes. A request that was
-//! dropped before its answer makes the connection suspect, and the next one tries it first: see [`link`].
+//! dropped before its answer makes the connection suspect, and the next one tries it first.
 
 mod address;
 mod error;
@@ -61,7 +61,7 @@ pub const KIND: StoreKind = StoreKind {
 
 /// Prepares to use the table in a database: `postgresql://[USER[:PASSWORD]@][HOST[:PORT],...][/DATABASE][?OPTION=VALUE]`.
 ///
-/// What the URL leaves out comes from libpq's variables and files: see [`libpq`]. Nothing is sent before the first call
+/// What the URL leaves out comes from libpq's variables and files. Nothing is sent before the first call
 /// that needs an answer.
 ///
 /// # Errors

@@ -298,7 +298,7 @@ impl Guardian {
     }
 
     fn reap_at_most(&mut self, most: u32) -> bool {
-        if self.kill_loop.keeps_the_dead(clock::now()) {
+        if self.kill_loop.keeps_the_dead(clock::now(), self.enclosure.awaits_reaping()) {
             return true;
         }
         let Some(_held) = helpers::hold() else { return true };

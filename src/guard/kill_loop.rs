@@ -10,10 +10,11 @@ use super::pass::Found;
 /// The time until the next pass if the last one found no new process. A process that sleeps uninterruptibly, or is
 /// halted by a tracer, may go on without any news.
 const AGAIN: Duration = Duration::from_millis(20);
-/// How long the dead are reaped while there is killing. A tree that is not gone by then may fork faster than it is
-/// killed. It can do that only while its dead are reaped, as that makes room for new processes.
+/// How long the dead of a pid namespace are reaped while there is killing, as its init waits for that. A tree that is not
+/// gone by then may fork faster than it is killed. It can do that only while its dead are reaped, as that makes room for
+/// new processes.
 const REAP_AT_ONCE: Duration = Duration::from_millis(200);
-/// How long the same processes must live after that before the dead are reaped all the same. In that case no process
+/// How long the same processes must live before the dead are reaped all the same. In that case no process
 /// forks, and a living one may wait for just that reaping, as the init of a pid namespace waits for its dead.
 const THE_SAME: Duration = Duration::from_millis(100);
 /// How many of the dead stay unreaped at most: an eighth of the process ids that the kernel gives out by default.
@@ -62,11 +63,14 @@ impl KillLoop {
         })
     }
 
-    /// Returns whether the dead stay unreaped at `now`, so that no new process can take their places.
-    pub(super) fn keeps_the_dead(&self, now: Boottime) -> bool {
+    /// Returns whether the dead stay unreaped at `now`, so that no new process can take their places, and so that they are
+    /// reaped together once the last one is dead: see [`Before::lowered`](super::priority::Before::lowered).
+    /// `is_awaited` says that a living one may wait for the reaping.
+    pub(super) fn keeps_the_dead(&self, now: Boottime, is_awaited: bool) -> bool {
         let (Some(since), Some(last)) = (self.since, self.last) else { return false };
         let is_the_same = self.the_same_since.is_some_and(|since| now >= since + THE_SAME);
-        now >= since + REAP_AT_ONCE
+        let at_once = if is_awaited { REAP_AT_ONCE } else { Duration::ZERO };
+        now >= since + at_once
             && last.found.living > 0
             && last.found.dead < MOST_DEAD
             && !is_the_same
@@ -91,22 +95,23 @@ mod tests {
     #[test]
     fn dead_processes_are_kept_while_others_appear() {
         let mut kill_loop = KillLoop::default();
-        assert!(!kill_loop.keeps_the_dead(at(1)), "there is no killing");
+        assert!(!kill_loop.keeps_the_dead(at(1), true), "there is no killing");
         kill_loop.begin(at(1000));
         kill_loop.begin(at(1100));
         kill_loop.passed(at(1000), living(7, 0));
-        assert!(!kill_loop.keeps_the_dead(at(1199)), "it is too early");
+        assert!(!kill_loop.keeps_the_dead(at(1199), true), "it is too early");
+        assert!(kill_loop.keeps_the_dead(at(1001), false), "they are reaped together");
         kill_loop.passed(at(1190), living(8, 0));
-        assert!(kill_loop.keeps_the_dead(at(1200)));
+        assert!(kill_loop.keeps_the_dead(at(1200), true));
         kill_loop.passed(at(1280), living(8, 0));
-        assert!(kill_loop.keeps_the_dead(at(1289)));
-        assert!(!kill_loop.keeps_the_dead(at(1290)), "no process forks");
+        assert!(kill_loop.keeps_the_dead(at(1289), true));
+        assert!(!kill_loop.keeps_the_dead(at(1290), true), "no process forks");
         let mut many = living(9, 0);
         many.dead = MOST_DEAD;
         kill_loop.passed(at(1300), many);
-        assert!(!kill_loop.keeps_the_dead(at(1300)), "they would take the places of others");
+        assert!(!kill_loop.keeps_the_dead(at(1300), true), "they would take the places of others");
         kill_loop.passed(at(1310), Found::NONE);
-        assert!(!kill_loop.keeps_the_dead(at(1310)), "all are dead");
+        assert!(!kill_loop.keeps_the_dead(at(1310), true), "all are dead");
     }
 
     #[test]

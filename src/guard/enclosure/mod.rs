@@ -290,6 +290,12 @@ impl Enclosure {
         list.is_some_and(|list| children::are_dead(list) == Ok(true)) && self.is_empty()
     }
 
+    /// Returns whether a living process in the enclosure may wait until the dead are reaped, as the init of a pid namespace
+    /// does, or whether nothing tells that all are dead.
+    pub(super) fn awaits_reaping(&self) -> bool {
+        self.list.is_none() || matches!(self.walls, Walls::Namespace(_))
+    }
+
     /// Takes note that the command has ended.
     pub(super) fn command_ended(&self) {
         if let Walls::Namespace(namespace) = &self.walls {

@@ -65,10 +65,13 @@ impl GuardianProcess {
 
     pub(super) fn reap(&mut self) {
         self.has_dead = false;
-        if self.parts.ladder.is_idle() || self.kill_loop.keeps_the_dead(clock::now()) {
+        let enclosure = &self.parts.enclosure;
+        let is_dead = enclosure.is_dead();
+        let keeps = || self.kill_loop.keeps_the_dead(clock::now(), enclosure.awaits_reaping());
+        if self.parts.ladder.is_idle() || (!is_dead && keeps()) {
             return;
         }
-        let before = if self.parts.enclosure.is_dead() { self.before } else { Before::NONE };
+        let before = if is_dead { self.before } else { Before::NONE };
         let mut news = false;
         for _ in 0..MOST_REAPED {
             match before.lowered(children::wait) {

@@ -13,6 +13,8 @@ const DEFAULT_PORT: u16 = 5432;
 const DEFAULT_SCHEMA: &str = "elect";
 /// The folders of a server's socket, as Debian and as PostgreSQL itself has it.
 const SOCKET_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
+/// Stands for the authorities of the system.
+const SYSTEM: &str = "system";
 /// The longest identifier of PostgreSQL, in bytes.
 const LONGEST_NAME: usize = 63;
 /// The options that a URL may have.
@@ -97,9 +99,10 @@ impl Address {
         let (text, names_hosts) = with_host(text);
         let url = Url::parse(&text, DEFAULT_PORT, OPTIONS)?;
         let settings = Settings::of(&url, &variable)?;
-        let ways = if names_hosts { network(&url.hosts) } else { ways(&settings)? };
-        let user = url.user.clone().or_else(|| settings.get("user"));
-        let user = user.or_else(|| variable("ELECT_USER")).map_or_else(user_of_process, Ok)?;
+        let ways = if names_hosts { network(&text, &settings)? } else { ways(&settings)? };
+        let user = url.user.clone().or_else(|| url.option("user").map(str::to_owned));
+        let user = user.or_else(|| variable("ELECT_USER").filter(|user| !user.is_empty()));
+        let user = user.or_else(|| settings.get("user")).map_or_else(user_of_process, Ok)?;
         let database = match url.path.trim_start_matches('/') {
             "" => settings.get("dbname").unwrap_or_else(|| user.clone()),
             path if path.contains('/') => {
@@ -109,12 +112,15 @@ impl Address {
             }
             path => path.to_owned(),
         };
-        let mode = settings.get("sslmode").unwrap_or_else(|| "prefer".to_owned());
+        let is_of_system = settings.get("sslrootcert").is_some_and(|ca| ca == SYSTEM);
+        let usual = if is_of_system { "verify-full" } else { "prefer" };
+        let mode = settings.get("sslmode").unwrap_or_else(|| usual.to_owned());
         let hosts: Vec<Host> = ways.iter().filter_map(Way::host).cloned().collect();
         let encryption = encryption(&settings, &mode, &hosts)?;
         let places = ways.into_iter().map(|way| {
-            let (host, port) =
-                way.host().map_or(("localhost", DEFAULT_PORT), |host| (&host.name, host.port));
+            let (host, port) = way
+                .host()
+                .map_or(("localhost", way.port_of_socket()), |host| (&host.name, host.port));
             let password = settings.password([host, &port.to_string(), &database, &user])?;
             Ok(Place { way, password })
         });
@@ -145,6 +151,13 @@ impl Way {
         }
     }
 
+    /// The port in the name of a socket.
+    fn port_of_socket(&self) -> u16 {
+        let Self::Socket(path) = self else { return DEFAULT_PORT };
+        let port = path.extension().and_then(|port| port.to_str()?.parse().ok());
+        port.unwrap_or(DEFAULT_PORT)
+    }
+
     /// The way to a host as libpq has it: a name, or a folder with a socket.
     fn of(name: &str, port: u16) -> Self {
         if name.starts_with('/') {
@@ -167,8 +180,25 @@ fn with_host(text: &str) -> (String, bool) {
     }
 }
 
-fn network(hosts: &[Host]) -> Vec<Way> {
-    hosts.iter().cloned().map(Way::Network).collect()
+/// The hosts of a URL. Those without a port have that of the service or of `PGPORT`.
+fn network<V: Fn(&str) -> Option<String>>(
+    text: &str,
+    settings: &Settings<'_, V>,
+) -> Result<Vec<Way>, Error> {
+    if ["host", "port"].iter().any(|option| settings.is_in_url(option)) {
+        return Err(unfit(
+            "the URL names a host: write its port there, without the options host and port",
+        ));
+    }
+    let port = match settings.get("port") {
+        Some(port) => port.parse().map_err(|_| {
+            unfit(format!(
+                "the port {port:?} is not a number from 1 to 65535: write ports in the URL"
+            ))
+        })?,
+        None => DEFAULT_PORT,
+    };
+    Ok(Url::parse(text, port, OPTIONS)?.hosts.into_iter().map(Way::Network).collect())
 }
 
 /// The ways that the settings name; without one, the socket of this machine.
@@ -204,6 +234,17 @@ fn encryption<V: Fn(&str) -> Option<String>>(
         settings.get(option).or_else(at_home)
     };
     let ca = file("sslrootcert", ".postgresql/root.crt");
+    let is_of_system = ca.as_deref() == Some(SYSTEM);
+    if is_of_system && mode != "verify-full" {
+        return Err(unfit(format!(
+            "with sslrootcert=system, sslmode is verify-full, and not {mode}: any authority could pass"
+        )));
+    }
+    if mode == "verify-ca" && ca.is_none() {
+        return Err(unfit(
+            "sslmode=verify-ca takes the file of an authority: name one with sslrootcert",
+        ));
+    }
     let check = match mode {
         "disable" => return Ok(Encryption::Off),
         // As in libpq, a file of authorities asks for their signature.
@@ -218,7 +259,7 @@ fn encryption<V: Fn(&str) -> Option<String>>(
         }
     };
     let tls = TlsSettings {
-        ca: ca.filter(|path| path != "system" && check != Check::Nothing),
+        ca: ca.filter(|path| path != SYSTEM && check != Check::Nothing),
         cert: file("sslcert", ".postgresql/postgresql.crt"),
         key: file("sslkey", ".postgresql/postgresql.key"),
         check,

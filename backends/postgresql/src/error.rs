@@ -18,6 +18,10 @@ const HINTS: Hints = Hints {
     identity: std::borrow::Cow::Borrowed("the options sslcert and sslkey"),
 };
 
+/// The first bytes of TLS. A server that has come to TLS speaks the protocol.
+const TLS_FIRST: u8 = 0x14;
+const TLS_LAST: u8 = 0x17;
+
 /// An answer of a server that is an error, or none.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -39,10 +43,22 @@ impl Failure {
         self.answer().map(DbError::code)
     }
 
+    /// Whether the server takes no writes, so that another one may.
+    pub(crate) fn is_of_a_replica(&self) -> bool {
+        let codes =
+            [SqlState::READ_ONLY_SQL_TRANSACTION, SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE];
+        self.code().is_some_and(|code| codes.contains(code))
+    }
+
     /// Whether the statement was carried out, is not known.
     fn is_unclear(&self) -> bool {
-        // An ordinary error ends the statement and its transaction. A fatal one may follow the commit.
-        self.answer().is_none_or(|answer| answer.parsed_severity() != Some(Severity::Error))
+        // An ordinary error ends the statement and its transaction. A fatal one may follow the commit, and so may those
+        // of a pooler that has lost its server, and a cancellation.
+        self.answer().is_none_or(|answer| {
+            let code = answer.code().code();
+            let may_follow = code.starts_with("08") || matches!(code, "40003" | "57014");
+            may_follow || answer.parsed_severity() != Some(Severity::Error)
+        })
     }
 }
 
@@ -66,8 +82,10 @@ pub(crate) fn unconnected(place: &str, failure: &Failure, witness: &Witness, log
             let advice = "it does not speak TLS, which sslmode asks for: set ssl=on there, or write sslmode=prefer";
             Error::new(ErrorKind::Unfit, format!("{what}: {advice}")).of_the_way()
         }
-        (None | Some(b'E' | b'N' | b'R' | b'S'), Some(trouble)) => told(&what, &trouble),
-        (Some(b'E' | b'N' | b'R' | b'S') | None, None) => {
+        (None | Some(b'E' | b'N' | b'R' | b'S' | TLS_FIRST..=TLS_LAST), Some(trouble)) => {
+            told(&what, &trouble)
+        }
+        (Some(b'E' | b'N' | b'R' | b'S' | TLS_FIRST..=TLS_LAST) | None, None) => {
             Error::new(ErrorKind::Unreachable, what).because(elect_remote::in_full(cause))
         }
         (Some(_), _) => {
@@ -139,6 +157,13 @@ fn refused(what: String, answer: &DbError, login: &str) -> Error {
         (
             ErrorKind::Unfit,
             "this is no PostgreSQL of version 12 or later, although it speaks its protocol",
+        )
+    } else if *code == SqlState::INVALID_COLUMN_REFERENCE {
+        (ErrorKind::Unfit, "the table lacks its primary key: make it anew as the manual says")
+    } else if *code == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE {
+        (
+            ErrorKind::Unreachable,
+            "the server is a replica, or keeps no WAL that elect can see, as Aurora",
         )
     } else if code.code().starts_with("42") || code.code().starts_with("0A") {
         (ErrorKind::Unfit, "")

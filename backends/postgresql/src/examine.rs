@@ -19,13 +19,15 @@ const OLDEST: i32 = 120_000;
 const STATE: &str = "SELECT current_setting('fsync')::bool, current_setting('full_page_writes')::bool, \
     current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), \
     (SELECT count(*) FROM pg_stat_replication), current_setting('max_connections')::int8, \
-    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), \
+    (SELECT sum(numbackends)::int8 FROM pg_stat_database), \
+    CASE WHEN pg_has_role('pg_read_all_stats', 'USAGE') THEN \
     (SELECT extract(epoch FROM max(clock_timestamp() - xact_start))::int8 FROM pg_stat_activity \
-     WHERE backend_type = 'client backend')";
+     WHERE backend_type = 'client backend') END";
 
 /// A server that has answered.
 struct Respondent {
     answer: EndpointAnswer,
+    is_primary: bool,
     findings: Vec<Finding>,
     supplies: Vec<Supply>,
 }
@@ -44,6 +46,17 @@ pub(crate) async fn examine(address: Arc<Address>, sql: &Sql, clock: &Clock) -> 
     for (_, respondent) in round.respondents() {
         findings.extend(respondent.findings.iter().cloned());
         supplies.extend(respondent.supplies.iter().cloned());
+    }
+    let primaries = round.respondents().into_iter();
+    let primaries: Vec<_> = primaries.filter(|(_, it)| it.is_primary).map(|(at, _)| at).collect();
+    if primaries.len() > 1 {
+        findings.push(Finding::error(
+            format!(
+                "{} all accept writes: two candidates could lead at once",
+                primaries.join(" and ")
+            ),
+            "stop the old primary, and name the servers of one cluster only",
+        ));
     }
     Examination {
         endpoints: round.endpoints(|respondent| respondent.answer.clone()),
@@ -74,6 +87,14 @@ async fn visit(
         findings.extend(of_settings(&session.place, row));
         supplies.extend(connections(&session.place, row));
         findings.extend(of_rights(&session, sql).await);
+        if let Err(failure) = session.ask("epoch", &sql.bare_epoch, &[]).await {
+            let error =
+                crate::error::failed("cannot read the epoch", &session.place, &failure, false);
+            findings.push(Finding::error(
+                format!("{error}: {}", elect_remote::in_full(&error)),
+                "take a server that shows its WAL to this role",
+            ));
+        }
     }
     Ok(Respondent {
         answer: EndpointAnswer {
@@ -82,6 +103,7 @@ async fn visit(
             role: Some(if server.is_replica { "replica" } else { "primary" }.to_owned()),
             store: StoreIdentity::of(StoreId::read(server.cluster.as_bytes())),
         },
+        is_primary: !server.is_replica,
         findings,
         supplies,
     })

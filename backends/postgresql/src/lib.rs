@@ -13,9 +13,10 @@
 //! The tag is a random number, which the writer draws. The statement asks for a synchronous
 //! commit where a role or a database has turned that off.
 //!
-//! **The epoch** names the cluster (its system identifier), its timeline, and the file of the table. A promotion begins
-//! a timeline, so an asynchronous replica that takes over is another epoch. A table that was restored from a dump, made
-//! anew or truncated has another file. A restart of the same server loses nothing, and is the same epoch.
+//! **The epoch** names the cluster (its system identifier), its timeline, the start of the server, the database, and the
+//! file of the table. A promotion begins a timeline, so an asynchronous replica that takes over is another epoch. A
+//! backup or a snapshot that was put back shows by the start of the server. A table that was restored from a dump, made
+//! anew or truncated has another file.
 //!
 //! **Unknown outcomes**: a statement without an answer may have been carried out. So may a statement during which the
 //! server warned: a wait for a synchronous replica that somebody cancels ends with a warning. An answer that is an error

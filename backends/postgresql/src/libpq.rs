@@ -54,6 +54,11 @@ impl<'a, V: Fn(&str) -> Option<String>> Settings<'a, V> {
         })
     }
 
+    /// Whether the URL itself has this option.
+    pub(crate) fn is_in_url(&self, key: &str) -> bool {
+        self.url.option(key).is_some()
+    }
+
     /// A file in the home directory, if it is there.
     pub(crate) fn at_home(&self, name: &str) -> Option<PathBuf> {
         let home = (self.variable)("HOME").filter(|home| !home.is_empty())?;
@@ -68,12 +73,12 @@ impl<'a, V: Fn(&str) -> Option<String>> Settings<'a, V> {
         if let Some(password) = Password::of(self.url, &self.variable)? {
             return Ok(Some(password));
         }
-        if let Some(password) = Password::of_variable("PGPASSWORD", &self.variable) {
-            return Ok(Some(password));
-        }
         if let Some(secret) = self.service.get("password") {
             let path = self.service_file().unwrap_or_default();
             return Ok(Some(Password::of_file(&path, secret.clone())));
+        }
+        if let Some(password) = Password::of_variable("PGPASSWORD", &self.variable) {
+            return Ok(Some(password));
         }
         let path = self.get("passfile").map(PathBuf::from);
         let Some(path) = path.or_else(|| self.at_home(".pgpass")) else { return Ok(None) };

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use elect_api::{Error, ErrorKind, StoreId};
 use elect_remote::{Identity, Renewed, Tries, Witness};
 use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 use crate::address::Address;
 use crate::session::Session;
@@ -84,9 +85,9 @@ impl Link {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until the next session is opened.
-    pub(crate) async fn opened(&self) {
-        self.opened.notified().await;
+    /// Ends when the next session is opened.
+    pub(crate) fn opened(&self) -> Notified<'_> {
+        self.opened.notified()
     }
 
     /// Opens a session with the first place that accepts writes.

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
+use tokio_postgres::error::Severity;
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, Row};
@@ -115,8 +116,11 @@ impl Session {
     /// Runs statements that are separated by semicolons, in one transaction.
     pub(crate) async fn run(&self, statements: &str) -> Result<(), Failure> {
         count_trip("create");
+        let unanswered = Unanswered(&self.state.is_suspect);
         let asked = timeout(ANSWER_TIMEOUT, self.client.batch_execute(statements));
-        asked.await.map_err(|_| Failure::Silent)?.map_err(Failure::Server)
+        let answer = asked.await.map_err(|_| Failure::Silent)?.map_err(Failure::Server);
+        std::mem::forget(unanswered);
+        answer
     }
 
     /// The number of warnings so far.
@@ -182,11 +186,21 @@ impl Session {
         if let Some(statements) = statements {
             count_trip("listen");
             let unanswered = Unanswered(&self.state.is_suspect);
-            self.client.batch_execute(&statements).await.map_err(Failure::Server)?;
+            let answer = self.client.batch_execute(&statements).await;
             std::mem::forget(unanswered);
+            if let Err(error) = answer {
+                self.state.channels().remove(channel);
+                return Err(Failure::Server(error));
+            }
         }
         // The driver drops the senders when the connection ends.
         notices.changed().await.map_err(|_| Failure::Silent)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -266,7 +280,10 @@ enum Unopened {
 fn is_about_settings(unopened: &Unopened) -> bool {
     let Unopened::Login(failure) = unopened else { return false };
     failure.answer().is_some_and(|answer| {
-        answer.code().code() == "08P01" && answer.message().contains("startup parameter")
+        let is_unknown = answer.code().code() == "08P01";
+        // The second is what a proxy of a cloud says.
+        is_unknown && answer.message().contains("startup parameter")
+            || answer.code().code() == "0A000"
     })
 }
 
@@ -295,8 +312,8 @@ async fn logged_in(
         .application_name(&address.application);
     if has_settings {
         config.options(format!(
-            "-c lock_timeout={LOCK_TIMEOUT} -c statement_timeout=0 \
-             -c default_transaction_isolation=read\\ committed"
+            "-c lock_timeout={LOCK_TIMEOUT} -c statement_timeout=0 -c search_path=pg_catalog \
+             -c client_min_messages=warning -c default_transaction_isolation=read\\ committed"
         ));
     }
     let (stream, secured) = match &place.way {
@@ -345,7 +362,7 @@ async fn drive(mut connection: Connection<Stream, Wire>, state: Arc<State>) {
                     sender.send_replace(());
                 }
             }
-            AsyncMessage::Notice(notice) if notice.severity() != "NOTICE" => {
+            AsyncMessage::Notice(notice) if notice.parsed_severity() == Some(Severity::Warning) => {
                 state.warnings.fetch_add(1, Ordering::Relaxed);
             }
             _ => {}

@@ -12,7 +12,8 @@ pub(crate) struct Sql {
     pub(crate) delete: String,
     /// The epoch of a database without the table.
     pub(crate) bare_epoch: String,
-    pub(crate) create_schema: String,
+    /// Makes the schema and the table, and notes that no candidate need wait for a forgotten leader.
+    pub(crate) create_all: String,
     pub(crate) create_table: String,
     /// For a DBA, who makes the table for a role.
     pub(crate) ddl: String,
@@ -25,9 +26,15 @@ pub(crate) struct Sql {
 pub(crate) const COLUMNS: &str =
     "election text, document text, tag bigint, head bytea, cells bytea";
 
-/// The cluster and its timeline, as in `0123456789abcdef-00000001`.
+/// The cluster, its timeline, the start of the server in hexadecimal, and the number of the database, as in
+/// `0123456789abcdef-00000001-6531d1fb2a40-16384`.
 const HISTORY: &str = "(SELECT lpad(to_hex(system_identifier), 16, '0') FROM pg_control_system()) || '-' || \
-                       left(pg_walfile_name(pg_current_wal_lsn()), 8)";
+                       left(pg_walfile_name(pg_current_wal_lsn()), 8) || '-' || \
+                       to_hex((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint) || '-' || \
+                       (SELECT oid FROM pg_database WHERE datname = current_database())";
+
+/// The timeline of a cluster that has had no promotion.
+pub(crate) const FIRST_TIMELINE: &str = "00000001";
 
 /// Asks for a commit that waits for the disk, and for synchronous replicas, if a setting says otherwise.
 const SYNCHRONOUS: &str = "CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') \
@@ -78,7 +85,7 @@ impl Sql {
             scan_candidates: read("election = $1 AND document >= $2"),
             scan_leaders: read("document = $1"),
             insert: written(&format!(
-                "INSERT INTO {table} SELECT $1, $2, $4, $5, $9 WHERE {epoch} = $3 ON CONFLICT DO NOTHING"
+                "INSERT INTO {table} SELECT $1, $2, $4, $5, $9 WHERE {epoch} = $3 ON CONFLICT (election, document) DO NOTHING"
             )),
             update: update(", cells = $10"),
             update_head: update(""),
@@ -89,14 +96,15 @@ impl Sql {
                  (SELECT pg_notify($4, '')::text || pg_notify($5, '')::text FROM gone), (SELECT {SYNCHRONOUS} FROM gone)"
             ),
             bare_epoch: format!("SELECT {HISTORY} || '-0'"),
-            // Nothing was lost in a cluster without a promotion, so the first leader of a new table need not wait.
-            create_table: format!(
-                "{make}; INSERT INTO {table} SELECT '-', 'waited', 0, convert_to({epoch}, 'UTF8'), '' \
-                 WHERE {epoch} LIKE '%-00000001-%'"
+            // In a new schema of a cluster without a promotion, no candidate led before.
+            create_all: format!(
+                "{create_schema}; {make}; \
+                 INSERT INTO {table} SELECT '-', 'waited', 0, convert_to({epoch}, 'UTF8'), '' \
+                 WHERE {epoch} LIKE '________________-{FIRST_TIMELINE}-%'"
             ),
+            create_table: make.clone(),
             ddl: format!("{create_schema}; {make}; GRANT USAGE ON SCHEMA \"{schema}\" TO ROLE_OF_ELECT; \
                           GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO ROLE_OF_ELECT"),
-            create_schema,
             table,
             schema: schema.to_owned(),
         }

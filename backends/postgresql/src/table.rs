@@ -1,6 +1,8 @@
 //! The table in the database, as elect uses it.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,11 +14,8 @@ use tokio_postgres::types::{ToSql, Type};
 use crate::error::{Failure, failed};
 use crate::link::Link;
 use crate::session::Session;
-use crate::sql::Sql;
+use crate::sql::{FIRST_TIMELINE, Sql};
 use crate::{SCHEME, examine};
-
-/// The end of the epoch of a database without the table, in a cluster that has had no promotion.
-const FIRST_BARE: &str = "-00000001-0";
 
 type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
@@ -25,6 +24,8 @@ pub(crate) struct PostgresTable {
     link: Link,
     sql: Sql,
     profile: Profile,
+    /// Whether this process has made the table.
+    is_made: AtomicBool,
 }
 
 impl PostgresTable {
@@ -34,7 +35,7 @@ impl PostgresTable {
         let lease = Lease::Timed(Cadence::RECORD);
         let mut profile = Profile::new(SCHEME, address.location.clone(), lease, Order::Queue);
         profile.cautions.clone_from(&address.cautions);
-        Ok(Self { sql: Sql::new(&address.schema), link, profile })
+        Ok(Self { sql: Sql::new(&address.schema), link, profile, is_made: AtomicBool::new(false) })
     }
 
     async fn session(&self) -> Result<Arc<Session>, Error> {
@@ -42,13 +43,18 @@ impl PostgresTable {
     }
 
     /// The epoch of a database without the table. A write in it finds no table, and makes it.
-    async fn bare_epoch(&self, session: &Session, doing: &str) -> Result<Epoch, Error> {
+    async fn bare_epoch(
+        &self,
+        session: &Session,
+        doing: &str,
+        is_new: bool,
+    ) -> Result<Epoch, Error> {
         let rows = session.ask("epoch", &self.sql.bare_epoch, &[]).await;
         let rows = rows.map_err(|failure| failed(doing, &session.place, &failure, false))?;
         let name: Option<String> = rows.first().and_then(|row| row.try_get(0).ok());
         let epoch = epoch(name.ok_or_else(|| odd(doing, session))?);
-        // Nothing was lost in a cluster without a promotion.
-        let is_first = epoch.name.ends_with(FIRST_BARE);
+        // In a cluster without a promotion, no candidate led before there was the schema.
+        let is_first = is_new && epoch.name.split('-').nth(1) == Some(FIRST_TIMELINE);
         Ok(if is_first { Epoch { age: Duration::MAX, ..epoch } } else { epoch })
     }
 
@@ -56,12 +62,13 @@ impl PostgresTable {
         let doing = "cannot make the table of elect";
         let fail = |failure: &Failure| failed(doing, &session.place, failure, true);
         // Without the right to make a schema, the schema may be there.
-        let denial = match session.run(&self.sql.create_schema).await {
+        let denial = match session.run(&self.sql.create_all).await {
+            Ok(()) => return Ok(()),
             Err(failure) if failure.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
                 Some(failure)
             }
             Err(failure) if !is_there_already(&failure) => return Err(fail(&failure)),
-            _ => None,
+            Err(_) => None,
         };
         match (session.run(&self.sql.create_table).await, denial) {
             (Ok(()), _) => {}
@@ -78,14 +85,21 @@ impl PostgresTable {
         let typed: Vec<_> = parameters.iter().map(|text| (text as _, Type::TEXT)).collect();
         let answer = match session.ask("select", statement, &typed).await {
             Err(failure) if has_no_table(&failure) => {
-                let epoch = self.bare_epoch(&session, doing).await?;
+                let is_new = failure.code() == Some(&SqlState::INVALID_SCHEMA_NAME);
+                let epoch = self.bare_epoch(&session, doing, is_new).await?;
                 return Ok(Rows { epoch, rows: Vec::new() });
             }
-            answer => answer.map_err(|failure| failed(doing, &session.place, &failure, false))?,
+            answer => answer.map_err(|failure| unanswered(doing, &session, &failure, false))?,
         };
         let mut found = Rows { epoch: Epoch::only(), rows: Vec::new() };
         for row in &answer {
             let (name, read) = read(row).ok_or_else(|| odd(doing, &session))?;
+            // A pooler may lead to another cluster by now.
+            if !name.starts_with(&session.server.cluster) {
+                session.close();
+                let what = format!("{doing}: another cluster answers at {}", session.place);
+                return Err(Error::new(ErrorKind::Unreachable, what));
+            }
             found.epoch = epoch(name);
             found.rows.extend(read);
         }
@@ -154,7 +168,7 @@ impl Table for PostgresTable {
                 // The new table is another epoch, so the caller reads it first.
                 return self.create(&session).await.map(|()| Put::Conflict);
             }
-            Err(failure) => return Err(failed(&doing, &session.place, &failure, true)),
+            Err(failure) => return Err(unanswered(&doing, &session, &failure, true)),
         };
         if rows.is_empty() {
             return Ok(Put::Conflict);
@@ -188,7 +202,7 @@ impl Table for PostgresTable {
             }
             Err(failure) if is_lost_race(&failure) => Ok(false),
             Err(failure) if has_no_table(&failure) => Ok(true),
-            Err(failure) => Err(failed(&doing, &session.place, &failure, true)),
+            Err(failure) => Err(unanswered(&doing, &session, &failure, true)),
         }
     }
 
@@ -216,8 +230,11 @@ impl Table for PostgresTable {
             Range::Leaders => return std::future::pending().await,
         };
         // The request that comes next opens the session. A caller that waits need not be polled until then.
+        let mut opened = pin!(self.link.opened());
+        // A session that is opened from here on is noticed.
+        opened.as_mut().enable();
         let Some(session) = self.link.present().filter(|session| session.is_open()) else {
-            self.link.opened().await;
+            opened.await;
             return Ok(());
         };
         if !session.tells() {
@@ -230,10 +247,11 @@ impl Table for PostgresTable {
 
     async fn prepare(&self) -> Result<(), Error> {
         let session = self.session().await?;
-        if session.server.columns.is_some() {
+        if session.server.columns.is_some() || self.is_made.load(Ordering::Relaxed) {
             return Ok(());
         }
         let made = self.create(&session).await;
+        self.is_made.store(made.is_ok(), Ordering::Relaxed);
         made.map_err(|error| match error.kind() {
             // The table is there or not, and the next attempt finds out.
             ErrorKind::Ambiguous => error.with_kind(ErrorKind::Unreachable),
@@ -286,6 +304,14 @@ fn read(row: &tokio_postgres::Row) -> Option<(String, Option<NamedRow>)> {
     let body = Body { head: text(4)?, cells: text(5)?, ..Body::default() };
     let tag = Tag(row.try_get::<_, i64>(3).ok()?.to_string());
     Some((epoch, Some((election, row.try_get(2).ok()?, Row { tag, body }))))
+}
+
+/// The error of a statement that failed. A server that takes no writes is left, so that the next request tries others.
+fn unanswered(doing: &str, session: &Session, failure: &Failure, is_write: bool) -> Error {
+    if failure.is_of_a_replica() {
+        session.close();
+    }
+    failed(doing, &session.place, failure, is_write)
 }
 
 fn odd(doing: &str, session: &Session) -> Error {

@@ -19,6 +19,21 @@
 //! [doubted](crate::Record::doubt). The adapter waits for [`LONGEST_LEASE`] before it takes such a record, since the
 //! store may have forgotten a leader. So the promise holds if the old primary accepts no write any more.
 
+/// How to make elect use another store.
+#[doc = include_str!("add_a_store.md")]
+///
+/// # A whole table
+///
+/// The tests of this crate run its laws.
+///
+/// ```ignore
+#[doc = include_str!("../../tests/table/toy.rs")]
+/// ```
+pub mod add_a_store {
+    #[allow(unused_imports, reason = "the page names them")]
+    use super::Table;
+}
+
 mod body;
 mod documents;
 mod memory;

@@ -4,6 +4,7 @@ mod bench;
 mod ground;
 mod layer;
 mod losses;
+mod toy;
 
 mod laws {
     use elect_record::table::MemoryTable;

@@ -288,7 +288,7 @@ fn cautions(places: &[Place], mode: &str) -> Vec<Finding> {
     let is_checked = matches!(mode, "verify-ca" | "verify-full");
     let sent = places.iter().find(far).filter(|_| !is_checked).map(|place| {
         Finding::warning(
-            format!("with sslmode={mode}, somebody on the way to {} can pose as the server and ask for the password", place.way),
+            format!("with sslmode={mode}, any machine on the way to {} can pose as the server and ask for the password", place.way),
             "have the server speak TLS, and add sslmode=verify-full to the URL",
         )
     });
@@ -305,4 +305,72 @@ fn user_of_process() -> Result<String, Error> {
 
 fn unfit(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::Unfit, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(url: &str, variables: &[(&str, &str)]) -> Result<Address, Error> {
+        Address::parse(url, |name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    fn location(url: &str, variables: &[(&str, &str)]) -> String {
+        parse(url, variables).unwrap_or_else(|error| panic!("{url}: {error}")).location
+    }
+
+    #[test]
+    fn what_a_url_leaves_out_is_looked_up_as_libpq_does() {
+        let me = ("PGUSER", "me");
+        for (url, variables, expected) in [
+            ("postgres://u@a/d", &[][..], "postgresql://a:5432/d"),
+            ("postgres://a", &[me], "postgresql://a:5432/me"),
+            ("postgres://a,b:1/d", &[me, ("PGPORT", "6432")], "postgresql://a:6432,b:1/d"),
+            (
+                "postgres:///d",
+                &[me, ("PGHOST", "a,b"), ("PGPORT", "1,2")],
+                "postgresql://a:1,b:2/d",
+            ),
+            ("postgres:///d?host=/run/x&port=7", &[me], "postgresql:///run/x/.s.PGSQL.7/d"),
+            ("postgres://me@/d?host=b&schema=s", &[], "postgresql://b:5432/d?schema=s"),
+        ] {
+            assert_eq!(location(url, variables), expected, "{url} {variables:?}");
+        }
+        let user =
+            |variables: &[(&str, &str)]| parse("postgres://a/d", variables).ok().map(|it| it.user);
+        assert_eq!(user(&[me, ("ELECT_USER", "e")]).as_deref(), Some("e"));
+        assert_eq!(user(&[me, ("ELECT_USER", "")]).as_deref(), Some("me"));
+    }
+
+    #[test]
+    fn a_setting_that_would_mean_another_server_or_less_safety_is_refused() {
+        for (url, why) in [
+            ("postgres://me@a/d?port=7", "write its port there"),
+            ("postgres://me@a/d?host=b", "write its port there"),
+            ("postgres://me@a/d/e", "no / in its name"),
+            ("postgres://me@a/d?sslmode=full", "verify-full"),
+            ("postgres://me@a/d?sslmode=require&sslrootcert=system", "any authority could pass"),
+            ("postgres://me@a/d?sslmode=verify-ca", "sslrootcert"),
+            ("postgres://me@a/d?service=none", "no service"),
+        ] {
+            let error = parse(url, &[]).err().expect(url);
+            assert!(error.to_string().contains(why), "{url}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_password_of_a_socket_is_found_by_its_port() {
+        let folder = std::env::temp_dir().join(format!("elect-pgpass-{}", std::process::id()));
+        std::fs::write(&folder, "localhost:5432:*:me:one\nlocalhost:7:*:me:two\n").expect("a file");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&folder, mode).expect("our own");
+        let url = format!("postgres://me@/d?host=/run/x&port=7&passfile={}", folder.display());
+        let address = parse(&url, &[]).expect("a good URL");
+        let password = address.places[0].password.as_ref().map(Password::reveal);
+        assert_eq!(password, Some("two"));
+        std::fs::remove_file(folder).expect("our own");
+    }
 }

@@ -18,7 +18,7 @@ const HINTS: Hints = Hints {
     identity: std::borrow::Cow::Borrowed("the options sslcert and sslkey"),
 };
 
-/// The first bytes of TLS. A server that has come to TLS speaks the protocol.
+/// The first bytes of TLS records. A server that begins TLS speaks the protocol.
 const TLS_FIRST: u8 = 0x14;
 const TLS_LAST: u8 = 0x17;
 

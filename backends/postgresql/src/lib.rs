@@ -19,10 +19,10 @@
 //! anew or truncated has another file.
 //!
 //! **Unknown outcomes**: a statement without an answer may have been carried out. So may a statement during which the
-//! server warned: a wait for a synchronous replica that somebody cancels ends with a warning. An answer that is an error
+//! server warned: a cancelled wait for a synchronous replica ends with a warning. An answer that is an error
 //! says that nothing happened.
 //!
-//! **Waiting**: `LISTEN` on a channel of the row. Renewals notify nobody, so a crowd of waiters does not wake itself.
+//! **Waiting**: `LISTEN` on a channel of the row. Renewals send no notice, so a crowd of waiters does not wake itself.
 //!
 //! **Poolers**: a connection through pgbouncer in transaction mode is shared, so it has no settings and no notices of its
 //! own. Each session therefore asks for a setting at its start. If the setting is not in force, the session polls. All

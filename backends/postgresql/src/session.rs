@@ -56,6 +56,8 @@ struct State {
     warnings: AtomicU64,
     /// A request was dropped before its answer.
     is_suspect: AtomicBool,
+    /// The session is given up. The connection ends a moment later.
+    is_over: AtomicBool,
     channels: Mutex<HashMap<String, watch::Sender<()>>>,
 }
 
@@ -136,7 +138,7 @@ impl Session {
     /// Whether it can still be used. A request that was dropped may hold up the next one, so its answer is awaited for
     /// a moment.
     pub(crate) async fn is_alive(&self) -> bool {
-        if self.client.is_closed() {
+        if !self.is_open() {
             return false;
         }
         if !self.state.is_suspect.swap(false, Ordering::Relaxed) {
@@ -152,13 +154,14 @@ impl Session {
         is_alive
     }
 
-    /// Whether the connection has not ended.
+    /// Whether the session is not given up, and its connection has not ended.
     pub(crate) fn is_open(&self) -> bool {
-        !self.client.is_closed()
+        !self.client.is_closed() && !self.state.is_over.load(Ordering::Relaxed)
     }
 
     /// Ends the connection without a word, and tells all that wait for notices.
     pub(crate) fn close(&self) {
+        self.state.is_over.store(true, Ordering::Relaxed);
         self.driver.abort();
         self.state.channels().clear();
     }
@@ -352,7 +355,7 @@ async fn local(path: &std::path::Path, witness: &Witness) -> Result<Stream, Unop
     Ok(Stream::new(stream, witness.clone()))
 }
 
-/// Moves bytes in both directions until the connection ends, and passes on what nobody has asked for.
+/// Moves bytes in both directions until the connection ends, and passes on notices and warnings.
 async fn drive(mut connection: Connection<Stream, Wire>, state: Arc<State>) {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
         match message {

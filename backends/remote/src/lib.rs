@@ -29,6 +29,7 @@ mod stream;
 mod tls;
 mod trouble;
 mod url;
+mod verifier;
 
 pub use credentials::{Credentials, Password, Secret};
 pub use dial::{Secured, ask, connect, dial};

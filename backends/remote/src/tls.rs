@@ -5,15 +5,12 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use elect_api::{Error, ErrorKind};
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{Resumption, WebPkiServerVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::client::Resumption;
 use rustls::pki_types::pem::{self, PemObject as _};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
-};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 
+use crate::verifier::Lenient;
 use crate::{Host, Secured, Url};
 
 /// The TLS options of a URL, with the files read and understood.
@@ -212,7 +209,7 @@ impl Pem {
             .with_safe_default_protocol_versions()
             .map_err(|error| unfit("TLS cannot be set up").because(error))?;
         let builder = if self.check == Check::Nothing {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(Blind(provider)))
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(Lenient::any(&provider)))
         } else {
             let mut roots = RootCertStore::empty();
             let all = CertificateDer::pem_slice_iter(self.authorities.as_bytes());
@@ -226,11 +223,9 @@ impl Pem {
             if self.check == Check::Name {
                 builder.with_root_certificates(roots)
             } else {
-                let verifier = WebPkiServerVerifier::builder_with_provider(roots.into(), provider);
-                let verifier = verifier
-                    .build()
+                let verifier = Lenient::of_authorities(roots, &provider)
                     .map_err(|error| unfit("certificates cannot be checked").because(error))?;
-                builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyName(verifier)))
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
             }
         };
         let mut config = match &self.identity {
@@ -250,93 +245,6 @@ impl Pem {
         config.resumption = Resumption::disabled();
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         Ok(Arc::new(config))
-    }
-}
-
-/// Accepts any certificate, as some settings of clients ask for. The server still has to prove that it has the key.
-#[derive(Debug)]
-struct Blind(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Blind {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let known = &self.0.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, known)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let known = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, known)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-/// Accepts the certificate of a trusted authority for any name.
-#[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
-
-impl ServerCertVerifier for AnyName {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        chain: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        use CertificateError::{NotValidForName, NotValidForNameContext};
-        // The name is checked last.
-        match self.0.verify_server_cert(certificate, chain, name, ocsp, now) {
-            Err(rustls::Error::InvalidCertificate(
-                NotValidForName | NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
-            outcome => outcome,
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
     }
 }
 

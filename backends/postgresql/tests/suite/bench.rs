@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Boottime, Candidate, ElectionName, Removal, Seat, Store};
+use elect_api::{Boottime, Candidate, ElectionName, Seat, Store};
 use elect_record::table::{Table, TableDocuments};
-use elect_record::{Document, Documents as _, Name, Purpose, RecordStore, Removed, Swapped};
 use elect_testkit::sim::{Clock as _, ManualClock};
-use elect_testkit::{Bench, Servers, Stall, election};
+use elect_testkit::table::by_hand;
+use elect_testkit::{Bench, Servers, Stall};
 
 use crate::ground::PostgresGround;
 
@@ -43,40 +43,15 @@ impl Bench for PostgresBench {
     }
 
     async fn crash(&self, store: Box<dyn Store>, seat: Box<dyn Seat>) {
-        let ticket = seat.ticket().expect("a ticket");
-        drop((seat, store));
-        let store = RecordStore::new(self.documents());
-        store.remove(&election(), Removal::Crashed(&ticket)).await.expect("gone");
+        by_hand::crash(self.documents(), store, seat).await;
     }
 
     async fn wipe(&self, election: &ElectionName) {
-        let documents = self.documents();
-        let listing = documents.list(election, Purpose::Look).await.expect("a list");
-        let waiters = listing.waiters.into_iter().map(|it| Name::Waiter(it.nonce));
-        for name in waiters.chain([Name::Record, Name::Data]) {
-            let found = documents.read(election, name, Purpose::Look).await.expect("an answer");
-            if let Some(found) = found {
-                let gone = documents.remove(election, name, found.version, Purpose::Leave).await;
-                assert_eq!(gone.expect("an answer"), Removed::Yes);
-            }
-        }
+        by_hand::wipe(&self.documents(), election).await;
     }
 
     async fn evict(&self, election: &ElectionName, candidate: &Candidate) {
-        let documents = self.documents();
-        let listing = documents.list(election, Purpose::Look).await.expect("a list");
-        for waiter in listing.waiters.iter().filter(|it| it.waiter.candidate.id == candidate.id) {
-            let (name, version) = (Name::Waiter(waiter.nonce), waiter.version);
-            let gone = documents.remove(election, name, version, Purpose::Leave).await;
-            assert_eq!(gone.expect("an answer"), Removed::Yes);
-        }
-        let Some((version, mut record)) = listing.record else { return };
-        if record.holder.as_ref().is_some_and(|holder| holder.candidate.id == candidate.id) {
-            record.last = record.holder.take().map(|holder| holder.nonce);
-            let (name, document) = (Name::Record, Document::Record(record));
-            let swapped = documents.swap(election, name, version, &document, Purpose::Leave).await;
-            assert!(matches!(swapped.expect("an answer"), Swapped::Yes(_)));
-        }
+        by_hand::evict(&self.documents(), election, candidate).await;
     }
 
     async fn stall(&self, _: &ElectionName) -> Stall {

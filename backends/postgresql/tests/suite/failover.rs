@@ -61,6 +61,54 @@ fn a_replica_that_takes_over_without_the_newest_write_is_another_epoch() {
     });
 }
 
+/// A backup may have been put back while the server was down.
+#[test]
+fn each_start_of_the_server_is_another_epoch() {
+    run("a restart", async {
+        let mut server = Postgres::start();
+        let url = format!("postgresql://elect@{}/postgres", server.address());
+        let table = elect_postgresql::table(&url).expect("a good URL");
+        table.prepare().await.expect("the right to make it");
+        let epoch = table.get(ROW).await.expect("an answer").epoch.name;
+        let tag = put(&table, &epoch, None, "old").await;
+        server.crash();
+        let found = eventually_found(&table).await;
+        assert_ne!(found.epoch.name, epoch);
+        assert_eq!(found.row.expect("a row that was acknowledged").tag, tag);
+        let late = table.put(ROW, &epoch, Some(&tag), &body("late")).await;
+        assert_eq!(late.expect("an answer"), Put::Conflict);
+    });
+}
+
+/// The session lives on, and would hide the other servers of the URL.
+#[test]
+fn a_server_that_takes_no_writes_any_more_is_left() {
+    run("a fenced primary", async {
+        let (old, new) = (Postgres::start(), Postgres::start());
+        let url = format!("postgresql://elect@{},{}/postgres", old.address(), new.address());
+        let table = elect_postgresql::table(&url).expect("a good URL");
+        table.prepare().await.expect("the right to make it");
+        let epoch = table.get(ROW).await.expect("an answer").epoch.name;
+        let tag = put(&table, &epoch, None, "old").await;
+        old.ask("ALTER SYSTEM SET default_transaction_read_only = on");
+        old.ask("SELECT pg_reload_conf()");
+        let mut tag = Some(tag);
+        let error = loop {
+            // The session learns of the setting a moment later.
+            match table.put(ROW, &epoch, tag.as_ref(), &body("late")).await {
+                Ok(Put::Done(newest)) => tag = Some(newest),
+                Ok(Put::Conflict) => panic!("no other client writes"),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+        // The other server of this URL is another cluster, which a process that knows the first refuses.
+        let error = table.get(ROW).await.expect_err("no server of this cluster takes writes");
+        assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
+        assert!(error.to_string().contains("another store"), "{error}");
+    });
+}
+
 async fn eventually_found(table: &impl Table) -> elect_record::table::Found {
     loop {
         match table.get(ROW).await {

@@ -125,6 +125,35 @@ fn certificates_are_checked_as_sslmode_says() {
     });
 }
 
+/// A restore makes the key last. Two candidates could create one row before.
+#[test]
+fn no_row_is_created_in_a_table_without_its_key() {
+    run("no key", async {
+        let server = Postgres::start();
+        let table = table(&url(&server, "elect", "postgres"));
+        table.prepare().await.expect("the right to make it");
+        server.ask("ALTER TABLE elect.document DROP CONSTRAINT document_pkey");
+        let epoch = table.get(ROW).await.expect("an answer").epoch.name;
+        let put = table.put(ROW, &epoch, None, &Body::default()).await;
+        let error = put.expect_err("two rows could have one key");
+        assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
+        assert!(error.to_string().contains("primary key"), "{error}");
+        assert_eq!(server.ask("SELECT count(*) FROM elect.document WHERE election = 'a'"), "0");
+    });
+}
+
+/// Two clusters that both accept writes would have a leader each.
+#[test]
+fn an_examination_names_two_servers_that_accept_writes() {
+    run("two primaries", async {
+        let (one, other) = (Postgres::start(), Postgres::start());
+        let both = format!("postgresql://elect@{},{}/postgres", one.address(), other.address());
+        let clock = std::sync::Arc::new(elect_testkit::oracle::now);
+        let found = table(&both).examine(clock).await.expect("an examination").findings;
+        assert!(found.iter().any(|it| it.what.contains("all accept writes")), "{found:?}");
+    });
+}
+
 /// A session of another program, which ends when this is dropped.
 struct Held<'a> {
     psql: Child,

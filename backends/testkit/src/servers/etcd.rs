@@ -332,7 +332,7 @@ fn sum(page: &str, name: &str) -> u64 {
 }
 
 impl Stopped {
-    pub(super) fn all(pids: Vec<i32>) -> Self {
+    fn all(pids: Vec<i32>) -> Self {
         let stopped = Self(pids);
         for &pid in &stopped.0 {
             kill(Pid::from_raw(pid), Signal::SIGSTOP).expect("the server lives");

@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::geteuid;
 use tempfile::TempDir;
 
-use super::{Place, Process, Stopped, fetched, free_port};
+use super::{Place, Process, fetched, free_port};
 use crate::program::eventually;
 
 const SETUP: &str = "tests/run setup";
@@ -215,16 +215,6 @@ impl Postgres {
         let output = Command::new(words[0]).args(&words[1..]).output().expect("setpriv");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{words:?}: {said}");
-    }
-
-    /// Stops all its processes until the value is dropped.
-    pub fn stop(&self) -> Stopped {
-        let pid = self.process.pid();
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-        let children = children.unwrap_or_default();
-        let children = children.split_whitespace().filter_map(|pid| pid.parse().ok());
-        // Nothing starts another process once the first one stands still.
-        Stopped::all([pid].into_iter().chain(children).collect())
     }
 
     /// Returns the variables that tell `psql` and other clients where the server is.

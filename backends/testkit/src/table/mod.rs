@@ -16,6 +16,7 @@
 //!
 //! A table that tells or may lose writes fails if the line does not say so.
 
+pub mod by_hand;
 mod client;
 mod faults;
 mod losses;

@@ -1,5 +1,6 @@
 //! What people and programs type, read and ask.
 
+mod bad_disk;
 mod bad_input;
 mod basics;
 mod check;

@@ -1,6 +1,9 @@
-//! This file makes a static elect small, with two options for the linker. The linker packs the relocations. They are a
-//! thirtieth of the file, and take a twentieth of the time of a start. The linker also leaves out the tables for
-//! unwinding, which are a tenth of the file: a release aborts instead.
+//! This file makes a static elect small, with options for the linker.
+//!
+//! - The linker packs the relocations. They are a thirtieth of the file, and take a twentieth of the time of a start.
+//! - It leaves out the tables for unwinding, which are a tenth of the file: a release aborts instead.
+//! - It places together the functions that a run calls, which `src/build.called` lists. The kernel maps 64 KiB of a file
+//!   at once, so functions that lie scattered keep most of the file in the memory of each waiter.
 
 #![allow(clippy::disallowed_methods, reason = "it runs where elect is built, on what is there")]
 
@@ -11,22 +14,33 @@ use std::process::Command;
 
 /// The first Rust, as 1.x, whose own musl reads packed relocations. It has musl 1.2.5.
 const READS_THEM: u32 = 93;
-/// A linker script that removes the unwinding tables. The tables of `crtbegin` and `crtend` stay, because these objects
-/// refer to them.
-const NO_TABLES: &str = "\
-SECTIONS {
-  /DISCARD/ : {
-    *(EXCLUDE_FILE(*crtbegin*.o *crtend*.o) .eh_frame)
-    *(EXCLUDE_FILE(*crtbegin*.o *crtend*.o) .eh_frame.*)
-    *(.gcc_except_table .gcc_except_table.*)
-  }
-}
-INSERT BEFORE .text;
-";
+/// The functions that a run on the local disk calls. `tests/bench/called` writes the list.
+const CALLED: &str = include_str!("build.called");
 
 fn main() {
     println!("cargo::rerun-if-changed=src/build.rs");
+    println!("cargo::rerun-if-changed=src/build.called");
     ask_linker();
+}
+
+/// A linker script. The unwinding tables of `crtbegin` and `crtend` stay, because these objects refer to them.
+fn script() -> String {
+    let called: String =
+        CALLED.lines().map(|name| format!("    *(.text.{name} .text.unlikely.{name})\n")).collect();
+    format!(
+        "\
+SECTIONS {{
+  /DISCARD/ : {{
+    *(EXCLUDE_FILE(*crtbegin*.o *crtend*.o) .eh_frame)
+    *(EXCLUDE_FILE(*crtbegin*.o *crtend*.o) .eh_frame.*)
+    *(.gcc_except_table .gcc_except_table.*)
+  }}
+  .text.called : {{
+{called}  }}
+}}
+INSERT BEFORE .text;
+"
+    )
 }
 
 fn ask_linker() {
@@ -40,7 +54,7 @@ fn ask_linker() {
     // Every release aborts on a panic: see `[profile.release]`.
     if is("PROFILE", "release")
         && links_as_gnu()
-        && let Some(script) = written("no-tables.ld", NO_TABLES)
+        && let Some(script) = written("elect.ld", &script())
     {
         println!("cargo::rustc-link-arg-bins=-Wl,--no-eh-frame-hdr");
         println!("cargo::rustc-link-arg-bins=-Wl,-T,{}", script.display());

@@ -19,6 +19,27 @@ pub struct Rank {
     pub id: Reverse<String>,
 }
 
+impl Rank {
+    /// Returns the rank of an entry by the orders in force. `last` is the token of the last leader.
+    fn of(entry: &Entry, control: &Control, last: Option<Token>) -> Self {
+        let candidate = &entry.candidate;
+        Self {
+            is_named: control.successor(last) == Some(candidate.id.as_str()),
+            priority: control.priority_of(&candidate.id, candidate.priority),
+            arrival: Reverse(entry.arrival),
+            id: Reverse(candidate.id.clone()),
+        }
+    }
+
+    /// Sorts waiters into the order in which they would lead, the next first. `last` is the token of the last leader.
+    /// Programs other than elect know no ranks. While one of them waits, the order of arrival stays.
+    pub fn sort(waiting: &mut [Entry], control: &Control, last: Option<Token>) {
+        if !waiting.iter().any(|entry| entry.candidate.is_foreign()) {
+            waiting.sort_by_cached_key(|entry| Reverse(Self::of(entry, control, last)));
+        }
+    }
+}
+
 /// The candidates that take part, as a store shows them, and the last leader.
 #[derive(Clone, Debug)]
 pub struct Field {
@@ -74,13 +95,7 @@ impl Contest {
     pub fn of(field: &Field, control: &Control, id: &str) -> Option<Self> {
         let Field { survey, last } = field;
         let last = *last;
-        let successor = control.successor(last);
-        let rank = |entry: &Entry| Rank {
-            is_named: successor == Some(entry.candidate.id.as_str()),
-            priority: control.priority_of(&entry.candidate.id, entry.candidate.priority),
-            arrival: Reverse(entry.arrival),
-            id: Reverse(entry.candidate.id.clone()),
-        };
+        let rank = |entry: &Entry| Rank::of(entry, control, last);
         let (ours, rivals): (Vec<_>, Vec<_>) =
             survey.entries().partition(|entry| entry.candidate.id == id);
         let ours = rank(ours.first()?);
@@ -130,6 +145,23 @@ mod tests {
         assert_eq!(ids(&contest), ["c", "late", "b", "z"]);
         let better = contest.others.iter().filter(|rank| **rank > contest.ours).count();
         assert_eq!(better, 2);
+    }
+
+    #[test]
+    fn waiters_are_sorted_as_they_would_lead_unless_a_foreign_program_waits() {
+        let mut waiting = vec![entry("b", 80, 2), entry("a", 0, 1), entry("d", 90, 4)];
+        waiting.extend([entry("c", 90, 3), entry("e", 50, 5)]);
+        let request = crate::election::control::Request::new("me".into(), None);
+        let control = Control::default().handing_over(Token::new(7), Some("e".into()), request);
+        let sorted = |waiting: &[Entry], last| {
+            let mut waiting = waiting.to_vec();
+            Rank::sort(&mut waiting, &control, Some(Token::new(last)));
+            waiting.into_iter().map(|entry| entry.candidate.id).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(sorted(&waiting, 7), "e c d b a");
+        assert_eq!(sorted(&waiting, 8), "c d b e a");
+        waiting.push(Entry::new(Candidate::foreign("foreign"), None, 6));
+        assert_eq!(sorted(&waiting, 7), "b a d c e foreign");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use elect_api::{Boottime, Cell, Division, ElectionName, Error, Profile, Store, S
 
 use crate::election::control::{Control, Request};
 use crate::election::history::{History, Record, last_led};
-use crate::election::ranking::Field;
+use crate::election::ranking::{Field, Rank};
 use crate::guard;
 use crate::report::{ElectionStatus, PauseStatus, Suspicion, wall_clock};
 
@@ -38,7 +38,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(in crate::command) struct ElectionSnapshot {
     pub(in crate::command) election: ElectionName,
-    /// The leader and the waiting candidates. While the election is paused, the head of the queue waits, too.
+    /// The leader, and the waiting candidates in the order in which they would lead. While the election is paused, the
+    /// head of the queue waits, too.
     pub(in crate::command) survey: Survey,
     /// True if the leader could still yield to a better candidate at the end of [`SETTLING`].
     pub(in crate::command) may_yield: bool,
@@ -143,23 +144,31 @@ pub(in crate::command) async fn survey_one(
     election: &ElectionName,
 ) -> Result<ElectionSnapshot, Error> {
     let end = guard::now() + SETTLING;
-    let (asked, answered, control, survey, may_yield) = loop {
+    let (asked, answered, control, last, survey, may_yield) = loop {
         let asked = guard::now();
         let survey = store.survey(election).await?;
         let answered = guard::now();
         let control = control(store, election).await?;
-        if !control.is_ranked() || control.pausing().is_some() {
-            break (asked, answered, control, survey, false);
+        if !control.is_ranked() {
+            break (asked, answered, control, None, survey, false);
         }
-        let field = Field { survey, last: last_led(store, election).await? };
+        let last = last_led(store, election).await?;
+        if control.pausing().is_some() {
+            break (asked, answered, control, last, survey, false);
+        }
+        let field = Field { survey, last };
         let may_yield = field.is_unsettled(&control);
         if !may_yield || end <= answered {
             let survey = field.settled(&control);
-            break (asked, answered, control, survey, may_yield);
+            break (asked, answered, control, last, survey, may_yield);
         }
         tokio::time::sleep(PAUSE).await;
     };
-    let survey = control.obeyed(survey);
+    let mut survey = control.obeyed(survey);
+    // The first candidate of a divided election assigns its shards, whatever the priorities.
+    if control.is_ranked() && control.division().is_whole() {
+        Rank::sort(&mut survey.waiting, &control, last);
+    }
     let proof = Proof::at_sight(survey.leader.as_ref(), wall_clock());
     Ok(ElectionSnapshot {
         election: election.clone(),

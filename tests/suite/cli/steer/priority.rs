@@ -4,6 +4,7 @@ use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store};
 use crate::prelude::*;
 
 on_each_store! {
+    waiters_are_shown_in_the_order_in_which_they_would_lead
     the_best_of_five_leads_and_after_it_the_next_best
     with_the_two_best_killed_at_once_the_next_best_leads
     a_frozen_best_candidate_is_not_waited_for_longer_than_its_lease
@@ -99,6 +100,29 @@ fn leaders(arena: &Arena) -> Vec<String> {
     let record = arena.record();
     assert!(record.is_sorted_by(|(a, _), (b, _)| a < b), "{record:?}");
     record.iter().map(|(_, id)| id.rsplit_once('-').expect("a nonce").0.to_owned()).collect()
+}
+
+fn waiters_are_shown_in_the_order_in_which_they_would_lead(arena: &Arena) {
+    let mut crowd = Crowd::new(arena);
+    crowd.join("leader", 100, LONG);
+    arena.wait_for_leader("leader");
+    for (label, priority) in [("d", 50), ("b", 200), ("c", 200), ("e", 0), ("a", 100)] {
+        crowd.join(label, priority, LONG);
+    }
+    arena.elect("priority").args(["job", "a", "300"]).run().exits(0);
+    let all = ["a", "b", "c", "d", "e"];
+    let status = arena.status();
+    let waiting = status["waiting"].as_array().expect("a list");
+    for ((candidate, label), place) in waiting.iter().zip(all).zip(1..) {
+        let id = candidate["id"].as_str().expect("an id");
+        assert!(id.starts_with(&format!("{label}-")) && candidate["place"] == place, "{waiting:?}");
+    }
+    let table = arena.elect("status").arg("job").run().exits(0).stdout;
+    let rows: Vec<Vec<&str>> = table.lines().map(|row| row.split_whitespace().collect()).collect();
+    let rows = rows.iter().filter(|row| row[1] == "waiting");
+    let shown: Vec<_> = rows.map(|row| (row[2], row[3].split('-').next().unwrap_or(""))).collect();
+    let expected: Vec<_> = ["1", "2", "3", "4", "5"].into_iter().zip(all).collect();
+    assert_eq!(shown, expected, "{table}");
 }
 
 fn the_best_of_five_leads_and_after_it_the_next_best(arena: &Arena) {

@@ -227,9 +227,8 @@ const HOOKS: &str = "Hooks";
 pub struct HookArgs {
     /// Command to run when leadership begins
     ///
-    /// It runs beside the command, and is dead before another candidate can lead. elect splits CMD into words as a
-    /// shell
-    /// does, and executes it without a shell.
+    /// It runs beside the command, and is dead before another candidate can lead. If the command ends first, elect leads
+    /// until the hook has ended. elect splits CMD into words as a shell does, and executes it without a shell.
     #[arg(long, env = "ELECT_ON_ELECTED", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HOOKS, hide_short_help = true)]
     pub on_elected: Option<CommandLine>,
 

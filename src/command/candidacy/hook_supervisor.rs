@@ -19,8 +19,8 @@ use crate::report::{LOST, Outcome};
 
 /// A command tree and the processes that elect runs beside it. The guardian of the tree does not know about them.
 ///
-/// A hook of `--on-elected` belongs to the leadership. It lives on when the command is started again, and it gets the
-/// deadlines of the tree and the descriptors that hold the lease. The tree counts as empty only when that hook and any
+/// A hook of `--on-elected` belongs to the leadership. It lives on when the command has ended or is started again, and
+/// it gets the deadlines of the tree and the descriptors that hold the lease. The tree counts as empty only when that hook and any
 /// running health command are dead as well.
 ///
 /// While one of them lives, the guardian has no ticket. It could redeem the ticket before they are dead. So if elect
@@ -38,8 +38,6 @@ pub(in crate::command) struct HookSupervisor<'a, T> {
     awaits_looks: bool,
     /// The tree is empty, but the hook of `--on-elected` still runs.
     is_outlived: bool,
-    /// The leadership ends: nothing is started again before everything is dead.
-    is_to_end: bool,
     /// The token of the ended leadership for which the hook of `--on-lost` has not been started yet.
     over: Option<Token>,
     /// The exit code of the last command as a shell reports it, or [`LOST`] if elect stopped the command first.
@@ -68,7 +66,6 @@ impl<'a, T: Tree> HookSupervisor<'a, T> {
             elected: None,
             awaits_looks: false,
             is_outlived: false,
-            is_to_end: false,
             over: None,
             code: None,
             lost: None,
@@ -185,6 +182,9 @@ impl<'a, T: Tree> HookSupervisor<'a, T> {
 
     fn tree_is_empty(&mut self) -> Event {
         self.is_outlived = self.elected.is_some();
+        if self.elected.as_ref().is_some_and(|hook| !hook.is_asked()) {
+            self.hooks.log.info("the command has ended; the hook of --on-elected runs on");
+        }
         if self.is_outlived { Event::Outlived } else { Event::Empty }
     }
 
@@ -230,9 +230,9 @@ impl<'a, T: Tree> HookSupervisor<'a, T> {
         }
     }
 
-    /// Returns whether the hook was the last to end, in a leadership that ends.
+    /// Returns whether the hook was the last to end.
     const fn is_empty(&self) -> bool {
-        self.is_outlived && self.is_to_end && self.elected.is_none()
+        self.is_outlived && self.elected.is_none()
     }
 }
 
@@ -246,7 +246,7 @@ impl<T: Tree> Tree for HookSupervisor<'_, T> {
             // this one.
             self.tree.keep(None);
         }
-        (self.is_outlived, self.is_to_end) = (false, false);
+        self.is_outlived = false;
         self.code = None;
         if let Err(error) = self.tree.start(token, holds) {
             return self.not_started(error);
@@ -266,7 +266,6 @@ impl<T: Tree> Tree for HookSupervisor<'_, T> {
 
     fn obey(&mut self, order: Order, stopped_by: Option<StoppedBy>) {
         let ends = matches!(order, Order::Stop { .. } | Order::Kill);
-        self.is_to_end |= ends;
         if ends || stopped_by.is_some() {
             self.label(false);
         }
@@ -286,11 +285,13 @@ impl<T: Tree> Tree for HookSupervisor<'_, T> {
             self.stop_lost();
         }
         let Some(hook) = &mut self.elected else { return };
+        // As long as the command lives, the hook has as long as the command.
+        let own_end = self.is_outlived.then(|| guard::now() + self.hooks.grace);
         match order {
             Order::Renewed(deadlines) => hook.renewed(deadlines),
             Order::Stop { kill_at } => hook.stop(Some(kill_at)),
             Order::Kill => hook.kill(),
-            Order::Ask { kill_at, .. } => hook.stop(kill_at),
+            Order::Ask { kill_at, .. } => hook.stop(kill_at.or(own_end)),
             Order::Signal { .. } => {}
         }
     }
@@ -343,7 +344,7 @@ impl<T: Tree> Tree for HookSupervisor<'_, T> {
                 return event;
             }
         }
-        (self.is_outlived, self.is_to_end) = (false, false);
+        self.is_outlived = false;
         Event::Empty
     }
 }

@@ -219,6 +219,11 @@ impl Helper {
         self.guardian.obey(Order::Ask { signal, kill_at });
     }
 
+    /// Returns whether the helper was asked to end, or killed.
+    pub(in crate::command) const fn is_asked(&self) -> bool {
+        self.is_asked
+    }
+
     /// Kills the helper now.
     pub(in crate::command) fn kill(&mut self) {
         self.is_asked = true;

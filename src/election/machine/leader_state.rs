@@ -77,6 +77,11 @@ impl LeaderState {
         self.told_to_stop
     }
 
+    /// Returns whether the user, another caller or a limit has asked the command to end.
+    pub(super) const fn is_asked_to_end(&self) -> bool {
+        self.told_to_stop || self.asked_at.is_some() || self.runs.key.is_some()
+    }
+
     /// Returns whether the command is about to end.
     pub(super) const fn is_ending(&self) -> bool {
         self.told_to_stop || !matches!(self.stage, RunStage::Running)

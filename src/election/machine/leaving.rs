@@ -95,7 +95,7 @@ impl Machine {
     fn outlived(&mut self, now: Boottime) {
         self.note_haste(now);
         if self.begin_to_rest(now) {
-            return self.rest_is_outlived();
+            return self.rest_is_outlived(true);
         }
         let kill_at = self.last_of_the_grace(now);
         let Phase::Leading(state) = &mut self.phase else { return };
@@ -104,6 +104,8 @@ impl Machine {
             RunStage::Emptying => self.say(Command::Order(Order::Kill, None)),
             // It was asked to stop together with the command.
             RunStage::Stopping => {}
+            // It may have begun only now, and its own time limit ends it.
+            RunStage::Lingering if !state.is_asked_to_end() => {}
             _ => {
                 state.stage = RunStage::Stopping;
                 self.say(Command::Order(Order::Stop { kill_at }, None));
@@ -126,7 +128,7 @@ impl Machine {
     fn emptied(&mut self, now: Boottime) {
         self.note_haste(now);
         if self.begin_to_rest(now) {
-            return;
+            return self.rest_is_outlived(false);
         }
         if let Phase::Leading(state) = &mut self.phase
             && let Some(ended) = state.half_done.take()
@@ -360,10 +362,10 @@ impl Machine {
         self.say(Command::Start(token));
     }
 
-    /// Notes that a process beside the resting command lives on.
-    const fn rest_is_outlived(&mut self) {
+    /// Notes whether a process beside the resting command lives on.
+    const fn rest_is_outlived(&mut self, outlived: bool) {
         if let Phase::Leading(state) = &mut self.phase {
-            state.runs.outlived = true;
+            state.runs.outlived = outlived;
         }
     }
 

@@ -194,8 +194,8 @@ pub enum Event {
     Ended(Ended),
     /// The same, after a key in the terminal had sent the command this signal, which was also meant for elect.
     EndedAfterKey(Ended, i32),
-    /// No process of the command lives, but one that runs beside it during the leadership does. Once that is stopped or
-    /// killed, [`Event::Empty`] comes.
+    /// No process of the command lives, but one that runs beside it during the leadership does. Once that has ended,
+    /// [`Event::Empty`] comes.
     Outlived,
     /// No process of the tree lives.
     Empty,

@@ -393,6 +393,7 @@ fn an_order_to_stop_says_whether_a_signal_or_elect_wants_it() {
 #[test]
 fn stopping_outlived_processes_is_no_stop_of_the_command() {
     let mut transcript = Transcript::running(Lease::Unlimited, rules());
+    transcript.tell(0.5, Event::Signal(TERM), &["signal 15"]);
     transcript.tell(1.0, Event::Ended(Ended::Exited(0)), &[]);
     assert_eq!(transcript.stopped_by(1.0, Event::Outlived), None);
 }

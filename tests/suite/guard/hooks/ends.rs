@@ -13,9 +13,13 @@ const LISTEN: &str = r#"sh -c 'trap "echo asked >>\"$RECORD.hook\"; exit 3" TERM
 const UNTIL: &str =
     r#"sh -c 'echo $$ >"$RECORD.hook"; until [ -e "$RECORD.end" ]; do sleep 0.02; done'"#;
 
+/// Ends once it may, and says so.
+const OUTLASTS: &str = r#"sh -c 'echo begun >"$RECORD.hook"; until [ -e "$RECORD.end" ]; do sleep 0.02; done
+    echo done >>"$RECORD.hook"'"#;
+
 const STAYS: &str = "echo \"$ELECT_TOKEN $ELECT_LEADER_ID\" >>\"$RECORD\"; exec sleep 3600";
-/// Until a hook is ready.
-const WAITS: &str = "until [ -s \"$RECORD.hook\" ]; do sleep 0.02; done";
+/// Ends at once.
+const BRIEF: &str = "echo $$ >\"$RECORD.command\"";
 
 /// Says how the command has ended.
 const CODE: &str = "sh -c 'echo code $ELECT_EXIT_CODE >&2'";
@@ -59,10 +63,40 @@ fn a_hook_is_asked_to_stop_when_leadership_is_given_up() {
     was_asked(&arena, &elect.wait().exits(124));
 }
 
+/// Waits until a command that writes its process id to the file `command` has ended.
+fn wait_for_the_end(arena: &Arena) {
+    let command = eventually("a command", || lines(arena, "command").pop());
+    let command = format!("/proc/{command}");
+    eventually("its end", || (!Path::new(&command).exists()).then_some(()));
+}
+
 #[test]
-fn a_hook_is_asked_to_stop_when_the_command_has_ended() {
+fn elect_leads_until_the_hook_beside_a_command_that_ends_at_once_has_ended() {
     let arena = Arena::on(Ground::File);
-    was_asked(&arena, &run(&arena, &["--on-elected", LISTEN], WAITS).wait().exits(0));
+    let elect = run(&arena, &["--on-elected", OUTLASTS], BRIEF);
+    wait_for_the_end(&arena);
+    wait_until_ready(&arena);
+    arena.elect("run").args(["-e", "job", "-n", "true"]).run().exits(75);
+    fs::write(arena.path("record.end"), "").expect("a file");
+    let ended = elect.wait().exits(0);
+    assert_eq!(lines(&arena, "hook"), ["begun", "done"], "{}", ended.stderr);
+}
+
+#[test]
+fn the_hook_beside_a_command_that_has_ended_is_killed_after_its_time() {
+    let arena = Arena::on(Ground::File);
+    let flags = ["--on-elected", OUTLASTS, "--hook-timeout", "300ms"];
+    let elect = arena.run_with("us", 15, |run| run.args(flags), BRIEF);
+    elect.wait().exits(0).says("--on-elected: sh did not end within 300ms");
+}
+
+#[test]
+fn a_signal_while_only_the_hook_runs_asks_the_hook_to_stop() {
+    let arena = Arena::on(Ground::File);
+    let elect = run(&arena, &["--on-elected", LISTEN], BRIEF);
+    wait_for_the_end(&arena);
+    wait_until_ready(&arena);
+    was_asked(&arena, &elect.ended_by(Signal::SIGTERM).exits(0));
 }
 
 #[test]

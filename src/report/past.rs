@@ -330,6 +330,30 @@ mod tests {
     }
 
     #[test]
+    fn the_manual_shows_a_table_as_it_is() {
+        const MANUAL: &str = include_str!("../manual/once.md");
+        let at = |time: &str| {
+            let at = humantime::parse_rfc3339(time).unwrap();
+            whole_ms(at.duration_since(SystemTime::UNIX_EPOCH).unwrap())
+        };
+        let [done, by_hand, failed] = ["24T03:00:00.818Z", "25T09:12:44.002Z", "26T03:00:01.120Z"]
+            .map(|time| at(&format!("2026-11-{time}")));
+        let runs = format!(
+            r#"{{"runs":[{{"key":"2026-11-24","tries":1,"last":{{"token":5,"id":"web3-q5wy2nqcdn","host":"web3",
+            "start":{done},"took":131000,"code":0}}}},{{"key":"2026-11-25","last":{{"token":0,"id":"root@web1",
+            "host":"web1","start":{by_hand}}}}},{{"key":"2026-11-26","tries":1,"last":{{"token":7,
+            "id":"web1-m4zq0t7c2x","host":"web1","start":{failed},"took":4000,"code":3}}}}]}}"#
+        );
+        let runs = crate::election::runs::Runs::read(Some(runs.as_bytes())).unwrap();
+        let keys = [("2026-11-24", true), ("2026-11-25", true), ("2026-11-26", false)];
+        let keys = keys.map(|(key, done)| KeyReport::new(key, done, runs.of(key))).to_vec();
+        let report = DoneReport { election: "nightly".into(), backend: String::new(), keys };
+        let sample = MANUAL.split("$ elect done nightly\n").nth(1).unwrap();
+        let sample = sample.split("```").next().unwrap();
+        assert_eq!(sample.split_once('\n').unwrap().1, report.table(None));
+    }
+
+    #[test]
     fn keys_are_told_with_their_last_runs() {
         let runs = r#"{"runs":[{"key":"a","tries":2,"last":{"token":5,"id":"i","host":"web3","start":1,"took":1500,"code":0}},
             {"key":"b","last":{"token":0,"id":"me@web1","host":"web1","start":1}},

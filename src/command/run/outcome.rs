@@ -174,12 +174,12 @@ impl Terms<'_> {
             Outcome::NotAcquired | Outcome::AttemptsUsedUp if conflict == 0 => return,
             Outcome::NotAcquired | Outcome::AttemptsUsedUp => Level::Warn,
             Outcome::Failed | Outcome::NotExecutable | Outcome::NotFound => Level::Error,
+            // The reason was told as leadership ended.
+            Outcome::Lost | Outcome::SteppedDown => Level::Debug,
             Outcome::Exited(_)
             | Outcome::Signaled(_)
             | Outcome::MaxRun(_)
             | Outcome::AlreadyDone
-            | Outcome::Lost
-            | Outcome::SteppedDown
             | Outcome::Interrupted(_) => Level::Info,
         };
         let exit_code = Some(outcome.exit_code(conflict));

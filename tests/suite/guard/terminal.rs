@@ -74,6 +74,23 @@ fn the_command_reads_the_terminal_and_the_shell_gets_it_back() {
     assert!(does(&mut terminal, "(exit 9)").ends_with("status=9"), "the shell reads again");
 }
 
+/// As it happens, and not again at the end.
+#[test]
+fn the_end_of_a_leadership_is_told_once() {
+    let ground = Ground::new();
+    let queue = ground.state().join("job/queue");
+    let evict = format!("rm {}/*; exec sleep 3600", queue.display());
+    for (script, told, why) in [
+        (evict.as_str(), "leadership is lost, stopping the command: ", "lost"),
+        ("$E resign job --reason enough & exec sleep 3600", "giving leadership up: ", ": enough"),
+    ] {
+        let mut terminal = shell(&ground);
+        let shown = does(&mut terminal, &format!("$E run -e job sh -c '{script}'"));
+        assert!(shown.contains(told) && shown.ends_with("status=124"), "{shown}");
+        assert_eq!(shown.matches(why).count(), 1, "{shown}");
+    }
+}
+
 #[test]
 fn a_script_without_job_control_gets_the_terminal_back() {
     let ground = Ground::new();

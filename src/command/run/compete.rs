@@ -111,7 +111,7 @@ impl Terms<'_> {
         let shared = Shared::new(&self.log, clock.now());
         let lease_file = LeaseFileWriter::of(&self.plan.campaign, None, &self.log)?;
         let job = self.shard.is_none().then(|| Job::new(self.plan.once.is_some()));
-        let tree = CommandTree::new(guardian, job, self.slot.clone(), lease_file);
+        let tree = CommandTree::new(guardian, job, self.slot.clone(), lease_file, &self.log);
         let environment = || self.environment_of_health();
         let health = self.plan.health.as_ref();
         let (monitor, health) = look_after(health, inherited, &self.log, environment).unzip();

@@ -13,6 +13,7 @@ use crate::election::slots::Slot;
 use crate::guard::{
     self, Ended, FromGuardian, Guardian, Happened, KeyWitness, Order, SignalTo, Terminal,
 };
+use crate::report::Log;
 
 /// The guardian with its command. It owns all that serves this one command: the job and the lease file.
 pub(super) struct CommandTree {
@@ -21,18 +22,25 @@ pub(super) struct CommandTree {
     job: Option<Job>,
     slot: Option<Slot>,
     lease_file: LeaseFileWriter,
+    log: Log,
+    /// The process group of the last command.
+    group: i32,
+    /// elect has said that the command is stopped.
+    has_told_stop: bool,
 }
 
 impl CommandTree {
     /// Makes the tree of a guardian. `job` is given only if elect runs a single command. `slot` is the slot in which it
     /// leads, if the election has slots.
-    pub(super) const fn new(
+    pub(super) fn new(
         guardian: Guardian,
         job: Option<Job>,
         slot: Option<Slot>,
         lease_file: LeaseFileWriter,
+        log: &Log,
     ) -> Self {
-        Self { guardian, job, slot, lease_file }
+        let log = log.clone();
+        Self { guardian, job, slot, lease_file, log, group: 0, has_told_stop: false }
     }
 
     pub(super) fn ended_by_key(&self) -> bool {
@@ -48,22 +56,23 @@ impl CommandTree {
         {
             self.lease_file.end();
         }
+        match happened {
+            Happened::Reported(FromGuardian::Started { group }) => self.group = group,
+            Happened::Reported(FromGuardian::Stopped(signal)) => self.stopped(signal),
+            _ => {}
+        }
         let Some(job) = &mut self.job else { return event_of(happened) };
         match happened {
             Happened::Died | Happened::Reported(FromGuardian::NotStarted(_)) => job.is_gone(),
             Happened::Reported(FromGuardian::Started { group }) => job.started(group),
-            Happened::Reported(FromGuardian::Stopped(signal)) => {
-                if job.stopped(signal) {
-                    self.guardian.obey(Order::pass_on(libc::SIGCONT));
-                }
-            }
             Happened::Reported(FromGuardian::Ended(ended)) => {
                 if let Some(signal) = job.ended(ended) {
                     return Some(Event::EndedAfterKey(ended, signal));
                 }
             }
             Happened::Reported(
-                FromGuardian::SoftPassed
+                FromGuardian::Stopped(_)
+                | FromGuardian::SoftPassed
                 | FromGuardian::MayNotSignal(_)
                 | FromGuardian::Left(_)
                 | FromGuardian::Empty,
@@ -72,6 +81,33 @@ impl CommandTree {
         }
         event_of(happened)
     }
+
+    /// Handles a stop of the command. Says once if the command stays stopped, as then nothing else would show why
+    /// nothing goes on.
+    fn stopped(&mut self, signal: i32) {
+        if self.job.as_mut().is_some_and(|job| job.stopped(signal)) {
+            return self.guardian.obey(Order::pass_on(libc::SIGCONT));
+        }
+        if std::mem::replace(&mut self.has_told_stop, true) {
+            return;
+        }
+        let (name, group) = (guard::signal_name(signal), self.group);
+        if wants_terminal(signal) {
+            self.log.warn(format_args!(
+                "the command is stopped ({name}): it wants the terminal, which only a shell could give it; redirect its \
+                 stdin from /dev/null"
+            ));
+        } else {
+            self.log.warn(format_args!(
+                "the command is stopped ({name}), and elect leads on: `kill -CONT -{group}` lets it go on"
+            ));
+        }
+    }
+}
+
+/// Returns whether the kernel stops a process by this signal that uses the terminal from the background.
+const fn wants_terminal(signal: i32) -> bool {
+    matches!(signal, libc::SIGTTIN | libc::SIGTTOU)
 }
 
 #[async_trait]
@@ -227,7 +263,7 @@ impl Job {
     pub(super) fn stopped(&mut self, signal: i32) -> bool {
         let (Some(terminal), Some(group)) = (&mut self.terminal, self.group) else { return false };
         let was_in_front = terminal.is_of(group);
-        let wants_terminal = matches!(signal, libc::SIGTTIN | libc::SIGTTOU);
+        let wants_terminal = wants_terminal(signal);
         let is_terminals = was_in_front || wants_terminal;
         if wants_terminal && terminal.is_ours() {
             terminal.hand_over(group);

@@ -57,6 +57,41 @@ fn a_stop_that_the_command_ignored_is_forgotten_when_the_job_goes_on() {
     }
 }
 
+/// Nothing else would show why nothing goes on. In a terminal, elect takes the stop for one of the whole job.
+#[test]
+fn a_command_that_stays_stopped_is_told_once() {
+    let ground = Ground::new();
+    let job = ground.job().sh("echo $$ >\"$D/command\"; exec sleep 3600");
+    let elect = job.under(["setsid", "sh", "-c", "exec \"$@\" 2>\"$D/told\"", "sh"]).spawn();
+    let command: i32 = ground.said("command").parse().unwrap();
+    stop(command);
+    let way_out = format!("(SIGSTOP), and elect leads on: `kill -CONT -{command}` lets it go on");
+    let told = ground.said("told");
+    assert!(told.contains("the command is stopped ") && told.contains(&way_out), "{told}");
+    tell(command, Signal::SIGCONT);
+    stop(command);
+    elect.ended_by(Signal::SIGTERM).exits(128 + 15);
+    assert_eq!(ground.said("told").matches("is stopped").count(), 1, "{}", ground.said("told"));
+}
+
+/// The shell that has started it is gone, so the kernel does not stop elect as well.
+#[test]
+fn a_command_that_wants_the_terminal_where_no_shell_is_is_told() {
+    let ground = Ground::new();
+    let job = ground.job().args(["--max-run", "5m"]);
+    let job = job.sh("echo $$ >\"$D/command\"; read x </dev/tty").under([
+        "sh",
+        "-mc",
+        "sh -c '\"$@\" &' sh \"$@\" & wait; read x",
+        "sh",
+    ]);
+    let mut terminal = Terminal::start(&mut job.command());
+    let command: i32 = ground.said("command").parse().unwrap();
+    terminal.shows("the command is stopped (SIGTTIN): it wants the terminal");
+    send(command, Signal::SIGKILL);
+    terminal.shows("SIGKILL ended the command").types("\r");
+}
+
 /// Waits until all of these processes have stopped.
 #[track_caller]
 fn stopped(processes: &[i32]) {

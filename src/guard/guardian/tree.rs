@@ -8,13 +8,17 @@ use crate::guard::clock;
 use crate::guard::enclosure::Containment;
 use crate::guard::ladder::Event;
 use crate::guard::left::{Fate, Left};
-use crate::guard::pass::{Deed, Found};
+use crate::guard::pass::{Deed, Found, Pass};
 use crate::guard::priority::Before;
 use crate::guard::wire::FromGuardian;
 
 /// The number of processes that are reaped before the guardian looks at the time. The processes of a tree may die
 /// faster than they are reaped.
 const MOST_REAPED: u32 = 256;
+
+/// The number of looks at what the command has left, until one finds a process. A look misses a process that ends just
+/// then, and its child, which has not come to the guardian yet.
+const MOST_LOOKS: u32 = 16;
 
 impl GuardianProcess {
     pub(super) fn signal(&mut self, signal: i32, resume: bool) {
@@ -31,7 +35,17 @@ impl GuardianProcess {
     /// Does this to all processes that the command has left. Reports which processes these were, if `fate` says what
     /// happens to them.
     pub(super) fn treat_left(&mut self, deed: Deed, fate: Option<Fate>) {
-        let Found { living, first, refused, .. } = self.parts.enclosure.treat_left(deed);
+        let end = clock::now() + Pass::LIMIT;
+        // A pass that leaves some alone may find none for that.
+        let finds_all = !matches!(deed, Deed::Signal { heard: Some(_), .. });
+        let mut looks = if fate.is_some() && finds_all { MOST_LOOKS } else { 1 };
+        let Found { living, first, refused, .. } = loop {
+            let found = self.parts.enclosure.treat_left(deed);
+            looks -= 1;
+            if found.living > 0 || looks == 0 || clock::now() >= end {
+                break found;
+            }
+        };
         self.may_not_signal(refused);
         if let Some(fate) = fate.filter(|_| living > 0) {
             self.report(FromGuardian::Left(Left { fate, count: living, first }));

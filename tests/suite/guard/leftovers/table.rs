@@ -277,6 +277,24 @@ fn in_a_pid_namespace_too() {
     }
 }
 
+/// A single look may miss a process that ends, and the child that it has just started.
+#[test]
+fn a_tree_that_forks_without_a_rest_is_named() {
+    const ROUNDS: usize = 10;
+    const ON: &str = "trap '' TERM; echo >>\"$D/up\"; sh \"$D/on\" &";
+    for tier in ["scan", "pidns"] {
+        for _ in 0..ROUNDS {
+            let ground = crate::support::Ground::new();
+            fs::write(ground.path().join("on"), ON).expect("a file");
+            let flags = ["--stop-timeout", "100ms", "--containment", tier];
+            let run = ground.job().args(flags).sh("sh \"$D/on\"; exec sleep 3600").spawn();
+            let generations = || fs::metadata(ground.path().join("up")).map_or(0, |up| up.len());
+            eventually("a tree", || (generations() >= 20).then_some(()));
+            run.ended_by(Signal::SIGTERM).exits(128 + 15).says("killed sh (process ");
+        }
+    }
+}
+
 fn end_as_said(how: Ending, tier: &'static str) {
     let arena = Arena::on(Ground::File);
     let cells = Tree::ALL.map(|tree| Cell { tier, ..Cell::new(&arena, tree, how) });

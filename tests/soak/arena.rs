@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use elect_testkit::fault::{Disk, Network, TcpProxy};
-use elect_testkit::program::Elect;
+use elect_testkit::program::{Elect, copy};
 use elect_testkit::servers::{Etcd, Place, ZooKeeper, ZooKeeperSetup};
 use tempfile::TempDir;
 
@@ -80,7 +80,7 @@ impl Arena {
     pub(crate) fn new(backend: Backend) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
         let binary = folder.path().join("elect");
-        std::fs::copy(env!("CARGO_BIN_EXE_elect"), &binary).expect("a copy of elect");
+        copy(env!("CARGO_BIN_EXE_elect").as_ref(), &binary);
         let remote = match backend {
             Backend::File => None,
             Backend::Remote(brand) => {

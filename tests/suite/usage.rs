@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use elect_testkit::program::{is_alive, line_of, name};
+use elect_testkit::program::{is_alive, line_of, link_or_copy, name};
 
 use crate::prelude::*;
 
@@ -82,10 +82,7 @@ pub(crate) fn other_user() -> User {
     let folder = TempDir::new().expect("a temporary folder");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("our own");
     let copy = folder.path().join("elect");
-    // A link where it can be made: the program is large.
-    fs::hard_link(ELECT, &copy)
-        .or_else(|_| fs::copy(ELECT, &copy).map(|_| ()))
-        .expect("a copy of the program");
+    link_or_copy(ELECT.as_ref(), &copy);
     User { id: 2_000_000 + std::process::id(), folder }
 }
 

@@ -443,3 +443,58 @@ pub fn line_of(path: &Path) -> String {
         fs::read_to_string(path).ok().filter(|text| text.ends_with('\n'))
     })
 }
+
+/// Copies a program, so that it can be executed at once.
+///
+/// A child process writes the copy. A descriptor of this process that is open for writing would reach each child that
+/// another thread forks meanwhile, and the kernel executes no file that a process may still write (`ETXTBSY`).
+///
+/// # Panics
+/// Panics if it cannot be copied.
+#[track_caller]
+pub fn copy(program: &Path, copy: &Path) {
+    let copied = Command::new("cp").arg("--").args([program, copy]).status().expect("cp starts");
+    assert!(copied.success(), "no copy of {} at {}", program.display(), copy.display());
+}
+
+/// Does the same as [`copy()`], by a hard link where one can be made, as programs of tests are large.
+///
+/// # Panics
+/// As [`copy()`].
+#[track_caller]
+pub fn link_or_copy(program: &Path, other: &Path) {
+    fs::hard_link(program, other).unwrap_or_else(|_| copy(program, other));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_can_be_executed_while_other_threads_fork() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        Command::new("true").status().expect("it starts");
+                    }
+                });
+            }
+            let executed = (0..100).map(|number| {
+                let program = folder.path().join(number.to_string());
+                copy(Path::new("/bin/true"), &program);
+                Command::new(program).status()
+            });
+            let executed: Vec<_> = executed.collect();
+            is_over.store(true, Ordering::Relaxed);
+            for status in executed {
+                status.expect("it is executed");
+            }
+        });
+    }
+}

@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 
 use elect_testkit::oracle::fork_bomb;
-use elect_testkit::program::{children, name};
+use elect_testkit::program::{children, link_or_copy, name};
 
 use crate::prelude::*;
 use crate::stage::send;
@@ -24,7 +24,7 @@ fn is_gone_after(act: impl Fn(i32, i32), exit_codes: &[i32]) {
     // The user may not read where it was built.
     let program = folder.path().join("bomb");
     let own = std::env::current_exe().unwrap();
-    fs::hard_link(&own, &program).or_else(|_| fs::copy(&own, &program).map(|_| ())).unwrap();
+    link_or_copy(&own, &program);
     let marker = folder.path().join("survived");
     let url = format!("file://{}", folder.path().join("state").display());
     let run: Elect = user.elect().args(["run", "--stop-timeout", "0s", "-e", "job", "-b", &url]);

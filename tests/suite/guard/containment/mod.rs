@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::chown;
 
 use elect_testkit::fault::Cgroup;
-use elect_testkit::program::{children, name};
+use elect_testkit::program::{self, children, name};
 
 use crate::prelude::*;
 use crate::usage::{User, other_user};
@@ -72,7 +72,7 @@ impl Runner {
     fn copy_of(&self, program: &Path, name: &str) -> PathBuf {
         let copy = self.path(name);
         if !copy.exists() {
-            fs::copy(program, &copy).unwrap();
+            program::copy(program, &copy);
         }
         copy
     }

@@ -11,7 +11,7 @@ mod words;
 
 use std::os::unix::fs::PermissionsExt;
 
-use elect_testkit::program::{children, line_of, name};
+use elect_testkit::program::{children, copy, line_of, name};
 use elect_testkit::servers::{fetched, free_port};
 use nix::sys::signal::kill;
 
@@ -122,7 +122,7 @@ impl Node {
         let node = Self { etcd, folder: TempDir::new().expect("a folder") };
         let binaries = node.folder.path().join("bin");
         fs::create_dir(&binaries).expect("a folder");
-        fs::copy(ELECT, binaries.join("elect")).expect("a copy");
+        copy(ELECT.as_ref(), &binaries.join("elect"));
         let server = "#!/bin/sh\n\
                       trap 'echo told >/run/elect/told; exit 0' TERM\n\
                       echo \"$ELECT_LEADER_ID $*\" >/run/elect/serves\n\

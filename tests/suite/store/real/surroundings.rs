@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 
 use elect_testkit::oracle::{Crowd, Habit};
+use elect_testkit::program;
 
 use crate::prelude::*;
 use crate::support::WallClock;
@@ -160,7 +161,7 @@ impl World {
         };
         open(self.folder.path(), 0o755);
         let copy = self.folder.path().join("stamper");
-        fs::copy(&words[0], &copy).expect("a copy of this program");
+        program::copy(words[0].as_ref(), &copy);
         let map = words.iter().find_map(|word| word.to_str()?.strip_prefix("map="));
         open(map.expect("a map").as_ref(), 0o666);
         words[0] = copy.into();

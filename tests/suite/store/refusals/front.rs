@@ -8,8 +8,14 @@ use elect_testkit::servers::Pem;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
+
+/// The protocol of `PostgreSQL`, in which a client first asks for TLS in the clear.
+pub(super) const STARTS_TLS: &[u8] = b"postgresql";
+/// The length of that question.
+const QUESTION: usize = 8;
 
 /// Starts a front, and returns its address. It lives as long as the test. Clients that want to agree on a protocol get
 /// this one.
@@ -22,6 +28,7 @@ pub(in crate::store) fn front(pem: &Pem, protocol: &[u8], target: SocketAddr) ->
     let config = config.expect("versions").with_no_client_auth();
     let mut config = config.with_single_cert(vec![cert], key).expect("a pair");
     config.alpn_protocols = vec![protocol.to_vec()];
+    let is_asked = protocol == STARTS_TLS;
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = listener.local_addr().expect("its address");
@@ -30,9 +37,13 @@ pub(in crate::store) fn front(pem: &Pem, protocol: &[u8], target: SocketAddr) ->
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime").block_on(async {
             let listener = TcpListener::from_std(listener).expect("a listener");
-            while let Ok((stream, _)) = listener.accept().await {
+            while let Ok((mut stream, _)) = listener.accept().await {
                 let acceptor = acceptor.clone();
                 tokio::spawn(async move {
+                    if is_asked {
+                        stream.read_exact(&mut [0; QUESTION]).await?;
+                        stream.write_all(b"S").await?;
+                    }
                     let mut near = acceptor.accept(stream).await?;
                     let mut far = TcpStream::connect(target).await?;
                     tokio::io::copy_bidirectional(&mut near, &mut far).await

@@ -28,7 +28,7 @@ pub(super) const ANSWERS: [&str; 13] = [
     "foreign bytes",
     "silence",
 ];
-const COLUMNS: [&str; 4] = ["etcd", "ZooKeeper", "Kubernetes", "local disk"];
+const COLUMNS: [&str; 5] = ["etcd", "ZooKeeper", "Kubernetes", "PostgreSQL", "local disk"];
 
 /// A store that is well, and what makes it give an answer, and takes that back.
 pub(super) struct Stage {
@@ -127,6 +127,11 @@ fn zookeeper_refuses_as_the_page_has_it() {
 #[test]
 fn kubernetes_refuses_as_the_page_has_it() {
     the_page_has("Kubernetes", stores::kubernetes());
+}
+
+#[test]
+fn postgresql_refuses_as_the_page_has_it() {
+    the_page_has("PostgreSQL", stores::postgresql());
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use elect_testkit::fault::{Disk, Mode, TcpProxy};
 use elect_testkit::servers::kubernetes::{Fault, Rule, Scope};
-use elect_testkit::servers::{Authority, ZooKeeperSetup};
+use elect_testkit::servers::{Authority, Postgres, ZooKeeperSetup};
 use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Permission};
 
-use super::front::front;
+use super::front::{STARTS_TLS, front};
 use super::{Stage, redirected};
 use crate::prelude::*;
 use crate::store::balanced::{closes, foreign_server, is_foreign, is_unavailable, resets};
@@ -202,6 +202,73 @@ pub(super) fn kubernetes() -> Vec<Stage> {
         end: Box::new(move || other.fault(Fault::None)),
         keeps: Box::new(()),
     });
+    keep(all, (Mutex::new(folder), server))
+}
+
+pub(super) fn postgresql() -> Vec<Stage> {
+    let server = Arc::new(Postgres::start());
+    let folder = TempDir::new().expect("a folder");
+    let password = folder.path().join("password");
+    fs::write(&password, "old").expect("a file");
+    let of = |role: &str, address: SocketAddr, rest: &str| {
+        format!("postgresql://{role}@{address}/postgres?schema=PLACE&sslmode={rest}")
+    };
+    let url = |address: SocketAddr, ca: Option<&Path>| match ca {
+        None => of("elect", address, "disable"),
+        Some(ca) => of("elect", address, &format!("verify-full&sslrootcert={}", ca.display())),
+    };
+    let target = server.address();
+    let mut all = on_the_way(&Plain { target, protocol: STARTS_TLS, url: &url });
+    server.rule("host all locked all scram-sha-256");
+    for (answer, role, begin, end) in [
+        (
+            "user, password or token refused (401)",
+            "locked",
+            "ALTER ROLE locked PASSWORD 'new'",
+            "ALTER ROLE locked PASSWORD 'old'",
+        ),
+        (
+            "a right is missing (403)",
+            "poor",
+            "REVOKE ALL ON ALL TABLES IN SCHEMA poor FROM poor",
+            "GRANT ALL ON ALL TABLES IN SCHEMA poor TO poor",
+        ),
+        (
+            "too many connections",
+            "crowded",
+            "ALTER ROLE crowded CONNECTION LIMIT 0",
+            "ALTER ROLE crowded CONNECTION LIMIT -1",
+        ),
+        (
+            "read-only server",
+            "still",
+            "ALTER ROLE still SET default_transaction_read_only = on",
+            "ALTER ROLE still RESET default_transaction_read_only",
+        ),
+    ] {
+        server.ask(&format!(
+            "CREATE ROLE {role} LOGIN PASSWORD 'old'; GRANT CREATE ON DATABASE postgres TO {role}"
+        ));
+        // What counts for new sessions has to reach all.
+        let leave = format!(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{role}'"
+        );
+        let does = |statement: &'static str| {
+            let (server, leave) = (Arc::clone(&server), leave.clone());
+            Box::new(move || {
+                server.ask(statement);
+                server.ask(&leave);
+            })
+        };
+        let rest = format!("disable&password-file={}", password.display());
+        all.push(Stage {
+            answer,
+            url: of(role, target, &rest).replace("PLACE", role),
+            begin: does(begin),
+            end: does(end),
+            keeps: Box::new(()),
+        });
+    }
     keep(all, (Mutex::new(folder), server))
 }
 

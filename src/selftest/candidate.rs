@@ -283,7 +283,7 @@ impl<'a> Scratch<'a> {
         let mut left = Vec::new();
         for election in self.elections.take() {
             let error = loop {
-                match self.store.remove(&election, Removal::Everything { fences: true }).await {
+                match self.store.remove(&election, Removal::Scratch).await {
                     Ok(()) => break None,
                     Err(error) if error.is_permanent() || guard::now().since(began) > patience => {
                         break Some(error);

@@ -179,6 +179,9 @@ pub enum Removal<'a> {
         /// without the fence a stale token would pass.
         fences: bool,
     },
+    /// Everything, with the fences, of an election whose name no candidate uses again. So its tokens need not rise any
+    /// more, and a store keeps nothing of it as far as it may remove records.
+    Scratch,
 }
 
 /// The elections that [`Store::list`] lists.
@@ -194,6 +197,11 @@ pub enum Scope {
 }
 
 impl Removal<'_> {
+    /// Returns whether the fences of the election may go too.
+    pub const fn takes_fences(&self) -> bool {
+        matches!(self, Self::Everything { fences: true } | Self::Scratch)
+    }
+
     /// The error of a store in which an entry lasts as long as its holder lives.
     pub fn refuse(election: &ElectionName) -> Error {
         let what = format!(

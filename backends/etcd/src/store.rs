@@ -83,7 +83,8 @@ impl Store for EtcdStore {
                 let outcome = removal::remove(&attempt.client(), &keyspace, token).await;
                 attempt.conclude(outcome).await
             }
-            Removal::Everything { fences } => {
+            Removal::Everything { .. } | Removal::Scratch => {
+                let fences = what.takes_fences();
                 let attempt = self.link.attempt(keyspace.notes()).await?;
                 let outcome = removal::forget(&attempt.client(), &keyspace, fences).await;
                 match attempt.conclude(outcome).await? {

@@ -54,13 +54,13 @@ impl Store for FileStore {
     }
 
     async fn remove(&self, election: &ElectionName, what: Removal<'_>) -> Result<(), Error> {
-        let fences = match what {
+        match what {
             // The death of the last process that holds a place frees it.
             Removal::Crashed(_) => return Ok(()),
             Removal::Leader { .. } => return Err(Removal::refuse(election)),
-            Removal::Everything { fences } => fences,
-        };
-        forget::forget(&self.root, election, fences)?;
+            Removal::Everything { .. } | Removal::Scratch => {}
+        }
+        forget::forget(&self.root, election, what.takes_fences())?;
         if self.is_new.load(Ordering::Relaxed) {
             // It fails, as it must, if the directory has other entries.
             let _ = fs::remove_dir(&self.root.path);

@@ -8,7 +8,7 @@ use crate::text::Text;
 
 /// The record of an election: the holder of the lease, and the cells other than fences and values.
 ///
-/// It is never removed, so that a late request finds another version.
+/// It is never removed but for a scratch election, so that a late request finds another version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The token of the holder, or of the last one. It is the greatest so far.

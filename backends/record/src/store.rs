@@ -9,7 +9,7 @@ use elect_api::{
     Wake, Written, stamp,
 };
 
-use crate::documents::{Document, Documents, Listed, Listing, Name, Purpose};
+use crate::documents::{Document, Documents, Listed, Listing, Name, Purpose, Removed};
 use crate::election::{Election, Step, read, write_control};
 use crate::guards::{Guard, is_off};
 use crate::seat::RecordSeat;
@@ -79,6 +79,30 @@ impl RecordStore {
         }
         Ok(())
     }
+
+    /// Removes the documents that a forgotten election leaves. One that may not be removed stays, as it does in any
+    /// other election.
+    async fn erase(&self, name: &ElectionName) -> Result<(), Error> {
+        for document in [Name::Data, Name::Record] {
+            let Some(found) = self.documents.read(name, document, Purpose::Leave).await? else {
+                continue;
+            };
+            let version = match &found.document {
+                Document::Record(Record { holder: Some(_), .. }) => 0,
+                _ => found.version,
+            };
+            match self.documents.remove(name, document, version, Purpose::Leave).await {
+                Ok(Removed::Yes) => {}
+                Ok(Removed::No) => {
+                    let what = format!("another candidate is in the election {name}");
+                    return Err(Error::new(ErrorKind::Unreachable, what));
+                }
+                Err(error) if error.kind() == ErrorKind::Denied => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
 }
 
 #[async_trait]
@@ -128,6 +152,10 @@ impl Store for RecordStore {
             Removal::Crashed(ticket) => redeem(&election, ticket::nonce(ticket)?).await,
             Removal::Leader { token, mark } => evict(&election, token, mark).await,
             Removal::Everything { fences } => self.forget(name, fences).await,
+            Removal::Scratch => {
+                self.forget(name, true).await?;
+                self.erase(name).await
+            }
         }
     }
 

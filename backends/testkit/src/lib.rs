@@ -160,6 +160,7 @@ macro_rules! conformance {
             no_fence_is_lost_that_is_set_as_its_election_is_forgotten
             an_election_with_candidates_is_not_forgotten
             a_forgotten_election_is_as_if_never_entered
+            a_scratch_election_goes_once_it_is_empty
             // All laws at once.
             contenders_lead_one_at_a_time_with_rising_tokens
             newcomers_and_crashes_in_a_crowd_stop_no_candidate

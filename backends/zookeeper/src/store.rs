@@ -84,7 +84,8 @@ impl Store for ZkStore {
                     other => other.map(drop),
                 }
             }
-            Removal::Everything { fences } => {
+            Removal::Everything { .. } | Removal::Scratch => {
+                let fences = what.takes_fences();
                 let client = self.sessions.observer().await?;
                 let forgotten = forget(&client, &self.settings, election, fences).await;
                 if forgotten.is_ok() && self.is_new.load(Ordering::Relaxed) {

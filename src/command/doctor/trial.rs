@@ -164,9 +164,8 @@ impl<'a> Trial<'a> {
                 self.note("leave", resigned);
             }
         }
-        let removed = patience
-            .insist(async || store.remove(&election, Removal::Everything { fences: true }).await)
-            .await;
+        let removed =
+            patience.insist(async || store.remove(&election, Removal::Scratch).await).await;
         if self.is_granted("lead") {
             if let Err(error) = &removed {
                 let location = store.profile().location;

@@ -49,6 +49,27 @@ pub async fn a_forgotten_election_is_as_if_never_entered(bench: Shared) {
     after.resign().await;
 }
 
+/// A scratch election with a candidate stays, and an empty one goes as a whole.
+pub async fn a_scratch_election_goes_once_it_is_empty(bench: Shared) {
+    let store = bench.connect().await;
+    let mut leader = Contender::new(&bench, "a").await;
+    let token = leader.lead().await;
+    leader.write_cell("gone").await.expect("it leads");
+    let key: Key = "a".parse().expect("a key");
+    fence(store.as_ref(), &election(), &key, token).await.expect("an answer");
+    let refusal = store.remove(&election(), Removal::Scratch).await.expect_err("one is in it");
+    assert_eq!(refusal.kind(), ErrorKind::Unreachable, "{refusal}");
+    expect_led_by(&bench, &["a"]).await;
+    leader.resign().await;
+    for _ in 0..2 {
+        store.remove(&election(), Removal::Scratch).await.expect("it is empty");
+        for scope in [Scope::Entered, Scope::Asked, Scope::Kept] {
+            assert_eq!(store.list(scope).await.expect("a list"), []);
+        }
+        assert_eq!(store.keys(&election()).await.expect("a list"), Keys::default());
+    }
+}
+
 /// A removal deletes fences and values, too. While a candidate is in the election, they stay.
 pub async fn forgotten_fences_and_values_are_gone(bench: Shared) {
     let store = bench.connect().await;

@@ -83,7 +83,9 @@ impl Store for SimStore {
         let (op, ask) = match what {
             Removal::Crashed(ticket) => (Op::Redeem, Ask::Leave(ticket::nonce(ticket)?)),
             Removal::Leader { token, .. } => (Op::Leave, Ask::Remove(token.get())),
-            Removal::Everything { fences } => (Op::Leave, Ask::Forget { fences }),
+            Removal::Everything { .. } | Removal::Scratch => {
+                (Op::Leave, Ask::Forget { fences: what.takes_fences() })
+            }
         };
         match link.ask(op, ask).await? {
             Reply::Left => Ok(()),

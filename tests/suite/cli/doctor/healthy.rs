@@ -1,7 +1,7 @@
 //! Stores of which there is nothing to say.
 
-use elect_testkit::servers::ZooKeeperSetup;
 use elect_testkit::servers::kubernetes::Rule;
+use elect_testkit::servers::{Postgres, ZooKeeperSetup};
 
 use super::{RIGHTS, doctor, endpoints, findings, granted, list, only, report};
 use crate::cli::selftest::stores::{keys, leases, nodes};
@@ -92,10 +92,22 @@ fn on_kubernetes_as(verbs: &[&str], order: &str, notes: &[&str]) {
     for (said, note) in said.iter().zip(notes) {
         assert!(said.contains(note), "{said}");
     }
-    // Of the election of the trial nothing is left but that it is over.
-    for lease in leases(&server) {
+    // Without the right to delete, it is left that the election of the trial is over.
+    let left = leases(&server);
+    assert_eq!(left.is_empty(), verbs.contains(&"delete"), "{left:#?}");
+    for lease in left {
         assert_eq!(lease["spec"]["holderIdentity"], "", "{lease:#}");
     }
+}
+
+#[test]
+fn on_postgresql() {
+    // Tests do without it otherwise.
+    let server = Postgres::start_with(&["fsync=on"]);
+    let found = report(&doctor(&format!("postgresql://elect@{}/postgres", server.address())), 0);
+    assert_eq!(granted(&found), RIGHTS);
+    let left = "SELECT election, document FROM elect.document WHERE election <> '-'";
+    assert_eq!(server.ask(left), "");
 }
 
 #[test]

@@ -14,6 +14,8 @@ const KINDS: &[StoreKind] = &[
     elect_etcd::KIND,
     #[cfg(feature = "kubernetes")]
     elect_kubernetes::KIND,
+    #[cfg(feature = "mariadb")]
+    elect_mariadb::KIND,
     #[cfg(feature = "postgresql")]
     elect_postgresql::KIND,
     #[cfg(feature = "zookeeper")]

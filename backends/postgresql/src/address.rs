@@ -1,11 +1,9 @@
 //! The URL of a database.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use elect_api::{Error, ErrorKind, Finding, StoreId};
-use elect_remote::{Check, Host, Password, Tls, TlsSettings, Url};
-use nix::unistd::{User, geteuid};
+use elect_remote::{Check, Credentials, Demand, Encryption, Host, Place, TlsSettings, Url, Way};
 
 use crate::libpq::Settings;
 
@@ -52,41 +50,6 @@ pub(crate) struct Address {
     pub(crate) cautions: Vec<Finding>,
 }
 
-/// Whether connections over a network are encrypted.
-#[derive(Clone, PartialEq)]
-pub(crate) enum Encryption {
-    /// Never.
-    Off,
-    /// If the server can.
-    IfPossible(Tls),
-    /// Always.
-    Required(Tls),
-}
-
-/// One place of the database, and the password there.
-#[derive(Clone, PartialEq)]
-pub(crate) struct Place {
-    pub(crate) way: Way,
-    pub(crate) password: Option<Password>,
-}
-
-/// The way to a server.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Way {
-    Network(Host),
-    /// A socket of this machine.
-    Socket(PathBuf),
-}
-
-impl fmt::Display for Way {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Network(host) => host.fmt(f),
-            Self::Socket(path) => path.display().fmt(f),
-        }
-    }
-}
-
 impl Address {
     /// Reads a URL, and the files that it names. `variable` reads the environment.
     ///
@@ -96,13 +59,13 @@ impl Address {
         text: &str,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, Error> {
-        let (text, names_hosts) = with_host(text);
+        let (text, names_hosts) = Url::with_host(text);
         let url = Url::parse(&text, DEFAULT_PORT, OPTIONS)?;
         let settings = Settings::of(&url, &variable)?;
         let ways = if names_hosts { network(&text, &settings)? } else { ways(&settings)? };
-        let user = url.user.clone().or_else(|| url.option("user").map(str::to_owned));
-        let user = user.or_else(|| variable("ELECT_USER").filter(|user| !user.is_empty()));
-        let user = user.or_else(|| settings.get("user")).map_or_else(user_of_process, Ok)?;
+        let user = Credentials::user_of(&url, &variable).or_else(|| settings.get("user"));
+        let of_process = || Credentials::user_of_process("postgresql://USER@HOST/DATABASE");
+        let user = user.map_or_else(of_process, Ok)?;
         let database = match url.path.trim_start_matches('/') {
             "" => settings.get("dbname").unwrap_or_else(|| user.clone()),
             path if path.contains('/') => {
@@ -120,7 +83,7 @@ impl Address {
         let places = ways.into_iter().map(|way| {
             let (host, port) = way
                 .host()
-                .map_or(("localhost", way.port_of_socket()), |host| (&host.name, host.port));
+                .map_or(("localhost", port_of_socket(&way)), |host| (&host.name, host.port));
             let password = settings.password([host, &port.to_string(), &database, &user])?;
             Ok(Place { way, password })
         });
@@ -131,7 +94,11 @@ impl Address {
             if schema == DEFAULT_SCHEMA { String::new() } else { format!("?schema={schema}") };
         Ok(Self {
             location: format!("{}://{}/{database}{suffix}", crate::SCHEME, shown.join(",")),
-            cautions: cautions(&places, &mode),
+            cautions: encryption.cautions(
+                &places,
+                &format!("sslmode={mode}"),
+                "sslmode=verify-full",
+            ),
             places,
             database,
             schema,
@@ -143,40 +110,19 @@ impl Address {
     }
 }
 
-impl Way {
-    const fn host(&self) -> Option<&Host> {
-        match self {
-            Self::Network(host) => Some(host),
-            Self::Socket(_) => None,
-        }
-    }
-
-    /// The port in the name of a socket.
-    fn port_of_socket(&self) -> u16 {
-        let Self::Socket(path) = self else { return DEFAULT_PORT };
-        let port = path.extension().and_then(|port| port.to_str()?.parse().ok());
-        port.unwrap_or(DEFAULT_PORT)
-    }
-
-    /// The way to a host as libpq has it: a name, or a folder with a socket.
-    fn of(name: &str, port: u16) -> Self {
-        if name.starts_with('/') {
-            Self::Socket(socket(Path::new(name), port))
-        } else {
-            Self::Network(Host { name: name.to_owned(), port })
-        }
-    }
+/// The port in the name of a socket.
+fn port_of_socket(way: &Way) -> u16 {
+    let Way::Socket(path) = way else { return DEFAULT_PORT };
+    let port = path.extension().and_then(|port| port.to_str()?.parse().ok());
+    port.unwrap_or(DEFAULT_PORT)
 }
 
-/// The URL with a host, and whether it had one. Those of this store may leave it out.
-fn with_host(text: &str) -> (String, bool) {
-    let Some(start) = text.find("://").map(|at| at + 3) else { return (text.to_owned(), true) };
-    let end = text[start..].find(['/', '?']).map_or(text.len(), |at| start + at);
-    let is_missing = end == start || text[..end].ends_with('@');
-    if is_missing {
-        (format!("{}localhost{}", &text[..end], &text[end..]), false)
+/// The way to a host as libpq has it: a name, or a folder with a socket.
+fn way(name: &str, port: u16) -> Way {
+    if name.starts_with('/') {
+        Way::Socket(socket(Path::new(name), port))
     } else {
-        (text.to_owned(), true)
+        Way::Network(Host { name: name.to_owned(), port })
     }
 }
 
@@ -211,7 +157,7 @@ fn ways<V: Fn(&str) -> Option<String>>(settings: &Settings<'_, V>) -> Result<Vec
     let ports = ports.collect::<Result<Vec<u16>, _>>()?;
     let port = |place: usize| *ports.get(place).or(ports.first()).unwrap_or(&DEFAULT_PORT);
     if let Some(names) = settings.get("host") {
-        let ways = names.split(',').enumerate().map(|(place, name)| Way::of(name, port(place)));
+        let ways = names.split(',').enumerate().map(|(place, name)| way(name, port(place)));
         return Ok(ways.collect());
     }
     let sockets = SOCKET_FOLDERS.map(|folder| socket(Path::new(folder), port(0)));
@@ -240,18 +186,12 @@ fn encryption<V: Fn(&str) -> Option<String>>(
             "with sslrootcert=system, sslmode is verify-full, and not {mode}: any authority could pass"
         )));
     }
-    if mode == "verify-ca" && ca.is_none() {
-        return Err(unfit(
-            "sslmode=verify-ca takes the file of an authority: name one with sslrootcert",
-        ));
-    }
-    let check = match mode {
-        "disable" => return Ok(Encryption::Off),
-        // As in libpq, a file of authorities asks for their signature.
-        "require" if ca.is_some() => Check::Authority,
-        "allow" | "prefer" | "require" => Check::Nothing,
-        "verify-ca" => Check::Authority,
-        "verify-full" => Check::Name,
+    let demand = match mode {
+        "disable" => Demand::Off,
+        "allow" | "prefer" => Demand::IfPossible,
+        "require" => Demand::Required,
+        "verify-ca" => Demand::Authority,
+        "verify-full" => Demand::Name,
         other => {
             return Err(unfit(format!(
                 "the option sslmode is disable, allow, prefer, require, verify-ca or verify-full, and not {other:?}"
@@ -259,16 +199,14 @@ fn encryption<V: Fn(&str) -> Option<String>>(
         }
     };
     let tls = TlsSettings {
-        ca: ca.filter(|path| path != SYSTEM && check != Check::Nothing),
+        ca: ca.filter(|path| path != SYSTEM),
         cert: file("sslcert", ".postgresql/postgresql.crt"),
         key: file("sslkey", ".postgresql/postgresql.key"),
-        check,
+        check: Check::Nothing,
         server_name: None,
         names: ["sslrootcert", "sslcert", "sslkey"],
     };
-    let tls = Tls::new(tls, &[], hosts)?;
-    let is_optional = matches!(mode, "allow" | "prefer");
-    Ok(if is_optional { Encryption::IfPossible(tls) } else { Encryption::Required(tls) })
+    Encryption::new(demand, &format!("sslmode={mode}"), tls, hosts)
 }
 
 fn schema(given: Option<&str>) -> Result<String, Error> {
@@ -280,35 +218,14 @@ fn schema(given: Option<&str>) -> Result<String, Error> {
     Ok(schema.to_owned())
 }
 
-/// The places where others can learn the password: its file, and a server that proves nothing.
-fn cautions(places: &[Place], mode: &str) -> Vec<Finding> {
-    let far = |place: &&Place| {
-        place.password.is_some() && place.way.host().is_some_and(|host| !host.is_loopback())
-    };
-    let is_checked = matches!(mode, "verify-ca" | "verify-full");
-    let sent = places.iter().find(far).filter(|_| !is_checked).map(|place| {
-        Finding::warning(
-            format!("with sslmode={mode}, any machine on the way to {} can pose as the server and ask for the password", place.way),
-            "have the server speak TLS, and add sslmode=verify-full to the URL",
-        )
-    });
-    let exposed = places.iter().find_map(|place| place.password.as_ref()?.exposure());
-    sent.into_iter().chain(exposed).collect()
-}
-
-fn user_of_process() -> Result<String, Error> {
-    let user = User::from_uid(geteuid()).ok().flatten().map(|user| user.name);
-    user.ok_or_else(|| {
-        unfit("this process has no user name: write postgresql://USER@HOST/DATABASE")
-    })
-}
-
 fn unfit(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::Unfit, what)
 }
 
 #[cfg(test)]
 mod tests {
+    use elect_remote::Password;
+
     use super::*;
 
     fn parse(url: &str, variables: &[(&str, &str)]) -> Result<Address, Error> {

@@ -6,7 +6,7 @@ use elect_api::{
     Clock, EndpointAnswer, Error, ErrorKind, Examination, Finding, StoreId, StoreIdentity, Supply,
     Unit,
 };
-use elect_remote::{ANSWER_TIMEOUT, Measured, Round, Witness, measure};
+use elect_remote::{ANSWER_TIMEOUT, Measured, Respondent, Round, Witness, measure};
 use tokio::time::timeout;
 
 use crate::address::Address;
@@ -24,14 +24,6 @@ const STATE: &str = "SELECT current_setting('fsync')::bool, current_setting('ful
     (SELECT extract(epoch FROM max(clock_timestamp() - xact_start))::int8 FROM pg_stat_activity \
      WHERE backend_type = 'client backend') END";
 
-/// A server that has answered.
-struct Respondent {
-    answer: EndpointAnswer,
-    is_primary: bool,
-    findings: Vec<Finding>,
-    supplies: Vec<Supply>,
-}
-
 /// Asks all servers at once.
 pub(crate) async fn examine(address: Arc<Address>, sql: &Sql, clock: &Clock) -> Examination {
     let ways: Vec<_> = address.places.iter().map(|place| &place.way).collect();
@@ -40,30 +32,7 @@ pub(crate) async fn examine(address: Arc<Address>, sql: &Sql, clock: &Clock) -> 
         let sql = Sql::new(&sql.schema);
         async move { visit(&address, place, &sql, &clock).await }
     });
-    let round = round.await;
-    let mut findings = Vec::new();
-    let mut supplies = Vec::new();
-    for (_, respondent) in round.respondents() {
-        findings.extend(respondent.findings.iter().cloned());
-        supplies.extend(respondent.supplies.iter().cloned());
-    }
-    let primaries = round.respondents().into_iter();
-    let primaries: Vec<_> = primaries.filter(|(_, it)| it.is_primary).map(|(at, _)| at).collect();
-    if primaries.len() > 1 {
-        findings.push(Finding::error(
-            format!(
-                "{} all accept writes: two candidates could lead at once",
-                primaries.join(" and ")
-            ),
-            "stop the old primary, and name the servers of one cluster only",
-        ));
-    }
-    Examination {
-        endpoints: round.endpoints(|respondent| respondent.answer.clone()),
-        supplies,
-        findings,
-        ..Examination::default()
-    }
+    round.await.examination()
 }
 
 async fn visit(

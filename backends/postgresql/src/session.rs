@@ -3,16 +3,15 @@
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use std::{fmt, io};
 
 use elect_api::{Error, count_trip};
-use elect_remote::{Secured, Stream, Trouble, Witness};
+use elect_remote::{Encryption, Place, Pulse, Secured, Stream, Trouble, Witness};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::UnixStream;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -22,7 +21,7 @@ use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, Row};
 
-use crate::address::{Address, Encryption, Place, Way};
+use crate::address::Address;
 use crate::error::{self, Failure};
 
 /// The longest time for a name, a connection, TLS and the login together. The engine cuts its own attempts sooner, as a
@@ -30,8 +29,6 @@ use crate::error::{self, Failure};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest time for one answer, for callers that have no limit of their own.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest time for the answer to a request that was dropped.
-const LATE_ANSWER: Duration = Duration::from_millis(500);
 /// What a session of ours has and no other: by it, we know whether our settings are in force. It also bounds how long a
 /// lock of others holds a statement up.
 const LOCK_TIMEOUT: &str = "1009ms";
@@ -54,10 +51,7 @@ pub(crate) struct Session {
 struct State {
     /// The number of warnings.
     warnings: AtomicU64,
-    /// A request was dropped before its answer.
-    is_suspect: AtomicBool,
-    /// The session is given up. The connection ends a moment later.
-    is_over: AtomicBool,
+    pulse: Pulse,
     channels: Mutex<HashMap<String, watch::Sender<()>>>,
 }
 
@@ -108,21 +102,17 @@ impl Session {
         parameters: &[(&(dyn ToSql + Sync), Type)],
     ) -> Result<Vec<Row>, Failure> {
         count_trip(operation);
-        let unanswered = Unanswered(&self.state.is_suspect);
-        let asked = timeout(ANSWER_TIMEOUT, self.client.query_typed(statement, parameters));
-        let answer = asked.await.map_err(|_| Failure::Silent)?.map_err(Failure::Server);
-        std::mem::forget(unanswered);
-        answer
+        let asked = self.client.query_typed(statement, parameters);
+        let answer = self.state.pulse.answer(ANSWER_TIMEOUT, asked).await;
+        answer.ok_or(Failure::Silent)?.map_err(Failure::Server)
     }
 
     /// Runs statements that are separated by semicolons, in one transaction.
     pub(crate) async fn run(&self, statements: &str) -> Result<(), Failure> {
         count_trip("create");
-        let unanswered = Unanswered(&self.state.is_suspect);
-        let asked = timeout(ANSWER_TIMEOUT, self.client.batch_execute(statements));
-        let answer = asked.await.map_err(|_| Failure::Silent)?.map_err(Failure::Server);
-        std::mem::forget(unanswered);
-        answer
+        let asked = self.client.batch_execute(statements);
+        let answer = self.state.pulse.answer(ANSWER_TIMEOUT, asked).await;
+        answer.ok_or(Failure::Silent)?.map_err(Failure::Server)
     }
 
     /// The number of warnings so far.
@@ -135,35 +125,9 @@ impl Session {
         self.is_own
     }
 
-    /// Whether it can still be used. A request that was dropped may hold up the next one, so its answer is awaited for
-    /// a moment.
-    pub(crate) async fn is_alive(&self) -> bool {
-        if !self.is_open() {
-            return false;
-        }
-        if !self.state.is_suspect.swap(false, Ordering::Relaxed) {
-            return true;
-        }
-        count_trip("check");
-        let unanswered = Unanswered(&self.state.is_suspect);
-        let checked = timeout(LATE_ANSWER, self.client.check_connection()).await;
-        let is_alive = checked.is_ok_and(|answer| answer.is_ok());
-        if is_alive {
-            std::mem::forget(unanswered);
-        }
-        is_alive
-    }
-
     /// Whether the session is not given up, and its connection has not ended.
     pub(crate) fn is_open(&self) -> bool {
-        !self.client.is_closed() && !self.state.is_over.load(Ordering::Relaxed)
-    }
-
-    /// Ends the connection without a word, and tells all that wait for notices.
-    pub(crate) fn close(&self) {
-        self.state.is_over.store(true, Ordering::Relaxed);
-        self.driver.abort();
-        self.state.channels().clear();
+        !self.client.is_closed() && !self.state.pulse.is_over()
     }
 
     /// Waits for the next notice on a channel. The first poll begins to listen.
@@ -188,12 +152,11 @@ impl Session {
         };
         if let Some(statements) = statements {
             count_trip("listen");
-            let unanswered = Unanswered(&self.state.is_suspect);
-            let answer = self.client.batch_execute(&statements).await;
-            std::mem::forget(unanswered);
-            if let Err(error) = answer {
+            let asked = self.client.batch_execute(&statements);
+            let answer = self.state.pulse.answer(ANSWER_TIMEOUT, asked).await;
+            if let Err(failure) = answer.ok_or(Failure::Silent).and_then(|it| it.map_err(Failure::Server)) {
                 self.state.channels().remove(channel);
-                return Err(Failure::Server(error));
+                return Err(failure);
             }
         }
         // The driver drops the senders when the connection ends.
@@ -201,18 +164,26 @@ impl Session {
     }
 }
 
-impl Drop for Session {
-    fn drop(&mut self) {
-        self.close();
+impl elect_remote::Session for Session {
+    async fn is_alive(&self) -> bool {
+        let check = async {
+            count_trip("check");
+            self.client.check_connection().await.is_ok()
+        };
+        self.is_open() && self.state.pulse.is_there(check).await
+    }
+
+    /// Tells all that wait for notices, too.
+    fn close(&self) {
+        self.state.pulse.end();
+        self.driver.abort();
+        self.state.channels().clear();
     }
 }
 
-/// Makes the session suspect, unless it is forgotten.
-struct Unanswered<'a>(&'a AtomicBool);
-
-impl Drop for Unanswered<'_> {
+impl Drop for Session {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        elect_remote::Session::close(self);
     }
 }
 
@@ -232,7 +203,7 @@ async fn greeted(
     };
     let name = place.way.to_string();
     let failed = |failure: &Failure| {
-        error::unconnected(&name, failure, witness, &login(&address.user, place))
+        error::unconnected(&name, failure, witness, &place.login(&address.user, "PGPASSFILE"))
     };
     let (client, driver, state) = session.map_err(|failure| match failure {
         Unopened::Way(trouble) => {
@@ -290,16 +261,6 @@ fn is_about_settings(unopened: &Unopened) -> bool {
     })
 }
 
-/// Who we are, for a refusal.
-fn login(user: &str, place: &Place) -> String {
-    match &place.password {
-        Some(password) => format!("user {user}, {}", password.in_words()),
-        None => format!(
-            "user {user}, and no password is given: set ELECT_PASSWORD_FILE, PGPASSFILE or the option password-file"
-        ),
-    }
-}
-
 async fn logged_in(
     address: &Address,
     place: &Place,
@@ -319,40 +280,19 @@ async fn logged_in(
              -c client_min_messages=warning -c default_transaction_isolation=read\\ committed"
         ));
     }
-    let (stream, secured) = match &place.way {
-        Way::Socket(path) => (local(path, witness).await?, None),
-        Way::Network(host) => {
-            let stream = elect_remote::connect(host, witness).await.map_err(Unopened::Way)?;
-            let (mode, tls) = match &address.encryption {
-                Encryption::Off => (SslMode::Disable, None),
-                Encryption::IfPossible(tls) => (SslMode::Prefer, Some(tls)),
-                Encryption::Required(tls) => (SslMode::Require, Some(tls)),
-            };
-            config.ssl_mode(mode);
-            let secured = tls.map(|tls| tls.secure(host)).transpose();
-            (stream, secured.map_err(|error| Unopened::Way(Trouble::Failed(error.to_string())))?)
-        }
-    };
-    if secured.is_none() {
-        config.ssl_mode(SslMode::Disable);
-    }
+    let stream = place.way.connect(witness).await.map_err(Unopened::Way)?;
+    let secured = address.encryption.secured(&place.way).map_err(Unopened::Way)?;
+    config.ssl_mode(match (&address.encryption, &secured) {
+        (_, None) | (Encryption::Off, _) => SslMode::Disable,
+        (Encryption::IfPossible(_), _) => SslMode::Prefer,
+        (Encryption::Required(_), _) => SslMode::Require,
+    });
     let starter = Starter { secured, witness: witness.clone() };
     let opened = Box::pin(config.connect_raw(stream, starter)).await;
     let (client, connection) = opened.map_err(|error| Unopened::Login(Failure::Server(error)))?;
     let state = Arc::new(State::default());
     let driver = tokio::spawn(drive(connection, Arc::clone(&state))).abort_handle();
     Ok((client, driver, state))
-}
-
-async fn local(path: &std::path::Path, witness: &Witness) -> Result<Stream, Unopened> {
-    witness.restore(elect_remote::Seen::default());
-    let stream = UnixStream::connect(path).await.map_err(|error| {
-        Unopened::Way(match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Trouble::Refused,
-            _ => Trouble::NoWay(error.to_string()),
-        })
-    })?;
-    Ok(Stream::new(stream, witness.clone()))
 }
 
 /// Moves bytes in both directions until the connection ends, and passes on notices and warnings.

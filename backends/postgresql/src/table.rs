@@ -8,11 +8,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{Cadence, Clock, Error, ErrorKind, Examination, Lease, Order, Profile};
 use elect_record::table::{Body, Epoch, Found, Key, Put, Range, Row, Rows, Table, Tag};
+use elect_remote::{Link, Session as _};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::{Failure, failed};
-use crate::link::Link;
+use crate::link::Schema;
 use crate::session::Session;
 use crate::sql::{FIRST_TIMELINE, Sql};
 use crate::{SCHEME, examine};
@@ -21,8 +22,7 @@ type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// The table of one schema of a database.
 pub(crate) struct PostgresTable {
-    link: Link,
-    sql: Sql,
+    link: Link<Schema>,
     profile: Profile,
     /// Whether this process has made the table.
     is_made: AtomicBool,
@@ -30,16 +30,20 @@ pub(crate) struct PostgresTable {
 
 impl PostgresTable {
     pub(crate) fn new(url: &str) -> Result<Self, Error> {
-        let link = Link::new(url)?;
+        let link = Link::new(url, Schema::new)?;
         let address = link.address();
         let lease = Lease::Timed(Cadence::RECORD);
         let mut profile = Profile::new(SCHEME, address.location.clone(), lease, Order::Queue);
         profile.cautions.clone_from(&address.cautions);
-        Ok(Self { sql: Sql::new(&address.schema), link, profile, is_made: AtomicBool::new(false) })
+        Ok(Self { link, profile, is_made: AtomicBool::new(false) })
+    }
+
+    const fn sql(&self) -> &Sql {
+        &self.link.opener().sql
     }
 
     async fn session(&self) -> Result<Arc<Session>, Error> {
-        self.link.session(&self.sql).await
+        self.link.session().await
     }
 
     /// The epoch of a database without the table. A write in it finds no table, and makes it.
@@ -49,7 +53,7 @@ impl PostgresTable {
         doing: &str,
         is_new: bool,
     ) -> Result<Epoch, Error> {
-        let rows = session.ask("epoch", &self.sql.bare_epoch, &[]).await;
+        let rows = session.ask("epoch", &self.sql().bare_epoch, &[]).await;
         let rows = rows.map_err(|failure| failed(doing, &session.place, &failure, false))?;
         let name: Option<String> = rows.first().and_then(|row| row.try_get(0).ok());
         let epoch = epoch(name.ok_or_else(|| odd(doing, session))?);
@@ -62,7 +66,7 @@ impl PostgresTable {
         let doing = "cannot make the table of elect";
         let fail = |failure: &Failure| failed(doing, &session.place, failure, true);
         // Without the right to make a schema, the schema may be there.
-        let denial = match session.run(&self.sql.create_all).await {
+        let denial = match session.run(&self.sql().create_all).await {
             Ok(()) => return Ok(()),
             Err(failure) if failure.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
                 Some(failure)
@@ -70,7 +74,7 @@ impl PostgresTable {
             Err(failure) if !is_there_already(&failure) => return Err(fail(&failure)),
             Err(_) => None,
         };
-        match (session.run(&self.sql.create_table).await, denial) {
+        match (session.run(&self.sql().create_table).await, denial) {
             (Ok(()), _) => {}
             // Another candidate was faster.
             (Err(failure), _) if is_there_already(&failure) => {}
@@ -110,7 +114,7 @@ impl PostgresTable {
 #[async_trait]
 impl Table for PostgresTable {
     fn profile(&self) -> Profile {
-        Profile { id: self.link.store(), ..self.profile.clone() }
+        Profile { id: self.link.identity().expected(), ..self.profile.clone() }
     }
 
     fn may_lose(&self) -> bool {
@@ -118,12 +122,12 @@ impl Table for PostgresTable {
     }
 
     fn tells(&self) -> bool {
-        self.link.tells()
+        self.link.opener().tells()
     }
 
     async fn get(&self, key: Key<'_>) -> Result<Found, Error> {
         let doing = format!("cannot read the row {}/{}", key.election, key.document);
-        let found = self.rows(&self.sql.get, &[key.election, key.document], &doing).await?;
+        let found = self.rows(&self.sql().get, &[key.election, key.document], &doing).await?;
         let row = found.rows.into_iter().next().map(|(_, _, row)| row);
         Ok(Found { epoch: found.epoch, row })
     }
@@ -151,9 +155,9 @@ impl Table for PostgresTable {
             (&is_told, Type::BOOL),
         ];
         let statement = match &expected {
-            None => &self.sql.insert,
-            Some(_) if body.has_same_cells => &self.sql.update_head,
-            Some(_) => &self.sql.update,
+            None => &self.sql().insert,
+            Some(_) if body.has_same_cells => &self.sql().update_head,
+            Some(_) => &self.sql().update,
         };
         parameters.extend(expected.as_ref().map(|expected| (expected as _, Type::INT8)));
         if expected.is_none() || !body.has_same_cells {
@@ -195,7 +199,7 @@ impl Table for PostgresTable {
             (&channels[0], Type::TEXT),
             (&channels[1], Type::TEXT),
         ];
-        match session.ask("delete", &self.sql.delete, &parameters).await {
+        match session.ask("delete", &self.sql().delete, &parameters).await {
             Ok(rows) => {
                 let is_gone = rows.first().and_then(|row| row.try_get(0).ok());
                 is_gone.ok_or_else(|| odd(&doing, &session).with_kind(ErrorKind::Ambiguous))
@@ -207,7 +211,7 @@ impl Table for PostgresTable {
     }
 
     async fn scan(&self, range: Range<'_>) -> Result<Rows, Error> {
-        let sql = &self.sql;
+        let sql = self.sql();
         match range {
             Range::Candidates(election) => {
                 let doing = format!("cannot read the rows of {election}");
@@ -260,7 +264,7 @@ impl Table for PostgresTable {
     }
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
-        Ok(examine::examine(self.link.address(), &self.sql, &clock).await)
+        Ok(examine::examine(self.link.address(), self.sql(), &clock).await)
     }
 }
 
@@ -273,7 +277,7 @@ impl PostgresTable {
     /// The channel of a row.
     fn channel(&self, key: Key<'_>) -> String {
         // The longest name of a channel has 63 bytes. Two rows of one channel only wake each other.
-        let parts = [self.sql.table.as_str(), key.election, key.document];
+        let parts = [self.sql().table.as_str(), key.election, key.document];
         let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
         // FNV-1a: all processes compute the same.
         let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

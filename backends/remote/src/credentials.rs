@@ -3,6 +3,7 @@ use std::io;
 use std::path::Path;
 
 use elect_api::{Error, ErrorKind, Finding};
+use nix::unistd::{User, geteuid};
 
 use crate::{Host, Url, exposure};
 
@@ -144,9 +145,7 @@ impl Credentials {
     /// # Errors
     /// As [`Password::of`]. `Unfit` if only the user or only the password is given.
     pub fn of(url: &Url, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, Error> {
-        let user = url.user.clone().or_else(|| url.option("user").map(str::to_owned));
-        let user = user.or_else(|| variable("ELECT_USER").filter(|user| !user.is_empty()));
-        match (user, Password::of(url, variable)?) {
+        match (Self::user_of(url, &variable), Password::of(url, variable)?) {
             (Some(user), Some(password)) => Ok(Some(Self { user, password })),
             (None, None) => Ok(None),
             (Some(user), None) => Err(Error::new(
@@ -161,6 +160,24 @@ impl Credentials {
                 "there is a password, but no user that goes with it: set ELECT_USER",
             )),
         }
+    }
+
+    /// The user in `USER@` of the URL, in its option `user`, or in `ELECT_USER`.
+    pub fn user_of(url: &Url, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+        let user = url.user.clone().or_else(|| url.option("user").map(str::to_owned));
+        user.or_else(|| variable("ELECT_USER").filter(|user| !user.is_empty()))
+    }
+
+    /// The name of the user that this process runs as. `example` is a URL with a user, for the message.
+    ///
+    /// # Errors
+    /// `Unfit` if it has none.
+    pub fn user_of_process(example: &str) -> Result<String, Error> {
+        let user = User::from_uid(geteuid()).ok().flatten().map(|user| user.name);
+        user.ok_or_else(|| {
+            let what = format!("this process has no user name: write {example}");
+            Error::new(ErrorKind::Unfit, what)
+        })
     }
 
     /// The same credentials, with the password reread from its file. A password from another source stays as it

@@ -8,6 +8,7 @@
 //! | the URL of a store: hosts, path, options | [`Url`], [`Host`] |
 //! | user and password | [`Credentials`], [`Password`], [`Secret`] |
 //! | the TLS options of a URL, or of another configuration | [`Tls`], [`TlsSettings`], [`Pem`] |
+//! | several places of one database, and the session with one of them | [`Place`], [`Encryption`], [`Link`] |
 //! | which store answers | [`Identity`] |
 //! | dialling one server, with or without TLS, or by a proxy | [`dial`](fn@dial), [`connect`], [`Secured`], [`Stream`] |
 //! | a proxy on the way to it (with the feature `proxy`) | `Proxy` |
@@ -20,6 +21,8 @@ mod credentials;
 mod dial;
 mod exposure;
 mod identity;
+mod link;
+mod place;
 mod protocol;
 #[cfg(feature = "proxy")]
 mod proxy;
@@ -35,11 +38,13 @@ pub use credentials::{Credentials, Password, Secret};
 pub use dial::{Secured, ask, connect, dial};
 pub use exposure::is_open;
 pub use identity::Identity;
+pub use link::{Link, Opener, Pulse, Session};
+pub use place::{Demand, Encryption, Place, Way};
 pub use protocol::Protocol;
 #[cfg(feature = "proxy")]
 pub use proxy::Proxy;
 pub use renewed::{Renewed, Tries};
-pub use round::{ANSWER_TIMEOUT, Measured, Round, measure, unnamed};
+pub use round::{ANSWER_TIMEOUT, Measured, Respondent, Round, measure, unnamed};
 pub use stream::{Seen, Stream, Witness};
 pub use tls::{Check, Pem, Tls, TlsSettings, pem_of, read, system_authorities, unreadable};
 pub use trouble::{Hints, Trouble, in_full};

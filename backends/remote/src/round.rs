@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use elect_api::{Clock, Endpoint, EndpointAnswer, Error, Finding, middle};
+use elect_api::{Clock, Endpoint, EndpointAnswer, Error, Examination, Finding, Supply, middle};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -53,6 +53,48 @@ impl<R: Send + 'static> Round<R> {
             answer: visit.as_ref().map(&answer).map_err(Clone::clone),
         };
         self.0.iter().map(endpoint).collect()
+    }
+}
+
+/// A server of a database that has answered.
+pub struct Respondent {
+    /// Its answer, as a report shows it.
+    pub answer: EndpointAnswer,
+    /// Whether it accepts writes.
+    pub is_primary: bool,
+    /// What is wrong there.
+    pub findings: Vec<Finding>,
+    /// What it has limits for.
+    pub supplies: Vec<Supply>,
+}
+
+impl Round<Respondent> {
+    /// All that the servers of one database have answered. Two that accept writes are an error.
+    pub fn examination(&self) -> Examination {
+        let respondents = self.respondents();
+        let mut findings = Vec::new();
+        let mut supplies = Vec::new();
+        for (_, respondent) in &respondents {
+            findings.extend(respondent.findings.iter().cloned());
+            supplies.extend(respondent.supplies.iter().cloned());
+        }
+        let primaries = respondents.into_iter().filter(|(_, it)| it.is_primary);
+        let primaries: Vec<_> = primaries.map(|(address, _)| address).collect();
+        if primaries.len() > 1 {
+            findings.push(Finding::error(
+                format!(
+                    "{} all accept writes: two candidates could lead at once",
+                    primaries.join(" and ")
+                ),
+                "stop the old primary, and name the servers of one cluster only",
+            ));
+        }
+        Examination {
+            endpoints: self.endpoints(|respondent| respondent.answer.clone()),
+            supplies,
+            findings,
+            ..Examination::default()
+        }
     }
 }
 

@@ -89,6 +89,21 @@ impl Url {
         })
     }
 
+    /// The text of a URL with a host, and whether it named one: without one it is `localhost`. Some stores have a usual
+    /// host.
+    pub fn with_host(text: &str) -> (String, bool) {
+        let Some(start) = text.find("://").map(|at| at + 3) else {
+            return (text.to_owned(), true);
+        };
+        let end = text[start..].find(['/', '?']).map_or(text.len(), |at| start + at);
+        let is_missing = end == start || text[..end].ends_with('@');
+        if is_missing {
+            (format!("{}localhost{}", &text[..end], &text[end..]), false)
+        } else {
+            (text.to_owned(), true)
+        }
+    }
+
     /// The value of an option, if it was given.
     pub fn option(&self, key: &str) -> Option<&str> {
         self.options.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())

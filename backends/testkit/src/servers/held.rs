@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use super::{Etcd, Postgres, ZooKeeper, ZooKeeperSetup};
+use super::{Etcd, MariaDb, Postgres, ZooKeeper, ZooKeeperSetup};
 
 /// The variable with the path of the holder's socket.
 const SOCKET: &str = "ELECT_TEST_SERVERS";
@@ -38,6 +38,14 @@ impl Part {
     /// Panics if the holder could not start them.
     pub fn of_etcd(members: usize) -> Option<Self> {
         Self::of(&format!("etcd {members}"))
+    }
+
+    /// Returns a part of MariaDB, or `None` without a holder.
+    ///
+    /// # Panics
+    /// Panics if the holder could not start it.
+    pub fn of_mariadb() -> Option<Self> {
+        Self::of("mariadb")
     }
 
     /// Returns a part of PostgreSQL, or `None` without a holder.
@@ -125,6 +133,7 @@ pub fn hold() -> io::Result<()> {
 struct Servers {
     archive: PathBuf,
     etcd: HashMap<String, Etcd>,
+    mariadb: Option<MariaDb>,
     postgres: Option<Postgres>,
     zookeeper: HashMap<String, ZooKeeper>,
     parts: u64,
@@ -133,7 +142,14 @@ struct Servers {
 impl Servers {
     fn new(folder: &Path) -> Self {
         let archive = folder.join(ARCHIVE);
-        Self { archive, etcd: HashMap::new(), postgres: None, zookeeper: HashMap::new(), parts: 0 }
+        Self {
+            archive,
+            etcd: HashMap::new(),
+            mariadb: None,
+            postgres: None,
+            zookeeper: HashMap::new(),
+            parts: 0,
+        }
     }
 
     fn of(&mut self, wish: &str) -> Vec<SocketAddr> {
@@ -143,6 +159,7 @@ impl Servers {
                 let start = || Etcd::start(members);
                 self.etcd.entry(wish.to_owned()).or_insert_with(start).endpoints()
             }
+            ["mariadb"] => vec![self.mariadb.get_or_insert_with(MariaDb::start).address()],
             ["postgres"] => vec![self.postgres.get_or_insert_with(Postgres::start).address()],
             ["zookeeper", members, tick, ref lines @ ..] => {
                 let (Ok(members), Ok(tick)) = (members.parse(), tick.parse()) else {

@@ -5,8 +5,10 @@
 mod certificates;
 mod etcd;
 mod fetched;
+mod folder;
 mod held;
 pub mod kubernetes;
+mod mariadb;
 mod place;
 mod postgres;
 mod process;
@@ -17,6 +19,7 @@ pub use self::etcd::{Etcd, Stopped};
 pub use self::fetched::fetched;
 pub use self::held::{Part, hold};
 pub use self::kubernetes::ApiServer;
+pub use self::mariadb::MariaDb;
 pub use self::place::Place;
 pub use self::postgres::Postgres;
 pub use self::process::{Process, free_port};

@@ -1,40 +1,22 @@
 //! `PostgreSQL`: one server with an empty database, on a port of the loopback interface and on a socket in its own folder.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::{self, Permissions};
+use std::ffi::OsString;
+use std::fs;
 use std::net::SocketAddr;
-use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use nix::sys::signal::Signal;
-use nix::unistd::geteuid;
 use tempfile::TempDir;
 
-use super::{Place, Process, fetched, free_port};
+use super::folder::{Prefix, new_folder, run};
+use super::{Part, Place, Process, fetched, free_port};
 use crate::program::eventually;
+use crate::table::{Database, Rights};
 
 const SETUP: &str = "tests/run setup";
 /// A path below the machine's root, and below what `tests/run` has fetched.
 const VERSIONS: &str = "usr/lib/postgresql";
-/// The server refuses to run as root. It keeps the right to read what root can read, wherever the build is.
-/// Both the kernel and `access` go by this right.
-const SERVER_USER: u32 = 65534;
-const AS_ANOTHER_USER: [&str; 12] = [
-    "setpriv",
-    "--reuid",
-    "65534",
-    "--regid",
-    "65534",
-    "--clear-groups",
-    "--inh-caps=+dac_override",
-    "--ambient-caps=+dac_override",
-    "--securebits=+no_setuid_fixup",
-    // `setpriv` sets this last, because a change of user clears it.
-    "--pdeathsig",
-    "KILL",
-    "--",
-];
 const SETTINGS: [&str; 6] = [
     "shared_buffers=16MB",
     // No test has to survive a loss of power.
@@ -56,8 +38,6 @@ pub struct Postgres {
     /// The words before a program that runs as the server's user.
     prefix: Prefix,
 }
-
-type Prefix = &'static [&'static str];
 
 impl Postgres {
     /// Starts a server, and returns when it serves.
@@ -210,11 +190,9 @@ impl Postgres {
     }
 
     /// Runs a program as the server's user.
+    #[track_caller]
     fn run(&self, words: &[&str]) {
-        let words = [self.prefix, words].concat();
-        let output = Command::new(words[0]).args(&words[1..]).output().expect("setpriv");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{words:?}: {said}");
+        run(self.prefix, words);
     }
 
     /// Returns the variables that tell `psql` and other clients where the server is.
@@ -237,6 +215,21 @@ impl Postgres {
         self.try_ask(statement).unwrap_or_else(|| panic!("{statement}: {}", self.process.log()))
     }
 
+    /// Returns the answer of a server to statements, as [`Postgres::ask`].
+    ///
+    /// # Panics
+    /// Panics if it refuses a statement.
+    #[track_caller]
+    pub fn ask_at(server: SocketAddr, statements: &str) -> String {
+        let (host, port) = (server.ip().to_string(), server.port().to_string());
+        let words = ["-XAtqh", &host, "-p", &port, "-U", USER, "-d", "postgres", "-c", statements];
+        let output = Command::new("psql").args(words).output();
+        let output = output.unwrap_or_else(|error| panic!("psql is missing: {SETUP} ({error})"));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{statements}: {said}");
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
     fn try_ask(&self, statement: &str) -> Option<String> {
         let mut psql = Command::new("psql");
         psql.args(["-XAtqc", statement]).envs(self.environment());
@@ -244,6 +237,49 @@ impl Postgres {
             psql.output().unwrap_or_else(|error| panic!("psql is missing: {SETUP} ({error})"));
         let said = String::from_utf8_lossy(&output.stdout);
         output.status.success().then(|| said.trim_end().to_owned())
+    }
+}
+
+impl Database for Postgres {
+    fn part() -> Option<Part> {
+        Part::of_postgres()
+    }
+
+    fn start() -> Self {
+        Self::start()
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.address()
+    }
+
+    fn back_up(&mut self) -> String {
+        Self::back_up(self)
+    }
+
+    fn lose(&mut self, backup: &str) -> String {
+        self.restore(backup);
+        // Without an archive, a second recovery of one copy would give its timeline the same number.
+        Self::back_up(self)
+    }
+
+    fn url(server: SocketAddr, user: &str, name: &str) -> String {
+        format!("postgresql://{user}@{server}/postgres?schema={name}")
+    }
+
+    fn empty(server: SocketAddr, name: &str) {
+        Self::ask_at(server, &format!("DELETE FROM {name}.document"));
+    }
+
+    fn admit(server: SocketAddr, user: &str, name: &str, rights: Rights) {
+        Self::ask_at(server, &format!("CREATE ROLE {user} LOGIN"));
+        if rights == Rights::Read {
+            let table = format!("{name}.document");
+            Self::ask_at(
+                server,
+                &format!("GRANT USAGE ON SCHEMA {name} TO {user}; GRANT SELECT ON {table} TO {user}"),
+            );
+        }
     }
 }
 
@@ -258,21 +294,6 @@ impl Drop for Postgres {
     }
 }
 
-/// Returns a folder for a server with an empty folder `data` in it, and the words before its programs.
-fn new_folder() -> (TempDir, Prefix) {
-    let folder = TempDir::new().expect("a temporary folder");
-    let data = folder.path().join("data");
-    fs::create_dir(&data).expect("a folder");
-    fs::set_permissions(&data, Permissions::from_mode(0o700)).expect("our own");
-    if !geteuid().is_root() {
-        return (folder, &[]);
-    }
-    for path in [folder.path(), &data] {
-        chown(path, Some(SERVER_USER), Some(SERVER_USER)).expect("we are root");
-    }
-    (folder, &AS_ANOTHER_USER)
-}
-
 /// Returns the folder of the server's programs.
 #[track_caller]
 fn programs() -> PathBuf {
@@ -285,14 +306,9 @@ fn programs() -> PathBuf {
 
 #[track_caller]
 fn initialise(prefix: Prefix, initdb: &Path, data: &Path) {
-    let mut words = prefix.iter().map(OsStr::new).chain([initdb.as_os_str()]);
-    let output = Command::new(words.next().expect("a program"))
-        .args(words)
-        .args(["--auth=trust", "--no-sync", "--no-locale", "--encoding=UTF8", "-U", USER, "-D"])
-        .arg(data)
-        .output()
-        .expect("setpriv and initdb");
-    assert!(output.status.success(), "initdb: {}", String::from_utf8_lossy(&output.stderr));
+    let (program, folder) = (initdb.display().to_string(), data.display().to_string());
+    let settings = ["--auth=trust", "--no-sync", "--no-locale", "--encoding=UTF8", "-U", USER, "-D"];
+    run(prefix, &[&[&*program], &settings[..], &[&*folder]].concat());
     let rules = data.join("pg_hba.conf");
     let text = fs::read_to_string(&rules).expect("initdb writes it");
     fs::write(&rules, format!("{text}host all,replication all all trust\n")).expect("our own");

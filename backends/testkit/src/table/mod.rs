@@ -18,6 +18,7 @@
 
 pub mod by_hand;
 mod client;
+mod database;
 mod faults;
 mod losses;
 mod notices;
@@ -29,6 +30,7 @@ use async_trait::async_trait;
 use elect_api::Cell;
 use elect_record::table::{Range, Table};
 
+pub use self::database::{Database, DatabaseBench, DatabaseGround, refused};
 pub use self::faults::*;
 pub use self::losses::*;
 pub use self::notices::*;

@@ -1,0 +1,184 @@
+//! How each server of the URL is, and what is wrong there.
+
+use std::sync::Arc;
+
+use elect_api::{
+    Clock, EndpointAnswer, Error, ErrorKind, Examination, Finding, StoreIdentity, Supply, Unit,
+};
+use elect_remote::{Measured, Respondent, Round, measure};
+
+use crate::address::Address;
+use crate::error::code;
+use crate::session::{self, Session};
+use crate::sql::{COLUMNS, STATUS, Sql};
+use crate::wire::Row;
+
+/// The oldest version with all that the statements take.
+const OLDEST: (u32, u32) = (10, 5);
+/// As many bytes as a request needs that replaces all cells of an election.
+const LONGEST_REQUEST: u64 = 4 << 20;
+
+/// What a server is asked about its settings and its load.
+fn state() -> String {
+    let status = |name: &str| {
+        format!("(SELECT variable_value FROM {STATUS} WHERE variable_name = '{name}')")
+    };
+    format!(
+        "SELECT @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, @@binlog_format, @@max_connections, {}, \
+         {}, {}, @@max_allowed_packet, {}",
+        status("THREADS_CONNECTED"),
+        status("SLAVES_CONNECTED"),
+        status("RPL_SEMI_SYNC_MASTER_CLIENTS"),
+        status("WSREP_CLUSTER_SIZE"),
+    )
+}
+
+/// Asks all servers at once.
+pub(crate) async fn examine(address: Arc<Address>, clock: &Clock) -> Examination {
+    let ways: Vec<_> = address.places.iter().map(|place| &place.way).collect();
+    let round = Round::visit(ways, |place, _| {
+        let (address, clock) = (Arc::clone(&address), Arc::clone(clock));
+        async move { visit(&address, place, &clock).await }
+    });
+    round.await.examination()
+}
+
+async fn visit(address: &Address, place: usize, clock: &Clock) -> Result<Respondent, Error> {
+    let sql = Sql::new(&address.database, &address.table);
+    let session = Session::open(address, &address.places[place], &sql).await?;
+    let measured = measure(clock, || session.rows("state", state())).await;
+    let Ok(Measured { round_trip, last }) = measured else {
+        let what = format!("MariaDB at {} lets us in, and then does not answer", session.place);
+        return Err(Error::new(ErrorKind::Unreachable, what));
+    };
+    let server = &session.server;
+    let mut findings: Vec<_> = of_version(&session.place, &server.version).into_iter().collect();
+    let mut supplies = Vec::new();
+    if !server.is_read_only {
+        findings.extend(of_settings(&session.place, &last));
+        supplies.extend(connections(&session.place, &last));
+        findings.extend(of_table(&session, &sql).await);
+    }
+    let id = server.epoch.as_deref().and_then(session::id);
+    let role = if server.is_read_only { "read-only" } else { "primary" };
+    Ok(Respondent {
+        answer: EndpointAnswer {
+            round_trip,
+            version: Some(server.version.clone()),
+            role: Some(role.to_owned()),
+            store: StoreIdentity::of(id),
+        },
+        is_primary: !server.is_read_only,
+        findings,
+        supplies,
+    })
+}
+
+fn of_version(place: &str, version: &str) -> Option<Finding> {
+    if !version.contains("MariaDB") {
+        return Some(Finding::warning(
+            format!("the server at {place} is no MariaDB, but {version}: elect was not tried on it"),
+            "try a fail-over before you rely on it",
+        ));
+    }
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+    let number = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    (number < OLDEST).then(|| {
+        let (major, minor) = OLDEST;
+        Finding::error(
+            format!("MariaDB at {place} is of version {version}"),
+            format!("upgrade it to version {major}.{minor} or later"),
+        )
+    })
+}
+
+fn of_settings(place: &str, rows: &[Row]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let text = |column: usize| session::text(rows, column).unwrap_or_default();
+    let number = |column: usize| text(column).parse::<u64>().unwrap_or_default();
+    let mut loses = |name: &str, value: &str| {
+        findings.push(Finding::error(
+            format!("{name} is {value} at {place}: a crash loses writes that elect relies on"),
+            format!("set {name}=1"),
+        ));
+    };
+    if !matches!(text(0).as_str(), "1" | "3") {
+        loses("innodb_flush_log_at_trx_commit", &text(0));
+    }
+    let has_binlog = text(1) == "1";
+    if has_binlog && text(2) != "1" {
+        loses("sync_binlog", &text(2));
+    }
+    if has_binlog && text(3) == "STATEMENT" {
+        findings.push(Finding::error(
+            format!("binlog_format is STATEMENT at {place}, so the server refuses elect's writes"),
+            "set binlog_format=MIXED",
+        ));
+    }
+    let replicas = number(6);
+    if replicas > 0 && number(7) == 0 {
+        findings.push(Finding::warning(
+            format!("{replicas} replicas of {place} are asynchronous: a fail-over may lose the newest writes"),
+            "elect then waits 60 s before it lets another candidate lead; turn semi-synchronous replication on to lose \
+             less",
+        ));
+    }
+    if number(8) < LONGEST_REQUEST {
+        findings.push(Finding::warning(
+            format!("max_allowed_packet is {} at {place}: long values may not be written", text(8)),
+            "set max_allowed_packet=16M",
+        ));
+    }
+    if number(9) > 0 {
+        findings.push(Finding::warning(
+            format!("{place} is a node of a Galera cluster, on which elect was not tried"),
+            "name the same node first in the URLs of all candidates",
+        ));
+    }
+    findings
+}
+
+fn connections(place: &str, rows: &[Row]) -> Option<Supply> {
+    let number = |column: usize| session::text(rows, column)?.parse().ok();
+    Some(Supply {
+        what: format!("connections of MariaDB at {place}"),
+        unit: Unit::Pieces,
+        most: Some(number(4)?),
+        used: Some(number(5)?),
+    })
+}
+
+/// What is wrong with the table, or what this user lacks for it.
+async fn of_table(session: &Session, sql: &Sql) -> Option<Finding> {
+    let (place, Sql { table, ddl, grants, .. }) = (&session.place, sql);
+    if let Some(columns) = session.server.columns.as_ref().filter(|columns| *columns != COLUMNS) {
+        return Some(Finding::error(
+            format!("{place} has another table {table}: it is {columns}"),
+            "name another one in the URL, as in ?table=elect2, or rename that table",
+        ));
+    }
+    let mut missing = Vec::new();
+    for (right, trial) in sql.trials() {
+        match session.ask("rights", trial).await {
+            Err(failure) if failure.is(&[code::NO_TABLE]) => {
+                return Some(Finding::note(
+                    format!("{place} has no table {table} yet"),
+                    format!(
+                        "the first elect run makes it, if its user has the right CREATE; else have a DBA run: {ddl}; \
+                         {grants}"
+                    ),
+                ));
+            }
+            Err(failure) if failure.is(&code::NO_RIGHT) => missing.push(right),
+            Err(_) | Ok(_) => {}
+        }
+    }
+    (!missing.is_empty()).then(|| {
+        let missing = missing.join(", ");
+        let ddl = if session.server.columns.is_none() { format!("{ddl}; ") } else { String::new() };
+        Finding::error(
+            format!("this user lacks {missing} on {table} at {place}"),
+            format!("have a DBA run: {ddl}{grants}"),
+        )
+    })
+}

@@ -1,0 +1,225 @@
+//! The statements. Values stand in them as numbers, or as bytes in hexadecimal, so none can be read as anything else.
+
+use std::fmt::Write as _;
+
+use elect_record::table::{Body, Key, Range};
+
+/// What the server says of itself to all users: MariaDB has it in one place, MySQL in another. Each skips the comment of
+/// the other.
+pub(crate) const STATUS: &str =
+    "/*M! information_schema.GLOBAL_STATUS */ /*!80000 performance_schema.global_status */";
+/// Whether the server takes no writes, even from a user that may write on a replica.
+const READ_ONLY: &str = "CAST(@@read_only AS CHAR) NOT IN ('0', 'OFF')";
+/// The name of the epoch of a database without a table, or of a table without an id, begins so.
+pub(crate) const NONE: &str = "none";
+/// The engine and the columns of the table. The server is compared with them.
+pub(crate) const COLUMNS: &str = "InnoDB: election varbinary key, document varbinary key, tag bigint, head mediumblob, \
+                                  cells mediumblob";
+/// What a session needs, whatever the server's settings are. A lock of others holds a statement up for 1 s.
+pub(crate) const SETTINGS: [&str; 2] = [
+    "SET SESSION autocommit = 1, sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
+     innodb_lock_wait_timeout = 1, lock_wait_timeout = 1, time_zone = '+00:00'/*M! , max_statement_time = 0 */",
+    // A binlog then has the rows, and not the statement, whose epoch would be another one on a replica.
+    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+];
+
+/// The statements for one table.
+pub(crate) struct Sql {
+    pub(crate) table: String,
+    /// The database and the table, as literals.
+    names: [String; 2],
+    pub(crate) hello: String,
+    /// The epoch of a table that is there.
+    pub(crate) epoch: String,
+    /// The epoch of a database without the table, and whether no candidate can have led there.
+    pub(crate) bare: String,
+    pub(crate) create: String,
+    /// For a DBA, who makes the table for a user.
+    pub(crate) ddl: String,
+    pub(crate) grants: String,
+}
+
+impl Sql {
+    pub(crate) fn new(database: &str, table: &str) -> Self {
+        let names = [database, table].map(|name| format!("_utf8mb4 {}", hex(name)));
+        let [schema, name] = &names;
+        let columns = format!(
+            "(SELECT CONCAT(engine, ': ', (SELECT GROUP_CONCAT(CONCAT(column_name, ' ', data_type, \
+             IF(column_key = 'PRI', ' key', '')) ORDER BY ordinal_position SEPARATOR ', ') \
+             FROM information_schema.COLUMNS WHERE table_schema = {schema} AND table_name = {name})) \
+             FROM information_schema.TABLES WHERE table_schema = {schema} AND table_name = {name})"
+        );
+        let create = |table: &str| {
+            format!(
+                "CREATE TABLE {table} (election VARBINARY(128) NOT NULL, document VARBINARY(64) NOT NULL, \
+                 tag BIGINT NOT NULL, head MEDIUMBLOB NOT NULL, cells MEDIUMBLOB NOT NULL, \
+                 PRIMARY KEY (election, document)) ENGINE=InnoDB"
+            )
+        };
+        let full = format!("`{}`.`{table}`", database.replace('`', "``"));
+        let grants =
+            format!("GRANT SELECT, INSERT, UPDATE, DELETE ON {full} TO 'USER_OF_ELECT'@'%'");
+        let mut sql = Self {
+            hello: format!(
+                "SELECT VERSION(), {READ_ONLY}, @@max_allowed_packet, {columns}"
+            ),
+            epoch: String::new(),
+            bare: String::new(),
+            create: create(&format!("`{table}`")),
+            ddl: create(&full),
+            grants,
+            table: table.to_owned(),
+            names,
+        };
+        sql.epoch = format!("SELECT {}", sql.epoch_of(&sql.id()));
+        sql.bare = format!("SELECT {}, {}", history(NONE_TEXT, "0"), VIRGIN);
+        sql
+    }
+
+    /// The id in the table, which its maker has drawn.
+    fn id(&self) -> String {
+        // The table of an UPDATE may be read within it only through a second one.
+        format!(
+            "COALESCE((SELECT head FROM (SELECT head FROM `{}` WHERE election = '-' AND document = 'made') made), \
+             {NONE_TEXT})",
+            self.table
+        )
+    }
+
+    fn epoch_of(&self, id: &str) -> String {
+        let [schema, name] = &self.names;
+        let created = format!(
+            "(SELECT UNIX_TIMESTAMP(create_time) FROM information_schema.TABLES \
+             WHERE table_schema = {schema} AND table_name = {name})"
+        );
+        history(id, &created)
+    }
+
+    fn present(&self) -> String {
+        self.epoch_of(&self.id())
+    }
+
+    pub(crate) fn scan(&self, range: Range<'_>) -> String {
+        let condition = match range {
+            Range::Candidates(election) => {
+                format!("election = {} AND document >= {}", hex(election), hex(Key::LEADER))
+            }
+            Range::Row(key) => is(key),
+            Range::Leaders => format!("document = {}", hex(Key::LEADER)),
+        };
+        format!(
+            "SELECT epoch, read_only, election, document, tag, head, cells \
+             FROM (SELECT {} AS epoch, {READ_ONLY} AS read_only) e LEFT JOIN `{}` d ON {condition}",
+            self.present(),
+            self.table
+        )
+    }
+
+    pub(crate) fn insert(&self, key: Key<'_>, epoch: &str, tag: i64, body: &Body) -> String {
+        let Key { election, document } = key;
+        let texts = [election, document, &body.head, &body.cells].map(hex);
+        let [election, document, head, cells] = texts;
+        format!(
+            "INSERT INTO `{}` (election, document, tag, head, cells) \
+             SELECT {election}, {document}, {tag}, {head}, {cells} FROM DUAL WHERE {}",
+            self.table,
+            self.is_present(epoch)
+        )
+    }
+
+    pub(crate) fn update(
+        &self,
+        key: Key<'_>,
+        epoch: &str,
+        (expected, tag): (i64, i64),
+        body: &Body,
+    ) -> String {
+        let cells = if body.has_same_cells {
+            String::new()
+        } else {
+            format!(", cells = {}", hex(&body.cells))
+        };
+        format!(
+            "UPDATE `{}` SET tag = {tag}, head = {}{cells} WHERE {} AND tag = {expected} AND {}",
+            self.table,
+            hex(&body.head),
+            is(key),
+            self.is_present(epoch)
+        )
+    }
+
+    fn is_present(&self, epoch: &str) -> String {
+        format!("{} = {} AND NOT {READ_ONLY}", self.present(), hex(epoch))
+    }
+
+    pub(crate) fn delete(&self, key: Key<'_>, tag: i64) -> String {
+        format!("DELETE FROM `{}` WHERE {} AND tag = {tag} AND NOT {READ_ONLY}", self.table, is(key))
+    }
+
+    pub(crate) fn is_there(&self, key: Key<'_>) -> String {
+        format!("SELECT 1 FROM `{}` WHERE {}", self.table, is(key))
+    }
+
+    /// Gives the table an id. If the table is new, this also notes that no candidate need wait for a forgotten leader,
+    /// where none can have led.
+    pub(crate) fn name(&self, id: &str, is_new: bool) -> String {
+        let id = hex(id);
+        let mut statement = format!(
+            "INSERT INTO `{}` (election, document, tag, head, cells) \
+             SELECT '-', 'made', 0, {id}, '' FROM DUAL WHERE NOT {READ_ONLY}",
+            self.table
+        );
+        if is_new {
+            let waited = format!(
+                " UNION ALL SELECT '-', 'waited', 0, {}, '' FROM DUAL WHERE {VIRGIN}",
+                self.epoch_of(&id)
+            );
+            statement.push_str(&waited);
+        }
+        statement
+    }
+
+    /// Statements that change nothing, each with the right that it takes.
+    pub(crate) fn trials(&self) -> [(&'static str, String); 4] {
+        let table = &self.table;
+        [
+            ("SELECT", format!("SELECT 1 FROM `{table}` WHERE FALSE")),
+            (
+                "INSERT",
+                format!(
+                    "INSERT INTO `{table}` (election, document, tag, head, cells) \
+                     SELECT '', '', 0, '', '' FROM DUAL WHERE FALSE"
+                ),
+            ),
+            ("UPDATE", format!("UPDATE `{table}` SET tag = 0 WHERE FALSE")),
+            ("DELETE", format!("DELETE FROM `{table}` WHERE FALSE")),
+        ]
+    }
+}
+
+const NONE_TEXT: &str = "'none'";
+/// Whether the server never was a replica. A replica that takes over may have lost the table.
+const VIRGIN: &str = "/*M! @@gtid_slave_pos = '' */ /*!80000 FALSE */";
+
+/// The epoch: the table's id and birth, the start of the server, and which server it is.
+fn history(id: &str, created: &str) -> String {
+    format!(
+        "CONCAT_WS('-', {id}, {created}, (SELECT UNIX_TIMESTAMP() - variable_value FROM {STATUS} \
+         WHERE variable_name = 'UPTIME'), @@server_id, @@port, @@hostname)"
+    )
+}
+
+fn is(key: Key<'_>) -> String {
+    format!("election = {} AND document = {}", hex(key.election), hex(key.document))
+}
+
+/// A text as a literal.
+fn hex(text: &str) -> String {
+    let mut literal = String::with_capacity(2 * text.len() + 3);
+    literal.push_str("x'");
+    for byte in text.bytes() {
+        let _ = write!(literal, "{byte:02x}");
+    }
+    literal.push('\'');
+    literal
+}

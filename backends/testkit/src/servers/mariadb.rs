@@ -1,0 +1,293 @@
+//! `MariaDB`: one server with an empty database, on a port of the loopback interface and on a socket in its own folder.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use super::folder::{Prefix, new_folder, run};
+use super::{Part, Place, Process, fetched, free_port};
+use crate::program::eventually;
+use crate::table::{Database, Rights};
+
+const SETUP: &str = "tests/run setup";
+const DATABASE: &str = "jobs";
+/// The server's own tables, in this order.
+const TABLES: [&str; 2] = ["mysql_system_tables.sql", "mysql_system_tables_data.sql"];
+const SETTINGS: [&str; 11] = [
+    "--innodb-buffer-pool-size=16M",
+    "--innodb-log-file-size=4M",
+    // No test has to survive a loss of power.
+    "--debug-no-sync",
+    "--skip-sync-frm",
+    "--innodb-flush-method=nosync",
+    "--innodb-doublewrite=OFF",
+    // Memory for it is limited for each user.
+    "--innodb-use-native-aio=OFF",
+    "--skip-name-resolve",
+    "--skip-symbolic-links",
+    "--max-connections=100",
+    "--table-open-cache=200",
+];
+
+/// A running server, with a database `jobs` and a user `elect` that needs no password and may do all there.
+#[derive(Debug)]
+pub struct MariaDb {
+    process: Process,
+    address: SocketAddr,
+    folder: TempDir,
+    /// The words before a program that runs as the server's user.
+    prefix: Prefix,
+}
+
+impl MariaDb {
+    /// Starts a server, and returns when it serves.
+    ///
+    /// # Panics
+    /// Panics if it cannot be started. The message names the command that installs it.
+    pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts a server with further settings, as in `--max-connections=5`.
+    ///
+    /// # Panics
+    /// As [`MariaDb::start`].
+    pub fn start_with(settings: &[&str]) -> Self {
+        Self::spawn(&Place::here(), settings)
+    }
+
+    /// Starts a server at another place.
+    ///
+    /// # Panics
+    /// As [`MariaDb::start`].
+    pub fn start_at(place: &Place) -> Self {
+        Self::spawn(place, &[])
+    }
+
+    fn spawn(place: &Place, settings: &[&str]) -> Self {
+        let (folder, prefix) = new_folder();
+        initialise(prefix, folder.path());
+        let address = SocketAddr::from((place.address(), free_port()));
+        let mut command = server(prefix, folder.path());
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        command.push(format!("--socket={}", path("socket")));
+        command.push(format!("--pid-file={}", path("pid")));
+        command.push(format!("--bind-address={}", address.ip()));
+        command.push(format!("--port={}", address.port()));
+        command.extend(settings.iter().map(ToString::to_string));
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        let process = Process::start(&command, place, &folder.path().join("log"), "util-linux");
+        let mut started = Self { process, address, folder, prefix };
+        started.serve();
+        started
+    }
+
+    fn serve(&mut self) {
+        eventually("MariaDB to serve", || {
+            assert!(self.process.is_alive(), "MariaDB has died: {}", self.process.log());
+            self.try_ask("SELECT 1").map(|_| ())
+        });
+    }
+
+    /// Returns its address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns the path of its socket.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().join("socket")
+    }
+
+    /// Returns its process.
+    pub const fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// Kills it, and starts it again. Nothing that it has acknowledged is lost.
+    pub fn crash(&mut self) {
+        self.process.kill();
+        self.process.restart();
+        self.serve();
+    }
+
+    /// Keeps a copy of its data, as a snapshot of its disk does. Returns its name.
+    ///
+    /// # Panics
+    /// Panics if the server does not serve again.
+    pub fn back_up(&mut self) -> String {
+        let name = format!("backup{}", fastrand::u32(..));
+        self.process.kill();
+        self.copy("data", &name);
+        self.process.restart();
+        self.serve();
+        name
+    }
+
+    /// Goes back to a copy: what was written since is lost.
+    ///
+    /// # Panics
+    /// Panics if the server does not serve again.
+    pub fn restore(&mut self, backup: &str) {
+        self.process.kill();
+        fs::remove_dir_all(self.folder.path().join("data")).expect("no server");
+        self.copy(backup, "data");
+        self.process.restart();
+        self.serve();
+    }
+
+    fn copy(&self, from: &str, to: &str) {
+        let path = |name: &str| self.folder.path().join(name).display().to_string();
+        run(self.prefix, &["cp", "-a", &path(from), &path(to)]);
+    }
+
+    /// Returns its answer to statements, without decoration. Its administrator asks.
+    ///
+    /// # Panics
+    /// Panics if it refuses a statement.
+    #[track_caller]
+    pub fn ask(&self, statements: &str) -> String {
+        self.try_ask(statements).unwrap_or_else(|| panic!("{statements}: {}", self.process.log()))
+    }
+
+    fn try_ask(&self, statements: &str) -> Option<String> {
+        let mut client = self.client();
+        client.args(["-Ne", statements]);
+        let output =
+            client.output().unwrap_or_else(|error| panic!("no client: {SETUP} ({error})"));
+        let said = String::from_utf8_lossy(&output.stdout);
+        output.status.success().then(|| said.trim_end().to_owned())
+    }
+
+    /// Returns MariaDB's client, as the server's administrator.
+    pub fn client(&self) -> Command {
+        let mut client = Command::new(client());
+        let socket = format!("--socket={}", self.socket().display());
+        client.args(["--no-defaults", &socket, "--user=root", DATABASE]);
+        client
+    }
+
+    /// Returns the answer of a server to its administrator, as [`MariaDb::ask`].
+    ///
+    /// # Panics
+    /// Panics if it refuses a statement.
+    #[track_caller]
+    pub fn ask_at(server: SocketAddr, statements: &str) -> String {
+        let (host, port) = (server.ip().to_string(), server.port().to_string());
+        let words = ["--no-defaults", "-h", &host, "-P", &port, "-u", "root", DATABASE];
+        let output = Command::new(client()).args(words).args(["-Ne", statements]).output();
+        let output = output.unwrap_or_else(|error| panic!("no client: {SETUP} ({error})"));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{statements}: {said}");
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+}
+
+/// Returns a file below `usr`, of the machine or of what `tests/run` has fetched.
+#[track_caller]
+fn file(path: &str) -> PathBuf {
+    let installed = Path::new("/usr").join(path);
+    let fetched = || fetched(&format!("mariadb/usr/{path}"));
+    let found = Some(installed).filter(|path| path.exists()).or_else(fetched);
+    found.unwrap_or_else(|| panic!("MariaDB is missing: {SETUP}"))
+}
+
+#[track_caller]
+fn client() -> PathBuf {
+    file("bin/mariadb")
+}
+
+/// The command of a server on the data in a folder.
+fn server(prefix: Prefix, folder: &Path) -> Vec<String> {
+    let mut command: Vec<String> = prefix.iter().map(ToString::to_string).collect();
+    let share = file("share/mysql").display().to_string();
+    command.extend([
+        file("sbin/mariadbd").display().to_string(),
+        "--no-defaults".to_owned(),
+        format!("--datadir={}", folder.join("data").display()),
+        format!("--lc-messages-dir={share}"),
+        format!("--character-sets-dir={share}/charsets"),
+        format!("--plugin-dir={}", file("lib/mysql/plugin").display()),
+    ]);
+    command.extend(SETTINGS.map(str::to_owned));
+    command
+}
+
+/// Makes the server's own tables, as `mariadb-install-db` does, and the database and the user of tests.
+#[track_caller]
+fn initialise(prefix: Prefix, folder: &Path) {
+    let mut text = String::from(
+        "CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket = NULL;\nSET @skip_auth_anonymous = 1;\n",
+    );
+    for name in TABLES {
+        let path = file("share/mysql").join(name);
+        let statements = fs::read_to_string(path).expect("a file of the server");
+        // Root logs in from this machine alone, whatever its name is.
+        let lines = statements.lines().filter(|line| !line.contains("@current_hostname"));
+        lines.for_each(|line| _ = writeln!(text, "{line}"));
+    }
+    let user = "elect@'%'";
+    let _ = write!(
+        text,
+        "CREATE DATABASE {DATABASE};\nFLUSH PRIVILEGES;\nCREATE USER {user};\nGRANT ALL ON {DATABASE}.* TO {user};\n"
+    );
+    let command = server(prefix, folder);
+    let log = fs::File::create(folder.join("initialisation")).expect("a log");
+    let mut child = Command::new(&command[0])
+        .args(&command[1..])
+        .arg("--bootstrap")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .expect("setpriv and mariadbd");
+    let mut input = child.stdin.take().expect("a pipe");
+    let sent = input.write_all(text.as_bytes());
+    drop(input);
+    let end = child.wait().expect("it was started");
+    let log = || fs::read_to_string(folder.join("initialisation")).unwrap_or_default();
+    assert!(end.success() && sent.is_ok(), "mariadbd --bootstrap: {}", log());
+}
+
+impl Database for MariaDb {
+    fn part() -> Option<Part> {
+        Part::of_mariadb()
+    }
+
+    fn start() -> Self {
+        Self::start()
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.address()
+    }
+
+    fn back_up(&mut self) -> String {
+        Self::back_up(self)
+    }
+
+    fn lose(&mut self, backup: &str) -> String {
+        self.restore(backup);
+        backup.to_owned()
+    }
+
+    fn url(server: SocketAddr, user: &str, name: &str) -> String {
+        format!("mariadb://{user}@{server}/{DATABASE}?table={name}")
+    }
+
+    fn empty(server: SocketAddr, name: &str) {
+        Self::ask_at(server, &format!("DELETE FROM {name} WHERE document <> 'made'"));
+    }
+
+    fn admit(server: SocketAddr, user: &str, name: &str, rights: Rights) {
+        Self::ask_at(server, &format!("CREATE USER {user}@'%'; GRANT CREATE ON {DATABASE}.other TO {user}@'%'"));
+        if rights == Rights::Read {
+            Self::ask_at(server, &format!("GRANT SELECT ON {name} TO {user}@'%'"));
+        }
+    }
+}

@@ -85,8 +85,7 @@ impl Address {
         let places: Vec<Place> = ways.into_iter().map(place).collect();
         let table = table(url.option("table"))?;
         let shown: Vec<String> = places.iter().map(|place| place.way.to_string()).collect();
-        let suffix =
-            if table == DEFAULT_TABLE { String::new() } else { format!("?table={table}") };
+        let suffix = if table == DEFAULT_TABLE { String::new() } else { format!("?table={table}") };
         Ok(Self {
             location: format!("{}://{}/{database}{suffix}", crate::SCHEME, shown.join(",")),
             cautions: encryption.cautions(&places, &setting, "ssl-mode=VERIFY_IDENTITY"),
@@ -114,12 +113,12 @@ fn ways<V: Fn(&str) -> Option<String>>(
         _ => Err(unfit(format!("the port {port:?} is not a number from 1 to 65535"))),
     });
     let port = given.transpose()?;
-    let hosts = match settings.get("host").filter(|_| !names_hosts && url.option("socket").is_none())
-    {
-        Some(name) => vec![Host { name, port: port.unwrap_or(0) }],
-        None if names_hosts => url.hosts.clone(),
-        None => return Ok(vec![socket(settings)]),
-    };
+    let hosts =
+        match settings.get("host").filter(|_| !names_hosts && url.option("socket").is_none()) {
+            Some(name) => vec![Host { name, port: port.unwrap_or(0) }],
+            None if names_hosts => url.hosts.clone(),
+            None => return Ok(vec![socket(settings)]),
+        };
     let way = |host: Host| match host.port {
         0 if host.name == "localhost" => socket(settings),
         0 => Way::Network(Host { port: port.unwrap_or(DEFAULT_PORT), ..host }),
@@ -172,7 +171,8 @@ fn table(given: Option<&str>) -> Result<String, Error> {
     let table = given.unwrap_or(DEFAULT_TABLE);
     let is_plain = table.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
     if table.is_empty() || table.len() > LONGEST_NAME || !is_plain {
-        let what = format!("the option table has 1 to {LONGEST_NAME} letters, digits and underscores");
+        let what =
+            format!("the option table has 1 to {LONGEST_NAME} letters, digits and underscores");
         return Err(unfit(what));
     }
     Ok(table.to_owned())
@@ -218,15 +218,21 @@ mod tests {
     fn the_option_file_comes_before_variables_and_after_the_url() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join(".my.cnf");
-        std::fs::write(&file, "[client]\nuser=filed\npassword=hush\nport=9\nssl\n").expect("a file");
+        std::fs::write(&file, "[client]\nuser=filed\npassword=hush\nport=9\nssl\n")
+            .expect("a file");
         let home = ("HOME", folder.path().to_str().expect("plain"));
         let variables = [home, ("MYSQL_PWD", "other"), ("MYSQL_TCP_PORT", "8")];
         let address = parse("mariadb://a/d", &variables).expect("a good URL");
-        assert_eq!((address.user.as_str(), address.location.as_str()), ("filed", "mariadb://a:9/d"));
-        let password = |it: &Address| it.places[0].password.as_ref().map(Password::reveal).map(str::to_owned);
+        assert_eq!(
+            (address.user.as_str(), address.location.as_str()),
+            ("filed", "mariadb://a:9/d")
+        );
+        let password =
+            |it: &Address| it.places[0].password.as_ref().map(Password::reveal).map(str::to_owned);
         assert_eq!(password(&address).as_deref(), Some("hush"));
         assert!(matches!(address.encryption, Encryption::Required(_)));
-        let address = parse("mariadb://me:mine@a:1/d?ssl-mode=disabled", &variables).expect("a good URL");
+        let address =
+            parse("mariadb://me:mine@a:1/d?ssl-mode=disabled", &variables).expect("a good URL");
         assert_eq!(password(&address).as_deref(), Some("mine"));
         assert!(address.encryption == Encryption::Off);
     }

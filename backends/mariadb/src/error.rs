@@ -23,7 +23,6 @@ pub(crate) mod code {
     pub(crate) const TABLE_EXISTS: u16 = 1050;
     pub(crate) const DUPLICATE: u16 = 1062;
     pub(crate) const NO_TABLE: u16 = 1146;
-    pub(crate) const LOCKED: u16 = 1205;
     pub(crate) const DEADLOCK: u16 = 1213;
     /// No right to the table, or to the database.
     pub(crate) const NO_RIGHT: [u16; 4] = [1044, 1142, 1143, 1227];
@@ -100,7 +99,10 @@ impl Failure {
     fn is_unclear(&self) -> bool {
         match self {
             Self::Server(Refusal { code, state, .. }) => {
-                let is_known = matches!(code, 1021 | 1047 | 1114 | 1153 | 1205 | 1213 | 1290 | 1665 | 1792 | 1836);
+                let is_known = matches!(
+                    code,
+                    1021 | 1047 | 1114 | 1153 | 1205 | 1213 | 1290 | 1665 | 1792 | 1836
+                );
                 !is_known && !["23", "42"].iter().any(|class| state.starts_with(class))
             }
             Self::Unsent | Self::TooLong(_) => false,
@@ -113,7 +115,8 @@ impl Failure {
 pub(crate) fn unconnected(place: &str, failure: &Failure, witness: &Witness, login: &str) -> Error {
     let what = format!("cannot use MariaDB at {place}");
     let unfit = |why: &str| Error::new(ErrorKind::Unfit, format!("{what}: {why}"));
-    let no_plugin = "have a DBA run ALTER USER ... IDENTIFIED VIA mysql_native_password USING PASSWORD('...')";
+    let no_plugin =
+        "have a DBA run ALTER USER ... IDENTIFIED VIA mysql_native_password USING PASSWORD('...')";
     match failure {
         Failure::Server(refusal) => refused(what, refusal, login),
         Failure::Silent => told(&what, &Trouble::Silent),
@@ -198,15 +201,22 @@ fn refused(what: String, refusal: &Refusal, login: &str) -> Error {
             "another session has locked the row or the table: see SHOW FULL PROCESSLIST and \
              information_schema.INNODB_TRX, and end that session's transaction",
         ),
-        1021 | 1114 => (Unreachable, "the server's disk is full, or the file of the table has reached its limit"),
+        1021 | 1114 => (
+            Unreachable,
+            "the server's disk is full, or the file of the table has reached its limit",
+        ),
         1153 => (Unfit, "set max_allowed_packet=16M in the server"),
-        1665 => (Unfit, "the server writes statements to its binlog: set binlog_format=MIXED there"),
+        1665 => {
+            (Unfit, "the server writes statements to its binlog: set binlog_format=MIXED there")
+        }
         1969 | 3024 => {
             (Unreachable, "the server ended the statement: see max_statement_time of the user")
         }
         1317 | 1927 => (Unreachable, "the server's administrator has ended the session"),
         1053 => (Unreachable, "the server shuts down"),
-        1047 => (Unreachable, "this node has no part in its Galera cluster: see wsrep_cluster_status"),
+        1047 => {
+            (Unreachable, "this node has no part in its Galera cluster: see wsrep_cluster_status")
+        }
         _ if refusal.state.starts_with("42") => (Unfit, ""),
         _ => (Unreachable, ""),
     };

@@ -77,7 +77,9 @@ async fn visit(address: &Address, place: usize, clock: &Clock) -> Result<Respond
 fn of_version(place: &str, version: &str) -> Option<Finding> {
     if !version.contains("MariaDB") {
         return Some(Finding::warning(
-            format!("the server at {place} is no MariaDB, but {version}: elect was not tried on it"),
+            format!(
+                "the server at {place} is no MariaDB, but {version}: elect was not tried on it"
+            ),
             "try a fail-over before you rely on it",
         ));
     }

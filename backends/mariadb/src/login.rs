@@ -43,8 +43,14 @@ mod tests {
     fn proofs_are_those_of_other_clients() {
         let salt: Vec<u8> = (1..=20).collect();
         let proof = |plugin, password| proof(plugin, password, &salt).map(|proof| hex(&proof));
-        assert_eq!(proof(NATIVE, "hush").as_deref(), Some("fdbfe19e86bedabf2f2d0f0cc13bc0dfa0e8872a"));
-        assert_eq!(proof(SHA2, "hush").as_deref(), Some("2b4f7de5253ac973bc2af558cdfb3b50b5b688932d6515bf8d08223d7fff3d1b"));
+        assert_eq!(
+            proof(NATIVE, "hush").as_deref(),
+            Some("fdbfe19e86bedabf2f2d0f0cc13bc0dfa0e8872a")
+        );
+        assert_eq!(
+            proof(SHA2, "hush").as_deref(),
+            Some("2b4f7de5253ac973bc2af558cdfb3b50b5b688932d6515bf8d08223d7fff3d1b")
+        );
         assert_eq!(proof(SHA2, "").as_deref(), Some(""));
         assert_eq!(proof("client_ed25519", "hush"), None);
     }

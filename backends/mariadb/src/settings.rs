@@ -79,9 +79,9 @@ fn options(text: &str) -> HashMap<String, String> {
         } else if is_ours && !line.starts_with(['#', ';', '!']) {
             let (name, value) = line.split_once('=').unwrap_or((line, ""));
             let value = value.trim();
-            let quoted = ['"', '\''].iter().find_map(|quote| {
-                value.strip_prefix(*quote)?.strip_suffix(*quote)
-            });
+            let quoted = ['"', '\'']
+                .iter()
+                .find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
             // Outside quotes a # begins a comment.
             let bare = value.split(" #").next().unwrap_or_default().trim_end();
             let name = name.trim().replace('_', "-");

@@ -60,9 +60,7 @@ impl Sql {
         let grants =
             format!("GRANT SELECT, INSERT, UPDATE, DELETE ON {full} TO 'USER_OF_ELECT'@'%'");
         let mut sql = Self {
-            hello: format!(
-                "SELECT VERSION(), {READ_ONLY}, @@max_allowed_packet, {columns}"
-            ),
+            hello: format!("SELECT VERSION(), {READ_ONLY}, @@max_allowed_packet, {columns}"),
             epoch: String::new(),
             bare: String::new(),
             create: create(&format!("`{table}`")),
@@ -78,10 +76,10 @@ impl Sql {
 
     /// The id in the table, which its maker has drawn.
     fn id(&self) -> String {
-        // The table of an UPDATE may be read within it only through a second one.
+        // The table of an UPDATE may be read within it only through a second one, which has to be short to stay in memory.
         format!(
-            "COALESCE((SELECT head FROM (SELECT head FROM `{}` WHERE election = '-' AND document = 'made') made), \
-             {NONE_TEXT})",
+            "COALESCE((SELECT id FROM (SELECT CAST(head AS CHAR(16)) AS id FROM `{}` \
+             WHERE election = '-' AND document = 'made') made), {NONE_TEXT})",
             self.table
         )
     }
@@ -153,7 +151,11 @@ impl Sql {
     }
 
     pub(crate) fn delete(&self, key: Key<'_>, tag: i64) -> String {
-        format!("DELETE FROM `{}` WHERE {} AND tag = {tag} AND NOT {READ_ONLY}", self.table, is(key))
+        format!(
+            "DELETE FROM `{}` WHERE {} AND tag = {tag} AND NOT {READ_ONLY}",
+            self.table,
+            is(key)
+        )
     }
 
     pub(crate) fn is_there(&self, key: Key<'_>) -> String {

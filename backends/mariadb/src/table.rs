@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{
-    Cadence, Clock, Error, ErrorKind, Examination, Lease, Order, Profile, StoreId,
-};
+use elect_api::{Cadence, Clock, Error, ErrorKind, Examination, Lease, Order, Profile, StoreId};
 use elect_record::table::{Body, Epoch, Found, Key, Put, Range, Row, Rows, Table, Tag};
 use elect_remote::{Link, Session as _};
 

@@ -56,7 +56,6 @@ pub(crate) struct Wire {
 /// The first packet of a server.
 #[derive(Debug)]
 pub(crate) struct Greeting {
-    pub(crate) version: String,
     abilities: u32,
     pub(crate) salt: Vec<u8>,
     pub(crate) plugin: String,
@@ -235,7 +234,8 @@ impl Greeting {
         if reader.byte()? != 10 {
             return Err(Failure::Odd("another version of the protocol"));
         }
-        let version = String::from_utf8_lossy(reader.text()?).into_owned();
+        // The version, which the first answer tells again, and the number of the connection.
+        reader.text()?;
         reader.take(4)?;
         let mut salt = reader.take(8)?.to_vec();
         reader.take(1)?;
@@ -251,6 +251,6 @@ impl Greeting {
         salt.extend(rest.strip_suffix(&[0]).unwrap_or(rest));
         let plugin = reader.text().unwrap_or(reader.0);
         let plugin = String::from_utf8_lossy(plugin).into_owned();
-        Ok(Self { version, abilities, salt, plugin })
+        Ok(Self { abilities, salt, plugin })
     }
 }

@@ -76,4 +76,3 @@ impl Opener for Schema {
         }
     }
 }
-

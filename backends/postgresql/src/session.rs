@@ -154,7 +154,9 @@ impl Session {
             count_trip("listen");
             let asked = self.client.batch_execute(&statements);
             let answer = self.state.pulse.answer(ANSWER_TIMEOUT, asked).await;
-            if let Err(failure) = answer.ok_or(Failure::Silent).and_then(|it| it.map_err(Failure::Server)) {
+            if let Err(failure) =
+                answer.ok_or(Failure::Silent).and_then(|it| it.map_err(Failure::Server))
+            {
                 self.state.channels().remove(channel);
                 return Err(failure);
             }

@@ -114,9 +114,8 @@ impl Encryption {
             Demand::Required if settings.ca.is_some() => Check::Authority,
             Demand::IfPossible | Demand::Required => Check::Nothing,
             Demand::Authority if settings.ca.is_none() => {
-                let what = format!(
-                    "{setting} takes the file of an authority: name one with {authority}"
-                );
+                let what =
+                    format!("{setting} takes the file of an authority: name one with {authority}");
                 return Err(Error::new(ErrorKind::Unfit, what));
             }
             Demand::Authority => Check::Authority,

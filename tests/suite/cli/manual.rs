@@ -15,7 +15,9 @@ pub(crate) fn page(topic: &str) -> String {
 fn path(topic: &str) -> String {
     match topic {
         "README" => "README.md".to_owned(),
-        "file" | "etcd" | "postgresql" | "zookeeper" => format!("backends/{topic}/src/manual.md"),
+        "file" | "etcd" | "mariadb" | "postgresql" | "zookeeper" => {
+            format!("backends/{topic}/src/manual.md")
+        }
         "kubernetes-store" => "backends/kubernetes/src/manual.md".to_owned(),
         _ => format!("src/manual/{topic}.md"),
     }

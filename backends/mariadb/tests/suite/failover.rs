@@ -1,1 +1,160 @@
-//! x
+//! A server that loses writes, or is another one.
+
+use elect_api::ErrorKind;
+use elect_record::table::{Body, Found, Key, Put, Table, Tag};
+use elect_testkit::run;
+use elect_testkit::servers::MariaDb;
+use elect_testkit::table::Database as _;
+
+use crate::table;
+
+const ROW: Key<'static> = Key { election: "a", document: Key::LEADER };
+
+fn url(server: &MariaDb) -> String {
+    MariaDb::url(server.address(), "elect", "elect")
+}
+
+async fn put(table: &impl Table, epoch: &str, expected: Option<&Tag>, text: &str) -> Put {
+    let body = Body { head: format!("{{\"text\":\"{text}\"}}"), ..Body::default() };
+    table.put(ROW, epoch, expected, &body).await.expect("an answer")
+}
+
+/// A table with one row. Returns the row's epoch and tag, too.
+async fn begun(server: &MariaDb) -> (impl Table + use<>, String, Tag) {
+    let table = table(&url(server));
+    table.prepare().await.expect("the right to make it");
+    let epoch = table.get(ROW).await.expect("an answer").epoch.name;
+    let Put::Done(tag) = put(&table, &epoch, None, "old").await else { panic!("it was there") };
+    (table, epoch, tag)
+}
+
+async fn eventually_found(table: &impl Table) -> Found {
+    loop {
+        match table.get(ROW).await {
+            Ok(found) => return found,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}"),
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The row is there in another epoch, and no write of the epoch before is done.
+async fn is_another_epoch(table: &impl Table, epoch: &str, tag: &Tag) {
+    let found = eventually_found(table).await;
+    assert_ne!(found.epoch.name, epoch);
+    assert_eq!(&found.row.expect("a row that was acknowledged").tag, tag);
+    assert_eq!(put(table, epoch, Some(tag), "late").await, Put::Conflict);
+    assert!(matches!(put(table, &found.epoch.name, Some(tag), "next").await, Put::Done(_)));
+}
+
+/// A backup may have been put back while the server was down.
+#[test]
+fn each_start_of_the_server_is_another_epoch() {
+    run("a restart", async {
+        let mut server = MariaDb::start();
+        let (table, epoch, tag) = begun(&server).await;
+        server.crash();
+        is_another_epoch(&table, &epoch, &tag).await;
+    });
+}
+
+/// The table has the same id, and another birth.
+#[test]
+fn a_dump_that_was_put_back_is_another_epoch() {
+    run("a dump", async {
+        let server = MariaDb::start();
+        let (table, epoch, tag) = begun(&server).await;
+        let born = server.ask("SELECT UNIX_TIMESTAMP(create_time) FROM information_schema.TABLES WHERE table_name = 'elect'");
+        // A birth is told in seconds.
+        elect_testkit::program::eventually("the next second", || {
+            (server.ask("SELECT UNIX_TIMESTAMP()") > born).then_some(())
+        });
+        server.ask(
+            "CREATE TABLE dump LIKE elect; INSERT INTO dump SELECT * FROM elect; DROP TABLE elect; \
+             CREATE TABLE elect LIKE dump; INSERT INTO elect SELECT * FROM dump",
+        );
+        is_another_epoch(&table, &epoch, &tag).await;
+    });
+}
+
+/// It could be any store: a candidate that knows the one before takes no part in it.
+#[test]
+fn a_table_that_was_emptied_is_another_store() {
+    run("an empty table", async {
+        let server = MariaDb::start();
+        let (ours, epoch, tag) = begun(&server).await;
+        server.ask("TRUNCATE TABLE elect");
+        assert_eq!(put(&ours, &epoch, Some(&tag), "late").await, Put::Conflict);
+        let error = ours.get(ROW).await.expect_err("another store");
+        assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
+        assert!(error.to_string().contains("store id"), "{error}");
+        let new = table(&url(&server));
+        new.prepare().await.expect("it gets an id");
+        let found = new.get(ROW).await.expect("an answer");
+        assert_ne!(found.epoch.name, epoch);
+        assert!(found.row.is_none());
+    });
+}
+
+/// The replica has not received the newest write. A client turns to it by itself, and learns of another epoch.
+#[test]
+fn a_replica_that_takes_over_without_the_newest_write_is_another_epoch() {
+    run("a fail-over", async {
+        let primary = MariaDb::start_with(&["--server-id=1", "--log-bin=binlog"]);
+        let replica = MariaDb::start_with(&["--server-id=2", "--read-only", "--log-bin=binlog"]);
+        let (first, epoch, tag) = begun(&primary).await;
+        let (one, other) = (primary.address(), replica.address());
+        primary.ask("CREATE USER replica@'%'; GRANT REPLICATION SLAVE ON *.* TO replica@'%'");
+        replica.ask(&format!(
+            "CHANGE MASTER TO master_host = '{}', master_port = {}, \
+             master_user = 'replica', master_use_gtid = slave_pos; START SLAVE",
+            one.ip(),
+            one.port()
+        ));
+        let both = table(&format!("mariadb://elect@{other},{one}/jobs"));
+        let found = eventually_found(&both).await;
+        assert_eq!(found.epoch.name, epoch);
+        let alone = table(&format!("mariadb://elect@{other}/jobs"));
+        elect_testkit::program::eventually("the replica to have the row", || {
+            (replica.ask("SELECT COUNT(*) FROM elect WHERE election = 'a'") == "1").then_some(())
+        });
+        let error = alone.get(ROW).await.expect_err("it only reads");
+        assert_eq!(error.kind(), ErrorKind::Unreachable);
+        assert!(error.to_string().contains("name the primary"), "{error}");
+        replica.ask("STOP SLAVE SQL_THREAD");
+        assert!(matches!(put(&first, &epoch, Some(&tag), "new").await, Put::Done(_)));
+        drop((first, primary));
+        replica.ask("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0");
+        is_another_epoch(&both, &epoch, &tag).await;
+    });
+}
+
+/// The session lives on, and would hide the other servers of the URL.
+#[test]
+fn a_server_that_takes_no_writes_any_more_is_left() {
+    run("a fenced primary", async {
+        let (old, new) = (MariaDb::start(), MariaDb::start());
+        let (table, epoch, tag) = {
+            let (_, epoch, tag) = begun(&old).await;
+            (
+                table(&format!("mariadb://elect@{},{}/jobs", old.address(), new.address())),
+                epoch,
+                tag,
+            )
+        };
+        assert_eq!(table.get(ROW).await.expect("an answer").epoch.name, epoch);
+        old.ask("SET GLOBAL read_only = 1");
+        // A user that may write on a replica would not be refused by the server itself.
+        old.ask("GRANT SUPER ON *.* TO elect@'%'");
+        match table.put(ROW, &epoch, Some(&tag), &Body::default()).await {
+            Ok(put) => assert_eq!(put, Put::Conflict),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}"),
+        }
+        let error = table.get(ROW).await.expect_err("it takes no writes");
+        assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+        // The other server of this URL has another table, which a process that knows the first refuses.
+        let error = table.get(ROW).await.expect_err("no server of this cluster takes writes");
+        assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
+        assert!(error.to_string().contains("store id"), "{error}");
+    });
+}

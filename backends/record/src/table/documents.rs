@@ -135,16 +135,18 @@ impl<T: Table> TableDocuments<T> {
         }
     }
 
-    /// Looks at a range again and again, as often as the table's notices or the pauses say, until a look ends it.
+    /// Looks at a range again and again, as often as the table's notices or the pauses say, until a look ends it. The
+    /// pauses grow from the `first`.
     async fn watch<F>(
         &self,
         range: Range<'_>,
+        first: Duration,
         mut look: impl FnMut() -> F + Send,
     ) -> Result<(), Error>
     where
         F: Future<Output = Result<Look, Error>> + Send,
     {
-        let mut pause = FIRST_PAUSE;
+        let mut pause = first;
         loop {
             let mut notice = self.table.changed(range);
             let mut look = pin!(look());
@@ -159,7 +161,7 @@ impl<T: Table> TableDocuments<T> {
             };
             match looked {
                 Look::Enough => return Ok(()),
-                Look::Changed => pause = FIRST_PAUSE,
+                Look::Changed => pause = first,
                 Look::Same => {}
             }
             // A table need not tell of renewals, which surveys show.
@@ -329,9 +331,12 @@ impl<T: Table> Documents for TableDocuments<T> {
         let key_of = document(name);
         let row = (election.clone(), name);
         let is_ours = |known: &mut Known| known.rows.get(&row).is_some_and(|seen| seen.is_ours);
+        let mut first = FIRST_PAUSE;
         if !self.table.tells() && self.with(is_ours) {
-            // Only a leader or a waiter waits for changes of a row of its own, and its next renewal shows them.
-            return std::future::pending().await;
+            // Only a leader or a waiter waits for changes of a row of its own, and as a rule its next renewal shows them
+            // sooner than a look.
+            first = LONGEST_PAUSE;
+            tokio::time::sleep(first).await;
         }
         let state = Mutex::new((version, is_news));
         let look = || async {
@@ -346,7 +351,7 @@ impl<T: Table> Documents for TableDocuments<T> {
             let document = found.as_ref().filter(|_| newest > 0).map(|stored| &stored.document);
             Ok(if is_news(name, document) { Look::Enough } else { Look::Changed })
         };
-        self.watch(Range::Row(key(election, &key_of)), look).await
+        self.watch(Range::Row(key(election, &key_of)), first, look).await
     }
 
     async fn wait_for_any(
@@ -378,7 +383,7 @@ impl<T: Table> Documents for TableDocuments<T> {
             }
             Ok(if is_enough { Look::Enough } else { Look::Changed })
         };
-        self.watch(Range::Candidates(election.as_str()), look).await
+        self.watch(Range::Candidates(election.as_str()), FIRST_PAUSE, look).await
     }
 
     async fn prepare(&self) -> Result<(), Error> {

@@ -101,6 +101,12 @@ impl TableBench {
         Self { table, clock: ManualClock::default() }
     }
 
+    /// A table that tells of no change.
+    pub(crate) fn mute(table: MemoryTable) -> Self {
+        let table = Stallable { table, is_mute: true, ..Stallable::default() };
+        Self { table, clock: ManualClock::default() }
+    }
+
     fn documents(&self) -> TableDocuments<MemoryTable> {
         TableDocuments::new(self.table.table.clone())
     }

@@ -32,6 +32,19 @@ mod laws_where_writes_may_be_lost {
     elect_testkit::conformance!(bench);
 }
 
+mod laws_where_the_table_tells_of_no_change {
+    use elect_record::table::MemoryTable;
+    use elect_testkit::Servers;
+
+    use crate::bench::TableBench;
+
+    async fn bench(_: Servers) -> TableBench {
+        TableBench::mute(MemoryTable::lossy())
+    }
+
+    elect_testkit::conformance!(bench);
+}
+
 mod laws_of_tables {
     use elect_record::table::MemoryTable;
     use elect_testkit::Servers;

@@ -158,8 +158,7 @@ impl MariaDb {
     fn try_ask(&self, statements: &str) -> Option<String> {
         let mut client = self.client();
         client.args(["-Ne", statements]);
-        let output =
-            client.output().unwrap_or_else(|error| panic!("no client: {SETUP} ({error})"));
+        let output = client.output().unwrap_or_else(|error| panic!("no client: {SETUP} ({error})"));
         let said = String::from_utf8_lossy(&output.stdout);
         output.status.success().then(|| said.trim_end().to_owned())
     }
@@ -210,6 +209,8 @@ fn server(prefix: Prefix, folder: &Path) -> Vec<String> {
         file("sbin/mariadbd").display().to_string(),
         "--no-defaults".to_owned(),
         format!("--datadir={}", folder.join("data").display()),
+        // A server removes the temporary files of another one that uses the same folder.
+        format!("--tmpdir={}", folder.display()),
         format!("--lc-messages-dir={share}"),
         format!("--character-sets-dir={share}/charsets"),
         format!("--plugin-dir={}", file("lib/mysql/plugin").display()),
@@ -285,7 +286,10 @@ impl Database for MariaDb {
     }
 
     fn admit(server: SocketAddr, user: &str, name: &str, rights: Rights) {
-        Self::ask_at(server, &format!("CREATE USER {user}@'%'; GRANT CREATE ON {DATABASE}.other TO {user}@'%'"));
+        Self::ask_at(
+            server,
+            &format!("CREATE USER {user}@'%'; GRANT CREATE ON {DATABASE}.other TO {user}@'%'"),
+        );
         if rights == Rights::Read {
             Self::ask_at(server, &format!("GRANT SELECT ON {name} TO {user}@'%'"));
         }

@@ -277,7 +277,9 @@ impl Database for Postgres {
             let table = format!("{name}.document");
             Self::ask_at(
                 server,
-                &format!("GRANT USAGE ON SCHEMA {name} TO {user}; GRANT SELECT ON {table} TO {user}"),
+                &format!(
+                    "GRANT USAGE ON SCHEMA {name} TO {user}; GRANT SELECT ON {table} TO {user}"
+                ),
             );
         }
     }
@@ -307,7 +309,8 @@ fn programs() -> PathBuf {
 #[track_caller]
 fn initialise(prefix: Prefix, initdb: &Path, data: &Path) {
     let (program, folder) = (initdb.display().to_string(), data.display().to_string());
-    let settings = ["--auth=trust", "--no-sync", "--no-locale", "--encoding=UTF8", "-U", USER, "-D"];
+    let settings =
+        ["--auth=trust", "--no-sync", "--no-locale", "--encoding=UTF8", "-U", USER, "-D"];
     run(prefix, &[&[&*program], &settings[..], &[&*folder]].concat());
     let rules = data.join("pg_hba.conf");
     let text = fs::read_to_string(&rules).expect("initdb writes it");

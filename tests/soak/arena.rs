@@ -53,6 +53,7 @@ impl fmt::Display for Backend {
             Self::Remote(Brand::Etcd) => "etcd",
             Self::Remote(Brand::ZooKeeper) => "zookeeper",
             Self::Remote(Brand::Kubernetes) => "kubernetes",
+            Self::Remote(Brand::MariaDb) => "mariadb",
             Self::Remote(Brand::PostgreSql) => "postgresql",
         })
     }
@@ -212,6 +213,6 @@ fn start(brand: Brand, members: usize, place: &Place) -> Box<dyn Cluster> {
             place: place.clone(),
             ..ZooKeeperSetup::default()
         })),
-        Brand::Kubernetes | Brand::PostgreSql => brand.start(members, place),
+        Brand::Kubernetes | Brand::MariaDb | Brand::PostgreSql => brand.start(members, place),
     }
 }

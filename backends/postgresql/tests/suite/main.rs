@@ -1,31 +1,34 @@
 //! The table in a real PostgreSQL.
 
-mod bench;
 mod failover;
-mod ground;
 mod refusals;
+
+use elect_record::table::Table;
+
+/// The table that a URL names.
+fn table(url: &str) -> impl Table + use<> {
+    elect_postgresql::table(url).expect("a good URL")
+}
 
 mod laws {
     use elect_testkit::Servers;
+    use elect_testkit::servers::Postgres;
+    use elect_testkit::table::{DatabaseGround, Ground};
 
-    use crate::ground::PostgresGround;
-
-    async fn ground(servers: Servers) -> PostgresGround {
-        let ground = PostgresGround::new(servers);
-        ground.make_table().await;
-        ground
+    async fn ground(servers: Servers) -> impl Ground {
+        DatabaseGround::<Postgres, _>::with_table(servers, crate::table).await
     }
 
     elect_testkit::table_laws!(ground: tells, fails, loses, denies);
 }
 
 mod elections {
-    use elect_testkit::Servers;
+    use elect_testkit::servers::Postgres;
+    use elect_testkit::table::DatabaseBench;
+    use elect_testkit::{Bench, Servers};
 
-    use crate::bench::PostgresBench;
-
-    async fn bench(servers: Servers) -> PostgresBench {
-        PostgresBench::new(servers)
+    async fn bench(servers: Servers) -> impl Bench {
+        DatabaseBench::<Postgres, _>::new(servers, crate::table)
     }
 
     elect_testkit::conformance!(bench);

@@ -10,11 +10,9 @@ use elect_testkit::program::eventually;
 use elect_testkit::run;
 use elect_testkit::servers::{Authority, Postgres};
 
-const ROW: Key<'static> = Key { election: "a", document: Key::LEADER };
+use crate::table;
 
-fn table(url: &str) -> impl Table + use<> {
-    elect_postgresql::table(url).expect("a good URL")
-}
+const ROW: Key<'static> = Key { election: "a", document: Key::LEADER };
 
 fn url(server: &Postgres, user: &str, rest: &str) -> String {
     format!("postgresql://{user}@{}/{rest}", server.address())
@@ -22,13 +20,7 @@ fn url(server: &Postgres, user: &str, rest: &str) -> String {
 
 /// Asks for a row, and expects this refusal.
 async fn refused(url: &str, kind: ErrorKind, words: &[&str]) {
-    let error = table(url).get(ROW).await.expect_err("refused");
-    let text = format!("{error}: {}", elect_remote::in_full(&error));
-    assert_eq!(error.kind(), kind, "{text}");
-    for word in words {
-        assert!(text.contains(word), "{word}: {text}");
-    }
-    assert!(!text.contains("hush"), "{text}");
+    elect_testkit::table::refused(&table(url), kind, words).await;
 }
 
 #[test]

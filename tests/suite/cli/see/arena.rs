@@ -8,6 +8,7 @@ pub(crate) enum Ground {
     Etcd,
     ZooKeeper,
     Kubernetes,
+    MariaDb,
     PostgreSql,
 }
 
@@ -44,6 +45,7 @@ impl Arena {
             Ground::Etcd => Some(Brand::Etcd),
             Ground::ZooKeeper => Some(Brand::ZooKeeper),
             Ground::Kubernetes => Some(Brand::Kubernetes),
+            Ground::MariaDb => Some(Brand::MariaDb),
             Ground::PostgreSql => Some(Brand::PostgreSql),
         };
         let folder = TempDir::new().expect("a temporary folder");

@@ -18,6 +18,7 @@ fn arena(brand: Option<Brand>) -> Arena {
         Some(Brand::Etcd) => Ground::Etcd,
         Some(Brand::ZooKeeper) => Ground::ZooKeeper,
         Some(Brand::Kubernetes) => Ground::Kubernetes,
+        Some(Brand::MariaDb) => Ground::MariaDb,
         Some(Brand::PostgreSql) => Ground::PostgreSql,
     })
 }

@@ -11,7 +11,7 @@ use elect_testkit::fault::Frames;
 use elect_testkit::program::eventually;
 use elect_testkit::servers::kubernetes::Fault;
 use elect_testkit::servers::{
-    ApiServer, Etcd, Part, Place, Postgres, Process, ZooKeeper, ZooKeeperSetup,
+    ApiServer, Etcd, MariaDb, Part, Place, Postgres, Process, ZooKeeper, ZooKeeperSetup,
 };
 use nix::sys::signal::Signal;
 
@@ -21,6 +21,7 @@ pub(crate) enum Brand {
     Etcd,
     ZooKeeper,
     Kubernetes,
+    MariaDb,
     PostgreSql,
 }
 
@@ -39,6 +40,7 @@ impl Brand {
             Self::Etcd => "etcd",
             Self::ZooKeeper => "ZooKeeper",
             Self::Kubernetes => "Kubernetes",
+            Self::MariaDb => "MariaDB",
             Self::PostgreSql => "PostgreSQL",
         }
     }
@@ -48,13 +50,13 @@ impl Brand {
         match self {
             Self::Etcd => Some(Frames::Grpc),
             Self::ZooKeeper => Some(Frames::Lengths),
-            Self::Kubernetes | Self::PostgreSql => None,
+            Self::Kubernetes | Self::MariaDb | Self::PostgreSql => None,
         }
     }
 
     /// Returns true if a store of this brand has several members. An API server is one, whatever is behind it.
     pub(crate) const fn has_members(self) -> bool {
-        !matches!(self, Self::Kubernetes | Self::PostgreSql)
+        !matches!(self, Self::Kubernetes | Self::MariaDb | Self::PostgreSql)
     }
 
     /// As long as a lease has to be there.
@@ -72,6 +74,7 @@ impl Brand {
                 ..usual()
             })),
             Self::Kubernetes => Box::new(ApiServer::start_at(place)),
+            Self::MariaDb => Box::new(MariaDb::start_at(place)),
             Self::PostgreSql => Box::new(Postgres::start_at(place)),
         }
     }
@@ -86,7 +89,7 @@ impl Brand {
         match self {
             Self::Etcd => Box::new(Etcd::start(1)),
             Self::ZooKeeper => Box::new(ZooKeeper::start(&slow())),
-            Self::Kubernetes | Self::PostgreSql => self.here(1),
+            Self::Kubernetes | Self::MariaDb | Self::PostgreSql => self.here(1),
         }
     }
 
@@ -97,6 +100,7 @@ impl Brand {
             Self::ZooKeeper => Part::of_zookeeper(setup.members, setup.tick, &setup.lines),
             // One of its own starts at once.
             Self::Kubernetes => None,
+            Self::MariaDb => Part::of_mariadb(),
             Self::PostgreSql => Part::of_postgres(),
         }
     }
@@ -108,6 +112,7 @@ impl Brand {
             Self::Etcd => format!("etcd://{}", all.join(",")),
             Self::ZooKeeper => format!("zk://{}", all.join(",")),
             Self::Kubernetes => url_of_leases(addresses[0]),
+            Self::MariaDb => format!("mariadb://elect@{}/jobs", all.join(",")),
             Self::PostgreSql => format!("postgresql://elect@{}/postgres", all.join(",")),
         }
     }
@@ -173,7 +178,7 @@ impl Home {
 
     /// Returns true if the store itself ends leases that are not renewed.
     pub(crate) const fn ends_leases(&self) -> bool {
-        !matches!(self.brand, Brand::Kubernetes | Brand::PostgreSql)
+        !matches!(self.brand, Brand::Kubernetes | Brand::MariaDb | Brand::PostgreSql)
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -189,6 +194,7 @@ impl Home {
         let url = self.brand.url(&[way]);
         match (&self.part, self.brand) {
             (None, _) => url,
+            (Some(part), Brand::MariaDb) => format!("{url}?table={}", part.name),
             (Some(part), Brand::PostgreSql) => format!("{url}?schema={}", part.name),
             (Some(part), _) => format!("{url}/{}", part.name),
         }
@@ -267,6 +273,20 @@ impl Cluster for Etcd {
 
     fn leader(&self) -> usize {
         Self::leader(self)
+    }
+}
+
+impl Cluster for MariaDb {
+    fn addresses(&self) -> Vec<SocketAddr> {
+        vec![self.address()]
+    }
+
+    fn member(&mut self, _: usize) -> &mut Process {
+        self.process()
+    }
+
+    fn leader(&self) -> usize {
+        0
     }
 }
 

@@ -57,6 +57,9 @@ macro_rules! faults {
             $(#[test] fn $remote() { super::survive(super::KUBERNETES, stringify!($remote)); })*
             $(#[test] fn $api() { super::survive(super::KUBERNETES, stringify!($api)); })*
         }
+        mod mariadb {
+            $(#[test] fn $table() { super::survive(super::MARIADB, stringify!($table)); })*
+        }
         mod postgresql {
             $(#[test] fn $table() { super::survive(super::POSTGRESQL, stringify!($table)); })*
         }
@@ -82,6 +85,7 @@ macro_rules! faults {
 
 const ETCD: Store = Store::Remote(Brand::Etcd);
 const ZOOKEEPER: Store = Store::Remote(Brand::ZooKeeper);
+const MARIADB: Store = Store::Remote(Brand::MariaDb);
 const POSTGRESQL: Store = Store::Remote(Brand::PostgreSql);
 const KUBERNETES: Store = Store::Remote(Brand::Kubernetes);
 

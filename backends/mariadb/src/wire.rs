@@ -200,7 +200,7 @@ impl Wire {
         let [one, two, three, number] = head;
         let length = u32::from_le_bytes([one, two, three, 0]);
         // A server that refuses a new connection may count from 1.
-        let is_next = number == self.next || self.next == 0;
+        let is_next = number == self.next || (self.next, number) == (0, 1);
         if !is_next || length as usize >= LONGEST {
             return Err(Failure::Odd("a packet of another protocol, or too long a packet"));
         }

@@ -24,7 +24,7 @@ fn each_refusal_says_what_to_do() {
     run("refusals", async {
         let server = MariaDb::start();
         server.ask("CREATE USER me@'%' IDENTIFIED BY 'right'; GRANT ALL ON jobs.* TO me@'%'");
-        server.ask("CREATE USER mute@'%'; GRANT SELECT ON jobs.nothing TO mute@'%'");
+        server.ask("CREATE USER mute@'%'; GRANT CREATE ON jobs.nothing TO mute@'%'");
         server.ask("INSTALL SONAME 'auth_ed25519'; CREATE USER modern@'%' IDENTIFIED VIA ed25519 USING PASSWORD('x')");
         let denied = |user: &str| table(&url(&server, user, "jobs"));
         refused(&denied("me"), ErrorKind::Denied, &["user me", "no password"]).await;
@@ -161,7 +161,6 @@ fn an_examination_names_what_is_wrong() {
     run("an examination", async {
         let one = MariaDb::start_with(&["--log-bin=b", "--innodb-flush-log-at-trx-commit=2"]);
         let other = MariaDb::start();
-        one.ask("CREATE USER mute@'%'; GRANT SELECT ON jobs.elect TO mute@'%'");
         let both = format!("mariadb://elect@{},{}/jobs", one.address(), other.address());
         let clock = || std::sync::Arc::new(elect_testkit::oracle::now);
         let both = table(&both);
@@ -180,6 +179,7 @@ fn an_examination_names_what_is_wrong() {
             assert!(found.contains(word), "{word}: {found}");
         }
         both.prepare().await.expect("the right to make it");
+        one.ask("CREATE USER mute@'%'; GRANT SELECT ON jobs.elect TO mute@'%'");
         let mute = table(&url(&one, "mute", "jobs"));
         let found = said(&mute.examine(clock()).await.expect("an examination"));
         for word in ["lacks INSERT, UPDATE, DELETE", "GRANT SELECT, INSERT"] {

@@ -18,7 +18,10 @@ use crate::{
 /// The pause between the first two looks at a row that may change.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause between two looks.
-const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// The pause before each look at a row of one's own. The usual time between two renewals is shorter, so a renewal shows
+/// the change first, as a rule.
+const OWN_PAUSE: Duration = Duration::from_secs(4);
 
 /// The documents of all elections in a table.
 pub struct TableDocuments<T> {
@@ -170,7 +173,7 @@ impl<T: Table> TableDocuments<T> {
                 biased;
                 outcome = notice, if told.is_none() => outcome?,
                 () = tokio::time::sleep(pause), if told.is_none() && !is_told => {
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    pause = (pause * 2).min(LONGEST_PAUSE).max(first);
                 }
                 else => told.unwrap_or(Ok(()))?,
             }
@@ -333,9 +336,8 @@ impl<T: Table> Documents for TableDocuments<T> {
         let is_ours = |known: &mut Known| known.rows.get(&row).is_some_and(|seen| seen.is_ours);
         let mut first = FIRST_PAUSE;
         if !self.table.tells() && self.with(is_ours) {
-            // Only a leader or a waiter waits for changes of a row of its own, and as a rule its next renewal shows them
-            // sooner than a look.
-            first = LONGEST_PAUSE;
+            // Only a leader or a waiter waits for changes of a row of its own.
+            first = OWN_PAUSE;
             tokio::time::sleep(first).await;
         }
         let state = Mutex::new((version, is_news));

@@ -279,6 +279,24 @@ mod tests {
     }
 
     #[test]
+    fn a_setting_of_libpq_that_elect_does_not_heed_is_refused() {
+        let me = ("PGUSER", "me");
+        for (name, value) in [
+            ("PGHOSTADDR", "127.0.0.1"),
+            ("PGREQUIREAUTH", "scram-sha-256"),
+            ("PGCHANNELBINDING", "require"),
+            ("PGTARGETSESSIONATTRS", "standby"),
+        ] {
+            let error = parse("postgres://a/d", &[me, (name, value)]).err().expect(name);
+            let expected = format!("elect cannot honour {name}={value}");
+            assert!(error.to_string().starts_with(&expected), "{name}: {error}");
+        }
+        for (name, value) in [("PGTARGETSESSIONATTRS", "read-write"), ("PGGSSENCMODE", "disable")] {
+            assert!(parse("postgres://a/d", &[me, (name, value)]).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
     fn the_password_of_a_socket_is_found_by_its_port() {
         let folder = std::env::temp_dir().join(format!("elect-pgpass-{}", std::process::id()));
         std::fs::write(&folder, "localhost:5432:*:me:one\nlocalhost:7:*:me:two\n").expect("a file");

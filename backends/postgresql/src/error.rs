@@ -56,7 +56,7 @@ impl Failure {
         // of a pooler that has lost its server, and a cancellation.
         self.answer().is_none_or(|answer| {
             let code = answer.code().code();
-            let may_follow = code.starts_with("08") || matches!(code, "40003" | "57014");
+            let may_follow = ["08", "57P", "40003", "57014"].iter().any(|it| code.starts_with(it));
             may_follow || answer.parsed_severity() != Some(Severity::Error)
         })
     }

@@ -114,7 +114,7 @@ fn of_settings(place: &str, row: &tokio_postgres::Row) -> Vec<Finding> {
     }
     let text = |column: usize| row.try_get::<_, String>(column).unwrap_or_default();
     let replicas: i64 = row.try_get(4).unwrap_or_default();
-    if matches!(text(2).as_str(), "off" | "local") {
+    if matches!(text(2).as_str(), "off" | "local" | "remote_write") {
         findings.push(Finding::note(
             format!("synchronous_commit is {} at {place}; elect asks for on", text(2)),
             "nothing has to be done",

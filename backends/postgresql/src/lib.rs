@@ -11,7 +11,7 @@
 //!
 //! **Writing** is one statement. It compares the tag and the epoch, writes the row, and notifies those who wait for it.
 //! The tag is a random number, which the writer draws. The statement asks for a synchronous
-//! commit where a role or a database has turned that off.
+//! commit where a role or a database has weakened that.
 //!
 //! **The epoch** names the cluster (its system identifier), its timeline, the start of the server, the database, and the
 //! file of the table. A promotion begins a timeline, so an asynchronous replica that takes over is another epoch. A

@@ -31,17 +31,49 @@ const VARIABLES: [(&str, &str); 10] = [
     ("user", "PGUSER"),
 ];
 
+/// Settings of libpq that elect does not heed, each with its variable. They mean another server, or more safety than elect
+/// would give. The last is the value, or its beginning, that elect heeds all the same.
+const UNHEEDED: [(&str, &str, &str); 10] = [
+    ("channel_binding", "PGCHANNELBINDING", "prefer"),
+    ("gssencmode", "PGGSSENCMODE", "prefer"),
+    ("hostaddr", "PGHOSTADDR", ""),
+    ("options", "PGOPTIONS", ""),
+    ("require_auth", "PGREQUIREAUTH", ""),
+    ("ssl_min_protocol_version", "PGSSLMINPROTOCOLVERSION", "TLSv1.2"),
+    ("sslcrl", "PGSSLCRL", ""),
+    ("sslcrldir", "PGSSLCRLDIR", ""),
+    ("sslnegotiation", "PGSSLNEGOTIATION", "postgres"),
+    ("target_session_attrs", "PGTARGETSESSIONATTRS", "read-write"),
+];
+/// Values that ask for nothing.
+const HARMLESS: [&str; 5] = ["", "any", "allow", "disable", "primary"];
+
 impl<'a, V: Fn(&str) -> Option<String>> Settings<'a, V> {
     /// The settings of a URL, with those of the service that it names.
     ///
     /// # Errors
-    /// `Unfit` or `Denied` if there is no such service, or its file cannot be read.
+    /// `Unfit` or `Denied` if there is no such service, its file cannot be read, or a setting cannot be heeded.
     pub(crate) fn of(url: &'a Url, variable: V) -> Result<Self, Error> {
         let mut settings = Self { url, variable, service: HashMap::new() };
         if let Some(name) = settings.get("service") {
             settings.service = settings.read_service(&name)?;
         }
+        settings.check_unheeded()?;
         Ok(settings)
+    }
+
+    fn check_unheeded(&self) -> Result<(), Error> {
+        for (key, name, heeded) in UNHEEDED {
+            let of_service = self.service.get(key).map(|value| (key, value.clone()));
+            let given = of_service.or_else(|| Some((name, (self.variable)(name)?)));
+            let Some((named, value)) = given else { continue };
+            if value != heeded && !HARMLESS.contains(&value.as_str()) {
+                let what =
+                    format!("elect cannot honour {named}={value}: remove it from where it is set");
+                return Err(Error::new(ErrorKind::Unfit, what));
+            }
+        }
+        Ok(())
     }
 
     /// The value of a setting, if it has one.

@@ -255,11 +255,10 @@ enum Unopened {
 
 fn is_about_settings(unopened: &Unopened) -> bool {
     let Unopened::Login(failure) = unopened else { return false };
-    failure.answer().is_some_and(|answer| {
-        let is_unknown = answer.code().code() == "08P01";
-        // The second is what a proxy of a cloud says.
-        is_unknown && answer.message().contains("startup parameter")
-            || answer.code().code() == "0A000"
+    failure.answer().is_some_and(|answer| match answer.code().code() {
+        "08P01" => answer.message().contains("startup parameter"),
+        // Proxies of clouds say that it is not supported, is unknown, or has a wrong value.
+        code => matches!(code, "0A000" | "42704" | "22023"),
     })
 }
 

@@ -37,7 +37,7 @@ const HISTORY: &str = "(SELECT lpad(to_hex(system_identifier), 16, '0') FROM pg_
 pub(crate) const FIRST_TIMELINE: &str = "00000001";
 
 /// Asks for a commit that waits for the disk, and for synchronous replicas, if a setting says otherwise.
-const SYNCHRONOUS: &str = "CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') \
+const SYNCHRONOUS: &str = "CASE WHEN current_setting('synchronous_commit') IN ('off', 'local', 'remote_write') \
                            THEN set_config('synchronous_commit', 'on', true) END";
 
 impl Sql {

@@ -56,7 +56,7 @@ impl PostgresTable {
         let rows = session.ask("epoch", &self.sql().bare_epoch, &[]).await;
         let rows = rows.map_err(|failure| failed(doing, &session.place, &failure, false))?;
         let name: Option<String> = rows.first().and_then(|row| row.try_get(0).ok());
-        let epoch = epoch(name.ok_or_else(|| odd(doing, session))?);
+        let epoch = epoch_of(name.ok_or_else(|| odd(doing, session))?, doing, session)?;
         // In a cluster without a promotion, no candidate led before there was the schema.
         let is_first = is_new && epoch.name.split('-').nth(1) == Some(FIRST_TIMELINE);
         Ok(if is_first { Epoch { age: Duration::MAX, ..epoch } } else { epoch })
@@ -98,13 +98,7 @@ impl PostgresTable {
         let mut found = Rows { epoch: Epoch::only(), rows: Vec::new() };
         for row in &answer {
             let (name, read) = read(row).ok_or_else(|| odd(doing, &session))?;
-            // A pooler may lead to another cluster by now.
-            if !name.starts_with(&session.server.cluster) {
-                session.close();
-                let what = format!("{doing}: another cluster answers at {}", session.place);
-                return Err(Error::new(ErrorKind::Unreachable, what));
-            }
-            found.epoch = epoch(name);
+            found.epoch = epoch_of(name, doing, &session)?;
             found.rows.extend(read);
         }
         if answer.is_empty() { Err(odd(doing, &session)) } else { Ok(found) }
@@ -287,8 +281,17 @@ impl PostgresTable {
     }
 }
 
-fn epoch(name: String) -> Epoch {
-    Epoch { name, age: Duration::ZERO }
+/// The epoch of an answer.
+///
+/// # Errors
+/// `Unreachable` if it is that of another cluster: a pooler may lead there by now. The session is given up.
+fn epoch_of(name: String, doing: &str, session: &Session) -> Result<Epoch, Error> {
+    if name.starts_with(&session.server.cluster) {
+        return Ok(Epoch { name, age: Duration::ZERO });
+    }
+    session.close();
+    let what = format!("{doing}: another cluster answers at {}", session.place);
+    Err(Error::new(ErrorKind::Unreachable, what))
 }
 
 fn number(tag: &Tag) -> Result<i64, Error> {

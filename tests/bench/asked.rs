@@ -1,13 +1,15 @@
 //! Counts of the requests and writes that a server has handled, as the server tells them.
 
-use elect_testkit::servers::{Etcd, ZooKeeper};
+use elect_testkit::servers::{Etcd, Postgres, ZooKeeper};
+
+use crate::psql;
 
 /// So much has been asked of a server since its start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Asked {
     /// Messages of clients. ZooKeeper counts its pings with them, etcd does not count those of HTTP/2.
     pub(crate) requests: u64,
-    /// The entries written to its log.
+    /// The entries written to its log; on PostgreSQL the statements that write.
     pub(crate) writes: u64,
 }
 
@@ -26,6 +28,13 @@ impl Asked {
         let received: u64 = told("Received: ").parse().expect("a count");
         let writes = u64::from_str_radix(told("Zxid: 0x"), 16).expect("a number");
         Self { requests: received.saturating_sub(looks), writes }
+    }
+
+    pub(crate) fn of_postgres(postgres: &Postgres) -> Self {
+        let told = postgres.ask(psql::COUNTS);
+        let mut counts = told.split('|').map(|count| count.parse().expect("a count"));
+        let mut next = || counts.next().expect("two counts");
+        Self { requests: next(), writes: next() }
     }
 
     pub(crate) const fn since(self, earlier: Self) -> Self {

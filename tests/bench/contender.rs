@@ -7,41 +7,45 @@ use std::process::{Child, Command, Stdio};
 use elect_testkit::program::Elect;
 use elect_testkit::servers::fetched;
 
-use crate::release;
 use crate::stage::Stage;
+use crate::{psql, release};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Store {
     File,
     Etcd,
     ZooKeeper,
+    Postgres,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contender {
     Elect(Store),
     Peer(Store),
+    /// A second peer on PostgreSQL: a row with the time until which it is locked, as ShedLock keeps one.
+    Row,
 }
 
 impl Store {
-    pub(crate) const ALL: [Self; 3] = [Self::File, Self::Etcd, Self::ZooKeeper];
+    pub(crate) const ALL: [Self; 4] = [Self::File, Self::Etcd, Self::ZooKeeper, Self::Postgres];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::File => "file",
             Self::Etcd => "etcd",
             Self::ZooKeeper => "zookeeper",
+            Self::Postgres => "postgresql",
         }
     }
 
     /// Returns elect's URL for a store at a place: a folder, or HOST:PORT.
     pub(crate) fn url(self, place: &str) -> String {
-        let scheme = match self {
-            Self::File => "file",
-            Self::Etcd => "etcd",
-            Self::ZooKeeper => "zk",
-        };
-        format!("{scheme}://{place}")
+        match self {
+            Self::File => format!("file://{place}"),
+            Self::Etcd => format!("etcd://{place}"),
+            Self::ZooKeeper => format!("zk://{place}"),
+            Self::Postgres => format!("postgresql://{}@{place}/{}", psql::USER, psql::DATABASE),
+        }
     }
 
     /// `elect run` with flags.
@@ -59,18 +63,28 @@ impl Store {
 }
 
 impl Contender {
+    /// elect and its peers on a store, elect first.
+    pub(crate) fn all(store: Store) -> Vec<Self> {
+        let mut all = vec![Self::Elect(store), Self::Peer(store)];
+        all.extend((store == Store::Postgres).then_some(Self::Row));
+        all
+    }
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Elect(_) => "elect",
             Self::Peer(Store::File) => "flock",
             Self::Peer(Store::Etcd) => "etcdctl lock",
             Self::Peer(Store::ZooKeeper) => "kazoo",
+            Self::Peer(Store::Postgres) => "psql",
+            Self::Row => "row",
         }
     }
 
     const fn store(self) -> Store {
         match self {
             Self::Elect(store) | Self::Peer(store) => store,
+            Self::Row => Store::Postgres,
         }
     }
 
@@ -102,6 +116,8 @@ impl Contender {
                 python.arg(place).arg(format!("/{name}")).args(["bench", "/"]);
                 python
             }
+            Self::Peer(Store::Postgres) => return quiet(psql::advisory(place, name, words)),
+            Self::Row => psql::row(place, name),
         };
         command.args(words);
         quiet(command)

@@ -8,9 +8,13 @@ use std::time::Duration;
 
 use elect_testkit::oracle::now;
 use etcd_client::{Client, Compare, CompareOp, PutOptions, Txn, TxnOp};
+use tokio::net::TcpStream;
+use tokio_postgres::types::Type;
+use tokio_postgres::{Config, NoTls};
 use zookeeper_client::{Acls, CreateMode};
 
 use crate::contender::Store;
+use crate::psql;
 use crate::stage::Stage;
 
 /// The least that a run of `true` can take, with this store.
@@ -20,6 +24,7 @@ pub(crate) fn run(stage: &Stage, store: Store) -> Duration {
         Store::File => flush(stage),
         Store::Etcd => block_on(etcd(stage)),
         Store::ZooKeeper => block_on(zookeeper(stage)),
+        Store::Postgres => block_on(postgres(stage)),
     }
     start(&["true".into()]);
     now().since(from)
@@ -41,7 +46,7 @@ pub(crate) fn flush(stage: &Stage) {
 
 /// A connection, a lease, an entry under it, and the end of both.
 async fn etcd(stage: &Stage) {
-    let endpoint = stage.etcd.endpoints()[0].to_string();
+    let endpoint = stage.etcd().endpoints()[0].to_string();
     let mut client = Client::connect([endpoint], None).await.expect("etcd");
     let lease = client.lease_grant(15, None).await.expect("a lease").id();
     let key = stage.fresh("floor");
@@ -53,12 +58,29 @@ async fn etcd(stage: &Stage) {
 
 /// A session, an ephemeral node, a look at the queue, and the end of the session.
 async fn zookeeper(stage: &Stage) {
-    let address = stage.zookeeper.address(0).to_string();
+    let address = stage.zookeeper().address(0).to_string();
     let client = zookeeper_client::Client::connect(&address).await.expect("ZooKeeper");
     let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
     let path = format!("/{}-", stage.fresh("floor"));
     client.create(&path, b"value", &options).await.expect("a node");
     client.list_children("/").await.expect("the queue");
+}
+
+/// A connection, a login, a row, and its end. Both writes wait for the disk.
+async fn postgres(stage: &Stage) {
+    let way = TcpStream::connect(stage.place(Store::Postgres)).await.expect("PostgreSQL");
+    way.set_nodelay(true).expect("a connection");
+    let mut login = Config::new();
+    login.user(psql::USER).dbname(psql::DATABASE);
+    let (client, connection) = login.connect_raw(way, NoTls).await.expect("a login");
+    let driver = tokio::spawn(connection);
+    let name = stage.fresh("floor");
+    for statement in
+        ["INSERT INTO bench_floor VALUES ($1, 'value')", "DELETE FROM bench_floor WHERE name = $1"]
+    {
+        client.query_typed(statement, &[(&name, Type::TEXT)]).await.expect("a write");
+    }
+    driver.abort();
 }
 
 fn block_on<T>(work: impl Future<Output = T>) -> T {

@@ -5,6 +5,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::psql;
+
 /// The processors, memory, kernel and file system of this machine, the commit, and the programs beside elect.
 pub(crate) fn told() -> Value {
     let processors = std::thread::available_parallelism().map_or(0, usize::from);
@@ -19,6 +21,7 @@ pub(crate) fn told() -> Value {
         "commit": said("git", &["rev-parse", "--short", "HEAD"]),
         "flock": said("flock", &["--version"]),
         "etcd": said("etcd", &["--version"]),
+        "psql": said(&psql::program().display().to_string(), &["--version"]),
         "etcdctl": said("etcdctl", &["version"]),
     })
 }

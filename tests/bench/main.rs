@@ -10,6 +10,7 @@ mod machine;
 mod order;
 mod pair;
 mod process;
+mod psql;
 mod queue;
 mod release;
 mod report;

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
+use crate::contender::Store;
 use crate::figures;
 use crate::report::Report;
 
-pub(crate) const USAGE: &str =
-    "usage: tests/bench/run [--check] [--runs N] [--crowd N] [--json FILE] [FIGURE...]";
+pub(crate) const USAGE: &str = "usage: tests/bench/run [--check] [--runs N] [--crowd N] [--store NAME]... [--json FILE] [FIGURE...]";
 
 const OPTIONS: &str = "\
 Measures elect beside its peers, and prints a table in Markdown: medians, with the quartiles in brackets.
@@ -18,6 +18,7 @@ Options:
   --check      say what is beyond the bounds of tests/bench/bounds.json, and exit with 1 if anything is
   --runs N     runs of each contender [default: 30]
   --crowd N    the most who wait in `crowd` and `seats`; what is left out is said [default: 10000]
+  --store NAME leave out the other stores: file, etcd, zookeeper or postgresql; may be repeated
   --json FILE  write the figures there, too; tests/bench/report.rs says what the keys mean
   -h, --help   print this
 
@@ -33,6 +34,8 @@ pub(crate) struct Order {
     /// The most who wait at once.
     pub(crate) crowd: usize,
     json: Option<PathBuf>,
+    /// The stores to measure; all if none is named.
+    stores: Vec<Store>,
     /// The figures to measure; all if none is named.
     figures: Vec<String>,
 }
@@ -56,6 +59,15 @@ impl Order {
                         Some(runs).filter(|runs| *runs > 0).ok_or("--runs takes 1 at least")?;
                 }
                 "--crowd" => order.crowd = number(value()?)?,
+                "--store" => {
+                    let name = value()?;
+                    let store = Store::ALL.into_iter().find(|store| store.name() == name);
+                    order.stores.push(
+                        store.ok_or_else(|| {
+                            format!("there is no store {name:?}; --help lists them")
+                        })?,
+                    );
+                }
                 "--json" => order.json = Some(value()?.into()),
                 flag if flag.starts_with('-') => return Err(format!("there is no option {flag}")),
                 figure if figures::ALL.iter().any(|known| known.name == figure) => {
@@ -69,6 +81,11 @@ impl Order {
 
     pub(crate) fn wants(&self, figure: &str) -> bool {
         self.figures.is_empty() || self.figures.iter().any(|wanted| wanted == figure)
+    }
+
+    pub(crate) fn stores(&self) -> Vec<Store> {
+        let wants = |store: &Store| self.stores.is_empty() || self.stores.contains(store);
+        Store::ALL.into_iter().filter(wants).collect()
     }
 
     /// Why so many are not to wait, if they are not.

@@ -115,6 +115,14 @@ impl Figure {
         self
     }
 
+    /// A contender, with which elect is compared.
+    pub(crate) fn beside(&mut self, who: &'static str, sample: Sample) {
+        self.of(who, sample);
+        if who != "elect" {
+            self.ratio(who);
+        }
+    }
+
     fn median(&self, who: &str) -> Option<f64> {
         self.samples.iter().find(|(name, _)| *name == who).map(|(_, sample)| sample.median())
     }
@@ -141,8 +149,10 @@ impl Figure {
         let ours = ours.into_iter().map(|(_, sample)| told(sample)).collect::<Vec<_>>().join("; ");
         let others: Vec<String> =
             others.into_iter().map(|(who, sample)| format!("{who}: {}", told(sample))).collect();
+        // Over nothing there is no ratio.
+        let ratios = self.ratios.iter().filter(|(_, ratio)| ratio.is_finite());
         let ratios: Vec<String> =
-            self.ratios.iter().map(|(who, ratio)| format!("{ratio:.2} x {who}")).collect();
+            ratios.map(|(who, ratio)| format!("{ratio:.2} x {who}")).collect();
         row(&[self.name, &self.of, &ours, &others.join("; "), &ratios.join("; ")])
     }
 

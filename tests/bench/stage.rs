@@ -1,26 +1,37 @@
 //! The stores and the names that contenders share.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use elect_testkit::servers::{Etcd, ZooKeeper, ZooKeeperSetup};
+use elect_testkit::servers::{Etcd, Postgres, ZooKeeper, ZooKeeperSetup};
 use tempfile::TempDir;
 
 use crate::asked::Asked;
 use crate::contender::Store;
+use crate::psql;
 
 /// Of ZooKeeper's; a session ends with one.
 const TICK: Duration = Duration::from_secs(1);
 /// So that a crowd need not renew while it is looked at: 100 minutes.
 const LONGEST_SESSION: &str = "maxSessionTimeout=6000000";
 
-/// A server of each store, and a folder.
+/// Durable, as people have it. A crowd needs a connection for each of its members, and the count of statements an
+/// extension.
+const POSTGRES: [&str; 4] = [
+    "fsync=on",
+    "autovacuum=on",
+    "max_connections=1200",
+    "shared_preload_libraries=pg_stat_statements",
+];
+
+/// A server of each store that is asked for, and a folder.
 pub(crate) struct Stage {
     folder: TempDir,
-    pub(crate) etcd: Etcd,
-    pub(crate) zookeeper: ZooKeeper,
+    etcd: OnceCell<Etcd>,
+    zookeeper: OnceCell<ZooKeeper>,
+    postgres: OnceCell<Postgres>,
     next: Cell<u32>,
     /// The number of times that ZooKeeper was asked for its count of requests.
     looks: Cell<u64>,
@@ -30,13 +41,30 @@ impl Stage {
     pub(crate) fn new() -> Self {
         let folder = TempDir::new().expect("a temporary folder");
         fs::create_dir(folder.path().join("state")).expect("a folder");
-        let zookeeper = ZooKeeper::start(&ZooKeeperSetup {
-            tick: TICK,
-            lines: vec![LONGEST_SESSION.to_owned()],
-            ..ZooKeeperSetup::default()
-        });
-        let (next, looks) = (Cell::new(0), Cell::new(0));
-        Self { folder, etcd: Etcd::start_own(1), zookeeper, next, looks }
+        let (etcd, zookeeper, postgres) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Self { folder, etcd, zookeeper, postgres, next: Cell::new(0), looks: Cell::new(0) }
+    }
+
+    pub(crate) fn etcd(&self) -> &Etcd {
+        self.etcd.get_or_init(|| Etcd::start_own(1))
+    }
+
+    pub(crate) fn zookeeper(&self) -> &ZooKeeper {
+        self.zookeeper.get_or_init(|| {
+            ZooKeeper::start(&ZooKeeperSetup {
+                tick: TICK,
+                lines: vec![LONGEST_SESSION.to_owned()],
+                ..ZooKeeperSetup::default()
+            })
+        })
+    }
+
+    fn postgres(&self) -> &Postgres {
+        self.postgres.get_or_init(|| {
+            let server = Postgres::start_with(&POSTGRES);
+            server.ask(psql::TABLES);
+            server
+        })
     }
 
     /// A name that nothing else has.
@@ -54,8 +82,9 @@ impl Stage {
     pub(crate) fn place(&self, store: Store) -> String {
         match store {
             Store::File => self.path("state").display().to_string(),
-            Store::Etcd => self.etcd.endpoints()[0].to_string(),
-            Store::ZooKeeper => self.zookeeper.address(0).to_string(),
+            Store::Etcd => self.etcd().endpoints()[0].to_string(),
+            Store::ZooKeeper => self.zookeeper().address(0).to_string(),
+            Store::Postgres => self.postgres().address().to_string(),
         }
     }
 
@@ -63,11 +92,12 @@ impl Stage {
     pub(crate) fn asked(&self, store: Store) -> Asked {
         match store {
             Store::File => Asked::default(),
-            Store::Etcd => Asked::of_etcd(&self.etcd),
+            Store::Etcd => Asked::of_etcd(self.etcd()),
             Store::ZooKeeper => {
                 self.looks.set(self.looks.get() + 1);
-                Asked::of_zookeeper(&self.zookeeper, self.looks.get())
+                Asked::of_zookeeper(self.zookeeper(), self.looks.get())
             }
+            Store::Postgres => Asked::of_postgres(self.postgres()),
         }
     }
 }

@@ -20,14 +20,14 @@ use crate::stage::Stage;
 use crate::wait::until_readable;
 
 pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
-    for store in Store::ALL {
+    for store in order.stores() {
         let contenders = [Contender::Elect(store), Contender::Peer(store)];
         let mut samples = [Sample::default(), Sample::default()];
         for run in 0..=order.runs {
             for (contender, sample) in contenders.into_iter().zip(&mut samples) {
                 let time = match store {
                     Store::File => first_look(stage, contender),
-                    Store::Etcd | Store::ZooKeeper => first_request(contender),
+                    Store::Etcd | Store::ZooKeeper | Store::Postgres => first_request(contender),
                 };
                 // The first run finds cold caches, and does not count.
                 if run > 0 {

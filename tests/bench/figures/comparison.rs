@@ -1,6 +1,6 @@
 //! The hand-over among many waiting candidates, beside the hand-over among two, in turns on the same store. It should
-//! be the business of one waiter. No candidate renews meanwhile. Requests that sessions send by themselves (ZooKeeper's
-//! pings) are subtracted, so the counted requests are the hand-over's.
+//! be the business of one waiter. Requests of an idle crowd (ZooKeeper's pings, renewals on PostgreSQL) are subtracted, so
+//! the counted requests are the hand-over's.
 
 use std::thread;
 use std::time::Duration;
@@ -90,10 +90,10 @@ impl Tally {
         Self { requests: requests as f64, writes: writes as f64, seconds }
     }
 
-    /// Returns the counts without the requests of as much idle time. No candidate writes in idle time.
+    /// Returns the counts without those of as much idle time.
     fn beyond(&self, idle: &Self) -> [f64; 2] {
         let share = self.seconds / idle.seconds;
-        [self.requests - idle.requests * share, self.writes]
+        [self.requests - idle.requests * share, self.writes - idle.writes * share]
     }
 }
 

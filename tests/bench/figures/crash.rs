@@ -1,4 +1,7 @@
-//! (c) From the death of the leading wrapper to the start of the next command.
+//! (c) From the death of the leading wrapper to the start of the next command. The peers on PostgreSQL are killed as
+//! well: their commands run on beside the next ones.
+
+use std::time::Duration;
 
 use elect_testkit::oracle::now;
 use nix::sys::signal::Signal;
@@ -12,16 +15,33 @@ use crate::sample::Sample;
 use crate::stage::Stage;
 
 pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
-    for store in Store::ALL {
-        let mut sample = Sample::default();
+    for store in order.stores() {
+        let mut contenders = Contender::all(store);
+        // The other peers wait for a lease to end, and with flock it never does.
+        contenders.truncate(if store == Store::Postgres { contenders.len() } else { 1 });
+        let mut samples = vec![Sample::default(); contenders.len()];
         for _ in 0..order.runs {
-            let pair = Pair::start(stage, Contender::Elect(store));
-            let from = now();
-            process::signal(&pair.leader, Signal::SIGKILL);
-            sample.push_time(pair.second.started().saturating_sub(from.since_boot()));
-            pair.second.go();
-            pair.end();
+            for (contender, sample) in contenders.iter().zip(&mut samples) {
+                sample.push_time(crash(stage, *contender));
+            }
         }
-        report.figure("crash", store.name(), Unit::Milliseconds).of("elect", sample);
+        let figure = report.figure("crash", store.name(), Unit::Milliseconds);
+        for (contender, sample) in contenders.iter().zip(samples) {
+            figure.beside(contender.name(), sample);
+        }
     }
+}
+
+fn crash(stage: &Stage, contender: Contender) -> Duration {
+    let pair = Pair::start(stage, contender);
+    let from = now();
+    process::signal(&pair.leader, Signal::SIGKILL);
+    let time = pair.second.started().saturating_sub(from.since_boot());
+    if !matches!(contender, Contender::Elect(_)) {
+        // Its command runs on.
+        pair.first.go();
+    }
+    pair.second.go();
+    pair.end();
+    time
 }

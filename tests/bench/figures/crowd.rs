@@ -12,8 +12,10 @@ use crate::stage::Stage;
 
 const WAITING: [usize; 3] = [10, 100, 1000];
 
-/// For stores whose leases end by time.
+/// For stores whose leases end by time, so that no candidate renews meanwhile.
 const LONG_LEASES: [&str; 2] = ["--ttl", "100m"];
+/// On PostgreSQL a lease lasts at most a minute.
+const LONGEST_ON_POSTGRES: [&str; 2] = ["--ttl", "60s"];
 
 /// The part of the available memory that a crowd may take.
 const SHARE: f64 = 0.8;
@@ -31,8 +33,12 @@ impl Queue for Crowd<'_> {
 }
 
 pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
-    for store in Store::ALL {
-        let flags: &[&str] = if store == Store::File { &[] } else { &LONG_LEASES };
+    for store in order.stores() {
+        let flags: &[&str] = match store {
+            Store::File => &[],
+            Store::Etcd | Store::ZooKeeper => &LONG_LEASES,
+            Store::Postgres => &LONGEST_ON_POSTGRES,
+        };
         let mut few = Crowd::start(stage, store, flags);
         for waiting in WAITING {
             let of = format!("{}, {waiting} waiting", store.name());

@@ -4,7 +4,7 @@
 use nix::sys::resource::{UsageWho, getrusage};
 
 use super::uncontended::run_true;
-use crate::contender::{Contender, Store};
+use crate::contender::Contender;
 use crate::order::Order;
 use crate::report::{Report, Unit};
 use crate::sample::Sample;
@@ -14,7 +14,7 @@ use crate::stage::Stage;
 type Faults = [i64; 2];
 
 pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
-    for store in Store::ALL {
+    for store in order.stores() {
         let contenders = [Contender::Elect(store), Contender::Peer(store)];
         let names = contenders.map(|_| stage.fresh("faults"));
         let mut samples = [(); 2].map(|()| [(); 2].map(|()| Sample::default()));

@@ -44,7 +44,11 @@ for _ in range(int(count)):
 client.stop()
 ";
 
-pub(super) fn measure(stage: &Stage, _order: &Order, report: &mut Report) {
+pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
+    // Kubernetes is no store of the other figures.
+    if order.stores() != Store::ALL {
+        return;
+    }
     let etcd = Store::Etcd;
     let way = Flood::before(stage.place(etcd).parse().expect("an address"), Frames::Grpc);
     without_end(stage, &way, &etcd.url(&way.address().to_string()), (etcd.name(), report));
@@ -114,7 +118,7 @@ fn tell((store, report): (&str, &mut Report), what: &str, [leading, looking]: [u
 fn write(stage: &Stage, store: Store, election: &str, (count, size): (usize, usize)) {
     let place = stage.place(store);
     match store {
-        Store::File => {}
+        Store::File | Store::Postgres => {}
         Store::Etcd => {
             let value = stage.path(&stage.fresh("value"));
             fs::write(&value, vec![b'x'; size]).expect("a file");

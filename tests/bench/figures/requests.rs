@@ -18,34 +18,43 @@ use crate::report::{Report, Unit};
 use crate::sample::Sample;
 use crate::stage::Stage;
 
-/// The stores whose servers count requests.
-const STORES: [Store; 2] = [Store::Etcd, Store::ZooKeeper];
-
 const MINUTE: Duration = Duration::from_secs(60);
 /// More than it takes until the first renewal, with which a leader writes something once.
 const SETTLED: Duration = Duration::from_secs(5);
 
-const WAITING: u16 = 4;
+/// The waiters at the front, and those far behind them, which look more rarely on some stores.
+const NEAR: u16 = 3;
+const FAR: u16 = 10;
 const SHARDS: usize = 64;
 
 /// Requests and writes, per minute.
 type Rates = [f64; 2];
 
-pub(super) fn measure(stage: &Stage, _order: &Order, report: &mut Report) {
-    let mut crowds = STORES.map(|store| Crowd::start(stage, store, &[]));
-    let leader = over_a_minute(stage);
-    for crowd in &mut crowds {
-        crowd.fill(WAITING.into());
-    }
-    let all = over_a_minute(stage);
+pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
+    // The local disk has no server that counts requests.
+    let stores: Vec<Store> =
+        order.stores().into_iter().filter(|store| *store != Store::File).collect();
+    let mut crowds: Vec<Crowd<'_>> =
+        stores.iter().map(|store| Crowd::start(stage, *store, &[])).collect();
+    let leader = over_a_minute(stage, &stores);
+    crowds.iter_mut().for_each(|crowd| crowd.fill(NEAR.into()));
+    let few = over_a_minute(stage, &stores);
+    crowds.iter_mut().for_each(|crowd| crowd.fill((NEAR + FAR).into()));
+    let many = over_a_minute(stage, &stores);
     drop(crowds);
-    let members = STORES.map(|store| Member::start(stage, store));
-    let member = over_a_minute(stage);
+    let members: Vec<Member> = stores.iter().map(|store| Member::start(stage, *store)).collect();
+    let member = over_a_minute(stage, &stores);
     drop(members);
-    for (index, store) in STORES.into_iter().enumerate() {
-        let waiter =
-            [0, 1].map(|rate| (all[index][rate] - leader[index][rate]) / f64::from(WAITING));
-        let rates = [("leader", leader[index]), ("waiter", waiter), ("64 shards", member[index])];
+    for (index, store) in stores.into_iter().enumerate() {
+        let each = |all: &[Rates], rest: &[Rates], count: u16| {
+            [0, 1].map(|rate| (all[index][rate] - rest[index][rate]) / f64::from(count))
+        };
+        let rates = [
+            ("leader", leader[index]),
+            ("waiter", each(&few, &leader, NEAR)),
+            ("waiter behind three", each(&many, &few, FAR)),
+            ("64 shards", member[index]),
+        ];
         for (who, [requests, writes]) in rates {
             let of = format!("{}, {who}", store.name());
             let mut tell = |name, rate| {
@@ -58,13 +67,14 @@ pub(super) fn measure(stage: &Stage, _order: &Order, report: &mut Report) {
 }
 
 /// Of each store, at the same time.
-fn over_a_minute(stage: &Stage) -> [Rates; 2] {
+fn over_a_minute(stage: &Stage, stores: &[Store]) -> Vec<Rates> {
+    let asked = || stores.iter().map(|store| stage.asked(*store)).collect::<Vec<_>>();
     thread::sleep(SETTLED);
-    let (from, before) = (now(), STORES.map(|store| stage.asked(store)));
+    let (from, before) = (now(), asked());
     thread::sleep(MINUTE);
-    let (to, after) = (now(), STORES.map(|store| stage.asked(store)));
+    let (to, after) = (now(), asked());
     let minutes = to.since(from).as_secs_f64() / MINUTE.as_secs_f64();
-    [0, 1].map(|index| per(minutes, after[index].since(before[index])))
+    after.iter().zip(before).map(|(after, before)| per(minutes, after.since(before))).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "few are asked")]

@@ -27,6 +27,9 @@ impl Queue for Seats<'_> {
 
 pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
     let store = Store::Etcd;
+    if !order.stores().contains(&store) {
+        return;
+    }
     for waiting in WAITING {
         let of = format!("{}, {waiting} waiting in one process", store.name());
         if let Some(why) = order.forbids(waiting) {

@@ -12,33 +12,38 @@ use crate::sample::Sample;
 use crate::stage::Stage;
 
 pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
-    for store in Store::ALL {
-        let (ours, peer) = (Contender::Elect(store), Contender::Peer(store));
-        let (our_name, peers_name) = (stage.fresh("run"), stage.fresh("run"));
-        let [mut elect, mut other, mut floor] = [(); 3].map(|()| Sample::default());
+    for store in order.stores() {
+        let all = Contender::all(store);
+        let names: Vec<String> = all.iter().map(|_| stage.fresh("run")).collect();
+        let mut samples = vec![Sample::default(); all.len()];
+        let mut floor = Sample::default();
         for run in 0..=order.runs {
-            let times = [
-                timed(|| run_true(stage, ours, &our_name)),
-                timed(|| {
-                    run_true(stage, peer, &peers_name);
-                    // elect's tokens rise through power cuts, and flock has none.
-                    if store == Store::File {
-                        floor::flush(stage);
-                    }
-                }),
-                floor::run(stage, store),
-            ];
+            let times: Vec<Duration> = all
+                .iter()
+                .zip(&names)
+                .map(|(contender, name)| timed(|| run_comparable(stage, *contender, name)))
+                .collect();
+            let least = floor::run(stage, store);
             // The first run finds cold caches, and does not count.
             if run > 0 {
-                elect.push_time(times[0]);
-                other.push_time(times[1]);
-                floor.push_time(times[2]);
+                samples.iter_mut().zip(times).for_each(|(sample, time)| sample.push_time(time));
+                floor.push_time(least);
             }
         }
-        let other_name = if store == Store::File { "flock + fdatasync" } else { peer.name() };
         let figure = report.figure("uncontended", store.name(), Unit::Milliseconds);
-        figure.of("elect", elect).of(other_name, other).of("floor", floor);
-        figure.ratio(other_name).ratio("floor");
+        for (contender, sample) in all.iter().zip(samples) {
+            let is_flock = *contender == Contender::Peer(Store::File);
+            figure.beside(if is_flock { "flock + fdatasync" } else { contender.name() }, sample);
+        }
+        figure.beside("floor", floor);
+    }
+}
+
+fn run_comparable(stage: &Stage, contender: Contender, name: &str) {
+    run_true(stage, contender, name);
+    // elect's tokens rise through power cuts, and flock has none.
+    if contender == Contender::Peer(Store::File) {
+        floor::flush(stage);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::contender::{Contender, Store};
+use crate::contender::Contender;
 use crate::order::Order;
 use crate::pair::Pair;
 use crate::process;
@@ -13,8 +13,8 @@ use crate::stage::Stage;
 /// Over this time a process that waits is looked at.
 const IDLE: Duration = Duration::from_secs(60);
 
-pub(super) fn measure(stage: &Stage, _order: &Order, report: &mut Report) {
-    for store in Store::ALL {
+pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
+    for store in order.stores() {
         let contenders = [Contender::Elect(store), Contender::Peer(store)];
         let pairs = contenders.map(|contender| Pair::start(stage, contender));
         let used = || pairs.each_ref().map(|pair| process::processor_time(&pair.waiter));

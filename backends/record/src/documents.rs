@@ -101,6 +101,29 @@ pub trait Documents: Send + Sync {
         is_news: IsNews<'_>,
     ) -> Result<(), Error>;
 
+    /// Watches the control cell of the record from this version of the record on, as [`Documents::wait`] does the
+    /// record. Other changes of the record may be left out.
+    ///
+    /// # Errors
+    /// As [`Documents::wait`].
+    ///
+    /// # Cancellation
+    /// As [`Documents::wait`].
+    async fn wait_for_request(
+        &self,
+        election: &ElectionName,
+        version: u64,
+        is_news: IsNews<'_>,
+    ) -> Result<(), Error> {
+        self.wait(election, Name::Record, version, is_news).await
+    }
+
+    /// Whether each change costs the store something for each candidate that watches any document. The many who wait
+    /// far behind then watch none.
+    fn wakes_all(&self) -> bool {
+        false
+    }
+
     /// Watches all documents of an election from this [`Listing::revision`] on, as [`Documents::wait`] does one.
     /// Changes of [`Name::Data`] may be left out.
     ///

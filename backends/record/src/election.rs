@@ -240,21 +240,26 @@ impl Election {
         })
     }
 
-    /// The same watch as a wake. A failed watch never ends it.
+    /// Watches the control cell, from this version of the record and of the cell on.
+    pub(crate) fn watch_requests(&self, version: u64, control: u64) -> Watching {
+        let election = self.clone();
+        Box::pin(async move {
+            let mut is_news = move |_, found: Option<&Document>| {
+                matches!(found, Some(Document::Record(record))
+                    if record.cell(Cell::Control).version != control)
+            };
+            election.documents.wait_for_request(&election.name, version, &mut is_news).await
+        })
+    }
+
+    /// The watch of [`Election::watch`] as a wake. A failed watch never ends it.
     pub(crate) fn wake(
         &self,
         name: Name,
         version: u64,
         is_news: impl Fn(Option<&Document>) -> bool + Send + 'static,
     ) -> Wake {
-        let watch = self.watch(name, version, is_news);
-        Box::pin(async move {
-            // If the wake ended here, the engine would repeat its request without a pause while the store does not
-            // answer.
-            if watch.await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        })
+        wake(self.watch(name, version, is_news))
     }
 
     fn misplaced(&self, what: &str) -> Error {
@@ -266,6 +271,17 @@ impl Election {
         let what = format!("others write to {} all the time: trying again helps", self.name);
         Error::new(ErrorKind::Unreachable, what)
     }
+}
+
+/// A watch as a wake. A failed watch never ends it.
+pub(crate) fn wake(watch: Watching) -> Wake {
+    Box::pin(async move {
+        // If the wake ended here, the engine would repeat its request without a pause while the store does not
+        // answer.
+        if watch.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    })
 }
 
 /// Reads a cell, from the record or from the data.

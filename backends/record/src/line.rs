@@ -10,6 +10,9 @@ use crate::{Listed, Record, Waiter};
 /// that elect requests.
 const LONGEST_TTL: Duration = Duration::from_secs(4 * 24 * 60 * 60);
 
+/// The number of waiters before a candidate that it knows by name, if it has a list.
+pub(crate) const CLOSE: usize = 32;
+
 /// The waiters, and for how long each of them has not renewed.
 #[derive(Default)]
 pub(crate) struct Line {
@@ -27,6 +30,8 @@ pub(crate) struct Position {
     pub(crate) is_listed: bool,
     /// The nonce and the version of the waiter right before this candidate.
     pub(crate) before: Option<(u64, u64)>,
+    /// The nonces of the waiters right before this candidate, as many as [`CLOSE`].
+    pub(crate) close: Vec<u64>,
     /// The nonce and the version of each waiter that did not renew for its whole TTL.
     pub(crate) dead: Vec<(u64, u64)>,
 }
@@ -46,7 +51,7 @@ impl Line {
         let our_place = us.map_or((u64::MAX, u64::MAX), |us| place(us.nonce, &us.waiter));
         let is_listed = us.is_some_and(|us| us.waiter.rank.is_some());
         let mut position = Position { is_listed, ..Position::default() };
-        let mut nearest = None;
+        let mut before = Vec::new();
         for Listed { nonce, version, waiter } in waiters {
             // A leader does not renew its waiter.
             if *nonce == ours || record.is_held_by(*nonce) {
@@ -62,12 +67,14 @@ impl Line {
             } else if waiter.rank.is_some() && is_before && record.counts(*nonce) {
                 position.ahead += 1;
                 position.lives |= heard.lives();
-                nearest = nearest.max(Some((place(*nonce, waiter), *version)));
+                before.push((place(*nonce, waiter), *version));
             }
         }
         let there: BTreeSet<u64> = waiters.iter().map(|other| other.nonce).collect();
         self.heard.retain(|nonce, _| there.contains(nonce));
-        position.before = nearest.map(|((_, nonce), version)| (nonce, version));
+        before.sort_unstable_by(|one, other| other.cmp(one));
+        position.before = before.first().map(|((_, nonce), version)| (*nonce, *version));
+        position.close = before.into_iter().take(CLOSE).map(|((_, nonce), _)| nonce).collect();
         position
     }
 

@@ -6,27 +6,30 @@
 //! that it repeats its last answer. It lists in these cases:
 //!
 //! - The waiter before it is gone, dead, or so far to the front that this one is near.
+//! - One of the last waiters before it has led, so that it has come close.
 //! - Its own document is not as it wrote it.
 //! - The engine refreshes out of turn.
 //! - Many leases have passed since the last list.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
+use std::time::Duration;
 
 use elect_api::{Boottime, Cell, Error, Standing, Wake, first_of};
 
 use super::waiting::NEAR;
 use super::{RecordSeat, State};
-use crate::Waiter;
 use crate::documents::{Document, Name, Purpose};
 use crate::election::{Election, Known, Watching};
-use crate::line::Position;
+use crate::line::{CLOSE, Position};
+use crate::{Record, Waiter};
 
 /// The number of leases after which it lists in any case. By then its place is out of date, and its watch may be lost.
 const LIST_EVERY: u32 = 20;
 /// The greatest number before a waiter that lists when no candidate seems to lead, and that wakes when the control cell
-/// is written.
-const WATCHFUL: usize = 32;
+/// is written. Where each change costs the store something for each candidate that watches, waiters with more before
+/// them watch nothing. They look at the record instead, more often if fewer are before them.
+const WATCHFUL: usize = CLOSE;
 
 /// The knowledge of such a waiter.
 pub(super) struct Far {
@@ -36,27 +39,44 @@ pub(super) struct Far {
     /// The nonce of the waiter right before it.
     before: u64,
     listed: Boottime,
-    /// The time of the last refresh.
+    /// The time of the last refresh, and of the last look at the record.
     asked: Boottime,
+    looked: Boottime,
     /// The time at which it next renews its document and reads one.
     due: Boottime,
     /// Whether the next document to read is the record.
     reads_record: bool,
-    watch: DocumentWatch,
+    /// Watches the waiter before it.
+    watch: Option<DocumentWatch>,
     /// Watches the control cell. Waiters in the rear of a crowd have no such watch.
     asking: Option<DocumentWatch>,
+    /// The nonces of the waiters right before it. Once one of them leads, the candidate is close to the front.
+    close: Vec<u64>,
 }
 
 impl Far {
     fn has_told(&self) -> bool {
-        self.watch.has_told() || self.asking.as_ref().is_some_and(DocumentWatch::has_told)
+        self.watches().any(DocumentWatch::has_told)
     }
 
     fn wake(&self) -> Wake {
-        match &self.asking {
-            Some(asking) => first_of(vec![self.watch.wake(), asking.wake()]),
-            None => self.watch.wake(),
-        }
+        first_of(self.watches().map(DocumentWatch::wake).collect())
+    }
+
+    fn watches(&self) -> impl Iterator<Item = &DocumentWatch> {
+        self.watch.iter().chain(&self.asking)
+    }
+
+    /// Whether the queue has moved so far that the candidate is close to the front.
+    fn has_come_close(&self, record: &Record) -> bool {
+        let leader = record.holder.as_ref().map(|holder| holder.nonce).or(record.last);
+        leader.is_some_and(|nonce| self.close.contains(&nonce))
+    }
+
+    /// Whether it watches nothing, and it is time for a look at the record.
+    fn looks(&self, now: Boottime, ttl: Duration) -> bool {
+        let ahead = u32::try_from(self.ahead / WATCHFUL).unwrap_or(u32::MAX);
+        self.watch.is_none() && now.since(self.looked) >= (ttl / 6).saturating_mul(ahead)
     }
 }
 
@@ -79,12 +99,27 @@ impl RecordSeat {
         self.is_alarmed = false;
         // In a crowd that arrives at once, each waiter gets a random moment.
         let due = *self.due.get_or_insert_with(|| now + self.ttl.mul_f64(fastrand::f64()));
-        let watch = DocumentWatch::of_waiter(&self.election, before, version);
-        let asking = (ahead <= WATCHFUL).then(|| {
-            DocumentWatch::of_control(&self.election, known.version, self.control.version)
+        let (election, is_close) = (&self.election, ahead <= WATCHFUL);
+        let watches = is_close || !election.documents.wakes_all();
+        let watch = watches.then(|| DocumentWatch::of_waiter(election, before, version));
+        let asking = is_close.then(|| {
+            DocumentWatch::new(election.watch_requests(known.version, self.control.version))
         });
-        let (listed, asked, reads_record) = (now, now, false);
-        let far = Far { ahead, alive, before, listed, asked, due, reads_record, watch, asking };
+        let (listed, asked, looked, reads_record) = (now, now, now, false);
+        let close = if watches { Vec::new() } else { position.close.clone() };
+        let far = Far {
+            ahead,
+            alive,
+            before,
+            listed,
+            asked,
+            looked,
+            due,
+            reads_record,
+            watch,
+            asking,
+            close,
+        };
         let wake = far.wake();
         self.far = Some(far);
         Some(Standing::Waiting { ahead, alive, wake })
@@ -99,7 +134,8 @@ impl RecordSeat {
         if !is_asked_in_turn || !is_new || far.has_told() {
             return Ok(None);
         }
-        if far.due <= now && !self.look_around(now).await? {
+        let (is_due, looks) = (far.due <= now, far.looks(now, ttl));
+        if is_due && !self.look_around(now).await? || looks && !self.look_at_record(now).await? {
             return Ok(None);
         }
         let Some(far) = &mut self.far else { return Ok(None) };
@@ -114,17 +150,25 @@ impl RecordSeat {
         ahead <= WATCHFUL && (self.holder.is_still() || self.vacant_since.is_some())
     }
 
+    /// Reads the record. Returns false if a list is needed.
+    async fn look_at_record(&mut self, now: Boottime) -> Result<bool, Error> {
+        let known = self.election.record(Purpose::Look).await?;
+        self.control = known.record.cell(Cell::Control);
+        self.is_vacant(now, &known);
+        let Some(far) = &mut self.far else { return Ok(false) };
+        far.looked = now;
+        let (ahead, is_close) = (far.ahead, far.has_come_close(&known.record));
+        Ok(!is_close && !self.may_have_to_act(ahead))
+    }
+
     /// Renews this candidate's waiter and reads one document. Returns false if a list is needed.
     async fn look_around(&mut self, now: Boottime) -> Result<bool, Error> {
-        let Some(Far { ahead, before, reads_record, .. }) = self.far else { return Ok(false) };
+        let Some(Far { before, reads_record, .. }) = self.far else { return Ok(false) };
         if !self.renew_waiter(now).await? {
             return Ok(false);
         }
         if reads_record {
-            let known = self.election.record(Purpose::Look).await?;
-            self.control = known.record.cell(Cell::Control);
-            self.is_vacant(now, &known);
-            if self.may_have_to_act(ahead) {
+            if !self.look_at_record(now).await? {
                 return Ok(false);
             }
         } else {
@@ -138,10 +182,10 @@ impl RecordSeat {
                 self.line.doubt();
                 return Ok(false);
             }
-            if let Some(far) = &mut self.far
-                && far.watch.is_lost()
+            if let Some(watch) = self.far.as_mut().and_then(|far| far.watch.as_mut())
+                && watch.is_lost()
             {
-                far.watch = DocumentWatch::of_waiter(&self.election, before, version);
+                *watch = DocumentWatch::of_waiter(&self.election, before, version);
             }
         }
         let due = now + self.ttl;
@@ -179,17 +223,10 @@ impl DocumentWatch {
             Some(Document::Waiter(waiter)) => has_near_behind(waiter),
             _ => true,
         };
-        let told = election.watch(Name::Waiter(nonce), version, is_news);
-        Self(Arc::new(Mutex::new(SeenState::Open(told))))
+        Self::new(election.watch(Name::Waiter(nonce), version, is_news))
     }
 
-    /// Watches the control cell, from this version of the record and of the cell on.
-    fn of_control(election: &Election, version: u64, control: u64) -> Self {
-        let is_news = move |found: Option<&Document>| {
-            let Some(Document::Record(record)) = found else { return false };
-            record.cell(Cell::Control).version != control
-        };
-        let told = election.watch(Name::Record, version, is_news);
+    fn new(told: Watching) -> Self {
         Self(Arc::new(Mutex::new(SeenState::Open(told))))
     }
 

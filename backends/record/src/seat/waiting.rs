@@ -7,7 +7,7 @@ use elect_api::{Boottime, Cell, Error, Standing, first_of};
 
 use super::{RecordSeat, millis};
 use crate::documents::{Document, Listing, Name, Purpose, Swapped};
-use crate::election::Known;
+use crate::election::{Known, wake};
 use crate::guards::{Guard, is_off};
 use crate::line::Position;
 use crate::{Listed, Waiter};
@@ -155,13 +155,16 @@ impl RecordSeat {
             return standing;
         }
         let (nonce, control) = (holder.map(|holder| holder.nonce), self.control.version);
-        let is_next = position.ahead == 0 || is_off(Guard::OneWake);
         // The candidate that has made the record since may have left it already.
         let is_new = known.version == 0;
-        let mut wakes = vec![self.wake_by_record(known.version, move |record| {
-            let other = record.holder.as_ref().map(|holder| holder.nonce) != nonce;
-            is_next && (is_new || other) || record.cell(Cell::Control).version != control
-        })];
+        let mut wakes = vec![if position.ahead == 0 || is_off(Guard::OneWake) {
+            self.wake_by_record(known.version, move |record| {
+                let other = record.holder.as_ref().map(|holder| holder.nonce) != nonce;
+                is_new || other || record.cell(Cell::Control).version != control
+            })
+        } else {
+            wake(self.election.watch_requests(known.version, control))
+        }];
         if let Some((before, version)) = position.before {
             let is_gone = |found: Option<&Document>| found.is_none();
             wakes.push(self.election.wake(Name::Waiter(before), version, is_gone));

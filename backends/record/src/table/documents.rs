@@ -1,15 +1,15 @@
 //! The documents of a [`Table`].
 
-use std::collections::{BTreeMap, HashMap};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Clock, ElectionName, Error, Examination, Profile, stamp};
+use elect_api::{Clock, ElectionName, Error, Examination, Profile};
 
 use super::body::{self, document};
-use super::{Epoch, Found, Key, LONGEST_LEASE, Put, Range, Row, Table, Tag};
+use super::known::{Known, Seen, Versions, control};
+use super::{Epoch, Found, Heard, Key, LONGEST_LEASE, Put, Range, Table};
 use crate::guards::{Guard, is_off};
 use crate::{
     Document, Documents, IsNews, Listed, Listing, Name, Purpose, Record, Removed, Stored, Swapped,
@@ -29,32 +29,7 @@ pub struct TableDocuments<T> {
     known: Mutex<Known>,
 }
 
-/// What the last answers said.
-#[derive(Default)]
-struct Known {
-    /// The rows that this process may write, as they were read or written last.
-    rows: HashMap<(ElectionName, Name), Seen>,
-    /// The greatest version of any document of each election.
-    greatest: HashMap<ElectionName, u64>,
-    /// The newest listing of each surveyed election: its number, and the version of each document.
-    listings: HashMap<ElectionName, (u64, Versions)>,
-    /// The number of listings so far.
-    listed: u64,
-}
-
-type Versions = BTreeMap<Name, u64>;
-
-/// A row as it was read or written last.
-#[derive(Clone)]
-struct Seen {
-    /// 0 if there is no row.
-    version: u64,
-    tag: Option<Tag>,
-    epoch: Epoch,
-    cells: String,
-    /// Whether this process has written it.
-    is_ours: bool,
-}
+type Notice<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
 impl<T: Table> TableDocuments<T> {
     /// The documents in this table.
@@ -72,9 +47,11 @@ impl<T: Table> TableDocuments<T> {
         election: &ElectionName,
         name: Name,
     ) -> Result<(Option<Stored>, Seen), Error> {
-        let Found { epoch, row } = self.table.get(key(election, &document(name))).await?;
+        let key_of = document(name);
+        let heard = self.table.heard(key(election, &key_of));
+        let Found { epoch, row } = self.table.get(key(election, &key_of)).await?;
         let stored = row.as_ref().map(|row| body::read(election, name, &row.body)).transpose()?;
-        let seen = Seen::of(stored.as_ref(), row, epoch);
+        let seen = Seen::of(stored.as_ref(), row, epoch, heard);
         self.with(|known| {
             known.saw(election, seen.version);
             // Of waiters, which are many, only those are remembered that this process writes.
@@ -140,10 +117,11 @@ impl<T: Table> TableDocuments<T> {
 
     /// Looks at a range again and again, as often as the table's notices or the pauses say, until a look ends it. The
     /// pauses grow from the `first`.
-    async fn watch<F>(
+    async fn watch<'n, F>(
         &self,
         range: Range<'_>,
         first: Duration,
+        notice: impl Fn() -> Notice<'n> + Send,
         mut look: impl FnMut() -> F + Send,
     ) -> Result<(), Error>
     where
@@ -151,7 +129,7 @@ impl<T: Table> TableDocuments<T> {
     {
         let mut pause = first;
         loop {
-            let mut notice = self.table.changed(range);
+            let mut notice = notice();
             let mut look = pin!(look());
             // The notices are asked for before the look, so that no change between the look and the wait is missed.
             let mut told = None;
@@ -180,14 +158,55 @@ impl<T: Table> TableDocuments<T> {
         }
     }
 
+    /// Watches a document from a version on, by these notices, of which `is_of` picks the mark. What was read since the
+    /// last notice is not read again.
+    async fn wait_for<'n>(
+        &self,
+        (election, name, version): (&ElectionName, Name, u64),
+        is_news: IsNews<'_>,
+        is_of: fn(Heard) -> Option<u64>,
+        notice: impl Fn() -> Notice<'n> + Send,
+    ) -> Result<(), Error> {
+        let key_of = document(name);
+        let row = (election.clone(), name);
+        let last = |known: &mut Known| known.rows.get(&row).cloned();
+        let mut first = FIRST_PAUSE;
+        if !self.table.tells() && self.with(last).is_some_and(|seen| seen.is_ours) {
+            // Only a leader or a waiter waits for changes of a row of its own.
+            first = OWN_PAUSE;
+            tokio::time::sleep(first).await;
+        }
+        let state = Mutex::new((version, is_news));
+        let look = || async {
+            let (seen, heard) = (self.with(last), is_of(self.table.heard(key(election, &key_of))));
+            let version = state.lock().unwrap_or_else(PoisonError::into_inner).0;
+            let seen = seen.filter(|seen| seen.version == version);
+            if heard.is_some() && seen.is_some_and(|seen| is_of(seen.heard) == heard) {
+                return Ok(Look::Same);
+            }
+            let found = self.document(election, name).await?;
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            let (version, is_news) = &mut *state;
+            let newest = found.as_ref().map_or(0, |stored| stored.version);
+            if newest == *version {
+                return Ok(Look::Same);
+            }
+            *version = newest;
+            let document = found.as_ref().filter(|_| newest > 0).map(|stored| &stored.document);
+            Ok(if is_news(name, document) { Look::Enough } else { Look::Changed })
+        };
+        self.watch(Range::Row(key(election, &key_of)), first, notice, look).await
+    }
+
     /// The record and the waiters, with the version of each document.
     async fn listing(&self, election: &ElectionName) -> Result<(Listing, Versions), Error> {
+        let heard = self.table.heard(key(election, Key::LEADER));
         let found = self.table.scan(Range::Candidates(election.as_str())).await?;
         let (mut listing, mut versions) = (Listing::default(), Versions::new());
         for (_, document, row) in found.rows {
             if document == Key::LEADER {
                 let stored = body::read(election, Name::Record, &row.body)?;
-                let seen = Seen::of(Some(&stored), Some(row), found.epoch.clone());
+                let seen = Seen::of(Some(&stored), Some(row), found.epoch.clone(), heard);
                 versions.insert(Name::Record, stored.version);
                 self.with(|known| known.rows.insert((election.clone(), Name::Record), seen));
                 if let Stored { version, document: Document::Record(record) } =
@@ -260,7 +279,10 @@ impl<T: Table> Documents for TableDocuments<T> {
         let mut body = body::of(version, document)?;
         body.has_same_cells = expected > 0 && body.cells == seen.cells;
         body.is_renewal = expected > 0 && purpose == Purpose::Renew;
+        let control = control(document);
+        body.has_request = control != seen.control;
         let key_of = body::document(name);
+        let heard = self.table.heard(key(election, &key_of));
         let put =
             self.table.put(key(election, &key_of), &seen.epoch.name, seen.tag.as_ref(), &body);
         match put.await? {
@@ -270,7 +292,7 @@ impl<T: Table> Documents for TableDocuments<T> {
                     self.note_wait(&epoch).await;
                 }
                 let (tag, cells) = (Some(tag), body.cells);
-                let seen = Seen { version, tag, epoch, cells, is_ours: true };
+                let seen = Seen { version, tag, epoch, cells, is_ours: true, control, heard };
                 self.with(|known| known.rows.insert((election.clone(), name), seen));
                 Ok(Swapped::Yes(version))
             }
@@ -324,6 +346,10 @@ impl<T: Table> Documents for TableDocuments<T> {
         Ok(records)
     }
 
+    fn wakes_all(&self) -> bool {
+        self.table.wakes_all()
+    }
+
     async fn wait(
         &self,
         election: &ElectionName,
@@ -332,28 +358,21 @@ impl<T: Table> Documents for TableDocuments<T> {
         is_news: IsNews<'_>,
     ) -> Result<(), Error> {
         let key_of = document(name);
-        let row = (election.clone(), name);
-        let is_ours = |known: &mut Known| known.rows.get(&row).is_some_and(|seen| seen.is_ours);
-        let mut first = FIRST_PAUSE;
-        if !self.table.tells() && self.with(is_ours) {
-            // Only a leader or a waiter waits for changes of a row of its own.
-            first = OWN_PAUSE;
-            tokio::time::sleep(first).await;
-        }
-        let state = Mutex::new((version, is_news));
-        let look = || async {
-            let found = self.document(election, name).await?;
-            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            let (version, is_news) = &mut *state;
-            let newest = found.as_ref().map_or(0, |stored| stored.version);
-            if newest == *version {
-                return Ok(Look::Same);
-            }
-            *version = newest;
-            let document = found.as_ref().filter(|_| newest > 0).map(|stored| &stored.document);
-            Ok(if is_news(name, document) { Look::Enough } else { Look::Changed })
-        };
-        self.watch(Range::Row(key(election, &key_of)), first, look).await
+        let range = Range::Row(key(election, &key_of));
+        let notice = || self.table.changed(range);
+        self.wait_for((election, name, version), is_news, |heard| heard.row, notice).await
+    }
+
+    async fn wait_for_request(
+        &self,
+        election: &ElectionName,
+        version: u64,
+        is_news: IsNews<'_>,
+    ) -> Result<(), Error> {
+        let row = key(election, Key::LEADER);
+        let notice = || self.table.requested(row);
+        let record = (election, Name::Record, version);
+        self.wait_for(record, is_news, |heard| heard.requests, notice).await
     }
 
     async fn wait_for_any(
@@ -385,7 +404,8 @@ impl<T: Table> Documents for TableDocuments<T> {
             }
             Ok(if is_enough { Look::Enough } else { Look::Changed })
         };
-        self.watch(Range::Candidates(election.as_str()), FIRST_PAUSE, look).await
+        let range = Range::Candidates(election.as_str());
+        self.watch(range, FIRST_PAUSE, || self.table.changed(range), look).await
     }
 
     async fn prepare(&self) -> Result<(), Error> {
@@ -405,31 +425,6 @@ enum Look {
     Changed,
     /// Nothing has changed.
     Same,
-}
-
-impl Known {
-    fn saw(&mut self, election: &ElectionName, version: u64) {
-        match self.greatest.get_mut(election) {
-            Some(greatest) => *greatest = (*greatest).max(version),
-            None => _ = self.greatest.insert(election.clone(), version),
-        }
-    }
-
-    /// The version of the next write, which replaces `expected`.
-    fn next(&mut self, election: &ElectionName, expected: u64) -> u64 {
-        let greatest = self.greatest.get(election).copied().unwrap_or_default().max(expected);
-        let version = stamp::micros().max(greatest.saturating_add(1));
-        self.saw(election, version);
-        version
-    }
-}
-
-impl Seen {
-    fn of(stored: Option<&Stored>, row: Option<Row>, epoch: Epoch) -> Self {
-        let version = stored.map_or(0, |stored| stored.version);
-        let (tag, cells) = row.map(|row| (row.tag, row.body.cells)).unzip();
-        Self { version, tag, epoch, cells: cells.unwrap_or_default(), is_ours: false }
-    }
 }
 
 /// The document with the doubt that the epoch of the answer throws on it.

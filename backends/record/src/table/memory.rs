@@ -8,13 +8,14 @@ use async_trait::async_trait;
 use elect_api::{Cadence, Error, Lease, Order, Profile};
 use tokio::sync::watch;
 
-use super::{Body, Epoch, Found, Key, Put, Range, Row, Rows, Table, Tag};
+use super::{Body, Epoch, Found, Heard, Key, Put, Range, Row, Rows, Table, Tag};
 
 /// A table in memory. Clones share the rows.
 #[derive(Clone, Default)]
 pub struct MemoryTable {
     inner: Arc<Mutex<Inner>>,
-    changes: watch::Sender<()>,
+    /// The number of changes so far.
+    changes: watch::Sender<u64>,
 }
 
 type Content = BTreeMap<(String, String), Row>;
@@ -124,11 +125,16 @@ impl Table for MemoryTable {
             }
             inner.change();
             let tag = Tag(inner.writes.to_string());
-            let body = Body { has_same_cells: false, is_renewal: false, ..body.clone() };
+            let body = Body {
+                has_same_cells: false,
+                is_renewal: false,
+                has_request: false,
+                ..body.clone()
+            };
             inner.rows.insert(owned(key), Row { tag: tag.clone(), body });
             Put::Done(tag)
         });
-        self.changes.send_replace(());
+        self.changes.send_modify(|count| *count += 1);
         Ok(put)
     }
 
@@ -142,7 +148,7 @@ impl Table for MemoryTable {
                 true
             }
         });
-        self.changes.send_replace(());
+        self.changes.send_modify(|count| *count += 1);
         Ok(is_gone)
     }
 
@@ -165,6 +171,12 @@ impl Table for MemoryTable {
         // The table itself keeps the sender.
         let _ = changes.changed().await;
         Ok(())
+    }
+
+    fn heard(&self, _key: Key<'_>) -> Heard {
+        // It tells of all changes, except for losses.
+        let mark = *self.changes.borrow() + (self.with(|inner| inner.losses) << 32);
+        Heard { row: Some(mark), requests: Some(mark) }
     }
 }
 

@@ -36,6 +36,7 @@ pub mod add_a_store {
 
 mod body;
 mod documents;
+mod known;
 mod memory;
 
 use std::time::Duration;
@@ -117,6 +118,31 @@ pub trait Table: Send + Sync {
         std::future::pending().await
     }
 
+    /// Returns when the requests in a row may have changed ([`Body::has_request`]), or the row was removed. A table that
+    /// has one kind of notices wakes for each change of the row.
+    ///
+    /// # Errors
+    /// As [`Table::changed`].
+    ///
+    /// # Cancellation
+    /// As [`Table::changed`].
+    async fn requested(&self, key: Key<'_>) -> Result<(), Error> {
+        self.changed(Range::Row(key)).await
+    }
+
+    /// Marks of the notices of this row so far. If a mark is the same as before a request that showed the row, a client
+    /// that waits for the next notice need not read the row first.
+    fn heard(&self, key: Key<'_>) -> Heard {
+        let _ = key;
+        Heard::default()
+    }
+
+    /// Whether each notice costs the store something for each client that listens, to whatever. The many who wait far
+    /// behind then do not listen.
+    fn wakes_all(&self) -> bool {
+        false
+    }
+
     /// Makes what holds the rows before a candidate enters, if it is missing.
     ///
     /// # Errors
@@ -194,6 +220,8 @@ pub struct Body {
     pub has_same_cells: bool,
     /// Whether the write only renews a lease. A table need not tell of it.
     pub is_renewal: bool,
+    /// Whether the write changes what people ask of an election. False in rows that were read.
+    pub has_request: bool,
 }
 
 impl Body {
@@ -234,6 +262,15 @@ pub struct Rows {
     pub epoch: Epoch,
     /// The rows.
     pub rows: Vec<(String, String, Row)>,
+}
+
+/// Marks of the notices of a row: each changes with a notice, and never returns. `None` while the table does not listen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// The mark of the notices for [`Table::changed`].
+    pub row: Option<u64>,
+    /// The mark of the notices for [`Table::requested`].
+    pub requests: Option<u64>,
 }
 
 /// The history that a reply comes from.

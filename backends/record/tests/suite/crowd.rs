@@ -44,7 +44,11 @@ impl Crowd {
 
     /// This many candidates, one of which leads.
     async fn of(size: usize) -> Self {
-        let crowd = Self::new();
+        Self::new().filled(size).await
+    }
+
+    async fn filled(self, size: usize) -> Self {
+        let crowd = self;
         for number in 0..size {
             let candidate =
                 Candidate { host: "h".into(), ..Candidate::foreign(format!("c{number}")) };
@@ -168,6 +172,28 @@ fn a_thousand_waiters_follow_as_fast_as_two() {
         println!("{how:?}: {two:.3} s with some, {thousand:.3} s with a thousand");
         assert!(thousand <= two * 1.5, "{how:?}: {two} and {thousand}");
     }
+}
+
+/// Where each notice wakes all, those far behind watch nothing. The queue goes on as fast as it did until those who
+/// watch have led, and then as fast as the next ones look.
+#[test]
+fn where_a_notice_wakes_all_those_far_behind_watch_nothing() {
+    run(async {
+        let crowd = Crowd::new();
+        crowd.fake.with(|inner| inner.wakes_all = true);
+        let crowd = crowd.filled(201).await;
+        let watches = crowd.fake.with(|inner| inner.watches());
+        assert!(watches <= 70, "{watches} watches");
+        let (mut quick, mut slow) = (Duration::ZERO, Duration::ZERO);
+        for number in 0..150 {
+            let took = crowd.hand_over(End::Resign).await;
+            let longest = if number < 30 { &mut quick } else { &mut slow };
+            *longest = took.max(*longest);
+        }
+        println!("{watches} watches; at most {quick:?}, and later {slow:?}");
+        assert!(quick < Duration::from_millis(100), "{quick:?}");
+        assert!(slow < TTL, "{slow:?}");
+    });
 }
 
 /// A leader that resigns makes a few candidates look, and not the whole crowd.

@@ -58,6 +58,8 @@ pub(crate) struct Inner {
     pub(crate) illness: Option<Illness>,
     /// No change is reported.
     pub(crate) is_mute: bool,
+    /// Each change costs something for each watch.
+    pub(crate) wakes_all: bool,
     /// There is no queue, so a request for a waiter or a list is an error.
     pub(crate) races: bool,
     pub(crate) longest_history: Option<usize>,
@@ -81,6 +83,11 @@ impl Inner {
         if let Some(watched) = self.watched.get(&name) {
             watched.send_replace(());
         }
+    }
+
+    /// The number of watches that are under way.
+    pub(crate) fn watches(&self) -> usize {
+        self.watched.values().map(watch::Sender::receiver_count).sum()
     }
 
     pub(crate) fn remove(&mut self, name: Name) {
@@ -272,6 +279,10 @@ impl Documents for Fake {
         Ok(self.with(|inner| {
             inner.folder.record().map(|record| (election(), record.clone())).into_iter().collect()
         }))
+    }
+
+    fn wakes_all(&self) -> bool {
+        self.with(|inner| inner.wakes_all)
     }
 
     async fn wait(

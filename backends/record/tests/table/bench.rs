@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use elect_api::{Boottime, Candidate, ElectionName, Error, ErrorKind, Seat, Store};
 use elect_record::RecordStore;
 use elect_record::table::{
-    Body, Found, Key, MemoryTable, Put, Range, Rows, Table, TableDocuments, Tag,
+    Body, Found, Heard, Key, MemoryTable, Put, Range, Rows, Table, TableDocuments, Tag,
 };
 use elect_testkit::sim::{Clock, ManualClock};
 use elect_testkit::table::by_hand;
@@ -87,6 +87,10 @@ impl Table for Stallable {
             return Err(Error::new(ErrorKind::Unreachable, "no notices"));
         }
         self.table.changed(range).await
+    }
+
+    fn heard(&self, key: Key<'_>) -> Heard {
+        self.table.heard(key)
     }
 }
 

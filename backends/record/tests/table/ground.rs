@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use elect_api::{Clock, Error, ErrorKind, Examination, Profile};
-use elect_record::table::{Body, Found, Key, MemoryTable, Put, Range, Rows, Table, Tag};
+use elect_record::table::{Body, Found, Heard, Key, MemoryTable, Put, Range, Rows, Table, Tag};
 use elect_testkit::Stall;
 use elect_testkit::table::{Ground, Rights};
 use tokio::sync::watch;
@@ -92,6 +92,10 @@ impl Table for Connection {
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
         self.ask(ErrorKind::Unreachable, self.table.examine(clock)).await
+    }
+
+    fn heard(&self, key: Key<'_>) -> Heard {
+        self.table.heard(key)
     }
 
     async fn changed(&self, range: Range<'_>) -> Result<(), Error> {

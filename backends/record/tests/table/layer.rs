@@ -95,6 +95,32 @@ fn a_table_that_tells_nothing_is_read_again_after_growing_pauses() {
 }
 
 #[test]
+fn a_row_that_was_read_since_the_last_notice_is_not_read_again() {
+    run(async {
+        let table = Stallable::default();
+        let (ours, theirs) = (Layer::new(table.clone()), Layer::new(table.clone()));
+        let (name, document) = (election(), Document::Record(Record::default()));
+        write(&theirs, Name::Record, &document).await;
+        let found = ours.read(&name, Name::Record, LOOK).await.expect("an answer");
+        let version = found.expect("a record").version;
+        let before = table.reads.load(Ordering::Relaxed);
+        let [mut is_news, mut is_news_too] = [|_, _: Option<&Document>| true; 2];
+        {
+            let mut wait = pin!(ours.wait(&name, Name::Record, version, &mut is_news));
+            let mut request = pin!(ours.wait_for_request(&name, version, &mut is_news_too));
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(wait.as_mut().poll(&mut context).is_pending());
+            assert!(request.as_mut().poll(&mut context).is_pending());
+            assert_eq!(table.reads.load(Ordering::Relaxed), before, "it was read");
+        }
+        // What was read is older than the last notice.
+        write(&theirs, Name::Record, &document).await;
+        let wait = ours.wait(&name, Name::Record, version, &mut is_news);
+        timeout(Duration::from_secs(1), wait).await.expect("in time").expect("news");
+    });
+}
+
+#[test]
 fn a_row_of_its_own_is_read_seldom() {
     run(async {
         let table = Stallable { is_mute: true, ..Stallable::default() };

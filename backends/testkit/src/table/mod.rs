@@ -136,6 +136,7 @@ macro_rules! table_laws {
     (@tells $ground:path) => {
         $crate::table_laws! { @each $ground, Shared:
             each_change_wakes_all_that_wait_in_its_range
+            each_request_wakes_all_that_wait_for_requests
             a_change_that_a_read_did_not_show_wakes
             a_table_at_rest_wakes_no_client
         }

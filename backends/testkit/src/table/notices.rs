@@ -1,7 +1,7 @@
 //! What holds of a table that tells of changes.
 
 use elect_api::{Error, ErrorKind};
-use elect_record::table::{Key, Range, Table};
+use elect_record::table::{Body, Key, Range, Table};
 use tokio::task::yield_now;
 
 use super::Ground;
@@ -54,6 +54,30 @@ pub async fn each_change_wakes_all_that_wait_in_its_range(ground: &dyn Ground) {
         for notice in notices {
             notice.await.expect("a notice");
         }
+    }
+}
+
+/// A write with a request, and a removal, wake the clients that wait for requests. No mark of what was heard returns.
+pub async fn each_request_wakes_all_that_wait_for_requests(ground: &dyn Ground) {
+    let [ours, theirs] = two(ground).await;
+    let mut marks = Vec::new();
+    for round in 0..6 {
+        let mut notice = ours.table.requested(ROW);
+        // The answer shows that the store has the request for notices. One of an earlier change may be late.
+        while poll_n_eagerly(200, &mut notice).await.is_some() {
+            notice = ours.table.requested(ROW);
+        }
+        ours.get(ROW).await;
+        let mark = ours.table.heard(ROW).requests;
+        assert!(mark.is_none() || !marks.contains(&mark), "the mark {mark:?} returns: {marks:?}");
+        marks.push(mark);
+        if round % 3 < 2 {
+            theirs.overwrite(ROW, &Body { has_request: true, ..body("x") }).await;
+        } else {
+            assert!(theirs.delete(ROW, &theirs.tag(ROW).await).await);
+        }
+        notice.await.expect("a notice");
+        assert!(mark.is_none() || ours.table.heard(ROW).requests != mark, "{mark:?} stays");
     }
 }
 

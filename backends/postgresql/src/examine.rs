@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::address::Address;
 use crate::session::{Server, Session};
-use crate::sql::{COLUMNS, Sql};
+use crate::sql::Sql;
 
 /// The oldest version with all functions of the statements.
 const OLDEST: i32 = 120_000;
@@ -152,31 +152,25 @@ fn connections(place: &str, row: &tokio_postgres::Row) -> Option<Supply> {
 /// What this role lacks for the table.
 async fn of_rights(session: &Session, sql: &Sql) -> Option<Finding> {
     let (place, Sql { table, schema, ddl, .. }) = (&session.place, sql);
-    match &session.server.columns {
-        Some(columns) if columns != COLUMNS => {
-            return Some(Finding::error(
-                format!("{place} has another table {table}: its columns are {columns}"),
-                "name another schema in the URL, as in ?schema=elect2, or rename that table",
-            ));
-        }
-        Some(_) => {}
-        None => {
-            let may = "SELECT has_database_privilege(current_database(), 'CREATE')";
-            let asked =
-                timeout(ANSWER_TIMEOUT, session.ask("rights", may, &[])).await.ok()?.ok()?;
-            let may_create: bool = asked.first()?.try_get(0).ok()?;
-            return Some(if may_create {
-                Finding::note(
-                    format!("{place} has no table {table} yet"),
-                    "the first elect run makes it",
-                )
-            } else {
-                Finding::error(
-                    format!("{place} has no table {table}, and this role may not make it"),
-                    format!("have a DBA run: {ddl}"),
-                )
-            });
-        }
+    if !session.server.has_table {
+        let may = "SELECT has_database_privilege(current_database(), 'CREATE')";
+        let asked = timeout(ANSWER_TIMEOUT, session.ask("rights", may, &[])).await.ok()?.ok()?;
+        let may_create: bool = asked.first()?.try_get(0).ok()?;
+        return Some(if may_create {
+            Finding::note(
+                format!("{place} has no table {table} yet"),
+                "the first elect run makes it",
+            )
+        } else {
+            Finding::error(
+                format!("{place} has no table {table}, and this role may not make it"),
+                format!("have a DBA run: {ddl}"),
+            )
+        });
+    }
+    let asked = timeout(ANSWER_TIMEOUT, session.another_table(sql)).await.ok()?.ok()?;
+    if let Some([what, advice]) = asked {
+        return Some(Finding::error(what, advice));
     }
     let may = format!(
         "SELECT string_agg(verb, ', ') FROM unnest(ARRAY['USAGE', 'SELECT', 'INSERT', 'UPDATE', 'DELETE']) verb \

@@ -22,7 +22,9 @@
 //! server warned: a cancelled wait for a synchronous replica ends with a warning. An answer that is an error
 //! says that nothing happened.
 //!
-//! **Waiting**: `LISTEN` on a channel of the row. Renewals send no notice, so a crowd of waiters does not wake itself.
+//! **Waiting**: `LISTEN` on a channel of the row, or on that of its requests. Renewals send no notice, so a crowd of
+//! waiters does not wake itself. Each notice makes the server wake all sessions of the database that listen to
+//! anything, so `elect_record` has only the first 32 waiters listen.
 //!
 //! **Poolers**: a connection through pgbouncer in transaction mode is shared, so it has no settings and no notices of its
 //! own. Each session therefore asks for a setting at its start. If the setting is not in force, the session polls. All

@@ -7,7 +7,7 @@ use elect_remote::{Identity, Opener, Place, Witness};
 
 use crate::address::Address;
 use crate::session::Session;
-use crate::sql::{COLUMNS, Sql};
+use crate::sql::Sql;
 
 /// What opens sessions for the table of one schema.
 pub(crate) struct Schema {
@@ -62,17 +62,6 @@ impl Opener for Schema {
                 "takes no writes: see default_transaction_read_only of the server, the database and the role",
             ));
         }
-        match &server.columns {
-            Some(columns) if columns != COLUMNS => {
-                let table = &sql.table;
-                let what = format!(
-                    "{name} has another table {table}: its columns are {columns}, and not {COLUMNS}"
-                );
-                Err(Error::new(ErrorKind::Unfit, what).and(
-                    "name another schema in the URL, as in ?schema=elect2, or rename that table",
-                ))
-            }
-            _ => Ok(session),
-        }
+        Ok(session)
     }
 }

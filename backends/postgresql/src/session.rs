@@ -23,6 +23,7 @@ use tokio_postgres::{AsyncMessage, Client, Config, Connection, Row};
 
 use crate::address::Address;
 use crate::error::{self, Failure};
+use crate::sql::{COLUMNS, Sql};
 
 /// The longest time for a name, a connection, TLS and the login together. The engine cuts its own attempts sooner, as a
 /// rule.
@@ -46,17 +47,20 @@ pub(crate) struct Session {
     driver: AbortHandle,
 }
 
+/// The channels that the session listens to, each with the mark of its last notice.
+type Channels = HashMap<String, watch::Sender<u64>>;
+
 /// What the driver of the connection has noticed.
 #[derive(Default)]
 struct State {
     /// The number of warnings.
     warnings: AtomicU64,
     pulse: Pulse,
-    channels: Mutex<HashMap<String, watch::Sender<()>>>,
+    channels: Mutex<Channels>,
 }
 
 impl State {
-    fn channels(&self) -> MutexGuard<'_, HashMap<String, watch::Sender<()>>> {
+    fn channels(&self) -> MutexGuard<'_, Channels> {
         self.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -70,8 +74,8 @@ pub(crate) struct Server {
     pub(crate) is_read_only: bool,
     /// The system identifier, in 16 hexadecimal digits.
     pub(crate) cluster: String,
-    /// The columns of the table, if it is there.
-    pub(crate) columns: Option<String>,
+    /// Whether the table is there.
+    pub(crate) has_table: bool,
 }
 
 impl Session {
@@ -107,6 +111,20 @@ impl Session {
         answer.ok_or(Failure::Silent)?.map_err(Failure::Server)
     }
 
+    /// What is wrong with the columns of the table, and the advice; `None` if they are elect's, or there is no table.
+    pub(crate) async fn another_table(&self, sql: &Sql) -> Result<Option<[String; 2]>, Failure> {
+        let rows = self.ask("columns", &sql.columns, &[(&sql.schema, Type::TEXT)]).await?;
+        let columns: Option<String> = rows.first().and_then(|row| row.try_get(0).ok().flatten());
+        let (place, table) = (&self.place, &sql.table);
+        Ok(columns.filter(|columns| columns != COLUMNS).map(|columns| {
+            let what = format!(
+                "PostgreSQL at {place} has another table {table}: its columns are {columns}, and not {COLUMNS}"
+            );
+            let advice = "name another schema in the URL, as in ?schema=elect2, or rename that table";
+            [what, advice.to_owned()]
+        }))
+    }
+
     /// Runs statements that are separated by semicolons, in one transaction.
     pub(crate) async fn run(&self, statements: &str) -> Result<(), Failure> {
         count_trip("create");
@@ -130,6 +148,12 @@ impl Session {
         !self.client.is_closed() && !self.state.pulse.is_over()
     }
 
+    /// The mark of the last notice on a channel; `None` if the session does not listen to it. No other notice, of any
+    /// session, has the same mark.
+    pub(crate) fn heard(&self, channel: &str) -> Option<u64> {
+        self.state.channels().get(channel).map(|sender| *sender.borrow())
+    }
+
     /// Waits for the next notice on a channel. The first poll begins to listen.
     pub(crate) async fn notice(&self, channel: &str) -> Result<(), Failure> {
         let (mut notices, statements) = {
@@ -145,7 +169,7 @@ impl Session {
                     }
                     is_used
                 });
-                let (sender, receiver) = watch::channel(());
+                let (sender, receiver) = watch::channel(mark());
                 channels.insert(channel.to_owned(), sender);
                 (receiver, Some(statements))
             }
@@ -181,6 +205,11 @@ impl elect_remote::Session for Session {
         self.driver.abort();
         self.state.channels().clear();
     }
+}
+
+fn mark() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed)
 }
 
 impl Drop for Session {
@@ -241,7 +270,7 @@ impl Server {
             is_replica: row.try_get(2).ok()?,
             is_read_only: row.try_get(3).ok()?,
             cluster: row.try_get(5).ok()?,
-            columns: row.try_get(6).ok()?,
+            has_table: row.try_get(6).ok()?,
         };
         Some((server, row.try_get(4).ok()?))
     }
@@ -303,7 +332,7 @@ async fn drive(mut connection: Connection<Stream, Wire>, state: Arc<State>) {
             AsyncMessage::Notification(notice) => {
                 let channels = state.channels();
                 if let Some(sender) = channels.get(notice.channel()) {
-                    sender.send_replace(());
+                    sender.send_replace(mark());
                 }
             }
             AsyncMessage::Notice(notice) if notice.parsed_severity() == Some(Severity::Warning) => {

@@ -3,6 +3,8 @@
 /// The statements for one schema.
 pub(crate) struct Sql {
     pub(crate) hello: String,
+    /// The columns of the table, if it is there. A new session takes longer for this than for all of `hello`.
+    pub(crate) columns: String,
     pub(crate) get: String,
     pub(crate) scan_candidates: String,
     pub(crate) scan_leaders: String,
@@ -50,19 +52,18 @@ impl Sql {
                  FROM (SELECT {epoch} AS epoch) e LEFT JOIN {table} d ON {condition}"
             )
         };
-        // Parameters 1 to 8 are the same for all writes: the key, the epoch, the new tag, the head, two channels, and
-        // whether to notify them.
+        // Parameters 1 to 6 are the same for all writes: the key, the epoch, the new tag, the head, and the channels to
+        // notify.
         let written = |change: &str| {
             format!(
                 "WITH written AS ({change} RETURNING tag) \
-                 SELECT CASE WHEN $8 THEN pg_notify($6, '')::text || pg_notify($7, '')::text END, {SYNCHRONOUS} \
-                 FROM written"
+                 SELECT (SELECT count(pg_notify(c, '')) FROM unnest($6) c), {SYNCHRONOUS} FROM written"
             )
         };
         let update = |cells: &str| {
             written(&format!(
                 "UPDATE {table} SET tag = $4, head = $5{cells} \
-                 WHERE election = $1 AND document = $2 AND {epoch} = $3 AND tag = $9"
+                 WHERE election = $1 AND document = $2 AND {epoch} = $3 AND tag = $7"
             ))
         };
         let make = format!(
@@ -75,25 +76,28 @@ impl Sql {
             hello: "SELECT current_setting('server_version'), current_setting('server_version_num')::int4, \
                     pg_is_in_recovery(), current_setting('transaction_read_only')::bool, \
                     current_setting('lock_timeout'), lpad(to_hex(system_identifier), 16, '0'), \
-                    (SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum) \
-                     FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid \
-                     JOIN pg_namespace ON pg_namespace.oid = relnamespace \
-                     WHERE nspname = $1 AND relname = 'document' AND attnum > 0 AND NOT attisdropped) \
+                    EXISTS (SELECT FROM pg_class WHERE relname = 'document' \
+                            AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)) \
                     FROM pg_control_system()"
+                .to_owned(),
+            columns: "SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum) \
+                      FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid \
+                      JOIN pg_namespace ON pg_namespace.oid = relnamespace \
+                      WHERE nspname = $1 AND relname = 'document' AND attnum > 0 AND NOT attisdropped"
                 .to_owned(),
             get: read("election = $1 AND document = $2"),
             scan_candidates: read("election = $1 AND document >= $2"),
             scan_leaders: read("document = $1"),
             insert: written(&format!(
-                "INSERT INTO {table} SELECT $1, $2, $4, $5, $9 WHERE {epoch} = $3 ON CONFLICT (election, document) DO NOTHING"
+                "INSERT INTO {table} SELECT $1, $2, $4, $5, $7 WHERE {epoch} = $3 ON CONFLICT (election, document) DO NOTHING"
             )),
-            update: update(", cells = $10"),
+            update: update(", cells = $8"),
             update_head: update(""),
             delete: format!(
                 "WITH gone AS (DELETE FROM {table} WHERE election = $1 AND document = $2 AND tag = $3 RETURNING tag) \
                  SELECT EXISTS (SELECT FROM gone) OR \
                  NOT EXISTS (SELECT FROM {table} WHERE election = $1 AND document = $2), \
-                 (SELECT pg_notify($4, '')::text || pg_notify($5, '')::text FROM gone), (SELECT {SYNCHRONOUS} FROM gone)"
+                 (SELECT count(pg_notify(c, '')) FROM gone, unnest($4) c), (SELECT {SYNCHRONOUS} FROM gone)"
             ),
             bare_epoch: format!("SELECT {HISTORY} || '-0'"),
             // In a new schema of a cluster without a promotion, no candidate led before.

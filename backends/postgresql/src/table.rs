@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{Cadence, Clock, Error, ErrorKind, Examination, Lease, Order, Profile};
-use elect_record::table::{Body, Epoch, Found, Key, Put, Range, Row, Rows, Table, Tag};
+use elect_record::table::{Body, Epoch, Found, Heard, Key, Put, Range, Row, Rows, Table, Tag};
 use elect_remote::{Link, Session as _};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
@@ -93,11 +93,14 @@ impl PostgresTable {
                 let epoch = self.bare_epoch(&session, doing, is_new).await?;
                 return Ok(Rows { epoch, rows: Vec::new() });
             }
-            answer => answer.map_err(|failure| unanswered(doing, &session, &failure, false))?,
+            Err(failure) => return Err(self.unanswered(doing, &session, &failure, false).await),
+            Ok(answer) => answer,
         };
         let mut found = Rows { epoch: Epoch::only(), rows: Vec::new() };
         for row in &answer {
-            let (name, read) = read(row).ok_or_else(|| odd(doing, &session))?;
+            let Some((name, read)) = read(row) else {
+                return Err(self.explained(&session, odd(doing, &session)).await);
+            };
             found.epoch = epoch_of(name, doing, &session)?;
             found.rows.extend(read);
         }
@@ -137,16 +140,17 @@ impl Table for PostgresTable {
         let expected = expected.map(number).transpose()?;
         let session = self.session().await?;
         let (head, cells, tag) = (body.head.as_bytes(), body.cells.as_bytes(), fastrand::i64(1..));
-        let (channels, is_told) = (self.channels(key), !body.is_renewal);
+        let told = [!body.is_renewal, !body.is_renewal, body.has_request];
+        let channels = self.channels(key).into_iter().zip(told);
+        let channels: Vec<String> =
+            channels.filter_map(|(channel, is_told)| is_told.then_some(channel)).collect();
         let mut parameters: Vec<Parameter<'_>> = vec![
             (&key.election, Type::TEXT),
             (&key.document, Type::TEXT),
             (&epoch, Type::TEXT),
             (&tag, Type::INT8),
             (&head, Type::BYTEA),
-            (&channels[0], Type::TEXT),
-            (&channels[1], Type::TEXT),
-            (&is_told, Type::BOOL),
+            (&channels, Type::TEXT_ARRAY),
         ];
         let statement = match &expected {
             None => &self.sql().insert,
@@ -166,7 +170,7 @@ impl Table for PostgresTable {
                 // The new table is another epoch, so the caller reads it first.
                 return self.create(&session).await.map(|()| Put::Conflict);
             }
-            Err(failure) => return Err(unanswered(&doing, &session, &failure, true)),
+            Err(failure) => return Err(self.unanswered(&doing, &session, &failure, true).await),
         };
         if rows.is_empty() {
             return Ok(Put::Conflict);
@@ -185,13 +189,12 @@ impl Table for PostgresTable {
         let doing = format!("cannot remove the row {}/{}", key.election, key.document);
         let tag = number(tag)?;
         let session = self.session().await?;
-        let channels = self.channels(key);
-        let parameters: [Parameter<'_>; 5] = [
+        let channels = self.channels(key).to_vec();
+        let parameters: [Parameter<'_>; 4] = [
             (&key.election, Type::TEXT),
             (&key.document, Type::TEXT),
             (&tag, Type::INT8),
-            (&channels[0], Type::TEXT),
-            (&channels[1], Type::TEXT),
+            (&channels, Type::TEXT_ARRAY),
         ];
         match session.ask("delete", &self.sql().delete, &parameters).await {
             Ok(rows) => {
@@ -200,7 +203,7 @@ impl Table for PostgresTable {
             }
             Err(failure) if is_lost_race(&failure) => Ok(false),
             Err(failure) if has_no_table(&failure) => Ok(true),
-            Err(failure) => Err(unanswered(&doing, &session, &failure, true)),
+            Err(failure) => Err(self.unanswered(&doing, &session, &failure, true).await),
         }
     }
 
@@ -227,25 +230,27 @@ impl Table for PostgresTable {
             Range::Candidates(election) => Key { election, document: "" },
             Range::Leaders => return std::future::pending().await,
         };
-        // The request that comes next opens the session. A caller that waits need not be polled until then.
-        let mut opened = pin!(self.link.opened());
-        // A session that is opened from here on is noticed.
-        opened.as_mut().enable();
-        let Some(session) = self.link.present().filter(|session| session.is_open()) else {
-            opened.await;
-            return Ok(());
-        };
-        if !session.tells() {
-            return std::future::pending().await;
-        }
-        let doing = format!("cannot wait for the row {}/{}", key.election, key.document);
-        let notice = session.notice(&self.channel(key)).await;
-        notice.map_err(|failure| failed(&doing, &session.place, &failure, false))
+        self.told(key, &self.channel(key)).await
+    }
+
+    async fn requested(&self, key: Key<'_>) -> Result<(), Error> {
+        self.told(key, &self.requests(key)).await
+    }
+
+    fn heard(&self, key: Key<'_>) -> Heard {
+        let session = self.link.present().filter(|session| session.is_open());
+        let of = |channel| session.as_ref().and_then(|session| session.heard(channel));
+        Heard { row: of(&self.channel(key)), requests: of(&self.requests(key)) }
+    }
+
+    /// Each notice makes the server wake all sessions of the database that listen to anything.
+    fn wakes_all(&self) -> bool {
+        self.tells()
     }
 
     async fn prepare(&self) -> Result<(), Error> {
         let session = self.session().await?;
-        if session.server.columns.is_some() || self.is_made.load(Ordering::Relaxed) {
+        if session.server.has_table || self.is_made.load(Ordering::Relaxed) {
             return Ok(());
         }
         let made = self.create(&session).await;
@@ -263,9 +268,60 @@ impl Table for PostgresTable {
 }
 
 impl PostgresTable {
-    /// The channels on which a change of a row is told: its own, and that of its election.
-    fn channels(&self, key: Key<'_>) -> [String; 2] {
-        [self.channel(key), self.channel(Key { document: "", ..key })]
+    /// The error of a statement that failed. A server that takes no writes is left, so that the next request tries
+    /// others.
+    async fn unanswered(
+        &self,
+        doing: &str,
+        session: &Session,
+        failure: &Failure,
+        is_write: bool,
+    ) -> Error {
+        if failure.is_of_a_replica() {
+            session.close();
+        }
+        let error = failed(doing, &session.place, failure, is_write);
+        // Names and types that do not fit.
+        let may_be_another = failure.code().is_some_and(|code| code.code().starts_with("42"));
+        if may_be_another && error.kind() != ErrorKind::Denied {
+            return self.explained(session, error).await;
+        }
+        error
+    }
+
+    /// The error that says that the table is not elect's, if that is so.
+    async fn explained(&self, session: &Session, error: Error) -> Error {
+        match session.another_table(self.sql()).await {
+            Ok(Some([what, advice])) => Error::new(ErrorKind::Unfit, what).and(advice),
+            _ => error,
+        }
+    }
+
+    /// Waits for a notice on a channel of the row.
+    async fn told(&self, key: Key<'_>, channel: &str) -> Result<(), Error> {
+        // The request that comes next opens the session. A caller that waits need not be polled until then.
+        let mut opened = pin!(self.link.opened());
+        // A session that is opened from here on is noticed.
+        opened.as_mut().enable();
+        let Some(session) = self.link.present().filter(|session| session.is_open()) else {
+            opened.await;
+            return Ok(());
+        };
+        if !session.tells() {
+            return std::future::pending().await;
+        }
+        let doing = format!("cannot wait for the row {}/{}", key.election, key.document);
+        let notice = session.notice(channel).await;
+        notice.map_err(|failure| failed(&doing, &session.place, &failure, false))
+    }
+
+    /// The channels on which a change of a row is told: its own, that of its election, and that of its requests.
+    fn channels(&self, key: Key<'_>) -> [String; 3] {
+        [self.channel(key), self.channel(Key { document: "", ..key }), self.requests(key)]
+    }
+
+    fn requests(&self, key: Key<'_>) -> String {
+        self.channel(Key { document: &format!("{} requests", key.document), ..key })
     }
 
     /// The channel of a row.
@@ -311,14 +367,6 @@ fn read(row: &tokio_postgres::Row) -> Option<(String, Option<NamedRow>)> {
     let body = Body { head: text(4)?, cells: text(5)?, ..Body::default() };
     let tag = Tag(row.try_get::<_, i64>(3).ok()?.to_string());
     Some((epoch, Some((election, row.try_get(2).ok()?, Row { tag, body }))))
-}
-
-/// The error of a statement that failed. A server that takes no writes is left, so that the next request tries others.
-fn unanswered(doing: &str, session: &Session, failure: &Failure, is_write: bool) -> Error {
-    if failure.is_of_a_replica() {
-        session.close();
-    }
-    failed(doing, &session.place, failure, is_write)
 }
 
 fn odd(doing: &str, session: &Session) -> Error {

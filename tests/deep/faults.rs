@@ -16,19 +16,21 @@ use crate::store::real::{Brand, ROW, Store, cases};
 const RUNS: usize = 20;
 /// The number of tests that run at once: most of the time they wait. Tests that need a processor run one after another,
 /// after all others.
+/// `ELECT_DEEP_WORKERS` replaces it.
 const WORKERS: usize = 6;
 
 /// Parts of the names of the tests that are wanted, with commas between; all if it is not there.
 const ONLY: &str = "ELECT_DEEP_FAULTS";
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults.md");
-const STORES: [(&str, Store); 4] = [
+const STORES: [(&str, Store); 5] = [
     ("file", Store::File),
     ("etcd", Store::Remote(Brand::Etcd)),
     ("zookeeper", Store::Remote(Brand::ZooKeeper)),
     ("kubernetes", Store::Remote(Brand::Kubernetes)),
+    ("postgresql::all", Store::Remote(Brand::PostgreSql)),
 ];
 /// Faults that have a test of their own shape.
-const OTHERS: [&str; 37] = [
+const OTHERS: [&str; 45] = [
     "memory::file::wrapper",
     "memory::file::guardian",
     "memory::file::command",
@@ -41,10 +43,14 @@ const OTHERS: [&str; 37] = [
     "memory::kubernetes::wrapper",
     "memory::kubernetes::guardian",
     "memory::kubernetes::command",
+    "memory::postgresql::wrapper",
+    "memory::postgresql::guardian",
+    "memory::postgresql::command",
     "store::real::birth::on_the_local_disk",
     "store::real::birth::in_etcd",
     "store::real::birth::in_zookeeper",
     "store::real::birth::in_kubernetes",
+    "store::real::birth::in_postgresql",
     "store::real::cut_off::a_leader_through_a_follower_that_is_cut_off_is_dead_in_time",
     "store::real::cut_off::a_winner_after_a_short_stall_that_loses_its_follower_dies_in_time",
     "store::real::cut_off::a_winner_after_a_long_stall_that_loses_its_follower_dies_in_time",
@@ -54,6 +60,10 @@ const OTHERS: [&str; 37] = [
     "store::real::unheard::a_waiter_in_etcd_is_passed_over_in_time",
     "store::real::unheard::a_leader_in_kubernetes_that_goes_on_is_followed_in_time",
     "store::real::unheard::a_waiter_in_kubernetes_is_passed_over_in_time",
+    "store::real::unheard::a_leader_in_postgresql_that_goes_on_is_followed_in_time",
+    "store::real::unheard::a_waiter_in_postgresql_is_passed_over_in_time",
+    "store::real::fail_over::a_leader_of_an_old_primary_leads_beside_the_next_one",
+    "store::real::fail_over::a_leader_of_a_database_that_is_restored_elsewhere_is_dead_in_time",
     "store::real::leases::a_leader_whose_token_expires_for_good_is_dead_in_time",
     "store::real::renewals::certificates_of_all_members_of_etcd",
     "store::real::renewals::certificates_of_all_members_of_zookeeper",
@@ -70,7 +80,6 @@ const OTHERS: [&str; 37] = [
 
 /// Returns the names of the tests, each repeated once for each run.
 fn jobs() -> Vec<String> {
-    let runs = std::env::var("ELECT_DEEP_RUNS").ok().and_then(|runs| runs.parse().ok());
     let only = std::env::var(ONLY).unwrap_or_default();
     let cases = cases().flat_map(|case| {
         let about = STORES.into_iter().filter(|(_, store)| case.is_about(*store));
@@ -79,7 +88,12 @@ fn jobs() -> Vec<String> {
     let mut once: Vec<String> = cases.chain(OTHERS.map(ToOwned::to_owned)).collect();
     once.retain(|name| only.split(',').any(|part| name.contains(part)));
     assert!(!once.is_empty(), "{ONLY} names no test: {only}");
-    vec![once; runs.unwrap_or(RUNS)].concat()
+    vec![once; number("ELECT_DEEP_RUNS", RUNS)].concat()
+}
+
+/// The number in a variable, if there is one.
+fn number(variable: &str, default: usize) -> usize {
+    std::env::var(variable).ok().and_then(|number| number.parse().ok()).unwrap_or(default)
 }
 
 fn takes_a_processor(job: &str) -> bool {
@@ -90,7 +104,7 @@ fn takes_a_processor(job: &str) -> bool {
 pub(crate) fn run(test: &str, table: &Table, variables: &[(&str, &str)]) -> Result<(), String> {
     let row = tempfile::NamedTempFile::new().expect("a file");
     let output = Command::new(std::env::current_exe().expect("this binary"))
-        .args([test, "--exact", "--nocapture"])
+        .args([test, "--exact", "--nocapture", "--include-ignored"])
         .env(ROW, row.path())
         .envs(variables.iter().copied())
         .output()
@@ -106,10 +120,11 @@ pub(crate) fn run(test: &str, table: &Table, variables: &[(&str, &str)]) -> Resu
 
 #[test]
 fn every_fault_many_times() {
+    let workers = number("ELECT_DEEP_WORKERS", WORKERS);
     let (busy, idle): (Vec<String>, Vec<String>) =
         jobs().into_iter().partition(|job| takes_a_processor(job));
     let (failures, table) = (Mutex::new(Vec::new()), Table::new());
-    for (jobs, workers) in [(idle, WORKERS), (busy, 1)] {
+    for (jobs, workers) in [(idle, workers), (busy, 1)] {
         let jobs = Mutex::new(jobs.into_iter());
         let work = || {
             loop {

@@ -137,6 +137,13 @@ impl WallClock {
         elect.env("LD_PRELOAD", self.library()).env("WALL_CLOCK_OFFSET", self.offset())
     }
 
+    /// Returns words that start a program that goes by it.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let [library, offset] = [self.library(), self.offset()].map(|it| it.display().to_string());
+        let variables = [format!("LD_PRELOAD={library}"), format!("WALL_CLOCK_OFFSET={offset}")];
+        [String::from("env")].into_iter().chain(variables).collect()
+    }
+
     /// It is so many seconds ahead of the machine's from now on.
     pub(crate) fn put_ahead(&self, seconds: i64) {
         fs::write(self.offset(), seconds.to_string()).expect("a file");

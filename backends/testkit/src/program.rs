@@ -228,8 +228,12 @@ impl Running {
         (self.wait(), peak)
     }
 
+    /// Waits for its end as [`Self::wait`] does, for as long as `patience`.
+    ///
+    /// # Panics
+    /// Panics if that takes longer.
     #[track_caller]
-    fn wait_for(mut self, patience: Duration) -> Ended {
+    pub fn wait_for(mut self, patience: Duration) -> Ended {
         let mut child = self.child.take().expect("present until wait or drop");
         let stdout = child.stdout.take().map(Reader::start);
         let stderr = child.stderr.take().map(Reader::start);
@@ -374,7 +378,16 @@ impl Ended {
 /// Panics if there is none within [`PATIENCE`]. `what` names the event.
 #[track_caller]
 pub fn eventually<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
-    let Some(found) = until(PATIENCE, look) else { panic!("waited in vain for {what}") };
+    within(PATIENCE, what, look)
+}
+
+/// Does the same as [`eventually`], for an event that takes longer.
+///
+/// # Panics
+/// Panics if there is none within `patience`.
+#[track_caller]
+pub fn within<T>(patience: Duration, what: &str, look: impl FnMut() -> Option<T>) -> T {
+    let Some(found) = until(patience, look) else { panic!("waited in vain for {what}") };
     found
 }
 

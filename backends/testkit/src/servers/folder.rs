@@ -2,6 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::Path;
 use std::process::Command;
 
 use nix::unistd::geteuid;
@@ -11,8 +12,8 @@ use tempfile::TempDir;
 pub(super) type Prefix = &'static [&'static str];
 
 /// It keeps the right to read what root can read, wherever the build is. Both the kernel and `access` go by this right.
-const SERVER_USER: u32 = 65534;
-const AS_ANOTHER_USER: [&str; 12] = [
+pub(super) const SERVER_USER: u32 = 65534;
+pub(super) const AS_ANOTHER_USER: [&str; 12] = [
     "setpriv",
     "--reuid",
     "65534",
@@ -28,9 +29,10 @@ const AS_ANOTHER_USER: [&str; 12] = [
     "--",
 ];
 
-/// Returns a folder for a server with an empty folder `data` in it, and the words before its programs.
-pub(super) fn new_folder() -> (TempDir, Prefix) {
-    let folder = TempDir::new().expect("a temporary folder");
+/// Returns a folder for a server with an empty folder `data` in it, and the words before its programs. It is on the disk
+/// of this folder, if one is named.
+pub(super) fn new_folder(disk: Option<&Path>) -> (TempDir, Prefix) {
+    let folder = disk.map_or_else(TempDir::new, TempDir::new_in).expect("a temporary folder");
     let data = folder.path().join("data");
     fs::create_dir(&data).expect("a folder");
     fs::set_permissions(&data, Permissions::from_mode(0o700)).expect("our own");

@@ -70,7 +70,7 @@ impl MariaDb {
     }
 
     fn spawn(place: &Place, settings: &[&str]) -> Self {
-        let (folder, prefix) = new_folder();
+        let (folder, prefix) = new_folder(None);
         initialise(prefix, folder.path());
         let address = SocketAddr::from((place.address(), free_port()));
         let mut command = server(prefix, folder.path());

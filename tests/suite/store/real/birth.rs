@@ -6,7 +6,7 @@ use elect_testkit::servers::Place;
 
 use super::duel::elect;
 use super::store::{Ground, Store};
-use super::{ETCD, KUBERNETES, ZOOKEEPER, report};
+use super::{ETCD, KUBERNETES, POSTGRESQL, ZOOKEEPER, report};
 use crate::prelude::*;
 use crate::stage::{CALLS, newborn, send_if_alive, stretched};
 
@@ -58,6 +58,11 @@ fn in_zookeeper() {
 #[test]
 fn in_kubernetes() {
     survive(KUBERNETES);
+}
+
+#[test]
+fn in_postgresql() {
+    survive(POSTGRESQL);
 }
 
 #[test]

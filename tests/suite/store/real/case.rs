@@ -29,6 +29,7 @@ enum Servers {
     /// Stores of several members.
     Members,
     Leases,
+    Rows,
 }
 
 /// The ending that the case must have.
@@ -42,6 +43,8 @@ pub(crate) enum Ending {
     Holds,
     /// A loses its lease while no other candidate can have it.
     Outlasts,
+    /// The store forgets A, which is dead before any candidate leads.
+    Forgotten,
     /// A's command does not notice.
     Rides,
     /// Its command does not notice, or A loses its lease.
@@ -89,6 +92,12 @@ impl Case {
         self
     }
 
+    /// The same for stores of rows.
+    pub(crate) const fn of_rows(mut self) -> Self {
+        self.servers = Servers::Rows;
+        self
+    }
+
     /// Returns true if the case applies to a store.
     pub(crate) const fn is_about(&self, store: Store) -> bool {
         match (store, self.servers) {
@@ -96,6 +105,7 @@ impl Case {
             (Store::Remote(_), Servers::All) => true,
             (Store::Remote(brand), Servers::Members) => brand.has_members(),
             (Store::Remote(brand), Servers::Leases) => matches!(brand, Brand::Kubernetes),
+            (Store::Remote(brand), Servers::Rows) => matches!(brand, Brand::PostgreSql),
         }
     }
 
@@ -155,6 +165,12 @@ impl Case {
                 duel.heal();
                 let (_, outcome) = duel.hand_over();
                 Outcome { lease_end: None, ..outcome }
+            }
+            Ending::Forgotten => {
+                let run = duel.follow();
+                duel.a.wait().exits(124);
+                let next = duel.oracle.newest("B").map(|run| run.first);
+                Outcome { last: run.last, lease_end: None, next, kept: None }
             }
             Ending::Holds => {
                 let end = now() + HOLD;

@@ -4,6 +4,7 @@ use elect_testkit::fault::{Direction, Mode, Traced};
 
 use super::case::{Case, Ending, case};
 use super::duel::{Duel, Freezer, Route, Setting};
+use super::rows::Server;
 use super::surroundings::{Surroundings, Tree};
 use crate::prelude::*;
 use crate::stage::{send, stop};
@@ -11,6 +12,7 @@ use crate::stage::{send, stop};
 const TTL: Duration = Duration::from_secs(5);
 pub(crate) const ALONE: Setting = Setting {
     members: 1,
+    server: Server::Plain,
     route: Route::Direct,
     freezer: Freezer::None,
     ttl: TTL,

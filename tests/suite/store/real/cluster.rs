@@ -11,7 +11,8 @@ use elect_testkit::fault::Frames;
 use elect_testkit::program::eventually;
 use elect_testkit::servers::kubernetes::Fault;
 use elect_testkit::servers::{
-    ApiServer, Etcd, MariaDb, Part, Place, Postgres, Process, ZooKeeper, ZooKeeperSetup,
+    ApiServer, Etcd, MariaDb, Part, Place, Postgres, PostgresSetup, Process, ZooKeeper,
+    ZooKeeperSetup,
 };
 use nix::sys::signal::Signal;
 
@@ -75,7 +76,10 @@ impl Brand {
             })),
             Self::Kubernetes => Box::new(ApiServer::start_at(place)),
             Self::MariaDb => Box::new(MariaDb::start_at(place)),
-            Self::PostgreSql => Box::new(Postgres::start_at(place)),
+            Self::PostgreSql => {
+                let setup = PostgresSetup { place: place.clone(), ..PostgresSetup::default() };
+                Box::new(Postgres::start_as(&setup))
+            }
         }
     }
 

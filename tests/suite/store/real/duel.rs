@@ -3,9 +3,10 @@
 use elect_testkit::fault::{Cgroup, Network, Outcome, TcpProxy, Traced};
 use elect_testkit::oracle::{Flag, Run};
 use elect_testkit::program::children;
-use elect_testkit::servers::Place;
+use elect_testkit::servers::{PgBouncer, Place};
 
 use super::cluster::Cluster;
+use super::rows::{Rows, Server};
 use super::store::{Ground, Store};
 use super::surroundings::{Surroundings, Tree, World};
 use super::witness::Witness;
@@ -19,6 +20,8 @@ pub(crate) enum Route {
     Direct,
     /// A proxy.
     Proxy,
+    /// A pooler of PostgreSQL.
+    Pooler,
     /// A network: the store, A and B have a machine each.
     Network,
 }
@@ -37,6 +40,8 @@ pub(crate) enum Freezer {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
     pub(crate) members: usize,
+    /// The server of a store of rows.
+    pub(crate) server: Server,
     pub(crate) route: Route,
     pub(crate) freezer: Freezer,
     /// The lease that A asks for. The store grants no shorter one.
@@ -57,6 +62,7 @@ pub(crate) struct Duel {
     pub(crate) end: Flag,
     pub(crate) cgroup: Option<Cgroup>,
     pub(crate) proxy: Option<TcpProxy>,
+    pub(crate) pooler: Option<PgBouncer>,
     pub(crate) network: Option<Arc<Network>>,
     /// The member that A talks to, which leads the others.
     pub(crate) near: usize,
@@ -67,6 +73,9 @@ pub(crate) struct Duel {
     pub(crate) traced: Vec<Traced>,
 }
 
+/// As long as the next leader may take: a store that may have lost a leader is waited for.
+pub(crate) const LONGEST: Duration = Duration::from_secs(120);
+
 const STORE: usize = 0;
 const A: usize = 1;
 const B: usize = 2;
@@ -75,12 +84,14 @@ impl Duel {
     pub(crate) fn start(store: Store, setting: &Setting) -> Self {
         let network = (setting.route == Route::Network).then(|| Arc::new(Network::new(3)));
         let place = network.as_ref().map_or_else(Place::here, |net| Place::on(net, STORE));
-        let ground = Ground::start(store, setting.members, &place);
+        let ground = Ground::start_as(store, setting.members, setting.server, &place);
         let (near, addresses) = (ground.leader(), ground.addresses());
         let proxy = (setting.route == Route::Proxy).then(|| TcpProxy::start(addresses[near]));
+        let pooler = (setting.route == Route::Pooler).then(|| PgBouncer::start(addresses[near]));
         let others = ground.url(&turned(&addresses, near + 1));
-        let own = match &proxy {
-            Some(proxy) => ground.url(&[proxy.address()]),
+        let way = proxy.as_ref().map(TcpProxy::address);
+        let own = match way.or(pooler.as_ref().map(PgBouncer::address)) {
+            Some(way) => ground.url(&[way]),
             None => ground.url(&turned(&addresses, near)),
         };
         let (world, ttl) = (World::new(setting.surroundings), store.grants(setting.ttl));
@@ -119,6 +130,7 @@ impl Duel {
             end,
             cgroup,
             proxy,
+            pooler,
             network,
             near,
             witness,
@@ -135,6 +147,14 @@ impl Duel {
 
     pub(crate) fn api_server(&mut self) -> &mut ApiServer {
         self.cluster().api_server()
+    }
+
+    pub(crate) fn rows(&mut self) -> &mut Rows {
+        self.ground.rows()
+    }
+
+    pub(crate) fn pooler(&mut self) -> &mut PgBouncer {
+        self.pooler.as_mut().expect("a pooler")
     }
 
     pub(crate) fn proxy(&self) -> &TcpProxy {
@@ -175,6 +195,9 @@ impl Duel {
         if let Some(cluster) = self.ground.cluster() {
             cluster.heal();
         }
+        if let Some(pooler) = &mut self.pooler {
+            pooler.revive();
+        }
         if let Some(network) = &self.network {
             network.heal(A);
         }
@@ -187,14 +210,21 @@ impl Duel {
         }
     }
 
-    /// Waits for B to lead and end. A is dead by then, and was dead before its entry was gone.
+    /// Waits for B to lead and end. A is dead by then.
     #[track_caller]
-    pub(crate) fn hand_over(&mut self) -> (Run, Outcome) {
+    pub(crate) fn follow(&mut self) -> Run {
         let b = std::mem::replace(&mut self.b, Running::idle());
-        b.wait().exits(0);
+        b.wait_for(LONGEST).exits(0);
         self.oracle.assert_sound();
         let run = self.oracle.newest("A").expect("A ran");
         assert!(!run.is_alive(), "{run} lives on");
+        run
+    }
+
+    /// The same, and A was dead before its entry was gone.
+    #[track_caller]
+    pub(crate) fn hand_over(&mut self) -> (Run, Outcome) {
+        let run = self.follow();
         let sightings = self.witness.wait_for_end();
         let gone = sightings.gone.expect("an end");
         let last = self.world.last_of_the_others();

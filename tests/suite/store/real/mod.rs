@@ -9,6 +9,7 @@ mod cluster;
 mod crowd;
 mod cut_off;
 mod duel;
+mod fail_over;
 mod gone;
 mod guards;
 mod leases;
@@ -16,6 +17,7 @@ mod outages;
 mod queue;
 mod renewals;
 mod restarts;
+mod rows;
 mod store;
 mod surroundings;
 mod turns;
@@ -35,12 +37,23 @@ pub(crate) use self::turns::{assert_no_growth, take_turns};
 /// One test for each fault on each store that it is about. Each prints what came of it. A store of rows has the adapter
 /// that Kubernetes has, so it proves only what its way to the server may get wrong.
 macro_rules! faults {
+    (@deep $($name:ident)*) => {
+        $(
+            #[test]
+            #[ignore = "tests/deep/run every_fault runs it"]
+            fn $name() {
+                super::super::survive(super::super::POSTGRESQL, stringify!($name));
+            }
+        )*
+    };
     (
         anywhere: $($any:ident)*;
         on servers: $($remote:ident)*;
         on several: $($several:ident)*;
         on api servers: $($api:ident)*;
-        on tables: $($table:ident)*;
+        on rows: $($row:ident)*;
+        on rows, for long: $($long:ident)*;
+        a sample on rows: $($sample:ident)*;
     ) => {
         mod etcd {
             $(#[test] fn $any() { super::survive(super::ETCD, stringify!($any)); })*
@@ -61,7 +74,12 @@ macro_rules! faults {
             $(#[test] fn $table() { super::survive(super::MARIADB, stringify!($table)); })*
         }
         mod postgresql {
-            $(#[test] fn $table() { super::survive(super::POSTGRESQL, stringify!($table)); })*
+            $(#[test] fn $sample() { super::survive(super::POSTGRESQL, stringify!($sample)); })*
+            $(#[test] fn $row() { super::survive(super::POSTGRESQL, stringify!($row)); })*
+
+            mod all {
+                faults! { @deep $($any)* $($remote)* $($row)* $($long)* }
+            }
         }
         mod file {
             $(#[test] fn $any() { super::survive(super::Store::File, stringify!($any)); })*
@@ -69,15 +87,17 @@ macro_rules! faults {
 
         #[test]
         fn every_fault_has_its_tests() {
-            let about = |stores: [bool; 3]| -> Vec<_> {
-                let all = [Store::File, ETCD, KUBERNETES];
+            let about = |stores: [bool; 4]| -> Vec<_> {
+                let all = [Store::File, ETCD, KUBERNETES, POSTGRESQL];
                 let is_meant = |case: &&case::Case| all.map(|it| case.is_about(it)) == stores;
                 cases().filter(is_meant).map(|case| case.name).collect()
             };
-            assert_eq!(about([true, true, true]), [$(stringify!($any)),*]);
-            assert_eq!(about([false, true, true]), [$(stringify!($remote)),*]);
-            assert_eq!(about([false, true, false]), [$(stringify!($several)),*]);
-            assert_eq!(about([false, false, true]), [$(stringify!($api)),*]);
+            assert_eq!(about([true; 4]), [$(stringify!($any)),*]);
+            assert_eq!(about([false, true, true, true]), [$(stringify!($remote)),*]);
+            assert_eq!(about([false, true, false, false]), [$(stringify!($several)),*]);
+            assert_eq!(about([false, false, true, false]), [$(stringify!($api)),*]);
+            let rows = [$(stringify!($row),)* $(stringify!($long)),*];
+            assert_eq!(about([false, false, false, true]), rows);
             assert!(cases().all(|case| case.is_about(ETCD) == case.is_about(ZOOKEEPER)));
         }
     };
@@ -91,7 +111,7 @@ const KUBERNETES: Store = Store::Remote(Brand::Kubernetes);
 
 /// All faults of the table.
 pub(crate) fn cases() -> impl Iterator<Item = &'static case::Case> {
-    cases::CASES.iter().chain(outages::OUTAGES)
+    cases::CASES.iter().chain(outages::OUTAGES).chain(rows::ROWS)
 }
 
 faults! {
@@ -169,7 +189,24 @@ faults! {
     watches_expired
     cache_behind
     ;
-    on tables:
+    on rows:
+    server_stopped
+    server_started_again
+    server_stopped_for_a_moment
+    server_clock_stepped
+    connections_cut_within_requests
+    connections_cut_before_answers
+    pooler_killed
+    pooler_started_again
+    synchronous_replica_promoted
+    replica_promoted
+    ;
+    on rows, for long:
+    server_killed
+    server_without_room
+    replica_promoted_without_the_win
+    ;
+    a sample on rows:
     all_stopped
     wrapper_killed
     guardian_killed

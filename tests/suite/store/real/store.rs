@@ -3,6 +3,7 @@
 use elect_testkit::servers::Place;
 
 use super::cluster::{Brand, Cluster};
+use super::rows::{Rows, Server};
 use crate::prelude::*;
 
 /// Which store.
@@ -33,13 +34,20 @@ impl Store {
 pub(crate) enum Ground {
     Folder(TempDir),
     Cluster(Brand, Box<dyn Cluster>),
+    Rows(Box<Rows>),
 }
 
 impl Ground {
     /// With so many members at a place, if it is one that has members.
     pub(crate) fn start(store: Store, members: usize, place: &Place) -> Self {
+        Self::start_as(store, members, Server::Plain, place)
+    }
+
+    /// With this server, if it is a store of rows.
+    pub(crate) fn start_as(store: Store, members: usize, server: Server, place: &Place) -> Self {
         match store {
             Store::File => Self::Folder(TempDir::new().expect("a temporary folder")),
+            Store::Remote(Brand::PostgreSql) => Self::Rows(Box::new(Rows::start(server, place))),
             Store::Remote(brand) => Self::Cluster(brand, brand.start(members, place)),
         }
     }
@@ -48,6 +56,15 @@ impl Ground {
         match self {
             Self::Folder(_) => None,
             Self::Cluster(_, cluster) => Some(&mut **cluster),
+            Self::Rows(rows) => Some(&mut **rows),
+        }
+    }
+
+    /// The store of rows that it is.
+    pub(crate) fn rows(&mut self) -> &mut Rows {
+        match self {
+            Self::Rows(rows) => rows,
+            _ => panic!("it is no store of rows"),
         }
     }
 
@@ -56,13 +73,14 @@ impl Ground {
         match self {
             Self::Folder(_) => Vec::new(),
             Self::Cluster(_, cluster) => cluster.addresses(),
+            Self::Rows(rows) => rows.addresses(),
         }
     }
 
     /// The member that leads the others, or 0.
     pub(crate) fn leader(&self) -> usize {
         match self {
-            Self::Folder(_) => 0,
+            Self::Folder(_) | Self::Rows(_) => 0,
             Self::Cluster(_, cluster) => cluster.leader(),
         }
     }
@@ -72,6 +90,7 @@ impl Ground {
         match self {
             Self::Folder(folder) => format!("file://{}", folder.path().join("state").display()),
             Self::Cluster(brand, _) => brand.url(addresses),
+            Self::Rows(_) => Brand::PostgreSql.url(addresses),
         }
     }
 }

@@ -5,7 +5,7 @@ use elect_testkit::fault::{Mode, Outcome, TcpProxy};
 
 use super::cluster::{Brand, Cluster};
 use super::duel::{elect, wait_in_line};
-use super::{ETCD, KUBERNETES, Store, ZOOKEEPER, report};
+use super::{ETCD, KUBERNETES, POSTGRESQL, Store, ZOOKEEPER, report};
 use crate::prelude::*;
 
 const TTL: Duration = Duration::from_secs(5);
@@ -14,8 +14,8 @@ const TTL: Duration = Duration::from_secs(5);
 const IN_TIME: Duration = Duration::from_secs(8);
 const CAMPAIGN: [&str; 2] = ["--after-loss", "campaign"];
 
-/// A waiter on Leases looks each second, and counts from the look after the one that showed the last request.
-const IN_TIME_OF_LEASES: Duration = Duration::from_secs(10);
+/// A waiter on records looks now and then, and counts from the look after the one that showed the last request.
+const IN_TIME_OF_RECORDS: Duration = Duration::from_secs(10);
 
 /// A store of one member, and a way to it for one candidate.
 struct Scene {
@@ -133,7 +133,8 @@ fn a_member(brand: Brand) -> Duration {
 fn expect_in_time(fault: &str, store: Store, (outcome, soon): (Outcome, Duration)) {
     report(fault, store, &outcome);
     println!("the next leads {soon:.2?} after the cut");
-    let limit = if store == KUBERNETES { IN_TIME_OF_LEASES } else { IN_TIME };
+    let limit =
+        if [KUBERNETES, POSTGRESQL].contains(&store) { IN_TIME_OF_RECORDS } else { IN_TIME };
     assert!(soon < limit, "{soon:?}");
 }
 
@@ -152,6 +153,18 @@ fn a_leader_in_etcd_that_goes_on_is_followed_in_time() {
 #[test]
 fn a_leader_in_kubernetes_that_goes_on_is_followed_in_time() {
     expect_in_time(GOES_ON, KUBERNETES, a_leader(Brand::Kubernetes, &CAMPAIGN));
+}
+
+#[test]
+#[ignore = "tests/deep/run every_fault runs it"]
+fn a_leader_in_postgresql_that_goes_on_is_followed_in_time() {
+    expect_in_time(GOES_ON, POSTGRESQL, a_leader(Brand::PostgreSql, &CAMPAIGN));
+}
+
+#[test]
+#[ignore = "tests/deep/run every_fault runs it"]
+fn a_waiter_in_postgresql_is_passed_over_in_time() {
+    expect_in_time("17 replies swallowed, of a waiter", POSTGRESQL, a_waiter(Brand::PostgreSql));
 }
 
 #[test]
@@ -175,7 +188,7 @@ fn a_member_in_kubernetes_loses_its_shards_in_time() {
     // own.
     let soon = a_member(Brand::Kubernetes);
     println!("another holds all shards {soon:.2?} after the cut");
-    assert!(soon < IN_TIME_OF_LEASES * 2, "{soon:?}");
+    assert!(soon < IN_TIME_OF_RECORDS * 2, "{soon:?}");
 }
 
 #[test]

@@ -7,6 +7,8 @@ use std::thread::{JoinHandle, sleep};
 
 use elect::config::{self, BackendUrl};
 use elect_api::{ElectionName, Survey};
+use elect_record::table::TableDocuments;
+use elect_record::{Document, Documents as _, Name, Purpose};
 use elect_testkit::oracle::Run;
 use elect_testkit::servers::kubernetes::{Ask, ask};
 use futures_util::future::Either;
@@ -111,6 +113,9 @@ fn watch(url: &str, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
     if let Some(server) = api_server(url) {
         return watch_lease(server, id, seen, over);
     }
+    if url.starts_with(elect_postgresql::SCHEME) {
+        return watch_rows(url, id, seen, over);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(url) = url.parse::<BackendUrl>();
     let election: ElectionName = "job".parse().expect("a good name");
@@ -140,35 +145,77 @@ fn watch(url: &str, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
     });
 }
 
-/// A Lease stays as its holder left it. For a waiter it is over when it was not renewed for its duration. So the entry
-/// is surely there for that long after the last look that does not show its newest renewal.
+/// A Lease stays as its holder left it.
 fn watch_lease(server: SocketAddr, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
     let get = Ask { path: LEASE, token: Some(TOKEN), patience: ATTEMPT, ..Ask::default() };
-    let (mut last_look, mut renewed) = (None, None);
-    let mut spec = Value::Null;
+    let (mut lease, mut last) = (Unended::default(), Value::Null);
     while !over.load(Ordering::Relaxed) {
         let sent = now();
-        if let Ok((200 | 404, mut lease)) = ask(server, &get) {
-            let found = lease["spec"].take();
-            if found != spec {
-                (renewed, spec) = (last_look, found);
-            }
-            last_look = Some(sent);
-            let duration = spec["leaseDurationSeconds"].as_u64().map(Duration::from_secs);
-            let is_its =
-                spec["holderIdentity"].as_str().is_some_and(|holder| holder.starts_with(id));
-            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-            match (is_its, renewed, duration) {
-                (true, Some(renewed), Some(duration)) => {
-                    seen.alive = Some(sent.min(renewed + duration));
-                }
-                (false, ..) if seen.alive.is_some() && seen.gone.is_none() => {
-                    seen.gone = Some(now());
-                }
-                _ => {}
-            }
+        if let Ok((200 | 404, mut found)) = ask(server, &get) {
+            let spec = found["spec"].take();
+            let ttl = spec["leaseDurationSeconds"].as_u64().map(Duration::from_secs);
+            let holder = spec["holderIdentity"].as_str();
+            let holder = holder.filter(|holder| holder.starts_with(id)).and(ttl);
+            lease.look(sent, spec != last, holder, seen);
+            last = spec;
         }
         sleep(PAUSE);
+    }
+}
+
+/// So does a row.
+fn watch_rows(url: &str, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let election: ElectionName = "job".parse().expect("a good name");
+    runtime.expect("a runtime").block_on(async {
+        let rows = TableDocuments::new(elect_postgresql::table(url).expect("a good URL"));
+        let (mut lease, mut last) = (Unended::default(), None);
+        while !over.load(Ordering::Relaxed) {
+            let sent = now();
+            let look = rows.read(&election, Name::Record, Purpose::Survey);
+            if let Ok(Ok(found)) = tokio::time::timeout(ATTEMPT, look).await {
+                let holder = match found.map(|found| found.document) {
+                    Some(Document::Record(record)) => record.holder,
+                    _ => None,
+                };
+                let its = holder.as_ref().filter(|it| it.candidate.id.starts_with(id));
+                let ttl = its.map(|it| Duration::from_millis(it.ttl));
+                let mark = holder.map(|it| (it.nonce, it.beat));
+                lease.look(sent, mark != last, ttl, seen);
+                last = mark;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    });
+}
+
+/// A lease that no store ends. For a waiter it is over when it was not renewed for its duration. So the entry is surely
+/// there for that long after the last look that does not show its newest renewal.
+#[derive(Default)]
+struct Unended {
+    last_look: Option<Boottime>,
+    renewed: Option<Boottime>,
+}
+
+impl Unended {
+    /// Notes a look that was sent then, whether it shows a renewal, and the duration of the lease while it is there.
+    fn look(
+        &mut self,
+        sent: Boottime,
+        is_renewed: bool,
+        duration: Option<Duration>,
+        seen: &Mutex<Sightings>,
+    ) {
+        if is_renewed {
+            self.renewed = self.last_look;
+        }
+        self.last_look = Some(sent);
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match (duration, self.renewed) {
+            (Some(duration), Some(renewed)) => seen.alive = Some(sent.min(renewed + duration)),
+            (None, _) if seen.alive.is_some() && seen.gone.is_none() => seen.gone = Some(now()),
+            _ => {}
+        }
     }
 }
 

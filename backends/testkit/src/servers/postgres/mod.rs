@@ -1,17 +1,20 @@
 //! `PostgreSQL`: one server with an empty database, on a port of the loopback interface and on a socket in its own folder.
 
-use std::ffi::OsString;
+mod copies;
+
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use tempfile::TempDir;
 
 use super::folder::{Prefix, new_folder, run};
 use super::{Part, Place, Process, fetched, free_port};
-use crate::program::eventually;
+use crate::program::{children, eventually, is_alive};
 use crate::table::{Database, Rights};
 
 const SETUP: &str = "tests/run setup";
@@ -39,13 +42,32 @@ pub struct Postgres {
     prefix: Prefix,
 }
 
+/// The setup of a server.
+#[derive(Clone, Debug)]
+pub struct PostgresSetup {
+    /// The machine that it runs on.
+    pub place: Place,
+    /// Further settings, as in `max_connections=5`.
+    pub settings: Vec<String>,
+    /// Words before the server's program, as in `env NAME=VALUE`.
+    pub under: Vec<String>,
+    /// The folder that its own folder is made in, as on a small disk.
+    pub disk: Option<PathBuf>,
+}
+
+impl Default for PostgresSetup {
+    fn default() -> Self {
+        Self { place: Place::here(), settings: Vec::new(), under: Vec::new(), disk: None }
+    }
+}
+
 impl Postgres {
     /// Starts a server, and returns when it serves.
     ///
     /// # Panics
     /// Panics if it cannot be started. The message names the command that installs it.
     pub fn start() -> Self {
-        Self::start_with(&[])
+        Self::start_as(&PostgresSetup::default())
     }
 
     /// Starts a server with further settings, as in `max_connections=5`.
@@ -53,35 +75,34 @@ impl Postgres {
     /// # Panics
     /// As [`Postgres::start`].
     pub fn start_with(settings: &[&str]) -> Self {
-        Self::spawn(&Place::here(), settings)
+        let settings = settings.iter().map(ToString::to_string).collect();
+        Self::start_as(&PostgresSetup { settings, ..PostgresSetup::default() })
     }
 
-    /// Starts a server at another place.
+    /// Starts a server with this setup.
     ///
     /// # Panics
     /// As [`Postgres::start`].
-    pub fn start_at(place: &Place) -> Self {
-        Self::spawn(place, &[])
-    }
-
-    fn spawn(place: &Place, settings: &[&str]) -> Self {
-        let (folder, prefix) = new_folder();
+    pub fn start_as(setup: &PostgresSetup) -> Self {
+        let (folder, prefix) = new_folder(setup.disk.as_deref());
         initialise(prefix, &programs().join("initdb"), &folder.path().join("data"));
-        Self::run_in(folder, prefix, place, settings)
+        Self::run_in(folder, prefix, setup)
     }
 
     /// Starts a server on the data in a folder.
-    fn run_in(folder: TempDir, prefix: Prefix, place: &Place, settings: &[&str]) -> Self {
+    fn run_in(folder: TempDir, prefix: Prefix, setup: &PostgresSetup) -> Self {
+        let PostgresSetup { place, settings, under, .. } = setup;
         let program = programs().join("postgres").display().to_string();
         let data = folder.path().join("data").display().to_string();
         let sockets = format!("unix_socket_directories={}", folder.path().display());
         let mut command = prefix.to_vec();
+        command.extend(under.iter().map(String::as_str));
         command.extend([&program, "-D", &data, "-c", &sockets]);
         let address = SocketAddr::from((place.address(), free_port()));
         let (port, host) = (address.port(), address.ip());
         let own = [format!("port={port}"), format!("listen_addresses={host}")];
-        let settings = SETTINGS.iter().chain(settings).copied();
-        let settings = settings.chain(own.iter().map(String::as_str));
+        let settings = settings.iter().chain(&own).map(String::as_str);
+        let settings = SETTINGS.iter().copied().chain(settings);
         command.extend(settings.flat_map(|setting| ["-c", setting]));
         let log = folder.path().join("log");
         let process = Process::start(&command, place, &log, "util-linux");
@@ -107,75 +128,45 @@ impl Postgres {
         &mut self.process
     }
 
-    /// Kills all its processes at once, and starts it again. Nothing that it has acknowledged is lost.
+    /// Ends all its processes at once, and starts it again. Nothing that it has acknowledged is lost.
     pub fn crash(&mut self) {
         self.process.signal(Signal::SIGQUIT);
         self.process.wait();
+        self.revive();
+    }
+
+    /// Kills all its processes, as a power cut does. They say nothing to clients.
+    pub fn kill(&mut self) {
+        let children = children(self.process.pid());
+        self.process.kill();
+        for child in children {
+            // Some end with the first process.
+            let _ = kill(Pid::from_raw(child), Signal::SIGKILL);
+            eventually("the end of PostgreSQL's processes", || (!is_alive(child)).then_some(()));
+        }
+    }
+
+    /// Starts it again on the same data if it is dead. Returns when it serves.
+    ///
+    /// # Panics
+    /// Panics if it does not serve.
+    pub fn revive(&mut self) {
         self.process.restart();
         self.serve();
     }
 
-    /// Keeps a copy of its data. Returns its name.
+    /// Stops all its processes, or has them go on.
     ///
     /// # Panics
-    /// Panics if the server refuses.
-    pub fn back_up(&self) -> String {
-        let name = format!("backup{}", fastrand::u32(..));
-        let (host, port) = (self.address.ip().to_string(), self.address.port().to_string());
-        let target = self.folder.path().join(&name);
-        let programs = programs();
-        let program = programs.join("pg_basebackup").display().to_string();
-        let target = target.display().to_string();
-        let words = [&*program, "-h", &host, "-p", &port, "-U", USER, "-D", &target, "-c", "fast"];
-        self.run(&words);
-        name
-    }
-
-    /// Goes back to a copy, as a cluster of its own history: what was written since is lost.
-    ///
-    /// # Panics
-    /// Panics if the server does not serve again.
-    pub fn restore(&mut self, backup: &str) {
-        self.process.signal(Signal::SIGQUIT);
-        self.process.wait();
-        let data = self.folder.path().join("data");
-        fs::remove_dir_all(&data).expect("no server");
-        let backup = self.folder.path().join(backup);
-        self.run(&["cp", "-a", &backup.display().to_string(), &data.display().to_string()]);
-        // The server begins another timeline at the end of a recovery.
-        let signal = data.join("recovery.signal");
-        self.run(&["touch", &signal.display().to_string()]);
-        let settings = data.join("postgresql.auto.conf");
-        fs::write(&settings, "restore_command = 'false'\n").expect("a file");
-        self.process.restart();
-        self.serve();
-        eventually("PostgreSQL to accept writes", || {
-            (self.try_ask("SELECT pg_is_in_recovery()")? == "f").then_some(())
-        });
-    }
-
-    /// Starts an asynchronous replica, which only reads.
-    ///
-    /// # Panics
-    /// Panics if it does not start.
-    pub fn replica(&self) -> Self {
-        let (folder, prefix) = new_folder();
-        let data = folder.path().join("data");
-        let (host, port) = (self.address.ip().to_string(), self.address.port().to_string());
-        let program = programs().join("pg_basebackup").display().to_string();
-        let target = data.display().to_string();
-        self.run(&[
-            &program, "-h", &host, "-p", &port, "-U", USER, "-D", &target, "-c", "fast", "-R",
-        ]);
-        Self::run_in(folder, prefix, &Place::here(), &[])
-    }
-
-    /// Has a replica take over.
-    ///
-    /// # Panics
-    /// Panics if it refuses.
-    pub fn promote(&self) {
-        assert_eq!(self.ask("SELECT pg_promote()"), "t");
+    /// Panics if it is dead.
+    pub fn stop(&self, is_stopped: bool) {
+        let first = self.process.pid();
+        let signal = if is_stopped { Signal::SIGSTOP } else { Signal::SIGCONT };
+        // The first process starts others as long as it runs.
+        self.process.signal(signal);
+        for child in children(first) {
+            let _ = kill(Pid::from_raw(child), signal);
+        }
     }
 
     /// Puts these rules before those of `pg_hba.conf`, as in `host all me all scram-sha-256`.
@@ -187,6 +178,23 @@ impl Postgres {
         let text = fs::read_to_string(&path).expect("initdb writes it");
         fs::write(&path, format!("{rules}\n{text}")).expect("our own");
         assert_eq!(self.ask("SELECT pg_reload_conf()"), "t");
+    }
+
+    /// Removes the shared memory that a killed server has left behind.
+    fn remove_memory(&self) {
+        let file = self.folder.path().join("data/postmaster.pid");
+        let text = fs::read_to_string(file).unwrap_or_default();
+        // The seventh line has its key and its id.
+        let id = text.lines().nth(6).and_then(|line| line.split_whitespace().nth(1));
+        if let Some(id) = id {
+            let _ = Command::new("ipcrm").args(["-m", id]).output();
+        }
+    }
+
+    /// Has it begin another file of its log of writes. It fails if there is no room for that.
+    pub fn switch_log(&self) {
+        let _ = self
+            .try_ask("SELECT pg_switch_wal(); CREATE TABLE IF NOT EXISTS filler (); CHECKPOINT");
     }
 
     /// Runs a program as the server's user.
@@ -290,8 +298,11 @@ impl Drop for Postgres {
         // At SIGQUIT the server ends its processes and removes their shared memory. After SIGKILL it could
         // not.
         if self.process.is_alive() {
+            self.stop(false);
             self.process.signal(Signal::SIGQUIT);
             self.process.wait();
+        } else {
+            self.remove_memory();
         }
     }
 }

@@ -1,0 +1,296 @@
+//! The faults that stores of rows have, beside those of any server.
+
+use elect_record::table::Table as _;
+use elect_testkit::fault::{Disk, Mode};
+use elect_testkit::run;
+use elect_testkit::servers::{Place, Postgres, PostgresSetup, Process};
+
+use super::case::{Case, Ending, case};
+use super::cases::{ALONE, ROOMY};
+use super::cluster::{Brand, Cluster};
+use super::duel::{Duel, Route, Setting};
+use crate::prelude::*;
+use crate::support::WallClock;
+
+/// The server of a store of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Server {
+    Plain,
+    /// Its wall clock is what the test makes it.
+    WrongClock,
+    /// Its disk can be filled up.
+    SmallDisk,
+    /// It has a replica that has each write before it is acknowledged.
+    SynchronousReplica,
+    /// It has a replica that may lack the newest writes.
+    Replica,
+    /// It has a replica that has received nothing since there were candidates.
+    ReplicaBehind,
+}
+
+/// How often connections are cut.
+const CUTS: usize = 5;
+/// At most so many bytes of what is sent over a connection arrive: less than it takes to log in and to write once.
+const PASSED: u64 = 2000;
+/// In KiB: some more than an empty server takes.
+const ROOM: u32 = 100_000;
+
+const POOLER: Setting = Setting { route: Route::Pooler, ..ALONE };
+const ROOMY_POOLER: Setting = Setting { route: Route::Pooler, ..ROOMY };
+const ROOMY_PROXY: Setting = Setting { route: Route::Proxy, ..ROOMY };
+
+const fn with(server: Server) -> Setting {
+    Setting { server, ..ROOMY }
+}
+
+pub(crate) const ROWS: &[Case] = &[
+    case(
+        "server_stopped",
+        "45 server stopped, for longer than the lease",
+        ALONE,
+        Ending::Outlasts,
+        |duel| {
+            duel.rows().primary.stop(true);
+        },
+    )
+    .of_rows(),
+    case(
+        "server_started_again",
+        "45 server killed, and started again at once",
+        ROOMY,
+        Ending::Rides,
+        |duel| {
+            duel.rows().primary.kill();
+            duel.rows().primary.revive();
+        },
+    )
+    .of_rows(),
+    case(
+        "server_stopped_for_a_moment",
+        "45 server stopped, and continued after 3 s",
+        ROOMY,
+        Ending::Rides,
+        |duel| {
+            duel.rows().primary.stop(true);
+            let since = now();
+            eventually("a while", || (now().since(since) > Duration::from_secs(3)).then_some(()));
+            duel.rows().primary.stop(false);
+        },
+    )
+    .of_rows(),
+    case(
+        "server_clock_stepped",
+        "46 wall clock of the server an hour ahead, then behind",
+        with(Server::WrongClock),
+        Ending::Rides,
+        |duel| duel.rows().step_the_clock(),
+    )
+    .of_rows(),
+    case(
+        "connections_cut_within_requests",
+        "47 connections cut within requests",
+        ROOMY_PROXY,
+        Ending::Rides,
+        cut_within_requests,
+    )
+    .of_rows(),
+    case(
+        "connections_cut_before_answers",
+        "47 connections cut between a write and its answer",
+        ROOMY_PROXY,
+        Ending::Rides,
+        cut_before_answers,
+    )
+    .of_rows(),
+    case(
+        "pooler_killed",
+        "48 pgbouncer killed, for longer than the lease",
+        POOLER,
+        Ending::Expires,
+        |duel| {
+            duel.pooler().kill();
+        },
+    )
+    .of_rows(),
+    case(
+        "pooler_started_again",
+        "48 pgbouncer killed, and started again at once",
+        ROOMY_POOLER,
+        Ending::Rides,
+        |duel| {
+            duel.pooler().kill();
+            duel.pooler().revive();
+        },
+    )
+    .of_rows(),
+    case(
+        "synchronous_replica_promoted",
+        "50 primary killed, its synchronous replica promoted",
+        with(Server::SynchronousReplica),
+        Ending::Rides,
+        |duel| duel.rows().fail_over(),
+    )
+    .of_rows(),
+    case(
+        "replica_promoted",
+        "50 primary killed, its replica promoted without the renewals of a TTL",
+        with(Server::Replica),
+        Ending::Rides,
+        |duel| {
+            duel.rows().replica().fall_behind();
+            duel.oracle.wait_for_stamps("A", duel.ttl);
+            duel.rows().fail_over();
+        },
+    )
+    .of_rows(),
+    case(
+        "server_killed",
+        "45 server killed, and started again after the lease",
+        ALONE,
+        Ending::Outlasts,
+        |duel| {
+            duel.rows().primary.kill();
+        },
+    )
+    .of_rows(),
+    case(
+        "server_without_room",
+        "49 disk of the server full, for longer than the lease",
+        Setting { server: Server::SmallDisk, ..ALONE },
+        Ending::Outlasts,
+        |duel| duel.rows().fill_the_disk(),
+    )
+    .of_rows(),
+    case(
+        "replica_promoted_without_the_win",
+        "50 primary killed, its replica promoted without the win",
+        Setting { server: Server::ReplicaBehind, ..ALONE },
+        Ending::Forgotten,
+        |duel| duel.rows().fail_over(),
+    )
+    .of_rows(),
+];
+
+/// Of what A sends, a part arrives, and then nothing more on that connection.
+fn cut_within_requests(duel: &mut Duel) {
+    let proxy = duel.proxy();
+    for _ in 0..CUTS {
+        let end = proxy.traffic().requests.passed + fastrand::u64(1..PASSED);
+        proxy.requests(Mode::Until(end));
+        eventually("a part of what A sends", || {
+            (proxy.traffic().requests.passed >= end).then_some(())
+        });
+        proxy.cut();
+        proxy.requests(Mode::Pass);
+    }
+}
+
+/// The server has answered, and A does not hear it.
+fn cut_before_answers(duel: &mut Duel) {
+    let proxy = duel.proxy();
+    for _ in 0..CUTS {
+        let before = proxy.traffic().replies.chunks;
+        proxy.replies(Mode::Swallow);
+        eventually("an answer to A", || (proxy.traffic().replies.chunks > before).then_some(()));
+        proxy.cut();
+        proxy.replies(Mode::Pass);
+    }
+}
+
+/// A store of rows.
+pub(crate) struct Rows {
+    pub(crate) primary: Postgres,
+    replica: Option<Postgres>,
+    clock: Option<WallClock>,
+    // It is unmounted after the server's end.
+    disk: Option<Disk>,
+}
+
+impl Rows {
+    pub(crate) fn start(server: Server, place: &Place) -> Self {
+        let clock = (server == Server::WrongClock).then(WallClock::new);
+        let disk = (server == Server::SmallDisk).then(|| Disk::of_kib(ROOM));
+        let mut setup = PostgresSetup { place: place.clone(), ..PostgresSetup::default() };
+        if let Some(clock) = &clock {
+            clock.put_ahead(3600);
+            setup.under = clock.words();
+        }
+        setup.disk = disk.as_ref().map(|disk| disk.path().to_owned());
+        let primary = Postgres::start_as(&setup);
+        let mut rows = Self { primary, replica: None, clock, disk };
+        match server {
+            Server::Plain | Server::WrongClock | Server::SmallDisk => {}
+            Server::Replica => rows.replica = Some(rows.primary.replica()),
+            Server::SynchronousReplica => {
+                rows.replica = Some(rows.primary.replica());
+                rows.primary.wait_for_replica();
+            }
+            Server::ReplicaBehind => {
+                let url = Brand::PostgreSql.url(&[rows.primary.address()]);
+                let table = elect_postgresql::table(&url).expect("a good URL");
+                run("a table", async { table.prepare().await.expect("the right to make it") });
+                let replica = rows.replica.insert(rows.primary.replica());
+                let has_it = || replica.ask("SELECT to_regclass('elect.document')") != "";
+                eventually("the table in the replica", || has_it().then_some(()));
+                replica.fall_behind();
+            }
+        }
+        rows
+    }
+
+    pub(crate) fn replica(&self) -> &Postgres {
+        self.replica.as_ref().expect("a replica")
+    }
+
+    /// The primary is gone, and the replica takes over.
+    pub(crate) fn fail_over(&mut self) {
+        self.primary.kill();
+        self.replica().promote();
+    }
+
+    fn step_the_clock(&self) {
+        let hour = |rows: &Self| -> i64 {
+            let asked = rows.primary.ask("SELECT extract(hour FROM now() AT TIME ZONE 'UTC')");
+            asked.parse().expect("a number")
+        };
+        let before = hour(self);
+        self.clock.as_ref().expect("a clock").put_ahead(-3600);
+        assert_eq!((before + 22) % 24, hour(self), "the clock is not in use");
+    }
+
+    /// Nothing can be written any more, not even what the server writes ahead.
+    fn fill_the_disk(&mut self) {
+        self.disk.as_ref().expect("a disk").fill();
+        self.primary.switch_log();
+        self.primary.process().wait();
+    }
+}
+
+impl Cluster for Rows {
+    fn addresses(&self) -> Vec<SocketAddr> {
+        [&self.primary].into_iter().chain(&self.replica).map(Postgres::address).collect()
+    }
+
+    fn member(&mut self, _: usize) -> &mut Process {
+        self.primary.process()
+    }
+
+    fn leader(&self) -> usize {
+        0
+    }
+
+    fn heal(&mut self) {
+        if self.replica.is_some() {
+            // An old primary must not come back.
+            return;
+        }
+        if let Some(disk) = &self.disk {
+            disk.free();
+        }
+        if self.primary.process().is_alive() {
+            self.primary.stop(false);
+        } else {
+            self.primary.revive();
+        }
+    }
+}

@@ -92,8 +92,11 @@ impl RecordSeat {
             }
             (Some(Listed { version, waiter, .. }), ours) => {
                 let is_near = position.ahead < NEAR;
-                let is_due = ours.as_ref().is_none_or(|ours| {
-                    is_near || ttl != ours.waiter.ttl || now.since(ours.renewed) >= self.ttl
+                // A look out of turn, such as the one after the entry, renews nothing.
+                let pause = if is_near { self.ttl / 12 } else { self.ttl };
+                let is_due = ours.as_ref().is_none_or(|OwnWaiter { waiter, renewed, .. }| {
+                    let is_true = ttl == waiter.ttl && (!is_near || ahead == waiter.ahead);
+                    !is_true || now.since(*renewed) >= pause
                 });
                 let known = ours.as_ref().and_then(|ours| ours.waiter.rank);
                 let rank = known.or(waiter.rank).or(self.rank).unwrap_or(*version);

@@ -115,8 +115,8 @@ impl<T: Table> TableDocuments<T> {
         }
     }
 
-    /// Looks at a range again and again, as often as the table's notices or the pauses say, until a look ends it. The
-    /// pauses grow from the `first`.
+    /// Looks at a range again and again, as often as the table's notices or the pauses say, until a look shows news. The
+    /// pauses grow from the `first`. The renewals of others are no news, so pauses grow in spite of them.
     async fn watch<'n, F>(
         &self,
         range: Range<'_>,
@@ -125,7 +125,7 @@ impl<T: Table> TableDocuments<T> {
         mut look: impl FnMut() -> F + Send,
     ) -> Result<(), Error>
     where
-        F: Future<Output = Result<Look, Error>> + Send,
+        F: Future<Output = Result<bool, Error>> + Send,
     {
         let mut pause = first;
         loop {
@@ -140,10 +140,8 @@ impl<T: Table> TableDocuments<T> {
                     looked = &mut look => break looked?,
                 }
             };
-            match looked {
-                Look::Enough => return Ok(()),
-                Look::Changed => pause = first,
-                Look::Same => {}
+            if looked {
+                return Ok(());
             }
             // A table need not tell of renewals, which surveys show.
             let is_told = self.table.tells() && !matches!(range, Range::Candidates(_));
@@ -182,18 +180,18 @@ impl<T: Table> TableDocuments<T> {
             let version = state.lock().unwrap_or_else(PoisonError::into_inner).0;
             let seen = seen.filter(|seen| seen.version == version);
             if heard.is_some() && seen.is_some_and(|seen| is_of(seen.heard) == heard) {
-                return Ok(Look::Same);
+                return Ok(false);
             }
             let found = self.document(election, name).await?;
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
             let (version, is_news) = &mut *state;
             let newest = found.as_ref().map_or(0, |stored| stored.version);
             if newest == *version {
-                return Ok(Look::Same);
+                return Ok(false);
             }
             *version = newest;
             let document = found.as_ref().filter(|_| newest > 0).map(|stored| &stored.document);
-            Ok(if is_news(name, document) { Look::Enough } else { Look::Changed })
+            Ok(is_news(name, document))
         };
         self.watch(Range::Row(key(election, &key_of)), first, notice, look).await
     }
@@ -390,7 +388,7 @@ impl<T: Table> Documents for TableDocuments<T> {
             let (before, is_news) = &mut *state;
             let before = std::mem::replace(before, versions.clone());
             if before == versions {
-                return Ok(Look::Same);
+                return Ok(false);
             }
             let mut is_enough = false;
             for name in before.keys().filter(|name| !versions.contains_key(name)) {
@@ -402,7 +400,7 @@ impl<T: Table> Documents for TableDocuments<T> {
             for Listed { nonce, waiter, .. } in listing.waiters {
                 is_enough |= is_news(Name::Waiter(nonce), Some(&Document::Waiter(waiter)));
             }
-            Ok(if is_enough { Look::Enough } else { Look::Changed })
+            Ok(is_enough)
         };
         let range = Range::Candidates(election.as_str());
         self.watch(range, FIRST_PAUSE, || self.table.changed(range), look).await
@@ -415,16 +413,6 @@ impl<T: Table> Documents for TableDocuments<T> {
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
         self.table.examine(clock).await
     }
-}
-
-/// The outcome of a look of a watch.
-enum Look {
-    /// The watch is over.
-    Enough,
-    /// Something has changed, but is no news.
-    Changed,
-    /// Nothing has changed.
-    Same,
 }
 
 /// The document with the doubt that the epoch of the answer throws on it.

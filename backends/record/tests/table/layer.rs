@@ -94,6 +94,30 @@ fn a_table_that_tells_nothing_is_read_again_after_growing_pauses() {
     });
 }
 
+/// A renewal is no news for a waiter, so it costs no further look.
+#[test]
+fn renewals_of_others_do_not_begin_the_pauses_anew() {
+    run(async {
+        let table = Stallable { is_mute: true, ..Stallable::default() };
+        let (ours, theirs) = (Layer::new(table.clone()), Layer::new(table.clone()));
+        let version = write(&theirs, Name::Waiter(7), &waiter()).await;
+        let renew = async {
+            loop {
+                tokio::time::sleep(Duration::from_millis(2500)).await;
+                write(&theirs, Name::Waiter(7), &waiter()).await;
+            }
+        };
+        let (name, before) = (election(), table.reads.load(Ordering::Relaxed));
+        let mut is_news = |_, found: Option<&Document>| found.is_none();
+        let wait = ours.wait(&name, Name::Waiter(7), version, &mut is_news);
+        let both = async { tokio::join!(wait, renew) };
+        assert!(timeout(Duration::from_secs(600), both).await.is_err(), "a renewal is news");
+        // Each write reads the row once.
+        let reads = table.reads.load(Ordering::Relaxed) - before - 600_000 / 2500;
+        assert!(reads < 8 + 600 / 4, "{reads} looks in ten minutes");
+    });
+}
+
 #[test]
 fn a_row_that_was_read_since_the_last_notice_is_not_read_again() {
     run(async {

@@ -3,16 +3,18 @@
 use std::pin::pin;
 
 use elect_api::{Error, ErrorKind};
-use elect_record::table::{Key, Put, Range};
+use elect_record::table::{Key, Put, Range, Row};
 
 use super::Ground;
-use super::client::{Client, body, two};
+use super::client::{Client, body, leader, two};
 use super::notices::quiet;
 use crate::poll_n_eagerly;
 
 const ROW: Key<'static> = Key { election: "a", document: Key::LEADER };
 /// How often an answer is held back until one was lost.
 const TRIES: usize = 20;
+/// How many lost answers of creations are enough.
+const ENOUGH: usize = 3;
 
 fn is_unreachable<T: std::fmt::Debug>(answer: Result<T, Error>) {
     assert_eq!(answer.expect_err("no connection").kind(), ErrorKind::Unreachable);
@@ -121,6 +123,41 @@ pub async fn a_write_whose_answer_was_lost_is_ambiguous(ground: &dyn Ground) {
         ours.recover().await;
     }
     assert!(lost_puts > 0 && lost_deletes > 0, "no answer was lost");
+}
+
+/// A write that got no answer is not sent again, not even if the store can be reached again at once. The second one would
+/// bring back a row that was removed since.
+pub async fn a_write_without_an_answer_is_not_sent_again(ground: &dyn Ground) {
+    let [mut ours, mut theirs] = two(ground).await;
+    let mut lost = 0;
+    for round in 0..TRIES {
+        // A write that arrives late is no other round's.
+        let (election, text) = (format!("e{round}"), body("once"));
+        let silence = ground.silence().await;
+        let mut put = ours.table.put(leader(&election), &ours.epoch, None, &text);
+        let early = poll_n_eagerly(100 << round.min(10), put.as_mut()).await;
+        drop((ground.cut().await, silence));
+        theirs.recover().await;
+        let row = theirs.get(leader(&election)).await;
+        if let Some(Row { tag, .. }) = &row {
+            assert!(theirs.delete(leader(&election), tag).await);
+        }
+        let answer = match early {
+            Some(answer) => answer,
+            None => put.await,
+        };
+        ours.recover().await;
+        if row.is_some() {
+            let kind = answer.map_err(|error| error.kind());
+            assert_eq!(kind, Err(ErrorKind::Ambiguous), "it was done, and the answer was lost");
+            assert_eq!(theirs.get(leader(&election)).await, None, "a removed row is back");
+            lost += 1;
+        }
+        if lost == ENOUGH {
+            return;
+        }
+    }
+    panic!("{lost} answers were lost");
 }
 
 /// Calls that were dropped while no answer came lock nothing. Late writes replace nothing newer.

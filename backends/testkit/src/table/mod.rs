@@ -146,6 +146,7 @@ macro_rules! table_laws {
             a_client_whose_connection_was_cut_hears_of_changes_again
             without_a_connection_nothing_happens
             a_write_whose_answer_was_lost_is_ambiguous
+            a_write_without_an_answer_is_not_sent_again
             a_call_dropped_in_silence_locks_nothing
         }
     };

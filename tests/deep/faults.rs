@@ -30,7 +30,7 @@ const STORES: [(&str, Store); 5] = [
     ("postgresql::all", Store::Remote(Brand::PostgreSql)),
 ];
 /// Faults that have a test of their own shape.
-const OTHERS: [&str; 45] = [
+const OTHERS: [&str; 48] = [
     "memory::file::wrapper",
     "memory::file::guardian",
     "memory::file::command",
@@ -76,6 +76,9 @@ const OTHERS: [&str; 45] = [
     "store::real::renewals::others_have_all_connections_to_etcd",
     "store::real::renewals::others_have_all_connections_to_zookeeper",
     "store::real::renewals::others_have_all_connections_to_kubernetes",
+    "store::real::rows_renewed::a_password_that_the_file_has_before_postgresql",
+    "store::real::rows_renewed::a_password_that_postgresql_has_before_the_file",
+    "store::real::rows_renewed::others_have_all_connections_to_postgresql",
 ];
 
 /// Returns the names of the tests, each repeated once for each run.

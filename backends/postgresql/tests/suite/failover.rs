@@ -48,7 +48,7 @@ fn a_replica_that_takes_over_without_the_newest_write_is_another_epoch() {
             (replica.ask("SELECT count(*) FROM elect.document WHERE election = 'a'") == "1")
                 .then_some(())
         });
-        replica.ask("SELECT pg_wal_replay_pause()");
+        replica.fall_behind();
         put(&ours, &epoch, Some(&tag), "new").await;
         drop((ours, primary));
         replica.promote();
@@ -57,6 +57,7 @@ fn a_replica_that_takes_over_without_the_newest_write_is_another_epoch() {
         let late = both.put(ROW, &epoch, Some(&tag), &body("late")).await;
         assert_eq!(late.expect("an answer"), Put::Conflict);
         let row = found.row.expect("the old row");
+        assert_eq!((&row.tag, &row.body), (&tag, &body("old")), "nothing was lost");
         put(&both, &found.epoch.name, Some(&row.tag), "next").await;
     });
 }

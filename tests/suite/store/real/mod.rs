@@ -18,6 +18,7 @@ mod queue;
 mod renewals;
 mod restarts;
 mod rows;
+mod rows_renewed;
 mod store;
 mod surroundings;
 mod turns;

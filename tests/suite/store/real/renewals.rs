@@ -32,7 +32,7 @@ const VERBS: [&str; 6] = ["get", "list", "watch", "create", "update", "delete"];
 
 /// Whose credentials are renewed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum First {
+pub(super) enum First {
     File,
     Server,
 }
@@ -249,7 +249,7 @@ fn certificates_of_all_members_of_zookeeper() {
 
 /// The password in a file is `one` at first, and `change` sets the server's to `two`. The old password still serves
 /// those that `log_out` makes log in anew.
-fn renew_password<C: Cluster>(
+pub(super) fn renew_password<C: Cluster>(
     store: Store,
     first: First,
     mut cluster: C,
@@ -396,7 +396,7 @@ fn a_token_that_kubernetes_has_before_the_file() {
 }
 
 /// As many connections as a server takes from one address.
-const LIMIT: usize = 20;
+pub(super) const LIMIT: usize = 20;
 /// Connections of candidates that try again and again.
 const TRIES: u64 = 20;
 /// Between two looks whether there is room.
@@ -450,7 +450,7 @@ fn is_open(stream: &TcpStream) -> bool {
 }
 
 /// All lose their connections to a server that lets in only so many, and others are faster than they.
-fn crowd_out(store: Store, server: SocketAddr) {
+pub(super) fn crowd_out(store: Store, server: SocketAddr) {
     let Store::Remote(brand) = store else { panic!("a store with servers") };
     let way = TcpProxy::start(server);
     let folder = TempDir::new().expect("a folder");

@@ -142,10 +142,13 @@ pub async fn a_write_without_an_answer_is_not_sent_again(ground: &dyn Ground) {
         if let Some(Row { tag, .. }) = &row {
             assert!(theirs.delete(leader(&election), tag).await);
         }
-        let answer = match early {
-            Some(answer) => answer,
-            None => put.await,
+        let answer = async move {
+            match early {
+                Some(answer) => answer,
+                None => put.await,
+            }
         };
+        let answer = answer.await;
         ours.recover().await;
         if row.is_some() {
             let kind = answer.map_err(|error| error.kind());

@@ -21,6 +21,8 @@ const WORKERS: usize = 6;
 
 /// Parts of the names of the tests that are wanted, with commas between; all if it is not there.
 const ONLY: &str = "ELECT_DEEP_FAULTS";
+/// If it is there, the rows on the page stay, and the runs are added to theirs.
+const MORE: &str = "ELECT_DEEP_MORE";
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults.md");
 const STORES: [(&str, Store); 5] = [
     ("file", Store::File),
@@ -151,13 +153,17 @@ fn write(table: &Table, failures: usize) {
     let mut text = String::from(INTRODUCTION);
     let whole = Table::new();
     let mut failures = failures;
-    if std::env::var_os(ONLY).is_some() {
+    if [ONLY, MORE].iter().any(|it| std::env::var_os(it).is_some()) {
         let before = fs::read_to_string(PAGE).expect("a page");
         whole.replace(&Table::from_markdown(&before));
         let failed = before.lines().find_map(|line| line.strip_suffix(FAILED)?.parse().ok());
         failures += failed.unwrap_or(0);
     }
-    whole.replace(table);
+    if std::env::var_os(MORE).is_some() {
+        whole.extend(table);
+    } else {
+        whole.replace(table);
+    }
     let _ = write!(text, "{whole}");
     if failures > 0 {
         let _ = write!(text, "\n{failures}{FAILED}\n");

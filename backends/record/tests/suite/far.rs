@@ -78,6 +78,10 @@ impl Line {
     fn lists(&self) -> u32 {
         self.fake.with(|inner| inner.counts.lists)
     }
+
+    fn writes(&self) -> u32 {
+        self.fake.with(|inner| inner.counts.writes)
+    }
 }
 
 #[test]
@@ -165,6 +169,23 @@ fn a_refresh_out_of_turn_gets_a_current_answer() {
         line.second += EVERY;
         assert_eq!(line.look_of(7).await, Some(7), "it lists at each look");
         assert_eq!(line.look_of(7).await, Some(6));
+    });
+}
+
+/// Each commit costs a server more than a read does.
+#[test]
+fn a_waiter_that_has_just_entered_looks_without_a_write() {
+    run("an entry", async {
+        let mut line = Line::of(2).await;
+        line.seats.push(Some(line.fake.seat("newcomer").await));
+        line.controls.push(Versioned::default());
+        line.look_of(2).await;
+        let before = line.writes();
+        assert_eq!(line.look_of(2).await, Some(2));
+        assert_eq!(line.writes(), before);
+        line.second += EVERY;
+        line.look_of(2).await;
+        assert_eq!(line.writes(), before + 1, "it renews in its turn");
     });
 }
 

@@ -206,6 +206,7 @@ faults! {
     server_killed
     server_without_room
     replica_promoted_without_the_win
+    backup_put_back
     ;
     a sample on rows:
     all_stopped

@@ -26,6 +26,8 @@ pub(crate) enum Server {
     Replica,
     /// It has a replica that has received nothing since there were candidates.
     ReplicaBehind,
+    /// There is a backup of before there were candidates.
+    BackUp,
 }
 
 /// How often connections are cut.
@@ -169,6 +171,14 @@ pub(crate) const ROWS: &[Case] = &[
         |duel| duel.rows().fail_over(),
     )
     .of_rows(),
+    case(
+        "backup_put_back",
+        "51 backup of before the win put back",
+        Setting { server: Server::BackUp, ..ALONE },
+        Ending::Forgotten,
+        |duel| duel.rows().go_back(),
+    )
+    .of_rows(),
 ];
 
 /// Of what A sends, a part arrives, and then nothing more on that connection.
@@ -201,6 +211,8 @@ fn cut_before_answers(duel: &mut Duel) {
 pub(crate) struct Rows {
     pub(crate) primary: Postgres,
     replica: Option<Postgres>,
+    /// The name of a copy of the primary's data.
+    backup: String,
     clock: Option<WallClock>,
     // It is unmounted after the server's end.
     disk: Option<Disk>,
@@ -217,7 +229,7 @@ impl Rows {
         }
         setup.disk = disk.as_ref().map(|disk| disk.path().to_owned());
         let primary = Postgres::start_as(&setup);
-        let mut rows = Self { primary, replica: None, clock, disk };
+        let mut rows = Self { primary, replica: None, backup: String::new(), clock, disk };
         match server {
             Server::Plain | Server::WrongClock | Server::SmallDisk => {}
             Server::Replica => rows.replica = Some(rows.primary.replica()),
@@ -226,16 +238,24 @@ impl Rows {
                 rows.primary.wait_for_replica();
             }
             Server::ReplicaBehind => {
-                let url = Brand::PostgreSql.url(&[rows.primary.address()]);
-                let table = elect_postgresql::table(&url).expect("a good URL");
-                run("a table", async { table.prepare().await.expect("the right to make it") });
+                rows.make_table();
                 let replica = rows.replica.insert(rows.primary.replica());
-                let has_it = || replica.ask("SELECT to_regclass('elect.document')") != "";
+                let has_it = || !replica.ask("SELECT to_regclass('elect.document')").is_empty();
                 eventually("the table in the replica", || has_it().then_some(()));
                 replica.fall_behind();
             }
+            Server::BackUp => {
+                rows.make_table();
+                rows.backup = rows.primary.back_up();
+            }
         }
         rows
+    }
+
+    fn make_table(&self) {
+        let url = Brand::PostgreSql.url(&[self.primary.address()]);
+        let table = elect_postgresql::table(&url).expect("a good URL");
+        run("a table", async { table.prepare().await.expect("the right to make it") });
     }
 
     pub(crate) fn replica(&self) -> &Postgres {
@@ -246,6 +266,10 @@ impl Rows {
     pub(crate) fn fail_over(&mut self) {
         self.primary.kill();
         self.replica().promote();
+    }
+
+    fn go_back(&mut self) {
+        self.primary.restore(&self.backup);
     }
 
     fn step_the_clock(&self) {

@@ -192,17 +192,17 @@ faults! {
     ;
     on rows:
     server_stopped
+    pooler_killed
+    synchronous_replica_promoted
+    ;
+    on rows, for long:
     server_started_again
     server_stopped_for_a_moment
     server_clock_stepped
     connections_cut_within_requests
     connections_cut_before_answers
-    pooler_killed
     pooler_started_again
-    synchronous_replica_promoted
     replica_promoted
-    ;
-    on rows, for long:
     server_killed
     server_without_room
     replica_promoted_without_the_win

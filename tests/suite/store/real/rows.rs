@@ -57,6 +57,24 @@ pub(crate) const ROWS: &[Case] = &[
     )
     .of_rows(),
     case(
+        "pooler_killed",
+        "48 pgbouncer killed, for longer than the lease",
+        POOLER,
+        Ending::Expires,
+        |duel| {
+            duel.pooler().kill();
+        },
+    )
+    .of_rows(),
+    case(
+        "synchronous_replica_promoted",
+        "50 primary killed, its synchronous replica promoted",
+        with(Server::SynchronousReplica),
+        Ending::Rides,
+        |duel| duel.rows().fail_over(),
+    )
+    .of_rows(),
+    case(
         "server_started_again",
         "45 server killed, and started again at once",
         ROOMY,
@@ -105,16 +123,6 @@ pub(crate) const ROWS: &[Case] = &[
     )
     .of_rows(),
     case(
-        "pooler_killed",
-        "48 pgbouncer killed, for longer than the lease",
-        POOLER,
-        Ending::Expires,
-        |duel| {
-            duel.pooler().kill();
-        },
-    )
-    .of_rows(),
-    case(
         "pooler_started_again",
         "48 pgbouncer killed, and started again at once",
         ROOMY_POOLER,
@@ -123,14 +131,6 @@ pub(crate) const ROWS: &[Case] = &[
             duel.pooler().kill();
             duel.pooler().revive();
         },
-    )
-    .of_rows(),
-    case(
-        "synchronous_replica_promoted",
-        "50 primary killed, its synchronous replica promoted",
-        with(Server::SynchronousReplica),
-        Ending::Rides,
-        |duel| duel.rows().fail_over(),
     )
     .of_rows(),
     case(

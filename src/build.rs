@@ -8,6 +8,7 @@
 #![allow(clippy::disallowed_methods, reason = "it runs where elect is built, on what is there")]
 
 use std::env;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -25,8 +26,10 @@ fn main() {
 
 /// A linker script. The unwinding tables of `crtbegin` and `crtend` stay, because these objects refer to them.
 fn script() -> String {
-    let called: String =
-        CALLED.lines().map(|name| format!("    *(.text.{name} .text.unlikely.{name})\n")).collect();
+    let mut called = String::new();
+    for name in CALLED.lines() {
+        let _ = writeln!(called, "    *(.text.{name} .text.unlikely.{name})");
+    }
     format!(
         "\
 SECTIONS {{

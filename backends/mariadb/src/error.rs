@@ -21,6 +21,7 @@ const HINTS: Hints = Hints {
 /// The codes of errors by which elect decides.
 pub(crate) mod code {
     pub(crate) const TABLE_EXISTS: u16 = 1050;
+    pub(crate) const NO_COLUMN: u16 = 1054;
     pub(crate) const DUPLICATE: u16 = 1062;
     pub(crate) const NO_TABLE: u16 = 1146;
     pub(crate) const DEADLOCK: u16 = 1213;

@@ -203,11 +203,13 @@ const NONE_TEXT: &str = "'none'";
 /// Whether the server never was a replica. A replica that takes over may have lost the table.
 const VIRGIN: &str = "/*M! @@gtid_slave_pos = '' */ /*!80000 FALSE */";
 
-/// The epoch: the table's id and birth, the start of the server, and which server it is.
+/// The epoch: the table's id and birth, the start of the server, and which server it is. The start is told in seconds, in
+/// which a server may start twice, so the end of a UUID stands beside it: the server draws that part anew at each start,
+/// and if its clock is put back.
 fn history(id: &str, created: &str) -> String {
     format!(
         "CONCAT_WS('-', {id}, {created}, (SELECT UNIX_TIMESTAMP() - variable_value FROM {STATUS} \
-         WHERE variable_name = 'UPTIME'), @@server_id, @@port, @@hostname)"
+         WHERE variable_name = 'UPTIME'), SUBSTR(UUID(), 20), @@server_id, @@port, @@hostname)"
     )
 }
 

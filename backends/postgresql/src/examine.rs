@@ -94,7 +94,7 @@ fn of_server(place: &str, server: &Server, tells: bool) -> Vec<Finding> {
     }
     if !tells {
         findings.push(Finding::note(
-            format!("a pooler stands before PostgreSQL at {place}, so candidates look for changes up to every 2 s"),
+            format!("a pooler stands before PostgreSQL at {place}, so candidates look for changes up to every second"),
             "connect without the pooler for a hand-over at once",
         ));
     }

@@ -115,6 +115,11 @@ fn a_replica_that_takes_over_without_the_newest_write_is_another_epoch() {
         let found = eventually_found(&both).await;
         assert_eq!(found.epoch.name, epoch);
         let alone = table(&format!("mariadb://elect@{other}/jobs"));
+        elect_testkit::program::eventually("the replica to have the table", || {
+            let tables =
+                "SELECT COUNT(*) FROM information_schema.TABLES WHERE table_name = 'elect'";
+            (replica.ask(tables) == "1").then_some(())
+        });
         elect_testkit::program::eventually("the replica to have the row", || {
             (replica.ask("SELECT COUNT(*) FROM elect WHERE election = 'a'") == "1").then_some(())
         });

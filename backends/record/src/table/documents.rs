@@ -18,7 +18,7 @@ use crate::{
 /// The pause between the first two looks at a row that may change.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause between two looks.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The pause before each look at a row of one's own. The usual time between two renewals is shorter, so a renewal shows
 /// the change first, as a rule.
 const OWN_PAUSE: Duration = Duration::from_secs(4);

@@ -87,9 +87,9 @@ fn a_table_that_tells_nothing_is_read_again_after_growing_pauses() {
     run(async {
         for after in [5, 70] {
             let (took, reads) = heard(after).await;
-            let in_time = Duration::from_secs(after)..=Duration::from_secs(after + 2);
+            let in_time = Duration::from_secs(after)..=Duration::from_secs(after + 1);
             assert!(in_time.contains(&took), "{took:?}");
-            assert!(reads < 8 + after / 2, "{reads} reads in {took:?}");
+            assert!(reads < 8 + after, "{reads} reads in {took:?}");
         }
     });
 }

@@ -3,14 +3,15 @@
 use std::str;
 
 use elect_api::FuzzTarget;
+use elect_remote::Url;
 
-use crate::address::Address;
+use crate::address::{Address, OPTIONS};
 use crate::error::Refusal;
 use crate::read::Reader;
 use crate::wire::Greeting;
 
 /// All readers by name.
-pub const TARGETS: &[FuzzTarget] = &[("mariadb-packet", packet), ("mariadb-url", url)];
+pub(crate) const TARGETS: &[FuzzTarget] = &[("mariadb-packet", packet), ("mariadb-url", url)];
 
 /// A packet as a server sends it, in each of its roles.
 fn packet(bytes: &[u8]) {
@@ -24,9 +25,12 @@ fn packet(bytes: &[u8]) {
 
 fn url(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
+    let Ok(url) = Url::parse(&Url::with_host(text).0, 0, OPTIONS) else { return };
     // A mutated URL must not make the reader open arbitrary files.
-    let names_file = ["file", "ssl-ca", "ssl-cert", "ssl-key"].iter().any(|it| text.contains(it));
-    if !names_file && let Ok(address) = Address::parse(text, |_| None) {
+    let files = ["defaults-file", "password-file", "ssl-ca", "ssl-cert", "ssl-key"];
+    if files.iter().all(|option| url.option(option).is_none())
+        && let Ok(address) = Address::parse(text, |_| None)
+    {
         assert!(!address.places.is_empty() && !address.database.is_empty());
     }
 }

@@ -64,11 +64,7 @@ fn a_dump_that_was_put_back_is_another_epoch() {
     run("a dump", async {
         let server = MariaDb::start();
         let (table, epoch, tag) = begun(&server).await;
-        let born = server.ask("SELECT UNIX_TIMESTAMP(create_time) FROM information_schema.TABLES WHERE table_name = 'elect'");
-        // A birth is told in seconds.
-        elect_testkit::program::eventually("the next second", || {
-            (server.ask("SELECT UNIX_TIMESTAMP()") > born).then_some(())
-        });
+        crate::let_a_second_pass(&server);
         server.ask(
             "CREATE TABLE dump LIKE elect; INSERT INTO dump SELECT * FROM elect; DROP TABLE elect; \
              CREATE TABLE elect LIKE dump; INSERT INTO elect SELECT * FROM dump",

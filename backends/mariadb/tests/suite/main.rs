@@ -4,10 +4,20 @@ mod failover;
 mod refusals;
 
 use elect_record::table::Table;
+use elect_testkit::program::eventually;
+use elect_testkit::servers::MariaDb;
 
 /// The table that a URL names.
 fn table(url: &str) -> impl Table + use<> {
     elect_mariadb::table(url).expect("a good URL")
+}
+
+/// Waits for the second after the table's birth, which is told in seconds.
+fn let_a_second_pass(server: &MariaDb) {
+    let born = "(SELECT UNIX_TIMESTAMP(create_time) FROM information_schema.TABLES WHERE table_name = 'elect')";
+    eventually("the next second", || {
+        (server.ask(&format!("SELECT UNIX_TIMESTAMP() > {born}")) == "1").then_some(())
+    });
 }
 
 mod laws {

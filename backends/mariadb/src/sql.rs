@@ -34,6 +34,8 @@ pub(crate) struct Sql {
     /// The epoch of a database without the table, and whether no candidate can have led there.
     pub(crate) bare: String,
     pub(crate) create: String,
+    /// Makes candidates wait for the one that makes the table, so that it alone says whether the table is new.
+    pub(crate) lock: String,
     /// For a DBA, who makes the table for a user.
     pub(crate) ddl: String,
     pub(crate) grants: String,
@@ -64,6 +66,7 @@ impl Sql {
             epoch: String::new(),
             bare: String::new(),
             create: create(&format!("`{table}`")),
+            lock: format!("SELECT GET_LOCK(MD5(CONCAT('elect.', DATABASE(), '.{table}')), 2)"),
             ddl: create(&full),
             grants,
             table: table.to_owned(),

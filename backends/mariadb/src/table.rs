@@ -42,8 +42,21 @@ impl MariaTable {
 
     /// Makes the table if it is missing, and gives it an id. The session is left, as the next one checks the table.
     async fn create(&self, session: &Session) -> Result<(), Error> {
+        let made = self.make(session).await;
+        // The server releases the lock.
+        session.close();
+        made
+    }
+
+    async fn make(&self, session: &Session) -> Result<(), Error> {
         let doing = "cannot make the table of elect";
         let fail = |failure: &Failure| failed(doing, &session.place, failure, true);
+        let locked = session.rows("create", self.sql().lock.clone()).await;
+        let locked = locked.map_err(|failure| failed(doing, &session.place, &failure, false))?;
+        if session::text(&locked, 0).as_deref() != Some("1") {
+            let what = format!("{doing} in MariaDB at {}: another candidate does", session.place);
+            return Err(Error::new(ErrorKind::Unreachable, what));
+        }
         let is_new = match session.ask("create", self.sql().create.clone()).await {
             Ok(_) => true,
             Err(failure) if failure.is(&[code::TABLE_EXISTS]) => false,
@@ -55,19 +68,17 @@ impl MariaTable {
         };
         let named = session.ask("create", self.sql().name(StoreId::fresh().as_str(), is_new)).await;
         match named {
-            // Another candidate was faster.
+            // It has one.
             Err(failure) if !failure.is(&[code::DUPLICATE, code::DEADLOCK]) => Err(fail(&failure)),
-            _ => {
-                session.close();
-                Ok(())
-            }
+            _ => Ok(()),
         }
     }
 
     async fn rows(&self, range: Range<'_>, doing: &str) -> Result<Rows, Error> {
         let statement = self.sql().scan(range);
-        // A session checks the table when it is opened. If the table is another one by now, a new session does so.
-        for _ in 0..2 {
+        // A session checks the table when it is opened. If the table is another one by now, a new session does so. While
+        // another candidate makes the table, it changes twice.
+        for _ in 0..4 {
             let session = self.session().await?;
             let answer = session.rows("select", statement.clone()).await;
             let Some(rows) = self.read(&session, answer, doing).await? else {
@@ -113,8 +124,9 @@ impl MariaTable {
         if session.server.epoch.as_ref() != Some(&name) {
             return Ok(None);
         }
-        let read = rows.into_iter().map(row).collect::<Option<Vec<_>>>();
-        let rows = read.ok_or_else(|| odd(doing, session))?.into_iter().flatten().collect();
+        // The epoch stands alone in an answer without rows.
+        let rows = rows.into_iter().filter(|line| line.get(2).is_some_and(Option::is_some));
+        let rows = rows.map(row).collect::<Option<_>>().ok_or_else(|| odd(doing, session))?;
         Ok(Some(Rows { epoch: Epoch { name, age: Duration::ZERO }, rows }))
     }
 }
@@ -217,14 +229,13 @@ fn number(tag: &Tag) -> Result<i64, Error> {
 /// A row with its election and document.
 type NamedRow = (String, String, Row);
 
-/// The row in a line of an answer, if there is one; `None` if it cannot be read.
-fn row(line: wire::Row) -> Option<Option<NamedRow>> {
+/// The row in a line of an answer; `None` if it cannot be read.
+fn row(line: wire::Row) -> Option<NamedRow> {
     let [_, _, election, document, tag, head, cells] = <[_; 7]>::try_from(line).ok()?;
-    let Some(election) = election else { return Some(None) };
     let text = |bytes: Option<Vec<u8>>| String::from_utf8(bytes?).ok();
     let body = Body { head: text(head)?, cells: text(cells)?, ..Body::default() };
     let row = Row { tag: Tag(text(tag)?), body };
-    Some(Some((text(Some(election))?, text(document)?, row)))
+    Some((text(election)?, text(document)?, row))
 }
 
 /// The error of a write that failed. A server that takes no writes is left, so that the next request tries others.

@@ -126,8 +126,12 @@ impl Session {
     }
 
     /// Runs statements that are separated by semicolons, in one transaction.
-    pub(crate) async fn run(&self, statements: &str) -> Result<(), Failure> {
-        count_trip("create");
+    pub(crate) async fn run(
+        &self,
+        operation: &'static str,
+        statements: &str,
+    ) -> Result<(), Failure> {
+        count_trip(operation);
         let asked = self.client.batch_execute(statements);
         let answer = self.state.pulse.answer(ANSWER_TIMEOUT, asked).await;
         answer.ok_or(Failure::Silent)?.map_err(Failure::Server)
@@ -161,17 +165,11 @@ impl Session {
             if let Some(sender) = channels.get(channel) {
                 (sender.subscribe(), None)
             } else {
-                let mut statements = format!("LISTEN \"{channel}\"");
-                channels.retain(|name, sender| {
-                    let is_used = sender.receiver_count() > 0;
-                    if !is_used {
-                        statements = format!("{statements}; UNLISTEN \"{name}\"");
-                    }
-                    is_used
-                });
+                let mut statements = end_unused(&mut channels);
+                statements.push(format!("LISTEN \"{channel}\""));
                 let (sender, receiver) = watch::channel(mark());
                 channels.insert(channel.to_owned(), sender);
-                (receiver, Some(statements))
+                (receiver, Some(statements.join("; ")))
             }
         };
         if let Some(statements) = statements {
@@ -187,6 +185,14 @@ impl Session {
         }
         // The driver drops the senders when the connection ends.
         notices.changed().await.map_err(|_| Failure::Silent)
+    }
+
+    /// Stops listening to what no call waits for. A session that ends listens to nothing either.
+    pub(crate) async fn hush(&self) {
+        let statements = end_unused(&mut self.state.channels());
+        if !statements.is_empty() {
+            let _ = self.run("listen", &statements.join("; ")).await;
+        }
     }
 }
 
@@ -205,6 +211,12 @@ impl elect_remote::Session for Session {
         self.driver.abort();
         self.state.channels().clear();
     }
+}
+
+/// Forgets the channels that no call waits for. Returns the statements that end them.
+fn end_unused(channels: &mut Channels) -> Vec<String> {
+    let unused = channels.extract_if(|_, sender| sender.receiver_count() == 0);
+    unused.map(|(name, _)| format!("UNLISTEN \"{name}\"")).collect()
 }
 
 fn mark() -> u64 {

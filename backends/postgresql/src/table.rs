@@ -66,7 +66,7 @@ impl PostgresTable {
         let doing = "cannot make the table of elect";
         let fail = |failure: &Failure| failed(doing, &session.place, failure, true);
         // Without the right to make a schema, the schema may be there.
-        let denial = match session.run(&self.sql().create_all).await {
+        let denial = match session.run("create", &self.sql().create_all).await {
             Ok(()) => return Ok(()),
             Err(failure) if failure.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
                 Some(failure)
@@ -74,7 +74,7 @@ impl PostgresTable {
             Err(failure) if !is_there_already(&failure) => return Err(fail(&failure)),
             Err(_) => None,
         };
-        match (session.run(&self.sql().create_table).await, denial) {
+        match (session.run("create", &self.sql().create_table).await, denial) {
             (Ok(()), _) => {}
             // Another candidate was faster.
             (Err(failure), _) if is_there_already(&failure) => {}
@@ -246,6 +246,12 @@ impl Table for PostgresTable {
     /// Each notice makes the server wake all sessions of the database that listen to anything.
     fn wakes_all(&self) -> bool {
         self.tells()
+    }
+
+    async fn hush(&self) {
+        if let Some(session) = self.link.present().filter(|session| session.is_open()) {
+            session.hush().await;
+        }
     }
 
     async fn prepare(&self) -> Result<(), Error> {

@@ -124,6 +124,9 @@ pub trait Documents: Send + Sync {
         false
     }
 
+    /// Ends what the store still does for watches that are over.
+    async fn hush(&self) {}
+
     /// Watches all documents of an election from this [`Listing::revision`] on, as [`Documents::wait`] does one.
     /// Changes of [`Name::Data`] may be left out.
     ///

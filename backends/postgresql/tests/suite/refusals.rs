@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use elect_api::ErrorKind;
-use elect_record::table::{Body, Key, Table};
+use elect_record::table::{Body, Key, Range, Table};
 use elect_testkit::program::eventually;
-use elect_testkit::run;
 use elect_testkit::servers::{Authority, Postgres};
+use elect_testkit::{poll_n_eagerly, run};
 
 use crate::table;
 
@@ -50,6 +50,25 @@ fn each_refusal_says_what_to_do() {
         server.ask("ALTER ROLE mute CONNECTION LIMIT 0");
         let full = url(&server, "mute", "postgres");
         refused(&full, ErrorKind::Unreachable, &["max_connections"]).await;
+    });
+}
+
+#[test]
+fn a_client_that_waits_for_nothing_listens_to_nothing() {
+    run("silence", async {
+        let server = Postgres::start();
+        let ours = table(&url(&server, "elect", "postgres"));
+        ours.prepare().await.expect("the right to make it");
+        {
+            let mut notice = ours.changed(Range::Row(ROW));
+            assert!(poll_n_eagerly(200, &mut notice).await.is_none(), "nothing has changed");
+            ours.hush().await;
+            assert!(ours.heard(ROW).row.is_some(), "it is still waited for");
+        }
+        ours.hush().await;
+        assert_eq!(ours.heard(ROW).row, None);
+        let last = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'UNLISTEN %'";
+        assert_eq!(server.ask(last), "1");
     });
 }
 

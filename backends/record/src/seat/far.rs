@@ -139,6 +139,9 @@ impl RecordSeat {
             return Ok(None);
         }
         let Some(far) = &mut self.far else { return Ok(None) };
+        if far.watch.is_none() {
+            self.election.documents.hush().await;
+        }
         far.asked = now;
         let (ahead, alive, wake) = (far.ahead, far.alive, far.wake());
         Ok(Some(Standing::Waiting { ahead, alive, wake }))

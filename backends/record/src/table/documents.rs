@@ -348,6 +348,10 @@ impl<T: Table> Documents for TableDocuments<T> {
         self.table.wakes_all()
     }
 
+    async fn hush(&self) {
+        self.table.hush().await;
+    }
+
     async fn wait(
         &self,
         election: &ElectionName,

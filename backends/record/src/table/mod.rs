@@ -143,6 +143,9 @@ pub trait Table: Send + Sync {
         false
     }
 
+    /// Stops listening to what no call waits for.
+    async fn hush(&self) {}
+
     /// Makes what holds the rows before a candidate enters, if it is missing.
     ///
     /// # Errors

@@ -28,6 +28,7 @@ pub(crate) struct Counts {
     pub(crate) lists: u32,
     pub(crate) writes: u32,
     pub(crate) watches: u32,
+    pub(crate) hushes: u32,
 }
 
 /// What is wrong with a store that answers.
@@ -37,6 +38,8 @@ pub(crate) enum Illness {
     HidesWaiters,
     /// No record is written: there is always said to be another version.
     IsAhead,
+    /// Each change costs something for each candidate that watches any document.
+    WakesAll,
 }
 
 #[derive(Default)]
@@ -58,8 +61,6 @@ pub(crate) struct Inner {
     pub(crate) illness: Option<Illness>,
     /// No change is reported.
     pub(crate) is_mute: bool,
-    /// Each change costs something for each watch.
-    pub(crate) wakes_all: bool,
     /// There is no queue, so a request for a waiter or a list is an error.
     pub(crate) races: bool,
     pub(crate) longest_history: Option<usize>,
@@ -282,7 +283,11 @@ impl Documents for Fake {
     }
 
     fn wakes_all(&self) -> bool {
-        self.with(|inner| inner.wakes_all)
+        self.with(|inner| inner.illness == Some(Illness::WakesAll))
+    }
+
+    async fn hush(&self) {
+        self.with(|inner| inner.counts.hushes += 1);
     }
 
     async fn wait(

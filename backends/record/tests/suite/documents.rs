@@ -43,6 +43,7 @@ pub(crate) enum Illness {
 }
 
 #[derive(Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Inner {
     pub(crate) folder: Folder,
     watched: BTreeMap<Name, watch::Sender<()>>,

@@ -72,7 +72,7 @@ macro_rules! faults {
             $(#[test] fn $api() { super::survive(super::KUBERNETES, stringify!($api)); })*
         }
         mod mariadb {
-            $(#[test] fn $table() { super::survive(super::MARIADB, stringify!($table)); })*
+            $(#[test] fn $sample() { super::survive(super::MARIADB, stringify!($sample)); })*
         }
         mod postgresql {
             $(#[test] fn $sample() { super::survive(super::POSTGRESQL, stringify!($sample)); })*

@@ -32,7 +32,7 @@ impl MariaTable {
         Ok(Self { link, profile })
     }
 
-    const fn sql(&self) -> &Sql {
+    fn sql(&self) -> &Sql {
         self.link.opener()
     }
 

@@ -38,7 +38,7 @@ impl PostgresTable {
         Ok(Self { link, profile, is_made: AtomicBool::new(false) })
     }
 
-    const fn sql(&self) -> &Sql {
+    fn sql(&self) -> &Sql {
         &self.link.opener().sql
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use elect_api::{Error, ErrorKind, StoreId};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::{Identity, Place, Renewed, Tries};
@@ -58,7 +59,9 @@ pub trait Session: Send + Sync {
 ///
 /// The first request opens a session. A request that was dropped before its answer makes the session suspect, and the
 /// next request closes it if that answer does not come at last. So a dead connection takes one attempt.
-pub struct Link<O: Opener> {
+pub struct Link<O: Opener>(Arc<Inner<O>>);
+
+struct Inner<O: Opener> {
     opener: O,
     url: String,
     addresses: Renewed<O::Address>,
@@ -78,7 +81,7 @@ impl<O: Opener> Link<O> {
     /// As [`Opener::parse`].
     pub fn new(url: &str, opener: impl FnOnce(&O::Address) -> O) -> Result<Self, Error> {
         let address = O::parse(url)?;
-        Ok(Self {
+        Ok(Self(Arc::new(Inner {
             opener: opener(&address),
             url: url.to_owned(),
             identity: Identity::new(O::store(&address)),
@@ -87,22 +90,22 @@ impl<O: Opener> Link<O> {
             session: Mutex::new(None),
             opening: tokio::sync::Mutex::new(()),
             opened: Notify::new(),
-        })
+        })))
     }
 
     /// What opens the sessions.
-    pub const fn opener(&self) -> &O {
-        &self.opener
+    pub fn opener(&self) -> &O {
+        &self.0.opener
     }
 
     /// The address as it served last.
     pub fn address(&self) -> Arc<O::Address> {
-        self.addresses.known()
+        self.0.addresses.known()
     }
 
     /// Which store is meant.
-    pub const fn identity(&self) -> &Identity {
-        &self.identity
+    pub fn identity(&self) -> &Identity {
+        &self.0.identity
     }
 
     /// The session in use, or a new one.
@@ -113,6 +116,28 @@ impl<O: Opener> Link<O> {
     /// # Cancellation
     /// The next attempt begins with the next place.
     pub async fn session(&self) -> Result<Arc<O::Session>, Error> {
+        // The task goes on while the caller is not polled, so no caller holds up others. It ends with the caller.
+        let mut task = JoinSet::new();
+        let inner = Arc::clone(&self.0);
+        task.spawn(async move { inner.session().await });
+        task.join_next().await.and_then(Result::ok).unwrap_or_else(|| {
+            Err(Error::new(ErrorKind::Unreachable, "the attempt to connect was ended"))
+        })
+    }
+
+    /// The session in use, if there is one. It may be dead.
+    pub fn present(&self) -> Option<Arc<O::Session>> {
+        self.0.present()
+    }
+
+    /// Ends when the next session is opened.
+    pub fn opened(&self) -> Notified<'_> {
+        self.0.opened.notified()
+    }
+}
+
+impl<O: Opener> Inner<O> {
+    async fn session(&self) -> Result<Arc<O::Session>, Error> {
         let _one_at_a_time = self.opening.lock().await;
         if let Some(session) = self.present() {
             if session.is_alive().await {
@@ -126,14 +151,8 @@ impl<O: Opener> Link<O> {
         Ok(session)
     }
 
-    /// The session in use, if there is one. It may be dead.
-    pub fn present(&self) -> Option<Arc<O::Session>> {
+    fn present(&self) -> Option<Arc<O::Session>> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Ends when the next session is opened.
-    pub fn opened(&self) -> Notified<'_> {
-        self.opened.notified()
     }
 
     /// Opens a session with the first place that accepts writes.

@@ -24,8 +24,8 @@
 //!
 //! **Waiting**: MariaDB tells of no change, so candidates look again and again.
 //!
-//! **The protocol** is this crate's own: a login and statements as text are all that it takes. Values stand in statements
-//! in hexadecimal.
+//! **The protocol** is this crate's own: a login and statements as text are all that it takes. Values stand in
+//! statements in hexadecimal.
 //!
 //! **Connections**: a process has one, which a task drives, one request after the other. It goes to the first place of
 //! the URL that accepts writes. A request that was dropped before its answer makes the connection suspect, and the next
@@ -73,8 +73,8 @@ pub const KIND: StoreKind = StoreKind {
 /// first call that needs an answer.
 ///
 /// # Errors
-/// [`Unfit`](elect_api::ErrorKind::Unfit) or [`Denied`](elect_api::ErrorKind::Denied) if the URL means no such store, or
-/// a file that it names cannot be used.
+/// [`Unfit`](elect_api::ErrorKind::Unfit) or [`Denied`](elect_api::ErrorKind::Denied) if the URL means no such store,
+/// or a file that it names cannot be used.
 pub fn connect(url: &str) -> Result<Box<dyn Store>, Error> {
     let documents = TableDocuments::new(table::MariaTable::new(url)?);
     Ok(Box::new(RecordStore::new(documents)))

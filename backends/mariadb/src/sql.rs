@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use elect_record::table::{Body, Key, Range};
 
-/// What the server says of itself to all users: MariaDB has it in one place, MySQL in another. Each skips the comment of
-/// the other.
+/// What the server says of itself to all users: MariaDB has it in one place, MySQL in another. Each skips the comment
+/// of the other.
 pub(crate) const STATUS: &str =
     "/*M! information_schema.GLOBAL_STATUS */ /*!80000 performance_schema.global_status */";
 /// Whether the server takes no writes, even from a user that may write on a replica.
@@ -79,7 +79,7 @@ impl Sql {
 
     /// The id in the table, which its maker has drawn.
     fn id(&self) -> String {
-        // The table of an UPDATE may be read within it only through a second one, which has to be short to stay in memory.
+        // The table of an UPDATE may be read within it only through a second one. Short columns keep that in memory.
         format!(
             "COALESCE((SELECT id FROM (SELECT CAST(head AS CHAR(16)) AS id FROM `{}` \
              WHERE election = '-' AND document = 'made') made), {NONE_TEXT})",
@@ -206,9 +206,10 @@ const NONE_TEXT: &str = "'none'";
 /// Whether the server never was a replica. A replica that takes over may have lost the table.
 const VIRGIN: &str = "/*M! @@gtid_slave_pos = '' */ /*!80000 FALSE */";
 
-/// The epoch: the table's id and birth, the start of the server, and which server it is. The start is told in seconds, in
-/// which a server may start twice, so the end of a UUID stands beside it: the server draws that part anew at each start,
-/// and if its clock is put back.
+/// The epoch: the table's id and birth, the start of the server, and which server it is.
+///
+/// The start is told in seconds, in which a server may start twice. So the end of a UUID stands beside it: the server
+/// draws that part anew at each start, and if its clock is put back.
 fn history(id: &str, created: &str) -> String {
     format!(
         "CONCAT_WS('-', {id}, {created}, (SELECT UNIX_TIMESTAMP() - variable_value FROM {STATUS} \

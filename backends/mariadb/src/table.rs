@@ -76,8 +76,8 @@ impl MariaTable {
 
     async fn rows(&self, range: Range<'_>, doing: &str) -> Result<Rows, Error> {
         let statement = self.sql().scan(range);
-        // A session checks the table when it is opened. If the table is another one by now, a new session does so. While
-        // another candidate makes the table, it changes twice.
+        // A session checks the table when it is opened. If the table is another one by now, a new session does so.
+        // While another candidate makes the table, it changes twice.
         for _ in 0..4 {
             let session = self.session().await?;
             let answer = session.rows("select", statement.clone()).await;

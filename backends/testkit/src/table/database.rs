@@ -26,6 +26,12 @@ pub trait Database: Send + 'static {
     /// Its address.
     fn address(&self) -> SocketAddr;
 
+    /// Whether a client hears from the server before it sends a request, as by a login. Where it does not, a write may
+    /// have happened if its new connection is closed without a byte. A cut then refuses new connections.
+    fn greets() -> bool {
+        true
+    }
+
     /// Keeps a copy of its data. Returns its name.
     fn back_up(&mut self) -> String;
 
@@ -98,9 +104,11 @@ impl<D: Database, T: Table + 'static> Ground for DatabaseGround<D, T> {
     }
 
     async fn cut(&self) -> Stall {
-        self.proxy.hang_up(true);
+        let end = if D::greets() { TcpProxy::hang_up } else { TcpProxy::refuse };
+        end(&self.proxy, true);
         self.proxy.cut();
-        Undo::after(&self.proxy, |proxy| proxy.hang_up(false))
+        // Both orders end alike.
+        Undo::after(&self.proxy, |proxy| proxy.refuse(false))
     }
 
     async fn silence(&self) -> Stall {

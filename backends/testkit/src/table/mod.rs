@@ -122,6 +122,7 @@ macro_rules! table_laws {
             one_of_many_creations_is_done
             a_put_and_a_delete_on_one_tag_are_never_both_done
             no_tag_returns
+            a_put_returns_the_tag_of_its_own_write
             a_deleted_row_is_gone_for_all
             a_put_in_another_epoch_is_not_done
             all_answers_name_one_epoch

@@ -1,7 +1,7 @@
 //! What holds of one row.
 
 use elect_record::table::{Body, Key, Put, Range, Row, Tag};
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, yield_now};
 
 use super::Ground;
 use super::client::{Client, body, leader, two};
@@ -154,6 +154,28 @@ pub async fn no_tag_returns(ground: &dyn Ground) {
             assert_eq!(theirs.put(ROW, Some(old), &body("late")).await, Put::Conflict);
         }
         tags.push(tag);
+    }
+}
+
+/// A put returns the tag of its own write, even if another client replaces the row at once. With the other's tag the
+/// writer would next replace what it has not seen.
+pub async fn a_put_returns_the_tag_of_its_own_write(ground: &dyn Ground) {
+    let [ours, theirs] = two(ground).await;
+    let (text, other) = (body("ours"), body("theirs"));
+    let mut tag = ours.write(ROW, None, &other).await;
+    for _ in 0..RACES {
+        let replace = async {
+            loop {
+                let row = theirs.get(ROW).await.expect("a row");
+                if row.body == text {
+                    return (theirs.write(ROW, Some(&row.tag), &other).await, row.tag);
+                }
+                yield_now().await;
+            }
+        };
+        let (returned, (next, written)) = tokio::join!(ours.write(ROW, Some(&tag), &text), replace);
+        assert_eq!(returned, written, "a put returns another tag than that of its write");
+        tag = next;
     }
 }
 

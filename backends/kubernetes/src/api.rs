@@ -145,7 +145,7 @@ impl Api {
             let answer = match self.client.fetch(Method::GET, &path, None, LIMIT).await {
                 // The answer was too long: a smaller page may be short enough.
                 Err(Failure::Strange { what: TOO_LONG, .. }) if page > 1 => {
-                    page = page.div_ceil(4);
+                    page = page.div_ceil(16);
                     continue;
                 }
                 Err(failure) => return Err(self.failed(Verb::List, "", failure).await),

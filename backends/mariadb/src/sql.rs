@@ -66,7 +66,7 @@ impl Sql {
             epoch: String::new(),
             bare: String::new(),
             create: create(&format!("`{table}`")),
-            lock: format!("SELECT GET_LOCK(MD5(CONCAT('elect.', DATABASE(), '.{table}')), 2)"),
+            lock: format!("SELECT GET_LOCK(LEFT(SHA2(CONCAT('elect.', DATABASE(), '.{table}'), 256), 60), 2)"),
             ddl: create(&full),
             grants,
             table: table.to_owned(),

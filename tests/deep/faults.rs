@@ -24,15 +24,16 @@ const ONLY: &str = "ELECT_DEEP_FAULTS";
 /// If it is there, the rows on the page stay, and the runs are added to theirs.
 const MORE: &str = "ELECT_DEEP_MORE";
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults.md");
-const STORES: [(&str, Store); 5] = [
+const STORES: [(&str, Store); 6] = [
     ("file", Store::File),
     ("etcd", Store::Remote(Brand::Etcd)),
     ("zookeeper", Store::Remote(Brand::ZooKeeper)),
     ("kubernetes", Store::Remote(Brand::Kubernetes)),
+    ("mariadb::all", Store::Remote(Brand::MariaDb)),
     ("postgresql::all", Store::Remote(Brand::PostgreSql)),
 ];
 /// Faults that have a test of their own shape.
-const OTHERS: [&str; 48] = [
+const OTHERS: [&str; 59] = [
     "memory::file::wrapper",
     "memory::file::guardian",
     "memory::file::command",
@@ -45,6 +46,9 @@ const OTHERS: [&str; 48] = [
     "memory::kubernetes::wrapper",
     "memory::kubernetes::guardian",
     "memory::kubernetes::command",
+    "memory::mariadb::wrapper",
+    "memory::mariadb::guardian",
+    "memory::mariadb::command",
     "memory::postgresql::wrapper",
     "memory::postgresql::guardian",
     "memory::postgresql::command",
@@ -52,6 +56,7 @@ const OTHERS: [&str; 48] = [
     "store::real::birth::in_etcd",
     "store::real::birth::in_zookeeper",
     "store::real::birth::in_kubernetes",
+    "store::real::birth::in_mariadb",
     "store::real::birth::in_postgresql",
     "store::real::cut_off::a_leader_through_a_follower_that_is_cut_off_is_dead_in_time",
     "store::real::cut_off::a_winner_after_a_short_stall_that_loses_its_follower_dies_in_time",
@@ -62,10 +67,14 @@ const OTHERS: [&str; 48] = [
     "store::real::unheard::a_waiter_in_etcd_is_passed_over_in_time",
     "store::real::unheard::a_leader_in_kubernetes_that_goes_on_is_followed_in_time",
     "store::real::unheard::a_waiter_in_kubernetes_is_passed_over_in_time",
+    "store::real::unheard::a_leader_in_mariadb_that_goes_on_is_followed_in_time",
+    "store::real::unheard::a_waiter_in_mariadb_is_passed_over_in_time",
     "store::real::unheard::a_leader_in_postgresql_that_goes_on_is_followed_in_time",
     "store::real::unheard::a_waiter_in_postgresql_is_passed_over_in_time",
-    "store::real::fail_over::a_leader_of_an_old_primary_leads_beside_the_next_one",
-    "store::real::fail_over::a_leader_of_a_database_that_is_restored_elsewhere_is_dead_in_time",
+    "store::real::fail_over::a_leader_of_an_old_primary_of_mariadb_leads_beside_the_next_one",
+    "store::real::fail_over::a_leader_of_an_old_primary_of_postgresql_leads_beside_the_next_one",
+    "store::real::fail_over::a_leader_in_mariadb_goes_on_where_a_dump_is_restored",
+    "store::real::fail_over::a_leader_in_postgresql_is_dead_before_another_leads_where_a_dump_is_restored",
     "store::real::leases::a_leader_whose_token_expires_for_good_is_dead_in_time",
     "store::real::renewals::certificates_of_all_members_of_etcd",
     "store::real::renewals::certificates_of_all_members_of_zookeeper",
@@ -78,6 +87,9 @@ const OTHERS: [&str; 48] = [
     "store::real::renewals::others_have_all_connections_to_etcd",
     "store::real::renewals::others_have_all_connections_to_zookeeper",
     "store::real::renewals::others_have_all_connections_to_kubernetes",
+    "store::real::rows_renewed::a_password_that_the_file_has_before_mariadb",
+    "store::real::rows_renewed::a_password_that_mariadb_has_before_the_file",
+    "store::real::rows_renewed::others_have_all_connections_to_mariadb",
     "store::real::rows_renewed::a_password_that_the_file_has_before_postgresql",
     "store::real::rows_renewed::a_password_that_postgresql_has_before_the_file",
     "store::real::rows_renewed::others_have_all_connections_to_postgresql",

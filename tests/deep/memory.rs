@@ -33,6 +33,7 @@ const FILE: Store = Store::File;
 const ETCD: Store = Store::Remote(Brand::Etcd);
 const ZOOKEEPER: Store = Store::Remote(Brand::ZooKeeper);
 const KUBERNETES: Store = Store::Remote(Brand::Kubernetes);
+const MARIADB: Store = Store::Remote(Brand::MariaDb);
 const POSTGRESQL: Store = Store::Remote(Brand::PostgreSql);
 
 /// The memory limit, in bytes, of a cgroup that holds a hog.
@@ -124,4 +125,5 @@ on!(file, FILE);
 on!(etcd, ETCD);
 on!(zookeeper, ZOOKEEPER);
 on!(kubernetes, KUBERNETES);
+on!(mariadb, MARIADB);
 on!(postgresql, POSTGRESQL);

@@ -3,7 +3,7 @@
 use elect_api::ErrorKind;
 use elect_record::table::{Body, Found, Key, Put, Table, Tag};
 use elect_testkit::run;
-use elect_testkit::servers::MariaDb;
+use elect_testkit::servers::{DatabaseServer as _, DatabaseSetup, MariaDb};
 use elect_testkit::table::Database as _;
 
 use crate::table;
@@ -53,7 +53,8 @@ fn each_start_of_the_server_is_another_epoch() {
     run("a restart", async {
         let mut server = MariaDb::start();
         let (table, epoch, tag) = begun(&server).await;
-        server.crash();
+        server.kill();
+        server.revive();
         is_another_epoch(&table, &epoch, &tag).await;
     });
 }
@@ -96,36 +97,22 @@ fn a_table_that_was_emptied_is_another_store() {
 #[test]
 fn a_replica_that_takes_over_without_the_newest_write_is_another_epoch() {
     run("a fail-over", async {
-        let primary = MariaDb::start_with(&["--server-id=1", "--log-bin=binlog"]);
-        let replica = MariaDb::start_with(&["--server-id=2", "--read-only", "--log-bin=binlog"]);
+        let setup = DatabaseSetup { has_log: true, ..DatabaseSetup::default() };
+        let primary = MariaDb::start_as(&setup);
         let (first, epoch, tag) = begun(&primary).await;
+        let replica = primary.replica();
         let (one, other) = (primary.address(), replica.address());
-        primary.ask("CREATE USER replica@'%'; GRANT REPLICATION SLAVE ON *.* TO replica@'%'");
-        replica.ask(&format!(
-            "CHANGE MASTER TO master_host = '{}', master_port = {}, \
-             master_user = 'replica', master_use_gtid = slave_pos; START SLAVE",
-            one.ip(),
-            one.port()
-        ));
         let both = table(&format!("mariadb://elect@{other},{one}/jobs"));
         let found = eventually_found(&both).await;
         assert_eq!(found.epoch.name, epoch);
         let alone = table(&format!("mariadb://elect@{other}/jobs"));
-        elect_testkit::program::eventually("the replica to have the table", || {
-            let tables =
-                "SELECT COUNT(*) FROM information_schema.TABLES WHERE table_name = 'elect'";
-            (replica.ask(tables) == "1").then_some(())
-        });
-        elect_testkit::program::eventually("the replica to have the row", || {
-            (replica.ask("SELECT COUNT(*) FROM elect WHERE election = 'a'") == "1").then_some(())
-        });
         let error = alone.get(ROW).await.expect_err("it only reads");
         assert_eq!(error.kind(), ErrorKind::Unreachable);
         assert!(error.to_string().contains("name the primary"), "{error}");
-        replica.ask("STOP SLAVE SQL_THREAD");
+        replica.fall_behind();
         assert!(matches!(put(&first, &epoch, Some(&tag), "new").await, Put::Done(_)));
         drop((first, primary));
-        replica.ask("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0");
+        replica.promote();
         is_another_epoch(&both, &epoch, &tag).await;
     });
 }

@@ -4,7 +4,7 @@ use elect_api::ErrorKind;
 use elect_record::table::{Body, Key, Put, Table};
 use elect_testkit::program::eventually;
 use elect_testkit::run;
-use elect_testkit::servers::Postgres;
+use elect_testkit::servers::{DatabaseServer as _, Postgres};
 
 const ROW: Key<'static> = Key { election: "a", document: Key::LEADER };
 
@@ -72,7 +72,8 @@ fn each_start_of_the_server_is_another_epoch() {
         table.prepare().await.expect("the right to make it");
         let epoch = table.get(ROW).await.expect("an answer").epoch.name;
         let tag = put(&table, &epoch, None, "old").await;
-        server.crash();
+        server.kill();
+        server.revive();
         let found = eventually_found(&table).await;
         assert_ne!(found.epoch.name, epoch);
         assert_eq!(found.row.expect("a row that was acknowledged").tag, tag);

@@ -3,6 +3,7 @@
 //! kills its servers.
 
 mod certificates;
+mod database;
 mod etcd;
 mod fetched;
 mod folder;
@@ -16,6 +17,7 @@ mod process;
 mod zookeeper;
 
 pub use self::certificates::{Authority, Pem};
+pub use self::database::{DatabaseServer, DatabaseSetup};
 pub use self::etcd::{Etcd, Stopped};
 pub use self::fetched::fetched;
 pub use self::held::{Part, hold};
@@ -23,6 +25,6 @@ pub use self::kubernetes::ApiServer;
 pub use self::mariadb::MariaDb;
 pub use self::pgbouncer::PgBouncer;
 pub use self::place::Place;
-pub use self::postgres::{Postgres, PostgresSetup};
+pub use self::postgres::Postgres;
 pub use self::process::{Process, free_port};
 pub use self::zookeeper::{ZooKeeper, ZooKeeperSetup};

@@ -11,29 +11,23 @@ use elect_record::table::{Key, Table, TableDocuments};
 
 use super::{Ground, Rights, by_hand};
 use crate::fault::{Mode, TcpProxy};
-use crate::servers::Part;
+use crate::servers::{DatabaseServer, Part};
 use crate::sim::{Clock as _, ManualClock};
 use crate::{Bench, Servers, Stall};
 
-/// A server of a database.
-pub trait Database: Send + 'static {
+/// A server of a database, whose rows the laws of tables use.
+pub trait Database: DatabaseServer + 'static {
     /// The part of a server that tests share, or `None` if there is none.
     fn part() -> Option<Part>;
 
     /// Starts a server of its own.
     fn start() -> Self;
 
-    /// Its address.
-    fn address(&self) -> SocketAddr;
-
     /// Whether a client hears from the server before it sends a request, as by a login. Where it does not, a write may
     /// have happened if its new connection is closed without a byte. A cut then refuses new connections.
     fn greets() -> bool {
         true
     }
-
-    /// Keeps a copy of its data. Returns its name.
-    fn back_up(&mut self) -> String;
 
     /// Goes back to a copy, and serves again. Returns the name of the copy for the next time.
     fn lose(&mut self, backup: &str) -> String;

@@ -30,6 +30,8 @@ enum Servers {
     Members,
     Leases,
     Rows,
+    /// PostgreSQL behind a pooler.
+    Poolers,
 }
 
 /// The ending that the case must have.
@@ -98,6 +100,12 @@ impl Case {
         self
     }
 
+    /// The same for a pooler of PostgreSQL.
+    pub(crate) const fn of_poolers(mut self) -> Self {
+        self.servers = Servers::Poolers;
+        self
+    }
+
     /// Returns true if the case applies to a store.
     pub(crate) const fn is_about(&self, store: Store) -> bool {
         match (store, self.servers) {
@@ -105,7 +113,8 @@ impl Case {
             (Store::Remote(_), Servers::All) => true,
             (Store::Remote(brand), Servers::Members) => brand.has_members(),
             (Store::Remote(brand), Servers::Leases) => matches!(brand, Brand::Kubernetes),
-            (Store::Remote(brand), Servers::Rows) => matches!(brand, Brand::PostgreSql),
+            (Store::Remote(brand), Servers::Rows) => brand.has_rows(),
+            (Store::Remote(brand), Servers::Poolers) => matches!(brand, Brand::PostgreSql),
         }
     }
 

@@ -11,8 +11,8 @@ use elect_testkit::fault::Frames;
 use elect_testkit::program::eventually;
 use elect_testkit::servers::kubernetes::Fault;
 use elect_testkit::servers::{
-    ApiServer, Etcd, MariaDb, Part, Place, Postgres, PostgresSetup, Process, ZooKeeper,
-    ZooKeeperSetup,
+    ApiServer, DatabaseServer, DatabaseSetup, Etcd, MariaDb, Part, Place, Postgres, Process,
+    ZooKeeper, ZooKeeperSetup,
 };
 use nix::sys::signal::Signal;
 
@@ -57,7 +57,7 @@ impl Brand {
 
     /// Returns true if a store of this brand has several members. An API server is one, whatever is behind it.
     pub(crate) const fn has_members(self) -> bool {
-        !matches!(self, Self::Kubernetes | Self::MariaDb | Self::PostgreSql)
+        matches!(self, Self::Etcd | Self::ZooKeeper)
     }
 
     /// As long as a lease has to be there.
@@ -75,12 +75,25 @@ impl Brand {
                 ..usual()
             })),
             Self::Kubernetes => Box::new(ApiServer::start_at(place)),
-            Self::MariaDb => Box::new(MariaDb::start_at(place)),
-            Self::PostgreSql => {
-                let setup = PostgresSetup { place: place.clone(), ..PostgresSetup::default() };
-                Box::new(Postgres::start_as(&setup))
+            Self::MariaDb | Self::PostgreSql => {
+                let setup = DatabaseSetup { place: place.clone(), ..DatabaseSetup::default() };
+                Box::new(self.database(&setup))
             }
         }
+    }
+
+    /// The server of a store of rows.
+    pub(crate) fn database(self, setup: &DatabaseSetup) -> Box<dyn DatabaseServer> {
+        match self {
+            Self::MariaDb => Box::new(MariaDb::start_as(setup)),
+            Self::PostgreSql => Box::new(Postgres::start_as(setup)),
+            Self::Etcd | Self::ZooKeeper | Self::Kubernetes => panic!("it has no rows"),
+        }
+    }
+
+    /// Returns true if it is a store of rows.
+    pub(crate) const fn has_rows(self) -> bool {
+        matches!(self, Self::MariaDb | Self::PostgreSql)
     }
 
     /// So many members on the loopback interface.
@@ -182,7 +195,7 @@ impl Home {
 
     /// Returns true if the store itself ends leases that are not renewed.
     pub(crate) const fn ends_leases(&self) -> bool {
-        !matches!(self.brand, Brand::Kubernetes | Brand::MariaDb | Brand::PostgreSql)
+        matches!(self.brand, Brand::Etcd | Brand::ZooKeeper)
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -280,21 +293,7 @@ impl Cluster for Etcd {
     }
 }
 
-impl Cluster for MariaDb {
-    fn addresses(&self) -> Vec<SocketAddr> {
-        vec![self.address()]
-    }
-
-    fn member(&mut self, _: usize) -> &mut Process {
-        self.process()
-    }
-
-    fn leader(&self) -> usize {
-        0
-    }
-}
-
-impl Cluster for Postgres {
+impl Cluster for Box<dyn DatabaseServer> {
     fn addresses(&self) -> Vec<SocketAddr> {
         vec![self.address()]
     }

@@ -3,16 +3,17 @@
 
 use elect_testkit::fault::{Outcome, TcpProxy};
 use elect_testkit::program::within;
-use elect_testkit::servers::Postgres;
+use elect_testkit::servers::{DatabaseServer, DatabaseSetup};
 
 use super::cluster::Brand;
 use super::duel::{LONGEST, elect, wait_in_line};
-use super::{POSTGRESQL, report};
+use super::{MARIADB, POSTGRESQL, Store, report};
 use crate::prelude::*;
 
 const TTL: Duration = Duration::from_secs(5);
 /// For how long the test lets both lead.
 const BOTH: Duration = Duration::from_secs(3);
+const DUMP: &str = "51 dump restored in another server";
 
 /// A's command, which is deaf, and those of others.
 fn commands(oracle: &Oracle, id: &str) -> Vec<std::ffi::OsString> {
@@ -27,18 +28,18 @@ fn candidate(oracle: &Oracle, url: &str, id: &str) -> Running {
 }
 
 /// A reaches the old primary, and B the new one. The manual says that both lead then: this measures for how long.
-fn lead_beside_an_old_primary() -> Outcome {
-    let mut old = Postgres::start();
+fn lead_beside_an_old_primary(brand: Brand) -> Outcome {
+    let mut old = brand.database(&DatabaseSetup { has_log: true, ..DatabaseSetup::default() });
     let oracle = Oracle::new();
     let new = old.replica();
     let way = TcpProxy::start(old.address());
-    let a = candidate(&oracle, &Brand::PostgreSql.url(&[old.address(), new.address()]), "A");
+    let a = candidate(&oracle, &brand.url(&[old.address(), new.address()]), "A");
     oracle.wait_for_run("A");
-    let far = Brand::PostgreSql.url(&[way.address(), new.address()]);
+    let far = brand.url(&[way.address(), new.address()]);
     let b = candidate(&oracle, &far, "B");
     wait_in_line(&far, "B-", None);
-    let record = "SELECT count(*) FROM elect.document WHERE document LIKE 'waiter-%'";
-    eventually("the replica to know all", || (new.ask(record) != "0").then_some(()));
+    let record = format!("SELECT count(*) FROM {} WHERE document LIKE 'waiter-%'", new.table());
+    eventually("the replica to know all", || (new.ask(&record) != "0").then_some(()));
     new.promote();
     way.hang_up(true);
     let next = within(LONGEST, "B to lead", || oracle.newest("B"));
@@ -57,36 +58,86 @@ fn lead_beside_an_old_primary() -> Outcome {
     Outcome { last: first.last, lease_end: None, next: Some(next.first), kept: None }
 }
 
-/// The dump names a leader of another cluster. No candidate that knows the old one believes the new one.
-fn restore_elsewhere() -> Outcome {
-    let (old, new) = (Postgres::start(), Postgres::start());
-    let way = TcpProxy::start(old.address());
-    let (url, oracle) = (Brand::PostgreSql.url(&[way.address()]), Oracle::new());
-    let a = candidate(&oracle, &url, "A");
-    oracle.wait_for_run("A");
-    let b = candidate(&oracle, &url, "B");
-    wait_in_line(&url, "B-", None);
-    old.dump_to(&new);
-    way.redirect(new.address());
-    let c = candidate(&oracle, &url, "C");
-    let next = within(LONGEST, "C to lead", || oracle.newest("C"));
-    let runs = oracle.assert_sound();
-    let tags: Vec<_> = runs.iter().map(|run| &*run.tag).collect();
-    assert_eq!(tags, ["A", "C"]);
-    a.wait().exits(124);
-    drop((b, c));
-    Outcome { last: runs[0].last, lease_end: None, next: Some(next.first), kept: None }
+/// A leads and B waits at a server, whose database is then restored in another one. The address moves there, and C
+/// comes.
+struct Restored {
+    oracle: Oracle,
+    url: String,
+    a: Running,
+    _others: [Running; 2],
+    _way: TcpProxy,
+    _servers: [Box<dyn DatabaseServer>; 2],
 }
 
-#[test]
-#[ignore = "tests/deep/run every_fault runs it"]
-fn a_leader_of_an_old_primary_leads_beside_the_next_one() {
+impl Restored {
+    fn new(brand: Brand) -> Self {
+        let servers = [(); 2].map(|()| brand.database(&DatabaseSetup::default()));
+        let [old, new] = &servers;
+        let way = TcpProxy::start(old.address());
+        let (url, oracle) = (brand.url(&[way.address()]), Oracle::new());
+        let a = candidate(&oracle, &url, "A");
+        oracle.wait_for_run("A");
+        let b = candidate(&oracle, &url, "B");
+        wait_in_line(&url, "B-", None);
+        old.dump_to(&**new);
+        way.redirect(new.address());
+        let c = candidate(&oracle, &url, "C");
+        Self { oracle, url, a, _others: [b, c], _way: way, _servers: servers }
+    }
+
+    /// Returns how A's leadership ends before the next one's.
+    #[track_caller]
+    fn outcome(&self, next: &str, kept: Option<bool>) -> Outcome {
+        let first = within(LONGEST, "the next leader", || self.oracle.newest(next)).first;
+        let runs = self.oracle.assert_sound();
+        let tags: Vec<_> = runs.iter().map(|run| &*run.tag).collect();
+        assert_eq!(tags, ["A", next]);
+        Outcome { last: runs[0].last, lease_end: None, next: Some(first), kept }
+    }
+}
+
+/// To candidates the new server is another store, if they know the old one. So neither A nor B leads there.
+fn end_before_another() -> Outcome {
+    let scene = Restored::new(Brand::PostgreSql);
+    let outcome = scene.outcome("C", None);
+    scene.a.wait().exits(124);
+    outcome
+}
+
+/// The store's id is in the dump, and so is A's record.
+fn go_on_elsewhere() -> Outcome {
+    let mut scene = Restored::new(Brand::MariaDb);
+    wait_in_line(&scene.url, "C-", None);
+    scene.oracle.wait_for_stamps("A", TTL + Duration::from_secs(1));
+    scene.a.signal(Signal::SIGTERM);
+    scene.outcome("B", Some(true))
+}
+
+fn survive_an_old_primary(brand: Brand) {
     let fault = "52 replica promoted, the old primary not fenced off for 3 s of two leaders";
-    report(fault, POSTGRESQL, &lead_beside_an_old_primary());
+    report(fault, Store::Remote(brand), &lead_beside_an_old_primary(brand));
 }
 
 #[test]
 #[ignore = "tests/deep/run every_fault runs it"]
-fn a_leader_of_a_database_that_is_restored_elsewhere_is_dead_in_time() {
-    report("51 dump restored in another server", POSTGRESQL, &restore_elsewhere());
+fn a_leader_of_an_old_primary_of_mariadb_leads_beside_the_next_one() {
+    survive_an_old_primary(Brand::MariaDb);
+}
+
+#[test]
+#[ignore = "tests/deep/run every_fault runs it"]
+fn a_leader_of_an_old_primary_of_postgresql_leads_beside_the_next_one() {
+    survive_an_old_primary(Brand::PostgreSql);
+}
+
+#[test]
+#[ignore = "tests/deep/run every_fault runs it"]
+fn a_leader_in_mariadb_goes_on_where_a_dump_is_restored() {
+    report(DUMP, MARIADB, &go_on_elsewhere());
+}
+
+#[test]
+#[ignore = "tests/deep/run every_fault runs it"]
+fn a_leader_in_postgresql_is_dead_before_another_leads_where_a_dump_is_restored() {
+    report(DUMP, POSTGRESQL, &end_before_another());
 }

@@ -38,14 +38,16 @@ pub(crate) use self::turns::{assert_no_growth, take_turns};
 /// One test for each fault on each store that it is about. Each prints what came of it. A store of rows has the adapter
 /// that Kubernetes has, so it proves only what its way to the server may get wrong.
 macro_rules! faults {
-    (@deep $($name:ident)*) => {
-        $(
-            #[test]
-            #[ignore = "tests/deep/run every_fault runs it"]
-            fn $name() {
-                super::super::survive(super::super::POSTGRESQL, stringify!($name));
-            }
-        )*
+    (@deep $store:ident $($name:ident)*) => {
+        mod all {
+            $(
+                #[test]
+                #[ignore = "tests/deep/run every_fault runs it"]
+                fn $name() {
+                    super::super::survive(super::super::$store, stringify!($name));
+                }
+            )*
+        }
     };
     (
         anywhere: $($any:ident)*;
@@ -54,6 +56,7 @@ macro_rules! faults {
         on api servers: $($api:ident)*;
         on rows: $($row:ident)*;
         on rows, for long: $($long:ident)*;
+        behind poolers: $($pooler:ident)*;
         a sample on rows: $($sample:ident)*;
     ) => {
         mod etcd {
@@ -73,14 +76,13 @@ macro_rules! faults {
         }
         mod mariadb {
             $(#[test] fn $sample() { super::survive(super::MARIADB, stringify!($sample)); })*
+            faults! { @deep MARIADB $($any)* $($remote)* $($row)* $($long)* }
         }
         mod postgresql {
             $(#[test] fn $sample() { super::survive(super::POSTGRESQL, stringify!($sample)); })*
             $(#[test] fn $row() { super::survive(super::POSTGRESQL, stringify!($row)); })*
-
-            mod all {
-                faults! { @deep $($any)* $($remote)* $($row)* $($long)* }
-            }
+            $(#[test] fn $pooler() { super::survive(super::POSTGRESQL, stringify!($pooler)); })*
+            faults! { @deep POSTGRESQL $($any)* $($remote)* $($row)* $($long)* $($pooler)* }
         }
         mod file {
             $(#[test] fn $any() { super::survive(super::Store::File, stringify!($any)); })*
@@ -88,17 +90,18 @@ macro_rules! faults {
 
         #[test]
         fn every_fault_has_its_tests() {
-            let about = |stores: [bool; 4]| -> Vec<_> {
-                let all = [Store::File, ETCD, KUBERNETES, POSTGRESQL];
+            let about = |stores: [bool; 5]| -> Vec<_> {
+                let all = [Store::File, ETCD, KUBERNETES, MARIADB, POSTGRESQL];
                 let is_meant = |case: &&case::Case| all.map(|it| case.is_about(it)) == stores;
                 cases().filter(is_meant).map(|case| case.name).collect()
             };
-            assert_eq!(about([true; 4]), [$(stringify!($any)),*]);
-            assert_eq!(about([false, true, true, true]), [$(stringify!($remote)),*]);
-            assert_eq!(about([false, true, false, false]), [$(stringify!($several)),*]);
-            assert_eq!(about([false, false, true, false]), [$(stringify!($api)),*]);
+            assert_eq!(about([true; 5]), [$(stringify!($any)),*]);
+            assert_eq!(about([false, true, true, true, true]), [$(stringify!($remote)),*]);
+            assert_eq!(about([false, true, false, false, false]), [$(stringify!($several)),*]);
+            assert_eq!(about([false, false, true, false, false]), [$(stringify!($api)),*]);
             let rows = [$(stringify!($row),)* $(stringify!($long)),*];
-            assert_eq!(about([false, false, false, true]), rows);
+            assert_eq!(about([false, false, false, true, true]), rows);
+            assert_eq!(about([false, false, false, false, true]), [$(stringify!($pooler)),*]);
             assert!(cases().all(|case| case.is_about(ETCD) == case.is_about(ZOOKEEPER)));
         }
     };
@@ -192,7 +195,6 @@ faults! {
     ;
     on rows:
     server_stopped
-    pooler_killed
     synchronous_replica_promoted
     ;
     on rows, for long:
@@ -201,12 +203,15 @@ faults! {
     server_clock_stepped
     connections_cut_within_requests
     connections_cut_before_answers
-    pooler_started_again
     replica_promoted
     server_killed
     server_without_room
     replica_promoted_without_the_win
     backup_put_back
+    ;
+    behind poolers:
+    pooler_killed
+    pooler_started_again
     ;
     a sample on rows:
     all_stopped

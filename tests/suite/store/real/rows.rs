@@ -3,7 +3,7 @@
 use elect_record::table::Table as _;
 use elect_testkit::fault::{Disk, Mode};
 use elect_testkit::run;
-use elect_testkit::servers::{Place, Postgres, PostgresSetup, Process};
+use elect_testkit::servers::{DatabaseServer, DatabaseSetup, Place, Process};
 
 use super::case::{Case, Ending, case};
 use super::cases::{ALONE, ROOMY};
@@ -65,7 +65,7 @@ pub(crate) const ROWS: &[Case] = &[
             duel.pooler().kill();
         },
     )
-    .of_rows(),
+    .of_poolers(),
     case(
         "synchronous_replica_promoted",
         "50 primary killed, its synchronous replica promoted",
@@ -132,7 +132,7 @@ pub(crate) const ROWS: &[Case] = &[
             duel.pooler().revive();
         },
     )
-    .of_rows(),
+    .of_poolers(),
     case(
         "replica_promoted",
         "50 primary killed, its replica promoted without the renewals of a TTL",
@@ -209,8 +209,9 @@ fn cut_before_answers(duel: &mut Duel) {
 
 /// A store of rows.
 pub(crate) struct Rows {
-    pub(crate) primary: Postgres,
-    replica: Option<Postgres>,
+    pub(crate) brand: Brand,
+    pub(crate) primary: Box<dyn DatabaseServer>,
+    replica: Option<Box<dyn DatabaseServer>>,
     /// The name of a copy of the primary's data.
     backup: String,
     clock: Option<WallClock>,
@@ -219,17 +220,21 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    pub(crate) fn start(server: Server, place: &Place) -> Self {
+    pub(crate) fn start(brand: Brand, server: Server, place: &Place) -> Self {
         let clock = (server == Server::WrongClock).then(WallClock::new);
         let disk = (server == Server::SmallDisk).then(|| Disk::of_kib(ROOM));
-        let mut setup = PostgresSetup { place: place.clone(), ..PostgresSetup::default() };
-        if let Some(clock) = &clock {
+        let under = clock.as_ref().map(|clock| {
             clock.put_ahead(3600);
-            setup.under = clock.words();
-        }
-        setup.disk = disk.as_ref().map(|disk| disk.path().to_owned());
-        let primary = Postgres::start_as(&setup);
-        let mut rows = Self { primary, replica: None, backup: String::new(), clock, disk };
+            clock.words()
+        });
+        let primary = brand.database(&DatabaseSetup {
+            place: place.clone(),
+            under: under.unwrap_or_default(),
+            disk: disk.as_ref().map(|disk| disk.path().to_owned()),
+            has_log: !matches!(server, Server::Plain | Server::WrongClock),
+            ..DatabaseSetup::default()
+        });
+        let mut rows = Self { brand, primary, replica: None, backup: String::new(), clock, disk };
         match server {
             Server::Plain | Server::WrongClock | Server::SmallDisk => {}
             Server::Replica => rows.replica = Some(rows.primary.replica()),
@@ -239,10 +244,7 @@ impl Rows {
             }
             Server::ReplicaBehind => {
                 rows.make_table();
-                let replica = rows.replica.insert(rows.primary.replica());
-                let has_it = || !replica.ask("SELECT to_regclass('elect.document')").is_empty();
-                eventually("the table in the replica", || has_it().then_some(()));
-                replica.fall_behind();
+                rows.replica.insert(rows.primary.replica()).fall_behind();
             }
             Server::BackUp => {
                 rows.make_table();
@@ -253,13 +255,18 @@ impl Rows {
     }
 
     fn make_table(&self) {
-        let url = Brand::PostgreSql.url(&[self.primary.address()]);
-        let table = elect_postgresql::table(&url).expect("a good URL");
-        run("a table", async { table.prepare().await.expect("the right to make it") });
+        let url = self.brand.url(&[self.primary.address()]);
+        let made = run("a table", async {
+            match self.brand {
+                Brand::MariaDb => elect_mariadb::table(&url)?.prepare().await,
+                _ => elect_postgresql::table(&url)?.prepare().await,
+            }
+        });
+        made.expect("the right to make it");
     }
 
-    pub(crate) fn replica(&self) -> &Postgres {
-        self.replica.as_ref().expect("a replica")
+    pub(crate) fn replica(&self) -> &dyn DatabaseServer {
+        &**self.replica.as_ref().expect("a replica")
     }
 
     /// The primary is gone, and the replica takes over.
@@ -274,7 +281,7 @@ impl Rows {
 
     fn step_the_clock(&self) {
         let hour = |rows: &Self| -> i64 {
-            let asked = rows.primary.ask("SELECT extract(hour FROM now() AT TIME ZONE 'UTC')");
+            let asked = rows.primary.ask("SELECT EXTRACT(HOUR FROM CURRENT_TIMESTAMP)");
             asked.parse().expect("a number")
         };
         let before = hour(self);
@@ -285,14 +292,13 @@ impl Rows {
     /// Nothing can be written any more, not even what the server writes ahead.
     fn fill_the_disk(&mut self) {
         self.disk.as_ref().expect("a disk").fill();
-        self.primary.switch_log();
-        self.primary.process().wait();
+        self.primary.run_out_of_room();
     }
 }
 
 impl Cluster for Rows {
     fn addresses(&self) -> Vec<SocketAddr> {
-        [&self.primary].into_iter().chain(&self.replica).map(Postgres::address).collect()
+        [&self.primary].into_iter().chain(&self.replica).map(|server| server.address()).collect()
     }
 
     fn member(&mut self, _: usize) -> &mut Process {

@@ -1,28 +1,78 @@
-//! Passwords of PostgreSQL are renewed, and its connections run out, while candidates lead, wait and start.
+//! Passwords of databases are renewed, and their connections run out, while candidates lead, wait and start.
 
 use elect_testkit::fault::TcpProxy;
-use elect_testkit::servers::Postgres;
+use elect_testkit::servers::{DatabaseServer, DatabaseSetup, MariaDb, Postgres};
 
-use super::POSTGRESQL;
 use super::renewals::{First, LIMIT, crowd_out, renew_password};
+use super::{Brand, MARIADB, POSTGRESQL, Store};
 
-/// The role `me`, which may do what the manual says, with the password `one`.
-const ROLE: &str = "CREATE ROLE me LOGIN PASSWORD 'one'; GRANT CREATE ON DATABASE postgres TO me";
-/// Ends the sessions of that role, so that all log in anew.
-const LOG_OUT: &str =
-    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'me'";
+/// Statements about the user `me`.
+struct Statements {
+    /// Makes it with the password `one`. It may do what the manual says.
+    make: &'static str,
+    /// Ends its sessions, so that all log in anew.
+    log_out: &'static str,
+    change: &'static str,
+}
+
+const OF_MARIADB: Statements = Statements {
+    make: "CREATE USER me@'%' IDENTIFIED BY 'one'; \
+           GRANT CREATE, SELECT, INSERT, UPDATE, DELETE ON jobs.elect TO me@'%'",
+    log_out: "KILL USER me",
+    change: "SET PASSWORD FOR me@'%' = PASSWORD('two')",
+};
+const OF_POSTGRESQL: Statements = Statements {
+    make: "CREATE ROLE me LOGIN PASSWORD 'one'; GRANT CREATE ON DATABASE postgres TO me",
+    log_out: "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'me'",
+    change: "ALTER ROLE me PASSWORD 'two'",
+};
+
+fn renew_password_in_mariadb(first: First) {
+    let server = MariaDb::start();
+    let url = format!("mariadb://{}/jobs", server.address());
+    renew(MARIADB, first, Box::new(server), &url, &OF_MARIADB);
+}
 
 fn renew_password_in_postgresql(first: First) {
     let server = Postgres::start();
-    server.ask(ROLE);
     server.rule("host all me all scram-sha-256");
     let url = format!("postgresql://{}/postgres", server.address());
-    let change = |server: &Postgres| {
-        server.ask("ALTER ROLE me PASSWORD 'two'");
-        server.ask(LOG_OUT);
+    renew(POSTGRESQL, first, Box::new(server), &url, &OF_POSTGRESQL);
+}
+
+fn renew(
+    store: Store,
+    first: First,
+    server: Box<dyn DatabaseServer>,
+    url: &str,
+    Statements { make, log_out, change }: &Statements,
+) {
+    server.ask(make);
+    let change = |server: &Box<dyn DatabaseServer>| {
+        server.ask(change);
+        server.ask(log_out);
     };
-    let log_out = |server: &mut Postgres, _: &mut [_]| drop(server.ask(LOG_OUT));
-    renew_password(POSTGRESQL, first, server, &url, log_out, change);
+    let log_out = |server: &mut Box<dyn DatabaseServer>, _: &mut [_]| drop(server.ask(log_out));
+    renew_password(store, first, server, url, log_out, change);
+}
+
+fn crowd_out_of(brand: Brand) {
+    let server = brand.database(&DatabaseSetup::default());
+    let balancer = TcpProxy::start(server.address());
+    balancer.limit(LIMIT);
+    crowd_out(Store::Remote(brand), balancer.address());
+}
+
+#[test]
+#[ignore = "tests/deep/run every_fault runs it"]
+fn a_password_that_the_file_has_before_mariadb() {
+    renew_password_in_mariadb(First::File);
+}
+
+#[test]
+#[ignore = "tests/deep/run every_fault runs it"]
+fn a_password_that_mariadb_has_before_the_file() {
+    renew_password_in_mariadb(First::Server);
 }
 
 #[test]
@@ -39,9 +89,12 @@ fn a_password_that_postgresql_has_before_the_file() {
 
 #[test]
 #[ignore = "tests/deep/run every_fault runs it"]
+fn others_have_all_connections_to_mariadb() {
+    crowd_out_of(Brand::MariaDb);
+}
+
+#[test]
+#[ignore = "tests/deep/run every_fault runs it"]
 fn others_have_all_connections_to_postgresql() {
-    let server = Postgres::start();
-    let balancer = TcpProxy::start(server.address());
-    balancer.limit(LIMIT);
-    crowd_out(POSTGRESQL, balancer.address());
+    crowd_out_of(Brand::PostgreSql);
 }

@@ -47,7 +47,9 @@ impl Ground {
     pub(crate) fn start_as(store: Store, members: usize, server: Server, place: &Place) -> Self {
         match store {
             Store::File => Self::Folder(TempDir::new().expect("a temporary folder")),
-            Store::Remote(Brand::PostgreSql) => Self::Rows(Box::new(Rows::start(server, place))),
+            Store::Remote(brand) if brand.has_rows() => {
+                Self::Rows(Box::new(Rows::start(brand, server, place)))
+            }
             Store::Remote(brand) => Self::Cluster(brand, brand.start(members, place)),
         }
     }
@@ -90,7 +92,7 @@ impl Ground {
         match self {
             Self::Folder(folder) => format!("file://{}", folder.path().join("state").display()),
             Self::Cluster(brand, _) => brand.url(addresses),
-            Self::Rows(_) => Brand::PostgreSql.url(addresses),
+            Self::Rows(rows) => rows.brand.url(addresses),
         }
     }
 }

@@ -5,7 +5,7 @@ use elect_testkit::fault::{Mode, Outcome, TcpProxy};
 
 use super::cluster::{Brand, Cluster};
 use super::duel::{elect, wait_in_line};
-use super::{ETCD, KUBERNETES, POSTGRESQL, Store, ZOOKEEPER, report};
+use super::{ETCD, KUBERNETES, MARIADB, POSTGRESQL, Store, ZOOKEEPER, report};
 use crate::prelude::*;
 
 const TTL: Duration = Duration::from_secs(5);
@@ -133,8 +133,7 @@ fn a_member(brand: Brand) -> Duration {
 fn expect_in_time(fault: &str, store: Store, (outcome, soon): (Outcome, Duration)) {
     report(fault, store, &outcome);
     println!("the next leads {soon:.2?} after the cut");
-    let limit =
-        if [KUBERNETES, POSTGRESQL].contains(&store) { IN_TIME_OF_RECORDS } else { IN_TIME };
+    let limit = if [ETCD, ZOOKEEPER].contains(&store) { IN_TIME } else { IN_TIME_OF_RECORDS };
     assert!(soon < limit, "{soon:?}");
 }
 
@@ -159,6 +158,18 @@ fn a_leader_in_kubernetes_that_goes_on_is_followed_in_time() {
 #[ignore = "tests/deep/run every_fault runs it"]
 fn a_leader_in_postgresql_that_goes_on_is_followed_in_time() {
     expect_in_time(GOES_ON, POSTGRESQL, a_leader(Brand::PostgreSql, &CAMPAIGN));
+}
+
+#[test]
+#[ignore = "tests/deep/run every_fault runs it"]
+fn a_leader_in_mariadb_that_goes_on_is_followed_in_time() {
+    expect_in_time(GOES_ON, MARIADB, a_leader(Brand::MariaDb, &CAMPAIGN));
+}
+
+#[test]
+#[ignore = "tests/deep/run every_fault runs it"]
+fn a_waiter_in_mariadb_is_passed_over_in_time() {
+    expect_in_time("17 replies swallowed, of a waiter", MARIADB, a_waiter(Brand::MariaDb));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::thread::{JoinHandle, sleep};
 
 use elect::config::{self, BackendUrl};
 use elect_api::{ElectionName, Survey};
-use elect_record::table::TableDocuments;
+use elect_record::table::{Table, TableDocuments};
 use elect_record::{Document, Documents as _, Name, Purpose};
 use elect_testkit::oracle::Run;
 use elect_testkit::servers::kubernetes::{Ask, ask};
@@ -114,7 +114,10 @@ fn watch(url: &str, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
         return watch_lease(server, id, seen, over);
     }
     if url.starts_with(elect_postgresql::SCHEME) {
-        return watch_rows(url, id, seen, over);
+        return watch_rows(elect_postgresql::table(url).expect("a good URL"), id, seen, over);
+    }
+    if url.starts_with(elect_mariadb::SCHEME) {
+        return watch_rows(elect_mariadb::table(url).expect("a good URL"), id, seen, over);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(url) = url.parse::<BackendUrl>();
@@ -164,11 +167,11 @@ fn watch_lease(server: SocketAddr, id: &str, seen: &Mutex<Sightings>, over: &Ato
 }
 
 /// So does a row.
-fn watch_rows(url: &str, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
+fn watch_rows(table: impl Table, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let election: ElectionName = "job".parse().expect("a good name");
     runtime.expect("a runtime").block_on(async {
-        let rows = TableDocuments::new(elect_postgresql::table(url).expect("a good URL"));
+        let rows = TableDocuments::new(table);
         let (mut lease, mut last) = (Unended::default(), None);
         while !over.load(Ordering::Relaxed) {
             let sent = now();

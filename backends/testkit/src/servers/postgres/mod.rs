@@ -1,6 +1,6 @@
 //! `PostgreSQL`: one server with an empty database, on a port of the loopback interface and on a socket in its own folder.
 
-mod copies;
+mod faults;
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,13 +8,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use tempfile::TempDir;
 
 use super::folder::{Prefix, new_folder, run};
-use super::{Part, Place, Process, fetched, free_port};
-use crate::program::{children, eventually, is_alive};
+use super::{DatabaseServer as _, DatabaseSetup, Part, Process, fetched, free_port};
+use crate::program::eventually;
 use crate::table::{Database, Rights};
 
 const SETUP: &str = "tests/run setup";
@@ -42,32 +41,13 @@ pub struct Postgres {
     prefix: Prefix,
 }
 
-/// The setup of a server.
-#[derive(Clone, Debug)]
-pub struct PostgresSetup {
-    /// The machine that it runs on.
-    pub place: Place,
-    /// Further settings, as in `max_connections=5`.
-    pub settings: Vec<String>,
-    /// Words before the server's program, as in `env NAME=VALUE`.
-    pub under: Vec<String>,
-    /// The folder that its own folder is made in, as on a small disk.
-    pub disk: Option<PathBuf>,
-}
-
-impl Default for PostgresSetup {
-    fn default() -> Self {
-        Self { place: Place::here(), settings: Vec::new(), under: Vec::new(), disk: None }
-    }
-}
-
 impl Postgres {
     /// Starts a server, and returns when it serves.
     ///
     /// # Panics
     /// Panics if it cannot be started. The message names the command that installs it.
     pub fn start() -> Self {
-        Self::start_as(&PostgresSetup::default())
+        Self::start_as(&DatabaseSetup::default())
     }
 
     /// Starts a server with further settings, as in `max_connections=5`.
@@ -76,22 +56,22 @@ impl Postgres {
     /// As [`Postgres::start`].
     pub fn start_with(settings: &[&str]) -> Self {
         let settings = settings.iter().map(ToString::to_string).collect();
-        Self::start_as(&PostgresSetup { settings, ..PostgresSetup::default() })
+        Self::start_as(&DatabaseSetup { settings, ..DatabaseSetup::default() })
     }
 
     /// Starts a server with this setup.
     ///
     /// # Panics
     /// As [`Postgres::start`].
-    pub fn start_as(setup: &PostgresSetup) -> Self {
+    pub fn start_as(setup: &DatabaseSetup) -> Self {
         let (folder, prefix) = new_folder(setup.disk.as_deref());
         initialise(prefix, &programs().join("initdb"), &folder.path().join("data"));
         Self::run_in(folder, prefix, setup)
     }
 
     /// Starts a server on the data in a folder.
-    fn run_in(folder: TempDir, prefix: Prefix, setup: &PostgresSetup) -> Self {
-        let PostgresSetup { place, settings, under, .. } = setup;
+    fn run_in(folder: TempDir, prefix: Prefix, setup: &DatabaseSetup) -> Self {
+        let DatabaseSetup { place, settings, under, .. } = setup;
         let program = programs().join("postgres").display().to_string();
         let data = folder.path().join("data").display().to_string();
         let sockets = format!("unix_socket_directories={}", folder.path().display());
@@ -123,52 +103,6 @@ impl Postgres {
         self.address
     }
 
-    /// Returns the first of its processes, which starts the others.
-    pub const fn process(&mut self) -> &mut Process {
-        &mut self.process
-    }
-
-    /// Ends all its processes at once, and starts it again. Nothing that it has acknowledged is lost.
-    pub fn crash(&mut self) {
-        self.process.signal(Signal::SIGQUIT);
-        self.process.wait();
-        self.revive();
-    }
-
-    /// Kills all its processes, as a power cut does. They say nothing to clients.
-    pub fn kill(&mut self) {
-        let children = children(self.process.pid());
-        self.process.kill();
-        for child in children {
-            // Some end with the first process.
-            let _ = kill(Pid::from_raw(child), Signal::SIGKILL);
-            eventually("the end of PostgreSQL's processes", || (!is_alive(child)).then_some(()));
-        }
-    }
-
-    /// Starts it again on the same data if it is dead. Returns when it serves.
-    ///
-    /// # Panics
-    /// Panics if it does not serve.
-    pub fn revive(&mut self) {
-        self.process.restart();
-        self.serve();
-    }
-
-    /// Stops all its processes, or has them go on.
-    ///
-    /// # Panics
-    /// Panics if it is dead.
-    pub fn stop(&self, is_stopped: bool) {
-        let first = self.process.pid();
-        let signal = if is_stopped { Signal::SIGSTOP } else { Signal::SIGCONT };
-        // The first process starts others as long as it runs.
-        self.process.signal(signal);
-        for child in children(first) {
-            let _ = kill(Pid::from_raw(child), signal);
-        }
-    }
-
     /// Puts these rules before those of `pg_hba.conf`, as in `host all me all scram-sha-256`.
     ///
     /// # Panics
@@ -189,12 +123,6 @@ impl Postgres {
         if let Some(id) = id {
             let _ = Command::new("ipcrm").args(["-m", id]).output();
         }
-    }
-
-    /// Has it begin another file of its log of writes. It fails if there is no room for that.
-    pub fn switch_log(&self) {
-        let _ = self
-            .try_ask("SELECT pg_switch_wal(); CREATE TABLE IF NOT EXISTS filler (); CHECKPOINT");
     }
 
     /// Runs a program as the server's user.
@@ -257,18 +185,10 @@ impl Database for Postgres {
         Self::start()
     }
 
-    fn address(&self) -> SocketAddr {
-        self.address()
-    }
-
-    fn back_up(&mut self) -> String {
-        Self::back_up(self)
-    }
-
     fn lose(&mut self, backup: &str) -> String {
         self.restore(backup);
         // Without an archive, a second recovery of one copy would give its timeline the same number.
-        Self::back_up(self)
+        self.back_up()
     }
 
     fn url(server: SocketAddr, user: &str, name: &str) -> String {

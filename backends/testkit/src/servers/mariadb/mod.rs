@@ -1,5 +1,7 @@
 //! `MariaDB`: one server with an empty database, on a port of the loopback interface and on a socket in its own folder.
 
+mod faults;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
@@ -9,8 +11,8 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use super::folder::{Prefix, new_folder, run};
-use super::{Part, Place, Process, fetched, free_port};
+use super::folder::{Prefix, new_folder};
+use super::{DatabaseServer as _, DatabaseSetup, Part, Process, fetched, free_port};
 use crate::program::eventually;
 use crate::table::{Database, Rights};
 
@@ -50,7 +52,7 @@ impl MariaDb {
     /// # Panics
     /// Panics if it cannot be started. The message names the command that installs it.
     pub fn start() -> Self {
-        Self::start_with(&[])
+        Self::start_as(&DatabaseSetup::default())
     }
 
     /// Starts a server with further settings, as in `--max-connections=5`.
@@ -58,30 +60,33 @@ impl MariaDb {
     /// # Panics
     /// As [`MariaDb::start`].
     pub fn start_with(settings: &[&str]) -> Self {
-        Self::spawn(&Place::here(), settings)
+        let settings = settings.iter().map(ToString::to_string).collect();
+        Self::start_as(&DatabaseSetup { settings, ..DatabaseSetup::default() })
     }
 
-    /// Starts a server at another place.
+    /// Starts a server with this setup.
     ///
     /// # Panics
     /// As [`MariaDb::start`].
-    pub fn start_at(place: &Place) -> Self {
-        Self::spawn(place, &[])
-    }
-
-    fn spawn(place: &Place, settings: &[&str]) -> Self {
-        let (folder, prefix) = new_folder(None);
+    pub fn start_as(setup: &DatabaseSetup) -> Self {
+        let (folder, prefix) = new_folder(setup.disk.as_deref());
         initialise(prefix, folder.path());
-        let address = SocketAddr::from((place.address(), free_port()));
-        let mut command = server(prefix, folder.path());
+        let address = SocketAddr::from((setup.place.address(), free_port()));
         let path = |name: &str| folder.path().join(name).display().to_string();
-        command.push(format!("--socket={}", path("socket")));
-        command.push(format!("--pid-file={}", path("pid")));
-        command.push(format!("--bind-address={}", address.ip()));
-        command.push(format!("--port={}", address.port()));
-        command.extend(settings.iter().map(ToString::to_string));
+        let own = [
+            format!("--socket={}", path("socket")),
+            format!("--pid-file={}", path("pid")),
+            format!("--bind-address={}", address.ip()),
+            format!("--port={}", address.port()),
+        ];
+        let mut command: Vec<String> = prefix.iter().map(ToString::to_string).collect();
+        command.extend_from_slice(&setup.under);
+        command.extend(server(folder.path()).into_iter().chain(own));
+        command.extend(setup.has_log.then(|| "--log-bin=log".to_owned()));
+        command.extend_from_slice(&setup.settings);
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
-        let process = Process::start(&command, place, &folder.path().join("log"), "util-linux");
+        let log = folder.path().join("log");
+        let process = Process::start(&command, &setup.place, &log, "util-linux");
         let mut started = Self { process, address, folder, prefix };
         started.serve();
         started
@@ -104,48 +109,6 @@ impl MariaDb {
         self.folder.path().join("socket")
     }
 
-    /// Returns its process.
-    pub const fn process(&mut self) -> &mut Process {
-        &mut self.process
-    }
-
-    /// Kills it, and starts it again. Nothing that it has acknowledged is lost.
-    pub fn crash(&mut self) {
-        self.process.kill();
-        self.process.restart();
-        self.serve();
-    }
-
-    /// Keeps a copy of its data, as a snapshot of its disk does. Returns its name.
-    ///
-    /// # Panics
-    /// Panics if the server does not serve again.
-    pub fn back_up(&mut self) -> String {
-        let name = format!("backup{}", fastrand::u32(..));
-        self.process.kill();
-        self.copy("data", &name);
-        self.process.restart();
-        self.serve();
-        name
-    }
-
-    /// Goes back to a copy: what was written since is lost.
-    ///
-    /// # Panics
-    /// Panics if the server does not serve again.
-    pub fn restore(&mut self, backup: &str) {
-        self.process.kill();
-        fs::remove_dir_all(self.folder.path().join("data")).expect("no server");
-        self.copy(backup, "data");
-        self.process.restart();
-        self.serve();
-    }
-
-    fn copy(&self, from: &str, to: &str) {
-        let path = |name: &str| self.folder.path().join(name).display().to_string();
-        run(self.prefix, &["cp", "-a", &path(from), &path(to)]);
-    }
-
     /// Returns its answer to statements, without decoration. Its administrator asks.
     ///
     /// # Panics
@@ -156,8 +119,13 @@ impl MariaDb {
     }
 
     fn try_ask(&self, statements: &str) -> Option<String> {
+        self.try_query("-Ne", statements)
+    }
+
+    /// The answer in the form that these flags of the client say.
+    fn try_query(&self, flags: &str, statements: &str) -> Option<String> {
         let mut client = self.client();
-        client.args(["-Ne", statements]);
+        client.args([flags, statements]);
         let output = client.output().unwrap_or_else(|error| panic!("no client: {SETUP} ({error})"));
         let said = String::from_utf8_lossy(&output.stdout);
         output.status.success().then(|| said.trim_end().to_owned())
@@ -202,10 +170,9 @@ fn client() -> PathBuf {
 }
 
 /// The command of a server on the data in a folder.
-fn server(prefix: Prefix, folder: &Path) -> Vec<String> {
-    let mut command: Vec<String> = prefix.iter().map(ToString::to_string).collect();
+fn server(folder: &Path) -> Vec<String> {
     let share = file("share/mysql").display().to_string();
-    command.extend([
+    let mut command = vec![
         file("sbin/mariadbd").display().to_string(),
         "--no-defaults".to_owned(),
         format!("--datadir={}", folder.join("data").display()),
@@ -214,7 +181,7 @@ fn server(prefix: Prefix, folder: &Path) -> Vec<String> {
         format!("--lc-messages-dir={share}"),
         format!("--character-sets-dir={share}/charsets"),
         format!("--plugin-dir={}", file("lib/mysql/plugin").display()),
-    ]);
+    ];
     command.extend(SETTINGS.map(str::to_owned));
     command
 }
@@ -237,10 +204,11 @@ fn initialise(prefix: Prefix, folder: &Path) {
         text,
         "CREATE DATABASE {DATABASE};\nFLUSH PRIVILEGES;\nCREATE USER {user};\nGRANT ALL ON {DATABASE}.* TO {user};\n"
     );
-    let command = server(prefix, folder);
+    let mut words: Vec<String> = prefix.iter().map(ToString::to_string).collect();
+    words.extend(server(folder));
     let log = fs::File::create(folder.join("initialisation")).expect("a log");
-    let mut child = Command::new(&command[0])
-        .args(&command[1..])
+    let mut child = Command::new(&words[0])
+        .args(&words[1..])
         .arg("--bootstrap")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -262,14 +230,6 @@ impl Database for MariaDb {
 
     fn start() -> Self {
         Self::start()
-    }
-
-    fn address(&self) -> SocketAddr {
-        self.address()
-    }
-
-    fn back_up(&mut self) -> String {
-        Self::back_up(self)
     }
 
     fn lose(&mut self, backup: &str) -> String {

@@ -1,0 +1,80 @@
+//! Servers of databases, and what may befall them.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use super::{Place, Process};
+
+/// The setup of a server of a database.
+#[derive(Clone, Debug)]
+pub struct DatabaseSetup {
+    /// The machine that it runs on.
+    pub place: Place,
+    /// Further settings: `max_connections=5` of `PostgreSQL`, `--max-connections=5` of `MariaDB`.
+    pub settings: Vec<String>,
+    /// Words before the server's program, as in `env NAME=VALUE`.
+    pub under: Vec<String>,
+    /// The folder that its own folder is made in, as on a small disk.
+    pub disk: Option<PathBuf>,
+    /// Whether it keeps the log that a replica follows.
+    pub has_log: bool,
+}
+
+impl Default for DatabaseSetup {
+    fn default() -> Self {
+        let (settings, under) = (Vec::new(), Vec::new());
+        Self { place: Place::here(), settings, under, disk: None, has_log: false }
+    }
+}
+
+/// A server of a database, which a test can break and copy.
+///
+/// # Panics
+/// Each method panics if the server does not do what it says.
+pub trait DatabaseServer: Send {
+    /// Returns its address.
+    fn address(&self) -> SocketAddr;
+
+    /// Returns the first of its processes.
+    fn process(&mut self) -> &mut Process;
+
+    /// Returns its answer to statements, without decoration. Its administrator asks.
+    fn ask(&self, statements: &str) -> String;
+
+    /// The table of elect in its database.
+    fn table(&self) -> &'static str;
+
+    /// Kills all its processes, as a power cut does. They say nothing to clients.
+    fn kill(&mut self);
+
+    /// Starts it again on the same data if it is dead. Returns when it serves.
+    fn revive(&mut self);
+
+    /// Stops all its processes, or has them go on.
+    fn stop(&self, is_stopped: bool);
+
+    /// Has it notice that its disk is full. It may die of that.
+    fn run_out_of_room(&mut self);
+
+    /// Keeps a copy of its data. Returns its name.
+    fn back_up(&mut self) -> String;
+
+    /// Goes back to a copy, and serves again: what was written since is lost.
+    fn restore(&mut self, backup: &str);
+
+    /// Restores a dump of its database in another server of its kind, whose database is empty.
+    fn dump_to(&self, other: &dyn DatabaseServer);
+
+    /// Starts an asynchronous replica, which only reads. It has all that the server has by now. The server keeps a
+    /// [log](DatabaseSetup::has_log).
+    fn replica(&self) -> Box<dyn DatabaseServer>;
+
+    /// Has a server that has a replica wait for it before it acknowledges a commit. Returns when it does.
+    fn wait_for_replica(&self);
+
+    /// Has a replica receive nothing more. Returns when nothing comes any more.
+    fn fall_behind(&self);
+
+    /// Has a replica take over, with all that it has received.
+    fn promote(&self);
+}

@@ -195,8 +195,9 @@ was surely there, at the least; a dash where A gave its entry up itself, which i
 the local disk, where leases do not end by time. TTL 5 s, and 6 s on
 Kubernetes, which grants no less; with three members, and where the command is not to notice, 15 s; where followers are
 cut off or die, 6 s. Leadership kept says in how many runs A led through a fault that its lease can outlast; a dash where
-it cannot. In Kubernetes and PostgreSQL a lease can end when nobody has renewed its record for a TTL. 45 to 52 are the
-faults of stores of rows. In 52 two lead at a time, as the manual says: 3 s of it are the test's. Written by `tests/deep/run every_fault`.
+it cannot. In Kubernetes, MariaDB and PostgreSQL a lease can end when no candidate has renewed its record for a TTL.
+45 to 52 are the faults of stores of rows. In 52 two lead at a time, as the manual says: 3 s of it are the test's.
+Written by `tests/deep/run every_fault`.
 
 ";
 
@@ -206,17 +207,18 @@ const ELSEWHERE: &str = "
 | fault | backend | why |
 | --- | --- | --- |
 | 19, 20 | Kubernetes | an API server is one, whatever is behind it: 32 to 37 are in their place |
-| 19, 20 | PostgreSQL | its replicas take no part before a fail-over: 50 to 52 are in their place |
-| 32 to 37 | file, etcd, ZooKeeper, PostgreSQL | they are about API servers |
-| 42 | PostgreSQL | its certificates are tested without a lease (`refusals::certificates_are_checked_as_sslmode_says` of the backend) |
+| 19, 20 | MariaDB, PostgreSQL | their replicas take no part before a fail-over: 50 to 52 are in their place |
+| 32 to 37 | file, etcd, ZooKeeper, MariaDB, PostgreSQL | they are about API servers |
+| 42 | MariaDB, PostgreSQL | their certificates are tested without a lease (`refusals::certificates_are_checked_as_ssl_mode_says`, and `..._sslmode_says`) |
 | 45 to 52 | file, etcd, ZooKeeper, Kubernetes | they are about stores of rows |
+| 48 | MariaDB | pgbouncer is PostgreSQL's; elect was not tried behind a proxy of MariaDB |
 | 42 | Kubernetes | its API server is one: that it renews its certificate is tested without a lease (`client::tests::secured` of the backend) |
 | 42 candidates last | ZooKeeper | on this machine the last restart and the word of all candidates that they are refused take more than the 4 s that a leader rides out at this TTL: leadership was lost in 26 of 28 runs, and kept in one alone on the machine |
 | 42 to 44 | file | nobody shows it credentials, or connects to it |
 | 14 to 20 | file | there is no network and no server between a candidate and its disk |
 | 21 rates of clocks | file | its leases do not end by time |
-| 21 rates of clocks | etcd, ZooKeeper, Kubernetes, PostgreSQL | theirs is this machine's clock: on a simulated store ours at 0.91 of its rate passes, and at 0.8 breaks the promise, as it has to (`deadlines::clocks_within_the_bound_keep_the_promise_and_others_break_it`) |
+| 21 rates of clocks | etcd, ZooKeeper, Kubernetes, MariaDB, PostgreSQL | theirs is this machine's clock: on a simulated store ours at 0.91 of its rate passes, and at 0.8 breaks the promise, as it has to (`deadlines::clocks_within_the_bound_keep_the_promise_and_others_break_it`) |
 | 23 full disk below the state | file | whoever wants to lead is told, leaves nothing behind, and leads once there is room (`disk::full` of the backend) |
-| 23 full disk below the state | etcd, ZooKeeper, Kubernetes, PostgreSQL | elect writes nothing to a disk there |
+| 23 full disk below the state | etcd, ZooKeeper, Kubernetes, MariaDB, PostgreSQL | elect writes nothing to a disk there |
 | 24 before the win | all | who has too little ends with 125 and leaves nothing behind (`limits`, on the local disk) |
 ";

@@ -249,7 +249,7 @@ fn certificates_of_all_members_of_zookeeper() {
 
 /// The password in a file is `one` at first, and `change` sets the server's to `two`. The old password still serves
 /// those that `log_out` makes log in anew.
-pub(super) fn renew_password<C: Cluster>(
+pub(super) fn renew_password<C>(
     store: Store,
     first: First,
     mut cluster: C,

@@ -30,29 +30,29 @@ const OF_POSTGRESQL: Statements = Statements {
 fn renew_password_in_mariadb(first: First) {
     let server = MariaDb::start();
     let url = format!("mariadb://{}/jobs", server.address());
-    renew(MARIADB, first, Box::new(server), &url, &OF_MARIADB);
+    renew(MARIADB, first, server, &url, &OF_MARIADB);
 }
 
 fn renew_password_in_postgresql(first: First) {
     let server = Postgres::start();
     server.rule("host all me all scram-sha-256");
     let url = format!("postgresql://{}/postgres", server.address());
-    renew(POSTGRESQL, first, Box::new(server), &url, &OF_POSTGRESQL);
+    renew(POSTGRESQL, first, server, &url, &OF_POSTGRESQL);
 }
 
-fn renew(
+fn renew<S: DatabaseServer>(
     store: Store,
     first: First,
-    server: Box<dyn DatabaseServer>,
+    server: S,
     url: &str,
     Statements { make, log_out, change }: &Statements,
 ) {
     server.ask(make);
-    let change = |server: &Box<dyn DatabaseServer>| {
+    let change = |server: &S| {
         server.ask(change);
         server.ask(log_out);
     };
-    let log_out = |server: &mut Box<dyn DatabaseServer>, _: &mut [_]| drop(server.ask(log_out));
+    let log_out = |server: &mut S, _: &mut [_]| drop(server.ask(log_out));
     renew_password(store, first, server, url, log_out, change);
 }
 

@@ -203,8 +203,11 @@ impl Sql {
 }
 
 const NONE_TEXT: &str = "'none'";
-/// Whether the server never was a replica. A replica that takes over may have lost the table.
-const VIRGIN: &str = "/*M! @@gtid_slave_pos = '' */ /*!80000 FALSE */";
+/// Whether the server never was a replica, as a replica that takes over may have lost the table. MySQL tells that only if
+/// its transactions have numbers: it then has executed none of another server.
+const VIRGIN: &str = "/*M! @@gtid_slave_pos = '' */ \
+                      /*!80000 (@@gtid_mode = 'ON' AND @@gtid_executed NOT LIKE '%,%' \
+                      AND (@@gtid_executed = '' OR @@gtid_executed LIKE CONCAT(@@server_uuid, ':%'))) */";
 
 /// The epoch: the table's id and birth, the start of the server, and which server it is.
 ///

@@ -66,7 +66,9 @@ impl Sql {
             epoch: String::new(),
             bare: String::new(),
             create: create(&format!("`{table}`")),
-            lock: format!("SELECT GET_LOCK(LEFT(SHA2(CONCAT('elect.', DATABASE(), '.{table}'), 256), 60), 2)"),
+            lock: format!(
+                "SELECT GET_LOCK(LEFT(SHA2(CONCAT('elect.', DATABASE(), '.{table}'), 256), 60), 2)"
+            ),
             ddl: create(&full),
             grants,
             table: table.to_owned(),

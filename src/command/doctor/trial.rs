@@ -251,9 +251,10 @@ impl From<&Right> for RightReport {
 /// Refreshes the seat until it leads.
 async fn lead(seat: &mut dyn Seat, patience: Patience) -> Result<(), Error> {
     let waits = || {
-        Error::new(
-            ErrorKind::Unreachable,
-            "no other candidate is in the election, and the trial does not lead it",
+        let what = "no other candidate is in the election, and the store lets none lead yet";
+        Error::new(ErrorKind::Unreachable, what).and(
+            "after its start, a fail-over or for a new table, candidates may wait for a minute for a leader that it has \
+             forgotten",
         )
     };
     patience

@@ -19,9 +19,9 @@ use crate::{
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause between two looks.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// The pause before each look at a row of one's own. The usual time between two renewals is shorter, so a renewal shows
-/// the change first, as a rule.
-const OWN_PAUSE: Duration = Duration::from_secs(4);
+/// The pause before each look at a row of one's own, and before each look for requests. The usual time between two
+/// refreshes is shorter, so a refresh shows the change first, as a rule.
+const LAZY_PAUSE: Duration = Duration::from_secs(4);
 
 /// The documents of all elections in a table.
 pub struct TableDocuments<T> {
@@ -157,10 +157,11 @@ impl<T: Table> TableDocuments<T> {
     }
 
     /// Watches a document from a version on, by these notices, of which `is_of` picks the mark. What was read since the
-    /// last notice is not read again.
+    /// last notice is not read again. If no notices come, a watch `is_lazy` if it may look seldom.
     async fn wait_for<'n>(
         &self,
         (election, name, version): (&ElectionName, Name, u64),
+        is_lazy: bool,
         is_news: IsNews<'_>,
         is_of: fn(Heard) -> Option<u64>,
         notice: impl Fn() -> Notice<'n> + Send,
@@ -169,9 +170,9 @@ impl<T: Table> TableDocuments<T> {
         let row = (election.clone(), name);
         let last = |known: &mut Known| known.rows.get(&row).cloned();
         let mut first = FIRST_PAUSE;
-        if !self.table.tells() && self.with(last).is_some_and(|seen| seen.is_ours) {
-            // Only a leader or a waiter waits for changes of a row of its own.
-            first = OWN_PAUSE;
+        // Only a leader or a waiter waits for changes of a row of its own.
+        if !self.table.tells() && (is_lazy || self.with(last).is_some_and(|seen| seen.is_ours)) {
+            first = LAZY_PAUSE;
             tokio::time::sleep(first).await;
         }
         let state = Mutex::new((version, is_news));
@@ -345,7 +346,8 @@ impl<T: Table> Documents for TableDocuments<T> {
     }
 
     fn wakes_all(&self) -> bool {
-        self.table.wakes_all()
+        // Where no notices come, each watch costs looks.
+        self.table.wakes_all() || !self.table.tells()
     }
 
     async fn hush(&self) {
@@ -362,7 +364,8 @@ impl<T: Table> Documents for TableDocuments<T> {
         let key_of = document(name);
         let range = Range::Row(key(election, &key_of));
         let notice = || self.table.changed(range);
-        self.wait_for((election, name, version), is_news, |heard| heard.row, notice).await
+        let document = (election, name, version);
+        self.wait_for(document, false, is_news, |heard| heard.row, notice).await
     }
 
     async fn wait_for_request(
@@ -374,7 +377,7 @@ impl<T: Table> Documents for TableDocuments<T> {
         let row = key(election, Key::LEADER);
         let notice = || self.table.requested(row);
         let record = (election, Name::Record, version);
-        self.wait_for(record, is_news, |heard| heard.requests, notice).await
+        self.wait_for(record, true, is_news, |heard| heard.requests, notice).await
     }
 
     async fn wait_for_any(

@@ -90,7 +90,7 @@ impl Table for Stallable {
     }
 
     fn heard(&self, key: Key<'_>) -> Heard {
-        self.table.heard(key)
+        if self.is_mute { Heard::default() } else { self.table.heard(key) }
     }
 }
 

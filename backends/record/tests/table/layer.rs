@@ -119,6 +119,22 @@ fn renewals_of_others_do_not_begin_the_pauses_anew() {
     });
 }
 
+/// Refreshes show them as well. Each watch costs looks, so those who wait far behind have none.
+#[test]
+fn where_no_notices_come_requests_are_looked_for_seldom() {
+    run(async {
+        let table = Stallable { is_mute: true, ..Stallable::default() };
+        let (ours, theirs) = (Layer::new(table.clone()), Layer::new(Stallable::default()));
+        assert!(ours.wakes_all() && !theirs.wakes_all());
+        let (name, before) = (election(), table.reads.load(Ordering::Relaxed));
+        let mut is_news = |_, _: Option<&Document>| true;
+        let wait = ours.wait_for_request(&name, 0, &mut is_news);
+        assert!(timeout(Duration::from_secs(600), wait).await.is_err(), "there was no request");
+        let reads = table.reads.load(Ordering::Relaxed) - before;
+        assert!(reads <= 600 / 4, "{reads} looks in ten minutes");
+    });
+}
+
 #[test]
 fn a_row_that_was_read_since_the_last_notice_is_not_read_again() {
     run(async {
